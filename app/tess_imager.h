@@ -1,0 +1,102 @@
+/** @file tess_imager.h
+ *  The order of work for `tessera image`, `predict` and `plan`: reading, weights,
+ *  partition, gridding, FFT, writing. No arithmetic of its own.
+ */
+#ifndef TESS_IMAGER_H
+#define TESS_IMAGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_profile.h"
+#include "tess_vis.h"
+
+typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_weighting;
+typedef enum tess_w_mode { TESS_W_AUTO, TESS_W_STACKING, TESS_W_NONE } tess_w_mode;
+
+enum { TESS_MAX_POL = 8 };
+
+/** Which visibilities take part; shared by image, predict and plan. */
+typedef struct tess_selection {
+    const char *data_column;     /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
+    const char *field;           /**< --field, NULL */
+    int spw[64];                 /**< --spw 0,2,3 */
+    int num_spw;
+    int64_t chan_first, chan_end;/**< --channels A:B, [A, B); end 0 = all */
+    double uv_min_lambda, uv_max_lambda; /**< --uvrange MIN:MAX wavelengths; max 0 = none */
+    int64_t interval_first, interval_end; /**< --intervals A:B timesteps; end 0 = all */
+    bool has_center;             /**< --center RA,DEC */
+    double center_ra_rad, center_dec_rad;
+} tess_selection;
+
+/** How work is laid out; zero means that the planner chooses. The force_ members exist
+ *  for tests and scaling studies (--force-pw 2 ...), and are listed in --help. */
+typedef struct tess_layout {
+    int threads;                 /**< --threads, per rank */
+    int64_t memory_bytes;        /**< --memory, per node */
+    int force_pw;                /**< w-groups */
+    int force_fft_ranks;         /**< ranks that share one plane's FFT (slabs); divides the ranks */
+    int force_block_planes;      /**< w-planes per brick */
+    int64_t force_chunk;         /**< visibilities per chunk of a brick */
+    int force_split;             /**< 1: cut bricks at chunk borders even when not hot */
+    int force_passes;            /**< passes over the data */
+} tess_layout;
+
+/** Gridding of one plan; shared by image, predict and plan. */
+typedef struct tess_gridding {
+    double accuracy;             /**< --accuracy, default 1e-4 */
+    tess_w_mode w_mode;          /**< --w auto|stacking|none */
+    const char *backend;         /**< --backend auto|cpu, default "auto" */
+} tess_gridding;
+
+typedef struct tess_image_opts {
+    const char *const *obs;      /**< observations */
+    int num_obs;
+    const char *output;          /**< -o NAME */
+    int64_t nx, ny;              /**< --size */
+    double scale_rad;            /**< --scale */
+    tess_weighting weighting;    /**< --weight, default briggs:0 */
+    double robust;
+    double rank_filter;          /**< --weighting-rank-filter, 0 = off (default) */
+    int num_pol;                 /**< --stokes */
+    tess_corr pol[TESS_MAX_POL]; /**< FITS codes asked for, default I */
+    tess_selection selection;
+    tess_gridding gridding;
+    tess_layout layout;
+    int64_t channels_out;        /**< default 1 */
+    int64_t intervals_out;       /**< default 1 */
+    bool make_psf;               /**< --no-psf */
+    bool overwrite, preview, reproducible;
+    const char *subtract;        /**< --subtract MODEL.fits, or NULL */
+    const char *dump_stages;     /**< --dump-stages DIR, or NULL */
+    const char *command_line;    /**< for HISTORY */
+    const char *used_options;    /**< text of the used options, written to NAME.conf */
+} tess_image_opts;
+
+typedef struct tess_predict_opts {
+    const char *obs;
+    const char *model;           /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
+    const char *output;          /**< -o OUT.uvfits, or NULL */
+    const char *column;          /**< --column of the MS, or NULL */
+    tess_selection selection;
+    tess_gridding gridding;
+    tess_layout layout;
+    bool overwrite;
+    const char *command_line;
+} tess_predict_opts;
+
+/** Make the images. Errors as in README's table of exit statuses. Collective. */
+tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
+                              tess_profile *profile);
+
+/** Print partition, planes, support, memory per rank and estimated time per stage on
+ *  stdout (rank 0); reads uvw only. Collective. */
+tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
+                             tess_profile *profile);
+
+/** Predict visibilities from a model image. Collective. */
+tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
+                                tess_profile *profile);
+
+#endif

@@ -1,0 +1,62 @@
+/** @file tess_profile.h
+ *  Where time, bytes and visibilities went, per rank and stage; written as JSON by
+ *  --profile and summed up in the last log lines.
+ */
+#ifndef TESS_PROFILE_H
+#define TESS_PROFILE_H
+
+#include <stdint.h>
+
+#include "tess_comm.h"
+
+typedef enum tess_stage {
+    TESS_STAGE_READ,
+    TESS_STAGE_WEIGHT,
+    TESS_STAGE_PARTITION,
+    TESS_STAGE_EXCHANGE,
+    TESS_STAGE_SORT,
+    TESS_STAGE_GRID,      /**< gridding, or degridding in predict */
+    TESS_STAGE_REDUCE,    /**< tile sums to and from the owners of the FFT, image sums */
+    TESS_STAGE_FFT,       /**< FFT and w-screens */
+    TESS_STAGE_CORRECT,   /**< grid correction, beam fit */
+    TESS_STAGE_WRITE,
+    TESS_NUM_STAGES
+} tess_stage;
+
+/** Why a visibility was ignored. */
+typedef enum tess_ignored {
+    TESS_IGNORED_FLAGGED,
+    TESS_IGNORED_WEIGHT,      /**< weight <= 0 */
+    TESS_IGNORED_NOT_FINITE,  /**< value, weight or uvw */
+    TESS_IGNORED_AUTOCORR,
+    TESS_IGNORED_BEYOND_UV,   /**< |u| or |v| >= 1/(2 scale) */
+    TESS_IGNORED_UVRANGE,     /**< outside --uvrange */
+    TESS_NUM_IGNORED
+} tess_ignored;
+
+typedef struct tess_profile {
+    double stage_seconds[TESS_NUM_STAGES];   /**< of this rank */
+    int64_t stage_bytes[TESS_NUM_STAGES];
+    int64_t stage_visibilities[TESS_NUM_STAGES];
+    int64_t visibilities;                    /**< imaged or predicted, from this rank's rows */
+    int64_t ignored[TESS_NUM_IGNORED];
+    double start_s;                          /**< tess_time_now() at program start */
+    double grid_utilisation;                 /**< busy share of the threads while gridding */
+    char plan[1024];                         /**< the plan in words */
+} tess_profile;
+
+void tess_profile_start(tess_profile *profile);
+
+/** Add the time since `*mark` to a stage and set `*mark` to now. */
+void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);
+
+/** Log a short table of totals (rank 0). Collective. */
+tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
+
+/** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
+ *  visibilities}}, peak_memory_bytes}], "totals":{visibilities, ignored:{reason:n},
+ *  seconds, communication_fraction, peak_memory_bytes}}. Collective. */
+tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
+                               const char *path);
+
+#endif

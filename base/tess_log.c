@@ -1,0 +1,185 @@
+#define _GNU_SOURCE
+#include "tess_log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Where lines go is process state, like stderr itself. */
+static struct {
+    pthread_mutex_t lock;
+    int rank;
+    tess_log_level level;
+    FILE *file;
+    double start;
+    bool bar_shown; /* a progress bar stands on the terminal's current line */
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_INFO};
+
+double tess_time_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void tess_log_start(int rank, tess_log_level level)
+{
+    out.rank = rank;
+    out.level = level;
+    out.start = tess_time_now();
+}
+
+tess_status tess_log_open(const char *path)
+{
+    tess_status status = TESS_OK;
+    FILE *file = fopen(path, "w");
+    if (!file)
+        TESS_FAIL(TESS_ERR_IO, "%s: log cannot be written: %s", path, strerror(errno));
+    out.file = file;
+cleanup:
+    return status;
+}
+
+void tess_log_close(void)
+{
+    if (out.file) fclose(out.file);
+    out.file = NULL;
+}
+
+static void clear_bar(void)
+{
+    if (!out.bar_shown) return;
+    fputs("\r\033[K", stderr);
+    out.bar_shown = false;
+}
+
+static void write_line(bool show, const char *prefix, const char *format, va_list args)
+{
+    char text[2048], stamp[48];
+    vsnprintf(text, sizeof text, format, args);
+    const double elapsed = out.start > 0 ? tess_time_now() - out.start : 0;
+    if (out.rank == 0)
+        snprintf(stamp, sizeof stamp, "[%8.2f s]", elapsed);
+    else
+        snprintf(stamp, sizeof stamp, "[%8.2f s rank %d]", elapsed, out.rank);
+    pthread_mutex_lock(&out.lock);
+    if (show) {
+        clear_bar();
+        if (prefix)
+            fprintf(stderr, "%s%s\n", prefix, text);
+        else
+            fprintf(stderr, "%s %s\n", stamp, text);
+    }
+    if (out.file) {
+        fprintf(out.file, "%s %s%s\n", stamp, prefix ? prefix : "", text);
+        fflush(out.file);
+    }
+    pthread_mutex_unlock(&out.lock);
+}
+
+void tess_log_info(const char *format, ...)
+{
+    if (out.rank != 0) return;
+    va_list args;
+    va_start(args, format);
+    write_line(out.level >= TESS_LOG_INFO, NULL, format, args);
+    va_end(args);
+}
+
+void tess_log_debug(const char *format, ...)
+{
+    if (out.level < TESS_LOG_DEBUG) return;
+    va_list args;
+    va_start(args, format);
+    write_line(true, NULL, format, args);
+    va_end(args);
+}
+
+void tess_log_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    write_line(true, "tessera: warning: ", format, args);
+    va_end(args);
+}
+
+void tess_log_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    write_line(true, "tessera: error: ", format, args);
+    va_end(args);
+}
+
+void tess_progress_start(tess_progress *progress, const char *label, const char *unit,
+                         double total)
+{
+    *progress = (tess_progress){.label = label, .unit = unit, .total = total};
+    progress->start = progress->shown = tess_time_now();
+    progress->active = out.rank == 0 && out.level >= TESS_LOG_INFO;
+}
+
+/* 1234567 -> "1.2 M" */
+static const char *short_number(double value, char text[16])
+{
+    static const char *const suffix[] = {"", " k", " M", " G", " T"};
+    int k = 0;
+    while (value >= 1000 && k < 4) {
+        value /= 1000;
+        ++k;
+    }
+    snprintf(text, 16, k ? "%.1f%s" : "%.0f%s", value, suffix[k]);
+    return text;
+}
+
+static void show_progress(tess_progress *progress, double now)
+{
+    enum { WIDTH = 30 };
+    const double elapsed = now - progress->start;
+    const double part = progress->total > 0 ? progress->done / progress->total : 1;
+    const double rate = elapsed > 0 ? progress->done / elapsed : 0;
+    const double left = rate > 0 ? (progress->total - progress->done) / rate : 0;
+    char done[16], speed[16];
+    short_number(progress->done, done);
+    short_number(rate, speed);
+    if (isatty(STDERR_FILENO)) {
+        char bar[WIDTH + 1];
+        for (int k = 0; k < WIDTH; ++k) bar[k] = k < (int)(part * WIDTH) ? '#' : '.';
+        bar[WIDTH] = '\0';
+        fprintf(stderr, "\r\033[K%-12s [%s] %3.0f%%  %s%s  %s%s/s  %.0f s left",
+                progress->label, bar, 100 * part, done, progress->unit, speed,
+                progress->unit, left);
+        out.bar_shown = true;
+    } else
+        fprintf(stderr, "[%8.2f s] %s %.0f%% (%s%s, %s%s/s, %.0f s left)\n",
+                now - out.start, progress->label, 100 * part, done, progress->unit,
+                speed, progress->unit, left);
+    fflush(stderr);
+}
+
+void tess_progress_add(tess_progress *progress, double count)
+{
+    pthread_mutex_lock(&out.lock);
+    progress->done += count;
+    if (progress->active) {
+        const double now = tess_time_now();
+        const double interval = isatty(STDERR_FILENO) ? 0.2 : 10.0;
+        if (now - progress->shown >= interval) {
+            progress->shown = now;
+            show_progress(progress, now);
+        }
+    }
+    pthread_mutex_unlock(&out.lock);
+}
+
+void tess_progress_finish(tess_progress *progress)
+{
+    pthread_mutex_lock(&out.lock);
+    clear_bar();
+    progress->active = false;
+    pthread_mutex_unlock(&out.lock);
+}

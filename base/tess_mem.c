@@ -1,0 +1,127 @@
+#define _GNU_SOURCE
+#include "tess_mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 64, MEBI = 1048576 };
+
+void *tess_alloc(int64_t count, size_t size)
+{
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
+    if (bytes > (size_t)INT64_MAX - ALIGNMENT) return NULL;
+    bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    return aligned_alloc(ALIGNMENT, bytes);
+}
+
+void *tess_alloc_zero(int64_t count, size_t size)
+{
+    void *pointer = tess_alloc(count, size);
+    if (pointer) memset(pointer, 0, (size_t)count * size);
+    return pointer;
+}
+
+char *tess_strdup(const char *text)
+{
+    if (!text) return NULL;
+    const size_t bytes = strlen(text) + 1;
+    char *copy = tess_alloc((int64_t)bytes, 1);
+    if (copy) memcpy(copy, text, bytes);
+    return copy;
+}
+
+int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size)
+{
+    if (needed <= *capacity) return 0;
+    int64_t grown = *capacity < 16 ? 16 : *capacity * 2;
+    if (grown < needed) grown = needed;
+    void *bigger = tess_alloc(grown, size);
+    if (!bigger) return -1;
+    if (*array) memcpy(bigger, *array, (size_t)*capacity * size);
+    free(*array);
+    *array = bigger;
+    *capacity = grown;
+    return 0;
+}
+
+void tess_free(void *pointer)
+{
+    free(pointer);
+}
+
+int64_t tess_mem_peak_bytes(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+    return (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* First number in a file, or -1 ("max", no such file). */
+static int64_t number_in_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (!file) return -1;
+    long long value = -1;
+    if (fscanf(file, "%lld", &value) != 1) value = -1;
+    fclose(file);
+    return value;
+}
+
+static int64_t smaller_positive(int64_t limit, int64_t candidate)
+{
+    return candidate > 0 && candidate < limit ? candidate : limit;
+}
+
+/* Limits along this process's own cgroup v2 path, up to the root. */
+static int64_t cgroup_v2_limit(int64_t limit)
+{
+    FILE *file = fopen("/proc/self/cgroup", "r");
+    if (!file) return limit;
+    char line[1024], path[1200] = "";
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, "0::", 3) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(path, sizeof path, "/sys/fs/cgroup%s", line + 3);
+        }
+    fclose(file);
+    while (strlen(path) >= strlen("/sys/fs/cgroup")) {
+        char name[1300];
+        snprintf(name, sizeof name, "%s/memory.max", path);
+        limit = smaller_positive(limit, number_in_file(name));
+        char *slash = strrchr(path, '/');
+        if (!slash) break;
+        *slash = '\0';
+    }
+    return limit;
+}
+
+int64_t tess_mem_node_limit_bytes(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int64_t limit = pages > 0 && page > 0 ? (int64_t)pages * page : INT64_MAX;
+    limit = smaller_positive(
+        limit, number_in_file("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+    limit = cgroup_v2_limit(limit);
+    const char *slurm = getenv("SLURM_MEM_PER_NODE"); /* MiB */
+    if (slurm) limit = smaller_positive(limit, strtoll(slurm, NULL, 10) * MEBI);
+    return limit;
+}
+
+const char *tess_mem_text(double bytes)
+{
+    static _Thread_local char text[8][32];
+    static _Thread_local unsigned next;
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    int k = 0;
+    while (bytes >= 1024.0 && k < 5) {
+        bytes /= 1024.0;
+        ++k;
+    }
+    char *out = text[next++ % 8];
+    snprintf(out, sizeof text[0], k ? "%.1f %s" : "%.0f %s", bytes, unit[k]);
+    return out;
+}

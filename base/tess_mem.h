@@ -1,0 +1,46 @@
+/** @file tess_mem.h
+ *  Allocation with overflow-checked count × size, 64-byte alignment (one cache line,
+ *  one AVX-512 register), and what the process may and does use.
+ */
+#ifndef TESS_MEM_H
+#define TESS_MEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** `count` elements of `size` bytes, uninitialised, 64-byte aligned; NULL when the
+ *  product overflows or memory is short. Zero elements give a valid pointer. Free
+ *  with tess_free(). */
+void *tess_alloc(int64_t count, size_t size);
+
+/** As tess_alloc(), zeroed. */
+void *tess_alloc_zero(int64_t count, size_t size);
+
+/** Copy of a string; NULL when memory is short or `text` is NULL. */
+char *tess_strdup(const char *text);
+
+/** Grow `*array` (from tess_alloc, or NULL) of capacity `*capacity` elements to hold
+ *  at least `needed`, doubling. Returns 0, or -1 with both untouched. */
+int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size);
+
+/** Free memory of this header; NULL is fine. */
+void tess_free(void *pointer);
+
+/** Largest resident size of this process so far [bytes]; 0 when unknown. */
+int64_t tess_mem_peak_bytes(void);
+
+/** Memory that this node's share of the batch allocation may use [bytes]: the smallest
+ *  of physical memory, cgroup limit (v1, v2) and SLURM_MEM_PER_NODE. */
+int64_t tess_mem_node_limit_bytes(void);
+
+/** "1.5 GiB"-like text in one of a few rotating static buffers per thread. */
+const char *tess_mem_text(double bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

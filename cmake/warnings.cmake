@@ -1,0 +1,16 @@
+# Warnings and sanitizers of every target of the project.
+function(tess_warnings target)
+    target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion
+        -Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
+        -Wcast-qual -Wundef>
+        $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow>)
+    if(TESS_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(TESS_SANITIZE)
+        target_compile_options(${target} PUBLIC -fsanitize=${TESS_SANITIZE}
+                               -fno-omit-frame-pointer)
+        target_link_options(${target} PUBLIC -fsanitize=${TESS_SANITIZE})
+    endif()
+endfunction()

@@ -1,0 +1,92 @@
+/** @file tess_fits.h
+ *  FITS images: 4 axes (RA---SIN, DEC--SIN, FREQ, STOKES), written in parallel by row
+ *  slabs to a temporary name, checksummed, then renamed; and read back as models.
+ *  PNG previews of the same images.
+ *
+ *  Pixel order is FITS order: image[row j][column i], row 0 southernmost, column 0
+ *  easternmost; 0-based pixel (i, j) is at l = -(i - nx/2)·scale, m = (j - ny/2)·scale.
+ */
+#ifndef TESS_FITS_H
+#define TESS_FITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tess_image_meta {
+    int64_t nx, ny;
+    double ra_rad, dec_rad;      /**< of the reference pixel (nx/2, ny/2) */
+    double scale_rad;            /**< pixel size */
+    double freq_hz, bandwidth_hz;
+    int stokes;                  /**< FITS code, as in tess_vis.h */
+    bool imaginary;              /**< the imaginary image of a cross-hand ("XYi") */
+    double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0 = no beam */
+    double sum_weights;          /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
+    double num_vis;              /**< visibilities gridded */
+    double equinox;
+    double time_start_mjd_s;     /**< DATE-OBS; 0 = unknown */
+    char telescope[64], observer[64], object[64];
+    char unit[16];               /**< BUNIT: "JY/BEAM", "JY/PIXEL" */
+    char weighting[32];          /**< "natural", "briggs 0", ... */
+    const char *history;         /**< command line and plan; lines separated by '\n' */
+} tess_image_meta;
+
+/** A model image's header, as read. */
+typedef struct tess_fits_model {
+    char path[1024];
+    int64_t nx, ny;
+    int num_freq, num_stokes;
+    int stokes[4];               /**< FITS codes of the planes */
+    double ra_rad, dec_rad;      /**< CRVAL */
+    double crpix_x, crpix_y;     /**< 1-based */
+    double scale_x_rad, scale_y_rad; /**< CDELT; x is negative for East to the left */
+    double freq_hz;
+    char unit[32];
+    int bitpix;                  /**< of the file: -32, -64, or an integer type */
+    int64_t data_offset;         /**< private */
+    double bscale, bzero;        /**< private */
+} tess_fits_model;
+
+/** Write one image. Rank r passes rows [row_first, row_first + num_rows) in `rows`
+ *  (float when !is_double, else double; BITPIX follows: -32 or -64); slabs of all ranks
+ *  together are the whole image, in any order, some may be empty. Adds CHECKSUM and
+ *  DATASUM (combined from the ranks' partial sums). Non-finite pixels are stored as
+ *  NaN. TESS_ERR_IO when `path` exists and not `overwrite`, cannot be written, or the
+ *  disk is full: nothing is then left under the final or temporary name. > 2 GiB safe.
+ *  Collective. */
+tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
+                            const tess_image_meta *meta, bool is_double,
+                            int64_t row_first, int64_t num_rows, const void *rows);
+
+/** Check now that `path` can be written later: its folder exists and is writable, and
+ *  it does not exist unless `overwrite`. Local. */
+tess_status tess_fits_check_target(const char *path, bool overwrite);
+
+/** Read a header. TESS_ERR_IO, TESS_ERR_INPUT (not FITS, truncated, not an image,
+ *  projection other than SIN or without celestial axes, scale not finite or zero). Local. */
+tess_status tess_fits_open(const char *path, tess_fits_model *model);
+
+/** Read rows [row_first, row_first + num_rows) of a Stokes plane (index into
+ *  model->stokes) and frequency plane into out[num_rows][nx], scaled by BSCALE/BZERO;
+ *  blanks are NaN. Local, thread-safe. */
+tess_status tess_fits_read(const tess_fits_model *model, int stokes_index, int freq_index,
+                           int64_t row_first, int64_t num_rows, double *out);
+
+/** Write a PNG of the image: linear or asinh stretch chosen from its range, at most
+ *  about 1024 pixels a side, RA/Dec (or offset) axes with ticks, colour bar with units,
+ *  beam ellipse when the meta has one, title. Arguments as tess_fits_write. The ranks
+ *  reduce their own slabs; rank 0 draws. Collective. */
+tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite,
+                               const tess_image_meta *meta, bool is_double,
+                               int64_t row_first, int64_t num_rows, const void *rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

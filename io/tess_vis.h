@@ -1,0 +1,178 @@
+/** @file tess_vis.h
+ *  Visibility sets, read and written in blocks of rows. One interface for every format;
+ *  vis_uvfits.c and vis_ms.cc implement it behind the table of tess_vis_format.h.
+ *
+ *  A set is a list of *segments*: rows that share one channel table and one list of
+ *  correlations (a spectral window of an MS; the whole of a UVFITS file, whose IFs are
+ *  then consecutive channels, or one FREQID of it). Row numbers count within a segment,
+ *  in file order. Everything in a block is in the conventions of README: uvw in metres
+ *  as a MeasurementSet stores them (c·UU of UVFITS), never recomputed.
+ */
+#ifndef TESS_VIS_H
+#define TESS_VIS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TESS_MAX_CORR = 4 };
+
+/** Weight of a flagged sample in a block. Other weights are as in the file, so that
+ *  callers can tell a flag from a weight that is zero, negative or not finite. UVFITS
+ *  has no other flag than a weight <= 0; those become this. */
+#define TESS_WEIGHT_FLAGGED (-INFINITY)
+
+/** Correlation and Stokes codes of FITS: I Q U V = 1..4, RR LL RL LR = -1..-4,
+ *  XX YY XY YX = -5..-8. */
+typedef int tess_corr;
+
+/** "XX" for -5, "I" for 1, "?" when unknown; and back (0 when unknown). Local. */
+const char *tess_corr_name(tess_corr corr);
+tess_corr tess_corr_parse(const char *name);
+
+typedef struct tess_vis_segment {
+    int64_t num_rows;
+    int64_t num_chan;
+    double *freq_hz;               /**< [num_chan] centre frequencies */
+    double *chan_width_hz;         /**< [num_chan], positive */
+    int32_t *chan_spw;             /**< [num_chan] spectral window (IF) number in the file */
+    int num_corr;
+    tess_corr corr[TESS_MAX_CORR]; /**< in the order of the block's correlation axis */
+} tess_vis_segment;
+
+typedef struct tess_vis_field {
+    char name[64];
+    int id;                        /**< SOURCE (UVFITS) or FIELD_ID (MS) */
+    double ra_rad, dec_rad;        /**< phase centre, J2000 */
+    int64_t num_rows;
+} tess_vis_field;
+
+typedef struct tess_vis_antenna {
+    char name[32];
+    double xyz_m[3];               /**< geocentric (ITRF) */
+    double diameter_m;             /**< 0 when unknown */
+} tess_vis_antenna;
+
+/** What a set holds after selection. Owned by the reader. */
+typedef struct tess_vis_meta {
+    char path[1024];
+    char format[16];               /**< "UVFITS", "MS" */
+    char telescope[64], observer[64], object[64], project[64];
+    double equinox;                /**< 2000.0 when the file says nothing */
+    double ra_rad, dec_rad;        /**< phase centre of the selected field */
+    double time_start_mjd_s, time_end_mjd_s; /**< UTC, of the selected rows */
+    double integration_s;          /**< median; 0 when unknown */
+    double min_uvw_m, max_uvw_m;   /**< baseline lengths; 0 when not scanned */
+    int num_segments;
+    tess_vis_segment *segment;
+    int num_fields;
+    tess_vis_field *field;         /**< all fields of the file */
+    int field_selected;            /**< index into field[] */
+    int num_antennas;
+    tess_vis_antenna *antenna;
+    int64_t num_rows_total;        /**< rows in the file before selection */
+} tess_vis_meta;
+
+/** What to read. Zeroed means everything (and the only field). */
+typedef struct tess_vis_select {
+    const char *data_column;       /**< MS: NULL for CORRECTED_DATA if there, else DATA */
+    const char *field;             /**< name or number; NULL when the set has one */
+    const int *spw;                /**< spectral windows (IFs, 0-based), NULL for all */
+    int num_spw;
+    int64_t chan_first, chan_end;  /**< channels [first, end) of each spw; end 0 = all */
+    bool model_only;               /**< uvw and metadata only: data column may be absent */
+} tess_vis_select;
+
+/** A block of rows of one segment. Arrays are owned by the block, grow as needed and are
+ *  reused from read to read. */
+typedef struct tess_vis_block {
+    int segment;
+    int64_t row_first, num_rows;   /**< within the segment */
+    int64_t num_chan;
+    int num_corr;
+    double *uvw_m;                 /**< [num_rows][3] */
+    double *time_mjd_s;            /**< [num_rows] centre of the integration, UTC */
+    double *integration_s;         /**< [num_rows] */
+    int32_t *antenna1, *antenna2;  /**< [num_rows] indices into meta->antenna */
+    float *vis;                    /**< [num_rows][num_chan][num_corr][2] re, im [Jy] */
+    float *weight;                 /**< [num_rows][num_chan][num_corr] */
+    int64_t capacity_rows, capacity_vis; /**< private to tess_vis.c */
+} tess_vis_block;
+
+typedef struct tess_vis_reader tess_vis_reader;
+typedef struct tess_vis_writer tess_vis_writer;
+
+/* ---- reading ---- */
+
+/** Open a set; the format is found by looking (an MS is a folder with table.dat).
+ *  Local: every rank opens for itself. Errors: TESS_ERR_IO (missing, unreadable),
+ *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency, unknown
+ *  field, missing column; the message names file and remedy), TESS_ERR_RESOURCE
+ *  (an MS without TESS_MS). */
+tess_status tess_vis_open(const char *path, const tess_vis_select *select,
+                          tess_vis_reader **reader);
+
+/** What the opened set holds. Local. */
+const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader);
+
+/** Read rows [row_first, row_first + num_rows) of a segment. Uses up to `num_threads`
+ *  threads. Local; one call at a time per reader, but a thread other than the one that
+ *  opened it may call. */
+tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_first,
+                          int64_t num_rows, int num_threads, tess_vis_block *block);
+
+/** Close; NULL is fine. Local. */
+void tess_vis_close(tess_vis_reader *reader);
+
+/** Make room for num_rows × num_chan × num_corr; contents undefined. Local. */
+tess_status tess_vis_block_resize(tess_vis_block *block, int64_t num_rows,
+                                  int64_t num_chan, int num_corr);
+
+/** Free a block's arrays and zero it. Local. */
+void tess_vis_block_free(tess_vis_block *block);
+
+/* ---- writing ----
+ * A writer works under a temporary name beside the target and renames in finish;
+ * destroying it without finish removes what it wrote. */
+
+/** Begin a new set described by `meta` (one segment; its num_rows is what will be
+ *  written). A path ending in ".ms" makes an MS, else UVFITS. TESS_ERR_IO when the
+ *  target exists and not `overwrite`, or cannot be written. Collective. */
+tess_status tess_vis_create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
+                            bool overwrite, tess_vis_writer **writer);
+
+/** Begin a copy of an opened UVFITS set, complete with its tables and unselected data;
+ *  only the visibilities later written replace the old ones (their weights and uvw stay
+ *  as they are). For an MS source the copy is a new UVFITS of the selected rows, made
+ *  from its meta. Collective. */
+tess_status tess_vis_create_like(tess_comm *comm, const char *path,
+                                 tess_vis_reader *source, bool overwrite,
+                                 tess_vis_writer **writer);
+
+/** Replace (or add) a data column of an opened MS, in place. Collective. */
+tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
+                                   const char *column, tess_vis_writer **writer);
+
+/** Write a block at block->segment, block->row_first. Every rank calls equally often;
+ *  a block with num_rows = 0 takes part. UVFITS: each rank writes at its own offset.
+ *  MS: rank 0 writes what the others send. For create_like and create_column only
+ *  `vis` is used. Collective. */
+tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
+
+/** Complete tables, flush, rename to the final name. Collective. */
+tess_status tess_vis_finish(tess_vis_writer *writer);
+
+/** Free; removes an unfinished file. NULL is fine. Collective. */
+void tess_vis_writer_destroy(tess_vis_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

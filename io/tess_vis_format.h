@@ -1,0 +1,53 @@
+/** @file tess_vis_format.h  (private to io/)
+ *  The table of functions behind tess_vis.h; one per format.
+ */
+#ifndef TESS_VIS_FORMAT_H
+#define TESS_VIS_FORMAT_H
+
+#include "tess_vis.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tess_vis_format {
+    const char *name;
+    tess_status (*open)(const char *path, const tess_vis_select *select,
+                        tess_vis_reader *reader);
+    tess_status (*read)(tess_vis_reader *reader, int segment, int64_t row_first,
+                        int64_t num_rows, int num_threads, tess_vis_block *block);
+    void (*close)(tess_vis_reader *reader);
+    tess_status (*create)(tess_comm *comm, const char *path, const tess_vis_meta *meta,
+                          tess_vis_reader *like, const char *column, bool overwrite,
+                          tess_vis_writer *writer);
+    tess_status (*write)(tess_vis_writer *writer, const tess_vis_block *block);
+    tess_status (*finish)(tess_vis_writer *writer);
+    void (*destroy)(tess_vis_writer *writer); /* also removes an unfinished file */
+} tess_vis_format;
+
+struct tess_vis_reader {
+    const tess_vis_format *format;
+    tess_vis_meta meta;
+    void *state;   /* the format's own */
+};
+
+struct tess_vis_writer {
+    const tess_vis_format *format;
+    tess_comm *comm;
+    void *state;
+    bool finished;
+};
+
+extern const tess_vis_format tess_vis_format_uvfits;
+extern const tess_vis_format tess_vis_format_ms; /* vis_ms.cc, or vis_ms_absent.c */
+
+/** Free arrays inside a meta (segments, fields, antennas) and zero it. */
+void tess_vis_meta_free(tess_vis_meta *meta);
+
+/** Deep copy. */
+tess_status tess_vis_meta_copy(const tess_vis_meta *from, tess_vis_meta *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+/** @file tess_comm.h
+ *  Communicator, agreement on failures, and the few collectives tessera uses. The only
+ *  users of <mpi.h> are this folder's sources; with TESS_MPI=OFF comm_serial.c stands
+ *  in and every communicator has one rank.
+ *
+ *  Counts are int64_t; one routine splits messages beyond INT_MAX. Every function says
+ *  whether it is Collective or Local.
+ */
+#ifndef TESS_COMM_H
+#define TESS_COMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tess_comm tess_comm;
+
+typedef enum tess_op { TESS_SUM, TESS_MIN, TESS_MAX } tess_op;
+
+/** Start MPI (thread level FUNNELED or better) and duplicate the world. Collective. */
+tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm);
+
+/** End MPI. Collective; `comm` may be NULL after a failed start. */
+void tess_comm_finish(tess_comm *comm);
+
+/** End the whole job at once with this exit status; for main.c alone. Local. */
+void tess_comm_abort(tess_comm *comm, int exit_status);
+
+/** A communicator of one rank that needs no MPI (library use, tests). Local. */
+tess_status tess_comm_self(tess_comm **comm);
+
+/** Ranks of equal `color`, ordered by `key`. Collective. Free with tess_comm_free. */
+tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part);
+
+/** Ranks that share this rank's node. Collective. */
+tess_status tess_comm_node(tess_comm *comm, tess_comm **node);
+
+/** Free a communicator of split, node or self; NULL is fine. Collective. */
+void tess_comm_free(tess_comm *comm);
+
+int tess_comm_rank(const tess_comm *comm); /**< Local. */
+int tess_comm_size(const tess_comm *comm); /**< Local. */
+
+/** Agree on the outcome of fallible local work before the next collective: returns
+ *  TESS_OK when all ranks pass TESS_OK; a failed rank gets its own status back and the
+ *  others TESS_ERR_PEER. Collective. */
+tess_status tess_comm_agree(tess_comm *comm, tess_status status);
+
+/** For the end of the program: the lowest failed rank whose failure is its own (not
+ *  TESS_ERR_PEER), or -1 when all is well; its exit status to every rank. Collective. */
+int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status);
+
+tess_status tess_comm_barrier(tess_comm *comm); /**< Collective. */
+
+/** `bytes` bytes from `root` to all. Collective. */
+tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root);
+
+/** In-place reduction to all ranks. Small vectors only, never grids. Collective. */
+tess_status tess_comm_allreduce_f64(tess_comm *comm, double *values, int64_t count,
+                                    tess_op op);
+tess_status tess_comm_allreduce_i64(tess_comm *comm, int64_t *values, int64_t count,
+                                    tess_op op);
+
+/** values[k] := sum over lower ranks of their values[k] (0 on rank 0). Collective. */
+tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count);
+
+/** Every rank's `bytes` bytes (the same on all) to all, in rank order. Collective. */
+tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes,
+                                void *recv);
+
+/** Every rank's bytes (any number) to all. `recv` is allocated with tess_alloc and
+ *  owned by the caller; `recv_bytes[size]` is filled by this call. Collective. */
+tess_status tess_comm_allgatherv(tess_comm *comm, const void *send, int64_t bytes,
+                                 void **recv, int64_t *recv_bytes);
+
+/** Every rank's bytes (any number) to `root`, in rank order; on other ranks `*recv` is
+ *  NULL. Collective. */
+tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes, int root,
+                              void **recv, int64_t *recv_bytes);
+
+/** Personalised exchange: the bytes for rank k start at send + sum(send_bytes[0..k-1]).
+ *  `*recv` is allocated (tess_alloc, caller frees), in source-rank order, its counts
+ *  in recv_bytes[size]. Collective. */
+tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
+                                const int64_t *send_bytes, void **recv,
+                                int64_t *recv_bytes);
+
+/** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
+ *  `out`. `is_double` chooses double or float elements. Collective. */
+tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
+                                     const int64_t *counts, bool is_double);
+
+/** Bytes this rank has sent and seconds it has spent in calls of this header since
+ *  start; for the profile. Local. */
+void tess_comm_stats(const tess_comm *comm, int64_t *bytes_sent, double *seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
