@@ -1,0 +1,92 @@
+/* What is built from the communicator's primitives, whichever library is below. */
+#include "tess_comm.h"
+
+#include <string.h>
+
+#include "tess_mem.h"
+
+tess_status tess_comm_agree(tess_comm *comm, tess_status status)
+{
+    int64_t failed = status != TESS_OK;
+    const tess_status reduced = tess_comm_allreduce_i64(comm, &failed, 1, TESS_MAX);
+    if (status != TESS_OK) return status;
+    if (reduced != TESS_OK) return reduced;
+    return failed ? TESS_ERR_PEER : TESS_OK;
+}
+
+int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
+{
+    enum { INNOCENT = INT32_MAX };
+    /* own failures first; a rank that only heard of one is blamed when none admits it */
+    int64_t first = status == TESS_OK ? INNOCENT
+                    : status == TESS_ERR_PEER
+                        ? INNOCENT / 2 + tess_comm_rank(comm)
+                        : tess_comm_rank(comm);
+    *exit_status = tess_status_exit(status);
+    if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MIN) != TESS_OK)
+        return status == TESS_OK ? -1 : tess_comm_rank(comm);
+    if (first == INNOCENT) return -1;
+    const int blamed = (int)(first >= INNOCENT / 2 ? first - INNOCENT / 2 : first);
+    int64_t code = *exit_status;
+    tess_comm_bcast(comm, &code, sizeof code, blamed);
+    *exit_status = (int)code;
+    return blamed;
+}
+
+static int64_t total(const int64_t *bytes, int count)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < count; ++k) sum += bytes[k];
+    return sum;
+}
+
+tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes, int root,
+                              void **recv, int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(comm);
+    void *received = NULL;
+    int64_t *to = tess_alloc_zero(size, sizeof *to);
+    int64_t *from = tess_alloc_zero(size, sizeof *from);
+    const bool short_of_memory = !to || !from;
+    TESS_TRY(tess_comm_agree(comm, short_of_memory ? TESS_ERR_ALLOC : TESS_OK));
+    to[root] = bytes;
+    TESS_TRY(tess_comm_alltoallv(comm, send, to, &received, from));
+    if (tess_comm_rank(comm) == root) {
+        *recv = received;
+        received = NULL;
+        memcpy(recv_bytes, from, (size_t)size * sizeof *from);
+    } else
+        *recv = NULL;
+cleanup:
+    tess_free(received);
+    tess_free(to);
+    tess_free(from);
+    return status;
+}
+
+tess_status tess_comm_allgatherv(tess_comm *comm, const void *send, int64_t bytes,
+                                 void **recv, int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(comm);
+    void *gathered = NULL;
+    TESS_TRY(tess_comm_allgather(comm, &bytes, sizeof bytes, recv_bytes));
+    gathered = tess_alloc(total(recv_bytes, size), 1);
+    if (!gathered)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "no memory to gather %lld bytes",
+                                   (long long)total(recv_bytes, size));
+    TESS_TRY(tess_comm_agree(comm, status));
+    char *at = gathered;
+    for (int k = 0; k < size; ++k) {
+        if (k == tess_comm_rank(comm)) memcpy(at, send, (size_t)bytes);
+        TESS_TRY(tess_comm_bcast(comm, at, recv_bytes[k], k));
+        at += recv_bytes[k];
+    }
+    *recv = gathered;
+    gathered = NULL;
+cleanup:
+    tess_free(gathered);
+    return status;
+}

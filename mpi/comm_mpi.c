@@ -1,0 +1,347 @@
+/* The communicator over MPI. Every call is checked, in Release too; the communicator
+ * returns errors instead of aborting. */
+#include "tess_comm.h"
+
+#include <mpi.h>
+#include <string.h>
+
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* One message or one element count handed to MPI at most; MPI counts are int. */
+enum { CHUNK = 1 << 29 };
+
+enum { TAG_ALLTOALL = 17 };
+
+struct tess_comm {
+    MPI_Comm handle;
+    int rank, size;
+    bool owns_mpi;        /* this communicator started MPI */
+    int64_t bytes_sent;
+    double seconds;
+};
+
+#define TESS_MPI(call)                                                               \
+    do {                                                                             \
+        const int mpi_code_ = (call);                                                \
+        if (mpi_code_ != MPI_SUCCESS) {                                              \
+            char mpi_text_[MPI_MAX_ERROR_STRING] = "";                               \
+            int mpi_length_ = 0;                                                     \
+            MPI_Error_string(mpi_code_, mpi_text_, &mpi_length_);                    \
+            TESS_FAIL(TESS_ERR_INTERNAL, "MPI: %s", mpi_text_);                      \
+        }                                                                            \
+    } while (0)
+
+static tess_status wrap(MPI_Comm handle, tess_comm **comm)
+{
+    tess_status status = TESS_OK;
+    tess_comm *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
+    made->handle = handle;
+    TESS_MPI(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN));
+    TESS_MPI(MPI_Comm_rank(handle, &made->rank));
+    TESS_MPI(MPI_Comm_size(handle, &made->size));
+    *comm = made;
+    made = NULL;
+cleanup:
+    tess_free(made);
+    return status;
+}
+
+tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
+{
+    tess_status status = TESS_OK;
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Comm world = MPI_COMM_NULL;
+    TESS_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+    if (provided < MPI_THREAD_FUNNELED)
+        TESS_FAIL(TESS_ERR_RESOURCE, "this MPI library does not support threads");
+    TESS_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world));
+    TESS_TRY(wrap(world, comm));
+    (*comm)->owns_mpi = true;
+cleanup:
+    return status;
+}
+
+void tess_comm_finish(tess_comm *comm)
+{
+    if (comm) {
+        MPI_Comm_free(&comm->handle);
+        tess_free(comm);
+    }
+    MPI_Finalize();
+}
+
+void tess_comm_abort(tess_comm *comm, int exit_status)
+{
+    MPI_Abort(comm ? comm->handle : MPI_COMM_WORLD, exit_status);
+}
+
+tess_status tess_comm_self(tess_comm **comm)
+{
+    tess_status status = TESS_OK;
+    tess_comm *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
+    made->handle = MPI_COMM_NULL; /* works without MPI_Init: one rank moves nothing */
+    made->size = 1;
+    *comm = made;
+cleanup:
+    return status;
+}
+
+static bool alone(const tess_comm *comm)
+{
+    return comm->handle == MPI_COMM_NULL;
+}
+
+tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part)
+{
+    tess_status status = TESS_OK;
+    MPI_Comm handle = MPI_COMM_NULL;
+    if (alone(comm)) return tess_comm_self(part);
+    TESS_MPI(MPI_Comm_split(comm->handle, color, key, &handle));
+    TESS_TRY(wrap(handle, part));
+cleanup:
+    return status;
+}
+
+tess_status tess_comm_node(tess_comm *comm, tess_comm **node)
+{
+    tess_status status = TESS_OK;
+    MPI_Comm handle = MPI_COMM_NULL;
+    if (alone(comm)) return tess_comm_self(node);
+    TESS_MPI(MPI_Comm_split_type(comm->handle, MPI_COMM_TYPE_SHARED, comm->rank,
+                                 MPI_INFO_NULL, &handle));
+    TESS_TRY(wrap(handle, node));
+cleanup:
+    return status;
+}
+
+void tess_comm_free(tess_comm *comm)
+{
+    if (!comm) return;
+    if (!alone(comm)) MPI_Comm_free(&comm->handle);
+    tess_free(comm);
+}
+
+int tess_comm_rank(const tess_comm *comm)
+{
+    return comm->rank;
+}
+
+int tess_comm_size(const tess_comm *comm)
+{
+    return comm->size;
+}
+
+static void account(tess_comm *comm, double start, int64_t bytes)
+{
+    comm->seconds += tess_time_now() - start;
+    comm->bytes_sent += bytes;
+}
+
+void tess_comm_stats(const tess_comm *comm, int64_t *bytes_sent, double *seconds)
+{
+    *bytes_sent = comm->bytes_sent;
+    *seconds = comm->seconds;
+}
+
+tess_status tess_comm_barrier(tess_comm *comm)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    if (!alone(comm)) TESS_MPI(MPI_Barrier(comm->handle));
+cleanup:
+    account(comm, start, 0);
+    return status;
+}
+
+tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    for (int64_t at = 0; !alone(comm) && at < bytes; at += CHUNK) {
+        const int count = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
+        TESS_MPI(MPI_Bcast((char *)data + at, count, MPI_BYTE, root, comm->handle));
+    }
+cleanup:
+    account(comm, start, comm->rank == root && comm->size > 1 ? bytes : 0);
+    return status;
+}
+
+static MPI_Op mpi_op(tess_op op)
+{
+    return op == TESS_SUM ? MPI_SUM : op == TESS_MIN ? MPI_MIN : MPI_MAX;
+}
+
+static tess_status allreduce(tess_comm *comm, void *values, int64_t count, size_t size,
+                             MPI_Datatype type, tess_op op)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    for (int64_t at = 0; !alone(comm) && at < count; at += CHUNK) {
+        const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
+        TESS_MPI(MPI_Allreduce(MPI_IN_PLACE, (char *)values + (size_t)at * size, part,
+                               type, mpi_op(op), comm->handle));
+    }
+cleanup:
+    account(comm, start, comm->size > 1 ? count * (int64_t)size : 0);
+    return status;
+}
+
+tess_status tess_comm_allreduce_f64(tess_comm *comm, double *values, int64_t count,
+                                    tess_op op)
+{
+    return allreduce(comm, values, count, sizeof *values, MPI_DOUBLE, op);
+}
+
+tess_status tess_comm_allreduce_i64(tess_comm *comm, int64_t *values, int64_t count,
+                                    tess_op op)
+{
+    return allreduce(comm, values, count, sizeof *values, MPI_INT64_T, op);
+}
+
+tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    for (int64_t at = 0; !alone(comm) && at < count; at += CHUNK) {
+        const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
+        TESS_MPI(MPI_Exscan(MPI_IN_PLACE, values + at, part, MPI_INT64_T, MPI_SUM,
+                            comm->handle));
+    }
+    if (comm->rank == 0) /* MPI leaves it undefined there */
+        memset(values, 0, (size_t)count * sizeof *values);
+cleanup:
+    account(comm, start, comm->size > 1 ? count * (int64_t)sizeof *values : 0);
+    return status;
+}
+
+tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes,
+                                void *recv)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    if (bytes > CHUNK) TESS_FAIL(TESS_ERR_INTERNAL, "allgather of %lld bytes", (long long)bytes);
+    if (alone(comm))
+        memcpy(recv, send, (size_t)bytes);
+    else
+        TESS_MPI(MPI_Allgather(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE,
+                               comm->handle));
+cleanup:
+    account(comm, start, comm->size > 1 ? bytes : 0);
+    return status;
+}
+
+/* Pieces of at most CHUNK bytes between this rank and one peer. */
+static int64_t pieces(int64_t bytes)
+{
+    return (bytes + CHUNK - 1) / CHUNK;
+}
+
+static int piece_bytes(int64_t bytes, int64_t k)
+{
+    const int64_t rest = bytes - k * CHUNK;
+    return (int)(rest < CHUNK ? rest : CHUNK);
+}
+
+static tess_status exchange_counts(tess_comm *comm, const int64_t *send_bytes,
+                                   int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    if (alone(comm))
+        recv_bytes[0] = send_bytes[0];
+    else
+        TESS_MPI(MPI_Alltoall(send_bytes, 1, MPI_INT64_T, recv_bytes, 1, MPI_INT64_T,
+                              comm->handle));
+cleanup:
+    return status;
+}
+
+/* Point-to-point with every peer, all in flight at once; own part by memcpy. */
+static tess_status exchange_data(tess_comm *comm, const char *send,
+                                 const int64_t *send_bytes, char *recv,
+                                 const int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    int64_t num_requests = 0;
+    MPI_Request *request = NULL;
+    for (int k = 0; k < comm->size; ++k)
+        num_requests += pieces(send_bytes[k]) + pieces(recv_bytes[k]);
+    request = tess_alloc(num_requests, sizeof *request);
+    if (!request) TESS_FAIL(TESS_ERR_ALLOC, "exchange of %lld messages", (long long)num_requests);
+    int count = 0;
+    for (int k = 0; k < comm->size; ++k) {
+        for (int64_t j = 0; k != comm->rank && j < pieces(recv_bytes[k]); ++j)
+            TESS_MPI(MPI_Irecv(recv + j * CHUNK, piece_bytes(recv_bytes[k], j), MPI_BYTE,
+                               k, TAG_ALLTOALL, comm->handle, &request[count++]));
+        if (k == comm->rank) {
+            const char *own = send;
+            for (int j = 0; j < k; ++j) own += send_bytes[j];
+            if (recv_bytes[k] > 0) memcpy(recv, own, (size_t)recv_bytes[k]);
+        }
+        recv += recv_bytes[k];
+    }
+    for (int k = 0; k < comm->size; ++k) {
+        for (int64_t j = 0; k != comm->rank && j < pieces(send_bytes[k]); ++j)
+            TESS_MPI(MPI_Isend(send + j * CHUNK, piece_bytes(send_bytes[k], j), MPI_BYTE,
+                               k, TAG_ALLTOALL, comm->handle, &request[count++]));
+        send += send_bytes[k];
+    }
+    TESS_MPI(MPI_Waitall(count, request, MPI_STATUSES_IGNORE));
+cleanup:
+    tess_free(request);
+    return status;
+}
+
+tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
+                                const int64_t *send_bytes, void **recv,
+                                int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    int64_t bytes = 0, sent = 0;
+    char *received = NULL;
+    TESS_TRY(exchange_counts(comm, send_bytes, recv_bytes));
+    for (int k = 0; k < comm->size; ++k) {
+        bytes += recv_bytes[k];
+        if (k != comm->rank) sent += send_bytes[k];
+    }
+    received = tess_alloc(bytes, 1);
+    if (!received)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "no memory to receive %s",
+                                   tess_mem_text((double)bytes));
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(exchange_data(comm, send, send_bytes, received, recv_bytes));
+    *recv = received;
+    received = NULL;
+cleanup:
+    tess_free(received);
+    account(comm, start, sent);
+    return status;
+}
+
+tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
+                                     const int64_t *counts, bool is_double)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    const MPI_Datatype type = is_double ? MPI_DOUBLE : MPI_FLOAT;
+    const size_t size = is_double ? sizeof(double) : sizeof(float);
+    const char *from = values;
+    int64_t sent = 0;
+    if (alone(comm)) memcpy(out, values, (size_t)counts[0] * size);
+    for (int k = 0; !alone(comm) && k < comm->size; ++k) {
+        for (int64_t at = 0; at < counts[k]; at += CHUNK) {
+            const int part = (int)(counts[k] - at < CHUNK ? counts[k] - at : CHUNK);
+            TESS_MPI(MPI_Reduce(from + (size_t)at * size, (char *)out + (size_t)at * size,
+                                part, type, MPI_SUM, k, comm->handle));
+        }
+        from += (size_t)counts[k] * size;
+        if (k != comm->rank) sent += counts[k] * (int64_t)size;
+    }
+cleanup:
+    account(comm, start, sent);
+    return status;
+}

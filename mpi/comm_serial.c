@@ -1,0 +1,153 @@
+/* The communicator of one rank, for builds with TESS_MPI=OFF. */
+#include "tess_comm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_mem.h"
+
+struct tess_comm {
+    int unused;
+};
+
+tess_status tess_comm_self(tess_comm **comm)
+{
+    tess_status status = TESS_OK;
+    tess_comm *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
+    *comm = made;
+cleanup:
+    return status;
+}
+
+tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
+{
+    (void)argc;
+    (void)argv;
+    return tess_comm_self(comm);
+}
+
+void tess_comm_finish(tess_comm *comm)
+{
+    tess_free(comm);
+}
+
+void tess_comm_abort(tess_comm *comm, int exit_status)
+{
+    (void)comm;
+    exit(exit_status);
+}
+
+tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part)
+{
+    (void)comm;
+    (void)color;
+    (void)key;
+    return tess_comm_self(part);
+}
+
+tess_status tess_comm_node(tess_comm *comm, tess_comm **node)
+{
+    (void)comm;
+    return tess_comm_self(node);
+}
+
+void tess_comm_free(tess_comm *comm)
+{
+    tess_free(comm);
+}
+
+int tess_comm_rank(const tess_comm *comm)
+{
+    (void)comm;
+    return 0;
+}
+
+int tess_comm_size(const tess_comm *comm)
+{
+    (void)comm;
+    return 1;
+}
+
+void tess_comm_stats(const tess_comm *comm, int64_t *bytes_sent, double *seconds)
+{
+    (void)comm;
+    *bytes_sent = 0;
+    *seconds = 0;
+}
+
+tess_status tess_comm_barrier(tess_comm *comm)
+{
+    (void)comm;
+    return TESS_OK;
+}
+
+tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root)
+{
+    (void)comm;
+    (void)data;
+    (void)bytes;
+    (void)root;
+    return TESS_OK;
+}
+
+tess_status tess_comm_allreduce_f64(tess_comm *comm, double *values, int64_t count,
+                                    tess_op op)
+{
+    (void)comm;
+    (void)values;
+    (void)count;
+    (void)op;
+    return TESS_OK;
+}
+
+tess_status tess_comm_allreduce_i64(tess_comm *comm, int64_t *values, int64_t count,
+                                    tess_op op)
+{
+    (void)comm;
+    (void)values;
+    (void)count;
+    (void)op;
+    return TESS_OK;
+}
+
+tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count)
+{
+    (void)comm;
+    memset(values, 0, (size_t)count * sizeof *values);
+    return TESS_OK;
+}
+
+tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes,
+                                void *recv)
+{
+    (void)comm;
+    memcpy(recv, send, (size_t)bytes);
+    return TESS_OK;
+}
+
+tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
+                                const int64_t *send_bytes, void **recv,
+                                int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    (void)comm;
+    char *copy = tess_alloc(send_bytes[0], 1);
+    if (!copy)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s",
+                  tess_mem_text((double)send_bytes[0]));
+    if (send_bytes[0] > 0) memcpy(copy, send, (size_t)send_bytes[0]);
+    *recv = copy;
+    recv_bytes[0] = send_bytes[0];
+cleanup:
+    return status;
+}
+
+tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
+                                     const int64_t *counts, bool is_double)
+{
+    (void)comm;
+    memcpy(out, values,
+           (size_t)counts[0] * (is_double ? sizeof(double) : sizeof(float)));
+    return TESS_OK;
+}
