@@ -1,0 +1,78 @@
+/** @file cli.h  (private to app/)
+ *  Running argp for a subcommand on every rank: one error message instead of argp's
+ *  own output, --config files, help from rank 0, and a record of the options used.
+ *
+ *  A subcommand declares a `struct argp` as usual (with tess_cli_common_argp among its
+ *  children), and its parser ends each handled option with tess_cli_result().
+ */
+#ifndef TESS_CLI_H
+#define TESS_CLI_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "tess_comm.h"
+#include "tess_imager.h"
+#include "tess_params.h"
+#include "tess_status.h"
+
+enum { TESS_CLI_MAX_USED = 128 };
+
+/** State of one command line. Zero it before use; end with tess_cli_free(). */
+typedef struct tess_cli {
+    const char *command;        /**< "image" */
+    const struct argp *argp;    /**< of the subcommand */
+    void *input;                /**< for the subcommand's parser */
+    bool help;                  /**< help was printed: there is nothing to do */
+    bool quiet, verbose;
+    tess_status status;         /**< of the first option that failed */
+    tess_params params;         /**< arguments with those of --config in front */
+    int num_used;               /**< options in effect, in the order of first use */
+    struct {
+        const char *name;
+        char *value;
+    } used[TESS_CLI_MAX_USED];
+} tess_cli;
+
+/** Options that every subcommand has: --config, --quiet, --verbose, --help. Needs no
+ *  input. */
+extern const struct argp tess_cli_common_argp;
+
+/** Parse argv (argv[0] is the subcommand's name) with `argp`, whose parser gets
+ *  `input`; sets the log level. With --help rank 0 prints the help on stdout and
+ *  `cli->help` is set. TESS_ERR_USAGE with a message otherwise. The strings that
+ *  options point to live until tess_cli_free(). Collective. */
+tess_status tess_cli_parse(tess_comm *comm, const struct argp *argp, int argc,
+                           char **argv, void *input, tess_cli *cli);
+
+/** The return value of a parser for an option whose value gave `status`: 0, or an
+ *  error after naming the option (or file and line of --config) in the message.
+ *  Records option and value as used. `options` is the parser's own table. */
+error_t tess_cli_result(struct argp_state *state, const struct argp_option *options,
+                        int key, const char *arg, tess_status status);
+
+/** Record a default, so that it is listed among the used options. */
+void tess_cli_default(struct argp_state *state, const char *name, const char *value);
+
+/** Text of the used options as `key = value` lines that --config accepts, with
+ *  `command_line` in a comment; NULL when memory is short. Free with tess_free(). */
+char *tess_cli_used_text(const tess_cli *cli, const char *command_line);
+
+/** "tessera image a.ms -o x", quoted for a shell; free with tess_free(). */
+char *tess_cli_command_line(int argc, char **argv);
+
+void tess_cli_free(tess_cli *cli);
+
+/* ---- groups of options that subcommands share; each a child of their argp ---- */
+
+/** --datacolumn --field --spw --channels --intervals --uvrange --center;
+ *  input: tess_selection, zeroed. */
+extern const struct argp tess_selection_argp;
+
+/** --accuracy --w --backend; input: tess_gridding, defaults are set here. */
+extern const struct argp tess_gridding_argp;
+
+/** --threads --memory and the --force- options; input: tess_layout, zeroed. */
+extern const struct argp tess_layout_argp;
+
+#endif

@@ -1,0 +1,19 @@
+/** @file tess_version.h
+ *  What was built: version, git revision, compiler, libraries.
+ */
+#ifndef TESS_VERSION_H
+#define TESS_VERSION_H
+
+/** "0.1.0". */
+const char *tess_version(void);
+
+/** "0.1.0 (git 1a2b3c4)", without the parenthesis when the revision is unknown. */
+const char *tess_version_full(void);
+
+/** "GNU 12.2.0, Release, OpenMP". */
+const char *tess_version_compiler(void);
+
+/** "MPI 3.1 (Open MPI 4.1.4), FFTW 3.3.10, CFITSIO 4.2.0, ...". */
+const char *tess_version_libraries(void);
+
+#endif

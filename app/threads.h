@@ -1,0 +1,15 @@
+/** @file threads.h  (private to app/)
+ *  Threads per rank from the batch allocation.
+ */
+#ifndef TESS_THREADS_H
+#define TESS_THREADS_H
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+/** Threads that each rank may use when --threads is not given: OMP_NUM_THREADS, else
+ *  SLURM_CPUS_PER_TASK, else this rank's share of the node's cores (the cores that all
+ *  ranks of the node are bound to, divided by their number), at least 1. Collective. */
+tess_status tess_threads_default(tess_comm *comm, int *threads);
+
+#endif
