@@ -16,7 +16,10 @@
 #include "tess_params.h"
 #include "tess_status.h"
 
-enum { TESS_CLI_MAX_USED = 128 };
+/** An option in effect. */
+typedef struct tess_cli_used {
+    char *name, *value;
+} tess_cli_used;
 
 /** State of one command line. Zero it before use; end with tess_cli_free(). */
 typedef struct tess_cli {
@@ -27,11 +30,9 @@ typedef struct tess_cli {
     bool quiet, verbose;
     tess_status status;         /**< of the first option that failed */
     tess_params params;         /**< arguments with those of --config in front */
-    int num_used;               /**< options in effect, in the order of first use */
-    struct {
-        const char *name;
-        char *value;
-    } used[TESS_CLI_MAX_USED];
+    tess_cli_used *used;        /**< [num_used], in the order of first use */
+    int64_t num_used, capacity_used;
+    int failed_index;           /**< private: where argp stopped, 0 = nowhere */
 } tess_cli;
 
 /** Options that every subcommand has: --config, --quiet, --verbose, --help. Needs no
@@ -53,6 +54,9 @@ error_t tess_cli_result(struct argp_state *state, const struct argp_option *opti
 
 /** Record a default, so that it is listed among the used options. */
 void tess_cli_default(struct argp_state *state, const char *name, const char *value);
+
+/** Record one more value of an option that may be given several times. */
+tess_status tess_cli_note(tess_cli *cli, const char *name, const char *value);
 
 /** Text of the used options as `key = value` lines that --config accepts, with
  *  `command_line` in a comment; NULL when memory is short. Free with tess_free(). */

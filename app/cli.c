@@ -1,0 +1,315 @@
+#define _GNU_SOURCE
+#include "cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* ---- options of every subcommand ---- */
+
+enum { OPT_CONFIG = 0x100, OPT_HELP };
+
+static const struct argp_option common_options[] = {
+    {"config", OPT_CONFIG, "FILE", 0,
+     "Take options from FILE, lines of the form key = value where keys are the long "
+     "names of options and # starts a comment; the command line overrides them", 0},
+    {"quiet", 'q', NULL, 0, "Print warnings and errors only", 0},
+    {"verbose", 'v', NULL, 0, "Print more, and where errors arose", 0},
+    {"help", 'h', NULL, 0, "Print this help", 0},
+    {0},
+};
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+    tess_cli *cli = state->hook;
+    switch (key) {
+    case 'q': cli->quiet = true; break;
+    case 'v': cli->verbose = true; break;
+    case OPT_CONFIG: /* taken out before argp saw it */
+    case 'h': break; /* as above */
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, common_options, key, arg, TESS_OK);
+}
+
+const struct argp tess_cli_common_argp = {
+    .options = common_options, .parser = parse_common};
+
+/* ---- the record of what was used ---- */
+
+static char *copy_one_line(const char *text)
+{
+    char *copy = tess_strdup(text);
+    for (char *c = copy; c && *c; ++c)
+        if (*c == '\n' || *c == '\r') *c = ' ';
+    return copy;
+}
+
+tess_status tess_cli_note(tess_cli *cli, const char *name, const char *value)
+{
+    tess_status status = TESS_OK;
+    void *array = cli->used;
+    tess_cli_used entry = {copy_one_line(name), copy_one_line(value)};
+    if (!entry.name || !entry.value ||
+        tess_grow(&array, &cli->capacity_used, cli->num_used + 1, sizeof entry))
+        TESS_FAIL(TESS_ERR_ALLOC, "list of options");
+    cli->used = array;
+    cli->used[cli->num_used++] = entry;
+    entry = (tess_cli_used){0};
+cleanup:
+    tess_free(entry.name);
+    tess_free(entry.value);
+    return status;
+}
+
+static tess_status set_used(tess_cli *cli, const char *name, const char *value)
+{
+    for (int64_t k = 0; k < cli->num_used; ++k) {
+        if (strcmp(cli->used[k].name, name) != 0) continue;
+        char *copy = copy_one_line(value);
+        if (!copy) return TESS_ERR_ALLOC;
+        tess_free(cli->used[k].value);
+        cli->used[k].value = copy;
+        return TESS_OK;
+    }
+    return tess_cli_note(cli, name, value);
+}
+
+void tess_cli_default(struct argp_state *state, const char *name, const char *value)
+{
+    tess_cli *cli = state->hook;
+    const tess_status status = set_used(cli, name, value);
+    if (cli->status == TESS_OK) cli->status = status;
+}
+
+/* Put the option, or file and line of --config, in front of the recorded message. */
+static void name_option(const tess_cli *cli, int index, const char *name,
+                        tess_status status)
+{
+    char *message = tess_strdup(tess_error_message());
+    const int line = tess_params_line(&cli->params, index);
+    if (!message) return; /* the bare message will do */
+    tess_error_clear();
+    if (line > 0)
+        tess_error_record(status, __FILE__, __LINE__, __func__, "%s:%d: %s: %s",
+                          cli->params.path, line, name, message);
+    else
+        tess_error_record(status, __FILE__, __LINE__, __func__, "--%s: %s", name,
+                          message);
+    tess_free(message);
+}
+
+error_t tess_cli_result(struct argp_state *state, const struct argp_option *options,
+                        int key, const char *arg, tess_status status)
+{
+    tess_cli *cli = state->hook;
+    const char *name = NULL;
+    for (; !name && (options->name || options->key || options->doc); ++options)
+        if (options->key == key) name = options->name;
+    if (name && status != TESS_OK) name_option(cli, state->next - 1, name, status);
+    if (name && status == TESS_OK) status = set_used(cli, name, arg ? arg : "true");
+    if (status == TESS_OK) return 0;
+    if (cli->status == TESS_OK) cli->status = status;
+    return EINVAL;
+}
+
+/* ---- running argp ---- */
+
+/* Stands above the subcommand's parser, to give all groups the same hook and to learn
+ * where argp stops. */
+static error_t parse_root(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key == ARGP_KEY_INIT) {
+        tess_cli *cli = state->input;
+        state->hook = cli;
+        state->child_inputs[0] = cli->input;
+        return 0;
+    }
+    if (key == ARGP_KEY_ERROR) {
+        tess_cli *cli = state->hook;
+        cli->failed_index = state->next;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+/* How many long options of argp and its children begin with these characters, and
+ * the last of them; one that is equal counts alone. */
+static int match_option(const struct argp *argp, const char *text, size_t length,
+                        const struct argp_option **found)
+{
+    int matches = 0;
+    const struct argp_option *option = argp->options;
+    for (; option && (option->name || option->key || option->doc || option->group);
+         ++option) {
+        if (!option->name || strncmp(option->name, text, length) != 0) continue;
+        *found = option;
+        if (option->name[length] == '\0') return 1;
+        ++matches;
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp;
+         ++child) {
+        matches += match_option(child->argp, text, length, found);
+        if (*found && (*found)->name[length] == '\0') return 1;
+    }
+    return matches;
+}
+
+/* Say what is wrong with an argument that argp refused without asking a parser. */
+static tess_status explain(const struct argp *argp, const char *arg)
+{
+    tess_status status = TESS_OK;
+    if (strncmp(arg, "--", 2) != 0) {
+        if (*arg == '-' && arg[1])
+            TESS_FAIL(TESS_ERR_USAGE, "%s: unknown option, or its value is missing",
+                      arg);
+        TESS_FAIL(TESS_ERR_USAGE, "unexpected argument '%s'", arg);
+    }
+    const size_t length = strcspn(arg + 2, "=");
+    const struct argp_option *option = NULL;
+    const int matches = match_option(argp, arg + 2, length, &option);
+    if (matches == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--%.*s: unknown option", (int)length, arg + 2);
+    if (matches > 1)
+        TESS_FAIL(TESS_ERR_USAGE, "--%.*s: ambiguous option; write it out",
+                  (int)length, arg + 2);
+    if (!option->arg)
+        TESS_FAIL(TESS_ERR_USAGE, "--%s: takes no value", option->name);
+    TESS_FAIL(TESS_ERR_USAGE, "--%s: needs a value (%s)", option->name, option->arg);
+cleanup:
+    return status;
+}
+
+static tess_status run_argp(tess_cli *cli)
+{
+    tess_status status = TESS_OK;
+    struct argp_child children[] = {{cli->argp, 0, NULL, 0}, {0}};
+    const struct argp root = {.parser = parse_root, .children = children};
+    tess_params *params = &cli->params;
+    const error_t error = argp_parse(&root, params->argc, params->argv, ARGP_SILENT,
+                                     NULL, cli);
+    if (cli->status != TESS_OK) return cli->status;
+    if (error == ENOMEM) TESS_FAIL(TESS_ERR_ALLOC, "arguments");
+    if (error) {
+        /* getopt steps over an option that it refuses, argp stops at an argument */
+        int index = cli->failed_index;
+        const bool option = index > 1 && params->argv[index - 1][0] == '-';
+        if (option || index >= params->argc) --index;
+        TESS_TRY(explain(cli->argp, params->argv[index]));
+    }
+cleanup:
+    return status;
+}
+
+/* --help wins over everything else on the command line, mistakes included. */
+static bool wants_help(int argc, char **argv)
+{
+    for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; ++k)
+        if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) return true;
+    return false;
+}
+
+static void print_help(const struct argp *argp, const char *command)
+{
+    char name[64];
+    snprintf(name, sizeof name, "tessera %s", command);
+    argp_help(argp, stdout,
+              ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG |
+                  ARGP_HELP_POST_DOC,
+              name);
+    fflush(stdout);
+}
+
+tess_status tess_cli_parse(tess_comm *comm, const struct argp *argp, int argc,
+                           char **argv, void *input, tess_cli *cli)
+{
+    tess_status status = TESS_OK;
+    const int rank = tess_comm_rank(comm);
+    cli->command = argv[0];
+    cli->argp = argp;
+    cli->input = input;
+    if (wants_help(argc, argv)) {
+        if (rank == 0) print_help(argp, argv[0]);
+        cli->help = true;
+        goto cleanup;
+    }
+    TESS_TRY(tess_params_expand(comm, argp, argc, argv, &cli->params));
+    TESS_TRY(tess_comm_agree(comm, run_argp(cli)));
+    tess_log_start(rank, cli->verbose ? TESS_LOG_DEBUG
+                         : cli->quiet ? TESS_LOG_QUIET
+                                      : TESS_LOG_INFO);
+cleanup:
+    return status;
+}
+
+/* ---- texts ---- */
+
+static bool needs_quotes(const char *text)
+{
+    const size_t length = strlen(text);
+    return length == 0 || strchr(text, '#') || strchr(" \t\"", text[0]) ||
+           strchr(" \t\"", text[length - 1]);
+}
+
+char *tess_cli_used_text(const tess_cli *cli, const char *command_line)
+{
+    char *text = NULL, *copy = NULL, *one_line = copy_one_line(command_line);
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out || !one_line) goto cleanup;
+    fprintf(out, "# Options of: %s\n# Use again with: tessera %s --config THIS_FILE\n",
+            one_line, cli->command);
+    for (int64_t k = 0; k < cli->num_used; ++k) {
+        const char *quote = needs_quotes(cli->used[k].value) ? "\"" : "";
+        fprintf(out, "%s = %s%s%s\n", cli->used[k].name, quote, cli->used[k].value,
+                quote);
+    }
+cleanup:
+    /* open_memstream's text is from malloc; callers free with tess_free() */
+    if (out && fclose(out) == 0) copy = tess_strdup(text);
+    tess_free(one_line);
+    free(text);
+    return copy;
+}
+
+char *tess_cli_command_line(int argc, char **argv)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+=:,./@%";
+    char *text = NULL, *copy = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    fputs("tessera", out);
+    for (int k = 0; k < argc; ++k) {
+        if (argv[k][0] && strspn(argv[k], plain) == strlen(argv[k])) {
+            fprintf(out, " %s", argv[k]);
+            continue;
+        }
+        fputs(" '", out);
+        for (const char *c = argv[k]; *c; ++c)
+            if (*c == '\'')
+                fputs("'\\''", out);
+            else
+                fputc(*c == '\n' ? ' ' : *c, out);
+        fputc('\'', out);
+    }
+    if (fclose(out) == 0) copy = tess_strdup(text);
+    free(text);
+    return copy;
+}
+
+void tess_cli_free(tess_cli *cli)
+{
+    for (int64_t k = 0; k < cli->num_used; ++k) {
+        tess_free(cli->used[k].name);
+        tess_free(cli->used[k].value);
+    }
+    tess_free(cli->used);
+    tess_params_free(&cli->params);
+    *cli = (tess_cli){0};
+}

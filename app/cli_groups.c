@@ -1,0 +1,199 @@
+#define _GNU_SOURCE
+#include "cli.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "options.h"
+
+/* ---- which visibilities ---- */
+
+enum {
+    OPT_DATACOLUMN = 0x100,
+    OPT_FIELD,
+    OPT_SPW,
+    OPT_CHANNELS,
+    OPT_INTERVALS,
+    OPT_UVRANGE,
+    OPT_CENTER,
+};
+
+static const struct argp_option selection_options[] = {
+    {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
+     "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
+    {"field", OPT_FIELD, "F", 0, "Field or source by name or number, for sets with "
+     "several", 0},
+    {"spw", OPT_SPW, "LIST", 0, "Spectral windows (IFs) like 0,2-3, counted from 0 "
+     "(default all)", 0},
+    {"channels", OPT_CHANNELS, "A:B", 0,
+     "Channels A to B-1 of each spectral window (default all)", 0},
+    {"intervals", OPT_INTERVALS, "A:B", 0, "Time steps A to B-1 (default all)", 0},
+    {"uvrange", OPT_UVRANGE, "MIN:MAX", 0,
+     "Baseline lengths in wavelengths, like 100:20k (default all)", 0},
+    {"center", OPT_CENTER, "RA,DEC", 0,
+     "Rotate phase centres to this position, like 12:30:49.4,+12:23:28", 0},
+    {0},
+};
+
+static error_t parse_selection(int key, char *arg, struct argp_state *state)
+{
+    tess_selection *selection = state->input;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case OPT_DATACOLUMN: selection->data_column = arg; break;
+    case OPT_FIELD: selection->field = arg; break;
+    case OPT_SPW:
+        status = tess_parse_list(arg, (int)(sizeof selection->spw / sizeof(int)),
+                                 selection->spw, &selection->num_spw);
+        break;
+    case OPT_CHANNELS:
+        status = tess_parse_range(arg, &selection->chan_first, &selection->chan_end);
+        break;
+    case OPT_INTERVALS:
+        status = tess_parse_range(arg, &selection->interval_first,
+                                  &selection->interval_end);
+        break;
+    case OPT_UVRANGE:
+        status = tess_parse_uvrange(arg, &selection->uv_min_lambda,
+                                    &selection->uv_max_lambda);
+        break;
+    case OPT_CENTER:
+        status = tess_parse_radec(arg, &selection->center_ra_rad,
+                                  &selection->center_dec_rad);
+        selection->has_center = true;
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, selection_options, key, arg, status);
+}
+
+const struct argp tess_selection_argp = {
+    .options = selection_options, .parser = parse_selection};
+
+/* ---- how to grid ---- */
+
+enum { OPT_ACCURACY = 0x100, OPT_W, OPT_BACKEND };
+
+#define ACCURACY_DEFAULT 1e-4
+#define ACCURACY_MIN     1e-12
+#define ACCURACY_MAX     1e-2
+
+static const struct argp_option gridding_options[] = {
+    {"accuracy", OPT_ACCURACY, "E", 0,
+     "Relative error of the result, 1e-2 to 1e-12 (default 1e-4); below about 1e-5 the "
+     "work is done in double precision", 0},
+    {"w", OPT_W, "auto|stacking|none", 0,
+     "How to treat w (default auto: stacking unless w has no effect at this accuracy)",
+     0},
+    {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
+    {0},
+};
+
+static tess_status parse_backend(char *text, const char **backend)
+{
+    static const char *const names[] = {"auto", "cpu", "cuda"};
+    tess_status status = TESS_OK;
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        if (strcmp(text, names[k]) == 0) {
+            *backend = names[k];
+            goto cleanup;
+        }
+    TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a backend; write auto, cpu or cuda", text);
+cleanup:
+    return status;
+}
+
+static error_t parse_gridding(int key, char *arg, struct argp_state *state)
+{
+    tess_gridding *gridding = state->input;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        *gridding = (tess_gridding){
+            .accuracy = ACCURACY_DEFAULT, .w_mode = TESS_W_AUTO, .backend = "auto"};
+        tess_cli_default(state, "accuracy", "1e-4");
+        tess_cli_default(state, "w", "auto");
+        tess_cli_default(state, "backend", "auto");
+        return 0;
+    case OPT_ACCURACY:
+        status = tess_parse_number(arg, ACCURACY_MIN, ACCURACY_MAX,
+                                   &gridding->accuracy);
+        break;
+    case OPT_W: status = tess_parse_w_mode(arg, &gridding->w_mode); break;
+    case OPT_BACKEND: status = parse_backend(arg, &gridding->backend); break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, gridding_options, key, arg, status);
+}
+
+const struct argp tess_gridding_argp = {
+    .options = gridding_options, .parser = parse_gridding};
+
+/* ---- how to lay out the work ---- */
+
+enum {
+    OPT_THREADS = 0x100,
+    OPT_MEMORY,
+    OPT_FORCE_PW,
+    OPT_FORCE_FFT_RANKS,
+    OPT_FORCE_BLOCK_PLANES,
+    OPT_FORCE_CHUNK,
+    OPT_FORCE_SPLIT,
+    OPT_FORCE_PASSES,
+};
+
+static const struct argp_option layout_options[] = {
+    {"threads", OPT_THREADS, "N", 0,
+     "Threads per rank (default from the batch job, OMP_NUM_THREADS or the cores)", 0},
+    {"memory", OPT_MEMORY, "SIZE", 0,
+     "Memory per node, shared by its ranks, like 8GB or 8GiB (default what the batch "
+     "job may use)", 0},
+    {NULL, 0, NULL, 0, "For tests and scaling studies (default the planner's choice):",
+     1},
+    {"force-pw", OPT_FORCE_PW, "N", 0, "Groups of ranks that share the w-planes", 1},
+    {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", 0,
+     "Ranks that share the FFT of one plane as slabs; divides the number of ranks", 1},
+    {"force-block-planes", OPT_FORCE_BLOCK_PLANES, "N", 0, "w-planes per brick", 1},
+    {"force-chunk", OPT_FORCE_CHUNK, "N", 0, "Visibilities per chunk of a brick", 1},
+    {"force-split", OPT_FORCE_SPLIT, NULL, 0,
+     "Cut bricks at chunk borders even when they are not hot", 1},
+    {"force-passes", OPT_FORCE_PASSES, "N", 0, "Passes over the data", 1},
+    {0},
+};
+
+static tess_status parse_int(const char *text, int max, int *value)
+{
+    int64_t number = 0;
+    const tess_status status = tess_parse_integer(text, 1, max, &number);
+    if (status == TESS_OK) *value = (int)number;
+    return status;
+}
+
+static error_t parse_layout(int key, char *arg, struct argp_state *state)
+{
+    enum { MAX_THREADS = 4096, MAX_FORCED = 1 << 20 };
+    tess_layout *layout = state->input;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case OPT_THREADS: status = parse_int(arg, MAX_THREADS, &layout->threads); break;
+    case OPT_MEMORY: status = tess_parse_memory(arg, &layout->memory_bytes); break;
+    case OPT_FORCE_PW: status = parse_int(arg, MAX_FORCED, &layout->force_pw); break;
+    case OPT_FORCE_FFT_RANKS:
+        status = parse_int(arg, MAX_FORCED, &layout->force_fft_ranks);
+        break;
+    case OPT_FORCE_BLOCK_PLANES:
+        status = parse_int(arg, MAX_FORCED, &layout->force_block_planes);
+        break;
+    case OPT_FORCE_CHUNK:
+        status = tess_parse_integer(arg, 1, INT32_MAX, &layout->force_chunk);
+        break;
+    case OPT_FORCE_SPLIT: layout->force_split = 1; break;
+    case OPT_FORCE_PASSES:
+        status = parse_int(arg, MAX_FORCED, &layout->force_passes);
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, layout_options, key, arg, status);
+}
+
+const struct argp tess_layout_argp = {.options = layout_options, .parser = parse_layout};
