@@ -1,0 +1,325 @@
+#define _GNU_SOURCE
+#include "tess_vis.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "tess_mem.h"
+#include "tess_vis_format.h"
+
+static const struct {
+    tess_corr corr;
+    const char *name;
+} corr_names[] = {{1, "I"},   {2, "Q"},   {3, "U"},   {4, "V"},
+                  {-1, "RR"}, {-2, "LL"}, {-3, "RL"}, {-4, "LR"},
+                  {-5, "XX"}, {-6, "YY"}, {-7, "XY"}, {-8, "YX"}};
+
+enum { NUM_CORR_NAMES = sizeof corr_names / sizeof corr_names[0] };
+
+const char *tess_corr_name(tess_corr corr)
+{
+    for (int k = 0; k < NUM_CORR_NAMES; ++k)
+        if (corr_names[k].corr == corr) return corr_names[k].name;
+    return "?";
+}
+
+tess_corr tess_corr_parse(const char *name)
+{
+    for (int k = 0; name && k < NUM_CORR_NAMES; ++k)
+        if (strcasecmp(corr_names[k].name, name) == 0) return corr_names[k].corr;
+    return 0;
+}
+
+/* ---- blocks ---- */
+
+tess_status tess_vis_block_resize(tess_vis_block *block, int64_t num_rows,
+                                  int64_t num_chan, int num_corr)
+{
+    tess_status status = TESS_OK;
+    int64_t num_vis = 0, num_floats = 0;
+    if (num_rows < 0 || num_chan < 0 || num_corr < 0 ||
+        __builtin_mul_overflow(num_rows, num_chan, &num_vis) ||
+        __builtin_mul_overflow(num_vis, num_corr, &num_vis) ||
+        __builtin_mul_overflow(num_vis, 2, &num_floats))
+        TESS_FAIL(TESS_ERR_ALLOC, "a block of %lld rows is too large",
+                  (long long)num_rows);
+    if (num_rows > block->capacity_rows || !block->uvw_m) {
+        block->capacity_rows = 0;
+        tess_free(block->uvw_m);
+        tess_free(block->time_mjd_s);
+        tess_free(block->integration_s);
+        tess_free(block->antenna1);
+        tess_free(block->antenna2);
+        block->uvw_m = tess_alloc(num_rows, 3 * sizeof(double));
+        block->time_mjd_s = tess_alloc(num_rows, sizeof(double));
+        block->integration_s = tess_alloc(num_rows, sizeof(double));
+        block->antenna1 = tess_alloc(num_rows, sizeof(int32_t));
+        block->antenna2 = tess_alloc(num_rows, sizeof(int32_t));
+        if (!block->uvw_m || !block->time_mjd_s || !block->integration_s ||
+            !block->antenna1 || !block->antenna2)
+            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
+                      (long long)num_rows);
+        block->capacity_rows = num_rows;
+    }
+    if (num_vis > block->capacity_vis || !block->vis) {
+        block->capacity_vis = 0;
+        tess_free(block->vis);
+        tess_free(block->weight);
+        block->vis = tess_alloc(num_floats, sizeof(float));
+        block->weight = tess_alloc(num_vis, sizeof(float));
+        if (!block->vis || !block->weight)
+            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
+                      (long long)num_rows);
+        block->capacity_vis = num_vis;
+    }
+    block->num_rows = num_rows;
+    block->num_chan = num_chan;
+    block->num_corr = num_corr;
+cleanup:
+    return status;
+}
+
+void tess_vis_block_free(tess_vis_block *block)
+{
+    if (!block) return;
+    tess_free(block->uvw_m);
+    tess_free(block->time_mjd_s);
+    tess_free(block->integration_s);
+    tess_free(block->antenna1);
+    tess_free(block->antenna2);
+    tess_free(block->vis);
+    tess_free(block->weight);
+    *block = (tess_vis_block){0};
+}
+
+/* ---- meta ---- */
+
+void tess_vis_meta_free(tess_vis_meta *meta)
+{
+    if (!meta) return;
+    for (int k = 0; meta->segment && k < meta->num_segments; ++k) {
+        tess_free(meta->segment[k].freq_hz);
+        tess_free(meta->segment[k].chan_width_hz);
+        tess_free(meta->segment[k].chan_spw);
+    }
+    tess_free(meta->segment);
+    tess_free(meta->field);
+    tess_free(meta->antenna);
+    *meta = (tess_vis_meta){0};
+}
+
+static void *duplicate(const void *from, int64_t count, size_t size)
+{
+    void *to = tess_alloc(count, size);
+    if (to && from && count > 0) memcpy(to, from, (size_t)count * size);
+    return to;
+}
+
+tess_status tess_vis_meta_copy(const tess_vis_meta *from, tess_vis_meta *to)
+{
+    tess_status status = TESS_OK;
+    tess_vis_meta copy = *from;
+    copy.segment = tess_alloc_zero(from->num_segments, sizeof *copy.segment);
+    copy.field = duplicate(from->field, from->num_fields, sizeof *copy.field);
+    copy.antenna = duplicate(from->antenna, from->num_antennas, sizeof *copy.antenna);
+    if (!copy.segment || !copy.field || !copy.antenna)
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the description of %s",
+                  from->path);
+    for (int k = 0; k < from->num_segments; ++k) {
+        const tess_vis_segment *old = &from->segment[k];
+        tess_vis_segment *segment = &copy.segment[k];
+        *segment = *old;
+        segment->freq_hz = duplicate(old->freq_hz, old->num_chan, sizeof(double));
+        segment->chan_width_hz =
+            duplicate(old->chan_width_hz, old->num_chan, sizeof(double));
+        segment->chan_spw = duplicate(old->chan_spw, old->num_chan, sizeof(int32_t));
+        if (!segment->freq_hz || !segment->chan_width_hz || !segment->chan_spw)
+            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the channels of %s",
+                      from->path);
+    }
+    *to = copy;
+    copy = (tess_vis_meta){0};
+cleanup:
+    tess_vis_meta_free(&copy);
+    return status;
+}
+
+/* ---- reading ---- */
+
+/* An MS is a folder with table.dat; a regular file is taken for UVFITS. */
+static tess_status find_format(const char *path, const tess_vis_format **format)
+{
+    tess_status status = TESS_OK;
+    struct stat info;
+    char table[1100];
+    if (strlen(path) >= sizeof((tess_vis_meta *)0)->path)
+        TESS_FAIL(TESS_ERR_IO, "%.200s...: the path is too long", path);
+    if (stat(path, &info) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (S_ISDIR(info.st_mode)) {
+        snprintf(table, sizeof table, "%s/table.dat", path);
+        if (stat(table, &info) != 0)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: is a folder without table.dat, so not a MeasurementSet",
+                      path);
+        *format = &tess_vis_format_ms;
+    } else
+        *format = &tess_vis_format_uvfits;
+cleanup:
+    return status;
+}
+
+tess_status tess_vis_open(const char *path, const tess_vis_select *select,
+                          tess_vis_reader **reader_out)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_select everything = {0};
+    const tess_vis_format *format = NULL;
+    tess_vis_reader *reader = tess_alloc_zero(1, sizeof *reader);
+    if (!reader) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to open %s", path);
+    TESS_TRY(find_format(path, &format));
+    reader->format = format;
+    TESS_TRY(format->open(path, select ? select : &everything, reader));
+    *reader_out = reader;
+    reader = NULL;
+cleanup:
+    tess_vis_close(reader);
+    return status;
+}
+
+const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader)
+{
+    return &reader->meta;
+}
+
+tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_first,
+                          int64_t num_rows, int num_threads, tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_meta *meta = &reader->meta;
+    if (segment < 0 || segment >= meta->num_segments || row_first < 0 || num_rows < 0 ||
+        num_rows > meta->segment[segment].num_rows ||
+        row_first > meta->segment[segment].num_rows - num_rows)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: rows %lld + %lld of segment %d do not exist",
+                  meta->path, (long long)row_first, (long long)num_rows, segment);
+    const tess_vis_segment *table = &meta->segment[segment];
+    TESS_TRY(tess_vis_block_resize(block, num_rows, table->num_chan, table->num_corr));
+    block->segment = segment;
+    block->row_first = row_first;
+    if (num_rows > 0)
+        TESS_TRY(reader->format->read(reader, segment, row_first, num_rows,
+                                      num_threads > 0 ? num_threads : 1, block));
+cleanup:
+    return status;
+}
+
+void tess_vis_close(tess_vis_reader *reader)
+{
+    if (!reader) return;
+    if (reader->format && reader->state) reader->format->close(reader);
+    tess_vis_meta_free(&reader->meta);
+    tess_free(reader);
+}
+
+/* ---- writing ---- */
+
+static bool is_ms_name(const char *path)
+{
+    size_t length = strlen(path);
+    while (length > 0 && path[length - 1] == '/') --length;
+    return length >= 3 && strncasecmp(path + length - 3, ".ms", 3) == 0;
+}
+
+static tess_status begin(tess_comm *comm, const tess_vis_format *format,
+                         const char *path, const tess_vis_meta *meta,
+                         tess_vis_reader *like, const char *column, bool overwrite,
+                         tess_vis_writer **writer_out)
+{
+    tess_status status = TESS_OK;
+    tess_vis_writer *writer = tess_alloc_zero(1, sizeof *writer);
+    TESS_TRY(tess_comm_agree(comm, writer ? TESS_OK : TESS_ERR_ALLOC));
+    writer->format = format;
+    writer->comm = comm;
+    TESS_TRY(format->create(comm, path, meta, like, column, overwrite, writer));
+    *writer_out = writer;
+    writer = NULL;
+cleanup:
+    tess_vis_writer_destroy(writer);
+    return status;
+}
+
+tess_status tess_vis_create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
+                            bool overwrite, tess_vis_writer **writer)
+{
+    tess_status status = TESS_OK;
+    if (meta->num_segments != 1)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: a new set holds one spectral window, not %d; choose with --spw",
+                  path, meta->num_segments);
+    TESS_TRY(begin(comm,
+                   is_ms_name(path) ? &tess_vis_format_ms : &tess_vis_format_uvfits,
+                   path, meta, NULL, NULL, overwrite, writer));
+cleanup:
+    return status;
+}
+
+tess_status tess_vis_create_like(tess_comm *comm, const char *path,
+                                 tess_vis_reader *source, bool overwrite,
+                                 tess_vis_writer **writer)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_meta *meta = &source->meta;
+    const bool copies = source->format == &tess_vis_format_uvfits;
+    if (is_ms_name(path))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: the output is UVFITS; give a name that does not end in .ms, or "
+                  "write into a MeasurementSet with --column",
+                  path);
+    if (!copies && meta->num_segments != 1)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: has %d spectral windows and a new UVFITS holds one; choose with "
+                  "--spw, or write into it with --column",
+                  meta->path, meta->num_segments);
+    TESS_TRY(begin(comm, &tess_vis_format_uvfits, path, meta, copies ? source : NULL,
+                   NULL, overwrite, writer));
+cleanup:
+    return status;
+}
+
+tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
+                                   const char *column, tess_vis_writer **writer)
+{
+    tess_status status = TESS_OK;
+    if (source->format != &tess_vis_format_ms)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: is UVFITS, which has no columns; give an output file with -o",
+                  source->meta.path);
+    TESS_TRY(begin(comm, source->format, source->meta.path, &source->meta, source,
+                   column, false, writer));
+cleanup:
+    return status;
+}
+
+tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
+{
+    return writer->format->write(writer, block);
+}
+
+tess_status tess_vis_finish(tess_vis_writer *writer)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(writer->format->finish(writer));
+    writer->finished = true;
+cleanup:
+    return status;
+}
+
+void tess_vis_writer_destroy(tess_vis_writer *writer)
+{
+    if (!writer) return;
+    if (writer->format && writer->state) writer->format->destroy(writer);
+    tess_free(writer);
+}
