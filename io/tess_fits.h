@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_fits_array.h"
 #include "tess_status.h"
 
 #ifdef __cplusplus
@@ -49,8 +50,8 @@ typedef struct tess_fits_model {
     double freq_hz;
     char unit[32];
     int bitpix;                  /**< of the file: -32, -64, or an integer type */
-    int64_t data_offset;         /**< private */
-    double bscale, bzero;        /**< private */
+    tess_fits_array array;       /**< private: where the pixels lie */
+    int64_t freq_stride, stokes_stride; /**< private: [pixels] from plane to plane */
 } tess_fits_model;
 
 /** Write one image. Rank r passes rows [row_first, row_first + num_rows) in `rows`

@@ -1,0 +1,329 @@
+#define _GNU_SOURCE
+#include "tess_fits_array.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fitsio.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tess_const.h"
+#include "tess_mem.h"
+
+enum { PIECE = 1 << 18 };
+
+/* CFITSIO would also accept compressed files, URLs and templates; pixels are read at
+ * offsets of the file itself, so only plain FITS will do. */
+static tess_status check_plain(const char *path, int64_t *file_bytes)
+{
+    tess_status status = TESS_OK;
+    char start[10] = "";
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is a folder, not a FITS file", path);
+    const ssize_t got = pread(fd, start, 9, 0);
+    if (got < 0) TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (got >= 2 && start[0] == '\x1f' && start[1] == '\x8b')
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run gunzip on it", path);
+    if (got < 9 || strncmp(start, "SIMPLE  =", 9) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
+    *file_bytes = (int64_t)info.st_size;
+cleanup:
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+/* Absent and valueless keywords leave `value` as it is. */
+static void get_number(fitsfile *fits, const char *key, double *value, int *failed)
+{
+    double found;
+    int missing = 0;
+    if (*failed) return;
+    fits_read_key(fits, TDOUBLE, key, &found, NULL, &missing);
+    if (missing == 0)
+        *value = found;
+    else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
+        *failed = missing;
+}
+
+static void get_text(fitsfile *fits, const char *key, char *value, size_t size, int *failed)
+{
+    char found[FLEN_VALUE] = "";
+    int missing = 0;
+    if (*failed) return;
+    fits_read_key(fits, TSTRING, key, found, NULL, &missing);
+    if (missing == 0) {
+        size_t used = strlen(found);
+        while (used > 0 && found[used - 1] == ' ') found[--used] = '\0';
+        snprintf(value, size, "%.*s", (int)size - 1, found);
+    } else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
+        *failed = missing;
+}
+
+/* Move to the first HDU that is an image with pixels. */
+static tess_status find_image(fitsfile *fits, const char *path)
+{
+    tess_status status = TESS_OK;
+    int failed = 0, num_hdus = 0, type = 0, num_axes = 0;
+    bool compressed = false;
+    fits_get_num_hdus(fits, &num_hdus, &failed);
+    for (int hdu = 1; hdu <= num_hdus && !failed; ++hdu) {
+        fits_movabs_hdu(fits, hdu, &type, &failed);
+        compressed = compressed || fits_is_compressed_image(fits, &failed);
+        if (failed || type != IMAGE_HDU) continue;
+        fits_get_img_dim(fits, &num_axes, &failed);
+        if (!failed && num_axes > 0) goto cleanup;
+    }
+    if (compressed)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: image is compressed; run funpack on it", path);
+    TESS_FAIL(TESS_ERR_INPUT, "%s: holds no image%s", path,
+              failed ? " (a header in it is damaged)" : "");
+cleanup:
+    fits_clear_errmsg();
+    return status;
+}
+
+static void get_axes(fitsfile *fits, tess_fits_array *array, int *failed)
+{
+    for (int k = 0; k < array->num_axes; ++k) {
+        tess_fits_axis *axis = &array->axis[k];
+        char key[FLEN_KEYWORD];
+        axis->step = 1;
+        snprintf(key, sizeof key, "CTYPE%d", k + 1);
+        get_text(fits, key, axis->type, sizeof axis->type, failed);
+        snprintf(key, sizeof key, "CUNIT%d", k + 1);
+        get_text(fits, key, axis->unit, sizeof axis->unit, failed);
+        snprintf(key, sizeof key, "CRVAL%d", k + 1);
+        get_number(fits, key, &axis->value, failed);
+        snprintf(key, sizeof key, "CRPIX%d", k + 1);
+        get_number(fits, key, &axis->pixel, failed);
+        snprintf(key, sizeof key, "CDELT%d", k + 1);
+        get_number(fits, key, &axis->step, failed);
+    }
+}
+
+/* Pixel to intermediate world coordinates, FITS paper II (Calabretta & Greisen 2002),
+ * section 6 for CROTA2. */
+static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
+{
+    const double step[2] = {array->axis[0].step,
+                            array->num_axes > 1 ? array->axis[1].step : 1.0};
+    double rotation = 0, cd[2][2] = {{NAN, NAN}, {NAN, NAN}};
+    bool has_cd = false;
+    get_number(fits, "CROTA2", &rotation, failed);
+    const double c = cos(rotation * TESS_RAD_PER_DEG), s = sin(rotation * TESS_RAD_PER_DEG);
+    const double old[2][2] = {{step[0] * c, -step[1] * s}, {step[0] * s, step[1] * c}};
+    for (int i = 0; i < 2; ++i)
+        for (int j = 0; j < 2; ++j) {
+            char key[FLEN_KEYWORD];
+            double pc = NAN;
+            snprintf(key, sizeof key, "CD%d_%d", i + 1, j + 1);
+            get_number(fits, key, &cd[i][j], failed);
+            has_cd = has_cd || !isnan(cd[i][j]);
+            snprintf(key, sizeof key, "PC%d_%d", i + 1, j + 1);
+            get_number(fits, key, &pc, failed);
+            array->matrix[i][j] = isnan(pc) ? old[i][j] : step[i] * pc;
+        }
+    for (int i = 0; i < 2 && has_cd; ++i)
+        for (int j = 0; j < 2; ++j)
+            array->matrix[i][j] = isnan(cd[i][j]) ? 0 : cd[i][j];
+}
+
+static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
+{
+    int missing = 0;
+    LONGLONG blank = 0;
+    array->bscale = 1;
+    get_number(fits, "BSCALE", &array->bscale, failed);
+    get_number(fits, "BZERO", &array->bzero, failed);
+    if (array->bitpix > 0) {
+        fits_read_key(fits, TLONGLONG, "BLANK", &blank, NULL, &missing);
+        array->has_blank = missing == 0;
+        array->blank = blank;
+    }
+    array->pole_deg = 180;
+    get_number(fits, "LONPOLE", &array->pole_deg, failed);
+    get_number(fits, "PV2_1", &array->slant[0], failed);
+    get_number(fits, "PV2_2", &array->slant[1], failed);
+    get_number(fits, "RESTFREQ", &array->rest_freq_hz, failed);
+    get_number(fits, "RESTFRQ", &array->rest_freq_hz, failed);
+    get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
+}
+
+static tess_status check_extent(const tess_fits_array *array, int64_t file_bytes,
+                                int64_t *num_pixels)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = (array->bitpix < 0 ? -array->bitpix : array->bitpix) / 8;
+    int64_t count = 1, bytes = 0;
+    bool overflow = false;
+    for (int k = 0; k < array->num_axes; ++k) {
+        if (array->axis[k].length == 0)
+            TESS_FAIL(TESS_ERR_INPUT, "%s: %s", array->path,
+                      k == 0 ? "holds visibilities (random groups), not an image"
+                             : "image has no pixels");
+        overflow = overflow || array->axis[k].length < 0 ||
+                   __builtin_mul_overflow(count, array->axis[k].length, &count);
+    }
+    overflow = overflow || __builtin_mul_overflow(count, size, &bytes) ||
+               __builtin_add_overflow(bytes, array->data_offset, &bytes);
+    if (overflow || bytes > file_bytes)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: is truncated: %lld bytes, its header asks for %s%lld; copy it again",
+                  array->path, (long long)file_bytes, overflow ? "more than " : "",
+                  overflow ? (long long)INT64_MAX : (long long)bytes);
+    if (!isfinite(array->bscale) || !isfinite(array->bzero) || fabs(array->bscale) <= 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: BSCALE or BZERO is not usable", array->path);
+    *num_pixels = count;
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
+{
+    tess_status status = TESS_OK;
+    fitsfile *fits = NULL;
+    int failed = 0;
+    int64_t file_bytes = 0;
+    LONGLONG lengths[TESS_FITS_MAX_AXES] = {0}, start = 0, offset = 0, end = 0;
+    char why[FLEN_STATUS];
+    tess_fits_array array = {0};
+    TESS_TRY(check_plain(path, &file_bytes));
+    if (strlen(path) >= sizeof array.path)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: path is too long", path);
+    snprintf(array.path, sizeof array.path, "%s", path);
+    if (fits_open_diskfile(&fits, path, READONLY, &failed)) {
+        fits_get_errstatus(failed, why);
+        TESS_FAIL(TESS_ERR_INPUT, "%s: header is damaged or truncated (%s)", path, why);
+    }
+    TESS_TRY(find_image(fits, path));
+    fits_get_img_paramll(fits, TESS_FITS_MAX_AXES, &array.bitpix, &array.num_axes, lengths,
+                         &failed);
+    if (!failed && array.num_axes > TESS_FITS_MAX_AXES)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: has %d axes; at most %d are read", path,
+                  array.num_axes, (int)TESS_FITS_MAX_AXES);
+    for (int k = 0; k < array.num_axes && !failed; ++k) array.axis[k].length = lengths[k];
+    get_axes(fits, &array, &failed);
+    get_matrix(fits, &array, &failed);
+    get_scaling(fits, &array, &failed);
+    fits_get_hduaddrll(fits, &start, &offset, &end, &failed);
+    if (failed) {
+        fits_get_errstatus(failed, why);
+        TESS_FAIL(TESS_ERR_INPUT, "%s: header cannot be read: %s", path, why);
+    }
+    array.data_offset = offset;
+    TESS_TRY(check_extent(&array, file_bytes, &array.num_pixels));
+    *array_out = array;
+cleanup:
+    if (fits) fits_close_file(fits, &(int){0});
+    fits_clear_errmsg();
+    return status;
+}
+
+static uint32_t word_32(const unsigned char *byte)
+{
+    return (uint32_t)byte[0] << 24 | (uint32_t)byte[1] << 16 | (uint32_t)byte[2] << 8 |
+           byte[3];
+}
+
+static uint64_t word_64(const unsigned char *byte)
+{
+    return (uint64_t)word_32(byte) << 32 | word_32(byte + 4);
+}
+
+static void floats_from(const unsigned char *byte, int64_t count, double *out)
+{
+    for (int64_t k = 0; k < count; ++k) {
+        const uint32_t bits = word_32(byte + 4 * k);
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        out[k] = (double)value;
+    }
+}
+
+static void doubles_from(const unsigned char *byte, int64_t count, double *out)
+{
+    for (int64_t k = 0; k < count; ++k) {
+        const uint64_t bits = word_64(byte + 8 * k);
+        memcpy(&out[k], &bits, sizeof bits);
+    }
+}
+
+static void integers_from(const tess_fits_array *array, const unsigned char *byte,
+                          int64_t count, double *out)
+{
+    const int size = array->bitpix / 8;
+    for (int64_t k = 0; k < count; ++k, byte += size) {
+        int64_t value = 0;
+        switch (array->bitpix) {
+        case 8: value = byte[0]; break;
+        case 16: value = (int16_t)(byte[0] << 8 | byte[1]); break;
+        case 32: value = (int32_t)word_32(byte); break;
+        default: value = (int64_t)word_64(byte); break;
+        }
+        out[k] = array->has_blank && value == array->blank ? (double)NAN : (double)value;
+    }
+}
+
+static void convert(const tess_fits_array *array, const unsigned char *byte, int64_t count,
+                    double *out)
+{
+    if (array->bitpix == -32)
+        floats_from(byte, count, out);
+    else if (array->bitpix == -64)
+        doubles_from(byte, count, out);
+    else
+        integers_from(array, byte, count, out);
+    if (fabs(array->bscale - 1) > 0 || fabs(array->bzero) > 0)
+        for (int64_t k = 0; k < count; ++k)
+            out[k] = array->bzero + array->bscale * out[k];
+}
+
+static tess_status read_bytes(int fd, const char *path, unsigned char *data, int64_t bytes,
+                              int64_t offset)
+{
+    tess_status status = TESS_OK;
+    while (bytes > 0) {
+        const ssize_t got = pread(fd, data, (size_t)bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (got == 0) TESS_FAIL(TESS_ERR_IO, "%s: became shorter while it was read", path);
+        data += got;
+        offset += got;
+        bytes -= got;
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
+                                 int64_t count, double *out)
+{
+    tess_status status = TESS_OK;
+    const int size = (array->bitpix < 0 ? -array->bitpix : array->bitpix) / 8;
+    unsigned char *piece = NULL;
+    const int fd = open(array->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", array->path, strerror(errno));
+    if (first < 0 || count < 0 || first > array->num_pixels - count)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: pixels %lld + %lld are not in the image",
+                  array->path, (long long)first, (long long)count);
+    piece = tess_alloc(count < PIECE ? count : PIECE, (size_t)size);
+    if (!piece) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory to read it", array->path);
+    for (int64_t k = 0; k < count; k += PIECE) {
+        const int64_t part = count - k < PIECE ? count - k : PIECE;
+        TESS_TRY(read_bytes(fd, array->path, piece, part * size,
+                            array->data_offset + (first + k) * size));
+        convert(array, piece, part, out + k);
+    }
+cleanup:
+    tess_free(piece);
+    if (fd >= 0) close(fd);
+    return status;
+}

@@ -1,0 +1,287 @@
+#include "fits_header.h"
+
+#include <fitsio.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_const.h"
+#include "tess_mem.h"
+
+static const double deg_per_rad = 1.0 / TESS_RAD_PER_DEG;
+
+uint32_t tess_fits_fold(uint64_t sum)
+{
+    while (sum >> 32) sum = (sum & UINT32_MAX) + (sum >> 32);
+    return (uint32_t)sum;
+}
+
+/* FITS headers are printable ASCII; each other character (an UTF-8 sequence counts as
+ * one) becomes a question mark. */
+static void printable(const char *in, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; *in && used + 1 < size; ++in) {
+        const unsigned char c = (unsigned char)*in;
+        if ((c & 0xC0) == 0x80) continue;
+        if (c == '\t')
+            out[used++] = ' ';
+        else
+            out[used++] = c >= 32 && c < 127 ? (char)c : '?';
+    }
+    out[used] = '\0';
+}
+
+static void put_text(fitsfile *fits, const char *key, const char *value,
+                     const char *comment, int *failed)
+{
+    char clean[FLEN_VALUE];
+    printable(value, clean, sizeof clean);
+    fits_write_key_str(fits, key, clean, comment, failed);
+}
+
+static void put_text_if(fitsfile *fits, const char *key, const char *value, int *failed)
+{
+    if (value[0]) put_text(fits, key, value, NULL, failed);
+}
+
+/* With as few digits as give the same double back: microarcsecond pixels and
+ * coordinates keep full precision, 0.1 stays 0.1. */
+static void put_number(fitsfile *fits, const char *key, double value, const char *comment,
+                       int *failed)
+{
+    int digits = 15;
+    if (!isfinite(value)) {
+        fits_write_key_null(fits, key, comment, failed);
+        return;
+    }
+    for (; digits < 17; ++digits) {
+        char text[40];
+        snprintf(text, sizeof text, "%.*G", digits, value);
+        if (strtod(text, NULL) >= value && strtod(text, NULL) <= value) break;
+    }
+    fits_write_key_dbl(fits, key, value, -digits, comment, failed);
+}
+
+static void put_axis(fitsfile *fits, int axis, const char *type, const char *unit,
+                     double pixel, double value, double step, int *failed)
+{
+    const struct {
+        const char *stem, *text;
+        double number;
+    } cards[] = {{"CTYPE", type, 0}, {"CRPIX", NULL, pixel}, {"CRVAL", NULL, value},
+                 {"CDELT", NULL, step}, {"CUNIT", unit, 0}};
+    for (size_t k = 0; k < sizeof cards / sizeof *cards; ++k) {
+        char key[FLEN_KEYWORD];
+        snprintf(key, sizeof key, "%s%d", cards[k].stem, axis);
+        if (cards[k].text)
+            put_text(fits, key, cards[k].text, NULL, failed);
+        else
+            put_number(fits, key, cards[k].number, NULL, failed);
+    }
+}
+
+/* Right ascension in [0, 360). */
+static double longitude_deg(double radians)
+{
+    double degrees = fmod(radians * deg_per_rad, 360.0);
+    if (degrees < 0) degrees += 360.0;
+    return degrees < 360.0 ? degrees : 0.0;
+}
+
+static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    const double scale_deg = meta->scale_rad * deg_per_rad;
+    const double equinox = meta->equinox > 0 ? meta->equinox : 2000.0;
+    put_axis(fits, 1, "RA---SIN", "deg", (double)(meta->nx / 2 + 1),
+             longitude_deg(meta->ra_rad), -scale_deg, failed);
+    put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1),
+             meta->dec_rad * deg_per_rad, scale_deg, failed);
+    /* a step of zero would make the coordinate system singular */
+    put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz,
+             meta->bandwidth_hz > 0 ? meta->bandwidth_hz : 1.0, failed);
+    put_axis(fits, 4, "STOKES", "", 1, meta->stokes, 1, failed);
+    /* the default would turn the image round at declination 90 deg */
+    put_number(fits, "LONPOLE", 180.0, NULL, failed);
+    put_text(fits, "RADESYS", equinox < 1984.0 ? "FK4" : "FK5", NULL, failed);
+    put_number(fits, "EQUINOX", equinox, NULL, failed);
+    put_text(fits, "SPECSYS", "TOPOCENT", NULL, failed);
+}
+
+/* Calendar date of a modified Julian date (proleptic Gregorian). Years are counted from
+ * March, so that the leap day comes last; an era has 400 years of 146097 days. */
+static void date_text(double mjd_s, char text[40])
+{
+    const int64_t mjd_of_era = -678881; /* 0000-03-01 */
+    int64_t ms = llround(mjd_s * 1e3);
+    int64_t day = ms / 86400000, of_day = ms % 86400000;
+    if (of_day < 0) {
+        of_day += 86400000;
+        --day;
+    }
+    const int64_t days = day - mjd_of_era;
+    const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    const int64_t doe = days - era * 146097;
+    const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    const int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    const int64_t m = (5 * doy + 2) / 153;
+    const int month = (int)(m < 10 ? m + 3 : m - 9);
+    snprintf(text, 40, "%04d-%02d-%02dT%02d:%02d:%02d.%03d",
+             (int)(yoe + era * 400 + (month <= 2)), month,
+             (int)(doy - (153 * m + 2) / 5 + 1), (int)(of_day / 3600000),
+             (int)(of_day / 60000 % 60), (int)(of_day / 1000 % 60), (int)(of_day % 1000));
+}
+
+static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    put_text_if(fits, "OBJECT", meta->object, failed);
+    put_text_if(fits, "TELESCOP", meta->telescope, failed);
+    put_text_if(fits, "OBSERVER", meta->observer, failed);
+    put_text(fits, "ORIGIN", "tessera", "radio-interferometric imager", failed);
+    if (isfinite(meta->time_start_mjd_s) && meta->time_start_mjd_s > 0 &&
+        meta->time_start_mjd_s < 1e6 * TESS_SECONDS_PER_DAY) {
+        char date[40];
+        date_text(meta->time_start_mjd_s, date);
+        put_text(fits, "DATE-OBS", date, "start of the observation", failed);
+        put_text(fits, "TIMESYS", "UTC", NULL, failed);
+    }
+}
+
+static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
+                       const tess_fits_stats *stats, int *failed)
+{
+    const bool some = stats->min <= stats->max;
+    put_text(fits, "BTYPE", "Intensity", NULL, failed);
+    put_text(fits, "BUNIT", meta->unit, NULL, failed);
+    if (meta->imaginary) {
+        int yes = 1;
+        fits_write_key_log(fits, "IMAGPART", yes, "imaginary part of the cross-hand",
+                           failed);
+    }
+    put_number(fits, "DATAMIN", some ? stats->min : (double)NAN, NULL, failed);
+    put_number(fits, "DATAMAX", some ? stats->max : (double)NAN, NULL, failed);
+    if (meta->beam_major_rad > 0) {
+        put_number(fits, "BMAJ", meta->beam_major_rad * deg_per_rad,
+                   "[deg] beam, major axis (FWHM)", failed);
+        put_number(fits, "BMIN", meta->beam_minor_rad * deg_per_rad,
+                   "[deg] beam, minor axis (FWHM)", failed);
+        put_number(fits, "BPA", meta->beam_pa_rad * deg_per_rad,
+                   "[deg] beam, position angle, North through East", failed);
+    }
+    put_text_if(fits, "WEIGHT", meta->weighting, failed);
+    put_number(fits, "SUMWT", meta->sum_weights, "sum of imaging weights", failed);
+    put_number(fits, "NVIS", meta->num_vis, "visibilities gridded", failed);
+}
+
+/* Lines of at most 72 characters, broken at a space where there is one; continued
+ * lines are indented. */
+static void put_history(fitsfile *fits, const char *history, int *failed)
+{
+    enum { WIDTH = 72 };
+    while (history && *history && !*failed) {
+        size_t left = strcspn(history, "\n");
+        bool continued = false;
+        do {
+            const size_t room = continued ? WIDTH - 2 : WIDTH;
+            size_t part = left < room ? left : room;
+            if (left > room) {
+                size_t cut = room;
+                while (cut > room / 2 && history[cut] != ' ') --cut;
+                if (cut > room / 2) part = cut;
+                while (part > 1 && ((unsigned char)history[part] & 0xC0) == 0x80) --part;
+            }
+            char line[WIDTH + 3], clean[WIDTH + 3];
+            snprintf(line, sizeof line, "%s%.*s", continued ? "  " : "", (int)part, history);
+            printable(line, clean, sizeof clean);
+            fits_write_history(fits, clean, failed);
+            history += part;
+            left -= part;
+            while (left > 0 && *history == ' ') ++history, --left;
+            continued = true;
+        } while (left > 0);
+        if (*history == '\n') ++history;
+    }
+}
+
+static char *find_card(char *text, int64_t bytes, const char *start)
+{
+    for (int64_t at = 0; at + TESS_FITS_CARD <= bytes; at += TESS_FITS_CARD)
+        if (strncmp(text + at, start, strlen(start)) == 0) return text + at;
+    return NULL;
+}
+
+/* CFITSIO made the header for one pixel, so that it would not reserve memory for the
+ * image: put the real lengths in. */
+static void set_length(char *text, int64_t bytes, int axis, int64_t length)
+{
+    char start[16], card[2 * TESS_FITS_CARD];
+    snprintf(start, sizeof start, "NAXIS%d  =", axis);
+    char *found = find_card(text, bytes, start);
+    if (!found) return;
+    snprintf(card, sizeof card, "%s %20lld / %-47s", start, (long long)length, "pixels");
+    memcpy(found, card, TESS_FITS_CARD);
+}
+
+/* The checksum makes the ones-complement sum over the whole file all ones; it was
+ * computed with itself set to ASCII zeros (FITS standard 4.0, appendix J). */
+static void set_checksum(char *text, int64_t bytes, uint32_t data_sum)
+{
+    enum { VALUE_AT = 11, VALUE_LENGTH = 16 };
+    char value[VALUE_LENGTH + 1], *found = find_card(text, bytes, "CHECKSUM=");
+    uint64_t sum = data_sum;
+    if (!found) return;
+    for (int64_t at = 0; at < bytes; at += 4) {
+        unsigned char c[4];
+        memcpy(c, text + at, 4);
+        sum += (uint32_t)c[0] << 24 | (uint32_t)c[1] << 16 | (uint32_t)c[2] << 8 | c[3];
+    }
+    fits_encode_chksum(tess_fits_fold(sum), 1, value);
+    memcpy(found + VALUE_AT, value, VALUE_LENGTH);
+}
+
+tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta,
+                                   bool is_double, const tess_fits_stats *stats,
+                                   char **text_out, int64_t *bytes_out)
+{
+    tess_status status = TESS_OK;
+    fitsfile *fits = NULL;
+    char *cards = NULL, *text = NULL, sum[16];
+    int failed = 0, num_cards = 0;
+    LONGLONG lengths[4] = {1, 1, 1, 1};
+    fits_create_file(&fits, "mem://", &failed);
+    fits_create_imgll(fits, is_double ? DOUBLE_IMG : FLOAT_IMG, 4, lengths, &failed);
+    if (!failed) {
+        put_pixels(fits, meta, stats, &failed);
+        put_wcs(fits, meta, &failed);
+        put_observation(fits, meta, &failed);
+        snprintf(sum, sizeof sum, "%lu", (unsigned long)stats->data_sum);
+        put_text(fits, "CHECKSUM", "0000000000000000", "of the whole file", &failed);
+        put_text(fits, "DATASUM", sum, "of the pixels", &failed);
+        put_history(fits, meta->history, &failed);
+    }
+    fits_hdr2str(fits, 0, NULL, 0, &cards, &num_cards, &failed);
+    if (failed) {
+        char why[FLEN_STATUS];
+        fits_get_errstatus(failed, why);
+        fits_clear_errmsg();
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: header cannot be made: %s", path, why);
+    }
+    const int64_t used = (int64_t)strlen(cards);
+    const int64_t bytes = (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
+    text = tess_alloc(bytes, 1);
+    if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for the header", path);
+    memset(text, ' ', (size_t)bytes);
+    memcpy(text, cards, (size_t)used);
+    set_length(text, bytes, 1, meta->nx);
+    set_length(text, bytes, 2, meta->ny);
+    set_checksum(text, bytes, stats->data_sum);
+    *text_out = text;
+    *bytes_out = bytes;
+    text = NULL;
+cleanup:
+    tess_free(text);
+    if (cards) fits_free_memory(cards, &(int){0});
+    if (fits) fits_delete_file(fits, &(int){0});
+    return status;
+}

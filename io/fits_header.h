@@ -1,0 +1,30 @@
+/** @file fits_header.h  (private to io/)
+ *  The header of an image file, as text ready to be written.
+ */
+#ifndef TESS_FITS_HEADER_H
+#define TESS_FITS_HEADER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_fits.h"
+
+enum { TESS_FITS_BLOCK = 2880, TESS_FITS_CARD = 80 };
+
+/** What is known of the pixels once they are written. */
+typedef struct tess_fits_stats {
+    uint32_t data_sum;  /**< ones-complement sum of the data's big-endian 32-bit words */
+    double min, max;    /**< of finite pixels; min > max when there are none */
+} tess_fits_stats;
+
+/** Fold a sum of 32-bit words into their ones-complement sum (end-around carry). */
+uint32_t tess_fits_fold(uint64_t sum);
+
+/** Cards, END and padding to whole blocks: `*text` (tess_alloc, caller frees) of
+ *  `*bytes`, whose length does not depend on `stats`. `path` is for messages.
+ *  TESS_ERR_ALLOC, TESS_ERR_INTERNAL. Local. */
+tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta,
+                                   bool is_double, const tess_fits_stats *stats,
+                                   char **text, int64_t *bytes);
+
+#endif

@@ -1,0 +1,230 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fits_header.h"
+#include "out_file.h"
+#include "tess_fits.h"
+#include "tess_mem.h"
+
+/* Pixels are converted and written in pieces that stay in cache between the two. */
+enum { PIECE = 1 << 19 };
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BIG_ENDIAN_32(x) __builtin_bswap32(x)
+#define BIG_ENDIAN_64(x) __builtin_bswap64(x)
+#else
+#define BIG_ENDIAN_32(x) (x)
+#define BIG_ENDIAN_64(x) (x)
+#endif
+
+typedef struct fits_output {
+    const char *path;
+    char temp[TESS_OUT_FILE_NAME]; /* "" once renamed */
+    int fd;
+    char *header;                  /* rank 0 */
+    int64_t header_bytes, data_bytes;
+    uint64_t sum;                  /* of this rank's words, folded now and then */
+    double min, max;
+} fits_output;
+
+/* One loop each for bits and for the range: the first then vectorises. Infinities
+ * become NaN as well: FITS readers treat only NaN as blank. */
+static void convert_float(const float *in, uint32_t *out, int64_t count, fits_output *file)
+{
+    const uint32_t exponent = 0x7F800000u, quiet = 0x7FC00000u;
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        uint32_t bits;
+        memcpy(&bits, &in[k], sizeof bits);
+        bits = (bits & exponent) == exponent ? quiet : bits;
+        sum += bits;
+        out[k] = BIG_ENDIAN_32(bits);
+    }
+    float min = INFINITY, max = -INFINITY;
+    for (int64_t k = 0; k < count; ++k)
+        if (isfinite(in[k])) {
+            min = in[k] < min ? in[k] : min;
+            max = in[k] > max ? in[k] : max;
+        }
+    file->sum = tess_fits_fold(file->sum) + (uint64_t)tess_fits_fold(sum);
+    file->min = fmin(file->min, (double)min);
+    file->max = fmax(file->max, (double)max);
+}
+
+static void convert_double(const double *in, uint64_t *out, int64_t count,
+                           fits_output *file)
+{
+    const uint64_t exponent = 0x7FF0000000000000u, quiet = 0x7FF8000000000000u;
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        uint64_t bits;
+        memcpy(&bits, &in[k], sizeof bits);
+        bits = (bits & exponent) == exponent ? quiet : bits;
+        sum += (bits >> 32) + (bits & UINT32_MAX);
+        out[k] = BIG_ENDIAN_64(bits);
+    }
+    double min = INFINITY, max = -INFINITY;
+    for (int64_t k = 0; k < count; ++k)
+        if (isfinite(in[k])) {
+            min = in[k] < min ? in[k] : min;
+            max = in[k] > max ? in[k] : max;
+        }
+    file->sum = tess_fits_fold(file->sum) + (uint64_t)tess_fits_fold(sum);
+    file->min = fmin(file->min, min);
+    file->max = fmax(file->max, max);
+}
+
+static tess_status check_arguments(const char *path, const tess_image_meta *meta,
+                                   int64_t row_first, int64_t num_rows)
+{
+    tess_status status = TESS_OK;
+    int64_t pixels, bytes;
+    if (meta->nx < 1 || meta->ny < 1 ||
+        __builtin_mul_overflow(meta->nx, meta->ny, &pixels) ||
+        __builtin_mul_overflow(pixels, (int64_t)sizeof(double) * 2, &bytes))
+        TESS_FAIL(TESS_ERR_USAGE, "%s: image size %lld x %lld is out of range", path,
+                  (long long)meta->nx, (long long)meta->ny);
+    if (num_rows < 0 ||
+        (num_rows > 0 && (row_first < 0 || row_first > meta->ny - num_rows)))
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: rows %lld + %lld are not in the image", path,
+                  (long long)row_first, (long long)num_rows);
+    if (!(meta->scale_rad > 0) || !isfinite(meta->scale_rad))
+        TESS_FAIL(TESS_ERR_USAGE, "%s: pixel size must be positive", path);
+cleanup:
+    return status;
+}
+
+/* Rank 0: size of the header, temporary file, disk space. */
+static tess_status begin(const tess_image_meta *meta, bool is_double, bool overwrite,
+                         fits_output *file)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_stats none = {0};
+    TESS_TRY(tess_fits_check_target(file->path, overwrite));
+    TESS_TRY(tess_fits_header_build(file->path, meta, is_double, &none, &file->header,
+                                    &file->header_bytes));
+    TESS_TRY(tess_out_file_create(file->path, file->temp, &file->fd));
+    TESS_TRY(tess_out_file_reserve(file->fd, file->path,
+                                   file->header_bytes + file->data_bytes));
+cleanup:
+    return status;
+}
+
+static tess_status synchronise(const fits_output *file)
+{
+    tess_status status = TESS_OK;
+    /* network file systems report a full disk only here */
+    if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path, strerror(errno));
+cleanup:
+    return status;
+}
+
+static tess_status write_rows(fits_output *file, int64_t nx, bool is_double,
+                              int64_t row_first, int64_t num_rows, const void *rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    const int64_t count = num_rows * nx;
+    void *piece = NULL;
+    if (count == 0) goto cleanup;
+    if (file->fd < 0) file->fd = open(file->temp, O_WRONLY | O_CLOEXEC);
+    if (file->fd < 0)
+        TESS_FAIL(TESS_ERR_IO,
+                  "%s: cannot be written on every node: %s; choose a shared folder",
+                  file->path, strerror(errno));
+    piece = tess_alloc(PIECE, sizeof(double));
+    if (!piece) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory to write it", file->path);
+    for (int64_t k = 0; k < count; k += PIECE) {
+        const int64_t part = count - k < PIECE ? count - k : PIECE;
+        if (is_double)
+            convert_double((const double *)rows + k, piece, part, file);
+        else
+            convert_float((const float *)rows + k, piece, part, file);
+        TESS_TRY(tess_out_file_write(file->fd, file->path, piece, part * size,
+                                     file->header_bytes + (row_first * nx + k) * size));
+    }
+    TESS_TRY(synchronise(file));
+cleanup:
+    tess_free(piece);
+    return status;
+}
+
+/* Rank 0: final header, zeros up to a whole block, final name. */
+static tess_status finish(const tess_image_meta *meta, bool is_double, bool overwrite,
+                          const tess_fits_stats *stats, fits_output *file)
+{
+    tess_status status = TESS_OK;
+    static const char zeros[TESS_FITS_BLOCK];
+    const int64_t bytes = file->header_bytes;
+    const int64_t used =
+        meta->nx * meta->ny * (is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float));
+    tess_free(file->header);
+    file->header = NULL;
+    TESS_TRY(tess_fits_header_build(file->path, meta, is_double, stats, &file->header,
+                                    &file->header_bytes));
+    if (file->header_bytes != bytes)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: header changed its length", file->path);
+    TESS_TRY(tess_out_file_write(file->fd, file->path, zeros, file->data_bytes - used,
+                                 bytes + used));
+    TESS_TRY(tess_out_file_write(file->fd, file->path, file->header, bytes, 0));
+    TESS_TRY(synchronise(file));
+    const int failed = close(file->fd);
+    file->fd = -1;
+    if (failed)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path, strerror(errno));
+    TESS_TRY(tess_out_file_publish(file->temp, file->path, overwrite));
+    file->temp[0] = '\0';
+cleanup:
+    return status;
+}
+
+/* Sum and range over all ranks. */
+static tess_status combine(tess_comm *comm, const fits_output *file, tess_fits_stats *stats)
+{
+    tess_status status = TESS_OK;
+    int64_t sum = (int64_t)tess_fits_fold(file->sum);
+    double range[2] = {-file->min, file->max};
+    TESS_TRY(tess_comm_allreduce_i64(comm, &sum, 1, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, range, 2, TESS_MAX));
+    *stats = (tess_fits_stats){tess_fits_fold((uint64_t)sum), -range[0], range[1]};
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
+                            const tess_image_meta *meta, bool is_double,
+                            int64_t row_first, int64_t num_rows, const void *rows)
+{
+    tess_status status = TESS_OK;
+    const bool root = tess_comm_rank(comm) == 0;
+    tess_fits_stats stats = {0};
+    int64_t total = num_rows;
+    fits_output file = {.path = path, .fd = -1, .min = INFINITY, .max = -INFINITY};
+    TESS_TRY(tess_comm_agree(comm, check_arguments(path, meta, row_first, num_rows)));
+    TESS_TRY(tess_comm_allreduce_i64(comm, &total, 1, TESS_SUM));
+    if (total != meta->ny)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: the ranks hold %lld of %lld rows", path,
+                  (long long)total, (long long)meta->ny);
+    file.data_bytes = meta->nx * meta->ny * (is_double ? 8 : 4);
+    file.data_bytes =
+        (file.data_bytes + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
+    if (root) status = begin(meta, is_double, overwrite, &file);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_bcast(comm, file.temp, sizeof file.temp, 0));
+    TESS_TRY(tess_comm_bcast(comm, &file.header_bytes, sizeof file.header_bytes, 0));
+    TESS_TRY(tess_comm_agree(
+        comm, write_rows(&file, meta->nx, is_double, row_first, num_rows, rows)));
+    TESS_TRY(combine(comm, &file, &stats));
+    if (root) status = finish(meta, is_double, overwrite, &stats, &file);
+    TESS_TRY(tess_comm_agree(comm, status));
+cleanup:
+    if (file.fd >= 0) close(file.fd);
+    if (root && file.temp[0]) unlink(file.temp);
+    tess_free(file.header);
+    return status;
+}

@@ -1,0 +1,170 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tess_const.h"
+#include "tess_fits.h"
+
+/* Size of a CUNIT in radians; 0 when it is not an angle. FITS says degrees by default. */
+static double angle_rad(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double rad;
+    } units[] = {{"", TESS_RAD_PER_DEG},         {"deg", TESS_RAD_PER_DEG},
+                 {"degree", TESS_RAD_PER_DEG},   {"degrees", TESS_RAD_PER_DEG},
+                 {"rad", 1.0},                   {"arcmin", 60 * TESS_RAD_PER_ASEC},
+                 {"arcsec", TESS_RAD_PER_ASEC},  {"mas", 1e-3 * TESS_RAD_PER_ASEC},
+                 {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
+    for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
+        if (strcasecmp(unit, units[k].name) == 0) return units[k].rad;
+    return 0;
+}
+
+static tess_status check_celestial(const tess_fits_array *array)
+{
+    tess_status status = TESS_OK;
+    const char *path = array->path;
+    if (array->num_axes < 2)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not an image: it has one axis", path);
+    const char *x = array->axis[0].type, *y = array->axis[1].type;
+    if (strncasecmp(x, "RA--", 4) != 0 || strncasecmp(y, "DEC-", 4) != 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: axes 1 and 2 are '%s' and '%s'; they must be RA---SIN and DEC--SIN",
+                  path, x, y);
+    if (strcasecmp(x, "RA---SIN") != 0 || strcasecmp(y, "DEC--SIN") != 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: projection of '%s', '%s' is not SIN; regrid the image to SIN", path,
+                  x, y);
+    if (fabs(array->slant[0]) > 0 || fabs(array->slant[1]) > 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: slant SIN projection (PV2_1, PV2_2); regrid the image to plain SIN",
+                  path);
+    const double diagonal = fmin(fabs(array->matrix[0][0]), fabs(array->matrix[1][1]));
+    const double other = fmax(fabs(array->matrix[0][1]), fabs(array->matrix[1][0]));
+    /* a corner of a 16384-pixel image then stays within 1e-4 pixel */
+    if (other > 1e-8 * diagonal && isfinite(other))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: image is rotated (CROTA2, PC or CD); regrid it with North up", path);
+    if (!(fabs(array->pole_deg - 180) <= 1e-9))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: LONPOLE = %g turns the image; regrid it with LONPOLE = 180", path,
+                  array->pole_deg);
+cleanup:
+    return status;
+}
+
+static tess_status get_celestial(tess_fits_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_axis *x = &model->array.axis[0], *y = &model->array.axis[1];
+    const double unit_x = angle_rad(x->unit), unit_y = angle_rad(y->unit);
+    if (unit_x <= 0 || unit_y <= 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: unit of RA or DEC is '%s'; it must be deg",
+                  model->path, unit_x <= 0 ? x->unit : y->unit);
+    model->nx = x->length;
+    model->ny = y->length;
+    model->ra_rad = x->value * unit_x;
+    model->dec_rad = y->value * unit_y;
+    model->crpix_x = x->pixel;
+    model->crpix_y = y->pixel;
+    model->scale_x_rad = model->array.matrix[0][0] * unit_x;
+    model->scale_y_rad = model->array.matrix[1][1] * unit_y;
+    const double product = model->scale_x_rad * model->scale_y_rad;
+    if (!isfinite(product) || fabs(product) <= 0 || fabs(model->scale_x_rad) > TESS_PI ||
+        fabs(model->scale_y_rad) > TESS_PI)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: pixel size (CDELT1, CDELT2) is zero or not usable",
+                  model->path);
+    if (!isfinite(model->ra_rad) || !(fabs(model->dec_rad) <= TESS_PI / 2 * (1 + 1e-12)) ||
+        !isfinite(model->crpix_x) || !isfinite(model->crpix_y))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: reference position (CRVAL, CRPIX) is not usable",
+                  model->path);
+cleanup:
+    return status;
+}
+
+static tess_status get_stokes(tess_fits_model *model, const tess_fits_axis *axis)
+{
+    tess_status status = TESS_OK;
+    if (axis->length > 4)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: STOKES axis has %lld planes; at most 4 are read",
+                  model->path, (long long)axis->length);
+    model->num_stokes = (int)axis->length;
+    for (int k = 0; k < model->num_stokes; ++k) {
+        const double code = axis->value + (k + 1 - axis->pixel) * axis->step;
+        if (!(fabs(code - round(code)) < 1e-6) || code < -8.5 || code > 4.5 ||
+            fabs(code) < 0.5)
+            TESS_FAIL(TESS_ERR_INPUT, "%s: plane %d of the STOKES axis has code %g",
+                      model->path, k + 1, code);
+        model->stokes[k] = (int)lround(code);
+    }
+cleanup:
+    return status;
+}
+
+/* Axes 3 and up: FREQ and STOKES in either order; others must have one plane. */
+static tess_status get_planes(tess_fits_model *model)
+{
+    tess_status status = TESS_OK;
+    int64_t stride = model->nx * model->ny;
+    bool has_freq = false, has_stokes = false;
+    model->num_freq = model->num_stokes = 1;
+    model->stokes[0] = 1;
+    model->freq_hz = model->array.rest_freq_hz;
+    for (int k = 2; k < model->array.num_axes; ++k) {
+        const tess_fits_axis *axis = &model->array.axis[k];
+        if (strncasecmp(axis->type, "FREQ", 4) == 0 && !has_freq) {
+            has_freq = true;
+            if (axis->length > INT32_MAX)
+                TESS_FAIL(TESS_ERR_INPUT, "%s: too many frequencies", model->path);
+            model->num_freq = (int)axis->length;
+            model->freq_hz = axis->value + (1 - axis->pixel) * axis->step;
+            model->freq_stride = stride;
+        } else if (strcasecmp(axis->type, "STOKES") == 0 && !has_stokes) {
+            has_stokes = true;
+            TESS_TRY(get_stokes(model, axis));
+            model->stokes_stride = stride;
+        } else if (axis->length > 1)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: axis %d is '%s' with %lld planes; only FREQ and STOKES may have "
+                      "more than one",
+                      model->path, k + 1, axis->type, (long long)axis->length);
+        stride *= axis->length;
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_open(const char *path, tess_fits_model *model_out)
+{
+    tess_status status = TESS_OK;
+    tess_fits_model model = {0};
+    TESS_TRY(tess_fits_array_open(path, &model.array));
+    TESS_TRY(check_celestial(&model.array));
+    snprintf(model.path, sizeof model.path, "%s", path);
+    snprintf(model.unit, sizeof model.unit, "%s", model.array.unit);
+    model.bitpix = model.array.bitpix;
+    TESS_TRY(get_celestial(&model));
+    TESS_TRY(get_planes(&model));
+    *model_out = model;
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_read(const tess_fits_model *model, int stokes_index, int freq_index,
+                           int64_t row_first, int64_t num_rows, double *out)
+{
+    tess_status status = TESS_OK;
+    if (stokes_index < 0 || stokes_index >= model->num_stokes || freq_index < 0 ||
+        freq_index >= model->num_freq || row_first < 0 || num_rows < 0 ||
+        row_first > model->ny - num_rows)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: plane or rows outside of the image", model->path);
+    TESS_TRY(tess_fits_array_read(&model->array,
+                                  stokes_index * model->stokes_stride +
+                                      freq_index * model->freq_stride +
+                                      row_first * model->nx,
+                                  num_rows * model->nx, out));
+cleanup:
+    return status;
+}
