@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# All tests, from a fresh machine: installs what is missing, builds, runs.
+#
+#   bash tests/run.sh           the fast tier
+#   bash tests/run.sh --full    and the large matrices
+#
+# Options: --full, --no-install (use what is there), --no-sanitize (skip that build).
+# The last line is `N passed, N failed`; exit status 0 when none failed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. tests/setup.sh
+
+full=no install=yes sanitize=yes
+for argument in "$@"; do
+    case $argument in
+    --full) full=yes ;;
+    --no-install) install=no ;;
+    --no-sanitize) sanitize=no ;;
+    *)
+        sed -n '2,9s/^# \{0,1\}//p' "$0"
+        exit 2
+        ;;
+    esac
+done
+[ $install = yes ] && tess_setup_tests
+tess_setup_python "$PWD/build-venv"
+cores=$(nproc)
+passed=0 failed=0 skipped=0
+
+# count FILE: add up what ctest wrote.
+count() {
+    local suite tests failures skips
+    suite=$(grep -A12 -m1 '<testsuite' "$1" | tr '\n' ' ')
+    tests=$(printf '%s' "$suite" | sed -n 's/.* tests="\([0-9]*\)".*/\1/p')
+    failures=$(printf '%s' "$suite" | sed -n 's/.* failures="\([0-9]*\)".*/\1/p')
+    skips=$(printf '%s' "$suite" | sed -n 's/.* skipped="\([0-9]*\)".*/\1/p')
+    passed=$((passed + tests - failures - skips))
+    failed=$((failed + failures))
+    skipped=$((skipped + skips))
+}
+
+# run_tests FOLDER [ctest options]
+run_tests() {
+    local folder=$1
+    shift
+    rm -f "$folder/junit.xml"
+    ctest --test-dir "$folder" -j "$cores" --output-on-failure --no-tests=error \
+        --output-junit junit.xml "$@"
+    if [ -s "$folder/junit.xml" ]; then
+        count "$folder/junit.xml"
+    else
+        failed=$((failed + 1))
+    fi
+}
+
+finish() {
+    tess_say "$skipped skipped"
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+common=(-DTESS_TESTS=ON -DTESS_TEST_PYTHON="$TESS_TEST_PYTHON" -DTESS_TEST_NPROC="$cores")
+tess_say "building in build/ (Release)"
+if ! tess_build build -DCMAKE_BUILD_TYPE=Release -DTESS_SANITIZE= "${common[@]}"; then
+    failed=$((failed + 1))
+    finish
+fi
+tess_say "testing: 1 to 4 ranks, end to end"
+if [ $full = yes ]; then
+    run_tests build
+else
+    run_tests build -LE full
+fi
+
+if [ $sanitize = yes ]; then
+    tess_say "building in build-asan/ (address and undefined-behaviour sanitizers)"
+    if tess_build build-asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" \
+        "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g" -DTESS_SANITIZE=address,undefined \
+        "${common[@]}"; then
+        # Four ranks on few cores are slow under sanitizers and find nothing more.
+        run_tests build-asan -L 'unit|mpi' -E 'np4$'
+    else
+        failed=$((failed + 1))
+    fi
+fi
+finish

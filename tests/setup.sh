@@ -1,0 +1,122 @@
+# Installs what building and testing need on Debian and Ubuntu; sourced by
+# tests/run.sh and jobs/quickstart.sh. Says what it does, and uses sudo only when not
+# root. Elsewhere it lists what is needed and goes on with what is there.
+
+TESS_BUILD_PACKAGES="build-essential cmake ninja-build pkg-config openmpi-bin \
+libopenmpi-dev libfftw3-dev libcfitsio-dev casacore-dev liberfa-dev libjansson-dev \
+libpng-dev python3"
+TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
+# Peers that some tests compare with; those tests are skipped without them.
+TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore"
+
+# Open MPI refuses to start as root and more ranks than cores unless told otherwise.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+tess_say() {
+    printf '== %s\n' "$*"
+}
+
+tess_as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# The packages among the arguments that are not installed.
+tess_missing_packages() {
+    local package
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null |
+            grep -q '^install ok installed' || printf '%s ' "$package"
+    done
+}
+
+# tess_install PACKAGE... ; a failure is the caller's to judge.
+tess_install() {
+    local missing
+    if ! command -v apt-get >/dev/null 2>&1; then
+        tess_say "not Debian or Ubuntu: please install the equivalents of: $*"
+        return 0
+    fi
+    # shellcheck disable=SC2086
+    missing=$(tess_missing_packages "$@")
+    if [ -z "$missing" ]; then
+        return 0
+    fi
+    tess_say "installing with apt-get: $missing"
+    if [ -z "${TESS_APT_UPDATED:-}" ]; then
+        tess_as_root apt-get update -qq || true
+        TESS_APT_UPDATED=1
+    fi
+    # shellcheck disable=SC2086
+    tess_as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+tess_setup_build() {
+    # shellcheck disable=SC2086
+    tess_install $TESS_BUILD_PACKAGES || {
+        tess_say "apt-get failed; going on with what is installed"
+    }
+}
+
+tess_setup_tests() {
+    local package
+    tess_setup_build
+    # shellcheck disable=SC2086
+    tess_install $TESS_TEST_PACKAGES || {
+        tess_say "apt-get failed; going on with what is installed"
+    }
+    for package in $TESS_PEER_PACKAGES; do
+        tess_install "$package" || tess_say "$package is not available: its tests are skipped"
+    done
+}
+
+# Sets TESS_TEST_PYTHON: the one given, else a virtual environment under $1 that sees
+# Debian's numpy, astropy and casacore and adds ducc0 (a peer; optional).
+tess_setup_python() {
+    local folder=$1
+    if [ -n "${TESS_TEST_PYTHON:-}" ]; then
+        return 0
+    fi
+    TESS_TEST_PYTHON=/usr/bin/python3
+    [ -x "$TESS_TEST_PYTHON" ] || TESS_TEST_PYTHON=$(command -v python3)
+    if [ ! -x "$folder/bin/python" ]; then
+        tess_say "making a Python environment for the tests in $folder"
+        "$TESS_TEST_PYTHON" -m venv --system-site-packages "$folder" || return 0
+    fi
+    if ! "$folder/bin/python" -c 'import ducc0' 2>/dev/null; then
+        "$folder/bin/python" -m pip install -q --disable-pip-version-check ducc0 ||
+            tess_say "ducc0 is not available: comparisons with it are skipped"
+    fi
+    if ! "$folder/bin/python" -c 'import numpy, astropy' 2>/dev/null; then
+        "$folder/bin/python" -m pip install -q --disable-pip-version-check \
+            numpy astropy ||
+            tess_say "numpy and astropy are not available: end-to-end tests are skipped"
+    fi
+    TESS_TEST_PYTHON=$folder/bin/python
+}
+
+# tess_build FOLDER [cmake options]: configure once more and build.
+tess_build() {
+    local folder=$1
+    shift
+    local generator=()
+    mkdir -p "$folder"
+    if [ ! -f "$folder/CMakeCache.txt" ] && command -v ninja >/dev/null 2>&1; then
+        generator=(-G Ninja)
+    fi
+    cmake -S . -B "$folder" "${generator[@]}" "$@" >"$folder/build.log" 2>&1 || {
+        cat "$folder/build.log"
+        return 1
+    }
+    cmake --build "$folder" -j "$(nproc)" >>"$folder/build.log" 2>&1 || {
+        tail -n 60 "$folder/build.log"
+        return 1
+    }
+}
