@@ -1,0 +1,37 @@
+#include "tess_backend.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define TESS_BACKEND(name) extern const tess_backend tess_backend_##name;
+#include "tess_backend_list.h"
+#undef TESS_BACKEND
+
+static const tess_backend *const registry[] = {
+#define TESS_BACKEND(name) &tess_backend_##name,
+#include "tess_backend_list.h"
+#undef TESS_BACKEND
+};
+
+tess_status tess_backend_find(const char *name, const tess_backend **backend)
+{
+    tess_status status = TESS_OK;
+    const bool any = !name || strcmp(name, "auto") == 0;
+    for (size_t k = 0; k < sizeof registry / sizeof *registry; ++k) {
+        const bool named = !any && strcmp(name, registry[k]->name) == 0;
+        if (!(any || named)) continue;
+        if (registry[k]->available()) {
+            *backend = registry[k];
+            return TESS_OK;
+        }
+        if (named)
+            TESS_FAIL(TESS_ERR_RESOURCE, "backend %s has no device here", name);
+    }
+    if (!any && strcmp(name, "cuda") == 0)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "backend cuda is not built in; use --backend cpu or auto");
+    TESS_FAIL(TESS_ERR_USAGE, "unknown backend '%s'; there are auto and cpu",
+              name ? name : "auto");
+cleanup:
+    return status;
+}

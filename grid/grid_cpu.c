@@ -1,0 +1,209 @@
+/* The CPU gridder: threads take pieces of bricks from a queue, the largest first, and add
+ * chunk after chunk into tile buffers that stay in cache. No atomics: a brick cut into
+ * several pieces has a buffer for each, added in order at the end. */
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "locate.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tile.h"
+
+static size_t value_bytes(const tess_grid_plan *plan)
+{
+    return plan->is_double ? 2 * sizeof(double) : 2 * sizeof(float);
+}
+
+/* Planes that the visibilities of a brick touch: from the smallest and largest w of its
+ * runs, whose channels are monotonic or at least bounded by their ends and middle. */
+static void planes_touched(const tess_grid_plan *plan, const tess_samples *samples,
+                           const tess_brick_list *bricks, int64_t brick,
+                           tess_brick_sum *sum)
+{
+    int64_t block, tile_u, tile_v;
+    tess_grid_brick_of_key(plan, bricks->key[brick], &block, &tile_u, &tile_v);
+    int64_t low = plan->num_planes, high = 0;
+    for (int64_t r = bricks->first_run[brick]; r < bricks->first_run[brick + 1]; ++r) {
+        const tess_run *run = &bricks->run[r];
+        const tess_row_scale row =
+            tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row);
+        for (int32_t c = 0; c < run->count; ++c) {
+            const double w = row.w * samples->inv_lambda[run->chan + c];
+            const int64_t start = tess_plane_start(plan, tess_plane_coordinate(plan, w));
+            if (start < low) low = start;
+            if (start > high) high = start;
+            if (low == block * plan->block_planes &&
+                high == low + plan->block_planes - 1)
+                goto whole_block;
+        }
+    }
+whole_block:
+    sum->plane_first = (int32_t)low;
+    sum->num_planes = (int32_t)(high - low) + plan->w_support;
+}
+
+static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,
+                             const tess_brick_list *bricks, int64_t first, int64_t end,
+                             tess_brick_sums *sums)
+{
+    tess_status status = TESS_OK;
+    sums->num_bricks = end - first;
+    sums->brick = tess_alloc_zero(sums->num_bricks, sizeof *sums->brick);
+    if (!sums->brick)
+        TESS_FAIL(TESS_ERR_ALLOC, "list of %lld bricks", (long long)sums->num_bricks);
+    #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 16)
+    for (int64_t b = first; b < end; ++b) {
+        sums->brick[b - first].key = bricks->key[b];
+        planes_touched(plan, samples, bricks, b, &sums->brick[b - first]);
+    }
+    sums->num_values = 0;
+    for (int64_t b = 0; b < sums->num_bricks; ++b) {
+        sums->brick[b].offset = sums->num_values;
+        sums->num_values += tile_values(plan, &sums->brick[b], sums->num_pol);
+    }
+    sums->data = tess_alloc(sums->num_values, value_bytes(plan));
+    if (!sums->data)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for the sums of %lld bricks (%s)",
+                  (long long)sums->num_bricks,
+                  tess_mem_text((double)sums->num_values * (double)value_bytes(plan)));
+cleanup:
+    return status;
+}
+
+static void add_values(const tess_grid_plan *plan, void *to, const void *from,
+                       int64_t values)
+{
+    if (plan->is_double) {
+        double *t = to;
+        const double *f = from;
+        for (int64_t k = 0; k < 2 * values; ++k) t[k] += f[k];
+    } else {
+        float *t = to;
+        const float *f = from;
+        for (int64_t k = 0; k < 2 * values; ++k) t[k] += f[k];
+    }
+}
+
+/* Grid a piece into `target`, chunk by chunk. A chunk's sum is formed alone and then
+ * added, so that rounding errors grow with the square root of the chunk, not of the brick
+ * (blocked summation), and do not depend on who adds which chunk. */
+static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                       const tile_piece *piece, tile_function *grid, tile_job *job,
+                       void *target, void *spare, int64_t values)
+{
+    const size_t bytes = (size_t)values * value_bytes(plan);
+    int64_t run = piece->run, skip = piece->skip, left = piece->count;
+    memset(target, 0, bytes);
+    for (bool is_first = true; left > 0; is_first = false) {
+        job->run = &bricks->run[run];
+        job->skip = skip;
+        job->count = left < plan->chunk ? left : plan->chunk;
+        job->data = is_first ? target : spare;
+        if (!is_first) memset(spare, 0, bytes);
+        grid(job);
+        if (!is_first) add_values(plan, target, spare, values);
+        left -= job->count;
+        tile_advance(bricks, job->count, &run, &skip);
+    }
+}
+
+static int64_t largest_buffer(const tess_grid_plan *plan, const tess_brick_sums *sums)
+{
+    int64_t largest = 0;
+    for (int64_t b = 0; b < sums->num_bricks; ++b) {
+        const int64_t values = tile_values(plan, &sums->brick[b], sums->num_pol);
+        if (values > largest) largest = values;
+    }
+    return largest;
+}
+
+/* Add the buffers of further pieces to their bricks, in the order of the pieces. */
+static void add_extras(const tess_grid_plan *plan, const tile_piece *piece,
+                       const int64_t *place_of_extra, int64_t num_extra, int64_t first,
+                       const char *extras, int64_t largest, tess_brick_sums *sums)
+{
+    const int64_t bytes = (int64_t)value_bytes(plan);
+    #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
+    for (int64_t k = 0; k < num_extra; ++k) {
+        const tile_piece *from = &piece[place_of_extra[k]];
+        const bool starts_brick =
+            k == 0 || piece[place_of_extra[k - 1]].brick != from->brick;
+        if (!starts_brick) continue;
+        const tess_brick_sum *sum = &sums->brick[from->brick - first];
+        const int64_t values = tile_values(plan, sum, sums->num_pol);
+        for (int64_t j = k; j < num_extra; ++j) {
+            if (piece[place_of_extra[j]].brick != from->brick) break;
+            add_values(plan, (char *)sums->data + sum->offset * bytes,
+                       extras + j * largest * bytes, values);
+        }
+    }
+}
+
+static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samples,
+                            const tess_brick_list *bricks, int64_t first, bool psf,
+                            tess_brick_sums *sums, double *busy_share)
+{
+    tess_status status = TESS_OK;
+    const int threads = plan->opts.threads;
+    const int64_t bytes = (int64_t)value_bytes(plan);
+    const int64_t largest = largest_buffer(plan, sums);
+    tile_function *grid =
+        tile_table_best()->grid[plan->is_double][plan->kernel.support];
+    tile_piece *piece = NULL;
+    int64_t num_pieces = 0, num_extra = 0, *place_of_extra = NULL;
+    char *extras = NULL, *spares = NULL;
+    double busy = 0, start = tess_time_now();
+    tile_taps *taps = tess_alloc(1, sizeof *taps);
+    if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
+    tile_taps_fill(&plan->kernel, taps);
+    TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
+                              &num_pieces, &num_extra));
+    spares = tess_alloc(threads * largest, (size_t)bytes);
+    extras = tess_alloc(num_extra * largest, (size_t)bytes);
+    place_of_extra = tess_alloc(num_extra, sizeof *place_of_extra);
+    if (!spares || !extras || !place_of_extra)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld tile buffers",
+                  (long long)(num_extra + threads));
+    for (int64_t k = 0; k < num_pieces; ++k)
+        if (piece[k].extra > 0) place_of_extra[piece[k].extra - 1] = k;
+    #pragma omp parallel num_threads(threads) reduction(+ : busy)
+    {
+#ifdef _OPENMP
+        char *spare = spares + omp_get_thread_num() * largest * bytes;
+#else
+        char *spare = spares;
+#endif
+        const double begin = tess_time_now();
+        #pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t k = 0; k < num_pieces; ++k) {
+            const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
+            char *target = piece[k].extra > 0
+                               ? extras + (piece[k].extra - 1) * largest * bytes
+                               : (char *)sums->data + sum->offset * bytes;
+            tile_job job;
+            tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
+            job.psf = psf;
+            grid_piece(plan, bricks, &piece[k], grid, &job, target, spare,
+                       tile_values(plan, sum, sums->num_pol));
+        }
+        busy += tess_time_now() - begin;
+    }
+    if (busy_share) {
+        const double wall = tess_time_now() - start;
+        *busy_share = wall > 0 ? busy / (wall * threads) : 1;
+    }
+    add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest,
+               sums);
+cleanup:
+    tess_free(taps);
+    tess_free(piece);
+    tess_free(spares);
+    tess_free(extras);
+    tess_free(place_of_extra);
+    return status;
+}
+
+const tess_grid_ops tess_grid_ops_cpu = {.begin = cpu_begin, .grid = cpu_grid};

@@ -1,0 +1,314 @@
+/* Choice of support, padding, w-planes and bricks. */
+#include "tess_grid.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tess_const.h"
+#include "tess_mem.h"
+
+enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8, BYTES_PER_LANE_VECTOR = 32 };
+
+/* Below this ε the rounding of single precision (kernel values, FFT, sums of many
+ * visibilities: a few 1e-6 together) would break the promise. */
+static const double SINGLE_PRECISION_LIMIT = 9e-6;
+
+/* Share of ε that one axis may use up at the worst place of the field; three axes add
+ * in quadrature to 0.95 ε in the corners, so the promise holds there too. */
+static const double AXIS_SHARE = 0.55;
+
+static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
+
+/* Seconds on one thread of a present core; only their ratios matter for the choice. */
+static const double COST_VECTOR_UPDATE = 0.9e-9; /* load, FMA, store of one vector */
+static const double COST_VIS = 25e-9;            /* position, phase, kernel values */
+static const double COST_FFT_FLOP = 0.35e-9;
+static const double COST_SCREEN = 2.5e-9;        /* phase, sine, cosine, accumulate */
+static const double COST_CELL = 0.5e-9;          /* zero, store, load and add of a cell */
+
+void tess_grid_opts_default(tess_grid_opts *opts)
+{
+    *opts = (tess_grid_opts){.accuracy = 1e-4, .do_w = true, .num_pol = 1, .threads = 1};
+}
+
+bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy)
+{
+    const double turns = w_max_lambda * fabs(tess_geom_nm1_min(geom));
+    return TESS_TWO_PI * turns < accuracy / 3;
+}
+
+int tess_grid_brick_lines(const tess_grid_plan *plan)
+{
+    return TESS_TILE + plan->kernel.support - 1;
+}
+
+/* A kernel row is stored with whole vectors of up to 64 bytes, which may run past the
+ * support: room for the last start (tile − 1) and the vectors from there. */
+int tess_grid_brick_stride(const tess_grid_plan *plan)
+{
+    const int values = 64 / (plan->is_double ? 16 : 8);
+    const int vectors = (plan->kernel.support + values - 1) / values;
+    const int cells = TESS_TILE - 1 + vectors * values;
+    return (cells + values - 1) / values * values;
+}
+
+static double cost_vis(int support, int w_support, bool is_double, int num_pol)
+{
+    const int lanes = BYTES_PER_LANE_VECTOR / (is_double ? 8 : 4);
+    const int vectors = (2 * support + lanes - 1) / lanes;
+    return COST_VIS + COST_VECTOR_UPDATE * num_pol * support * w_support * vectors;
+}
+
+double tess_grid_cost_vis(const tess_grid_plan *plan)
+{
+    return cost_vis(plan->kernel.support, plan->w_support, plan->is_double,
+                    plan->opts.num_pol);
+}
+
+double tess_grid_cost_brick(const tess_grid_plan *plan)
+{
+    const double planes = fmin(plan->num_planes, plan->w_support + 2);
+    return COST_CELL * planes * tess_grid_brick_lines(plan) *
+           tess_grid_brick_stride(plan) * plan->opts.num_pol;
+}
+
+/* Planes, with support W, that the w range needs at this padding. */
+static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int support,
+                         double padding)
+{
+    if (!opts->do_w) return 1;
+    const double range = fabs(tess_geom_nm1_min(geom));
+    const double step = 1.0 / (padding * range);
+    const double span = (opts->w_max_lambda - opts->w_min_lambda) / step;
+    return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
+}
+
+static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts, bool is_double,
+                        int support, double padding)
+{
+    const double nu = (double)tess_geom_fft_size((int64_t)(padding * (double)geom->nx));
+    const double nv = (double)tess_geom_fft_size((int64_t)(padding * (double)geom->ny));
+    const double nx = (double)geom->nx, ny = (double)geom->ny;
+    const double planes = planes_needed(geom, opts, support, padding);
+    const double fft = COST_FFT_FLOP * (is_double ? 2 : 1) * 5 *
+                       (nu * nv * log2(nv) + ny * nu * log2(nu));
+    const double screen = COST_SCREEN * nx * ny;
+    return cost_vis(support, opts->do_w ? support : 1, is_double, opts->num_pol) *
+               (double)opts->num_vis +
+           planes * opts->num_pol * (fft + screen);
+}
+
+/* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. */
+static double padding_for(int support, double error)
+{
+    tess_kernel kernel;
+    tess_kernel_create(support, MAX_PADDING, &kernel);
+    if (kernel.error > error) return 0;
+    double low = MIN_PADDING, high = MAX_PADDING;
+    while (high - low > 0.01) {
+        const double middle = 0.5 * (low + high);
+        tess_kernel_create(support, middle, &kernel);
+        *(kernel.error <= error ? &high : &low) = middle;
+    }
+    return high;
+}
+
+static tess_status choose_kernel(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const double error = AXIS_SHARE * plan->opts.accuracy;
+    double least = INFINITY, best_padding = 0;
+    int best_support = 0;
+    for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support) {
+        const double padding = padding_for(support, error);
+        if (padding <= 0) continue;
+        const double cost =
+            plan_cost(&plan->geom, &plan->opts, plan->is_double, support, padding);
+        if (cost < least) {
+            least = cost;
+            best_support = support;
+            best_padding = padding;
+        }
+        /* a wider kernel only pays by smaller padding, which has reached its end */
+        if (padding <= MIN_PADDING + 0.01) break;
+    }
+    if (best_support == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "accuracy %g cannot be reached; the smallest is 1e-12",
+                  plan->opts.accuracy);
+    const int64_t least_size = 2 * TESS_MAX_SUPPORT; /* a footprint must not meet itself */
+    plan->nu = (int64_t)ceil(best_padding * (double)plan->geom.nx);
+    plan->nv = (int64_t)ceil(best_padding * (double)plan->geom.ny);
+    plan->nu = tess_geom_fft_size(plan->nu > least_size ? plan->nu : least_size);
+    plan->nv = tess_geom_fft_size(plan->nv > least_size ? plan->nv : least_size);
+    tess_kernel_create(best_support, best_padding, &plan->kernel);
+    plan->error_estimate = sqrt(plan->opts.do_w ? 3.0 : 2.0) * plan->kernel.error;
+cleanup:
+    return status;
+}
+
+static tess_status place_planes(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_opts *opts = &plan->opts;
+    plan->w_support = opts->do_w ? plan->kernel.support : 1;
+    plan->num_planes = plan->num_blocks = plan->block_planes = 1;
+    plan->w_step_lambda = 1.0;
+    if (!opts->do_w) return TESS_OK;
+    const double range = fabs(tess_geom_nm1_min(&plan->geom));
+    plan->nm1_center = -0.5 * range;
+    plan->nm1_range = 0.5 * range;
+    plan->w_step_lambda = 1.0 / (plan->kernel.padding * range);
+    plan->num_planes =
+        planes_needed(&plan->geom, opts, plan->kernel.support, plan->kernel.padding);
+    if (plan->num_planes > 1000000)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "w of up to %.3g wavelengths would need %d w-planes in this field; make "
+                  "the image smaller",
+                  opts->w_max_lambda, plan->num_planes);
+    /* the footprint of the smallest w starts at plane 0: its first plane lies at most
+     * W/2 below it */
+    plan->w_first_lambda =
+        opts->w_min_lambda - (0.5 * plan->kernel.support - 1e-6) * plan->w_step_lambda;
+    const int starts = plan->num_planes - plan->w_support + 1;
+    plan->block_planes = opts->block_planes > 0 ? opts->block_planes : DEFAULT_BLOCK;
+    if (plan->block_planes < plan->w_support - 1 && starts > plan->block_planes &&
+        opts->block_planes == 0)
+        plan->block_planes = plan->w_support - 1;
+    if (plan->block_planes > starts) plan->block_planes = starts;
+    plan->num_blocks = (starts + plan->block_planes - 1) / plan->block_planes;
+cleanup:
+    return status;
+}
+
+static tess_status make_corrections(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_geom *geom = &plan->geom;
+    plan->correction_u = tess_alloc(geom->nx, sizeof *plan->correction_u);
+    plan->correction_v = tess_alloc(geom->ny, sizeof *plan->correction_v);
+    if (!plan->correction_u || !plan->correction_v)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for the grid correction of %lld x %lld pixels",
+                  (long long)geom->nx, (long long)geom->ny);
+    #pragma omp parallel for num_threads(plan->opts.threads)
+    for (int64_t i = 0; i < geom->nx; ++i)
+        plan->correction_u[i] = tess_kernel_correction(
+            &plan->kernel, (double)(i - geom->nx / 2) / (double)plan->nu, NULL);
+    #pragma omp parallel for num_threads(plan->opts.threads)
+    for (int64_t j = 0; j < geom->ny; ++j)
+        plan->correction_v[j] = tess_kernel_correction(
+            &plan->kernel, (double)(j - geom->ny / 2) / (double)plan->nv, NULL);
+    if (plan->opts.do_w)
+        tess_kernel_correction_fit(&plan->kernel, plan->nm1_range * plan->w_step_lambda,
+                                   plan->correction_w);
+cleanup:
+    return status;
+}
+
+tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
+                                  const tess_backend *backend, tess_grid_plan **plan_out)
+{
+    tess_status status = TESS_OK;
+    tess_grid_plan *plan = tess_alloc_zero(1, sizeof *plan);
+    if (!plan) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
+    plan->geom = *geom;
+    plan->opts = *opts;
+    plan->backend = backend;
+    plan->is_double = opts->accuracy < SINGLE_PRECISION_LIMIT;
+    plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
+    TESS_TRY(choose_kernel(plan));
+    TESS_TRY(place_planes(plan));
+    TESS_TRY(make_corrections(plan));
+    plan->tiles_u = (plan->nu + TESS_TILE - 1) / TESS_TILE;
+    plan->tiles_v = (plan->nv + TESS_TILE - 1) / TESS_TILE;
+    *plan_out = plan;
+    plan = NULL;
+cleanup:
+    tess_grid_plan_destroy(plan);
+    return status;
+}
+
+void tess_grid_plan_destroy(tess_grid_plan *plan)
+{
+    if (!plan) return;
+    tess_free(plan->correction_u);
+    tess_free(plan->correction_v);
+    tess_free(plan);
+}
+
+void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size)
+{
+    snprintf(text, (size_t)size,
+             "%lld x %lld grid, %d w-plane%s in %d block%s, support %d, padding %.2f, "
+             "%s precision, error estimate %.1e",
+             (long long)plan->nu, (long long)plan->nv, plan->num_planes,
+             plan->num_planes == 1 ? "" : "s", plan->num_blocks,
+             plan->num_blocks == 1 ? "" : "s", plan->kernel.support,
+             (double)plan->nu / (double)plan->geom.nx,
+             plan->is_double ? "double" : "single", plan->error_estimate);
+}
+
+int64_t tess_grid_brick_key(const tess_grid_plan *plan, int64_t block, int64_t tile_u,
+                            int64_t tile_v)
+{
+    return (block * plan->tiles_u + tile_u) * plan->tiles_v + tile_v;
+}
+
+void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *block,
+                            int64_t *tile_u, int64_t *tile_v)
+{
+    *tile_v = key % plan->tiles_v;
+    key /= plan->tiles_v;
+    *tile_u = key % plan->tiles_u;
+    *block = key / plan->tiles_u;
+}
+
+/* Σ c_k T_k(y) by Clenshaw's recurrence. */
+static double chebyshev(const double c[TESS_CORRECTION_TERMS], double y)
+{
+    double b1 = 0, b2 = 0;
+    for (int k = TESS_CORRECTION_TERMS - 1; k > 0; --k) {
+        const double b = c[k] + 2 * y * b1 - b2;
+        b2 = b1;
+        b1 = b;
+    }
+    return c[0] + y * b1 - b2;
+}
+
+void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out)
+{
+    const tess_geom *geom = &plan->geom;
+    const double m = tess_geom_m(geom, j);
+    for (int64_t i = 0; i < geom->nx; ++i) {
+        const double l = tess_geom_l(geom, i), r2 = l * l + m * m;
+        double h = plan->correction_u[i] * plan->correction_v[j];
+        if (plan->opts.do_w) {
+            const double x = (tess_geom_nm1(r2) - plan->nm1_center) / plan->nm1_range;
+            h *= chebyshev(plan->correction_w, 2 * x * x - 1);
+        }
+        out[i] = r2 < 1.0 ? h : (double)NAN;
+    }
+}
+
+void tess_brick_sums_free(tess_brick_sums *sums)
+{
+    tess_free(sums->brick);
+    tess_free(sums->data);
+    *sums = (tess_brick_sums){0};
+}
+
+tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first, int64_t end,
+                              bool psf, tess_brick_sums *sums, double *busy_share)
+{
+    tess_status status = TESS_OK;
+    tess_brick_sums made = {0};
+    made.num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, &made));
+    TESS_TRY(plan->backend->grid->grid(plan, samples, bricks, first, psf, &made,
+                                       busy_share));
+    *sums = made;
+    made = (tess_brick_sums){0};
+cleanup:
+    tess_brick_sums_free(&made);
+    return status;
+}

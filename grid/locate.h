@@ -1,0 +1,51 @@
+/** @file locate.h  (private to grid/ and degrid/)
+ *  From baseline to grid coordinates, in the conventions of tess_geom.h.
+ */
+#ifndef TESS_LOCATE_H
+#define TESS_LOCATE_H
+
+#include <math.h>
+
+#include "tess_grid.h"
+
+/** Grid coordinates per metre and 1/λ of one row: a = a_scale·inv_lambda and so on. The
+ *  row is folded to w ≥ 0; `conjugate` says that its visibilities must be conjugated. */
+typedef struct tess_row_scale {
+    double a, b, w;
+    bool conjugate;
+} tess_row_scale;
+
+static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
+                                               const double uvw_m[3])
+{
+    const bool conjugate = uvw_m[2] < 0;
+    const double sign = conjugate ? -1.0 : 1.0, scale = plan->geom.scale_rad;
+    return (tess_row_scale){.a = -sign * uvw_m[0] * (scale * (double)plan->nu),
+                            .b = sign * uvw_m[1] * (scale * (double)plan->nv),
+                            .w = sign * uvw_m[2],
+                            .conjugate = conjugate};
+}
+
+/** w coordinate [planes] of w in wavelengths. */
+static inline double tess_plane_coordinate(const tess_grid_plan *plan, double w_lambda)
+{
+    return (w_lambda - plan->w_first_lambda) / plan->w_step_lambda;
+}
+
+/** First cell of the footprint around coordinate g on an axis of n cells, in [0, n). */
+static inline int64_t tess_footprint_start(double g, int support, int64_t n)
+{
+    const int64_t start = (int64_t)ceil(g - 0.5 * support);
+    return start < 0 ? start + n : start;
+}
+
+/** First plane of the footprint around plane coordinate g, within the plan's planes. */
+static inline int64_t tess_plane_start(const tess_grid_plan *plan, double g)
+{
+    if (!plan->opts.do_w) return 0;
+    const int64_t start = (int64_t)ceil(g - 0.5 * plan->w_support);
+    const int64_t last = plan->num_planes - plan->w_support;
+    return start < 0 ? 0 : start > last ? last : start;
+}
+
+#endif

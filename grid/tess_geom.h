@@ -1,0 +1,42 @@
+/** @file tess_geom.h
+ *  Image and grid geometry. The Fourier sign, the pixel order, the sign of w and the
+ *  meaning of a cell are written here and nowhere else.
+ *
+ *  Imaging:    D(l,m) = Σ_k W_k Re{V_k exp(−2πi(u l + v m + w(n−1)))} / Σ_k W_k
+ *  Prediction: V_k    = Σ_p S_p      exp(+2πi(u l + v m + w(n−1)))
+ *
+ *  0-based pixel (i, j) of an image[ny][nx] is at l = −(i − ⌊nx/2⌋)·scale (East to the
+ *  left), m = (j − ⌊ny/2⌋)·scale. Inside the gridder x = −l and the *grid coordinates*
+ *
+ *      a = −u·nu·scale,  b = v·nv·scale   [cells],
+ *
+ *  are used, so that both axes have the sign of FFTW_FORWARD; the grid is
+ *  grid[line a mod nu][b mod nv], b contiguous. Real images let every visibility be
+ *  moved to w ≥ 0 by (u,v,w,V) → (−u,−v,−w,V*).
+ */
+#ifndef TESS_GEOM_H
+#define TESS_GEOM_H
+
+#include <stdint.h>
+
+typedef struct tess_geom {
+    int64_t nx, ny;        /**< image size [pixels], any parity */
+    double scale_rad;      /**< pixel size, both axes */
+} tess_geom;
+
+/** n − 1 for squared radius r2 = l² + m², without cancellation; −1 beyond the horizon. */
+double tess_geom_nm1(double r2);
+
+/** Smallest n − 1 in the image (its farthest corner; −1 when that is beyond the
+ *  horizon). */
+double tess_geom_nm1_min(const tess_geom *geom);
+
+/** l of column i, m of row j [direction cosines]. */
+double tess_geom_l(const tess_geom *geom, int64_t i);
+double tess_geom_m(const tess_geom *geom, int64_t j);
+
+/** Smallest even n' ≥ n whose only prime factors are 2, 3, 5 and 7: sizes FFTW has
+ *  codelets for. */
+int64_t tess_geom_fft_size(int64_t n);
+
+#endif

@@ -1,0 +1,136 @@
+/** @file tess_grid.h
+ *  The gridding plan and the gridder: visibilities to brick sums.
+ *
+ *  w-stacking (Arras et al. 2021, arXiv:2010.10122): visibilities are spread with one
+ *  separable kernel over a (u,v,w) grid of w-planes; each plane is Fourier transformed,
+ *  multiplied by its w-screen and summed.
+ *
+ *  The unit of work is a *brick*: a tile of TESS_TILE × TESS_TILE cells over a block of
+ *  w-planes, with the visibilities whose footprint starts there. A *brick sum* is what
+ *  they add to the grid: the tile plus a halo of W − 1 cells and planes. Brick keys and
+ *  the chunks of `chunk` visibilities, in (row, channel) order, into which a brick's work
+ *  is cut depend neither on ranks nor on threads.
+ */
+#ifndef TESS_GRID_H
+#define TESS_GRID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_backend.h"
+#include "tess_geom.h"
+#include "tess_kernel.h"
+#include "tess_samples.h"
+#include "tess_status.h"
+
+enum { TESS_TILE = 16 };
+
+/** What a plan is made for. tess_grid_opts_default() fills the rest. */
+typedef struct tess_grid_opts {
+    double accuracy;           /**< ε: relative L2 error of the image */
+    bool do_w;                 /**< false: the field is narrow, w is ignored */
+    double w_min_lambda, w_max_lambda; /**< range of |w| over the visibilities */
+    int64_t num_vis;           /**< for the cost model */
+    int num_pol;               /**< grids of equal geometry (Stokes, PSF) */
+    int threads;
+    int block_planes;          /**< w-planes per brick; 0: chosen */
+    int64_t chunk;             /**< visibilities per chunk; 0: chosen */
+} tess_grid_opts;
+
+typedef struct tess_grid_plan {
+    tess_geom geom;
+    tess_grid_opts opts;
+    bool is_double;            /**< precision of grid, visibilities and images */
+    tess_kernel kernel;
+    int64_t nu, nv;            /**< grid size [cells] */
+    int w_support;             /**< kernel.support, or 1 without w */
+    int num_planes;
+    int block_planes, num_blocks;
+    double w_first_lambda;     /**< of plane 0 */
+    double w_step_lambda;      /**< between planes */
+    double nm1_center;         /**< middle of the range of n − 1; w-phases are taken from it */
+    int64_t tiles_u, tiles_v;  /**< tiles along each axis; the last may be partial */
+    int64_t chunk;
+    double *correction_u;      /**< [nx] h(x) of the columns */
+    double *correction_v;      /**< [ny] h(y) of the rows */
+    double correction_w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
+    double nm1_range;          /**< largest |n − 1 − nm1_center| */
+    double error_estimate;     /**< rms over the three axes at the worst place */
+    const tess_backend *backend;
+} tess_grid_plan;
+
+/** Sum over a brick's visibilities (grid), or the values around it (degrid). Data are
+ *  data[pol][plane][line][row_stride] complex of the plan's precision, lines =
+ *  TESS_TILE + W − 1; only planes the brick touches are stored. */
+typedef struct tess_brick_sum {
+    int64_t key;
+    int32_t plane_first, num_planes;
+    int64_t offset;            /**< of its data in the step's arena [complex values] */
+} tess_brick_sum;
+
+/** Brick sums of one step, in order of key. */
+typedef struct tess_brick_sums {
+    int64_t num_bricks;
+    tess_brick_sum *brick;     /**< [num_bricks] */
+    void *data;                /**< the arena */
+    int64_t num_values;        /**< complex values in the arena */
+    int num_pol;
+} tess_brick_sums;
+
+void tess_grid_opts_default(tess_grid_opts *opts);
+
+/** Choose support, padding, planes and bricks for the accuracy at least cost. Errors:
+ *  TESS_ERR_USAGE (no kernel reaches the accuracy), TESS_ERR_ALLOC. Local. */
+tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
+                                  const tess_backend *backend, tess_grid_plan **plan);
+void tess_grid_plan_destroy(tess_grid_plan *plan); /**< NULL is fine */
+
+/** True when w may be ignored: the phase 2π w (n−1) left out stays below ε. */
+bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy);
+
+/** "6160x6160 grid, 9 planes, support 6, ..." for logs. */
+void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size);
+
+/** Lines (and stored cells per line) of a brick sum. */
+int tess_grid_brick_lines(const tess_grid_plan *plan);
+int tess_grid_brick_stride(const tess_grid_plan *plan);
+
+/** Key of a brick and back. */
+int64_t tess_grid_brick_key(const tess_grid_plan *plan, int64_t block, int64_t tile_u,
+                            int64_t tile_v);
+void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *block,
+                            int64_t *tile_u, int64_t *tile_v);
+
+/** Correction along w times those of column and row: what image row j is multiplied by
+ *  after the planes are summed, out[nx]. Pixels beyond the horizon get NaN. */
+void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out);
+
+/** Estimated seconds of gridding one visibility and of one brick sum's handling, on one
+ *  thread; for the planner. */
+double tess_grid_cost_vis(const tess_grid_plan *plan);
+double tess_grid_cost_brick(const tess_grid_plan *plan);
+
+/** The backend's functions for gridding. */
+struct tess_grid_ops {
+    /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
+     *  offsets; allocate the arena, zeroed. */
+    tess_status (*begin)(const tess_grid_plan *plan, const tess_samples *samples,
+                         const tess_brick_list *bricks, int64_t first, int64_t end,
+                         tess_brick_sums *sums);
+    /** Grid those bricks. `psf`: grid ones instead of visibilities as well, into pols
+     *  [num_pol of samples, + num_weight). */
+    tess_status (*grid)(const tess_grid_plan *plan, const tess_samples *samples,
+                        const tess_brick_list *bricks, int64_t first, bool psf,
+                        tess_brick_sums *sums, double *busy_share);
+};
+
+/** Release the arena and list of a step. */
+void tess_brick_sums_free(tess_brick_sums *sums);
+
+/** begin, then grid, of the plan's backend. `busy_share` (may be NULL): share of the
+ *  threads' time spent gridding. */
+tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first, int64_t end,
+                              bool psf, tess_brick_sums *sums, double *busy_share);
+
+#endif

@@ -1,0 +1,223 @@
+#include "tess_kernel.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "tess_const.h"
+
+/* Fractions over which means are taken: S is smooth and periodic in δ up to the kernel's
+ * step of exp(−β) at its edge, so the midpoint rule converges to that level. */
+enum { FRACTIONS = 48 };
+
+/* φ at z, |z| ≤ 1; 0 outside. */
+static double es_kernel(double z, double beta)
+{
+    const double s = 1.0 - z * z;
+    return s > 0 ? exp(beta * (sqrt(s) - 1.0)) : (s == 0 ? exp(-beta) : 0.0);
+}
+
+int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction)
+{
+    const double lower = g - 0.5 * kernel->support;
+    const double start = ceil(lower);
+    *fraction = start - lower;
+    return (int64_t)start;
+}
+
+void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out)
+{
+    const double y = 2.0 * fraction - 1.0;
+    for (int j = 0; j < kernel->support; ++j) {
+        double value = kernel->coefficient[kernel->degree][j];
+        for (int d = kernel->degree - 1; d >= 0; --d)
+            value = value * y + kernel->coefficient[d][j];
+        out[j] = value;
+    }
+}
+
+/* The exact taps, which the polynomials replace. */
+static void exact_taps(int support, double beta, double fraction, double *out)
+{
+    for (int j = 0; j < support; ++j)
+        out[j] = es_kernel(2.0 * (fraction + j) / support - 1.0, beta);
+}
+
+/* Means of S and |S|² over the cell, and the error left by the best correction. */
+static double correction_of(const double taps[FRACTIONS][TESS_MAX_SUPPORT], int support,
+                            double x, double *error)
+{
+    double re[FRACTIONS], im[FRACTIONS], mean_re = 0, mean_im = 0, power = 0;
+    for (int k = 0; k < FRACTIONS; ++k) {
+        const double first = (k + 0.5) / FRACTIONS - 0.5 * support;
+        re[k] = im[k] = 0;
+        for (int j = 0; j < support; ++j) {
+            const double phase = -TESS_TWO_PI * x * (first + j);
+            re[k] += taps[k][j] * cos(phase);
+            im[k] += taps[k][j] * sin(phase);
+        }
+        mean_re += re[k] / FRACTIONS;
+        mean_im += im[k] / FRACTIONS;
+        power += (re[k] * re[k] + im[k] * im[k]) / FRACTIONS;
+    }
+    (void)mean_im; /* 0 by the kernel's symmetry, up to the fit's error */
+    const double h = mean_re / power;
+    if (error) {
+        double square = 0;
+        for (int k = 0; k < FRACTIONS; ++k) {
+            const double dr = 1.0 - h * re[k], di = h * im[k];
+            square += (dr * dr + di * di) / FRACTIONS;
+        }
+        *error = sqrt(square);
+    }
+    return h;
+}
+
+double tess_kernel_correction(const tess_kernel *kernel, double x, double *error)
+{
+    double taps[FRACTIONS][TESS_MAX_SUPPORT];
+    for (int k = 0; k < FRACTIONS; ++k)
+        tess_kernel_taps(kernel, (k + 0.5) / FRACTIONS, taps[k]);
+    return correction_of((const double (*)[TESS_MAX_SUPPORT])taps, kernel->support, x,
+                         error);
+}
+
+/* Largest error at a few places of the field: mostly its edge, for the smallest supports
+ * its centre. */
+static double field_error(const double taps[FRACTIONS][TESS_MAX_SUPPORT], int support,
+                          double edge)
+{
+    static const double place[] = {1.0, 0.85, 0.5, 0.0};
+    double worst = 0;
+    for (int k = 0; k < 4; ++k) {
+        double error;
+        correction_of(taps, support, place[k] * edge, &error);
+        worst = fmax(worst, error);
+    }
+    return worst;
+}
+
+static double exact_error(int support, double beta, double edge)
+{
+    double taps[FRACTIONS][TESS_MAX_SUPPORT];
+    for (int k = 0; k < FRACTIONS; ++k)
+        exact_taps(support, beta, (k + 0.5) / FRACTIONS, taps[k]);
+    return field_error((const double (*)[TESS_MAX_SUPPORT])taps, support, edge);
+}
+
+static double polynomial_error(const tess_kernel *kernel, double edge)
+{
+    double taps[FRACTIONS][TESS_MAX_SUPPORT];
+    for (int k = 0; k < FRACTIONS; ++k)
+        tess_kernel_taps(kernel, (k + 0.5) / FRACTIONS, taps[k]);
+    return field_error((const double (*)[TESS_MAX_SUPPORT])taps, kernel->support, edge);
+}
+
+/* β for the smallest error in the field: a coarse search around the asymptotic optimum
+ * πW(1 − 1/2σ) (arXiv:1808.06736, eq. 4.5), because the error ripples with β, then a
+ * golden section around the best point. */
+static double best_beta(int support, double padding)
+{
+    enum { COARSE = 12 };
+    const double golden = 0.5 * (sqrt(5.0) - 1.0), edge = 0.5 / padding;
+    const double guess = TESS_PI * support * (1.0 - 0.5 / padding);
+    const double step = 0.03 * guess;
+    double best = guess, least = INFINITY;
+    for (int k = 0; k < COARSE; ++k) {
+        const double beta = 0.78 * guess + k * step;
+        const double error = exact_error(support, beta, edge);
+        if (error < least) {
+            least = error;
+            best = beta;
+        }
+    }
+    double low = best - step, high = best + step;
+    double a = high - golden * (high - low), b = low + golden * (high - low);
+    double error_a = exact_error(support, a, edge), error_b = exact_error(support, b, edge);
+    for (int k = 0; k < 8; ++k) {
+        if (error_a < error_b) {
+            high = b;
+            b = a;
+            error_b = error_a;
+            a = high - golden * (high - low);
+            error_a = exact_error(support, a, edge);
+        } else {
+            low = a;
+            a = b;
+            error_a = error_b;
+            b = low + golden * (high - low);
+            error_b = exact_error(support, b, edge);
+        }
+    }
+    return 0.5 * (low + high);
+}
+
+/* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. */
+static void fit_tap(tess_kernel *kernel, int j)
+{
+    const int terms = kernel->degree + 1;
+    double value[TESS_MAX_DEGREE + 1], power[3][TESS_MAX_DEGREE + 1];
+    for (int k = 0; k < terms; ++k) {
+        const double y = cos(TESS_PI * (k + 0.5) / terms);
+        const double fraction = 0.5 * (y + 1.0);
+        value[k] = es_kernel(2.0 * (fraction + j) / kernel->support - 1.0, kernel->beta);
+    }
+    memset(power, 0, sizeof power);
+    double *before = power[0], *current = power[1], *next = power[2];
+    current[0] = 1.0; /* T_0 */
+    for (int n = 0; n < terms; ++n) {
+        double c = 0;
+        for (int k = 0; k < terms; ++k)
+            c += value[k] * cos(TESS_PI * n * (k + 0.5) / terms);
+        c *= (n == 0 ? 1.0 : 2.0) / terms;
+        for (int d = 0; d < terms; ++d) kernel->coefficient[d][j] += c * current[d];
+        /* T_{n+1} = 2 y T_n − T_{n−1}; T_1 = y */
+        for (int d = 0; d < terms; ++d)
+            next[d] = (d > 0 ? (n == 0 ? 1.0 : 2.0) * current[d - 1] : 0.0) -
+                      (n == 0 ? 0.0 : before[d]);
+        double *spare = before;
+        before = current;
+        current = next;
+        next = spare;
+    }
+}
+
+static void fit_taps(tess_kernel *kernel, int degree)
+{
+    kernel->degree = degree;
+    memset(kernel->coefficient, 0, sizeof kernel->coefficient);
+    for (int j = 0; j < kernel->support; ++j) fit_tap(kernel, j);
+}
+
+void tess_kernel_create(int support, double padding, tess_kernel *kernel)
+{
+    memset(kernel, 0, sizeof *kernel);
+    kernel->support = support;
+    kernel->padding = padding;
+    kernel->beta = best_beta(support, padding);
+    const double edge = 0.5 / padding;
+    const double target = exact_error(support, kernel->beta, edge);
+    /* The taps at the kernel's rim have a square-root end and never converge fully; a
+     * degree that costs less than a tenth of the error is enough. */
+    for (int degree = support / 2 + 1; degree <= TESS_MAX_DEGREE; ++degree) {
+        fit_taps(kernel, degree);
+        kernel->error = polynomial_error(kernel, edge);
+        if (kernel->error <= 1.1 * target || degree >= support + 6) break;
+    }
+}
+
+void tess_kernel_correction_fit(const tess_kernel *kernel, double x_max,
+                                double c[TESS_CORRECTION_TERMS])
+{
+    enum { N = TESS_CORRECTION_TERMS };
+    double value[N];
+    for (int k = 0; k < N; ++k) {
+        const double y = cos(TESS_PI * (k + 0.5) / N);
+        value[k] = tess_kernel_correction(kernel, x_max * sqrt(0.5 * (y + 1.0)), NULL);
+    }
+    for (int n = 0; n < N; ++n) {
+        double sum = 0;
+        for (int k = 0; k < N; ++k) sum += value[k] * cos(TESS_PI * n * (k + 0.5) / N);
+        c[n] = sum * (n == 0 ? 1.0 : 2.0) / N;
+    }
+}

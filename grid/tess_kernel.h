@@ -1,0 +1,59 @@
+/** @file tess_kernel.h
+ *  The separable gridding kernel: exponential of a semicircle,
+ *  φ(z) = exp(β(√(1−z²) − 1)), |z| ≤ 1 (Barnett, Magland & af Klinteberg 2019,
+ *  arXiv:1808.06736), evaluated from one polynomial per tap, and its grid correction.
+ *
+ *  The error of a kernel is not estimated but computed. A unit visibility at fraction δ
+ *  of a cell reaches image coordinate x (in units of the grid's period, |x| ≤ 1/2σ) as
+ *  S(δ,x) = Σ_j φ_j(δ) e^{−2πi x d_j}, d_j the distance of tap j, instead of 1. With δ
+ *  uniform, the correction that minimises the mean square error is
+ *  h(x) = ⟨S⟩/⟨|S|²⟩ and leaves e(x)² = ⟨|1 − h S|²⟩ (least-misfit functions: Ye,
+ *  Gull, Tan & Nikolic 2020, arXiv:1906.07102). e includes all aliases and the error of
+ *  the polynomials themselves.
+ */
+#ifndef TESS_KERNEL_H
+#define TESS_KERNEL_H
+
+#include <stdint.h>
+
+#include "tess_status.h"
+
+enum {
+    TESS_MIN_SUPPORT = 4,
+    TESS_MAX_SUPPORT = 16,
+    TESS_MAX_DEGREE = 24,
+    TESS_CORRECTION_TERMS = 32
+};
+
+typedef struct tess_kernel {
+    int support;               /**< W [cells] */
+    int degree;                /**< of the tap polynomials */
+    double padding;            /**< σ, grid size over image size, it was made for */
+    double beta;
+    double error;              /**< largest e(x) in the field, |x| ≤ 1/2σ */
+    /** Tap j at fraction f in [0,1) is Σ_d coefficient[d][j] y^d, y = 2f − 1; f is the
+     *  distance of the first tap from the footprint's lower edge. Lanes ≥ W are 0. */
+    double coefficient[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
+} tess_kernel;
+
+/** Best kernel of this support for images that fill 1/padding of the grid: β optimised
+ *  for the smallest error at the field's edge, the lowest degree that keeps it. Local. */
+void tess_kernel_create(int support, double padding, tess_kernel *kernel);
+
+/** First grid point of the footprint around grid coordinate g: ⌈g − W/2⌉, and in
+ *  `fraction` its distance from g − W/2. */
+int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction);
+
+/** The taps at a fraction, out[support]. */
+void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out);
+
+/** Grid correction h(x) and rms error e(x) at image coordinate x = pixel offset over
+ *  grid size (or, in w, n-offset times plane distance), |x| ≤ 1/2. `error` may be NULL. */
+double tess_kernel_correction(const tess_kernel *kernel, double x, double *error);
+
+/** Chebyshev coefficients c[TESS_CORRECTION_TERMS] of h as a function of
+ *  y = 2(x/x_max)² − 1: h = Σ c_k T_k(y). For h along the w-axis, one value a pixel. */
+void tess_kernel_correction_fit(const tess_kernel *kernel, double x_max,
+                                double c[TESS_CORRECTION_TERMS]);
+
+#endif

@@ -1,0 +1,60 @@
+#include "tess_samples.h"
+
+#include <string.h>
+
+#include "locate.h"
+#include "tess_mem.h"
+
+static int64_t element_size(const tess_samples *samples)
+{
+    return samples->is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+}
+
+int64_t tess_samples_vis_bytes(const tess_samples *samples)
+{
+    return element_size(samples) * (2 * samples->num_pol + samples->num_weight);
+}
+
+static tess_status reserve_rows(tess_samples *samples, int64_t num_rows)
+{
+    tess_status status = TESS_OK;
+    int64_t capacity[4] = {samples->capacity_rows, samples->capacity_rows,
+                           samples->capacity_rows, samples->capacity_rows};
+    if (tess_grow((void **)&samples->uvw_m, &capacity[0], num_rows, 3 * sizeof(double)) ||
+        tess_grow((void **)&samples->chan_base, &capacity[1], num_rows, sizeof(int32_t)) ||
+        tess_grow((void **)&samples->num_chan, &capacity[2], num_rows, sizeof(int32_t)) ||
+        tess_grow((void **)&samples->vis_first, &capacity[3], num_rows, sizeof(int64_t)))
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld rows of visibilities",
+                  (long long)num_rows);
+    samples->capacity_rows = capacity[3];
+cleanup:
+    return status;
+}
+
+tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows, int64_t num_vis)
+{
+    tess_status status = TESS_OK;
+    const size_t element = (size_t)element_size(samples);
+    int64_t vis = samples->capacity_vis, weight = samples->capacity_vis;
+    if (num_rows > samples->capacity_rows) TESS_TRY(reserve_rows(samples, num_rows));
+    if (tess_grow(&samples->vis, &vis, num_vis, 2 * element * (size_t)samples->num_pol) ||
+        tess_grow(&samples->weight, &weight, num_vis,
+                  element * (size_t)samples->num_weight))
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld visibilities (%s)",
+                  (long long)num_vis,
+                  tess_mem_text((double)(num_vis * tess_samples_vis_bytes(samples))));
+    samples->capacity_vis = weight;
+cleanup:
+    return status;
+}
+
+void tess_samples_free(tess_samples *samples)
+{
+    tess_free(samples->uvw_m);
+    tess_free(samples->chan_base);
+    tess_free(samples->num_chan);
+    tess_free(samples->vis_first);
+    tess_free(samples->vis);
+    tess_free(samples->weight);
+    memset(samples, 0, sizeof *samples);
+}

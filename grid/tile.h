@@ -1,0 +1,88 @@
+/** @file tile.h  (private to grid/ and degrid/)
+ *  The innermost loops: visibilities of one brick to and from its tile buffer. Compiled
+ *  from one source (tile_isa.c) for each instruction set and picked at run time.
+ */
+#ifndef TESS_TILE_H
+#define TESS_TILE_H
+
+#include "tess_grid.h"
+
+enum { TILE_MAX_POL = 16 };
+
+/** The kernel's tap polynomials as the loops want them: coefficient rows of whole
+ *  vectors. `pairs` holds every tap twice, for (re, im). */
+typedef struct tile_taps {
+    int degree;
+    _Alignas(64) float single[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
+    _Alignas(64) float single_pairs[TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+    _Alignas(64) double full[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
+    _Alignas(64) double full_pairs[TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+} tile_taps;
+
+/** Part of a brick's visibilities and the buffer they go to or come from. */
+typedef struct tile_job {
+    const tess_grid_plan *plan;
+    const tess_samples *samples;
+    const tile_taps *taps;
+    const tess_run *run;       /**< first run of the part */
+    int64_t skip;              /**< samples of it that belong to an earlier part */
+    int64_t count;             /**< samples of the part */
+    int64_t cell_u, cell_v;    /**< grid cell of the buffer's first line and cell */
+    int32_t plane_first;       /**< w-plane of the buffer's first plane */
+    int32_t num_planes;        /**< planes of the buffer */
+    int num_pol;               /**< of the buffer */
+    bool psf;                  /**< grid: pols after the samples' own get the weights */
+    void *data;                /**< [num_pol][num_planes][lines][stride] complex */
+    void *vis_out;             /**< degrid: [samples][num_pol][2], indexed like samples */
+} tile_job;
+
+typedef void tile_function(const tile_job *job);
+
+/** Functions of one instruction set, by [is_double][support]. */
+typedef struct tile_table {
+    const char *name;
+    tile_function *grid[2][TESS_MAX_SUPPORT + 1];
+    tile_function *degrid[2][TESS_MAX_SUPPORT + 1];
+} tile_table;
+
+extern const tile_table tile_table_portable;
+#if defined(__x86_64__)
+extern const tile_table tile_table_avx2;
+extern const tile_table tile_table_avx512;
+#endif
+
+/** The table for this processor; TESS_ISA=portable|avx2|avx512 in the environment asks
+ *  for a lesser one (tests compare them). */
+const tile_table *tile_table_best(void);
+
+void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps);
+
+/** Work of a step cut into pieces of whole chunks. Piece boundaries depend on the chunk
+ *  length alone. */
+typedef struct tile_piece {
+    int64_t brick;             /**< index in the brick list */
+    int64_t chunk_first, num_chunks;
+    int64_t run, skip;         /**< where its samples begin */
+    int64_t count;
+    int64_t extra;             /**< > 0: number of its own buffer, added up later */
+} tile_piece;
+
+/** Cut the bricks [first, end) into pieces, the largest first. `*pieces` is allocated;
+ *  `*num_extra` counts the pieces beyond the first of their brick. */
+tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                             int64_t first, int64_t end, tile_piece **pieces,
+                             int64_t *num_pieces, int64_t *num_extra);
+
+/** Move a position (run, samples of it already passed) on by `count` samples. */
+void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
+                  int64_t *skip);
+
+/** Fill everything of a job but skip, count and run from a brick sum. */
+void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
+                  const tile_taps *taps, const tess_brick_sum *sum, int num_pol,
+                  void *data, tile_job *job);
+
+/** Complex values in the buffer of a brick sum. */
+int64_t tile_values(const tess_grid_plan *plan, const tess_brick_sum *sum, int num_pol);
+
+#endif

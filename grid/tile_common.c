@@ -1,0 +1,133 @@
+/* What gridding and degridding share around the innermost loops. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_mem.h"
+#include "tile.h"
+
+/* Chunks that one piece of work holds at most: a brick with more is shared by threads. */
+enum { CHUNKS_PER_PIECE = 16 };
+
+static bool not_asked_for(const char *name)
+{
+    const char *asked = getenv("TESS_ISA");
+    return asked && strcmp(asked, name) != 0;
+}
+
+const tile_table *tile_table_best(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!not_asked_for("avx512") && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return &tile_table_avx512;
+    if (!not_asked_for("avx2") && __builtin_cpu_supports("avx2") &&
+        __builtin_cpu_supports("fma"))
+        return &tile_table_avx2;
+#endif
+    return &tile_table_portable;
+}
+
+void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps)
+{
+    memset(taps, 0, sizeof *taps);
+    taps->degree = kernel->degree;
+    for (int d = 0; d <= kernel->degree; ++d)
+        for (int j = 0; j < kernel->support; ++j) {
+            const double c = kernel->coefficient[d][j];
+            taps->full[d][j] = taps->full_pairs[d][2 * j] =
+                taps->full_pairs[d][2 * j + 1] = c;
+            taps->single[d][j] = taps->single_pairs[d][2 * j] =
+                taps->single_pairs[d][2 * j + 1] = (float)c;
+        }
+}
+
+int64_t tile_values(const tess_grid_plan *plan, const tess_brick_sum *sum, int num_pol)
+{
+    return (int64_t)num_pol * sum->num_planes * tess_grid_brick_lines(plan) *
+           tess_grid_brick_stride(plan);
+}
+
+void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
+                  const tile_taps *taps, const tess_brick_sum *sum, int num_pol,
+                  void *data, tile_job *job)
+{
+    int64_t block, tile_u, tile_v;
+    tess_grid_brick_of_key(plan, sum->key, &block, &tile_u, &tile_v);
+    *job = (tile_job){.plan = plan,
+                      .samples = samples,
+                      .taps = taps,
+                      .cell_u = tile_u * TESS_TILE,
+                      .cell_v = tile_v * TESS_TILE,
+                      .plane_first = sum->plane_first,
+                      .num_planes = sum->num_planes,
+                      .num_pol = num_pol,
+                      .data = data};
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const tile_piece *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return x->brick < y->brick ? -1 : x->brick > y->brick;
+}
+
+void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
+                  int64_t *skip)
+{
+    while (count > 0) {
+        const int64_t here = bricks->run[*run].count - *skip;
+        if (here > count) {
+            *skip += count;
+            return;
+        }
+        count -= here;
+        *skip = 0;
+        ++*run;
+    }
+}
+
+/* The pieces of one brick: walk its runs and cut every CHUNKS_PER_PIECE chunks. */
+static void cut_brick(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                      int64_t brick, tile_piece *piece, int64_t num_pieces,
+                      int64_t *extra)
+{
+    const int64_t length = plan->chunk * CHUNKS_PER_PIECE;
+    int64_t run = bricks->first_run[brick], skip = 0;
+    for (int64_t k = 0; k < num_pieces; ++k) {
+        const int64_t rest = bricks->num_vis[brick] - k * length;
+        const int64_t count = rest < length ? rest : length;
+        piece[k] = (tile_piece){.brick = brick,
+                                .chunk_first = k * CHUNKS_PER_PIECE,
+                                .num_chunks = (count + plan->chunk - 1) / plan->chunk,
+                                .run = run,
+                                .skip = skip,
+                                .count = count,
+                                .extra = k > 0 ? ++*extra : 0};
+        tile_advance(bricks, count, &run, &skip);
+    }
+}
+
+tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                             int64_t first, int64_t end, tile_piece **pieces_out,
+                             int64_t *num_pieces, int64_t *num_extra)
+{
+    tess_status status = TESS_OK;
+    const int64_t length = plan->chunk * CHUNKS_PER_PIECE;
+    int64_t total = 0, extra = 0, at = 0;
+    for (int64_t b = first; b < end; ++b)
+        total += (bricks->num_vis[b] + length - 1) / length;
+    tile_piece *pieces = tess_alloc(total, sizeof *pieces);
+    if (!pieces) TESS_FAIL(TESS_ERR_ALLOC, "work list of %lld pieces", (long long)total);
+    for (int64_t b = first; b < end; ++b) {
+        const int64_t here = (bricks->num_vis[b] + length - 1) / length;
+        cut_brick(plan, bricks, b, pieces + at, here, &extra);
+        at += here;
+    }
+    qsort(pieces, (size_t)total, sizeof *pieces, larger_first);
+    *pieces_out = pieces;
+    *num_pieces = total;
+    *num_extra = extra;
+cleanup:
+    return status;
+}
