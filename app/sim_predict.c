@@ -1,0 +1,222 @@
+#include "sim_predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim_noise.h"
+#include "tess_const.h"
+
+/* Rows worked on together: the vector loops run over them, always the whole number, so
+ * that a row's result never depends on its neighbours. Channels are taken in tiles that
+ * keep the sums in the cache (64 rows x 16 channels x 4 Stokes: 64 KiB). */
+enum { NUM_LANES = 64, NUM_TILE_CHAN = 16 };
+
+/* The inner loop is compiled for several vector widths, chosen at run time; without
+ * contraction to fused operations all give the same bits. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) &&                  \
+    !defined(__clang__)
+#define VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define VECTOR_CLONES
+#endif
+
+typedef struct lane_sums {
+    double value[4][NUM_TILE_CHAN][2][NUM_LANES]; /* Stokes, channel, re/im, row */
+} lane_sums;
+
+/* Adding and subtracting 1.5 * 2^52 rounds to the nearest integer. */
+#define ROUNDER 6755399441055744.0
+
+/* cos and sin of 2 pi `turns`, to 3e-16, for |turns| < 2^50. Half turns are taken off
+ * exactly; Taylor's series on [-pi/2, pi/2] then ends below 2e-17 at these degrees. */
+static inline void phasor(double turns, double *cosine, double *sine)
+{
+    const double half_turns = (2.0 * turns + ROUNDER) - ROUNDER;
+    const double x = TESS_TWO_PI * (turns - 0.5 * half_turns);
+    const double odd = half_turns - 2.0 * ((0.5 * half_turns + ROUNDER) - ROUNDER);
+    const double sign = 1.0 - 2.0 * odd * odd;
+    const double z = x * x;
+    double s = 1.0 / 51090942171709440000.0; /* 1/21! */
+    s = -1.0 / 121645100408832000.0 + z * s;
+    s = 1.0 / 355687428096000.0 + z * s;
+    s = -1.0 / 1307674368000.0 + z * s;
+    s = 1.0 / 6227020800.0 + z * s;
+    s = -1.0 / 39916800.0 + z * s;
+    s = 1.0 / 362880.0 + z * s;
+    s = -1.0 / 5040.0 + z * s;
+    s = 1.0 / 120.0 + z * s;
+    s = -1.0 / 6.0 + z * s;
+    double c = -1.0 / 1124000727777607680000.0; /* -1/22! */
+    c = 1.0 / 2432902008176640000.0 + z * c;
+    c = -1.0 / 6402373705728000.0 + z * c;
+    c = 1.0 / 20922789888000.0 + z * c;
+    c = -1.0 / 87178291200.0 + z * c;
+    c = 1.0 / 479001600.0 + z * c;
+    c = -1.0 / 3628800.0 + z * c;
+    c = 1.0 / 40320.0 + z * c;
+    c = -1.0 / 720.0 + z * c;
+    c = 1.0 / 24.0 + z * c;
+    c = -0.5 + z * c;
+    *sine = sign * (x + x * (z * s));
+    *cosine = sign * (1.0 + z * c);
+}
+
+VECTOR_CLONES
+static void find_phasors(const double *delay_s, double freq_hz, double *cosine,
+                         double *sine)
+{
+#pragma omp simd
+    for (int r = 0; r < NUM_LANES; ++r)
+        phasor(delay_s[r] * freq_hz, &cosine[r], &sine[r]);
+}
+
+/* Phasors times the Gaussian's visibility at these uv. */
+static void apply_gaussian(const tess_sky_source *source, const double (*uvw_m)[3],
+                           double freq_hz, double *cosine, double *sine)
+{
+    const double per_m = freq_hz / TESS_SPEED_OF_LIGHT_M_S;
+    for (int r = 0; r < NUM_LANES; ++r) {
+        const double u = uvw_m[r][0] * per_m, v = uvw_m[r][1] * per_m;
+        const double gain =
+            exp(-(source->uu * u * u + source->uv * u * v + source->vv * v * v));
+        cosine[r] *= gain;
+        sine[r] *= gain;
+    }
+}
+
+static void add_source(const tess_sky *sky, const tess_sky_source *source,
+                       const double (*uvw_m)[3], int num_chan, const double *freq_hz,
+                       lane_sums *sums)
+{
+    double delay_s[NUM_LANES], cosine[NUM_LANES], sine[NUM_LANES];
+    for (int r = 0; r < NUM_LANES; ++r)
+        delay_s[r] = (uvw_m[r][0] * source->l + uvw_m[r][1] * source->m +
+                      uvw_m[r][2] * source->n_minus_1) /
+                     TESS_SPEED_OF_LIGHT_M_S;
+    for (int c = 0; c < num_chan; ++c) {
+        find_phasors(delay_s, freq_hz[c], cosine, sine);
+        if (source->is_gaussian)
+            apply_gaussian(source, uvw_m, freq_hz[c], cosine, sine);
+        const double scale =
+            source->spectral_index != 0.0
+                ? pow(freq_hz[c] / source->freq_hz, source->spectral_index)
+                : 1.0;
+        for (int s = 0; s < 4; ++s) {
+            if (!sky->has_stokes[s]) continue;
+            const double flux = source->flux_jy[s] * scale;
+            double *re = sums->value[s][c][0], *im = sums->value[s][c][1];
+            for (int r = 0; r < NUM_LANES; ++r)
+                re[r] += flux * cosine[r];
+            for (int r = 0; r < NUM_LANES; ++r)
+                im[r] += flux * sine[r];
+        }
+    }
+}
+
+void tess_sim_stokes_mix(tess_corr corr, double mix[4][2])
+{
+    memset(mix, 0, 4 * sizeof *mix);
+    switch (corr) {
+    case -1:
+        mix[0][0] = 1.0;
+        mix[3][0] = 1.0;
+        break; /* RR = I + V */
+    case -2:
+        mix[0][0] = 1.0;
+        mix[3][0] = -1.0;
+        break; /* LL = I - V */
+    case -3:
+        mix[1][0] = 1.0;
+        mix[2][1] = 1.0;
+        break; /* RL = Q + iU */
+    case -4:
+        mix[1][0] = 1.0;
+        mix[2][1] = -1.0;
+        break; /* LR = Q - iU */
+    case -5:
+        mix[0][0] = 1.0;
+        mix[1][0] = 1.0;
+        break; /* XX = I + Q */
+    case -6:
+        mix[0][0] = 1.0;
+        mix[1][0] = -1.0;
+        break; /* YY = I - Q */
+    case -7:
+        mix[2][0] = 1.0;
+        mix[3][1] = 1.0;
+        break; /* XY = U + iV */
+    case -8:
+        mix[2][0] = 1.0;
+        mix[3][1] = -1.0;
+        break; /* YX = U - iV */
+    default:
+        if (corr >= 1 && corr <= 4) mix[corr - 1][0] = 1.0;
+    }
+}
+
+/* One sample's correlation from the Stokes sums. */
+static void mix_stokes(const lane_sums *sums, double mix[4][2], int chan, int lane,
+                       double out[2])
+{
+    out[0] = out[1] = 0.0;
+    for (int s = 0; s < 4; ++s) {
+        const double re = sums->value[s][chan][0][lane];
+        const double im = sums->value[s][chan][1][lane];
+        out[0] += mix[s][0] * re - mix[s][1] * im;
+        out[1] += mix[s][0] * im + mix[s][1] * re;
+    }
+}
+
+static void store(const lane_sums *sums, const tess_sim_channels *channels,
+                  const tess_sim_noise *noise, int64_t row_first, int num_rows,
+                  int64_t chan_first, int num_chan, float *vis)
+{
+    double mix[TESS_MAX_CORR][4][2];
+    for (int p = 0; p < channels->num_corr; ++p)
+        tess_sim_stokes_mix(channels->corr[p], mix[p]);
+    for (int r = 0; r < num_rows; ++r) {
+        const int64_t row = row_first + r;
+        for (int c = 0; c < num_chan; ++c) {
+            const int64_t chan = chan_first + c;
+            float *sample =
+                vis + (row * channels->num_chan + chan) * channels->num_corr * 2;
+            for (int p = 0; p < channels->num_corr; ++p) {
+                double value[2], normal[2];
+                mix_stokes(sums, mix[p], c, r, value);
+                if (noise->sigma_jy > 0.0) {
+                    tess_noise_pair(noise->seed, noise->row_offset + row, chan, p,
+                                    normal);
+                    value[0] += noise->sigma_jy * normal[0];
+                    value[1] += noise->sigma_jy * normal[1];
+                }
+                sample[2 * p] = (float)value[0];
+                sample[2 * p + 1] = (float)value[1];
+            }
+        }
+    }
+}
+
+void tess_sim_predict(const tess_sky *sky, const tess_sim_channels *channels,
+                      const tess_sim_noise *noise, int64_t num_rows,
+                      const double *uvw_m, int num_threads, float *vis)
+{
+    (void)num_threads; /* unused in a build without OpenMP */
+#pragma omp parallel for num_threads(num_threads) schedule(dynamic)
+    for (int64_t first = 0; first < num_rows; first += NUM_LANES) {
+        const int n =
+            (int)(num_rows - first < NUM_LANES ? num_rows - first : NUM_LANES);
+        double uvw[NUM_LANES][3];
+        lane_sums sums;
+        memset(uvw, 0, sizeof uvw);
+        memcpy(uvw, uvw_m + 3 * first, (size_t)n * sizeof *uvw);
+        for (int64_t chan = 0; chan < channels->num_chan; chan += NUM_TILE_CHAN) {
+            const int64_t left = channels->num_chan - chan;
+            const int num_chan = (int)(left < NUM_TILE_CHAN ? left : NUM_TILE_CHAN);
+            memset(&sums, 0, sizeof sums);
+            for (int64_t k = 0; k < sky->num_sources; ++k)
+                add_source(sky, &sky->source[k], (const double(*)[3])uvw, num_chan,
+                           channels->freq_hz + chan, &sums);
+            store(&sums, channels, noise, first, n, chan, num_chan, vis);
+        }
+    }
+}

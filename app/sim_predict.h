@@ -1,0 +1,40 @@
+/** @file sim_predict.h  (private to app/)
+ *  Visibilities of a list of sources as the direct sum, in double precision.
+ */
+#ifndef TESS_SIM_PREDICT_H
+#define TESS_SIM_PREDICT_H
+
+#include <stdint.h>
+
+#include "sim_sky.h"
+#include "tess_vis.h"
+
+/** What is added to the sum before it is rounded to float. */
+typedef struct tess_sim_noise {
+    double sigma_jy; /**< of real and of imaginary part; 0 = none */
+    uint64_t seed;
+    int64_t row_offset; /**< row number in the set of the block's first row */
+} tess_sim_noise;
+
+/** Channels and correlations to predict. */
+typedef struct tess_sim_channels {
+    int64_t num_chan;
+    const double *freq_hz; /**< [num_chan] */
+    int num_corr;
+    const tess_corr *corr; /**< [num_corr] */
+} tess_sim_channels;
+
+/** vis[num_rows][num_chan][num_corr][2] = sum over sources, plus noise, rounded once,
+ *  with num_threads threads. Every value is computed alike whatever the number of rows
+ *  or threads. Allocates nothing and cannot fail. Local. */
+void tess_sim_predict(const tess_sky *sky, const tess_sim_channels *channels,
+                      const tess_sim_noise *noise, int64_t num_rows,
+                      const double *uvw_m, int num_threads, float *vis);
+
+/** Contribution of the four Stokes parameters to a correlation, as (re, im) pairs. */
+void tess_sim_stokes_mix(tess_corr corr, double mix[4][2]);
+
+/** Sources times visibilities per second and thread, for estimates. */
+#define TESS_SIM_RATE 2.0e8
+
+#endif

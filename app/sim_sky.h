@@ -1,0 +1,62 @@
+/** @file sim_sky.h  (private to app/)
+ *  What is simulated: point and Gaussian sources from a CSV file, or the pixels of a
+ *  FITS model image.
+ */
+#ifndef TESS_SIM_SKY_H
+#define TESS_SIM_SKY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+/** One source. Its visibility is the Stokes flux at the frequency, times
+ *  exp(-(uu u^2 + uv u v + vv v^2)) for a Gaussian (u, v in wavelengths), times
+ *  exp(2 pi i (u l + v m + w (n - 1))). */
+typedef struct tess_sky_source {
+    double l, m, n_minus_1; /**< direction cosines from the phase centre */
+    double flux_jy[4];      /**< Stokes I, Q, U, V at freq_hz */
+    double spectral_index;  /**< flux ~ frequency^index, all Stokes alike */
+    double freq_hz;
+    bool is_gaussian;
+    double uu, uv, vv;
+} tess_sky_source;
+
+/** Zeroed is empty. */
+typedef struct tess_sky {
+    tess_sky_source *source; /**< [num_sources], owned */
+    int64_t num_sources, capacity;
+    bool has_stokes[4];    /**< any source has a flux in it; I always */
+    double max_offset_rad; /**< of the farthest source from the phase centre */
+} tess_sky;
+
+/** Read FILE.csv, or a FITS image when the name ends otherwise in .fits, .fit or .fts.
+ *
+ *  CSV columns: ra,dec (angles as on the command line) or l,m (offsets East and North:
+ *  direction cosines, or an angle in radians once its unit is removed); flux_jy; and
+ *  optionally name, q, u, v (Jy), spectral_index, ref_freq (default
+ *  `ref_freq_hz`), major, minor (FWHM, angles), pa (of the major axis from North to
+ *  East). FITS: every pixel that is neither 0 nor NaN is a point source of that many
+ *  Jy; Stokes planes I, Q, U, V; one frequency.
+ *
+ *  TESS_ERR_IO; TESS_ERR_INPUT naming line and column, or that a source is 90 degrees
+ * or more from the phase centre. Collective. */
+tess_status tess_sky_read(tess_comm *comm, const char *path, double ra_rad,
+                          double dec_rad, double ref_freq_hz, tess_sky *sky);
+
+/** Append a source. TESS_ERR_ALLOC. Local. */
+tess_status tess_sky_add(tess_sky *sky, const tess_sky_source *source);
+
+/** Make a source Gaussian: FWHM of the axes and position angle. Local. */
+void tess_sky_set_gaussian(tess_sky_source *source, double major_rad, double minor_rad,
+                           double pa_rad);
+
+/** Direction cosines of (ra, dec) from the phase centre; n_minus_1 without
+ *  cancellation. Returns false when the direction is 90 degrees or more away. Local. */
+bool tess_sky_project(double ra_rad, double dec_rad, double ra0_rad, double dec0_rad,
+                      double lmn1[3]);
+
+void tess_sky_free(tess_sky *sky);
+
+#endif

@@ -1,0 +1,402 @@
+#include "simulate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim_layout.h"
+#include "sim_predict.h"
+#include "sim_sky.h"
+#include "sim_uvw.h"
+#include "tess_const.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "threads.h"
+
+/* Visibilities of one block: large enough for fast writing, small beside any node's
+ * memory. A MeasurementSet's writer gathers the blocks of all ranks on one. */
+#define BLOCK_BYTES     ((int64_t)32 << 20)
+#define MIN_BLOCK_BYTES ((int64_t)256 << 10)
+
+/* Times at which the elevation is looked at before starting. */
+enum { NUM_ELEVATION_SAMPLES = 49 };
+
+typedef struct simulation {
+    const tess_simulate_opts *opts;
+    tess_sim_array array;
+    tess_sky sky;
+    tess_vis_meta meta;
+    tess_uvw_target target;
+    double start_mjd_s;
+    int64_t num_times, num_baselines;
+    int32_t *antenna1, *antenna2; /* [num_baselines] */
+    bool float_uvw;               /* the file stores float seconds */
+    int threads;
+    double sigma_jy;
+} simulation;
+
+double tess_simulate_sigma(const tess_simulate_opts *opts)
+{
+    const double samples = 2.0 * opts->chan_width_hz * opts->integration_s;
+    const double correlations = opts->corr[0] > 0 ? 2.0 : 1.0;
+    const double thermal_jy = opts->sefd_jy / sqrt(samples * correlations);
+    return hypot(thermal_jy, opts->noise_jy);
+}
+
+static bool is_ms(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".ms") == 0;
+}
+
+/* ---- set-up ---- */
+
+static tess_status list_baselines(simulation *sim)
+{
+    tess_status status = TESS_OK;
+    const int64_t n = sim->array.num_antennas;
+    const int first = sim->opts->autocorrelations ? 0 : 1;
+    sim->num_baselines = n * (n - 1) / 2 + (first == 0 ? n : 0);
+    sim->antenna1 = tess_alloc(sim->num_baselines, sizeof *sim->antenna1);
+    sim->antenna2 = tess_alloc(sim->num_baselines, sizeof *sim->antenna2);
+    if (!sim->antenna1 || !sim->antenna2) TESS_FAIL(TESS_ERR_ALLOC, "baselines");
+    int64_t k = 0;
+    for (int32_t a = 0; a < n; ++a)
+        for (int32_t b = a + first; b < n; ++b, ++k) {
+            sim->antenna1[k] = a;
+            sim->antenna2[k] = b;
+        }
+cleanup:
+    return status;
+}
+
+static tess_status set_time(simulation *sim)
+{
+    tess_status status = TESS_OK;
+    const tess_simulate_opts *opts = sim->opts;
+    sim->target.ra_rad = opts->ra_rad;
+    sim->target.dec_rad = opts->dec_rad;
+    sim->target.dut1_s = opts->dut1_s;
+    memcpy(sim->target.site_m, sim->array.center_m, sizeof sim->target.site_m);
+    sim->start_mjd_s = opts->start_mjd_s;
+    if (opts->has_hour_angle)
+        TESS_TRY(tess_uvw_time_of(&sim->target, opts->hour_angle_rad, opts->start_mjd_s,
+                                  &sim->start_mjd_s));
+    /* A fraction of an integration at the end is not recorded. */
+    sim->num_times = (int64_t)floor(opts->duration_s / opts->integration_s + 1e-6);
+    if (sim->num_times < 1)
+        TESS_FAIL(TESS_ERR_USAGE, "--duration %g s is shorter than --integration %g s",
+                  opts->duration_s, opts->integration_s);
+cleanup:
+    return status;
+}
+
+static double time_of(const simulation *sim, int64_t index)
+{
+    return sim->start_mjd_s + ((double)index + 0.5) * sim->opts->integration_s;
+}
+
+/* One line when the source sets, or never rises. */
+static tess_status check_elevation(const simulation *sim, bool is_first_rank)
+{
+    tess_status status = TESS_OK;
+    const double limit_rad = sim->opts->flag_low ? sim->opts->min_elevation_rad : 0.0;
+    double lowest = TESS_PI, highest = -TESS_PI;
+    for (int k = 0; k < NUM_ELEVATION_SAMPLES; ++k) {
+        tess_uvw_frame frame;
+        const double share = (double)k / (NUM_ELEVATION_SAMPLES - 1);
+        const int64_t index = (int64_t)(share * (double)(sim->num_times - 1) + 0.5);
+        TESS_TRY(tess_uvw_frame_at(&sim->target, time_of(sim, index), &frame));
+        lowest = fmin(lowest, frame.elevation_rad);
+        highest = fmax(highest, frame.elevation_rad);
+    }
+    if (lowest < limit_rad && is_first_rank)
+        tess_log_warn("the phase centre is below %.4g deg elevation %s (from %.1f to "
+                      "%.1f deg)%s",
+                      limit_rad / TESS_RAD_PER_DEG,
+                      highest < limit_rad ? "all the time" : "part of the time",
+                      lowest / TESS_RAD_PER_DEG, highest / TESS_RAD_PER_DEG,
+                      sim->opts->flag_low ? "; those rows are flagged"
+                                          : "; --min-elevation flags such rows");
+cleanup:
+    return status;
+}
+
+static tess_status fill_segment(const simulation *sim, tess_vis_segment *segment)
+{
+    tess_status status = TESS_OK;
+    const tess_simulate_opts *opts = sim->opts;
+    const int64_t n = opts->num_chan;
+    segment->num_rows = sim->num_times * sim->num_baselines;
+    segment->num_chan = n;
+    segment->freq_hz = tess_alloc(n, sizeof *segment->freq_hz);
+    segment->chan_width_hz = tess_alloc(n, sizeof *segment->chan_width_hz);
+    segment->chan_spw = tess_alloc_zero(n, sizeof *segment->chan_spw);
+    if (!segment->freq_hz || !segment->chan_width_hz || !segment->chan_spw)
+        TESS_FAIL(TESS_ERR_ALLOC, "%lld channels", (long long)n);
+    const double first_hz = opts->freq_hz - 0.5 * (double)(n - 1) * opts->chan_width_hz;
+    for (int64_t c = 0; c < n; ++c) {
+        segment->freq_hz[c] = first_hz + (double)c * opts->chan_width_hz;
+        segment->chan_width_hz[c] = opts->chan_width_hz;
+    }
+    segment->num_corr = opts->num_corr;
+    memcpy(segment->corr, opts->corr, sizeof opts->corr);
+    if (sim->float_uvw) {
+        /* UVFITS counts correlations down from its first. */
+        for (int i = 1; i < segment->num_corr; ++i)
+            for (int j = i; j > 0; --j) {
+                tess_corr *pair = &segment->corr[j - 1];
+                const bool swapped =
+                    pair[0] > 0 ? pair[0] > pair[1] : pair[0] < pair[1];
+                if (!swapped) break;
+                const tess_corr other = pair[0];
+                pair[0] = pair[1];
+                pair[1] = other;
+            }
+    }
+cleanup:
+    return status;
+}
+
+static tess_status fill_meta(simulation *sim)
+{
+    tess_status status = TESS_OK;
+    const tess_simulate_opts *opts = sim->opts;
+    tess_vis_meta *meta = &sim->meta;
+    snprintf(meta->path, sizeof meta->path, "%s", opts->output);
+    snprintf(meta->telescope, sizeof meta->telescope, "%s", sim->array.telescope);
+    snprintf(meta->observer, sizeof meta->observer, "tessera");
+    snprintf(meta->project, sizeof meta->project, "simulation");
+    snprintf(meta->object, sizeof meta->object, "%s", opts->object);
+    meta->equinox = 2000.0;
+    meta->ra_rad = opts->ra_rad;
+    meta->dec_rad = opts->dec_rad;
+    meta->time_start_mjd_s = sim->start_mjd_s;
+    meta->time_end_mjd_s =
+        sim->start_mjd_s + (double)sim->num_times * opts->integration_s;
+    meta->integration_s = opts->integration_s;
+    meta->segment = tess_alloc_zero(1, sizeof *meta->segment);
+    meta->field = tess_alloc_zero(1, sizeof *meta->field);
+    if (!meta->segment || !meta->field) TESS_FAIL(TESS_ERR_ALLOC, "metadata");
+    meta->num_segments = 1;
+    TESS_TRY(fill_segment(sim, meta->segment));
+    meta->num_fields = 1;
+    snprintf(meta->field->name, sizeof meta->field->name, "%s", opts->object);
+    meta->field->ra_rad = opts->ra_rad;
+    meta->field->dec_rad = opts->dec_rad;
+    meta->field->num_rows = meta->num_rows_total = meta->segment->num_rows;
+    meta->num_antennas = sim->array.num_antennas;
+    meta->antenna = sim->array.antenna; /* lent, taken back in destroy */
+cleanup:
+    return status;
+}
+
+static void destroy(simulation *sim)
+{
+    if (sim->meta.segment) {
+        tess_free(sim->meta.segment->freq_hz);
+        tess_free(sim->meta.segment->chan_width_hz);
+        tess_free(sim->meta.segment->chan_spw);
+    }
+    tess_free(sim->meta.segment);
+    tess_free(sim->meta.field);
+    tess_free(sim->antenna1);
+    tess_free(sim->antenna2);
+    tess_sky_free(&sim->sky);
+    tess_sim_array_free(&sim->array);
+}
+
+/* Everything that is known before the first row. Collective. */
+static tess_status prepare(tess_comm *comm, const tess_simulate_opts *opts,
+                           simulation *sim)
+{
+    tess_status status = TESS_OK;
+    sim->opts = opts;
+    sim->float_uvw = !is_ms(opts->output);
+    sim->sigma_jy = tess_simulate_sigma(opts);
+    sim->threads = opts->threads;
+    if (sim->threads < 1) TESS_TRY(tess_threads_default(comm, &sim->threads));
+    TESS_TRY(tess_sim_array_read(comm, opts->layout, &sim->array));
+    TESS_TRY(
+        tess_sim_array_choose(&sim->array, opts->max_radius_m, opts->num_antennas));
+    TESS_TRY(set_time(sim));
+    TESS_TRY(tess_sky_read(comm, opts->sky, opts->ra_rad, opts->dec_rad, opts->freq_hz,
+                           &sim->sky));
+    TESS_TRY(list_baselines(sim));
+    TESS_TRY(fill_meta(sim));
+cleanup:
+    return tess_comm_agree(comm, status);
+}
+
+/* ---- rows ---- */
+
+/* uvw as the file will hold them, so that the visibilities fit what is read back. */
+static void set_uvw(const simulation *sim, const tess_uvw_frame *frame, int32_t a,
+                    int32_t b, double uvw_m[3])
+{
+    const double *p = sim->array.antenna[a].xyz_m, *q = sim->array.antenna[b].xyz_m;
+    for (int k = 0; k < 3; ++k) {
+        const double *axis = frame->axis[k];
+        const double value =
+            axis[0] * (p[0] - q[0]) + axis[1] * (p[1] - q[1]) + axis[2] * (p[2] - q[2]);
+        uvw_m[k] = sim->float_uvw ? TESS_SPEED_OF_LIGHT_M_S *
+                                        (double)(float)(value / TESS_SPEED_OF_LIGHT_M_S)
+                                  : value;
+    }
+}
+
+static tess_status fill_geometry(const simulation *sim, tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    tess_uvw_frame frame;
+    int64_t frame_index = -1;
+    const int64_t num_samples = block->num_chan * block->num_corr;
+    const double sigma = sim->sigma_jy;
+    const float good_weight = sigma > 0.0 ? (float)(1.0 / (sigma * sigma)) : 1.0f;
+    for (int64_t r = 0; r < block->num_rows; ++r) {
+        const int64_t row = block->row_first + r;
+        const int64_t index = row / sim->num_baselines;
+        const int64_t baseline = row % sim->num_baselines;
+        if (index != frame_index) {
+            TESS_TRY(tess_uvw_frame_at(&sim->target, time_of(sim, index), &frame));
+            frame_index = index;
+        }
+        block->antenna1[r] = sim->antenna1[baseline];
+        block->antenna2[r] = sim->antenna2[baseline];
+        block->time_mjd_s[r] = time_of(sim, index);
+        block->integration_s[r] = sim->opts->integration_s;
+        set_uvw(sim, &frame, block->antenna1[r], block->antenna2[r],
+                block->uvw_m + 3 * r);
+        const bool is_low =
+            sim->opts->flag_low && frame.elevation_rad < sim->opts->min_elevation_rad;
+        const float weight = is_low ? (float)TESS_WEIGHT_FLAGGED : good_weight;
+        for (int64_t k = 0; k < num_samples; ++k)
+            block->weight[r * num_samples + k] = weight;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status fill_block(const simulation *sim, int64_t row_first,
+                              int64_t num_rows, tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_segment *segment = sim->meta.segment;
+    TESS_TRY(
+        tess_vis_block_resize(block, num_rows, segment->num_chan, segment->num_corr));
+    block->segment = 0;
+    block->row_first = row_first;
+    TESS_TRY(fill_geometry(sim, block));
+    const tess_sim_channels channels = {
+        .num_chan = segment->num_chan,
+        .freq_hz = segment->freq_hz,
+        .num_corr = segment->num_corr,
+        .corr = segment->corr,
+    };
+    const tess_sim_noise noise = {
+        .sigma_jy = sim->sigma_jy,
+        .seed = sim->opts->seed,
+        .row_offset = row_first,
+    };
+    tess_sim_predict(&sim->sky, &channels, &noise, num_rows, block->uvw_m, sim->threads,
+                     block->vis);
+cleanup:
+    return status;
+}
+
+static int64_t rows_per_block(const simulation *sim, int num_ranks)
+{
+    const tess_vis_segment *segment = sim->meta.segment;
+    const int64_t row_bytes =
+        segment->num_chan * segment->num_corr * (int64_t)(3 * sizeof(float)) + 64;
+    int64_t bytes = BLOCK_BYTES;
+    if (!sim->float_uvw) bytes /= num_ranks;
+    if (bytes < MIN_BLOCK_BYTES) bytes = MIN_BLOCK_BYTES;
+    const int64_t rows = bytes / row_bytes;
+    return rows < 1 ? 1 : rows;
+}
+
+/* Make and write this rank's range. Collective. */
+static tess_status stream_rows(tess_comm *comm, const simulation *sim,
+                               tess_vis_writer *writer)
+{
+    tess_status status = TESS_OK;
+    tess_vis_block block = {0};
+    tess_progress progress = {0};
+    const int64_t rank = tess_comm_rank(comm), size = tess_comm_size(comm);
+    const int64_t num_rows = sim->meta.segment->num_rows;
+    const int64_t share = num_rows / size, extra = num_rows % size;
+    int64_t row = rank * share + (rank < extra ? rank : extra);
+    const int64_t end = row + share + (rank < extra ? 1 : 0);
+    const int64_t step = rows_per_block(sim, (int)size);
+    const int64_t most = share + (extra > 0 ? 1 : 0);
+    const int64_t num_blocks = (most + step - 1) / step;
+    const double chan_per_row = (double)sim->meta.segment->num_chan;
+    tess_progress_start(&progress, "simulating", "vis",
+                        (double)num_rows * chan_per_row);
+    for (int64_t k = 0; k < num_blocks; ++k) {
+        const int64_t n = step < end - row ? step : end - row;
+        status = fill_block(sim, row, n, &block);
+        TESS_TRY(tess_comm_agree(comm, status));
+        TESS_TRY(tess_vis_write(writer, &block));
+        row += n;
+        /* Other ranks are as far as this one. */
+        tess_progress_add(&progress, (double)(n * size) * chan_per_row);
+    }
+    tess_progress_finish(&progress);
+cleanup:
+    tess_vis_block_free(&block);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static void announce(const simulation *sim, int num_ranks)
+{
+    const tess_vis_segment *segment = sim->meta.segment;
+    const double num_vis = (double)segment->num_rows * (double)segment->num_chan;
+    tess_log_info("%s, %d antennas; %lld sources, the farthest %.3g deg from the phase "
+                  "centre",
+                  sim->array.telescope, sim->array.num_antennas,
+                  (long long)sim->sky.num_sources,
+                  sim->sky.max_offset_rad / TESS_RAD_PER_DEG);
+    tess_log_info("%lld integrations of %g s x %lld baselines x %lld channels = %.4g "
+                  "visibilities, from MJD %.6f UTC; noise %.4g Jy",
+                  (long long)sim->num_times, sim->opts->integration_s,
+                  (long long)sim->num_baselines, (long long)segment->num_chan, num_vis,
+                  sim->start_mjd_s / TESS_SECONDS_PER_DAY, sim->sigma_jy);
+    const double seconds = num_vis * (double)sim->sky.num_sources /
+                           (TESS_SIM_RATE * sim->threads * num_ranks);
+    if (seconds > 600.0)
+        tess_log_warn(
+            "the direct sum over %lld sources will take about %.1f h; tessera predict "
+            "is faster for images of many pixels",
+            (long long)sim->sky.num_sources, seconds / 3600.0);
+}
+
+tess_status tess_simulate(tess_comm *comm, const tess_simulate_opts *opts)
+{
+    tess_status status = TESS_OK;
+    simulation sim = {0};
+    tess_vis_writer *writer = NULL;
+    const double start_s = tess_time_now();
+    const bool is_first_rank = tess_comm_rank(comm) == 0;
+    TESS_TRY(prepare(comm, opts, &sim));
+    if (is_first_rank) announce(&sim, tess_comm_size(comm));
+    TESS_TRY(tess_comm_agree(comm, check_elevation(&sim, is_first_rank)));
+    TESS_TRY(tess_vis_create(comm, opts->output, &sim.meta, opts->overwrite, &writer));
+    TESS_TRY(stream_rows(comm, &sim, writer));
+    TESS_TRY(tess_vis_finish(writer));
+    const double seconds = tess_time_now() - start_s;
+    const double num_vis = (double)sim.meta.segment->num_rows * (double)opts->num_chan;
+    if (is_first_rank)
+        tess_log_info("%s: %lld rows x %lld channels x %d correlations in %.1f s (%.3g "
+                      "Mvis/s)",
+                      opts->output, (long long)sim.meta.segment->num_rows,
+                      (long long)opts->num_chan, opts->num_corr, seconds,
+                      num_vis / fmax(seconds, 1e-6) * 1e-6);
+cleanup:
+    tess_vis_writer_destroy(writer);
+    destroy(&sim);
+    return status;
+}
