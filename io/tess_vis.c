@@ -229,7 +229,8 @@ void tess_vis_close(tess_vis_reader *reader)
 static bool is_ms_name(const char *path)
 {
     size_t length = strlen(path);
-    while (length > 0 && path[length - 1] == '/') --length;
+    while (length > 0 && path[length - 1] == '/')
+        --length;
     return length >= 3 && strncasecmp(path + length - 3, ".ms", 3) == 0;
 }
 
@@ -251,8 +252,9 @@ cleanup:
     return status;
 }
 
-tess_status tess_vis_create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
-                            bool overwrite, tess_vis_writer **writer)
+tess_status tess_vis_create(tess_comm *comm, const char *path,
+                            const tess_vis_meta *meta, bool overwrite,
+                            tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
     if (meta->num_segments != 1)

@@ -1,0 +1,374 @@
+/* Reading UVFITS: opening, and decoding blocks of groups. */
+#define _GNU_SOURCE
+#include "vis_uvfits.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tess_const.h"
+#include "tess_mem.h"
+
+/* Bytes that a thread reads at a time: long enough for a disk, short enough for L2. */
+enum { CHUNK_BYTES = 2 << 20 };
+
+/* ---- bytes ---- */
+
+tess_status uvfits_pread(int fd, void *data, int64_t bytes, int64_t offset,
+                         const char *path)
+{
+    tess_status status = TESS_OK;
+    char *to = data;
+    while (bytes > 0) {
+        const ssize_t got = pread(fd, to, (size_t)bytes, offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (got == 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: ended early; did it change while it was read?",
+                      path);
+        to += got;
+        offset += got;
+        bytes -= got;
+    }
+cleanup:
+    return status;
+}
+
+tess_status uvfits_pwrite(int fd, const void *data, int64_t bytes, int64_t offset,
+                          const char *path)
+{
+    tess_status status = TESS_OK;
+    const char *from = data;
+    while (bytes > 0) {
+        const ssize_t put = pwrite(fd, from, (size_t)bytes, offset);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        from += put;
+        offset += put;
+        bytes -= put;
+    }
+cleanup:
+    return status;
+}
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Value number `index` of a group, unscaled. */
+static double raw_value(const unsigned char *group, int64_t index, int bitpix)
+{
+    if (bitpix == -32 || bitpix == 32) {
+        uint32_t bits;
+        memcpy(&bits, group + 4 * index, sizeof bits);
+        bits = be32toh(bits);
+        return bitpix == -32 ? (double)float_of(bits) : (double)(int32_t)bits;
+    }
+    if (bitpix == -64) {
+        uint64_t bits;
+        double value;
+        memcpy(&bits, group + 8 * index, sizeof bits);
+        bits = be64toh(bits);
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    uint16_t bits;
+    memcpy(&bits, group + 2 * index, sizeof bits);
+    return (int16_t)be16toh(bits);
+}
+
+/* ---- parameters of a group ---- */
+
+double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param,
+                          const unsigned char *group)
+{
+    double value = param->zero;
+    for (int k = 0; k < param->num_terms; ++k)
+        value += raw_value(group, param->index[k], layout->bitpix) * param->scale[k];
+    return value;
+}
+
+double uvfits_group_time(const uvfits_state *state, const unsigned char *group)
+{
+    /* Away from the large Julian day first, so that no precision is lost. */
+    uvfits_param date = state->layout.date;
+    date.zero -= TESS_MJD_ZERO_JD;
+    return uvfits_param_value(&state->layout, &date, group) * TESS_SECONDS_PER_DAY -
+           state->utc_offset_s;
+}
+
+static int64_t whole(double value)
+{
+    return value > -1e15 && value < 1e15 ? (int64_t)floor(value) : -1;
+}
+
+void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *group,
+                           int64_t *antenna1, int64_t *antenna2, int64_t *subarray)
+{
+    *subarray = 1;
+    if (layout->baseline.num_terms > 0) {
+        /* 256 a + b, or 2048 a + b + 65536; .01 (subarray - 1) is added, and survives
+         * single precision to within 0.004 while numbers are below 65536 */
+        const double value = uvfits_param_value(layout, &layout->baseline, group);
+        const int64_t number = whole(value + 0.004);
+        const bool large = number > 65536;
+        *antenna1 = large ? (number - 65536) / 2048 : number / 256;
+        *antenna2 = large ? (number - 65536) % 2048 : number % 256;
+        if (number < 0) *antenna1 = *antenna2 = -1;
+        if (!large) *subarray = 1 + whole((value - (double)number) * 100.0 + 0.5);
+    } else {
+        *antenna1 = whole(uvfits_param_value(layout, &layout->antenna1, group) + 0.5);
+        *antenna2 = whole(uvfits_param_value(layout, &layout->antenna2, group) + 0.5);
+    }
+    if (layout->subarray.num_terms > 0)
+        *subarray = whole(uvfits_param_value(layout, &layout->subarray, group) + 0.5);
+}
+
+int32_t uvfits_antenna_index(const uvfits_state *state, int64_t subarray,
+                             int64_t number)
+{
+    /* Files with one table use it for every subarray. */
+    if (subarray < 1 || subarray > state->num_subarrays) subarray = 1;
+    if (state->num_subarrays == 0) return -1;
+    const uvfits_subarray *map = &state->subarray[subarray - 1];
+    return number >= 0 && number < map->num_numbers ? map->index[number] : -1;
+}
+
+/* ---- opening ---- */
+
+void uvfits_release(uvfits_state *state)
+{
+    if (!state || --state->refs > 0) return;
+    if (state->fd >= 0) close(state->fd);
+    for (int k = 0; state->subarray && k < state->num_subarrays; ++k)
+        tess_free(state->subarray[k].index);
+    for (int k = 0; state->setup && k < state->num_setups; ++k) {
+        tess_free(state->setup[k].if_freq_hz);
+        tess_free(state->setup[k].step_hz);
+    }
+    for (int k = 0; state->rows && k < state->num_segments; ++k) {
+        tess_free(state->rows[k].group);
+        tess_free(state->rows[k].chan_offset);
+        tess_free(state->rows[k].run);
+    }
+    tess_free(state->subarray);
+    tess_free(state->setup);
+    tess_free(state->rows);
+    tess_free(state);
+}
+
+static tess_status open_file(uvfits_state *state, const char *path)
+{
+    tess_status status = TESS_OK;
+    struct stat info;
+    char start[10] = "";
+    snprintf(state->path, sizeof state->path, "%s", path);
+    state->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (state->fd < 0 || fstat(state->fd, &info) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a regular file", path);
+    state->layout.file_bytes = info.st_size;
+    if (info.st_size >= (off_t)sizeof start)
+        TESS_TRY(uvfits_pread(state->fd, start, sizeof start, 0, path));
+    if (start[0] == '\x1f' && start[1] == '\x8b')
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; gunzip it first", path);
+    if (strncmp(start, "SIMPLE  = ", sizeof start) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
+cleanup:
+    return status;
+}
+
+static tess_status open_uvfits(const char *path, const tess_vis_select *select,
+                               tess_vis_reader *reader)
+{
+    tess_status status = TESS_OK;
+    fitsfile *fits = NULL;
+    int failed = 0;
+    uvfits_state *state = tess_alloc_zero(1, sizeof *state);
+    if (!state) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to open %s", path);
+    state->refs = 1;
+    state->fd = -1;
+    reader->state = state;
+    snprintf(reader->meta.path, sizeof reader->meta.path, "%s", path);
+    TESS_TRY(open_file(state, path));
+    if (fits_open_diskfile(&fits, path, READONLY, &failed))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its FITS header is damaged (CFITSIO status %d)",
+                  path, failed);
+    TESS_TRY(uvfits_read_header(fits, state, &reader->meta));
+    TESS_TRY(uvfits_read_tables(fits, state, &reader->meta));
+    TESS_TRY(uvfits_scan(state, select, &reader->meta));
+cleanup:
+    failed = 0;
+    if (fits) fits_close_file(fits, &failed);
+    fits_clear_errmsg();
+    return status;
+}
+
+static void close_uvfits(tess_vis_reader *reader)
+{
+    uvfits_release(reader->state);
+    reader->state = NULL;
+}
+
+/* ---- decoding ---- */
+
+/* The usual case: single precision, nothing scaled, a weight beside each value. */
+static void decode_run(const unsigned char *restrict from, int64_t count,
+                       float *restrict vis, float *restrict weight)
+{
+    for (int64_t k = 0; k < count; ++k) {
+        uint32_t bits[3];
+        memcpy(bits, from + 12 * k, sizeof bits);
+        vis[2 * k] = float_of(be32toh(bits[0]));
+        vis[2 * k + 1] = float_of(be32toh(bits[1]));
+        const float value = float_of(be32toh(bits[2]));
+        weight[k] = value <= 0 ? TESS_WEIGHT_FLAGGED : value;
+    }
+}
+
+static double data_value(const uvfits_layout *layout, const unsigned char *group,
+                         int64_t index)
+{
+    const double raw = raw_value(group, index, layout->bitpix);
+    if (layout->has_blank && raw == (double)layout->blank) return NAN;
+    return raw * layout->bscale + layout->bzero;
+}
+
+static void decode_any(const uvfits_layout *layout, const uvfits_rows *rows,
+                       const unsigned char *group, int64_t num_chan, int num_corr,
+                       float *vis, float *weight)
+{
+    for (int64_t chan = 0; chan < num_chan; ++chan)
+        for (int corr = 0; corr < num_corr; ++corr) {
+            const int64_t at = rows->chan_offset[chan] + corr * layout->stokes.stride;
+            const int64_t step = layout->complex.stride;
+            double value = 1.0;
+            *vis++ = (float)data_value(layout, group, at);
+            *vis++ = (float)data_value(layout, group, at + step);
+            if (layout->complex.length > 2)
+                value = data_value(layout, group, at + 2 * step);
+            *weight++ = value <= 0 ? TESS_WEIGHT_FLAGGED : (float)value;
+        }
+}
+
+static tess_status decode_row(const uvfits_state *state, const uvfits_rows *rows,
+                              const unsigned char *group, tess_vis_block *block,
+                              int64_t row)
+{
+    tess_status status = TESS_OK;
+    const uvfits_layout *layout = &state->layout;
+    const int64_t num_vis = block->num_chan * block->num_corr;
+    float *vis = block->vis + 2 * num_vis * row,
+          *weight = block->weight + num_vis * row;
+    double *uvw_m = block->uvw_m + 3 * row;
+    uvw_m[0] = TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->uu, group);
+    uvw_m[1] = TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->vv, group);
+    uvw_m[2] = TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->ww, group);
+    block->time_mjd_s[row] = uvfits_group_time(state, group);
+    const double integration_s = uvfits_param_value(layout, &layout->inttim, group);
+    block->integration_s[row] =
+        integration_s > 0 && integration_s < 1e5 ? integration_s : state->integration_s;
+    int64_t number1, number2, subarray;
+    uvfits_group_antennas(layout, group, &number1, &number2, &subarray);
+    block->antenna1[row] = uvfits_antenna_index(state, subarray, number1);
+    block->antenna2[row] = uvfits_antenna_index(state, subarray, number2);
+    if (block->antenna1[row] < 0 || block->antenna2[row] < 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: baseline %lld-%lld of subarray %lld has an antenna that is not "
+                  "in its AN table",
+                  state->path, (long long)number1, (long long)number2,
+                  (long long)subarray);
+    if (rows->num_runs == 0)
+        decode_any(layout, rows, group, block->num_chan, block->num_corr, vis, weight);
+    for (int64_t k = 0; k < rows->num_runs; ++k) {
+        const uvfits_run *run = &rows->run[k];
+        decode_run(group + 4 * run->offset, run->count, vis + 2 * run->first,
+                   weight + run->first);
+    }
+cleanup:
+    return status;
+}
+
+/* Rows [first, end) of the block through a buffer that holds as many groups. */
+static tess_status read_chunk(const uvfits_state *state, const uvfits_rows *rows,
+                              int64_t first, int64_t end, unsigned char *buffer,
+                              tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const uvfits_layout *layout = &state->layout;
+    const int64_t bytes = layout->group_bytes;
+    for (int64_t row = first; row < end;) {
+        const int64_t in_segment = block->row_first + row;
+        const int64_t group = rows->group ? rows->group[in_segment] : in_segment;
+        int64_t count = 1; /* rows whose groups follow each other */
+        if (!rows->group)
+            count = end - row;
+        else
+            while (row + count < end &&
+                   rows->group[in_segment + count] == group + count)
+                ++count;
+        TESS_TRY(uvfits_pread(state->fd, buffer, count * bytes,
+                              layout->data_offset + group * bytes, state->path));
+        for (int64_t k = 0; k < count; ++k)
+            TESS_TRY(decode_row(state, rows, buffer + k * bytes, block, row + k));
+        row += count;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status read_uvfits(tess_vis_reader *reader, int segment, int64_t row_first,
+                               int64_t num_rows, int num_threads, tess_vis_block *block)
+{
+    (void)row_first; /* in the block already */
+    const uvfits_state *state = reader->state;
+    const uvfits_rows *rows = &state->rows[segment];
+    const int64_t bytes = state->layout.group_bytes;
+    int64_t chunk = (num_rows + num_threads - 1) / num_threads;
+    if (chunk > CHUNK_BYTES / bytes) chunk = CHUNK_BYTES / bytes;
+    if (chunk < 1) chunk = 1;
+    tess_status status = TESS_OK;
+#pragma omp parallel num_threads(num_threads)
+    {
+        unsigned char *buffer = tess_alloc(chunk, (size_t)bytes);
+        tess_status mine = TESS_OK;
+        if (!buffer)
+            mine = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                     "not enough memory to read %s", state->path);
+#pragma omp for schedule(dynamic)
+        for (int64_t first = 0; first < num_rows; first += chunk) {
+            const int64_t end = first + chunk < num_rows ? first + chunk : num_rows;
+            if (mine == TESS_OK)
+                mine = read_chunk(state, rows, first, end, buffer, block);
+        }
+        if (mine != TESS_OK) {
+#pragma omp critical(uvfits_read)
+            status = mine;
+        }
+        tess_free(buffer);
+    }
+    return status;
+}
+
+/* ---- the table ---- */
+
+const tess_vis_format tess_vis_format_uvfits = {
+    .name = "UVFITS",
+    .open = open_uvfits,
+    .read = read_uvfits,
+    .close = close_uvfits,
+    .create = uvfits_create,
+    .write = uvfits_write,
+    .finish = uvfits_finish,
+    .destroy = uvfits_destroy,
+};

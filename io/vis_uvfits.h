@@ -1,0 +1,158 @@
+/** @file vis_uvfits.h  (private to io/)
+ *  How the random groups of one UVFITS file are laid out, and the parts of the reader.
+ *  Headers and tables go through CFITSIO; groups are read by pread and decoded here.
+ *
+ *  A group is num_params parameters followed by the data array, all of one BITPIX. The
+ *  layout is described in AIPS Memo 117 (Greisen 2012).
+ */
+#ifndef TESS_VIS_UVFITS_H
+#define TESS_VIS_UVFITS_H
+
+#include <fitsio.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_vis_format.h"
+
+enum { UVFITS_MAX_TERMS = 4, UVFITS_MAX_PATH = 1024 };
+
+/** A random parameter. Parameters of one name add, as the two DATEs do. */
+typedef struct uvfits_param {
+    int num_terms;                   /**< 0: the file has no such parameter */
+    int64_t index[UVFITS_MAX_TERMS]; /**< within the group */
+    double scale[UVFITS_MAX_TERMS];  /**< PSCAL */
+    double zero;                     /**< sum of PZERO */
+} uvfits_param;
+
+/** A regular axis of the data array. */
+typedef struct uvfits_axis {
+    int64_t length, stride; /**< stride in values; length 1 when absent */
+    bool present;
+    double crval, crpix, cdelt;
+} uvfits_axis;
+
+typedef struct uvfits_layout {
+    int bitpix;
+    int64_t value_bytes, num_params, num_groups, group_bytes, data_offset, file_bytes;
+    double bscale, bzero;
+    bool has_blank;
+    int64_t blank; /**< integer that means "no value" */
+    uvfits_axis complex, stokes, freq, chan_if, ra, dec;
+    uvfits_param uu, vv, ww, date, baseline, antenna1, antenna2, subarray, source,
+        freqsel, inttim;
+} uvfits_layout;
+
+/** Antenna numbers of one AN table: index[number] is an index into meta->antenna, or
+ *  -1. */
+typedef struct uvfits_subarray {
+    int64_t num_numbers;
+    int32_t *index;
+} uvfits_subarray;
+
+/** One row of the FQ table. */
+typedef struct uvfits_setup {
+    int id;                       /**< FRQSEL */
+    double *if_freq_hz, *step_hz; /**< [num_if] offset; signed channel increment */
+} uvfits_setup;
+
+/** Neighbouring channels whose (re, im, weight) triplets follow each other. */
+typedef struct uvfits_run {
+    int64_t offset;       /**< in values from the start of the group */
+    int64_t first, count; /**< in (channel, correlation) of a block's row */
+} uvfits_run;
+
+/** Where the rows and channels of a segment are in the file. */
+typedef struct uvfits_rows {
+    int64_t *group;       /**< [num_rows], NULL when row k is group k */
+    int64_t *chan_offset; /**< [num_chan] values from the start of a group */
+    int64_t num_runs;     /**< 0: the fast path does not apply */
+    uvfits_run *run;
+} uvfits_rows;
+
+typedef struct uvfits_state {
+    int refs; /**< reader, and writers of copies */
+    int fd;
+    char path[UVFITS_MAX_PATH];
+    uvfits_layout layout;
+    int64_t antenna_capacity;
+    int num_subarrays;
+    uvfits_subarray *subarray; /**< entry k is AN table version k + 1 */
+    int num_setups;
+    uvfits_setup *setup; /**< ordered by id */
+    int num_segments;
+    uvfits_rows *rows;    /**< [num_segments] */
+    double utc_offset_s;  /**< file time minus UTC */
+    double integration_s; /**< for rows whose INTTIM is absent or absurd */
+    bool sources_listed;  /**< there is an SU table */
+} uvfits_state;
+
+/* ---- vis_uvfits_header.c ---- */
+
+/** Read the primary header into state->layout and the keywords of `meta`; state->fd is
+ *  open. TESS_ERR_INPUT for anything that is not random groups that can be read. */
+tess_status uvfits_read_header(fitsfile *fits, uvfits_state *state,
+                               tess_vis_meta *meta);
+
+/** A number or text of a header, or what stands for it. */
+double uvfits_key_number(fitsfile *fits, const char *name, double fallback);
+void uvfits_key_text(fitsfile *fits, const char *name, char *text, size_t bytes);
+
+/** Cut trailing blanks; returns `text`. */
+char *uvfits_trim(char *text);
+
+/* ---- vis_uvfits_tables.c ---- */
+
+/** Read all AN, FQ and SU tables, in any order. Afterwards meta->antenna and
+ *  meta->field (one at least) are filled, field rows not yet counted. */
+tess_status uvfits_read_tables(fitsfile *fits, uvfits_state *state,
+                               tess_vis_meta *meta);
+
+/** Add a field or an antenna. */
+tess_status uvfits_add_field(tess_vis_meta *meta, const char *name, int id,
+                             double ra_rad, double dec_rad);
+tess_status uvfits_add_antenna(uvfits_state *state, tess_vis_meta *meta, int subarray,
+                               int64_t number, const tess_vis_antenna *antenna);
+
+/* ---- vis_uvfits_scan.c ---- */
+
+/** Look at the groups' parameters: count rows per field, choose field and frequency
+ *  set-ups, build segments with their row lists and channel tables, time range. */
+tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
+                        tess_vis_meta *meta);
+
+/* ---- vis_uvfits.c ---- */
+
+/** Value of a parameter of the group at `group`. */
+double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param,
+                          const unsigned char *group);
+
+/** Time of a group [MJD s UTC]. */
+double uvfits_group_time(const uvfits_state *state, const unsigned char *group);
+
+/** Antenna and subarray numbers of a group, as in the AN tables (subarray from 1). */
+void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *group,
+                           int64_t *antenna1, int64_t *antenna2, int64_t *subarray);
+
+/** Index into meta->antenna of a number, or -1. */
+int32_t uvfits_antenna_index(const uvfits_state *state, int64_t subarray,
+                             int64_t number);
+
+/** Read or write exactly `bytes` bytes at `offset`; `path` is for the message. */
+tess_status uvfits_pread(int fd, void *data, int64_t bytes, int64_t offset,
+                         const char *path);
+tess_status uvfits_pwrite(int fd, const void *data, int64_t bytes, int64_t offset,
+                          const char *path);
+
+/** Drop one reference; the last one closes the file and frees. NULL is fine. */
+void uvfits_release(uvfits_state *state);
+
+/* ---- vis_uvfits_write.c: the writing half of the format's table ---- */
+
+tess_status uvfits_create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
+                          tess_vis_reader *like, const char *column, bool overwrite,
+                          tess_vis_writer *writer);
+tess_status uvfits_write(tess_vis_writer *writer, const tess_vis_block *block);
+tess_status uvfits_finish(tess_vis_writer *writer);
+void uvfits_destroy(tess_vis_writer *writer);
+
+#endif
