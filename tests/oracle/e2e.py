@@ -107,6 +107,16 @@ def tessera(*args, ranks=1, timeout=120, cwd=None):
     return run(command, timeout * SLOWER, cwd=cwd)
 
 
+def casacore_python():
+    """An interpreter that can import casacore, or None. python3-casacore may belong to
+    another one than the tests'."""
+    for name in (os.environ.get("TESS_CASACORE_PYTHON"), sys.executable,
+                 "/usr/bin/python3"):
+        if name and run([name, "-c", "import casacore.tables"], 60).status == 0:
+            return name
+    return None
+
+
 def simulate(out, sky, layout="vla-d", ra="60deg", dec="-30deg", duration="1h",
              integration="120s", freq="1.4GHz", width="4MHz", channels=4, pol="XX,YY",
              start="2026-01-01T20:00:00", extra=()):

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Bad input gets one line from one rank, the right exit status, and leaves nothing under
+a final name; on one rank and on three; and nothing hangs.
+
+Also: header bytes changed at random never end the program by a signal.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                                "oracle"))
+from e2e import (ASEC, FULL, Suite, fits_module, have_ms, mpiexec,  # noqa: E402
+                 simulate, tessera, write_sky)
+import uvfits  # noqa: E402
+
+IMAGE = ["--size", "64", "--scale", "60asec"]
+RANKS = (1, 3) if mpiexec() else (1,)
+TIMEOUT = 60
+# What may stay behind after a failure: the log, which says why.
+ALLOWED = (".log",)
+
+
+class Faults:
+    """Runs bad cases; each must fail cleanly."""
+
+    def __init__(self, suite):
+        self.suite = suite
+        self.valid = suite.path("valid.uvfits")
+        rng = np.random.default_rng(1)
+        self.shape = (480, 3, 2)
+        self.vis = rng.normal(size=self.shape) + 1j * rng.normal(size=self.shape)
+        self.uvw = uvfits.random_tracks(480, 400.0)
+        self.freq = 1.0e9 + 1e7 * np.arange(3)
+        self.write("valid")
+
+    def write(self, name, vis=None, weight=1.0, uvw=None, **options):
+        path = self.suite.path(name + ".uvfits")
+        uvfits.write(path, self.uvw if uvw is None else uvw, self.freq,
+                     self.vis if vis is None else vis, weight, **options)
+        return path
+
+    def bad(self, what, status, *args, says="", out=None):
+        """Run with -o in an empty folder (or `out`); check status, line, leftovers."""
+        for ranks in RANKS:
+            folder = tempfile.mkdtemp(dir=self.suite.work)
+            target = out or os.path.join(folder, "x")
+            if args[0] in ("predict", "simulate") and not out:
+                target += ".uvfits"
+            result = tessera(*args, "-o", target, ranks=ranks, timeout=TIMEOUT)
+            self.judge(f"{what}, {ranks} rank{'s' * (ranks > 1)}", result, status, says)
+            left = [f for f in os.listdir(folder) if not f.endswith(ALLOWED)]
+            self.suite.equal(f"{what}: left behind", left, [])
+            shutil.rmtree(folder)
+
+    def judge(self, what, result, status, says=""):
+        self.suite.ran(what, result, status)
+        lines = result.errors()
+        if not self.suite.equal(f"{what}: error lines", len(lines), 1):
+            print(result.err[-1500:])
+        elif says:
+            self.suite.true(f"{what}: says {says!r}: {lines[0]}",
+                            says.lower() in lines[0].lower())
+
+
+def replace_card(path, out, key, card):
+    """Copy a FITS file with one card of its primary header replaced."""
+    with open(path, "rb") as f:
+        raw = bytearray(f.read())
+    at = 0
+    while raw[at:at + 8].decode().strip() != key:
+        at += 80
+    raw[at:at + 80] = card.ljust(80).encode()
+    with open(out, "wb") as f:
+        f.write(raw)
+    return out
+
+
+def check_options(faults):
+    valid, bad = faults.valid, faults.bad
+    bad("size 0", 2, "image", valid, "--size", "0", "--scale", "60asec")
+    bad("negative size", 2, "image", valid, "--size=-64", "--scale", "60asec")
+    bad("negative scale", 2, "image", valid, "--size", "64", "--scale=-1asec")
+    bad("zero scale", 2, "image", valid, "--size", "64", "--scale", "0asec")
+    bad("scale not a number", 2, "image", valid, "--size", "64", "--scale", "nanasec")
+    bad("no scale", 2, "image", valid, "--size", "64")
+    bad("accuracy out of range", 2, "image", valid, *IMAGE, "--accuracy", "1e-20")
+    bad("unknown option", 2, "image", valid, *IMAGE, "--brightness", "3")
+    bad("unknown Stokes", 2, "image", valid, *IMAGE, "--stokes", "K")
+    bad("unknown weighting", 2, "image", valid, *IMAGE, "--weight", "heavy")
+    bad("no observation", 2, "image", *IMAGE)
+    config = faults.suite.path("bad.conf")
+    with open(config, "w") as f:
+        f.write("size = 64\nscale = 60asec\nbrightnes = 3\n")
+    bad("unknown key in a parameter file", 2, "image", valid, "--config", config,
+        says="brightnes")
+    for ranks in RANKS:
+        result = tessera("imagine", ranks=ranks, timeout=TIMEOUT)
+        faults.judge(f"unknown subcommand, {ranks} ranks", result, 2)
+        result = tessera("image", valid, *IMAGE, ranks=ranks, timeout=TIMEOUT)
+        faults.judge(f"no -o, {ranks} ranks", result, 2)
+
+
+def check_files(faults):
+    valid, bad, path = faults.valid, faults.bad, faults.suite.path
+    raw = open(valid, "rb").read()
+    cut = {"empty": 0, "header": 1500, "first-rows": 2880 * 3 + 700,
+           "rows": len(raw) // 2}
+    bad("missing file", 3, "image", path("absent.uvfits"), *IMAGE, says="absent.uvfits")
+    for name, size in cut.items():
+        with open(path(name), "wb") as f:
+            f.write(raw[:size])
+        bad(f"truncated ({name})", 3, "image", path(name), *IMAGE, says=name)
+    with open(path("text"), "w") as f:
+        f.write("This is not FITS.\n" * 400)
+    bad("not FITS", 3, "image", path("text"), *IMAGE, says="text")
+    with open(path("noise"), "wb") as f:
+        f.write(np.random.default_rng(0).bytes(20000))
+    bad("random bytes", 3, "image", path("noise"), *IMAGE, says="noise")
+    model = uvfits.write_model(path("plain.fits"), np.ones((8, 8)), ASEC)
+    bad("FITS without groups", 3, "image", model, *IMAGE, says="plain.fits")
+    bad("a folder", 3, "image", faults.suite.work, *IMAGE)
+    for what, key, card in [
+            ("zero rows", "GCOUNT", "GCOUNT  =                    0"),
+            ("negative rows", "GCOUNT", "GCOUNT  =                   -5"),
+            ("too many rows", "GCOUNT", "GCOUNT  =           9999999999"),
+            ("huge axis", "NAXIS4", "NAXIS4  =           2147483647"),
+            ("zero frequency", "CRVAL4", "CRVAL4  =                  0.0"),
+            ("negative frequency", "CRVAL4", "CRVAL4  =               -1.0E9"),
+            ("frequency not a number", "CRVAL4", "CRVAL4  = 'NaN     '"),
+            ("infinite frequency", "CRVAL4", "CRVAL4  =              1.0E999"),
+            ("unknown Stokes axis", "CRVAL3", "CRVAL3  =                 77.0"),
+            ("no FREQ axis", "CTYPE4", "CTYPE4  = 'COLOUR  '"),
+            ("no BASELINE", "PTYPE6", "PTYPE6  = 'NOTHING '")]:
+        out = replace_card(valid, path("card.uvfits"), key, card)
+        bad(what, 3, "image", out, *IMAGE, says="card.uvfits")
+
+
+def check_contents(faults):
+    bad, write = faults.bad, faults.write
+    bad("all flagged", 3, "image", write("flagged", weight=-1.0), *IMAGE, says="flagged")
+    bad("all weights zero", 3, "image", write("zero", weight=0.0), *IMAGE)
+    nan = np.full(faults.shape, np.nan + 1j * np.nan)
+    bad("all data NaN", 3, "image", write("nan", vis=nan), *IMAGE)
+    bad("all weights Inf", 3, "image", write("inf", weight=np.inf), *IMAGE)
+    bad("all uvw NaN", 3, "image", write("uvw", uvw=faults.uvw * np.nan), *IMAGE)
+    bad("all uvw Inf", 3, "image", write("uvwinf", uvw=faults.uvw * 0 + np.inf), *IMAGE)
+    bad("all baselines too long", 3, "image", faults.valid, "--size", "16", "--scale",
+        "5deg")
+    bad("image larger than the half-sky", 3, "image", faults.valid, "--size", "512",
+        "--scale", "1deg")
+    other = write("elsewhere", ra_deg=75.0)
+    bad("differing phase centres", 3, "image", faults.valid, other, *IMAGE,
+        says="--center")
+    bad("channels out of range", 3, "image", faults.valid, *IMAGE, "--channels", "7:9")
+    bad("unknown field", 3, "image", faults.valid, *IMAGE, "--field", "Betelgeuse",
+        says="Betelgeuse")
+
+
+def check_resources(faults):
+    bad = faults.bad
+    bad("a million pixels a side", 4, "image", faults.valid, "--size", "1000000",
+        "--scale", "0.1asec", says="B")
+    bad("too little memory", 4, "image", faults.valid, "--size", "2048", "--scale",
+        "1asec", "--memory", "1MB")
+
+
+def check_models(faults):
+    path, bad = faults.suite.path, faults.bad
+    ones = np.ones((32, 32))
+    away = uvfits.write_model(path("away.fits"), ones, 60 * ASEC, ra_deg=80.0)
+    fine = uvfits.write_model(path("fine.fits"), ones, 7 * ASEC)
+    for what, model, image in [("of another pointing", away, True),
+                               ("of another pixel scale", fine, True),
+                               ("that is missing", path("no.fits"), True),
+                               ("that is not an image", faults.valid, True)]:
+        if model != fine:
+            bad(f"predict with a model {what}", 3, "predict", faults.valid, "--model",
+                model)
+        if image:
+            bad(f"subtract a model {what}", 3, "image", faults.valid, "--size", "32",
+                "--scale", "60asec", "--subtract", model)
+    oblong = path("oblong.fits")
+    with fits_module().open(path("fine.fits")) as hdus:
+        hdus[0].header["CDELT2"] *= 2
+        hdus.writeto(oblong)
+    bad("predict with oblong pixels", 3, "predict", faults.valid, "--model", oblong)
+    good = uvfits.write_model(path("good.fits"), ones, 60 * ASEC)
+    for ranks in RANKS:
+        result = tessera("predict", faults.valid, "--model", good, "--column",
+                         "MODEL_DATA", ranks=ranks, timeout=TIMEOUT)
+        faults.judge(f"predict to a column of UVFITS, {ranks} ranks", result,
+                     result.status if result.status in (2, 3) else 3)
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def check_outputs(faults):
+    suite, valid = faults.suite, faults.valid
+    folder = suite.path("kept")
+    os.makedirs(folder)
+    target = os.path.join(folder, "x")
+    suite.ran("image once", tessera("image", valid, *IMAGE, "-o", target))
+    files = {f: digest(os.path.join(folder, f)) for f in os.listdir(folder)
+             if f.endswith(".fits")}
+    for ranks in RANKS:
+        result = tessera("image", valid, *IMAGE, "-o", target, ranks=ranks,
+                         timeout=TIMEOUT)
+        faults.judge(f"existing output, {ranks} ranks", result, 3, "--overwrite")
+        suite.equal("existing files are untouched",
+                    {f: digest(os.path.join(folder, f)) for f in files}, files)
+    suite.ran("--overwrite", tessera("image", valid, *IMAGE, "--overwrite", "-o", target))
+    faults.bad("output folder that is not there", 3, "image", valid, *IMAGE,
+               out=suite.path("no", "such", "x"), says="no/such")
+    faults.bad("output below a file", 3, "image", valid, *IMAGE, out=valid + "/x")
+    if os.geteuid() != 0:
+        locked = suite.path("locked")
+        os.makedirs(locked, mode=0o500)
+        faults.bad("folder without write permission", 3, "image", valid, *IMAGE,
+                   out=os.path.join(locked, "x"))
+
+
+class SmallDisk:
+    """A tmpfs of a given size, or None when it cannot be mounted."""
+
+    def __init__(self, suite, kilobytes):
+        self.path = suite.path("disk")
+        os.makedirs(self.path, exist_ok=True)
+        self.mounted = os.geteuid() == 0 and subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", self.path],
+            capture_output=True).returncode == 0
+
+    def __enter__(self):
+        return self.path if self.mounted else None
+
+    def __exit__(self, *_):
+        if self.mounted:
+            subprocess.run(["umount", self.path], check=False)
+
+
+def check_full_disk(faults):
+    suite = faults.suite
+    sky = write_sky(suite.path("sky.csv"),
+                    [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    model = uvfits.write_model(suite.path("good.fits"), np.ones((64, 64)), 60 * ASEC)
+    with SmallDisk(suite, 300) as disk:
+        if disk is None:
+            print("   a small tmpfs cannot be mounted: full disk not tested")
+            return
+        for ranks in RANKS:
+            for what, args in [
+                    ("image", ["image", faults.valid, "--size", "512", "--scale",
+                               "20asec", "-o", f"{disk}/x"]),
+                    ("preview", ["image", faults.valid, "--size", "512", "--scale",
+                                 "20asec", "--preview", "-o", f"{disk}/x"]),
+                    ("predict", ["predict", faults.valid, "--model", model, "-o",
+                                 f"{disk}/x.uvfits"]),
+                    ("simulate", ["simulate", "--layout", "vla-d", "--sky", sky, "--ra",
+                                  "60deg", "--dec=-30deg", "--start",
+                                  "2026-01-01T04:00:00", "--duration", "1h",
+                                  "--integration", "60s", "--freq", "1.4GHz",
+                                  "--chan-width", "1MHz", "--channels", "8", "--pol",
+                                  "XX,YY", "-o", f"{disk}/x.uvfits"])]:
+                # Leaves too little room for any of the outputs.
+                with open(f"{disk}/filler", "wb") as f:
+                    f.write(b"x" * 260 * 1024)
+                result = tessera(*args, ranks=ranks, timeout=TIMEOUT)
+                faults.judge(f"full disk, {what}, {ranks} ranks", result, 3)
+                left = [f for f in os.listdir(disk) if not f.endswith(ALLOWED)]
+                suite.equal(f"full disk, {what}: left behind", left, ["filler"])
+                for f in os.listdir(disk):
+                    os.remove(f"{disk}/{f}")
+
+
+def check_measurement_sets(faults):
+    if not have_ms():
+        return
+    suite = faults.suite
+    sky = write_sky(suite.path("sky.csv"),
+                    [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    ms = simulate(suite.path("small.ms"), sky, duration="4min", integration="2min",
+                  channels=2)
+    faults.bad("MS without the chosen column", 3, "image", ms, *IMAGE, "--datacolumn",
+               "ROTTEN_DATA", says="ROTTEN_DATA")
+    faults.bad("MS without the chosen window", 3, "image", ms, *IMAGE, "--spw", "5")
+    for name in ("SPECTRAL_WINDOW", "FIELD"):
+        broken = suite.path(f"no-{name}.ms")
+        shutil.copytree(ms, broken)
+        shutil.rmtree(os.path.join(broken, name))
+        faults.bad(f"MS without {name}", 3, "image", broken, *IMAGE)
+    cut = suite.path("cut.ms")
+    shutil.copytree(ms, cut)
+    with open(os.path.join(cut, "table.dat"), "r+b") as f:
+        f.truncate(100)
+    faults.bad("MS with a truncated table", 3, "image", cut, *IMAGE)
+
+
+def check_skies(faults):
+    path = faults.suite.path
+    common = ["--layout", "vla-d", "--ra", "60deg", "--dec=30deg", "--start",
+              "2026-01-01T04:00:00", "--duration", "2min", "--integration", "60s",
+              "--freq", "1.4GHz", "--chan-width", "1MHz", "--channels", "2", "--pol",
+              "XX,YY"]
+    with open(path("bad-sky.csv"), "w") as f:
+        f.write("name,ra,dec,flux_jy\nA,60deg,30deg,1\nB,60deg,thirty,1\n")
+    faults.bad("sky model with a bad number", 3, "simulate", "--sky",
+               path("bad-sky.csv"), *common, says="bad-sky.csv")
+    faults.bad("missing sky model", 3, "simulate", "--sky", path("none.csv"), *common)
+
+
+def check_damage(faults):
+    """Bytes of the headers changed at random: any status but a signal or a hang."""
+    suite = faults.suite
+    raw = open(faults.valid, "rb").read()
+    tables = raw.index(b"XTENSION")
+    rng = np.random.default_rng(33)
+    ends = {}
+    for k in range(300 if FULL else 25):
+        broken = bytearray(raw)
+        start, stop = ((0, 2880 * 2) if k % 2 else (tables, len(raw)))
+        for at in rng.integers(start, stop, 1 + k % 4):
+            broken[at] = rng.choice(np.frombuffer(b" 0123456789-+E.'=/ABXYZ~\0\xff",
+                                                  np.uint8))
+        path = suite.path("damaged.uvfits")
+        with open(path, "wb") as f:
+            f.write(broken)
+        result = tessera("image", path, *IMAGE, "--overwrite", "-o",
+                         suite.path("damaged"), timeout=TIMEOUT)
+        ends[result.status] = ends.get(result.status, 0) + 1
+        if result.hung or result.status not in (0, 3, 4):
+            suite.true(f"damaged header {k}: exit status {result.status}"
+                       f"{' HUNG' * result.hung} {result.err[-500:]}", False)
+            shutil.copy(path, suite.path(f"damaged-{k}.uvfits"))
+    suite.true(f"damaged headers end with {ends}", set(ends) <= {0, 3, 4})
+
+
+def main():
+    suite = Suite("bad_input_full" if FULL else "bad_input")
+    faults = Faults(suite)
+    check = tessera("image", faults.valid, *IMAGE, "-o", suite.path("works"))
+    suite.ran("the unspoilt observation", check)
+    for part in (check_options, check_files, check_contents, check_resources,
+                 check_models, check_outputs, check_full_disk, check_measurement_sets,
+                 check_skies, check_damage):
+        part(faults)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""The same image on any number of ranks and however the work is laid out.
+
+Every run is compared with one rank: to 1e-6 of the peak in single precision and 1e-12 in
+double, which is what the order of summation may change. Also predictions, idle ranks,
+and memory per rank.
+"""
+import json
+
+import numpy as np
+
+from e2e import (ASEC, FULL, Suite, mpiexec, peak_error, read_image, skip, tessera)
+import uvfits
+
+# (ranks, options) of the fast tier and, besides, of the full one.
+FAST = [
+    (2, []), (3, []), (4, []), (7, []),
+    (2, ["--force-pw", "2"]),
+    (4, ["--force-pw", "2"]),
+    (4, ["--force-pw", "2", "--force-fft-ranks", "2"]),
+    (4, ["--force-fft-ranks", "4"]),
+    (3, ["--force-fft-ranks", "3"]),
+    (4, ["--force-split", "1", "--force-chunk", "200"]),
+    (2, ["--force-passes", "3"]),
+    (3, ["--force-block-planes", "2"]),
+    (2, ["--threads", "2"]),
+]
+LARGE = [
+    (ranks, [*layout, *chunk, *planes])
+    for ranks in (1, 2, 3, 4, 6, 7)
+    for layout in ([], ["--force-pw", "2"], ["--force-pw", "3"],
+                   ["--force-fft-ranks", "2"], ["--force-fft-ranks", "3"])
+    for chunk in ([], ["--force-split", "1", "--force-chunk", "64"])
+    for planes in ([], ["--force-block-planes", "3"], ["--force-passes", "2"])
+    if all(ranks % int(n) == 0 for n in layout[1::2])
+]
+
+
+def make_observation(suite, name, rows, channels=3):
+    """Visibilities crowded towards the centre of the uv-plane, with a large w."""
+    rng = np.random.default_rng(4)
+    uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
+    uvw *= rng.uniform(0.02, 1, (rows, 1)) ** 2
+    shape = (rows, channels, 2)
+    vis = 1 + 0.3 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    weight = rng.uniform(0.5, 2, shape)
+    path = suite.path(name + ".uvfits")
+    uvfits.write(path, uvw, 1.2e9 + 4e7 * np.arange(channels), vis, weight)
+    return path
+
+
+def check_layouts(suite, obs, cases, accuracy, limit, weight):
+    options = [obs, "--size", "200,160", "--scale", "25asec", "--weight", weight,
+               "--accuracy", accuracy]
+    tag = f"{accuracy}-{weight.replace(':', '')}"
+    ran, prefix = suite.image(f"one-{tag}", *options)
+    if not ran:
+        return
+    reference = {k: read_image(f"{prefix}-{k}.fits")[0] for k in ("dirty", "psf")}
+    for ranks, layout in cases:
+        label = f"{ranks} ranks {' '.join(layout)} {tag}"
+        ran, prefix = suite.image("many", *options, *layout, ranks=ranks)
+        if not ran:
+            print("   in:", label)
+            continue
+        for kind, wanted in reference.items():
+            image, _ = read_image(f"{prefix}-{kind}.fits")
+            suite.below(f"{label} {kind}", peak_error(image, wanted), limit)
+
+
+def check_idle_ranks(suite):
+    """Three rows for seven ranks."""
+    obs = make_observation(suite, "tiny", rows=3, channels=1)
+    check_layouts(suite, obs, [(2, []), (7, [])], "1e-8", 1e-12, "natural")
+
+
+def check_prediction(suite, obs):
+    rng = np.random.default_rng(6)
+    model = np.where(rng.uniform(size=(120, 150)) < 0.02, 1.0, 0.0)
+    path = uvfits.write_model(suite.path("model.fits"), model, 30 * ASEC)
+    vis = {}
+    for ranks, layout in [(1, []), (3, []), (4, ["--force-pw", "2"]),
+                          (4, ["--force-fft-ranks", "2"]), (7, [])]:
+        out = suite.path("predicted.uvfits")
+        result = tessera("predict", obs, "--model", path, "--accuracy", "1e-7",
+                         "--overwrite", "-o", out, *layout, ranks=ranks)
+        if not suite.ran(f"predict on {ranks} ranks {' '.join(layout)}", result):
+            continue
+        vis[ranks, tuple(layout)] = uvfits.read(out)[2]
+    one = vis.pop((1, ()), None)
+    for key, value in vis.items():
+        # Visibilities are stored in single precision: half a unit in the last place.
+        suite.below(f"prediction on {key}", np.abs(value - one).max() / np.abs(one).max(),
+                    1.2e-7)
+
+
+def check_memory(suite, obs):
+    """With the FFT in slabs no rank holds a whole grid or image: memory falls."""
+    peak = {}
+    for ranks in (1, 4):
+        profile = suite.path("profile.json")
+        layout = ["--force-fft-ranks", str(ranks)] if ranks > 1 else []
+        ran, _ = suite.image("large", obs, "--size", "3000", "--scale", "1.5asec",
+                             "--weight", "natural", "--no-psf", "--threads", "1",
+                             "--profile", profile, *layout, ranks=ranks, timeout=240)
+        if not ran:
+            return
+        with open(profile) as f:
+            peak[ranks] = max(r["peak_memory_bytes"] for r in json.load(f)["ranks"])
+    print("   peak memory per rank:", {k: f"{v / 1e6:.0f} MB" for k, v in peak.items()})
+    suite.below("memory per rank on 4 ranks, of that on 1", peak[4] / peak[1], 0.7)
+
+
+def main():
+    if not mpiexec():
+        skip("no MPI launcher")
+    suite = Suite("any_ranks_full" if FULL else "any_ranks")
+    obs = make_observation(suite, "crowded", rows=4000)
+    if FULL:
+        for weight in ("natural", "uniform", "briggs:0"):
+            check_layouts(suite, obs, LARGE, "1e-4", 1e-6, weight)
+            check_layouts(suite, obs, LARGE, "1e-9", 1e-12, weight)
+    else:
+        check_layouts(suite, obs, FAST, "1e-4", 1e-6, "briggs:0")
+        check_layouts(suite, obs, FAST[1::2], "1e-9", 1e-12, "uniform")
+    check_idle_ranks(suite)
+    check_prediction(suite, obs)
+    check_memory(suite, obs)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Choices of what goes into which image: fields, phase centres, several observations,
+channels, intervals, correlations, flagged and non-finite samples, residuals.
+
+Everything is compared with direct sums over the same samples, at --accuracy 1e-8.
+"""
+import glob
+import json
+import os
+
+import numpy as np
+
+from e2e import (ASEC, C_M_S, Suite, l2_error, mpiexec, read_image, tessera)
+import uvfits
+
+NX, NY, SCALE = 60, 54, 60 * ASEC
+IMAGE = ["--size", f"{NX},{NY}", "--scale", "60asec", "--weight", "natural",
+         "--accuracy", "1e-8"]
+LIMIT = 1e-8
+RANKS = (1, 3) if mpiexec() else (1,)
+
+
+class Samples:
+    """One file's visibilities, on disk and in memory."""
+
+    def __init__(self, suite, name, rows=900, channels=4, corrs=2, seed=1, change=None,
+                 **write):
+        rng = np.random.default_rng(seed)
+        self.freq = 1.0e9 + 2e7 * np.arange(channels)
+        shape = (rows, channels, corrs)
+        self.vis = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype("c8")
+        self.weight = rng.uniform(0.5, 1.5, shape).astype("f4")
+        self.uvw = uvfits.random_tracks(rows, 450.0, 3.0, seed=seed + 50)
+        if change:
+            change(self)
+        self.path = suite.path(name + ".uvfits")
+        self.uvw = uvfits.write(self.path, self.uvw, self.freq, self.vis, self.weight,
+                                **write)
+        self.i, self.wi = uvfits.stokes_i(self.vis[..., :2].astype("c16"),
+                                          self.weight[..., :2].astype("f8"))
+
+    def dirty(self, rows=slice(None), chans=slice(None)):
+        return uvfits.direct_dirty(self.uvw[rows], self.freq[chans], self.i[rows, chans],
+                                   self.wi[rows, chans], NX, NY, SCALE)
+
+
+def compare(suite, what, path, expected):
+    if not os.path.exists(path):
+        suite.true(f"{what}: {os.path.basename(path)} exists", False)
+        return None
+    image, header = read_image(path)
+    suite.below(f"{what}: L2 error", l2_error(image, expected), LIMIT)
+    return header
+
+
+def check_channels(suite):
+    """Cubes, an empty channel, and the mean of all."""
+    def flag(s):
+        s.weight[:, 2] = -1.0
+    s = Samples(suite, "cube", change=flag)
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"cube{ranks}", s.path, *IMAGE, "--channels-out", "4",
+                                  ranks=ranks)
+        if not ran:
+            continue
+        sums = s.wi.sum(0)
+        for k in range(4):
+            path = f"{prefix}-{k:04d}-dirty.fits"
+            if k == 2:
+                image, header = read_image(path)
+                suite.true("empty channel is zero", not image.any())
+                suite.equal("empty channel's SUMWT", header["SUMWT"], 0.0)
+                continue
+            header = compare(suite, f"channel {k}", path, s.dirty(chans=[k]))
+            if header:
+                suite.below(f"channel {k}: frequency",
+                            abs(header["CRVAL3"] / s.freq[k] - 1), 1e-12)
+                suite.below(f"channel {k}: SUMWT",
+                            abs(header["SUMWT"] / sums[k] - 1), 1e-6)
+        compare(suite, "MFS", prefix + "-MFS-dirty.fits", s.dirty())
+    ran, prefix = suite.image("some", s.path, *IMAGE, "--channels", "1:4", "--no-psf")
+    if ran:
+        compare(suite, "--channels 1:4", prefix + "-dirty.fits", s.dirty(chans=[1, 3]))
+        suite.true("--no-psf makes none", not os.path.exists(prefix + "-psf.fits"))
+
+
+def check_intervals(suite):
+    """Snapshots: 900 rows of 120 baselines each 10 s are 8 timesteps."""
+    s = Samples(suite, "snap")
+    ran, prefix = suite.image("snap", s.path, *IMAGE, "--intervals-out", "2", "--no-psf")
+    if ran:
+        step = np.arange(len(s.uvw)) // 120
+        for k, rows in enumerate((step < 4, step >= 4)):
+            compare(suite, f"interval {k}", f"{prefix}-t{k:04d}-dirty.fits", s.dirty(rows))
+        found = glob.glob(prefix + "*-dirty.fits")
+        suite.equal("intervals written", len(found), 2)
+
+
+def check_fields(suite):
+    """A multi-source file needs --field; each field is its own rows."""
+    fields = [("ALPHA", 60.0, -30.0), ("BETA", 61.0, -29.0)]
+    s = Samples(suite, "multi", sources=fields, source_of_row=np.arange(900) % 2)
+    result = tessera("image", s.path, *IMAGE, "-o", suite.path("nofield"))
+    suite.ran("two fields without --field", result, 3)
+    for k, (name, ra, dec) in enumerate(fields):
+        ran, prefix = suite.image(name, s.path, *IMAGE, "--field", name)
+        if ran:
+            header = compare(suite, f"field {name}", prefix + "-dirty.fits",
+                             s.dirty(np.arange(900) % 2 == k))
+            suite.below(f"field {name}: RA", abs(header["CRVAL1"] - ra), 1e-9)
+            suite.below(f"field {name}: Dec", abs(header["CRVAL2"] - dec), 1e-9)
+
+
+def frame(ra_deg, dec_deg):
+    """Rows: unit vectors along u (East), v (North) and w of a phase centre."""
+    ra, dec = np.deg2rad(ra_deg), np.deg2rad(dec_deg)
+    return np.array([[-np.sin(ra), np.cos(ra), 0],
+                     [-np.sin(dec) * np.cos(ra), -np.sin(dec) * np.sin(ra), np.cos(dec)],
+                     [np.cos(dec) * np.cos(ra), np.cos(dec) * np.sin(ra), np.sin(dec)]])
+
+
+def rotated(s, old, new):
+    """uvw and Stokes I of the samples about another phase centre."""
+    uvw = s.uvw @ (frame(*new) @ frame(*old).T).T
+    turns = (s.uvw[:, 2:] - uvw[:, 2:]) * s.freq[None] / C_M_S
+    return uvw, s.i * np.exp(2j * np.pi * (turns - np.rint(turns)))
+
+
+def check_centres(suite):
+    """Two pointings: an error, unless --center says where to rotate them to."""
+    centres = [(60.0, -30.0), (60.4, -29.8)]
+    middle = (60.2, -29.9)
+    sets = [Samples(suite, f"point{k}", seed=k + 5, ra_deg=ra, dec_deg=dec)
+            for k, (ra, dec) in enumerate(centres)]
+    paths = [s.path for s in sets]
+    result = tessera("image", *paths, *IMAGE, "-o", suite.path("apart"))
+    suite.ran("differing phase centres without --center", result, 3)
+    parts = [rotated(s, c, middle) for s, c in zip(sets, centres)]
+    expected = uvfits.direct_dirty(
+        np.concatenate([p[0] for p in parts]), sets[0].freq,
+        np.concatenate([p[1] for p in parts]), np.concatenate([s.wi for s in sets]),
+        NX, NY, SCALE)
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"centre{ranks}", *paths, *IMAGE, "--center",
+                                  "60.2deg,-29.9deg", ranks=ranks)
+        if ran:
+            header = compare(suite, f"--center on {ranks} ranks", prefix + "-dirty.fits",
+                             expected)
+            suite.below("--center: CRVAL", abs(header["CRVAL1"] - 60.2)
+                        + abs(header["CRVAL2"] + 29.9), 1e-9)
+    same = [Samples(suite, f"same{k}", seed=k + 15, rows=400) for k in range(2)]
+    ran, prefix = suite.image("together", *[s.path for s in same], *IMAGE)
+    if ran:
+        both = uvfits.direct_dirty(
+            np.concatenate([s.uvw for s in same]), same[0].freq,
+            np.concatenate([s.i for s in same]), np.concatenate([s.wi for s in same]),
+            NX, NY, SCALE)
+        compare(suite, "two observations", prefix + "-dirty.fits", both)
+
+
+def combined(s, a, b, factor_a, factor_b):
+    """A Stokes parameter of two correlations, good where both are."""
+    w = s.weight[..., [a, b]].astype("f8")
+    good = (w > 0).all(-1)
+    value = s.vis[..., a].astype("c16") * factor_a + s.vis[..., b] * factor_b
+    return np.where(good, value, 0), np.where(good, w.min(-1), 0.0)
+
+
+def check_polarisation(suite):
+    """All four Stokes parameters, and the correlations by themselves."""
+    def flag(s):
+        s.weight[::7, :, 1] = -1.0
+        s.weight[::5, :, 2] = 0.0
+    s = Samples(suite, "full", corrs=4, change=flag)
+    rules = {"I": (0, 1, .5, .5), "Q": (0, 1, .5, -.5), "U": (2, 3, .5, .5),
+             "V": (2, 3, -.5j, .5j)}
+
+    def sum_of(value, weight):
+        return uvfits.direct_dirty(s.uvw, s.freq, value, weight, NX, NY, SCALE)
+
+    ran, prefix = suite.image("stokes", s.path, *IMAGE, "--stokes", "IQUV")
+    if ran:
+        for name, rule in rules.items():
+            header = compare(suite, f"Stokes {name}", f"{prefix}-{name}-dirty.fits",
+                             sum_of(*combined(s, *rule)))
+            suite.equal(f"Stokes {name}: code", header and header["CRVAL4"],
+                        1.0 + "IQUV".index(name))
+    ran, prefix = suite.image("corr", s.path, *IMAGE, "--stokes", "XX,XY")
+    if ran:
+        one = {k: (np.where(s.weight[..., c] > 0, s.vis[..., c].astype("c16"), 0),
+                   np.maximum(s.weight[..., c].astype("f8"), 0))
+               for k, c in (("XX", 0), ("XY", 2))}
+        compare(suite, "XX", prefix + "-XX-dirty.fits", sum_of(*one["XX"]))
+        compare(suite, "XY", prefix + "-XY-dirty.fits", sum_of(*one["XY"]))
+        compare(suite, "XYi", prefix + "-XYi-dirty.fits",
+                sum_of(-1j * one["XY"][0], one["XY"][1]))
+
+
+def check_bad_samples(suite):
+    """Non-finite values, weights and uvw are left out and counted."""
+    def spoil(s):
+        s.vis[3, 0, 0] = np.nan
+        s.vis[4, 1, 1] = np.inf
+        s.weight[5, 2, 0] = np.nan
+        s.weight[6, 3, 1] = np.inf
+        s.weight[7, :, :] = -2.0
+        s.uvw[8, 0] = np.nan
+        s.uvw[9, 2] = np.inf
+    s = Samples(suite, "spoilt", change=spoil)
+    good = np.isfinite(s.uvw).all(1)
+    profile = suite.path("profile.json")
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"spoilt{ranks}", s.path, *IMAGE, "--profile", profile,
+                                  ranks=ranks)
+        if not ran:
+            continue
+        compare(suite, "bad samples left out", prefix + "-dirty.fits", s.dirty(good))
+        with open(profile) as f:
+            totals = json.load(f)["totals"]
+        suite.equal("visibilities", totals["visibilities"], 900 * 4 - 4 - 4 - 8)
+        suite.equal("ignored in all", sum(totals["ignored"].values()), 16)
+
+
+def check_subtract(suite):
+    """--subtract images the difference between data and the model's visibilities."""
+    s = Samples(suite, "major", rows=600)
+    model = np.zeros((NY, NX))
+    model[20, 31], model[40, 12] = 2.0, -0.7
+    path = uvfits.write_model(suite.path("model.fits"), model, SCALE)
+    s.i = s.i - uvfits.direct_predict(s.uvw, s.freq, model, SCALE)
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"residual{ranks}", s.path, *IMAGE, "--subtract", path,
+                                  ranks=ranks)
+        if not ran:
+            continue
+        ending = ("-residual.fits" if os.path.exists(prefix + "-residual.fits")
+                  else "-dirty.fits")
+        compare(suite, f"residual on {ranks} ranks", prefix + ending, s.dirty())
+
+
+def main():
+    suite = Suite("fields_and_cubes")
+    for check in (check_channels, check_intervals, check_fields, check_centres,
+                  check_polarisation, check_bad_samples, check_subtract):
+        check(suite)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""A simulated wide field imaged and predicted by tessera and by WSClean, both at high
+accuracy. Skipped without WSClean or MeasurementSets.
+
+Limits: dirty image and PSF to 1e-5 of the peak everywhere and predictions to 1e-5 of the
+largest visibility (WSClean's gridder works in single precision; its best is near 1e-6),
+WCS within 1e-3 pixels, beam within 1 %. WSClean's rank filter is off, as tessera's.
+"""
+import os
+import re
+import shutil
+
+import numpy as np
+
+from e2e import (FULL, Suite, beam_difference, casacore_python, have_ms,
+                 offset_radec, peak_error, read_image, run, simulate, skip, tessera,
+                 wcs_difference, write_sky)
+import uvfits
+
+RA, DEC = 60.0, -26.0
+WEIGHTS = ["natural", "uniform", "briggs:-1", "briggs:0", "briggs:1"]
+SIZE, SCALE = 512, 70.0          # 10 degrees
+ACCURACY = "1e-6"
+
+
+def make_observation(suite, layout, freq):
+    """Sources all over ten degrees, observed far from the zenith: a large w."""
+    rng = np.random.default_rng(11)
+    sources = []
+    for k, (l, m) in enumerate(rng.uniform(-0.08, 0.08, (15, 2))):
+        ra, dec = offset_radec(RA, DEC, l, m)
+        sources.append(dict(name=f"S{k}", ra=f"{ra:.9f}deg", dec=f"{dec:.9f}deg",
+                            flux_jy=round(rng.uniform(0.2, 3), 3)))
+    sky = write_sky(suite.path("sky.csv"), sources)
+    return simulate(suite.path("wide.ms"), sky, layout=layout, ra=f"{RA}deg",
+                    dec=f"{DEC}deg", start="2026-01-01T16:30:00", duration="30min",
+                    integration="6min", freq=freq, width="2MHz", channels=4,
+                    extra=["--noise", "1Jy", "--seed", "3"])
+
+
+def wsclean(suite, obs, name, weight):
+    kind = weight.replace(":", " ").split()
+    return run(["wsclean", "-name", suite.path(name), "-size", str(SIZE), str(SIZE),
+                "-scale", f"{SCALE}asec", "-weight", *kind, "-weighting-rank-filter", "0",
+                "-make-psf", "-niter", "0", "-use-wgridder", "-wgridder-accuracy",
+                ACCURACY, "-no-small-inversion", "-pol", "I", "-reorder", "-j", "2",
+                "-no-update-model-required", "-temp-dir", suite.work, obs], 300)
+
+
+def check_weight(suite, obs, weight):
+    label = weight.replace(":", "")
+    ran, prefix = suite.image(label, obs, "--size", SIZE, "--scale", f"{SCALE}asec",
+                              "--weight", weight, "--accuracy", ACCURACY)
+    peer = wsclean(suite, obs, "peer-" + label, weight)
+    if not ran or not suite.ran(f"wsclean {label}", peer):
+        return
+    for kind in ("dirty", "psf"):
+        image, header = read_image(f"{prefix}-{kind}.fits")
+        reference, peer_header = read_image(suite.path(f"peer-{label}-{kind}.fits"))
+        suite.below(f"{label} {kind}: difference / peak", peak_error(image, reference),
+                    1e-5)
+        suite.below(f"{label} {kind}: WCS difference [pixel]",
+                    wcs_difference(header, peer_header, reference.shape), 1e-3)
+    suite.below(f"{label}: beam", beam_difference(header, peer_header), 0.01)
+
+
+def check_prediction(suite, obs, python):
+    rng = np.random.default_rng(2)
+    model = np.zeros((SIZE, SIZE))
+    at = rng.integers(8, SIZE - 8, (40, 2))
+    model[at[:, 0], at[:, 1]] = rng.uniform(0.1, 2, len(at))
+    path = uvfits.write_model(suite.path("truth-model.fits"), model.astype("f4"),
+                              np.deg2rad(SCALE / 3600), RA, DEC, 150e6)
+    peer = run(["wsclean", "-predict", "-name", suite.path("truth"), "-size", str(SIZE),
+                str(SIZE), "-scale", f"{SCALE}asec", "-use-wgridder",
+                "-wgridder-accuracy", ACCURACY, "-pol", "I", "-reorder", "-j", "2",
+                "-temp-dir", suite.work, obs], 300)
+    mine = tessera("predict", obs, "--model", path, "--accuracy", ACCURACY, "--column",
+                   "TESSERA_MODEL")
+    if not (suite.ran("wsclean -predict", peer) and suite.ran("predict", mine)):
+        return
+    columns = {}
+    for column in ("MODEL_DATA", "TESSERA_MODEL", "DATA"):
+        out = suite.path(column + ".npy")
+        read = run([python, os.path.join(os.path.dirname(__file__), "ms_column.py"), obs,
+                    column, out], 120)
+        if not suite.ran(f"read column {column}", read):
+            return
+        columns[column] = np.load(out)
+    theirs = columns["MODEL_DATA"]
+    difference = np.abs(columns["TESSERA_MODEL"] - theirs).max() / np.abs(theirs).max()
+    suite.below("prediction: difference / largest", difference, 1e-5)
+    suite.equal("prediction: shape", columns["TESSERA_MODEL"].shape,
+                columns["DATA"].shape)
+
+
+def main():
+    if not shutil.which("wsclean") or not have_ms():
+        skip("needs wsclean and MeasurementSet support")
+    suite = Suite("wsclean_full" if FULL else "wsclean")
+    version = re.search(r"version (\S+)", run(["wsclean", "--version"], 60).out)
+    print("WSClean", version.group(1) if version else "of unknown version")
+    for layout, freq in ([("mwa", "150MHz"), ("vla-d", "1.4GHz"), ("ska1-low", "110MHz")]
+                         if FULL else [("mwa", "150MHz")]):
+        obs = make_observation(suite, layout, freq)
+        for weight in WEIGHTS:
+            check_weight(suite, obs, weight)
+        python = casacore_python()
+        if python:
+            check_prediction(suite, obs, python)
+        shutil.rmtree(obs)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

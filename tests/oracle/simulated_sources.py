@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Simulated sources come back at their positions (0.1 pixel) and fluxes (1 %).
+
+Made by `simulate`, imaged, and fitted together with the PSF by the quickstart's tool;
+astropy then says where on the sky the fitted pixels are.
+"""
+import json
+import os
+import sys
+
+import numpy as np
+
+from e2e import FULL, ROOT, Suite, have_ms, mpiexec, offset_radec, read_image, run, \
+    simulate, write_sky
+
+# layout, dec, start (near transit of RA 60 deg), frequency, pixel [asec]
+ARRAYS = {
+    "meerkat": ("-30deg", "2026-01-01T19:23:00", "1.28GHz", 2.0),
+    "vla-d": ("30deg", "2026-01-02T03:55:00", "1.4GHz", 8.0),
+    "vla-a": ("30deg", "2026-01-02T03:55:00", "1.4GHz", 0.25),
+    "lofar": ("50deg", "2026-01-01T20:20:00", "150MHz", 1.5),
+    "mwa": ("-27deg", "2026-01-01T13:00:00", "150MHz", 25.0),
+    "ska1-low": ("-27deg", "2026-01-01T13:00:00", "150MHz", 2.0),
+    "ska1-mid": ("-30deg", "2026-01-01T19:23:00", "1.28GHz", 0.5),
+}
+SIZE = 512
+
+
+def make_sky(suite, ra, dec, scale, freq):
+    rng = np.random.default_rng(21)
+    reach = 0.2 * SIZE * np.deg2rad(scale / 3600)
+    sources = []
+    for k in range(6):
+        # One source per sector, so that none lies on another.
+        angle, radius = 2 * np.pi * (k + rng.uniform(0, 0.4)) / 6, rng.uniform(0.4, 1)
+        position = offset_radec(ra, dec, reach * radius * np.sin(angle),
+                                reach * radius * np.cos(angle))
+        wide = k == 5
+        sources.append(dict(name=f"S{k}", ra=f"{position[0]:.10f}deg",
+                            dec=f"{position[1]:.10f}deg",
+                            flux_jy=round(rng.uniform(0.5, 3), 4), ref_freq=freq,
+                            spectral_index=round(rng.uniform(-1, 0.5), 2),
+                            major=f"{10 * scale if wide else 0}asec",
+                            minor=f"{6 * scale if wide else 0}asec",
+                            pa="30deg" if wide else "0deg"))
+    return sources, write_sky(suite.path("sky.csv"), sources)
+
+
+def check(suite, layout, ending, ranks):
+    from astropy.wcs import WCS
+    dec, start, freq, scale = ARRAYS[layout]
+    sources, sky = make_sky(suite, 60.0, float(dec[:-3]), scale, freq)
+    label = f"{layout}-{ending}"
+    obs = simulate(suite.path(f"{label}.{ending}"), sky, layout=layout, dec=dec,
+                   start=start, duration="30min", integration="3min", freq=freq,
+                   width="2MHz", channels=4, extra=["--overwrite"])
+    ran, prefix = suite.image(label, obs, "--size", SIZE, "--scale", f"{scale}asec",
+                              "--weight", "briggs:0", ranks=ranks)
+    if not ran:
+        return
+    report = suite.path("report.json")
+    tool = os.path.join(ROOT, "jobs", "compare_sources.py")
+    result = run([sys.executable, tool, sky, prefix, "--json", report], 120)
+    suite.ran(f"{label}: sources found", result)
+    _, header = read_image(prefix + "-dirty.fits")
+    with open(report) as f:
+        rows = json.load(f)
+    for row, source in zip(rows, sources):
+        suite.below(f"{label} {row['name']}: offset [pixel]", row["offset_pixel"], 0.1)
+        suite.below(f"{label} {row['name']}: flux",
+                    abs(row["found_jy"] / row["true_jy"] - 1), 0.01)
+        at = WCS(header).celestial.wcs_pix2world(row["x"], row["y"], 0)
+        away = np.hypot((at[0] - float(source["ra"][:-3])) * np.cos(np.deg2rad(at[1])),
+                        at[1] - float(source["dec"][:-3])) * 3600 / scale
+        suite.below(f"{label} {row['name']}: offset on the sky [pixel]", away, 0.1)
+
+
+def main():
+    suite = Suite("sources_full" if FULL else "sources")
+    ranks = 2 if mpiexec() else 1
+    for layout in ARRAYS if FULL else ("meerkat", "vla-d", "lofar"):
+        check(suite, layout, "uvfits", ranks)
+    if have_ms():
+        check(suite, "vla-d", "ms", 1)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
