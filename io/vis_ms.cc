@@ -1,0 +1,182 @@
+/* MeasurementSet (version 2) through casacore. vis_ms*.cc are the only C++ of the project,
+ * so that no other file sees casacore. Rows of one DATA_DESC_ID are one segment. Arrays
+ * of a block have the memory layout of casacore's columns and are filled in place. */
+#include "vis_ms.h"
+
+#include <cstring>
+
+namespace tess_ms
+{
+namespace
+{
+
+enum class Spectrum { absent, every_row, some_rows };
+
+/* Which rows have a WEIGHT_SPECTRUM cell of the right shape. Sets made by some packages
+ * have the column and leave it empty, altogether or in some rows. */
+Spectrum spectrum_of(const Reader &reader, const Segment &segment, const Rows &rows)
+{
+    if (!reader.has_spectrum) return Spectrum::absent;
+    const ArrayColumn<Float> &column = reader.weight_spectrum;
+    const IPosition shape = segment.cell_shape();
+    if (column.columnDesc().isFixedShape())
+        return column.shapeColumn().isEqual(shape) ? Spectrum::every_row
+                                                   : Spectrum::absent;
+    int64_t num_good = 0, num_rows = 0;
+    for (const Run &run : rows.runs()) {
+        for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
+            const rownr_t row = static_cast<rownr_t>(k);
+            if (column.isDefined(row) && column.shape(row).isEqual(shape)) ++num_good;
+        }
+        num_rows += run.num_rows;
+    }
+    return num_good == 0          ? Spectrum::absent
+           : num_good == num_rows ? Spectrum::every_row
+                                  : Spectrum::some_rows;
+}
+
+void broadcast_weight(const Float *row_weight, tess_vis_block &block)
+{
+    const int64_t num_corr = block.num_corr;
+    for (int64_t row = 0; row < block.num_rows; ++row)
+        for (int64_t chan = 0; chan < block.num_chan; ++chan)
+            for (int64_t corr = 0; corr < num_corr; ++corr)
+                block.weight[(row * block.num_chan + chan) * num_corr + corr] =
+                    row_weight[row * num_corr + corr];
+}
+
+void read_weights(Reader &reader, const Segment &segment, const Rows &rows,
+                  tess_vis_block &block)
+{
+    const Spectrum spectrum = spectrum_of(reader, segment, rows);
+    const IPosition cell(2, block.num_corr, block.num_chan);
+    if (spectrum == Spectrum::every_row) {
+        rows.get(reader.weight_spectrum, segment.selected_cell(),
+                 array_over(block.weight, IPosition(3, cell[0], cell[1], block.num_rows)));
+        return;
+    }
+    reader.row_weight.resize(static_cast<size_t>(block.num_rows * block.num_corr));
+    rows.get(reader.weight, array_over(reader.row_weight.data(),
+                                       IPosition(2, cell[0], block.num_rows)));
+    broadcast_weight(reader.row_weight.data(), block);
+    if (spectrum == Spectrum::absent) return;
+    Float *into = block.weight;
+    for (const Run &run : rows.runs())
+        for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
+            const rownr_t row = static_cast<rownr_t>(k);
+            if (reader.weight_spectrum.isDefined(row) &&
+                reader.weight_spectrum.shape(row).isEqual(segment.cell_shape())) {
+                Array<Float> cells = array_over(into, cell);
+                reader.weight_spectrum.getSlice(row, segment.selected_cell(), cells);
+            }
+            into += block.num_chan * block.num_corr;
+        }
+}
+
+void apply_flags(Reader &reader, const Segment &segment, const Rows &rows,
+                 tess_vis_block &block)
+{
+    const int64_t per_row = block.num_chan * block.num_corr;
+    const int64_t cells = block.num_rows * per_row;
+    if (reader.capacity_flags < cells + block.num_rows) {
+        reader.flags.reset(new Bool[static_cast<size_t>(cells + block.num_rows)]);
+        reader.capacity_flags = cells + block.num_rows;
+    }
+    Bool *flag = reader.flags.get(), *flag_row = flag + cells;
+    rows.get(reader.flag, segment.selected_cell(),
+             array_over(flag, IPosition(3, block.num_corr, block.num_chan,
+                                        block.num_rows)));
+    rows.get(reader.flag_row, vector_over(flag_row, block.num_rows));
+    for (int64_t k = 0; k < cells; ++k)
+        block.weight[k] = flag[k] ? TESS_WEIGHT_FLAGGED : block.weight[k];
+    for (int64_t row = 0; row < block.num_rows; ++row)
+        if (flag_row[row])
+            std::fill_n(block.weight + row * per_row, per_row, TESS_WEIGHT_FLAGGED);
+}
+
+void check_antennas(const tess_vis_meta &meta, const tess_vis_block &block)
+{
+    for (int64_t row = 0; row < block.num_rows; ++row)
+        if (block.antenna1[row] < 0 || block.antenna1[row] >= meta.num_antennas ||
+            block.antenna2[row] < 0 || block.antenna2[row] >= meta.num_antennas)
+            MS_FAIL(TESS_ERR_INPUT,
+                    "%s: row %lld has antennas %d and %d of %d; the set is damaged",
+                    meta.path, static_cast<long long>(block.row_first + row),
+                    block.antenna1[row], block.antenna2[row], meta.num_antennas);
+}
+
+void read_rows(Reader &reader, const tess_vis_meta &meta, const Segment &segment,
+               tess_vis_block &block)
+{
+    const int64_t num_rows = block.num_rows;
+    const Rows rows(segment, block.row_first, num_rows);
+    rows.get(reader.uvw, array_over(block.uvw_m, IPosition(2, 3, num_rows)));
+    rows.get(reader.time, vector_over(block.time_mjd_s, num_rows));
+    rows.get(reader.interval, vector_over(block.integration_s, num_rows));
+    rows.get(reader.antenna1, vector_over(block.antenna1, num_rows));
+    rows.get(reader.antenna2, vector_over(block.antenna2, num_rows));
+    check_antennas(meta, block);
+    if (reader.model_only)
+        memset(block.vis, 0,
+               static_cast<size_t>(num_rows * block.num_chan * block.num_corr) * 2 *
+                   sizeof(float));
+    else
+        rows.get(reader.data, segment.selected_cell(), vis_over(block));
+    read_weights(reader, segment, rows, block);
+    apply_flags(reader, segment, rows, block);
+}
+
+void ms_close(tess_vis_reader *reader)
+{
+    Reader *state = static_cast<Reader *>(reader->state);
+    reader->state = nullptr;
+    if (!state) return;
+    (void)guarded(TESS_ERR_IO, state->path.c_str(), damaged, [&] { delete state; });
+}
+
+tess_status ms_open(const char *path, const tess_vis_select *select,
+                    tess_vis_reader *reader)
+{
+    const tess_vis_select everything = {};
+    Reader *state = new (std::nothrow) Reader;
+    if (!state)
+        return tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                 "%s: not enough memory", path);
+    const tess_status status = guarded(TESS_ERR_INPUT, path, damaged, [&] {
+        state->path = path;
+        state->segments = std::make_shared<Segments>();
+        open_set(*state, select ? *select : everything, reader->meta);
+    });
+    reader->state = state;
+    if (status != TESS_OK) {
+        ms_close(reader);
+        tess_vis_meta_free(&reader->meta);
+    }
+    return status;
+}
+
+tess_status ms_read(tess_vis_reader *reader, int segment, int64_t row_first,
+                    int64_t num_rows, int num_threads, tess_vis_block *block)
+{
+    /* casacore reads a table by one thread; the rows are checked, the block has room */
+    (void)num_threads, (void)row_first, (void)num_rows;
+    Reader &state = *static_cast<Reader *>(reader->state);
+    return guarded(TESS_ERR_INPUT, reader->meta.path, damaged, [&] {
+        read_rows(state, reader->meta, (*state.segments)[static_cast<size_t>(segment)],
+                  *block);
+    });
+}
+
+} // namespace
+} // namespace tess_ms
+
+extern "C" const tess_vis_format tess_vis_format_ms = {
+    "MS",
+    tess_ms::ms_open,
+    tess_ms::ms_read,
+    tess_ms::ms_close,
+    tess_ms::create,
+    tess_ms::write,
+    tess_ms::finish,
+    tess_ms::destroy,
+};

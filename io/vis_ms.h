@@ -1,0 +1,277 @@
+/** @file vis_ms.h  (private to the vis_ms*.cc)
+ *  What reading and writing MeasurementSets share: rows of a segment as casacore takes
+ *  them, and the way from exceptions to a status. C++; all that C sees of it is
+ *  `tess_vis_format_ms`.
+ */
+#ifndef VIS_MS_H
+#define VIS_MS_H
+
+#include <casacore/casa/Arrays/Array.h>
+#include <casacore/casa/Arrays/Slicer.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/RefRows.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "tess_vis_format.h"
+
+namespace tess_ms
+{
+
+using casacore::Array;
+using casacore::ArrayColumn;
+using casacore::Bool;
+using casacore::Complex;
+using casacore::Double;
+using casacore::Float;
+using casacore::Int;
+using casacore::IPosition;
+using casacore::ScalarColumn;
+using casacore::Slicer;
+using casacore::String;
+using casacore::Table;
+using casacore::TableLock;
+using casacore::Vector;
+using casacore::rownr_t;
+
+/** A failure on its way to the C entry point; already recorded. */
+struct Failure {
+    tess_status status;
+};
+
+#define MS_FAIL(code, ...)                                                           \
+    throw Failure{tess_error_record((code), __FILE__, __LINE__, __func__, __VA_ARGS__)}
+
+/* casacore's table cache is shared by all sets of a process and is not safe for several
+ * threads, so all of its work goes through one lock. */
+inline std::mutex casacore_lock;
+
+/** Run `work`; what casacore itself throws becomes `otherwise`, said of `path`. */
+template <class Work>
+tess_status guarded(tess_status otherwise, const char *path, const char *trouble,
+                    Work work) noexcept
+{
+    try {
+        const std::lock_guard<std::mutex> hold(casacore_lock);
+        work();
+        return TESS_OK;
+    } catch (const Failure &failure) {
+        return failure.status;
+    } catch (const std::bad_alloc &) {
+        return tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                 "%s: not enough memory", path);
+    } catch (const std::exception &error) {
+        return tess_error_record(otherwise, __FILE__, __LINE__, __func__,
+                                 "%s: %s (casacore says: %.400s)", path, trouble,
+                                 error.what());
+    } catch (...) {
+        return tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
+                                 "%s: %s", path, trouble);
+    }
+}
+
+inline const char damaged[] = "cannot be read as a MeasurementSet; is it complete?";
+inline const char unwritable[] = "cannot be written; is there space, and permission?";
+
+/** The name that casacore takes: it loses the dot of a relative ".name". */
+inline String casacore_name(const std::string &path)
+{
+    return std::filesystem::absolute(path).string();
+}
+
+/** Consecutive rows of the table that are consecutive in a segment. */
+struct Run {
+    int64_t table_row, segment_row, num_rows;
+};
+
+/** What a block's segment is in the table. */
+struct Segment {
+    std::vector<Run> runs;
+    int64_t num_rows = 0;
+    int64_t chan_first = 0, num_chan = 0, num_chan_file = 0;
+    int num_corr = 0;
+
+    IPosition cell_shape() const
+    {
+        return IPosition(2, num_corr, num_chan_file);
+    }
+    Slicer selected_cell() const
+    {
+        return Slicer(IPosition(2, 0, chan_first), IPosition(2, num_corr, num_chan));
+    }
+};
+
+using Segments = std::vector<Segment>;
+
+/** Table rows of one read or write, as casacore takes them. */
+class Rows
+{
+public:
+    Rows(const Segment &segment, int64_t first, int64_t count)
+    {
+        auto run = std::upper_bound(
+            segment.runs.begin(), segment.runs.end(), first,
+            [](int64_t row, const Run &r) { return row < r.segment_row; });
+        --run;
+        for (int64_t row = first; row < first + count; ++run) {
+            const int64_t skip = row - run->segment_row;
+            const int64_t take = std::min(run->num_rows - skip, first + count - row);
+            runs_.push_back({run->table_row + skip, row, take});
+            row += take;
+        }
+    }
+
+    const std::vector<Run> &runs() const
+    {
+        return runs_;
+    }
+
+    template <class T> void get(const ScalarColumn<T> &column, Vector<T> into) const
+    {
+        if (one_run())
+            column.getColumnRange(range(), into);
+        else
+            column.getColumnCells(references(), into);
+    }
+
+    template <class T> void get(const ArrayColumn<T> &column, Array<T> into) const
+    {
+        if (one_run())
+            column.getColumnRange(range(), into);
+        else
+            column.getColumnCells(references(), into);
+    }
+
+    template <class T>
+    void get(const ArrayColumn<T> &column, const Slicer &cell, Array<T> into) const
+    {
+        if (one_run())
+            column.getColumnRange(range(), cell, into);
+        else
+            column.getColumnCells(references(), cell, into);
+    }
+
+    template <class T> void put(ScalarColumn<T> &column, const Vector<T> &from) const
+    {
+        if (one_run())
+            column.putColumnRange(range(), from);
+        else
+            column.putColumnCells(references(), from);
+    }
+
+    template <class T> void put(ArrayColumn<T> &column, const Array<T> &from) const
+    {
+        if (one_run())
+            column.putColumnRange(range(), from);
+        else
+            column.putColumnCells(references(), from);
+    }
+
+    template <class T>
+    void put(ArrayColumn<T> &column, const Slicer &cell, const Array<T> &from) const
+    {
+        if (one_run())
+            column.putColumnRange(range(), cell, from);
+        else
+            column.putColumnCells(references(), cell, from);
+    }
+
+private:
+    bool one_run() const
+    {
+        return runs_.size() == 1;
+    }
+    Slicer range() const
+    {
+        return Slicer(IPosition(1, runs_[0].table_row), IPosition(1, runs_[0].num_rows));
+    }
+    casacore::RefRows references() const
+    {
+        Vector<rownr_t> triples(3 * runs_.size());
+        for (size_t k = 0; k < runs_.size(); ++k) {
+            triples[3 * k] = static_cast<rownr_t>(runs_[k].table_row);
+            triples[3 * k + 1] =
+                static_cast<rownr_t>(runs_[k].table_row + runs_[k].num_rows - 1);
+            triples[3 * k + 2] = 1;
+        }
+        return casacore::RefRows(triples, casacore::True);
+    }
+
+    std::vector<Run> runs_;
+};
+
+/** casacore arrays over memory of a block. */
+template <class T> inline Vector<T> vector_over(T *data, int64_t count)
+{
+    return Vector<T>(IPosition(1, count), data, casacore::SHARE);
+}
+
+template <class T> inline Array<T> array_over(T *data, const IPosition &shape)
+{
+    return Array<T>(shape, data, casacore::SHARE);
+}
+
+inline Array<Complex> vis_over(const tess_vis_block &block)
+{
+    return array_over(reinterpret_cast<Complex *>(block.vis),
+                      IPosition(3, block.num_corr, block.num_chan, block.num_rows));
+}
+
+/** An open set. */
+struct Reader {
+    std::string path;
+    Table table;
+    std::shared_ptr<Segments> segments;
+    bool model_only = false;
+    ScalarColumn<Double> time, interval;
+    ScalarColumn<Int> antenna1, antenna2;
+    ScalarColumn<Bool> flag_row;
+    ArrayColumn<Double> uvw;
+    ArrayColumn<Complex> data;
+    ArrayColumn<Bool> flag;
+    ArrayColumn<Float> weight, weight_spectrum;
+    bool has_spectrum = false;
+    std::vector<Float> row_weight;       /* [num_rows][num_corr], reused */
+    std::unique_ptr<Bool[]> flags;       /* reused */
+    int64_t capacity_flags = 0;
+};
+
+/** FITS code of casacore's number of a correlation type, 0 when there is none; and back. */
+tess_corr fits_corr(int stokes);
+int casacore_stokes(tess_corr corr);
+
+/** Whether the table has a column of this name that can hold visibilities. */
+bool is_data_column(const Table &table, const char *name);
+
+/** Open the set `reader.path` and fill `meta`. Throws. */
+void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta);
+
+/** Make a set of meta.segment[0].num_rows rows, whose per-row columns are still to be
+ *  written, with complete subtables. Throws. */
+void make_set(const std::string &path, const tess_vis_meta &meta);
+
+/** Tile of a column of cells [num_corr][num_chan]. */
+IPosition tile_shape(int64_t num_corr, int64_t num_chan);
+
+/** The writing half of `tess_vis_format_ms`. */
+tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
+                   tess_vis_reader *like, const char *column, bool overwrite,
+                   tess_vis_writer *writer);
+tess_status write(tess_vis_writer *writer, const tess_vis_block *block);
+tess_status finish(tess_vis_writer *writer);
+void destroy(tess_vis_writer *writer);
+
+} // namespace tess_ms
+
+#endif

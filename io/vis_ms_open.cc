@@ -1,0 +1,497 @@
+/* Opening a MeasurementSet: what it holds, and which rows make a segment. */
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "vis_ms.h"
+
+namespace tess_ms
+{
+namespace
+{
+
+/* Rows of one field and data description, as found by the scan. */
+struct Group {
+    std::vector<Run> runs;
+    int64_t num_rows = 0;
+    double time_min = HUGE_VAL, time_max = -HUGE_VAL;
+    std::vector<double> intervals; /* of the first rows */
+
+    void add(int64_t table_row, double time, double interval)
+    {
+        const size_t max_intervals = 1 << 16;
+        if (!runs.empty() && runs.back().table_row + runs.back().num_rows == table_row)
+            ++runs.back().num_rows;
+        else
+            runs.push_back({table_row, num_rows, 1});
+        ++num_rows;
+        if (std::isfinite(time)) {
+            time_min = std::min(time_min, time);
+            time_max = std::max(time_max, time);
+        }
+        if (intervals.size() < max_intervals && std::isfinite(interval))
+            intervals.push_back(interval);
+    }
+};
+
+using Groups = std::map<std::pair<int, int>, Group>; /* by (data description, field) */
+
+struct DataDescription {
+    int spw, polarization;
+};
+
+void copy_text(char *to, size_t size, const String &from)
+{
+    snprintf(to, size, "%s", from.c_str());
+}
+
+template <class T> T *array_of(size_t count)
+{
+    T *array = static_cast<T *>(tess_alloc_zero(static_cast<int64_t>(count), sizeof(T)));
+    if (!array) throw std::bad_alloc();
+    return array;
+}
+
+Table subtable(const Reader &reader, const char *name)
+{
+    if (!reader.table.keywordSet().isDefined(name))
+        MS_FAIL(TESS_ERR_INPUT, "%s: has no subtable %s; not a complete MeasurementSet",
+                reader.path.c_str(), name);
+    return reader.table.keywordSet().asTable(name, TableLock(TableLock::NoLocking));
+}
+
+void open_table(Reader &reader)
+{
+    static const char *const required[] = {"UVW",      "FLAG",     "WEIGHT",   "TIME",
+                                           "INTERVAL", "FLAG_ROW", "ANTENNA1", "ANTENNA2",
+                                           "FIELD_ID", "DATA_DESC_ID"};
+    /* many ranks open the same set, often without permission to write its lock file */
+    reader.table =
+        Table(casacore_name(reader.path), TableLock(TableLock::NoLocking), Table::Old);
+    for (const char *name : required)
+        if (!reader.table.tableDesc().isColumn(name))
+            MS_FAIL(TESS_ERR_INPUT, "%s: has no column %s; not a MeasurementSet",
+                    reader.path.c_str(), name);
+    if (reader.table.nrow() == 0)
+        MS_FAIL(TESS_ERR_INPUT, "%s: has no rows; nothing to image", reader.path.c_str());
+    reader.time.attach(reader.table, "TIME");
+    reader.interval.attach(reader.table, "INTERVAL");
+    reader.antenna1.attach(reader.table, "ANTENNA1");
+    reader.antenna2.attach(reader.table, "ANTENNA2");
+    reader.flag_row.attach(reader.table, "FLAG_ROW");
+    reader.uvw.attach(reader.table, "UVW");
+    reader.flag.attach(reader.table, "FLAG");
+    reader.weight.attach(reader.table, "WEIGHT");
+    reader.has_spectrum = reader.table.tableDesc().isColumn("WEIGHT_SPECTRUM");
+    if (reader.has_spectrum) reader.weight_spectrum.attach(reader.table, "WEIGHT_SPECTRUM");
+}
+
+void read_observation(const Reader &reader, tess_vis_meta &meta)
+{
+    const Table table = subtable(reader, "OBSERVATION");
+    if (table.nrow() == 0) return;
+    const auto text = [&table](const char *column, char *to, size_t size) {
+        if (table.tableDesc().isColumn(column))
+            copy_text(to, size, ScalarColumn<String>(table, column)(0));
+    };
+    text("TELESCOPE_NAME", meta.telescope, sizeof meta.telescope);
+    text("OBSERVER", meta.observer, sizeof meta.observer);
+    text("PROJECT", meta.project, sizeof meta.project);
+}
+
+void read_antennas(const Reader &reader, tess_vis_meta &meta)
+{
+    const Table table = subtable(reader, "ANTENNA");
+    const ScalarColumn<String> name(table, "NAME");
+    const ArrayColumn<Double> position(table, "POSITION");
+    const ScalarColumn<Double> diameter(table, "DISH_DIAMETER");
+    const size_t count = table.nrow();
+    meta.antenna = array_of<tess_vis_antenna>(count);
+    meta.num_antennas = static_cast<int>(count);
+    for (size_t k = 0; k < count; ++k) {
+        tess_vis_antenna &antenna = meta.antenna[k];
+        copy_text(antenna.name, sizeof antenna.name, name(k));
+        antenna.diameter_m = diameter(k);
+        const Vector<Double> xyz = position(k);
+        for (size_t axis = 0; axis < 3 && axis < xyz.size(); ++axis)
+            antenna.xyz_m[axis] = xyz[axis];
+    }
+}
+
+void read_fields(const Reader &reader, tess_vis_meta &meta)
+{
+    const Table table = subtable(reader, "FIELD");
+    const ScalarColumn<String> name(table, "NAME");
+    const ArrayColumn<Double> phase_dir(table, "PHASE_DIR");
+    const size_t count = table.nrow();
+    meta.field = array_of<tess_vis_field>(count);
+    meta.num_fields = static_cast<int>(count);
+    for (size_t k = 0; k < count; ++k) {
+        tess_vis_field &field = meta.field[k];
+        field.id = static_cast<int>(k);
+        copy_text(field.name, sizeof field.name, name(k));
+        /* columns after the first are the polynomial of a moving source */
+        const Array<Double> direction = phase_dir(k);
+        if (direction.nelements() < 2)
+            MS_FAIL(TESS_ERR_INPUT, "%s: field %zu has no PHASE_DIR",
+                    reader.path.c_str(), k);
+        field.ra_rad = direction.data()[0];
+        field.dec_rad = direction.data()[1];
+    }
+    const casacore::TableRecord &keywords = phase_dir.keywordSet();
+    meta.equinox = 2000.0;
+    if (keywords.isDefined("MEASINFO") &&
+        keywords.subRecord("MEASINFO").isDefined("Ref") &&
+        keywords.subRecord("MEASINFO").asString("Ref") == "B1950")
+        meta.equinox = 1950.0;
+}
+
+std::vector<DataDescription> read_descriptions(const Reader &reader)
+{
+    const Table table = subtable(reader, "DATA_DESCRIPTION");
+    const ScalarColumn<Int> spw(table, "SPECTRAL_WINDOW_ID");
+    const ScalarColumn<Int> polarization(table, "POLARIZATION_ID");
+    std::vector<DataDescription> descriptions;
+    for (rownr_t k = 0; k < table.nrow(); ++k)
+        descriptions.push_back({spw(k), polarization(k)});
+    return descriptions;
+}
+
+/* Where the rows of each field and data description are. */
+Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta)
+{
+    const int64_t slab = 1 << 20, total = meta.num_rows_total;
+    const ScalarColumn<Int> description_id(reader.table, "DATA_DESC_ID");
+    const ScalarColumn<Int> field_id(reader.table, "FIELD_ID");
+    Groups groups;
+    Group *group = nullptr;
+    std::pair<int, int> key;
+    for (int64_t first = 0; first < total; first += slab) {
+        const int64_t count = std::min(slab, total - first);
+        const Slicer range(IPosition(1, first), IPosition(1, count));
+        const Vector<Int> description = description_id.getColumnRange(range);
+        const Vector<Int> field = field_id.getColumnRange(range);
+        const Vector<Double> time = reader.time.getColumnRange(range);
+        const Vector<Double> interval = reader.interval.getColumnRange(range);
+        for (int64_t k = 0; k < count; ++k) {
+            const size_t row = static_cast<size_t>(k);
+            const std::pair<int, int> row_key(description[row], field[row]);
+            if (!group || row_key != key) {
+                key = row_key;
+                if (key.first < 0 || key.first >= num_descriptions || key.second < 0 ||
+                    key.second >= meta.num_fields)
+                    MS_FAIL(TESS_ERR_INPUT,
+                            "%s: row %lld has DATA_DESC_ID %d of %d and FIELD_ID %d of "
+                            "%d; the set is damaged",
+                            reader.path.c_str(), static_cast<long long>(first + k),
+                            key.first, num_descriptions, key.second, meta.num_fields);
+                group = &groups[key];
+            }
+            group->add(first + k, time[row], interval[row]);
+            ++meta.field[key.second].num_rows;
+        }
+    }
+    return groups;
+}
+
+/* "J0137+33 (0), 3C48 (1)" of the fields with rows. */
+std::string field_list(const tess_vis_meta &meta)
+{
+    std::string text;
+    for (int k = 0; k < meta.num_fields; ++k) {
+        if (meta.field[k].num_rows == 0) continue;
+        if (text.size() > 600) return text + ", ...";
+        if (!text.empty()) text += ", ";
+        text += std::string(meta.field[k].name) + " (" + std::to_string(k) + ")";
+    }
+    return text;
+}
+
+/* Field with rows of this name, else of this number. */
+int find_field(const tess_vis_meta &meta, const char *wanted)
+{
+    int found = -1, num_found = 0;
+    for (int k = 0; k < meta.num_fields; ++k)
+        if (strcmp(meta.field[k].name, wanted) == 0 && meta.field[k].num_rows > 0) {
+            found = k;
+            ++num_found;
+        }
+    if (num_found > 1)
+        MS_FAIL(TESS_ERR_USAGE, "%s: %d fields are called %s; give --field a number: %s",
+                meta.path, num_found, wanted, field_list(meta).c_str());
+    if (num_found == 1) return found;
+    char *end = nullptr;
+    const long number = strtol(wanted, &end, 10);
+    if (end != wanted && *end == '\0' && number >= 0 && number < meta.num_fields &&
+        meta.field[number].num_rows > 0)
+        return static_cast<int>(number);
+    MS_FAIL(TESS_ERR_INPUT, "%s: no rows of field %s; it has %s", meta.path, wanted,
+            field_list(meta).c_str());
+}
+
+int choose_field(const tess_vis_meta &meta, const tess_vis_select &select)
+{
+    if (select.field) return find_field(meta, select.field);
+    int first = -1, num_with_rows = 0;
+    for (int k = meta.num_fields - 1; k >= 0; --k)
+        if (meta.field[k].num_rows > 0) {
+            first = k;
+            ++num_with_rows;
+        }
+    if (num_with_rows > 1 && !select.any_field)
+        MS_FAIL(TESS_ERR_USAGE, "%s: has %d fields; choose one with --field: %s",
+                meta.path, num_with_rows, field_list(meta).c_str());
+    return first;
+}
+
+/* Bring the runs of several fields into table order and number their rows. */
+void close_runs(Segment &segment)
+{
+    std::sort(segment.runs.begin(), segment.runs.end(),
+              [](const Run &a, const Run &b) { return a.table_row < b.table_row; });
+    size_t last = 0;
+    for (size_t k = 1; k < segment.runs.size(); ++k) {
+        Run &previous = segment.runs[last];
+        if (previous.table_row + previous.num_rows == segment.runs[k].table_row)
+            previous.num_rows += segment.runs[k].num_rows;
+        else
+            segment.runs[++last] = segment.runs[k];
+    }
+    segment.runs.resize(last + 1);
+    segment.runs.shrink_to_fit();
+    segment.num_rows = 0;
+    for (Run &run : segment.runs) {
+        run.segment_row = segment.num_rows;
+        segment.num_rows += run.num_rows;
+    }
+}
+
+} // namespace
+
+tess_corr fits_corr(int stokes)
+{
+    /* casacore's numbers 1..12: I Q U V, RR RL LR LL, XX XY YX YY */
+    static const tess_corr code[] = {0, 1, 2, 3, 4, -1, -3, -4, -2, -5, -7, -8, -6};
+    return stokes > 0 && stokes < 13 ? code[stokes] : 0;
+}
+
+int casacore_stokes(tess_corr corr)
+{
+    for (int stokes = 1; stokes < 13; ++stokes)
+        if (fits_corr(stokes) == corr) return stokes;
+    return 0;
+}
+
+namespace
+{
+
+void read_correlations(const Reader &reader, int polarization, tess_vis_segment &segment)
+{
+    const Table table = subtable(reader, "POLARIZATION");
+    if (polarization < 0 || static_cast<rownr_t>(polarization) >= table.nrow())
+        MS_FAIL(TESS_ERR_INPUT, "%s: POLARIZATION has no row %d; the set is damaged",
+                reader.path.c_str(), polarization);
+    const Vector<Int> type =
+        ArrayColumn<Int>(table, "CORR_TYPE")(static_cast<rownr_t>(polarization));
+    if (type.size() < 1 || type.size() > TESS_MAX_CORR)
+        MS_FAIL(TESS_ERR_INPUT, "%s: %zu correlations; 1 to %d can be read",
+                reader.path.c_str(), type.size(), TESS_MAX_CORR);
+    segment.num_corr = static_cast<int>(type.size());
+    for (size_t k = 0; k < type.size(); ++k) {
+        segment.corr[k] = fits_corr(type[k]);
+        if (segment.corr[k] == 0)
+            MS_FAIL(TESS_ERR_INPUT, "%s: correlation type %d is none of I Q U V, RR RL LR "
+                    "LL, XX XY YX YY", reader.path.c_str(), type[k]);
+    }
+}
+
+/* Channels [*first, *end) of a spectral window with `num_chan`, empty when none are
+ * selected. */
+void selected_channels(const tess_vis_select &select, int64_t num_chan, int64_t *first,
+                       int64_t *end)
+{
+    *first = std::max<int64_t>(select.chan_first, 0);
+    *end = select.chan_end > 0 ? std::min(select.chan_end, num_chan) : num_chan;
+    *end = std::max(*first, *end);
+}
+
+void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
+                   Segment &rows, tess_vis_segment &segment)
+{
+    const Table table = subtable(reader, "SPECTRAL_WINDOW");
+    if (spw < 0 || static_cast<rownr_t>(spw) >= table.nrow())
+        MS_FAIL(TESS_ERR_INPUT, "%s: SPECTRAL_WINDOW has no row %d; the set is damaged",
+                reader.path.c_str(), spw);
+    const rownr_t row = static_cast<rownr_t>(spw);
+    const Vector<Double> freq = ArrayColumn<Double>(table, "CHAN_FREQ")(row);
+    const Vector<Double> width = ArrayColumn<Double>(table, "CHAN_WIDTH")(row);
+    int64_t first, end;
+    rows.num_chan_file = static_cast<int64_t>(freq.size());
+    selected_channels(select, rows.num_chan_file, &first, &end);
+    rows.chan_first = first;
+    rows.num_chan = segment.num_chan = end - first;
+    const size_t count = static_cast<size_t>(segment.num_chan);
+    segment.freq_hz = array_of<double>(count);
+    segment.chan_width_hz = array_of<double>(count);
+    segment.chan_spw = array_of<int32_t>(count);
+    for (size_t k = 0; k < count; ++k) {
+        const size_t chan = static_cast<size_t>(first) + k;
+        if (!std::isfinite(freq[chan]) || freq[chan] <= 0.0)
+            MS_FAIL(TESS_ERR_INPUT, "%s: channel %zu of spectral window %d has frequency "
+                    "%g Hz; leave it out with --channels or --spw", reader.path.c_str(),
+                    chan, spw, freq[chan]);
+        const double stored = chan < width.size() ? std::fabs(width[chan]) : 0.0;
+        const size_t other = chan > 0 ? chan - 1 : std::min(chan + 1, freq.size() - 1);
+        const double step = std::fabs(freq[chan] - freq[other]);
+        segment.freq_hz[k] = freq[chan];
+        segment.chan_width_hz[k] = std::isfinite(stored) && stored > 0.0 ? stored
+                                   : step > 0.0                          ? step
+                                                                         : 1.0;
+        segment.chan_spw[k] = spw;
+    }
+}
+
+bool spw_selected(const tess_vis_select &select, int spw)
+{
+    return select.num_spw == 0 ||
+           std::find(select.spw, select.spw + select.num_spw, spw) !=
+               select.spw + select.num_spw;
+}
+
+/* Make segments of the groups that the selection takes; what they cover in time. */
+void build_segments(Reader &reader, const tess_vis_select &select, const Groups &groups,
+                    const std::vector<DataDescription> &descriptions,
+                    tess_vis_meta &meta)
+{
+    double time_min = HUGE_VAL, time_max = -HUGE_VAL;
+    std::vector<double> intervals;
+    std::map<int, Segment> taken; /* by data description */
+    const bool all_fields = select.any_field && !select.field;
+    for (const auto &item : groups) {
+        const int description = item.first.first, field = item.first.second;
+        if (!all_fields && field != meta.field_selected) continue;
+        if (!spw_selected(select, descriptions[description].spw)) continue;
+        const Group &group = item.second;
+        Segment &segment = taken[description];
+        segment.runs.insert(segment.runs.end(), group.runs.begin(), group.runs.end());
+        time_min = std::min(time_min, group.time_min);
+        time_max = std::max(time_max, group.time_max);
+        intervals.insert(intervals.end(), group.intervals.begin(), group.intervals.end());
+    }
+    meta.segment = array_of<tess_vis_segment>(taken.size());
+    for (auto &item : taken) {
+        tess_vis_segment &segment = meta.segment[meta.num_segments++];
+        read_channels(reader, select, descriptions[item.first].spw, item.second, segment);
+        if (segment.num_chan == 0) {
+            tess_free(segment.freq_hz);
+            tess_free(segment.chan_width_hz);
+            tess_free(segment.chan_spw);
+            segment = tess_vis_segment();
+            --meta.num_segments;
+            continue;
+        }
+        read_correlations(reader, descriptions[item.first].polarization, segment);
+        close_runs(item.second);
+        item.second.num_corr = segment.num_corr;
+        segment.num_rows = item.second.num_rows;
+        reader.segments->push_back(std::move(item.second));
+    }
+    if (meta.num_segments == 0)
+        MS_FAIL(TESS_ERR_INPUT, "%s: no rows or channels are left by --field, --spw and "
+                "--channels", reader.path.c_str());
+    if (time_min <= time_max) {
+        meta.time_start_mjd_s = time_min;
+        meta.time_end_mjd_s = time_max;
+    }
+    if (!intervals.empty()) {
+        auto middle = intervals.begin() + static_cast<ptrdiff_t>(intervals.size() / 2);
+        std::nth_element(intervals.begin(), middle, intervals.end());
+        meta.integration_s = *middle;
+    }
+}
+
+/* Columns that can hold visibilities, for messages. */
+std::string data_columns(const Table &table)
+{
+    std::string text;
+    const casacore::TableDesc &desc = table.tableDesc();
+    for (casacore::uInt k = 0; k < desc.ncolumn(); ++k)
+        if (desc[k].isArray() && desc[k].dataType() == casacore::TpComplex)
+            text += (text.empty() ? "" : ", ") + std::string(desc[k].name());
+    return text.empty() ? "none" : text;
+}
+
+} // namespace
+
+bool is_data_column(const Table &table, const char *name)
+{
+    const casacore::TableDesc &desc = table.tableDesc();
+    return desc.isColumn(name) && desc[name].isArray() &&
+           desc[name].dataType() == casacore::TpComplex;
+}
+
+namespace
+{
+
+/* Whether the first row of every segment has a cell of the right shape. */
+template <class T> bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
+{
+    return std::all_of(segments.begin(), segments.end(), [&](const Segment &segment) {
+        const rownr_t row = static_cast<rownr_t>(segment.runs[0].table_row);
+        return column.isDefined(row) && column.shape(row).isEqual(segment.cell_shape());
+    });
+}
+
+void choose_data_column(Reader &reader, const char *wanted)
+{
+    const char *name = wanted ? wanted : "DATA";
+    if (!wanted && is_data_column(reader.table, "CORRECTED_DATA")) {
+        const ArrayColumn<Complex> corrected(reader.table, "CORRECTED_DATA");
+        if (is_filled(corrected, *reader.segments)) name = "CORRECTED_DATA";
+    }
+    if (!is_data_column(reader.table, name))
+        MS_FAIL(TESS_ERR_INPUT, "%s: has no visibility column %s; choose with "
+                "--datacolumn from: %s", reader.path.c_str(), name,
+                data_columns(reader.table).c_str());
+    reader.data.attach(reader.table, name);
+    if (!is_filled(reader.data, *reader.segments))
+        MS_FAIL(TESS_ERR_INPUT, "%s: column %s is not filled or its shape does not match "
+                "the spectral window", reader.path.c_str(), name);
+    tess_log_debug("%s: reading column %s", reader.path.c_str(), name);
+}
+
+} // namespace
+
+void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta)
+{
+    snprintf(meta.path, sizeof meta.path, "%s", reader.path.c_str());
+    snprintf(meta.format, sizeof meta.format, "MS");
+    open_table(reader);
+    meta.num_rows_total = static_cast<int64_t>(reader.table.nrow());
+    read_observation(reader, meta);
+    read_antennas(reader, meta);
+    read_fields(reader, meta);
+    const std::vector<DataDescription> descriptions = read_descriptions(reader);
+    const Groups groups =
+        scan_rows(reader, static_cast<int>(descriptions.size()), meta);
+    meta.field_selected = choose_field(meta, select);
+    const tess_vis_field &field = meta.field[meta.field_selected];
+    if (!std::isfinite(field.ra_rad) || !std::isfinite(field.dec_rad))
+        MS_FAIL(TESS_ERR_INPUT, "%s: the phase centre of field %s is not a number",
+                reader.path.c_str(), field.name);
+    meta.ra_rad = field.ra_rad;
+    meta.dec_rad = field.dec_rad;
+    snprintf(meta.object, sizeof meta.object, "%s", field.name);
+    build_segments(reader, select, groups, descriptions, meta);
+    reader.model_only = select.model_only;
+    if (!reader.model_only) choose_data_column(reader, select.data_column);
+}
+
+} // namespace tess_ms

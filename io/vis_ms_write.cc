@@ -1,0 +1,437 @@
+/* Writing a MeasurementSet. A casacore table has one writer: rank 0 takes the blocks of
+ * the others. A new set grows under a temporary name; a column is written in place. */
+#include <casacore/tables/DataMan/TiledColumnStMan.h>
+#include <casacore/tables/DataMan/TiledShapeStMan.h>
+#include <casacore/tables/DataMan/TiledStManAccessor.h>
+#include <casacore/tables/Tables/ArrColDesc.h>
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tess_mem.h"
+#include "vis_gather.h"
+#include "vis_ms.h"
+
+namespace fs = std::filesystem;
+
+namespace tess_ms
+{
+namespace
+{
+
+/* The columns of a new set that are written row by row. */
+struct SetColumns {
+    explicit SetColumns(const Table &table)
+        : data(table, "DATA"), time(table, "TIME"), time_centroid(table, "TIME_CENTROID"),
+          interval(table, "INTERVAL"), exposure(table, "EXPOSURE"),
+          antenna1(table, "ANTENNA1"), antenna2(table, "ANTENNA2"),
+          flag_row(table, "FLAG_ROW"), uvw(table, "UVW"), flag(table, "FLAG"),
+          weight(table, "WEIGHT"), sigma(table, "SIGMA"),
+          weight_spectrum(table, "WEIGHT_SPECTRUM")
+    {
+    }
+    ArrayColumn<Complex> data;
+    ScalarColumn<Double> time, time_centroid, interval, exposure;
+    ScalarColumn<Int> antenna1, antenna2;
+    ScalarColumn<Bool> flag_row;
+    ArrayColumn<Double> uvw;
+    ArrayColumn<Bool> flag;
+    ArrayColumn<Float> weight, sigma, weight_spectrum;
+    std::vector<Float> row_weight, row_sigma, cell_weight; /* reused */
+    std::unique_ptr<Bool[]> flags;
+    int64_t capacity_flags = 0;
+};
+
+/* Beyond path and comm everything is rank 0's. */
+struct Writer {
+    std::string path;
+    tess_comm *comm = nullptr;
+    bool is_column = false;
+    std::shared_ptr<const Segments> segments;
+    Table table;
+
+    std::string temporary;     /* of a new set, until it has its final name */
+    bool overwrite = false;
+    int64_t rows_written = 0;
+    std::unique_ptr<SetColumns> set;
+
+    std::string column;
+    bool column_added = false; /* and not finished */
+    ArrayColumn<Complex> data;
+};
+
+/* casacore meets a full disk at any later write, and not always gracefully: refuse
+ * first what cannot fit. */
+void check_space(const fs::path &folder, const std::string &path, double bytes)
+{
+    std::error_code error;
+    const fs::space_info space = fs::space(folder, error);
+    if (error)
+        MS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path.c_str(),
+                error.message().c_str());
+    if (static_cast<double>(space.available) < bytes)
+        MS_FAIL(TESS_ERR_IO, "%s: needs %s of disk, and only %s are free; choose another "
+                "folder or free some", path.c_str(), tess_mem_text(bytes),
+                tess_mem_text(static_cast<double>(space.available)));
+}
+
+double cells_of(const tess_vis_segment &segment)
+{
+    return static_cast<double>(segment.num_rows) * static_cast<double>(segment.num_chan) *
+           segment.num_corr;
+}
+
+/* ---- a new set ---- */
+
+void check_target(const Writer &writer)
+{
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(writer.path, error))) return;
+    if (!writer.overwrite)
+        MS_FAIL(TESS_ERR_IO, "%s: exists; give --overwrite or another name",
+                writer.path.c_str());
+    if (!fs::is_regular_file(fs::path(writer.path) / "table.dat", error))
+        MS_FAIL(TESS_ERR_IO, "%s: exists and is not a MeasurementSet; it is not "
+                "overwritten", writer.path.c_str());
+}
+
+void create_set(Writer &writer, const tess_vis_meta &meta)
+{
+    check_target(writer);
+    const fs::path path = fs::absolute(writer.path), folder = path.parent_path();
+    const tess_vis_segment &segment = meta.segment[0];
+    const double bytes_per_cell = 8.0 + 4.0 + 0.125;
+    const double bytes_per_row = 80.0 + 8.0 * segment.num_corr, subtables = 4e6;
+    check_space(folder, writer.path,
+                bytes_per_cell * cells_of(segment) + subtables +
+                    bytes_per_row * static_cast<double>(segment.num_rows));
+    writer.temporary =
+        (folder / ("." + path.filename().string() + ".tmp." + std::to_string(getpid())))
+            .string();
+    make_set(writer.temporary, meta);
+    writer.table = Table(writer.temporary, TableLock(TableLock::PermanentLocking),
+                         Table::Update);
+    writer.set = std::make_unique<SetColumns>(writer.table);
+    auto segments = std::make_shared<Segments>(1);
+    segments->front().runs.push_back({0, 0, segment.num_rows});
+    segments->front().num_rows = segment.num_rows;
+    segments->front().num_chan = segments->front().num_chan_file = segment.num_chan;
+    segments->front().num_corr = segment.num_corr;
+    writer.segments = segments;
+}
+
+/* Weights and flags of a block as the columns hold them: no weight where flagged, the
+ * row's weight the mean of its good channels, sigma from that weight. */
+void convert_weights(SetColumns &set, const tess_vis_block &block)
+{
+    const size_t num_rows = static_cast<size_t>(block.num_rows);
+    const size_t num_chan = static_cast<size_t>(block.num_chan);
+    const size_t num_corr = static_cast<size_t>(block.num_corr);
+    const size_t num_cells = num_rows * num_chan * num_corr;
+    set.cell_weight.assign(block.weight, block.weight + num_cells);
+    set.row_weight.assign(num_rows * num_corr, 0.0F);
+    set.row_sigma.assign(num_rows * num_corr, 0.0F);
+    const int64_t needed = static_cast<int64_t>(num_cells + num_rows);
+    if (set.capacity_flags < needed) {
+        set.flags.reset(new Bool[num_cells + num_rows]);
+        set.capacity_flags = needed;
+    }
+    Bool *flag = set.flags.get(), *flag_row = flag + num_cells;
+    for (size_t row = 0; row < num_rows; ++row) {
+        Float *weight = set.cell_weight.data() + row * num_chan * num_corr;
+        size_t num_flagged = 0;
+        for (size_t corr = 0; corr < num_corr; ++corr) {
+            double sum = 0.0;
+            size_t num_good = 0;
+            for (size_t k = corr; k < num_chan * num_corr; k += num_corr) {
+                const bool flagged = weight[k] == TESS_WEIGHT_FLAGGED;
+                flag[row * num_chan * num_corr + k] = flagged;
+                if (flagged) {
+                    weight[k] = 0.0F;
+                    ++num_flagged;
+                } else if (std::isfinite(weight[k]) && weight[k] > 0.0F) {
+                    sum += static_cast<double>(weight[k]);
+                    ++num_good;
+                }
+            }
+            if (num_good == 0) continue;
+            const double mean = sum / static_cast<double>(num_good);
+            set.row_weight[row * num_corr + corr] = static_cast<Float>(mean);
+            set.row_sigma[row * num_corr + corr] =
+                static_cast<Float>(1.0 / std::sqrt(mean));
+        }
+        flag_row[row] = num_flagged == num_chan * num_corr;
+    }
+}
+
+void put_set_rows(SetColumns &set, const Rows &rows, const tess_vis_block &block)
+{
+    const int64_t num_rows = block.num_rows;
+    const IPosition cells(3, block.num_corr, block.num_chan, num_rows);
+    const IPosition per_row(2, block.num_corr, num_rows);
+    convert_weights(set, block);
+    Bool *flag_row = set.flags.get() + num_rows * block.num_chan * block.num_corr;
+    rows.put(set.uvw, array_over(block.uvw_m, IPosition(2, 3, num_rows)));
+    rows.put(set.time, vector_over(block.time_mjd_s, num_rows));
+    rows.put(set.time_centroid, vector_over(block.time_mjd_s, num_rows));
+    rows.put(set.interval, vector_over(block.integration_s, num_rows));
+    rows.put(set.exposure, vector_over(block.integration_s, num_rows));
+    rows.put(set.antenna1, vector_over(block.antenna1, num_rows));
+    rows.put(set.antenna2, vector_over(block.antenna2, num_rows));
+    rows.put(set.flag_row, vector_over(flag_row, num_rows));
+    rows.put(set.flag, array_over(set.flags.get(), cells));
+    rows.put(set.weight, array_over(set.row_weight.data(), per_row));
+    rows.put(set.sigma, array_over(set.row_sigma.data(), per_row));
+    rows.put(set.weight_spectrum, array_over(set.cell_weight.data(), cells));
+    rows.put(set.data, vis_over(block));
+}
+
+/* Move the finished set to its final name; a set that it replaces goes last. */
+void publish(Writer &writer)
+{
+    check_target(writer);
+    const fs::path temporary(writer.temporary), path(writer.path);
+    const fs::path replaced(writer.temporary + ".old");
+    const bool replaces = fs::exists(fs::symlink_status(path));
+    if (replaces) fs::rename(path, replaced);
+    std::error_code error;
+    fs::rename(temporary, path, error);
+    if (error) {
+        std::error_code ignored;
+        if (replaces) fs::rename(replaced, path, ignored);
+        MS_FAIL(TESS_ERR_IO, "%s: cannot be given its name: %s", writer.path.c_str(),
+                error.message().c_str());
+    }
+    writer.temporary.clear();
+    if (replaces) fs::remove_all(replaced, error);
+}
+
+/* ---- a column ---- */
+
+/* The tiles of the column `like`, or tiles of our own when it has none. */
+IPosition tiles_like(const Table &table, const char *like, const IPosition &cell)
+{
+    try {
+        const casacore::ROTiledStManAccessor tiled(table, like, casacore::True);
+        for (casacore::uInt k = 0; k < tiled.nhypercubes(); ++k)
+            if (tiled.getTileShape(k).size() == 3) return tiled.getTileShape(k);
+    } catch (const casacore::AipsError &) {
+    }
+    return tile_shape(cell[0], cell[1]);
+}
+
+/* Add the column, zero in every row that has a cell. Its cells and tiles are those of
+ * DATA, or of FLAG in a set without data. */
+void add_column(Writer &writer)
+{
+    Table &table = writer.table;
+    const char *like = is_data_column(table, "DATA") ? "DATA" : "FLAG";
+    const casacore::TableColumn cells(table, like);
+    const Segment &segment = writer.segments->front();
+    const IPosition tiles = tiles_like(table, like, segment.cell_shape());
+    const String manager("Tiled" + writer.column);
+    const char *comment = "predicted visibilities";
+    if (cells.columnDesc().isFixedShape()) {
+        const casacore::ArrayColumnDesc<Complex> desc(
+            writer.column, comment, cells.columnDesc().shape(),
+            casacore::ColumnDesc::FixedShape);
+        table.addColumn(desc, casacore::TiledColumnStMan(manager, tiles));
+        writer.column_added = true;
+        writer.data.attach(table, writer.column);
+        return;
+    }
+    table.addColumn(casacore::ArrayColumnDesc<Complex>(writer.column, comment, 2),
+                    casacore::TiledShapeStMan(manager, tiles));
+    writer.column_added = true;
+    writer.data.attach(table, writer.column);
+    for (rownr_t row = 0; row < table.nrow(); ++row)
+        if (cells.isDefined(row)) writer.data.setShape(row, cells.shape(row));
+}
+
+/* Cells of the selected rows must be there and have the shape of the segment. */
+void check_cells(Writer &writer)
+{
+    if (writer.data.columnDesc().isFixedShape() &&
+        writer.segments->size() == 1 &&
+        writer.data.shapeColumn().isEqual(writer.segments->front().cell_shape()))
+        return;
+    for (const Segment &segment : *writer.segments)
+        for (const Run &run : segment.runs)
+            for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
+                const rownr_t row = static_cast<rownr_t>(k);
+                if (!writer.data.isDefined(row))
+                    writer.data.put(row, Array<Complex>(segment.cell_shape(),
+                                                        Complex(0.0F, 0.0F)));
+                else if (!writer.data.shape(row).isEqual(segment.cell_shape()))
+                    MS_FAIL(TESS_ERR_INPUT, "%s: column %s has another shape than the "
+                            "spectral window in row %lld; choose another column",
+                            writer.path.c_str(), writer.column.c_str(),
+                            static_cast<long long>(k));
+            }
+}
+
+bool is_column_name(const std::string &name)
+{
+    const auto valid = [](char c) {
+        return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+               (c >= '0' && c <= '9') || c == '_';
+    };
+    return !name.empty() && std::all_of(name.begin(), name.end(), valid) &&
+           !(name[0] >= '0' && name[0] <= '9');
+}
+
+void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta)
+{
+    if (!is_column_name(writer.column))
+        MS_FAIL(TESS_ERR_USAGE, "%s is no column name; use letters, digits and _, for "
+                "example MODEL_DATA", writer.column.c_str());
+    const bool exists = source.table.tableDesc().isColumn(writer.column);
+    if (exists && !is_data_column(source.table, writer.column.c_str()))
+        MS_FAIL(TESS_ERR_INPUT, "%s: column %s does not hold visibilities; choose "
+                "another", writer.path.c_str(), writer.column.c_str());
+    if (!Table::isWritable(casacore_name(writer.path)))
+        MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
+    double cells = 0.0;
+    for (int k = 0; k < meta.num_segments; ++k) cells += cells_of(meta.segment[k]);
+    if (!exists) check_space(writer.path, writer.path, cells * sizeof(Complex));
+    writer.table =
+        Table(casacore_name(writer.path), TableLock(TableLock::NoLocking), Table::Update);
+    writer.segments = source.segments;
+    if (exists)
+        writer.data.attach(writer.table, writer.column);
+    else
+        add_column(writer);
+    check_cells(writer);
+}
+
+/* ---- both ---- */
+
+void put_block(Writer &writer, const tess_vis_block &block)
+{
+    const size_t index = static_cast<size_t>(block.segment);
+    if (block.segment < 0 || index >= writer.segments->size())
+        MS_FAIL(TESS_ERR_INTERNAL, "%s: no segment %d", writer.path.c_str(), block.segment);
+    const Segment &segment = (*writer.segments)[index];
+    if (block.row_first < 0 || block.row_first + block.num_rows > segment.num_rows ||
+        block.num_chan != segment.num_chan || block.num_corr != segment.num_corr)
+        MS_FAIL(TESS_ERR_INTERNAL, "%s: a block of rows %lld + %lld, %lld channels, %d "
+                "correlations does not fit", writer.path.c_str(),
+                static_cast<long long>(block.row_first),
+                static_cast<long long>(block.num_rows),
+                static_cast<long long>(block.num_chan), block.num_corr);
+    const Rows rows(segment, block.row_first, block.num_rows);
+    if (writer.is_column)
+        rows.put(writer.data, segment.selected_cell(), vis_over(block));
+    else
+        put_set_rows(*writer.set, rows, block);
+    writer.rows_written += block.num_rows;
+}
+
+tess_status sink(void *context, const tess_vis_block *block)
+{
+    Writer &writer = *static_cast<Writer *>(context);
+    return guarded(TESS_ERR_IO, writer.path.c_str(), unwritable,
+                   [&] { put_block(writer, *block); });
+}
+
+void release_table(Writer &writer)
+{
+    writer.set.reset();
+    writer.data = ArrayColumn<Complex>();
+    writer.table = Table();
+}
+
+void finish_on_root(Writer &writer)
+{
+    if (!writer.is_column && writer.rows_written != writer.segments->front().num_rows)
+        MS_FAIL(TESS_ERR_INTERNAL, "%s: %lld rows written of %lld", writer.path.c_str(),
+                static_cast<long long>(writer.rows_written),
+                static_cast<long long>(writer.segments->front().num_rows));
+    /* here a failure can still be caught: destructors only find clean tables */
+    writer.table.flush(casacore::True, casacore::True);
+    writer.column_added = false;
+    release_table(writer);
+    if (!writer.is_column) publish(writer);
+}
+
+/* Remove what an unfinished writer made. */
+void discard(Writer &writer)
+{
+    if (writer.is_column) {
+        writer.data = ArrayColumn<Complex>();
+        if (writer.column_added) writer.table.removeColumn(writer.column);
+        return;
+    }
+    if (writer.temporary.empty()) return;
+    /* not flushed any more, so that a full disk cannot fail a destructor */
+    if (!writer.table.isNull()) writer.table.markForDelete();
+    release_table(writer);
+    std::error_code ignored;
+    fs::remove_all(writer.temporary, ignored);
+}
+
+std::string without_slash(std::string path)
+{
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return path;
+}
+
+} // namespace
+
+tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
+                   tess_vis_reader *like, const char *column, bool overwrite,
+                   tess_vis_writer *writer)
+{
+    Writer *state = new (std::nothrow) Writer;
+    tess_status status = TESS_OK;
+    if (!state)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "%s: not enough memory", path);
+    writer->state = state;
+    if (state)
+        status = guarded(TESS_ERR_IO, path, unwritable, [&] {
+            state->path = without_slash(path);
+            state->comm = comm;
+            state->is_column = like != nullptr;
+            state->overwrite = overwrite;
+            state->column = column ? column : "";
+            if (tess_comm_rank(comm) != 0) return;
+            if (like)
+                open_column(*state, *static_cast<Reader *>(like->state), like->meta);
+            else
+                create_set(*state, *meta);
+        });
+    status = tess_comm_agree(comm, status);
+    if (status != TESS_OK) destroy(writer);
+    return status;
+}
+
+tess_status write(tess_vis_writer *writer, const tess_vis_block *block)
+{
+    Writer *state = static_cast<Writer *>(writer->state);
+    return vis_gather(state->comm, block, state->is_column, sink, state);
+}
+
+tess_status finish(tess_vis_writer *writer)
+{
+    Writer &state = *static_cast<Writer *>(writer->state);
+    tess_status status = TESS_OK;
+    if (tess_comm_rank(state.comm) == 0)
+        status = guarded(TESS_ERR_IO, state.path.c_str(), unwritable,
+                         [&] { finish_on_root(state); });
+    return tess_comm_agree(state.comm, status);
+}
+
+void destroy(tess_vis_writer *writer)
+{
+    Writer *state = static_cast<Writer *>(writer->state);
+    writer->state = nullptr;
+    if (!state) return;
+    const std::string path = state->path;
+    (void)guarded(TESS_ERR_IO, path.c_str(), unwritable, [&] { discard(*state); });
+    (void)guarded(TESS_ERR_IO, path.c_str(), unwritable, [&] { delete state; });
+}
+
+} // namespace tess_ms
