@@ -9,6 +9,18 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
+/* The argp at the top of a run, and the state that its groups share (argp's hook is
+ * one per group). */
+typedef struct run {
+    struct argp root; /* first: argp_state.root_argp points here */
+    tess_cli *cli;
+} run;
+
+static tess_cli *cli_of(const struct argp_state *state)
+{
+    return ((const run *)(const void *)state->root_argp)->cli;
+}
+
 /* ---- options of every subcommand ---- */
 
 enum { OPT_CONFIG = 0x100, OPT_HELP };
@@ -25,7 +37,7 @@ static const struct argp_option common_options[] = {
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
-    tess_cli *cli = state->hook;
+    tess_cli *cli = cli_of(state);
     switch (key) {
     case 'q': cli->quiet = true; break;
     case 'v': cli->verbose = true; break;
@@ -81,7 +93,7 @@ static tess_status set_used(tess_cli *cli, const char *name, const char *value)
 
 void tess_cli_default(struct argp_state *state, const char *name, const char *value)
 {
-    tess_cli *cli = state->hook;
+    tess_cli *cli = cli_of(state);
     const tess_status status = set_used(cli, name, value);
     if (cli->status == TESS_OK) cli->status = status;
 }
@@ -106,7 +118,7 @@ static void name_option(const tess_cli *cli, int index, const char *name,
 error_t tess_cli_result(struct argp_state *state, const struct argp_option *options,
                         int key, const char *arg, tess_status status)
 {
-    tess_cli *cli = state->hook;
+    tess_cli *cli = cli_of(state);
     const char *name = NULL;
     for (; !name && (options->name || options->key || options->doc); ++options)
         if (options->key == key) name = options->name;
@@ -119,21 +131,16 @@ error_t tess_cli_result(struct argp_state *state, const struct argp_option *opti
 
 /* ---- running argp ---- */
 
-/* Stands above the subcommand's parser, to give all groups the same hook and to learn
- * where argp stops. */
+/* Stands above the subcommand's parser, to learn where argp stops. */
 static error_t parse_root(int key, char *arg, struct argp_state *state)
 {
     (void)arg;
+    tess_cli *cli = cli_of(state);
     if (key == ARGP_KEY_INIT) {
-        tess_cli *cli = state->input;
-        state->hook = cli;
         state->child_inputs[0] = cli->input;
         return 0;
     }
-    if (key == ARGP_KEY_ERROR) {
-        tess_cli *cli = state->hook;
-        cli->failed_index = state->next;
-    }
+    if (key == ARGP_KEY_ERROR) cli->failed_index = state->next;
     return ARGP_ERR_UNKNOWN;
 }
 
@@ -188,10 +195,10 @@ static tess_status run_argp(tess_cli *cli)
 {
     tess_status status = TESS_OK;
     struct argp_child children[] = {{cli->argp, 0, NULL, 0}, {0}};
-    const struct argp root = {.parser = parse_root, .children = children};
+    const run top = {.root = {.parser = parse_root, .children = children}, .cli = cli};
     tess_params *params = &cli->params;
-    const error_t error = argp_parse(&root, params->argc, params->argv, ARGP_SILENT,
-                                     NULL, cli);
+    const error_t error = argp_parse(&top.root, params->argc, params->argv,
+                                     ARGP_SILENT, NULL, NULL);
     if (cli->status != TESS_OK) return cli->status;
     if (error == ENOMEM) TESS_FAIL(TESS_ERR_ALLOC, "arguments");
     if (error) {

@@ -1,0 +1,76 @@
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "commands.h"
+#include "image_args.h"
+#include "job.h"
+#include "tess_fits.h"
+#include "tess_imager.h"
+#include "tess_log.h"
+#include "tess_profile.h"
+
+static const char doc[] =
+    "Make FITS images of observations (UVFITS files, MeasurementSets), several of "
+    "which may go into one image."
+    "\v"
+    "Writes NAME-dirty.fits and NAME-psf.fits (NAME-I-dirty.fits ... for several "
+    "Stokes parameters, NAME-0000-dirty.fits ... and NAME-MFS-dirty.fits for several "
+    "output channels), NAME.log, and NAME.conf with the options used.\n\n"
+    "Examples:\n"
+    "  tessera image obs.ms -o out --size 2048 --scale 1.5asec\n"
+    "  tessera image m87.uvfits -o m87 --size 256 --scale 1uas \\\n"
+    "      --weight uniform --preview\n"
+    "  mpirun -n 8 tessera image a.ms b.ms -o sky --size 8192 --scale 2asec \\\n"
+    "      --stokes IQUV --channels-out 4 --memory 64GB --profile sky.json";
+
+/* The used options as one line of the log. */
+static void log_options(const tess_cli *cli)
+{
+    char text[1900] = "";
+    size_t used = 0;
+    for (int64_t k = 0; k < cli->num_used && used < sizeof text; ++k) {
+        const int n = snprintf(text + used, sizeof text - used, "%s%s = %s",
+                               k ? "; " : "", cli->used[k].name, cli->used[k].value);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    tess_log_info("options: %s", text);
+}
+
+/* Start NAME.log and see that the profile can be written. */
+static tess_status prepare(tess_comm *comm, const tess_image_args *args)
+{
+    tess_status status = TESS_OK, own = TESS_OK;
+    char *path = NULL;
+    if (tess_comm_rank(comm) == 0) {
+        if (args->profile) own = tess_fits_check_target(args->profile, true);
+        if (own == TESS_OK && asprintf(&path, "%s.log", args->opts.output) < 0) {
+            path = NULL;
+            own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "log");
+        }
+        if (own == TESS_OK) own = tess_log_open(path);
+    }
+    TESS_TRY(tess_comm_agree(comm, own));
+    TESS_TRY(tess_job_log(comm, args->opts.layout.threads, args->opts.command_line));
+    log_options(&args->cli);
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    tess_profile profile;
+    tess_image_args args = {0};
+    tess_profile_start(&profile);
+    TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
+    if (args.cli.help) goto cleanup;
+    TESS_TRY(prepare(comm, &args));
+    TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
+    TESS_TRY(tess_profile_summary(comm, &profile));
+    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
+cleanup:
+    tess_image_args_free(&args);
+    return status;
+}

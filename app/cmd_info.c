@@ -1,0 +1,133 @@
+#define _GNU_SOURCE
+#include <argp.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "info.h"
+#include "tess_log.h"
+#include "tess_vis.h"
+
+static const char doc[] =
+    "Describe an observation (UVFITS file, MeasurementSet): telescope, times, fields, "
+    "spectral windows, antennas, baselines, flags, and a first guess of image size and "
+    "scale."
+    "\v"
+    "Flags are counted when that takes seconds; --flags counts them in any case.\n\n"
+    "Examples:\n"
+    "  tessera info obs.uvfits\n"
+    "  tessera info obs.ms --antennas --field 3C286\n"
+    "  tessera info obs.ms --json";
+
+enum { OPT_JSON = 0x100, OPT_ANTENNAS, OPT_FLAGS, OPT_FIELD, OPT_DATACOLUMN };
+
+static const struct argp_option options[] = {
+    {"json", OPT_JSON, NULL, 0, "Print JSON", 0},
+    {"antennas", OPT_ANTENNAS, NULL, 0, "List the antennas", 0},
+    {"flags", OPT_FLAGS, NULL, 0, "Count flags, however large the set is", 0},
+    {"field", OPT_FIELD, "F", 0, "Rows of this field only, by name or number", 0},
+    {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
+     "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
+    {0},
+};
+
+static const struct argp_child children[] = {
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+typedef struct info_args {
+    const char *obs, *field, *data_column;
+    bool json, antennas, flags;
+} info_args;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    info_args *args = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        if (args->obs) return ARGP_ERR_UNKNOWN; /* one is enough */
+        args->obs = arg;
+        return 0;
+    case OPT_JSON: args->json = true; break;
+    case OPT_ANTENNAS: args->antennas = true; break;
+    case OPT_FLAGS: args->flags = true; break;
+    case OPT_FIELD: args->field = arg; break;
+    case OPT_DATACOLUMN: args->data_column = arg; break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, options, key, arg, TESS_OK);
+}
+
+static const struct argp argp = {options, parse, "OBS", doc, children, NULL, NULL};
+
+/* Samples that are read through in seconds. */
+static bool is_small(const tess_vis_meta *meta)
+{
+    const double few = 2e8;
+    double samples = 0;
+    for (int s = 0; s < meta->num_segments; ++s)
+        samples += (double)meta->segment[s].num_rows *
+                   (double)meta->segment[s].num_chan * meta->segment[s].num_corr;
+    return samples <= few;
+}
+
+/* Open with the data if they are to be looked at. A set without the data column can
+ * still be described. */
+static tess_status open_set(const info_args *args, bool *flags, tess_vis_reader **reader)
+{
+    tess_status status = TESS_OK;
+    tess_vis_select select = {.data_column = args->data_column,
+                              .field = args->field,
+                              .any_field = args->field == NULL};
+    *flags = true;
+    status = tess_vis_open(args->obs, &select, reader);
+    const bool can_retry = status == TESS_ERR_INPUT && !args->flags && !args->data_column;
+    if (status == TESS_OK && (args->flags || is_small(tess_vis_reader_meta(*reader))))
+        goto cleanup;
+    if (status != TESS_OK && !can_retry) goto cleanup;
+    tess_vis_close(*reader);
+    *reader = NULL;
+    tess_error_clear();
+    *flags = false;
+    select.model_only = true;
+    TESS_TRY(tess_vis_open(args->obs, &select, reader));
+cleanup:
+    return status;
+}
+
+static tess_status describe(const info_args *args)
+{
+    tess_status status = TESS_OK;
+    tess_vis_reader *reader = NULL;
+    tess_info info = {0};
+    bool flags = false;
+    TESS_TRY(open_set(args, &flags, &reader));
+    TESS_TRY(tess_info_scan(reader, flags, &info));
+    if (args->json)
+        TESS_TRY(tess_info_print_json(stdout, tess_vis_reader_meta(reader), &info));
+    else
+        tess_info_print(stdout, tess_vis_reader_meta(reader), &info, args->antennas);
+cleanup:
+    tess_info_free(&info);
+    tess_vis_close(reader);
+    return status;
+}
+
+tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    info_args args = {0};
+    tess_cli cli = {0};
+    TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
+    if (cli.help) goto cleanup;
+    if (!args.obs)
+        TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
+                  "MeasurementSet");
+    /* a description is the work of one rank */
+    if (tess_comm_rank(comm) == 0) status = describe(&args);
+    status = tess_comm_agree(comm, status);
+cleanup:
+    tess_cli_free(&cli);
+    return status;
+}

@@ -1,0 +1,137 @@
+#define _GNU_SOURCE
+#include <argp.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "job.h"
+#include "tess_fits.h"
+#include "tess_imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_profile.h"
+#include "threads.h"
+
+static const char doc[] =
+    "Predict the visibilities of a model image, for every row of an observation, "
+    "flagged or not."
+    "\v"
+    "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
+    "Jy/pixel, at the pointing of the observation. -o writes a copy of the observation "
+    "with the predicted visibilities, --column a data column of a MeasurementSet in "
+    "place.\n\n"
+    "Examples:\n"
+    "  tessera predict obs.uvfits --model sky-model.fits -o predicted.uvfits\n"
+    "  mpirun -n 4 tessera predict obs.ms --model sky-model.fits \\\n"
+    "      --column MODEL_DATA";
+
+enum { OPT_MODEL = 0x100, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_OBS };
+
+static const struct argp_option options[] = {
+    {"model", OPT_MODEL, "MODEL.fits", 0, "Model image", 0},
+    {"output", 'o', "OUT.uvfits", 0, "Write the visibilities to this file", 0},
+    {"column", OPT_COLUMN, "NAME", 0,
+     "Write them to this column of the MeasurementSet, like MODEL_DATA", 0},
+    {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing file or column", 0},
+    {"profile", OPT_PROFILE, "FILE.json", 0,
+     "Write seconds, bytes and visibilities per rank and stage", 0},
+    {"obs", OPT_OBS, "OBS", OPTION_HIDDEN, "Observation, for --config", 0},
+    {0},
+};
+
+static const struct argp_child children[] = {
+    {&tess_selection_argp, 0, "Selection of visibilities:", 1},
+    {&tess_gridding_argp, 0, "Gridding:", 2},
+    {&tess_layout_argp, 0, "Resources:", 3},
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+typedef struct predict_args {
+    tess_predict_opts opts;
+    const char *obs, *config_obs, *profile;
+} predict_args;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    predict_args *args = state->input;
+    tess_predict_opts *opts = &args->opts;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &opts->selection;
+        state->child_inputs[1] = &opts->gridding;
+        state->child_inputs[2] = &opts->layout;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (args->obs) return ARGP_ERR_UNKNOWN; /* one is enough */
+        args->obs = arg;
+        return 0;
+    case OPT_OBS: args->config_obs = arg; break;
+    case OPT_MODEL: opts->model = arg; break;
+    case 'o': opts->output = arg; break;
+    case OPT_COLUMN: opts->column = arg; break;
+    case OPT_OVERWRITE: opts->overwrite = true; break;
+    case OPT_PROFILE: args->profile = arg; break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, options, key, arg, TESS_OK);
+}
+
+static const struct argp argp = {options, parse, "OBS", doc, children, NULL, NULL};
+
+static tess_status check(predict_args *args)
+{
+    tess_status status = TESS_OK;
+    tess_predict_opts *opts = &args->opts;
+    opts->obs = args->obs ? args->obs : args->config_obs;
+    if (!opts->obs)
+        TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
+                  "MeasurementSet");
+    if (!opts->model)
+        TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
+    if (!opts->output && !opts->column)
+        TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o OUT.uvfits, or --column "
+                  "MODEL_DATA for a MeasurementSet");
+    if (opts->output && opts->column)
+        TESS_FAIL(TESS_ERR_USAGE, "--output and --column exclude each other");
+    if ((opts->output && !*opts->output) || (opts->column && !*opts->column))
+        TESS_FAIL(TESS_ERR_USAGE, "the name of the output is empty");
+cleanup:
+    return status;
+}
+
+/* Threads, and whether the profile can be written. */
+static tess_status prepare(tess_comm *comm, predict_args *args)
+{
+    tess_status status = TESS_OK, own = TESS_OK;
+    if (args->opts.layout.threads == 0)
+        TESS_TRY(tess_threads_default(comm, &args->opts.layout.threads));
+    if (args->profile && tess_comm_rank(comm) == 0)
+        own = tess_fits_check_target(args->profile, true);
+    TESS_TRY(tess_comm_agree(comm, own));
+    TESS_TRY(tess_job_log(comm, args->opts.layout.threads, args->opts.command_line));
+cleanup:
+    return status;
+}
+
+tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    tess_profile profile;
+    predict_args args = {0};
+    tess_cli cli = {0};
+    char *command_line = NULL;
+    tess_profile_start(&profile);
+    TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
+    if (cli.help) goto cleanup;
+    TESS_TRY(check(&args));
+    command_line = tess_cli_command_line(argc, argv);
+    args.opts.command_line = command_line ? command_line : "tessera predict";
+    TESS_TRY(prepare(comm, &args));
+    TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));
+    TESS_TRY(tess_profile_summary(comm, &profile));
+    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
+cleanup:
+    tess_free(command_line);
+    tess_cli_free(&cli);
+    return status;
+}

@@ -1,0 +1,276 @@
+#define _GNU_SOURCE
+#include "image_args.h"
+
+#include <errno.h>
+#include <float.h>
+#include <string.h>
+
+#include "job.h"
+#include "options.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+#include "threads.h"
+
+enum {
+    OPT_SIZE = 0x100,
+    OPT_SCALE,
+    OPT_WEIGHT,
+    OPT_RANK_FILTER,
+    OPT_STOKES,
+    OPT_CHANNELS_OUT,
+    OPT_INTERVALS_OUT,
+    OPT_NO_PSF,
+    OPT_OVERWRITE,
+    OPT_PREVIEW,
+    OPT_REPRODUCIBLE,
+    OPT_SUBTRACT,
+    OPT_DUMP_STAGES,
+    OPT_PROFILE,
+    OPT_OBS,
+};
+
+static const struct argp_option image_options[] = {
+    {"output", 'o', "NAME", 0, "Beginning of the names of all files written", 0},
+    {"size", OPT_SIZE, "N[,M]", 0, "Pixels in x and y", 0},
+    {"scale", OPT_SCALE, "ANGLE", 0,
+     "Size of a pixel, like 1.5asec (units uas, mas, asec, amin, deg, rad)", 0},
+    {"weight", OPT_WEIGHT, "natural|uniform|briggs:R", 0,
+     "Weighting of the visibilities (default briggs:0)", 0},
+    {"weighting-rank-filter", OPT_RANK_FILTER, "X", 0,
+     "Limit weights to X times their mean (default 0, off)", 0},
+    {"stokes", OPT_STOKES, "LIST", 0,
+     "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 0},
+    {"channels-out", OPT_CHANNELS_OUT, "N", 0,
+     "Image N groups of channels one by one, and their mean (default 1)", 0},
+    {"intervals-out", OPT_INTERVALS_OUT, "N", 0,
+     "Image N spans of time one by one (default 1)", 0},
+    {"subtract", OPT_SUBTRACT, "MODEL.fits", 0,
+     "Subtract the visibilities of this model image first", 0},
+    {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 0},
+    {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 0},
+    {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
+    {"profile", OPT_PROFILE, "FILE.json", 0,
+     "Write seconds, bytes and visibilities per rank and stage", 0},
+    {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
+     "Give the same bits on any number of ranks and threads", 0},
+    {"dump-stages", OPT_DUMP_STAGES, "DIR", 0,
+     "Write what each stage made to DIR, for tessera compare", 0},
+    {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
+    {0},
+};
+
+static const struct argp_child image_children[] = {
+    {&tess_selection_argp, 0, "Selection of visibilities:", 1},
+    {&tess_gridding_argp, 0, "Gridding:", 2},
+    {&tess_layout_argp, 0, "Resources:", 3},
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+static tess_status add_text(const char ***list, int64_t *count, int64_t *capacity,
+                            const char *text)
+{
+    tess_status status = TESS_OK;
+    void *array = (void *)*list;
+    if (tess_grow(&array, capacity, *count + 1, sizeof **list))
+        TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
+    *list = array;
+    (*list)[(*count)++] = text;
+cleanup:
+    return status;
+}
+
+static void set_defaults(struct argp_state *state, tess_image_args *args)
+{
+    tess_image_opts *opts = &args->opts;
+    opts->weighting = TESS_BRIGGS;
+    opts->num_pol = 1;
+    opts->pol[0] = 1; /* I */
+    opts->channels_out = opts->intervals_out = 1;
+    opts->make_psf = true;
+    tess_cli_default(state, "weight", "briggs:0");
+    tess_cli_default(state, "weighting-rank-filter", "0");
+    tess_cli_default(state, "stokes", "I");
+    tess_cli_default(state, "channels-out", "1");
+    tess_cli_default(state, "intervals-out", "1");
+    state->child_inputs[0] = &opts->selection;
+    state->child_inputs[1] = &opts->gridding;
+    state->child_inputs[2] = &opts->layout;
+}
+
+/* Options that name or switch something. */
+static bool parse_plain(int key, char *arg, tess_image_args *args)
+{
+    tess_image_opts *opts = &args->opts;
+    switch (key) {
+    case 'o': opts->output = arg; return true;
+    case OPT_NO_PSF: opts->make_psf = false; return true;
+    case OPT_OVERWRITE: opts->overwrite = true; return true;
+    case OPT_PREVIEW: opts->preview = true; return true;
+    case OPT_REPRODUCIBLE: opts->reproducible = true; return true;
+    case OPT_SUBTRACT: opts->subtract = arg; return true;
+    case OPT_DUMP_STAGES: opts->dump_stages = arg; return true;
+    case OPT_PROFILE: args->profile = arg; return true;
+    default: return false;
+    }
+}
+
+static error_t parse_image(int key, char *arg, struct argp_state *state)
+{
+    enum { MAX_OUT = 1 << 20 };
+    tess_image_args *args = state->input;
+    tess_image_opts *opts = &args->opts;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case ARGP_KEY_INIT: set_defaults(state, args); return 0;
+    case ARGP_KEY_ARG:
+        status = add_text(&args->obs, &args->num_obs, &args->capacity_obs, arg);
+        return status == TESS_OK ? 0 : ENOMEM;
+    case OPT_OBS:
+        status = add_text(&args->config_obs, &args->num_config_obs,
+                          &args->capacity_config_obs, arg);
+        return status == TESS_OK ? 0 : ENOMEM;
+    case OPT_SIZE: status = tess_parse_size(arg, &opts->nx, &opts->ny); break;
+    case OPT_SCALE: status = tess_parse_scale(arg, &opts->scale_rad); break;
+    case OPT_WEIGHT:
+        status = tess_parse_weight(arg, &opts->weighting, &opts->robust);
+        break;
+    case OPT_RANK_FILTER:
+        status = tess_parse_number(arg, 0, DBL_MAX, &opts->rank_filter);
+        break;
+    case OPT_STOKES: status = tess_parse_stokes(arg, opts->pol, &opts->num_pol); break;
+    case OPT_CHANNELS_OUT:
+        status = tess_parse_integer(arg, 1, MAX_OUT, &opts->channels_out);
+        break;
+    case OPT_INTERVALS_OUT:
+        status = tess_parse_integer(arg, 1, MAX_OUT, &opts->intervals_out);
+        break;
+    default:
+        if (!parse_plain(key, arg, args)) return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, image_options, key, arg, status);
+}
+
+/* ---- checks of the options together ---- */
+
+/* Observations of the command line replace those of a parameter file. */
+static tess_status choose_obs(tess_image_args *args)
+{
+    tess_status status = TESS_OK;
+    tess_image_opts *opts = &args->opts;
+    const bool given = args->num_obs > 0;
+    opts->obs = given ? args->obs : args->config_obs;
+    const int64_t count = given ? args->num_obs : args->num_config_obs;
+    if (count == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
+                  "MeasurementSet");
+    if (count > 100000)
+        TESS_FAIL(TESS_ERR_USAGE, "more than 100000 observations");
+    opts->num_obs = (int)count;
+    for (int64_t k = 0; k < count; ++k)
+        TESS_TRY(tess_cli_note(&args->cli, "obs", opts->obs[k]));
+cleanup:
+    return status;
+}
+
+static tess_status check_output(const tess_image_args *args)
+{
+    tess_status status = TESS_OK;
+    const char *name = args->opts.output;
+    if (args->is_plan) goto cleanup;
+    if (!name || *name == '\0')
+        TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o NAME");
+    if (name[strlen(name) - 1] == '/')
+        TESS_FAIL(TESS_ERR_USAGE, "--output: '%s' is a folder; add the beginning of the "
+                  "file names, as in %simage", name, name);
+cleanup:
+    return status;
+}
+
+/* An image that no memory of the job could hold, whatever else is needed. */
+static tess_status check_memory(tess_comm *comm, const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const double pixel_bytes = opts->gridding.accuracy < 1e-6 ? 8 : 4;
+    const double needed = (double)opts->nx * (double)opts->ny * pixel_bytes;
+    double available = 0;
+    TESS_TRY(tess_job_memory(comm, opts->layout.memory_bytes, &available));
+    if (needed > available)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%lld x %lld pixels need %s for the image alone, and the job may use "
+                  "%s; use a smaller --size or more nodes",
+                  (long long)opts->nx, (long long)opts->ny, tess_mem_text(needed),
+                  tess_mem_text(available));
+cleanup:
+    return status;
+}
+
+/* The corners of an all-sky image lie beyond the horizon, its edges may not. */
+static tess_status check_field(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const int64_t longest = opts->nx > opts->ny ? opts->nx : opts->ny;
+    const double edge = (double)(longest / 2) * opts->scale_rad;
+    /* a pixel more, so that l = -1 ... 1 may be covered by a size that is even */
+    if (edge > 1 + 1.01 * opts->scale_rad || opts->scale_rad > 1)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%lld x %lld pixels of %g deg are larger than the half-sky (l and m "
+                  "within -1 and 1); use a smaller --size or --scale",
+                  (long long)opts->nx, (long long)opts->ny,
+                  opts->scale_rad / TESS_RAD_PER_DEG);
+cleanup:
+    return status;
+}
+
+static tess_status check(tess_comm *comm, tess_image_args *args)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = &args->opts;
+    TESS_TRY(choose_obs(args));
+    TESS_TRY(check_output(args));
+    if (opts->nx == 0) TESS_FAIL(TESS_ERR_USAGE, "no image size given; use --size N");
+    if (!(opts->scale_rad > 0))
+        TESS_FAIL(TESS_ERR_USAGE, "no pixel size given; use --scale ANGLE, as in "
+                  "--scale 1.5asec (tessera info suggests one)");
+    if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
+    TESS_TRY(check_field(opts));
+cleanup:
+    return status;
+}
+
+tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
+                                  char **argv, tess_image_args *args)
+{
+    tess_status status = TESS_OK;
+    const struct argp argp = {.options = image_options,
+                              .parser = parse_image,
+                              .args_doc = "OBS...",
+                              .doc = doc,
+                              .children = image_children};
+    TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, args, &args->cli));
+    if (args->cli.help) goto cleanup;
+    TESS_TRY(check(comm, args));
+    if (args->opts.layout.threads == 0)
+        TESS_TRY(tess_threads_default(comm, &args->opts.layout.threads));
+    args->command_line = tess_cli_command_line(argc, argv);
+    if (args->command_line)
+        args->used_options = tess_cli_used_text(&args->cli, args->command_line);
+    if (!args->used_options)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "list of options");
+    TESS_TRY(tess_comm_agree(comm, status));
+    args->opts.command_line = args->command_line;
+    args->opts.used_options = args->used_options;
+cleanup:
+    return status;
+}
+
+void tess_image_args_free(tess_image_args *args)
+{
+    tess_cli_free(&args->cli);
+    tess_free((void *)args->obs);
+    tess_free((void *)args->config_obs);
+    tess_free(args->command_line);
+    tess_free(args->used_options);
+    *args = (tess_image_args){0};
+}

@@ -1,0 +1,34 @@
+/** @file image_args.h  (private to app/)
+ *  The options of `tessera image`, which `tessera plan` takes too.
+ */
+#ifndef TESS_IMAGE_ARGS_H
+#define TESS_IMAGE_ARGS_H
+
+#include <stdbool.h>
+
+#include "cli.h"
+#include "tess_comm.h"
+#include "tess_imager.h"
+
+/** Parsed options; zero before use, end with tess_image_args_free(). */
+typedef struct tess_image_args {
+    tess_image_opts opts;        /**< complete after parsing */
+    const char *profile;         /**< --profile, or NULL */
+    tess_cli cli;                /**< cli.help: there is nothing to do */
+    bool is_plan;                /**< no output is asked for or checked */
+    const char **obs;            /**< private: observations of the command line */
+    const char **config_obs;     /**< private: and those of --config */
+    int64_t num_obs, capacity_obs, num_config_obs, capacity_config_obs;
+    char *command_line, *used_options;
+} tess_image_args;
+
+/** Parse and check everything that can be checked without data, and set the threads
+ *  per rank. `doc` is argp's help text of the subcommand. Errors: TESS_ERR_USAGE,
+ *  TESS_ERR_INPUT (larger than the half-sky), TESS_ERR_RESOURCE (larger than the
+ *  memory of all nodes). Collective. */
+tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
+                                  char **argv, tess_image_args *args);
+
+void tess_image_args_free(tess_image_args *args);
+
+#endif

@@ -1,0 +1,349 @@
+#define _GNU_SOURCE
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "info.h"
+#include "tess_const.h"
+
+/* ---- texts ---- */
+
+void tess_info_time_text(double mjd_s, char *text, size_t size)
+{
+    const double unix_zero_mjd = 40587;
+    const double tenths = round(10 * (mjd_s - unix_zero_mjd * TESS_SECONDS_PER_DAY));
+    if (!(fabs(tenths) < 1e13)) {
+        snprintf(text, size, "unknown");
+        return;
+    }
+    const double whole = floor(tenths / 10);
+    const time_t seconds = (time_t)whole;
+    struct tm parts;
+    char stamp[40];
+    gmtime_r(&seconds, &parts);
+    strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &parts);
+    snprintf(text, size, "%s.%d", stamp, (int)(tenths - 10 * whole));
+}
+
+void tess_info_angle_text(double rad, char *text, size_t size)
+{
+    static const struct {
+        const char *name;
+        double rad;
+    } units[] = {{"deg", TESS_RAD_PER_DEG},
+                 {"amin", 60 * TESS_RAD_PER_ASEC},
+                 {"asec", TESS_RAD_PER_ASEC},
+                 {"mas", 1e-3 * TESS_RAD_PER_ASEC},
+                 {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
+    size_t k = 0;
+    while (k < 4 && fabs(rad) < units[k].rad * (1 - 1e-12)) ++k;
+    snprintf(text, size, "%.4g%s", rad / units[k].rad, units[k].name);
+}
+
+/* Sexagesimal, rounded once so that no part reads 60. */
+static void sexagesimal(double value, int decimals, char *text, size_t size)
+{
+    const double scale = pow(10, decimals), units = round(fabs(value) * 3600 * scale);
+    const double seconds = fmod(units, 60 * scale) / scale;
+    const long long minutes = (long long)(units / (60 * scale));
+    snprintf(text, size, "%s%02lld:%02lld:%0*.*f", value < 0 ? "-" : "", minutes / 60,
+             minutes % 60, decimals + 3, decimals, seconds);
+}
+
+static void ra_text(double rad, char *text, size_t size)
+{
+    double hours = fmod(rad / TESS_RAD_PER_DEG / 15, 24);
+    if (hours < 0) hours += 24;
+    sexagesimal(hours, 4, text, size);
+}
+
+static void dec_text(double rad, char *text, size_t size)
+{
+    sexagesimal(rad / TESS_RAD_PER_DEG, 3, text, size);
+}
+
+static void length_text(double m, char *text, size_t size)
+{
+    if (m >= 1e4)
+        snprintf(text, size, "%.4g km", 1e-3 * m);
+    else
+        snprintf(text, size, "%.4g m", m);
+}
+
+static void duration_text(double seconds, char *text, size_t size)
+{
+    const long long minutes = (long long)(seconds / 60);
+    if (seconds < 120)
+        snprintf(text, size, "%.4g s", seconds);
+    else if (minutes < 120)
+        snprintf(text, size, "%lld min %.0f s", minutes,
+                 floor(seconds - 60 * (double)minutes));
+    else
+        snprintf(text, size, "%lld h %lld min", minutes / 60, minutes % 60);
+}
+
+static void corr_text(const tess_vis_segment *segment, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < segment->num_corr && used < size; ++k) {
+        const int n = snprintf(text + used, size - used, "%s%s", k ? " " : "",
+                               tess_corr_name(segment->corr[k]));
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static double percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100 * (double)part / (double)whole : 0;
+}
+
+/* ---- for people ---- */
+
+static void print_line(FILE *out, const char *label, const char *text)
+{
+    if (*text) fprintf(out, "%-14s%s\n", label, text);
+}
+
+static void print_times(FILE *out, const tess_vis_meta *meta, const tess_info *info)
+{
+    char start[48], end[48], duration[48];
+    tess_info_time_text(info->time_start_mjd_s, start, sizeof start);
+    tess_info_time_text(info->time_end_mjd_s, end, sizeof end);
+    duration_text(info->time_end_mjd_s - info->time_start_mjd_s + meta->integration_s,
+                  duration, sizeof duration);
+    fprintf(out, "%-14s%s to %s UTC (%s)\n", "Time", start, end, duration);
+    fprintf(out, "%-14s%lld", "Integrations", (long long)info->num_times);
+    if (meta->integration_s > 0) fprintf(out, " of %.4g s", meta->integration_s);
+    fputc('\n', out);
+}
+
+static void print_fields(FILE *out, const tess_vis_meta *meta)
+{
+    fprintf(out, "\nFields\n  %4s  %-20s %15s %15s %12s\n", "id", "name", "RA", "Dec",
+            "rows");
+    for (int k = 0; k < meta->num_fields; ++k) {
+        const tess_vis_field *field = &meta->field[k];
+        char ra[32], dec[32];
+        ra_text(field->ra_rad, ra, sizeof ra);
+        dec_text(field->dec_rad, dec, sizeof dec);
+        fprintf(out, "  %4d  %-20s %15s %15s %12lld\n", field->id,
+                *field->name ? field->name : "-", ra, dec, (long long)field->num_rows);
+    }
+}
+
+static void print_windows(FILE *out, const tess_vis_meta *meta, const tess_info *info)
+{
+    fprintf(out, "\nSpectral windows\n  %4s %9s %14s %14s %14s %12s  %s\n", "spw",
+            "channels", "from MHz", "to MHz", "width kHz", "rows", "correlations");
+    for (int k = 0; k < info->num_spw; ++k) {
+        const tess_info_spw *spw = &info->spw[k];
+        const tess_vis_segment *segment = &meta->segment[spw->segment];
+        char corr[32];
+        corr_text(segment, corr, sizeof corr);
+        fprintf(out, "  %4d %9lld %14.6f %14.6f %14.6g %12lld  %s\n", spw->spw,
+                (long long)spw->num_chan, 1e-6 * spw->freq_min_hz,
+                1e-6 * spw->freq_max_hz, 1e-3 * spw->chan_width_hz,
+                (long long)segment->num_rows, corr);
+    }
+}
+
+static void print_antennas(FILE *out, const tess_vis_meta *meta)
+{
+    fprintf(out, "\nAntennas\n  %4s  %-16s %14s %14s %14s %9s\n", "id", "name", "x m",
+            "y m", "z m", "dish m");
+    for (int k = 0; k < meta->num_antennas; ++k) {
+        const tess_vis_antenna *a = &meta->antenna[k];
+        fprintf(out, "  %4d  %-16s %14.3f %14.3f %14.3f ", k, *a->name ? a->name : "-",
+                a->xyz_m[0], a->xyz_m[1], a->xyz_m[2]);
+        if (a->diameter_m > 0)
+            fprintf(out, "%9.4g\n", a->diameter_m);
+        else
+            fprintf(out, "%9s\n", "-");
+    }
+}
+
+static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *info)
+{
+    char shortest[32], longest[32];
+    length_text(info->min_baseline_m, shortest, sizeof shortest);
+    length_text(info->max_baseline_m, longest, sizeof longest);
+    fprintf(out, "\n%-14s%d\n", "Antennas", meta->num_antennas);
+    fprintf(out, "%-14s%lld, of which %lld autocorrelations", "Rows",
+            (long long)info->num_rows, (long long)info->num_auto);
+    if (meta->num_rows_total != info->num_rows)
+        fprintf(out, " (%lld in the file)", (long long)meta->num_rows_total);
+    fputc('\n', out);
+    fprintf(out, "%-14s%s to %s, up to %.4g wavelengths in uv and %.4g in w\n",
+            "Baselines", shortest, longest, info->max_uv_lambda, info->max_w_lambda);
+    if (!info->has_flags) return;
+    fprintf(out, "%-14s%lld: %.2f %% flagged, %.2f %% of weight <= 0, %lld not finite\n",
+            "Samples", (long long)info->samples, percent(info->flagged, info->samples),
+            percent(info->weight_not_positive, info->samples),
+            (long long)info->not_finite);
+}
+
+void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info,
+                     bool antennas)
+{
+    print_line(out, "Observation", meta->path);
+    print_line(out, "Format", meta->format);
+    print_line(out, "Telescope", meta->telescope);
+    print_line(out, "Observer", meta->observer);
+    print_line(out, "Project", meta->project);
+    print_line(out, "Object", meta->object);
+    print_times(out, meta, info);
+    print_fields(out, meta);
+    print_windows(out, meta, info);
+    if (antennas) print_antennas(out, meta);
+    print_rows(out, meta, info);
+    if (info->scale_rad > 0) {
+        char beam[32], scale[32];
+        tess_info_angle_text(1 / info->max_uv_lambda, beam, sizeof beam);
+        tess_info_angle_text(info->scale_rad, scale, sizeof scale);
+        fprintf(out, "\nThe finest detail is about %s. To begin with, try\n"
+                "  tessera image %s -o NAME --size %lld --scale %s\n",
+                beam, meta->path, (long long)info->size, scale);
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Names come from files: bytes that are not UTF-8 are shown as '?'. */
+static json_t *json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value) return value;
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *c = copy; *c; ++c)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    return json_string(copy);
+}
+
+static json_t *json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static void put(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, json_number(value));
+}
+
+static void put_count(json_t *object, const char *key, int64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, json_text(text));
+}
+
+static json_t *json_fields(const tess_vis_meta *meta)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < meta->num_fields; ++k) {
+        json_t *field = json_object();
+        put_count(field, "id", meta->field[k].id);
+        put_text(field, "name", meta->field[k].name);
+        put(field, "ra_deg", meta->field[k].ra_rad / TESS_RAD_PER_DEG);
+        put(field, "dec_deg", meta->field[k].dec_rad / TESS_RAD_PER_DEG);
+        put_count(field, "rows", meta->field[k].num_rows);
+        json_array_append_new(list, field);
+    }
+    return list;
+}
+
+static json_t *json_windows(const tess_vis_meta *meta, const tess_info *info)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < info->num_spw; ++k) {
+        const tess_info_spw *spw = &info->spw[k];
+        const tess_vis_segment *segment = &meta->segment[spw->segment];
+        json_t *window = json_object(), *corr = json_array();
+        for (int c = 0; c < segment->num_corr; ++c)
+            json_array_append_new(corr, json_text(tess_corr_name(segment->corr[c])));
+        put_count(window, "spw", spw->spw);
+        put_count(window, "channels", spw->num_chan);
+        put(window, "first_channel_hz", segment->freq_hz[spw->chan_first]);
+        put(window, "channel_width_hz", spw->chan_width_hz);
+        put(window, "freq_min_hz", spw->freq_min_hz);
+        put(window, "freq_max_hz", spw->freq_max_hz);
+        put_count(window, "rows", segment->num_rows);
+        json_object_set_new(window, "correlations", corr);
+        json_array_append_new(list, window);
+    }
+    return list;
+}
+
+static json_t *json_antennas(const tess_vis_meta *meta)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < meta->num_antennas; ++k) {
+        const tess_vis_antenna *a = &meta->antenna[k];
+        json_t *antenna = json_object(), *xyz = json_array();
+        for (int c = 0; c < 3; ++c) json_array_append_new(xyz, json_number(a->xyz_m[c]));
+        put_text(antenna, "name", a->name);
+        json_object_set_new(antenna, "xyz_m", xyz);
+        put(antenna, "diameter_m", a->diameter_m);
+        json_array_append_new(list, antenna);
+    }
+    return list;
+}
+
+static void put_header(json_t *root, const tess_vis_meta *meta, const tess_info *info)
+{
+    put_text(root, "path", meta->path);
+    put_text(root, "format", meta->format);
+    put_text(root, "telescope", meta->telescope);
+    put_text(root, "observer", meta->observer);
+    put_text(root, "project", meta->project);
+    put_text(root, "object", meta->object);
+    put(root, "equinox", meta->equinox);
+    put(root, "time_start_mjd", info->time_start_mjd_s / TESS_SECONDS_PER_DAY);
+    put(root, "time_end_mjd", info->time_end_mjd_s / TESS_SECONDS_PER_DAY);
+    put_count(root, "integrations", info->num_times);
+    put(root, "integration_s", meta->integration_s);
+}
+
+static void put_rows(json_t *root, const tess_vis_meta *meta, const tess_info *info)
+{
+    put_count(root, "rows", info->num_rows);
+    put_count(root, "rows_in_file", meta->num_rows_total);
+    put_count(root, "autocorrelation_rows", info->num_auto);
+    put(root, "min_baseline_m", info->min_baseline_m);
+    put(root, "max_baseline_m", info->max_baseline_m);
+    put(root, "max_uv_lambda", info->max_uv_lambda);
+    put(root, "max_w_lambda", info->max_w_lambda);
+    if (info->has_flags) {
+        put_count(root, "samples", info->samples);
+        put_count(root, "flagged", info->flagged);
+        put_count(root, "weight_not_positive", info->weight_not_positive);
+        put_count(root, "not_finite", info->not_finite);
+    }
+    if (info->scale_rad > 0) {
+        put(root, "suggested_scale_asec", info->scale_rad / TESS_RAD_PER_ASEC);
+        put_count(root, "suggested_size", info->size);
+    }
+}
+
+tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
+                                 const tess_info *info)
+{
+    tess_status status = TESS_OK;
+    json_t *root = json_object();
+    if (!root) TESS_FAIL(TESS_ERR_ALLOC, "%s: description", meta->path);
+    put_header(root, meta, info);
+    json_object_set_new(root, "fields", json_fields(meta));
+    json_object_set_new(root, "spectral_windows", json_windows(meta, info));
+    json_object_set_new(root, "antennas", json_antennas(meta));
+    put_rows(root, meta, info);
+    if (json_dumpf(root, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF)
+        TESS_FAIL(TESS_ERR_IO, "standard output cannot be written");
+cleanup:
+    json_decref(root);
+    return status;
+}

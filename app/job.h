@@ -1,0 +1,19 @@
+/** @file job.h  (private to app/)
+ *  What a log should say about the job: version, hosts, batch job, command line.
+ */
+#ifndef TESS_JOB_H
+#define TESS_JOB_H
+
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+/** Log version, ranks, threads, hosts and the number of the batch job. Collective. */
+tess_status tess_job_log(tess_comm *comm, int threads, const char *command_line);
+
+/** Memory that all nodes of the job may use together [bytes], with `per_node` bytes on
+ *  each when that is not 0; the same on every rank. Collective. */
+tess_status tess_job_memory(tess_comm *comm, int64_t per_node, double *bytes);
+
+#endif

@@ -1,0 +1,155 @@
+/* The tessera program: starts MPI, runs a subcommand, prints the one error line. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "tess_comm.h"
+#include "tess_log.h"
+#include "tess_status.h"
+#include "tess_version.h"
+
+typedef struct command {
+    const char *name;
+    tess_status (*run)(tess_comm *comm, int argc, char **argv);
+    const char *summary;
+} command;
+
+static const command commands[] = {
+    {"image", tess_cmd_image, "make FITS images from observations"},
+    {"predict", tess_cmd_predict, "predict visibilities from a model image"},
+    {"simulate", tess_cmd_simulate, "make an observation of a sky model"},
+    {"info", tess_cmd_info, "describe an observation"},
+    {"plan", tess_cmd_plan, "show how an image would be made, without making it"},
+    {"compare", tess_cmd_compare, "compare two FITS files"},
+};
+enum { NUM_COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_commands(void)
+{
+    printf("Usage: tessera COMMAND [OPTION...]\n"
+           "MPI radio-interferometric imager: visibilities (UVFITS, MeasurementSet) to "
+           "FITS\nimages and back.\n\nCommands:\n");
+    for (int k = 0; k < NUM_COMMANDS; ++k)
+        printf("  %-10s %s\n", commands[k].name, commands[k].summary);
+    printf("\nExamples:\n"
+           "  tessera info obs.ms\n"
+           "  tessera image obs.ms -o out --size 2048 --scale 1.5asec\n"
+           "  mpirun -n 4 tessera image obs.ms -o out --size 8192 --scale 2asec\n"
+           "\n'tessera COMMAND --help' explains a command, 'tessera --version' says what "
+           "this is.\n"
+           "\nExit status: 0 done, 1 internal error, 2 wrong options, 3 bad input or "
+           "unwritable\noutput, 4 not enough memory or no such backend, 5 files differ."
+           "\n");
+}
+
+static void print_version(void)
+{
+    printf("tessera %s\nbuilt with %s\nusing %s\n", tess_version_full(),
+           tess_version_compiler(), tess_version_libraries());
+}
+
+static const command *find_command(const char *name)
+{
+    for (int k = 0; k < NUM_COMMANDS; ++k)
+        if (strcmp(commands[k].name, name) == 0) return &commands[k];
+    return NULL;
+}
+
+/* `tessera`, `tessera --help`, `tessera --version`, or a command. Collective. */
+static tess_status run(tess_comm *comm, int argc, char **argv, const command **chosen)
+{
+    tess_status status = TESS_OK;
+    const bool first = tess_comm_rank(comm) == 0;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        if (first) print_commands();
+        if (argc < 2) TESS_FAIL(TESS_ERR_USAGE, "no command given");
+        goto cleanup;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        if (first) print_version();
+        goto cleanup;
+    }
+    *chosen = find_command(argv[1]);
+    if (!*chosen)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a command; use one of image, predict, "
+                  "simulate, info, plan, compare", argv[1]);
+    TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
+cleanup:
+    return status;
+}
+
+/* Output that could not be written is a failure, also when it goes to a full disk. */
+static tess_status flush_output(void)
+{
+    tess_status status = TESS_OK;
+    if (fflush(stdout) != 0 || ferror(stdout))
+        TESS_FAIL(TESS_ERR_IO, "standard output cannot be written");
+cleanup:
+    return status;
+}
+
+static bool wants_origin(int argc, char **argv)
+{
+    for (int k = 1; k < argc; ++k)
+        if (strcmp(argv[k], "--verbose") == 0 || strcmp(argv[k], "-v") == 0) return true;
+    return false;
+}
+
+/* What the blamed rank knows, for the rank that prints. */
+typedef struct report {
+    tess_status status;
+    int rank;
+    char message[1024];
+    char origin[256];
+} report;
+
+/* The one line for the user. */
+static void print_error(const report *r, const command *chosen, bool origin)
+{
+    char hint[80] = "", where[300] = "", prefix[64] = "";
+    if (r->status == TESS_ERR_USAGE && chosen)
+        snprintf(hint, sizeof hint, " (see tessera %s --help)", chosen->name);
+    else if (r->status == TESS_ERR_USAGE)
+        snprintf(hint, sizeof hint, " (see tessera --help)");
+    if (origin || r->status == TESS_ERR_INTERNAL)
+        snprintf(where, sizeof where, " [rank %d, %s]", r->rank, r->origin);
+    const char *text = *r->message ? r->message : tess_status_text(r->status);
+    if (*r->message && (r->status == TESS_ERR_ALLOC || r->status == TESS_ERR_INTERNAL))
+        snprintf(prefix, sizeof prefix, "%s: ", tess_status_text(r->status));
+    tess_log_error("%s%s%s%s", prefix, text, hint, where);
+}
+
+/* Rank 0 prints for the blamed rank, because it has the log file. Collective. */
+static void report_error(tess_comm *comm, tess_status status, int blamed,
+                         const command *chosen, bool origin)
+{
+    report r = {.status = status, .rank = blamed};
+    const int rank = tess_comm_rank(comm);
+    snprintf(r.message, sizeof r.message, "%s", tess_error_message());
+    snprintf(r.origin, sizeof r.origin, "%s", tess_error_origin());
+    const bool heard = tess_comm_bcast(comm, &r, sizeof r, blamed) == TESS_OK;
+    if (rank == (heard ? 0 : blamed)) print_error(&r, chosen, origin);
+}
+
+int main(int argc, char **argv)
+{
+    tess_comm *comm = NULL;
+    const command *chosen = NULL;
+    int exit_status = 0;
+    tess_status status = tess_comm_start(&argc, &argv, &comm);
+    if (status != TESS_OK) {
+        tess_log_error("%s [%s]", tess_error_message(), tess_error_origin());
+        return tess_status_exit(status);
+    }
+    tess_log_start(tess_comm_rank(comm), TESS_LOG_INFO);
+    status = run(comm, argc, argv, &chosen);
+    if (status == TESS_OK) status = flush_output();
+    const int blamed = tess_comm_blame(comm, status, &exit_status);
+    if (blamed >= 0)
+        report_error(comm, status, blamed, chosen, wants_origin(argc, argv));
+    tess_log_close();
+    tess_comm_finish(comm);
+    return exit_status;
+}

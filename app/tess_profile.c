@@ -1,0 +1,316 @@
+#define _GNU_SOURCE
+#include "tess_profile.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_version.h"
+
+static const char *const stage_names[TESS_NUM_STAGES] = {
+    [TESS_STAGE_READ] = "read",           [TESS_STAGE_WEIGHT] = "weight",
+    [TESS_STAGE_PARTITION] = "partition", [TESS_STAGE_EXCHANGE] = "exchange",
+    [TESS_STAGE_SORT] = "sort",           [TESS_STAGE_GRID] = "grid",
+    [TESS_STAGE_REDUCE] = "reduce",       [TESS_STAGE_FFT] = "fft",
+    [TESS_STAGE_CORRECT] = "correct",     [TESS_STAGE_WRITE] = "write",
+};
+
+static const char *const ignored_names[TESS_NUM_IGNORED] = {
+    [TESS_IGNORED_FLAGGED] = "flagged",
+    [TESS_IGNORED_WEIGHT] = "weight_not_positive",
+    [TESS_IGNORED_NOT_FINITE] = "not_finite",
+    [TESS_IGNORED_AUTOCORR] = "autocorrelation",
+    [TESS_IGNORED_BEYOND_UV] = "beyond_uv",
+    [TESS_IGNORED_UVRANGE] = "uvrange",
+};
+
+/* What one rank tells the first. */
+typedef struct entry {
+    char host[64];
+    double stage_seconds[TESS_NUM_STAGES];
+    int64_t stage_bytes[TESS_NUM_STAGES];
+    int64_t stage_visibilities[TESS_NUM_STAGES];
+    int64_t visibilities;
+    int64_t ignored[TESS_NUM_IGNORED];
+    double seconds;                /* since program start */
+    double communication_seconds;
+    int64_t sent_bytes;
+    int64_t peak_memory_bytes;
+    double grid_utilisation;
+} entry;
+
+/* All ranks together. */
+typedef struct totals {
+    double stage_max_s[TESS_NUM_STAGES], stage_sum_s[TESS_NUM_STAGES];
+    int64_t stage_bytes[TESS_NUM_STAGES];
+    int64_t stage_visibilities[TESS_NUM_STAGES];
+    int64_t visibilities;
+    int64_t ignored[TESS_NUM_IGNORED];
+    double max_s, sum_s, communication_s;
+    int64_t sent_bytes;
+    int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
+} totals;
+
+void tess_profile_start(tess_profile *profile)
+{
+    *profile = (tess_profile){0};
+    profile->start_s = tess_time_now();
+}
+
+void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
+{
+    const double now = tess_time_now();
+    profile->stage_seconds[stage] += now - *mark;
+    *mark = now;
+}
+
+static void fill_entry(const tess_comm *comm, const tess_profile *profile, entry *e)
+{
+    *e = (entry){.visibilities = profile->visibilities,
+                 .seconds = tess_time_now() - profile->start_s,
+                 .peak_memory_bytes = tess_mem_peak_bytes(),
+                 .grid_utilisation = profile->grid_utilisation};
+    if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
+    memcpy(e->stage_seconds, profile->stage_seconds, sizeof e->stage_seconds);
+    memcpy(e->stage_bytes, profile->stage_bytes, sizeof e->stage_bytes);
+    memcpy(e->stage_visibilities, profile->stage_visibilities,
+           sizeof e->stage_visibilities);
+    memcpy(e->ignored, profile->ignored, sizeof e->ignored);
+    tess_comm_stats(comm, &e->sent_bytes, &e->communication_seconds);
+}
+
+/* Every rank's entry on the first rank, NULL on others; `*entries` with tess_free(). */
+static tess_status gather(tess_comm *comm, const tess_profile *profile, entry **entries)
+{
+    tess_status status = TESS_OK;
+    entry own;
+    void *all = NULL;
+    int64_t *bytes = tess_alloc_zero(tess_comm_size(comm), sizeof *bytes);
+    if (!bytes)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "profile of %d ranks", tess_comm_size(comm));
+    TESS_TRY(tess_comm_agree(comm, status));
+    fill_entry(comm, profile, &own);
+    TESS_TRY(tess_comm_gatherv(comm, &own, sizeof own, 0, &all, bytes));
+    *entries = all;
+cleanup:
+    tess_free(bytes);
+    return status;
+}
+
+static void add_up(const entry *entries, int ranks, totals *sum)
+{
+    *sum = (totals){0};
+    for (int r = 0; r < ranks; ++r) {
+        const entry *e = &entries[r];
+        for (int s = 0; s < TESS_NUM_STAGES; ++s) {
+            const double seconds = e->stage_seconds[s];
+            if (seconds > sum->stage_max_s[s]) sum->stage_max_s[s] = seconds;
+            sum->stage_sum_s[s] += seconds;
+            sum->stage_bytes[s] += e->stage_bytes[s];
+            sum->stage_visibilities[s] += e->stage_visibilities[s];
+        }
+        for (int k = 0; k < TESS_NUM_IGNORED; ++k) sum->ignored[k] += e->ignored[k];
+        sum->visibilities += e->visibilities;
+        if (e->seconds > sum->max_s) sum->max_s = e->seconds;
+        sum->sum_s += e->seconds;
+        sum->communication_s += e->communication_seconds;
+        sum->sent_bytes += e->sent_bytes;
+        if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
+            sum->peak_memory_max_bytes = e->peak_memory_bytes;
+        sum->peak_memory_sum_bytes += e->peak_memory_bytes;
+    }
+}
+
+static double communication_fraction(const totals *sum)
+{
+    return sum->sum_s > 0 ? sum->communication_s / sum->sum_s : 0;
+}
+
+/* ---- the table in the log ---- */
+
+static void log_ignored(const totals *sum)
+{
+    char line[512] = "";
+    size_t used = 0;
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+        if (sum->ignored[k] > 0 && used < sizeof line) {
+            const int n = snprintf(line + used, sizeof line - used, "%s%lld %s",
+                                   used ? ", " : "", (long long)sum->ignored[k],
+                                   ignored_names[k]);
+            used += n > 0 ? (size_t)n : 0;
+        }
+    tess_log_info("%lld visibilities; ignored: %s", (long long)sum->visibilities,
+                  used ? line : "none");
+}
+
+static void log_totals(const totals *sum, int ranks)
+{
+    tess_log_info("stage         slowest     mean   visibilities/s");
+    for (int s = 0; s < TESS_NUM_STAGES; ++s) {
+        if (sum->stage_max_s[s] <= 0) continue;
+        char rate[32] = "";
+        if (sum->stage_visibilities[s] > 0)
+            snprintf(rate, sizeof rate, "%10.2f M",
+                     1e-6 * (double)sum->stage_visibilities[s] / sum->stage_max_s[s]);
+        tess_log_info("  %-10s %8.3f s %7.3f s %s", stage_names[s], sum->stage_max_s[s],
+                      sum->stage_sum_s[s] / ranks, rate);
+    }
+    log_ignored(sum);
+    tess_log_info("%.2f s in all, %.1f %% in communication (%s sent); memory per rank "
+                  "at most %s",
+                  sum->max_s, 100 * communication_fraction(sum),
+                  tess_mem_text((double)sum->sent_bytes),
+                  tess_mem_text((double)sum->peak_memory_max_bytes));
+}
+
+tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    entry *entries = NULL;
+    totals sum;
+    TESS_TRY(gather(comm, profile, &entries));
+    if (tess_comm_rank(comm) == 0) {
+        add_up(entries, tess_comm_size(comm), &sum);
+        log_totals(&sum, tess_comm_size(comm));
+    }
+cleanup:
+    tess_free(entries);
+    return status;
+}
+
+/* ---- JSON ---- */
+
+/* JSON has no NaN. Times with microseconds: more digits are noise. */
+static double json_number(double value)
+{
+    return isfinite(value) ? value : 0;
+}
+
+static json_t *json_seconds(double seconds)
+{
+    return json_real(round(1e6 * json_number(seconds)) / 1e6);
+}
+
+static json_t *rank_stages(const entry *e)
+{
+    json_t *stages = json_object();
+    for (int s = 0; s < TESS_NUM_STAGES; ++s)
+        json_object_set_new(stages, stage_names[s],
+                            json_pack("{s:o, s:I, s:I}", "seconds",
+                                      json_seconds(e->stage_seconds[s]), "bytes",
+                                      (json_int_t)e->stage_bytes[s], "visibilities",
+                                      (json_int_t)e->stage_visibilities[s]));
+    return stages;
+}
+
+static json_t *rank_object(const entry *e, int rank)
+{
+    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f}", "rank", rank,
+                     "host", e->host, "stages", rank_stages(e), "visibilities",
+                     (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
+                     "communication_seconds", json_seconds(e->communication_seconds),
+                     "sent_bytes", (json_int_t)e->sent_bytes, "peak_memory_bytes",
+                     (json_int_t)e->peak_memory_bytes, "grid_utilisation",
+                     e->grid_utilisation);
+}
+
+static json_t *total_stages(const totals *sum, int ranks)
+{
+    json_t *stages = json_object();
+    for (int s = 0; s < TESS_NUM_STAGES; ++s)
+        json_object_set_new(
+            stages, stage_names[s],
+            json_pack("{s:o, s:o, s:I, s:I}", "seconds", json_seconds(sum->stage_max_s[s]),
+                      "mean_seconds", json_seconds(sum->stage_sum_s[s] / ranks), "bytes",
+                      (json_int_t)sum->stage_bytes[s], "visibilities",
+                      (json_int_t)sum->stage_visibilities[s]));
+    return stages;
+}
+
+static json_t *total_object(const totals *sum, int ranks)
+{
+    json_t *ignored = json_object();
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+        json_object_set_new(ignored, ignored_names[k],
+                            json_integer((json_int_t)sum->ignored[k]));
+    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "visibilities",
+                     (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
+                     json_seconds(sum->max_s), "communication_fraction",
+                     json_number(communication_fraction(sum)), "sent_bytes",
+                     (json_int_t)sum->sent_bytes, "peak_memory_bytes",
+                     (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
+                     (json_int_t)sum->peak_memory_sum_bytes, "stages",
+                     total_stages(sum, ranks));
+}
+
+static json_t *profile_object(const entry *entries, int ranks, const char *plan)
+{
+    totals sum;
+    add_up(entries, ranks, &sum);
+    json_t *list = json_array();
+    for (int r = 0; r < ranks; ++r) json_array_append_new(list, rank_object(&entries[r], r));
+    json_t *words = json_string(plan);
+    if (!words) words = json_string(""); /* not UTF-8 */
+    return json_pack("{s:s, s:o, s:i, s:o, s:o}", "version", tess_version_full(), "plan",
+                     words, "num_ranks", ranks, "totals", total_object(&sum, ranks),
+                     "ranks", list);
+}
+
+/* Write under a temporary name beside the target and rename. */
+static tess_status write_json(const json_t *root, const char *path)
+{
+    tess_status status = TESS_OK;
+    char *temporary = NULL;
+    FILE *file = NULL;
+    if (asprintf(&temporary, "%s.tmp%ld", path, (long)getpid()) < 0) {
+        temporary = NULL;
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: profile", path);
+    }
+    file = fopen(temporary, "w");
+    if (!file)
+        TESS_FAIL(TESS_ERR_IO, "%s: profile cannot be written: %s", path,
+                  strerror(errno));
+    int bad = json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    bad = fputc('\n', file) == EOF || bad;
+    bad = fclose(file) != 0 || bad;
+    file = NULL;
+    if (bad || rename(temporary, path) != 0) {
+        const int reason = errno;
+        remove(temporary);
+        TESS_FAIL(TESS_ERR_IO, "%s: profile cannot be written: %s", path,
+                  strerror(reason));
+    }
+cleanup:
+    if (file) fclose(file);
+    free(temporary); /* from asprintf */
+    return status;
+}
+
+tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
+                               const char *path)
+{
+    tess_status status = TESS_OK;
+    entry *entries = NULL;
+    json_t *root = NULL;
+    TESS_TRY(gather(comm, profile, &entries));
+    if (tess_comm_rank(comm) == 0) {
+        root = profile_object(entries, tess_comm_size(comm), profile->plan);
+        if (root)
+            status = write_json(root, path);
+        else
+            status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                       "%s: profile", path);
+    }
+    status = tess_comm_agree(comm, status);
+cleanup:
+    json_decref(root);
+    tess_free(entries);
+    return status;
+}
