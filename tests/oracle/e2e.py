@@ -192,7 +192,7 @@ def sky_positions(header, shape):
     ny, nx = shape
     x = np.array([0, nx - 1, 0, nx - 1, nx // 2], float)
     y = np.array([0, 0, ny - 1, ny - 1, ny // 2], float)
-    return WCS(header).celestial.wcs_pix2world(x, y, 0)
+    return WCS(header, fix=False).celestial.wcs_pix2world(x, y, 0)
 
 
 def wcs_difference(header, reference, shape):
