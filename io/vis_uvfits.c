@@ -39,24 +39,6 @@ cleanup:
     return status;
 }
 
-tess_status uvfits_pwrite(int fd, const void *data, int64_t bytes, int64_t offset,
-                          const char *path)
-{
-    tess_status status = TESS_OK;
-    const char *from = data;
-    while (bytes > 0) {
-        const ssize_t put = pwrite(fd, from, (size_t)bytes, offset);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0)
-            TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-        from += put;
-        offset += put;
-        bytes -= put;
-    }
-cleanup:
-    return status;
-}
-
 static float float_of(uint32_t bits)
 {
     float value;

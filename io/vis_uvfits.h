@@ -137,14 +137,40 @@ void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *gro
 int32_t uvfits_antenna_index(const uvfits_state *state, int64_t subarray,
                              int64_t number);
 
-/** Read or write exactly `bytes` bytes at `offset`; `path` is for the message. */
+/** Read exactly `bytes` bytes at `offset`; `path` is for the message. */
 tess_status uvfits_pread(int fd, void *data, int64_t bytes, int64_t offset,
                          const char *path);
-tess_status uvfits_pwrite(int fd, const void *data, int64_t bytes, int64_t offset,
-                          const char *path);
 
 /** Drop one reference; the last one closes the file and frees. NULL is fine. */
 void uvfits_release(uvfits_state *state);
+
+/* ---- vis_uvfits_make.c ---- */
+
+/** How a new file is laid out; the same on every rank. */
+typedef struct uvfits_plan {
+    int64_t num_rows, num_chan, num_if; /**< channels of all IFs together */
+    int num_corr;
+    int corr_at[TESS_MAX_CORR]; /**< axis position -> correlation of a block */
+    double stokes_first, stokes_step;
+    double freq_step_hz; /**< CDELT, the step within the first IF */
+    int64_t zero_mjd;    /**< day that dates are counted from */
+    bool wide_baselines; /**< 2048 a + b + 65536 */
+    int64_t group_bytes;
+} uvfits_plan;
+
+enum { UVFITS_NEW_PARAMS = 7 }; /**< UU VV WW BASELINE DATE DATE INTTIM */
+
+/** Find the layout of a new file. TESS_ERR_USAGE when channels, correlations or
+ * antennas do not fit into UVFITS. */
+tess_status uvfits_plan_new(const char *path, const tess_vis_meta *meta,
+                            uvfits_plan *plan);
+
+/** All of a new file but the groups: the primary header fills bytes [0, header_bytes)
+ * of
+ *  `*bytes`, the tables the rest up to total_bytes. Freed with free(). */
+tess_status uvfits_make(const char *path, const tess_vis_meta *meta,
+                        const uvfits_plan *plan, void **bytes, int64_t *header_bytes,
+                        int64_t *total_bytes);
 
 /* ---- vis_uvfits_write.c: the writing half of the format's table ---- */
 

@@ -310,10 +310,12 @@ static tess_status check_channels(const uvfits_state *state,
     const int64_t num_chan = state->layout.freq.length;
     const int64_t num_spw = state->num_setups * state->layout.chan_if.length;
     *first = select->chan_first;
-    *end = select->chan_end == 0 ? num_chan : select->chan_end;
-    if (*first < 0 || *first >= *end || *end > num_chan)
+    *end = select->chan_end > 0 && select->chan_end < num_chan ? select->chan_end
+                                                               : num_chan;
+    if (*first < 0 || *first >= *end)
         TESS_FAIL(TESS_ERR_USAGE, "%s: channels %lld:%lld do not exist; it has 0:%lld",
-                  state->path, (long long)*first, (long long)*end, (long long)num_chan);
+                  state->path, (long long)*first, (long long)select->chan_end,
+                  (long long)num_chan);
     for (int k = 0; select->spw && k < select->num_spw; ++k)
         if (select->spw[k] < 0 || select->spw[k] >= num_spw)
             TESS_FAIL(TESS_ERR_USAGE,
