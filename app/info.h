@@ -28,7 +28,7 @@ typedef struct tess_info {
     double min_baseline_m, max_baseline_m; /**< |uvw| of cross-correlations */
     double max_uv_lambda, max_w_lambda;
     double freq_min_hz, freq_max_hz;     /**< edges over all segments */
-    double time_start_mjd_s, time_end_mjd_s;
+    double time_start_mjd_s, time_end_mjd_s; /**< from first begin to last end */
     int64_t num_times;                   /**< distinct time stamps */
     int num_spw;
     tess_info_spw *spw;                  /**< [num_spw] */

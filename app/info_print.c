@@ -111,8 +111,8 @@ static void print_times(FILE *out, const tess_vis_meta *meta, const tess_info *i
     char start[48], end[48], duration[48];
     tess_info_time_text(info->time_start_mjd_s, start, sizeof start);
     tess_info_time_text(info->time_end_mjd_s, end, sizeof end);
-    duration_text(info->time_end_mjd_s - info->time_start_mjd_s + meta->integration_s,
-                  duration, sizeof duration);
+    duration_text(info->time_end_mjd_s - info->time_start_mjd_s, duration,
+                  sizeof duration);
     fprintf(out, "%-14s%s to %s UTC (%s)\n", "Time", start, end, duration);
     fprintf(out, "%-14s%lld", "Integrations", (long long)info->num_times);
     if (meta->integration_s > 0) fprintf(out, " of %.4g s", meta->integration_s);
@@ -164,6 +164,12 @@ static void print_antennas(FILE *out, const tess_vis_meta *meta)
     }
 }
 
+static bool has_usable(const tess_info *info)
+{
+    return !info->has_flags || info->flagged + info->weight_not_positive +
+                                       info->not_finite < info->samples;
+}
+
 static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *info)
 {
     char shortest[32], longest[32];
@@ -182,6 +188,15 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
             "Samples", (long long)info->samples, percent(info->flagged, info->samples),
             percent(info->weight_not_positive, info->samples),
             (long long)info->not_finite);
+    if (!has_usable(info))
+        print_line(out, "", "Nothing can be imaged: no sample is usable.");
+}
+
+static int fields_with_rows(const tess_vis_meta *meta)
+{
+    int count = 0;
+    for (int k = 0; k < meta->num_fields; ++k) count += meta->field[k].num_rows > 0;
+    return count;
 }
 
 void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info,
@@ -198,13 +213,15 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
     print_windows(out, meta, info);
     if (antennas) print_antennas(out, meta);
     print_rows(out, meta, info);
-    if (info->scale_rad > 0) {
+    if (info->scale_rad > 0 && has_usable(info)) {
         char beam[32], scale[32];
         tess_info_angle_text(1 / info->max_uv_lambda, beam, sizeof beam);
         tess_info_angle_text(info->scale_rad, scale, sizeof scale);
         fprintf(out, "\nThe finest detail is about %s. To begin with, try\n"
                 "  tessera image %s -o NAME --size %lld --scale %s\n",
                 beam, meta->path, (long long)info->size, scale);
+        if (fields_with_rows(meta) > 1)
+            fputs("with --field F for one of the fields above\n", out);
     }
 }
 

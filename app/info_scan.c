@@ -151,7 +151,7 @@ cleanup:
  * of the largest dish, or a few hundred beams where that is unknown or too much. */
 static void suggest(const tess_vis_meta *meta, tess_info *info)
 {
-    enum { PIXELS_PER_BEAM = 5, VLBI_SIZE = 512, USUAL_SIZE = 1024, MAX_SIZE = 8192,
+    enum { PIXELS_PER_BEAM = 5, VLBI_SIZE = 512, USUAL_SIZE = 1024, MAX_SIZE = 4096,
            STEP = 256 };
     const double vlbi_m = 300e3; /* beyond it the dish's field is never filled */
     if (!(info->max_uv_lambda > 0)) return;
@@ -188,9 +188,12 @@ tess_status tess_info_scan(tess_vis_reader *reader, bool flags, tess_info *info)
         TESS_TRY(scan_segment(reader, s, flags, &times, info));
     }
     info->num_times = times.count;
-    info->time_start_mjd_s = times.count ? times.time[0] : meta->time_start_mjd_s;
-    info->time_end_mjd_s =
-        times.count ? times.time[times.count - 1] : meta->time_end_mjd_s;
+    if (times.count > 0) {
+        /* time stamps are centres of integrations */
+        const double half = 0.5 * meta->integration_s;
+        info->time_start_mjd_s = times.time[0] - half;
+        info->time_end_mjd_s = times.time[times.count - 1] + half;
+    }
     suggest(meta, info);
 cleanup:
     tess_free(times.time);

@@ -1,0 +1,250 @@
+/* Command lines and parameter files, by a small command with the shared groups. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli.h"
+#include "options.h"
+#include "tess_mem.h"
+
+enum { OPT_SCALE = 0x100, OPT_OBS };
+
+static const struct argp_option options[] = {
+    {"scale", OPT_SCALE, "ANGLE", 0, "Scale", 0},
+    {"flag", 'f', NULL, 0, "A switch", 0},
+    {"obs", OPT_OBS, "OBS...", 0, "May repeat", 0},
+    {0},
+};
+
+typedef struct small_args {
+    double scale_rad;
+    int flags, num_obs, num_plain;
+    tess_selection selection;
+    tess_gridding gridding;
+    tess_layout layout;
+} small_args;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    small_args *args = state->input;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        tess_cli_default(state, "scale", "1asec");
+        state->child_inputs[0] = &args->selection;
+        state->child_inputs[1] = &args->gridding;
+        state->child_inputs[2] = &args->layout;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (args->num_plain == 1) return ARGP_ERR_UNKNOWN;
+        ++args->num_plain;
+        return 0;
+    case OPT_SCALE: status = tess_parse_scale(arg, &args->scale_rad); break;
+    case 'f': ++args->flags; break;
+    case OPT_OBS: ++args->num_obs; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, options, key, arg, status);
+}
+
+static const struct argp_child children[] = {{&tess_selection_argp, 0, NULL, 0},
+                                             {&tess_gridding_argp, 0, NULL, 0},
+                                             {&tess_layout_argp, 0, NULL, 0},
+                                             {&tess_cli_common_argp, 0, NULL, 0},
+                                             {0}};
+static const struct argp argp = {options, parse, "OBS", "Small", children, NULL, NULL};
+
+typedef struct fixture {
+    tess_comm *comm;
+    tess_cli cli;
+    small_args args;
+} fixture;
+
+static int start(void **state)
+{
+    fixture *f = tess_alloc_zero(1, sizeof *f);
+    if (!f || tess_comm_self(&f->comm) != TESS_OK) return -1;
+    tess_error_clear();
+    *state = f;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    fixture *f = *state;
+    tess_cli_free(&f->cli);
+    tess_comm_free(f->comm);
+    tess_free(f);
+    return 0;
+}
+
+/* Parse a command line given as words with blanks between them. */
+static tess_status run(fixture *f, const char *line)
+{
+    char copy[512], *argv[32] = {NULL}, *rest = copy, *word;
+    int argc = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    while ((word = strtok_r(rest, " ", &rest)) && argc < 31) argv[argc++] = word;
+    tess_error_clear();
+    tess_cli_free(&f->cli);
+    f->args = (small_args){0};
+    return tess_cli_parse(f->comm, &argp, argc, argv, &f->args, &f->cli);
+}
+
+static void assert_wrong(fixture *f, const char *line, const char *expected)
+{
+    assert_int_equal(run(f, line), TESS_ERR_USAGE);
+    if (!strstr(tess_error_message(), expected))
+        fail_msg("'%s' gave '%s'", line, tess_error_message());
+}
+
+static void groups_get_their_values(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(run(f, "small a.ms --scale 2deg -f --threads=3 --memory 8GiB "
+                            "--spw 0,2 --channels 3:9 --accuracy 1e-6 --w none "
+                            "--force-split --force-pw 2 --uvrange :1k"),
+                     TESS_OK);
+    assert_int_equal(f->args.flags, 1);
+    assert_int_equal(f->args.layout.threads, 3);
+    assert_true(f->args.layout.memory_bytes == 8LL << 30);
+    assert_int_equal(f->args.layout.force_pw, 2);
+    assert_int_equal(f->args.layout.force_split, 1);
+    assert_int_equal(f->args.selection.num_spw, 2);
+    assert_true(f->args.selection.chan_first == 3 && f->args.selection.chan_end == 9);
+    assert_true(f->args.selection.uv_max_lambda == 1000);
+    assert_true(f->args.gridding.accuracy == 1e-6);
+    assert_int_equal(f->args.gridding.w_mode, TESS_W_NONE);
+    assert_string_equal(f->args.gridding.backend, "auto");
+}
+
+static void mistakes_are_named(void **state)
+{
+    fixture *f = *state;
+    assert_wrong(f, "small --scale 2", "--scale: '2' is not an angle");
+    assert_wrong(f, "small --scale", "--scale: needs a value");
+    assert_wrong(f, "small --nonsense=3 a", "--nonsense: unknown option");
+    assert_wrong(f, "small --force a", "--force: ambiguous");
+    assert_wrong(f, "small --flag=3 a", "--flag: takes no value");
+    assert_wrong(f, "small -Z a", "-Z");
+    assert_wrong(f, "small a b", "unexpected argument 'b'");
+    assert_wrong(f, "small --accuracy 0.5 a", "--accuracy: '0.5'");
+    assert_wrong(f, "small --backend gpu a", "--backend: 'gpu'");
+    assert_wrong(f, "small --threads 0 a", "--threads: '0'");
+    assert_wrong(f, "small --config", "--config");
+}
+
+static void used_options_make_a_parameter_file(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(run(f, "small a --scale 2deg --scale 3deg -f"), TESS_OK);
+    char *text = tess_cli_used_text(&f->cli, "tessera small ...");
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\nscale = 3deg\n"));
+    assert_null(strstr(text, "2deg"));
+    assert_non_null(strstr(text, "\nflag = true\n"));
+    assert_non_null(strstr(text, "\naccuracy = 1e-4\n"));
+    /* and it is accepted again */
+    char name[] = "small";
+    char *argv[] = {name, NULL};
+    tess_params params = {0};
+    assert_int_equal(tess_params_expand_text(&argp, "x.conf", text, 1, argv, &params),
+                     TESS_OK);
+    assert_true(params.num_keys >= 4);
+    tess_params_free(&params);
+    tess_free(text);
+}
+
+static tess_status expand(const char *text, tess_params *params)
+{
+    char name[] = "small", scale[] = "--scale=9deg", config[] = "--config=x.conf";
+    char *argv[] = {name, config, scale, NULL};
+    tess_error_clear();
+    return tess_params_expand_text(&argp, "x.conf", text, 3, argv, params);
+}
+
+static void parameter_file_stands_before_the_command_line(void **state)
+{
+    tess_params params = {0};
+    assert_int_equal(expand("# a comment\n\nscale = 2deg # why\n  flag = yes\r\n"
+                            "quiet = off\nobs = a.ms\nobs = \"b #1.ms\"\n",
+                            &params),
+                     TESS_OK);
+    assert_int_equal(params.argc, 6);
+    assert_string_equal(params.argv[1], "--scale=2deg");
+    assert_string_equal(params.argv[2], "--flag");
+    assert_string_equal(params.argv[3], "--obs=a.ms");
+    assert_string_equal(params.argv[4], "--obs=b #1.ms");
+    assert_string_equal(params.argv[5], "--scale=9deg");
+    assert_null(params.argv[6]);
+    assert_int_equal(tess_params_line(&params, 1), 3);
+    assert_int_equal(tess_params_line(&params, 4), 7);
+    assert_int_equal(tess_params_line(&params, 5), 0);
+    tess_params_free(&params);
+}
+
+static void mistakes_in_a_parameter_file_name_the_line(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"\nscael = 2deg\n", "x.conf:2: unknown key 'scael'"},
+        {"scale = 2deg\nscale = 3deg\n", "x.conf:2: scale was already set in line 1"},
+        {"scale\n", "x.conf:1: 'scale' is not of the form key = value"},
+        {"scale =\n", "x.conf:1: scale has no value"},
+        {"flag = maybe\n", "x.conf:1: flag is switched by true or false"},
+        {"config = other\n", "x.conf:1: unknown key 'config'"},
+        {"= 3\n", "x.conf:1: unknown key ''"},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
+        tess_params params = {0};
+        assert_int_equal(expand(bad[k].text, &params), TESS_ERR_USAGE);
+        if (!strstr(tess_error_message(), bad[k].message))
+            fail_msg("'%s' gave '%s'", bad[k].text, tess_error_message());
+        assert_null(params.argv);
+    }
+}
+
+static void bad_value_of_a_parameter_file_names_the_line(void **state)
+{
+    fixture *f = *state;
+    FILE *file = fopen("test_cli.conf", "w");
+    assert_non_null(file);
+    fputs("flag = true\nscale = 2\n", file);
+    fclose(file);
+    assert_wrong(f, "small --config test_cli.conf a", "test_cli.conf:2: scale: '2'");
+    remove("test_cli.conf");
+    assert_int_equal(run(f, "small --config test_cli.conf a"), TESS_ERR_IO);
+}
+
+static void command_line_is_quoted_for_a_shell(void **state)
+{
+    char a[] = "image", b[] = "my obs.ms", c[] = "it's", d[] = "";
+    char *argv[] = {a, b, c, d, NULL};
+    char *text = tess_cli_command_line(4, argv);
+    assert_string_equal(text, "tessera image 'my obs.ms' 'it'\\''s' ''");
+    tess_free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(groups_get_their_values, start, finish),
+        cmocka_unit_test_setup_teardown(mistakes_are_named, start, finish),
+        cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start, finish),
+        cmocka_unit_test(parameter_file_stands_before_the_command_line),
+        cmocka_unit_test(mistakes_in_a_parameter_file_name_the_line),
+        cmocka_unit_test_setup_teardown(bad_value_of_a_parameter_file_names_the_line,
+                                        start, finish),
+        cmocka_unit_test(command_line_is_quoted_for_a_shell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* The profile's JSON, read back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "tess_comm.h"
+#include "tess_log.h"
+#include "tess_profile.h"
+#include "tess_status.h"
+
+static const char path[] = "test_profile.json";
+
+static int start(void **state)
+{
+    tess_comm *comm = NULL;
+    if (tess_comm_self(&comm) != TESS_OK) return -1;
+    tess_error_clear();
+    remove(path);
+    *state = comm;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    tess_comm_free(*state);
+    remove(path);
+    return 0;
+}
+
+static double number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static void json_says_what_was_measured(void **state)
+{
+    tess_profile profile;
+    tess_profile_start(&profile);
+    profile.visibilities = 123456789012;
+    profile.ignored[TESS_IGNORED_FLAGGED] = 7;
+    profile.ignored[TESS_IGNORED_BEYOND_UV] = 2;
+    profile.stage_seconds[TESS_STAGE_GRID] = 1.5;
+    profile.stage_bytes[TESS_STAGE_READ] = 1000;
+    profile.stage_visibilities[TESS_STAGE_GRID] = 99;
+    snprintf(profile.plan, sizeof profile.plan, "9 planes");
+    assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
+
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    assert_true(json_is_string(json_object_get(root, "version")));
+    const json_t *totals = json_object_get(root, "totals");
+    assert_true(number(totals, "visibilities") == 123456789012.0);
+    assert_true(number(totals, "seconds") >= 0);
+    assert_true(number(totals, "communication_fraction") >= 0);
+    assert_true(number(totals, "peak_memory_bytes") > 0);
+    const json_t *ignored = json_object_get(totals, "ignored");
+    assert_int_equal(json_object_size(ignored), TESS_NUM_IGNORED);
+    assert_true(number(ignored, "flagged") == 7);
+    assert_true(number(ignored, "beyond_uv") == 2);
+    assert_true(number(ignored, "autocorrelation") == 0);
+    const json_t *ranks = json_object_get(root, "ranks");
+    assert_int_equal(json_array_size(ranks), 1);
+    const json_t *rank = json_array_get(ranks, 0);
+    assert_true(number(rank, "rank") == 0);
+    assert_true(json_is_string(json_object_get(rank, "host")));
+    const json_t *stages = json_object_get(rank, "stages");
+    assert_int_equal(json_object_size(stages), TESS_NUM_STAGES);
+    const json_t *grid = json_object_get(stages, "grid");
+    assert_true(number(grid, "seconds") == 1.5);
+    assert_true(number(grid, "visibilities") == 99);
+    assert_true(number(json_object_get(stages, "read"), "bytes") == 1000);
+    json_decref(root);
+}
+
+static void nan_does_not_spoil_the_file(void **state)
+{
+    tess_profile profile;
+    tess_profile_start(&profile);
+    profile.stage_seconds[TESS_STAGE_FFT] = (double)NAN;
+    profile.grid_utilisation = (double)INFINITY;
+    snprintf(profile.plan, sizeof profile.plan, "\xff");
+    assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    json_decref(root);
+}
+
+static void unwritable_path_is_an_error(void **state)
+{
+    tess_profile profile;
+    tess_profile_start(&profile);
+    assert_int_equal(tess_profile_write(*state, &profile, "no/such/folder/x.json"),
+                     TESS_ERR_IO);
+    assert_non_null(strstr(tess_error_message(), "no/such/folder/x.json"));
+}
+
+static void laps_add_up(void **state)
+{
+    tess_profile profile;
+    tess_profile_start(&profile);
+    double mark = tess_time_now() - 2;
+    tess_profile_lap(&profile, TESS_STAGE_SORT, &mark);
+    tess_profile_lap(&profile, TESS_STAGE_SORT, &mark);
+    assert_true(profile.stage_seconds[TESS_STAGE_SORT] >= 2);
+    assert_true(profile.stage_seconds[TESS_STAGE_SORT] < 60);
+    assert_int_equal(tess_profile_summary(*state, &profile), TESS_OK);
+}
+
+int main(void)
+{
+    tess_log_start(0, TESS_LOG_QUIET);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(json_says_what_was_measured, start, finish),
+        cmocka_unit_test_setup_teardown(nan_does_not_spoil_the_file, start, finish),
+        cmocka_unit_test_setup_teardown(unwritable_path_is_an_error, start, finish),
+        cmocka_unit_test_setup_teardown(laps_add_up, start, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
