@@ -23,11 +23,13 @@ static tess_status check_plain(const char *path, int64_t *file_bytes)
     char start[10] = "";
     struct stat info;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (fd < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))
         TESS_FAIL(TESS_ERR_INPUT, "%s: is a folder, not a FITS file", path);
     const ssize_t got = pread(fd, start, 9, 0);
-    if (got < 0) TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (got < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     if (got >= 2 && start[0] == '\x1f' && start[1] == '\x8b')
         TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run gunzip on it", path);
     if (got < 9 || strncmp(start, "SIMPLE  =", 9) != 0)
@@ -51,7 +53,8 @@ static void get_number(fitsfile *fits, const char *key, double *value, int *fail
         *failed = missing;
 }
 
-static void get_text(fitsfile *fits, const char *key, char *value, size_t size, int *failed)
+static void get_text(fitsfile *fits, const char *key, char *value, size_t size,
+                     int *failed)
 {
     char found[FLEN_VALUE] = "";
     int missing = 0;
@@ -59,7 +62,8 @@ static void get_text(fitsfile *fits, const char *key, char *value, size_t size, 
     fits_read_key(fits, TSTRING, key, found, NULL, &missing);
     if (missing == 0) {
         size_t used = strlen(found);
-        while (used > 0 && found[used - 1] == ' ') found[--used] = '\0';
+        while (used > 0 && found[used - 1] == ' ')
+            found[--used] = '\0';
         snprintf(value, size, "%.*s", (int)size - 1, found);
     } else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
         *failed = missing;
@@ -116,7 +120,8 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
     double rotation = 0, cd[2][2] = {{NAN, NAN}, {NAN, NAN}};
     bool has_cd = false;
     get_number(fits, "CROTA2", &rotation, failed);
-    const double c = cos(rotation * TESS_RAD_PER_DEG), s = sin(rotation * TESS_RAD_PER_DEG);
+    const double c = cos(rotation * TESS_RAD_PER_DEG),
+                 s = sin(rotation * TESS_RAD_PER_DEG);
     const double old[2][2] = {{step[0] * c, -step[1] * s}, {step[0] * s, step[1] * c}};
     for (int i = 0; i < 2; ++i)
         for (int j = 0; j < 2; ++j) {
@@ -173,10 +178,11 @@ static tess_status check_extent(const tess_fits_array *array, int64_t file_bytes
     overflow = overflow || __builtin_mul_overflow(count, size, &bytes) ||
                __builtin_add_overflow(bytes, array->data_offset, &bytes);
     if (overflow || bytes > file_bytes)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: is truncated: %lld bytes, its header asks for %s%lld; copy it again",
-                  array->path, (long long)file_bytes, overflow ? "more than " : "",
-                  overflow ? (long long)INT64_MAX : (long long)bytes);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: is truncated: %lld bytes, its header asks for %s%lld; copy it again",
+            array->path, (long long)file_bytes, overflow ? "more than " : "",
+            overflow ? (long long)INT64_MAX : (long long)bytes);
     if (!isfinite(array->bscale) || !isfinite(array->bzero) || fabs(array->bscale) <= 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: BSCALE or BZERO is not usable", array->path);
     *num_pixels = count;
@@ -202,12 +208,13 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
         TESS_FAIL(TESS_ERR_INPUT, "%s: header is damaged or truncated (%s)", path, why);
     }
     TESS_TRY(find_image(fits, path));
-    fits_get_img_paramll(fits, TESS_FITS_MAX_AXES, &array.bitpix, &array.num_axes, lengths,
-                         &failed);
+    fits_get_img_paramll(fits, TESS_FITS_MAX_AXES, &array.bitpix, &array.num_axes,
+                         lengths, &failed);
     if (!failed && array.num_axes > TESS_FITS_MAX_AXES)
         TESS_FAIL(TESS_ERR_INPUT, "%s: has %d axes; at most %d are read", path,
                   array.num_axes, (int)TESS_FITS_MAX_AXES);
-    for (int k = 0; k < array.num_axes && !failed; ++k) array.axis[k].length = lengths[k];
+    for (int k = 0; k < array.num_axes && !failed; ++k)
+        array.axis[k].length = lengths[k];
     get_axes(fits, &array, &failed);
     get_matrix(fits, &array, &failed);
     get_scaling(fits, &array, &failed);
@@ -261,17 +268,26 @@ static void integers_from(const tess_fits_array *array, const unsigned char *byt
     for (int64_t k = 0; k < count; ++k, byte += size) {
         int64_t value = 0;
         switch (array->bitpix) {
-        case 8: value = byte[0]; break;
-        case 16: value = (int16_t)(byte[0] << 8 | byte[1]); break;
-        case 32: value = (int32_t)word_32(byte); break;
-        default: value = (int64_t)word_64(byte); break;
+        case 8:
+            value = byte[0];
+            break;
+        case 16:
+            value = (int16_t)(byte[0] << 8 | byte[1]);
+            break;
+        case 32:
+            value = (int32_t)word_32(byte);
+            break;
+        default:
+            value = (int64_t)word_64(byte);
+            break;
         }
-        out[k] = array->has_blank && value == array->blank ? (double)NAN : (double)value;
+        out[k] =
+            array->has_blank && value == array->blank ? (double)NAN : (double)value;
     }
 }
 
-static void convert(const tess_fits_array *array, const unsigned char *byte, int64_t count,
-                    double *out)
+static void convert(const tess_fits_array *array, const unsigned char *byte,
+                    int64_t count, double *out)
 {
     if (array->bitpix == -32)
         floats_from(byte, count, out);
@@ -284,8 +300,8 @@ static void convert(const tess_fits_array *array, const unsigned char *byte, int
             out[k] = array->bzero + array->bscale * out[k];
 }
 
-static tess_status read_bytes(int fd, const char *path, unsigned char *data, int64_t bytes,
-                              int64_t offset)
+static tess_status read_bytes(int fd, const char *path, unsigned char *data,
+                              int64_t bytes, int64_t offset)
 {
     tess_status status = TESS_OK;
     while (bytes > 0) {
@@ -293,7 +309,8 @@ static tess_status read_bytes(int fd, const char *path, unsigned char *data, int
         if (got < 0 && errno == EINTR) continue;
         if (got < 0)
             TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-        if (got == 0) TESS_FAIL(TESS_ERR_IO, "%s: became shorter while it was read", path);
+        if (got == 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: became shorter while it was read", path);
         data += got;
         offset += got;
         bytes -= got;
@@ -310,7 +327,8 @@ tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
     unsigned char *piece = NULL;
     const int fd = open(array->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", array->path, strerror(errno));
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", array->path,
+                  strerror(errno));
     if (first < 0 || count < 0 || first > array->num_pixels - count)
         TESS_FAIL(TESS_ERR_INTERNAL, "%s: pixels %lld + %lld are not in the image",
                   array->path, (long long)first, (long long)count);

@@ -13,7 +13,8 @@ static const double deg_per_rad = 1.0 / TESS_RAD_PER_DEG;
 
 uint32_t tess_fits_fold(uint64_t sum)
 {
-    while (sum >> 32) sum = (sum & UINT32_MAX) + (sum >> 32);
+    while (sum >> 32)
+        sum = (sum & UINT32_MAX) + (sum >> 32);
     return (uint32_t)sum;
 }
 
@@ -48,8 +49,8 @@ static void put_text_if(fitsfile *fits, const char *key, const char *value, int 
 
 /* With as few digits as give the same double back: microarcsecond pixels and
  * coordinates keep full precision, 0.1 stays 0.1. */
-static void put_number(fitsfile *fits, const char *key, double value, const char *comment,
-                       int *failed)
+static void put_number(fitsfile *fits, const char *key, double value,
+                       const char *comment, int *failed)
 {
     int digits = 15;
     if (!isfinite(value)) {
@@ -70,8 +71,11 @@ static void put_axis(fitsfile *fits, int axis, const char *type, const char *uni
     const struct {
         const char *stem, *text;
         double number;
-    } cards[] = {{"CTYPE", type, 0}, {"CRPIX", NULL, pixel}, {"CRVAL", NULL, value},
-                 {"CDELT", NULL, step}, {"CUNIT", unit, 0}};
+    } cards[] = {{"CTYPE", type, 0},
+                 {"CRPIX", NULL, pixel},
+                 {"CRVAL", NULL, value},
+                 {"CDELT", NULL, step},
+                 {"CUNIT", unit, 0}};
     for (size_t k = 0; k < sizeof cards / sizeof *cards; ++k) {
         char key[FLEN_KEYWORD];
         snprintf(key, sizeof key, "%s%d", cards[k].stem, axis);
@@ -130,7 +134,8 @@ static void date_text(double mjd_s, char text[40])
     snprintf(text, 40, "%04d-%02d-%02dT%02d:%02d:%02d.%03d",
              (int)(yoe + era * 400 + (month <= 2)), month,
              (int)(doy - (153 * m + 2) / 5 + 1), (int)(of_day / 3600000),
-             (int)(of_day / 60000 % 60), (int)(of_day / 1000 % 60), (int)(of_day % 1000));
+             (int)(of_day / 60000 % 60), (int)(of_day / 1000 % 60),
+             (int)(of_day % 1000));
 }
 
 static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *failed)
@@ -187,17 +192,21 @@ static void put_history(fitsfile *fits, const char *history, int *failed)
             size_t part = left < room ? left : room;
             if (left > room) {
                 size_t cut = room;
-                while (cut > room / 2 && history[cut] != ' ') --cut;
+                while (cut > room / 2 && history[cut] != ' ')
+                    --cut;
                 if (cut > room / 2) part = cut;
-                while (part > 1 && ((unsigned char)history[part] & 0xC0) == 0x80) --part;
+                while (part > 1 && ((unsigned char)history[part] & 0xC0) == 0x80)
+                    --part;
             }
             char line[WIDTH + 3], clean[WIDTH + 3];
-            snprintf(line, sizeof line, "%s%.*s", continued ? "  " : "", (int)part, history);
+            snprintf(line, sizeof line, "%s%.*s", continued ? "  " : "", (int)part,
+                     history);
             printable(line, clean, sizeof clean);
             fits_write_history(fits, clean, failed);
             history += part;
             left -= part;
-            while (left > 0 && *history == ' ') ++history, --left;
+            while (left > 0 && *history == ' ')
+                ++history, --left;
             continued = true;
         } while (left > 0);
         if (*history == '\n') ++history;
@@ -219,7 +228,8 @@ static void set_length(char *text, int64_t bytes, int axis, int64_t length)
     snprintf(start, sizeof start, "NAXIS%d  =", axis);
     char *found = find_card(text, bytes, start);
     if (!found) return;
-    snprintf(card, sizeof card, "%s %20lld / %-47s", start, (long long)length, "pixels");
+    snprintf(card, sizeof card, "%s %20lld / %-47s", start, (long long)length,
+             "pixels");
     memcpy(found, card, TESS_FITS_CARD);
 }
 
@@ -268,7 +278,8 @@ tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta
         TESS_FAIL(TESS_ERR_INTERNAL, "%s: header cannot be made: %s", path, why);
     }
     const int64_t used = (int64_t)strlen(cards);
-    const int64_t bytes = (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
+    const int64_t bytes =
+        (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
     text = tess_alloc(bytes, 1);
     if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for the header", path);
     memset(text, ' ', (size_t)bytes);

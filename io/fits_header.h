@@ -13,8 +13,8 @@ enum { TESS_FITS_BLOCK = 2880, TESS_FITS_CARD = 80 };
 
 /** What is known of the pixels once they are written. */
 typedef struct tess_fits_stats {
-    uint32_t data_sum;  /**< ones-complement sum of the data's big-endian 32-bit words */
-    double min, max;    /**< of finite pixels; min > max when there are none */
+    uint32_t data_sum; /**< ones-complement sum of the data's big-endian 32-bit words */
+    double min, max;   /**< of finite pixels; min > max when there are none */
 } tess_fits_stats;
 
 /** Fold a sum of 32-bit words into their ones-complement sum (end-around carry). */

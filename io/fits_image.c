@@ -25,15 +25,16 @@ typedef struct fits_output {
     const char *path;
     char temp[TESS_OUT_FILE_NAME]; /* "" once renamed */
     int fd;
-    char *header;                  /* rank 0 */
+    char *header; /* rank 0 */
     int64_t header_bytes, data_bytes;
-    uint64_t sum;                  /* of this rank's words, folded now and then */
+    uint64_t sum; /* of this rank's words, folded now and then */
     double min, max;
 } fits_output;
 
 /* One loop each for bits and for the range: the first then vectorises. Infinities
  * become NaN as well: FITS readers treat only NaN as blank. */
-static void convert_float(const float *in, uint32_t *out, int64_t count, fits_output *file)
+static void convert_float(const float *in, uint32_t *out, int64_t count,
+                          fits_output *file)
 {
     const uint32_t exponent = 0x7F800000u, quiet = 0x7FC00000u;
     uint64_t sum = 0;
@@ -119,7 +120,8 @@ static tess_status synchronise(const fits_output *file)
     tess_status status = TESS_OK;
     /* network file systems report a full disk only here */
     if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path, strerror(errno));
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path,
+                  strerror(errno));
 cleanup:
     return status;
 }
@@ -161,8 +163,8 @@ static tess_status finish(const tess_image_meta *meta, bool is_double, bool over
     tess_status status = TESS_OK;
     static const char zeros[TESS_FITS_BLOCK];
     const int64_t bytes = file->header_bytes;
-    const int64_t used =
-        meta->nx * meta->ny * (is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float));
+    const int64_t used = meta->nx * meta->ny *
+                         (is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float));
     tess_free(file->header);
     file->header = NULL;
     TESS_TRY(tess_fits_header_build(file->path, meta, is_double, stats, &file->header,
@@ -176,7 +178,8 @@ static tess_status finish(const tess_image_meta *meta, bool is_double, bool over
     const int failed = close(file->fd);
     file->fd = -1;
     if (failed)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path, strerror(errno));
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path,
+                  strerror(errno));
     TESS_TRY(tess_out_file_publish(file->temp, file->path, overwrite));
     file->temp[0] = '\0';
 cleanup:
@@ -184,7 +187,8 @@ cleanup:
 }
 
 /* Sum and range over all ranks. */
-static tess_status combine(tess_comm *comm, const fits_output *file, tess_fits_stats *stats)
+static tess_status combine(tess_comm *comm, const fits_output *file,
+                           tess_fits_stats *stats)
 {
     tess_status status = TESS_OK;
     int64_t sum = (int64_t)tess_fits_fold(file->sum);

@@ -6,16 +6,21 @@
 #include "tess_const.h"
 #include "tess_fits.h"
 
-/* Size of a CUNIT in radians; 0 when it is not an angle. FITS says degrees by default. */
+/* Size of a CUNIT in radians; 0 when it is not an angle. FITS says degrees by default.
+ */
 static double angle_rad(const char *unit)
 {
     static const struct {
         const char *name;
         double rad;
-    } units[] = {{"", TESS_RAD_PER_DEG},         {"deg", TESS_RAD_PER_DEG},
-                 {"degree", TESS_RAD_PER_DEG},   {"degrees", TESS_RAD_PER_DEG},
-                 {"rad", 1.0},                   {"arcmin", 60 * TESS_RAD_PER_ASEC},
-                 {"arcsec", TESS_RAD_PER_ASEC},  {"mas", 1e-3 * TESS_RAD_PER_ASEC},
+    } units[] = {{"", TESS_RAD_PER_DEG},
+                 {"deg", TESS_RAD_PER_DEG},
+                 {"degree", TESS_RAD_PER_DEG},
+                 {"degrees", TESS_RAD_PER_DEG},
+                 {"rad", 1.0},
+                 {"arcmin", 60 * TESS_RAD_PER_ASEC},
+                 {"arcsec", TESS_RAD_PER_ASEC},
+                 {"mas", 1e-3 * TESS_RAD_PER_ASEC},
                  {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
     for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
         if (strcasecmp(unit, units[k].name) == 0) return units[k].rad;
@@ -30,27 +35,30 @@ static tess_status check_celestial(const tess_fits_array *array)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is not an image: it has one axis", path);
     const char *x = array->axis[0].type, *y = array->axis[1].type;
     if (strncasecmp(x, "RA--", 4) != 0 || strncasecmp(y, "DEC-", 4) != 0)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: axes 1 and 2 are '%s' and '%s'; they must be RA---SIN and DEC--SIN",
-                  path, x, y);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: axes 1 and 2 are '%s' and '%s'; they must be RA---SIN and DEC--SIN",
+            path, x, y);
     if (strcasecmp(x, "RA---SIN") != 0 || strcasecmp(y, "DEC--SIN") != 0)
         TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: projection of '%s', '%s' is not SIN; regrid the image to SIN", path,
-                  x, y);
+                  "%s: projection of '%s', '%s' is not SIN; regrid the image to SIN",
+                  path, x, y);
     if (fabs(array->slant[0]) > 0 || fabs(array->slant[1]) > 0)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: slant SIN projection (PV2_1, PV2_2); regrid the image to plain SIN",
-                  path);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: slant SIN projection (PV2_1, PV2_2); regrid the image to plain SIN",
+            path);
     const double diagonal = fmin(fabs(array->matrix[0][0]), fabs(array->matrix[1][1]));
     const double other = fmax(fabs(array->matrix[0][1]), fabs(array->matrix[1][0]));
     /* a corner of a 16384-pixel image then stays within 1e-4 pixel */
     if (other > 1e-8 * diagonal && isfinite(other))
         TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: image is rotated (CROTA2, PC or CD); regrid it with North up", path);
+                  "%s: image is rotated (CROTA2, PC or CD); regrid it with North up",
+                  path);
     if (!(fabs(array->pole_deg - 180) <= 1e-9))
         TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: LONPOLE = %g turns the image; regrid it with LONPOLE = 180", path,
-                  array->pole_deg);
+                  "%s: LONPOLE = %g turns the image; regrid it with LONPOLE = 180",
+                  path, array->pole_deg);
 cleanup:
     return status;
 }
@@ -72,11 +80,12 @@ static tess_status get_celestial(tess_fits_model *model)
     model->scale_x_rad = model->array.matrix[0][0] * unit_x;
     model->scale_y_rad = model->array.matrix[1][1] * unit_y;
     const double product = model->scale_x_rad * model->scale_y_rad;
-    if (!isfinite(product) || fabs(product) <= 0 || fabs(model->scale_x_rad) > TESS_PI ||
-        fabs(model->scale_y_rad) > TESS_PI)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: pixel size (CDELT1, CDELT2) is zero or not usable",
-                  model->path);
-    if (!isfinite(model->ra_rad) || !(fabs(model->dec_rad) <= TESS_PI / 2 * (1 + 1e-12)) ||
+    if (!isfinite(product) || fabs(product) <= 0 ||
+        fabs(model->scale_x_rad) > TESS_PI || fabs(model->scale_y_rad) > TESS_PI)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: pixel size (CDELT1, CDELT2) is zero or not usable", model->path);
+    if (!isfinite(model->ra_rad) ||
+        !(fabs(model->dec_rad) <= TESS_PI / 2 * (1 + 1e-12)) ||
         !isfinite(model->crpix_x) || !isfinite(model->crpix_y))
         TESS_FAIL(TESS_ERR_INPUT, "%s: reference position (CRVAL, CRPIX) is not usable",
                   model->path);
@@ -126,10 +135,11 @@ static tess_status get_planes(tess_fits_model *model)
             TESS_TRY(get_stokes(model, axis));
             model->stokes_stride = stride;
         } else if (axis->length > 1)
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: axis %d is '%s' with %lld planes; only FREQ and STOKES may have "
-                      "more than one",
-                      model->path, k + 1, axis->type, (long long)axis->length);
+            TESS_FAIL(
+                TESS_ERR_INPUT,
+                "%s: axis %d is '%s' with %lld planes; only FREQ and STOKES may have "
+                "more than one",
+                model->path, k + 1, axis->type, (long long)axis->length);
         stride *= axis->length;
     }
 cleanup:
@@ -152,14 +162,16 @@ cleanup:
     return status;
 }
 
-tess_status tess_fits_read(const tess_fits_model *model, int stokes_index, int freq_index,
-                           int64_t row_first, int64_t num_rows, double *out)
+tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
+                           int freq_index, int64_t row_first, int64_t num_rows,
+                           double *out)
 {
     tess_status status = TESS_OK;
     if (stokes_index < 0 || stokes_index >= model->num_stokes || freq_index < 0 ||
         freq_index >= model->num_freq || row_first < 0 || num_rows < 0 ||
         row_first > model->ny - num_rows)
-        TESS_FAIL(TESS_ERR_INTERNAL, "%s: plane or rows outside of the image", model->path);
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: plane or rows outside of the image",
+                  model->path);
     TESS_TRY(tess_fits_array_read(&model->array,
                                   stokes_index * model->stokes_stride +
                                       freq_index * model->freq_stride +

@@ -39,12 +39,14 @@ tess_status tess_fits_check_target(const char *path, bool overwrite)
             TESS_FAIL(TESS_ERR_IO,
                       "%s: exists already; give --overwrite or another name", path);
         if (!S_ISREG(info.st_mode))
-            TESS_FAIL(TESS_ERR_IO, "%s: is not a regular file; choose another name", path);
+            TESS_FAIL(TESS_ERR_IO, "%s: is not a regular file; choose another name",
+                      path);
     } else if (errno != ENOENT && errno != ENOTDIR)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     folder_of(path, folder);
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-        TESS_FAIL(TESS_ERR_IO, "%s: folder %s does not exist; make it first", path, folder);
+        TESS_FAIL(TESS_ERR_IO, "%s: folder %s does not exist; make it first", path,
+                  folder);
     if (access(folder, W_OK | X_OK) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: folder %s cannot be written to: %s", path, folder,
                   strerror(errno));
@@ -52,7 +54,8 @@ cleanup:
     return status;
 }
 
-tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME], int *fd)
+tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME],
+                                 int *fd)
 {
     tess_status status = TESS_OK;
     int opened = -1;
@@ -80,9 +83,11 @@ tess_status tess_out_file_reserve(int fd, const char *path, int64_t bytes)
 {
     tess_status status = TESS_OK;
     int failed;
-    do failed = fallocate(fd, 0, 0, bytes);
+    do
+        failed = fallocate(fd, 0, 0, bytes);
     while (failed && errno == EINTR);
-    if (failed && (errno == EOPNOTSUPP || errno == ENOSYS)) failed = ftruncate(fd, bytes);
+    if (failed && (errno == EOPNOTSUPP || errno == ENOSYS))
+        failed = ftruncate(fd, bytes);
     if (failed)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot reserve %.3g MB on disk: %s", path,
                   1e-6 * (double)bytes, strerror(errno));
@@ -90,8 +95,8 @@ cleanup:
     return status;
 }
 
-tess_status tess_out_file_write(int fd, const char *path, const void *data, int64_t bytes,
-                                int64_t offset)
+tess_status tess_out_file_write(int fd, const char *path, const void *data,
+                                int64_t bytes, int64_t offset)
 {
     tess_status status = TESS_OK;
     const char *next = data;

@@ -1,6 +1,7 @@
 /** @file tess_fits_array.h
- *  Any FITS image, whatever its axes mean: where its pixels lie, what its header says of
- *  them, and reading them in pieces. Models (tess_fits.h) and comparisons stand on it.
+ *  Any FITS image, whatever its axes mean: where its pixels lie, what its header says
+ * of them, and reading them in pieces. Models (tess_fits.h) and comparisons stand on
+ * it.
  */
 #ifndef TESS_FITS_ARRAY_H
 #define TESS_FITS_ARRAY_H
@@ -18,23 +19,23 @@ enum { TESS_FITS_MAX_AXES = 7 };
 
 typedef struct tess_fits_axis {
     int64_t length;
-    char type[24], unit[24];       /**< CTYPE, CUNIT; "" when absent */
-    double value, pixel, step;     /**< CRVAL, CRPIX (1-based), CDELT; 0, 0, 1 by default */
+    char type[24], unit[24];   /**< CTYPE, CUNIT; "" when absent */
+    double value, pixel, step; /**< CRVAL, CRPIX (1-based), CDELT; 0, 0, 1 by default */
 } tess_fits_axis;
 
 typedef struct tess_fits_array {
     char path[1024];
-    int bitpix;                    /**< 8, 16, 32, 64, -32, -64 */
-    int num_axes;                  /**< at least 1 */
+    int bitpix;                              /**< 8, 16, 32, 64, -32, -64 */
+    int num_axes;                            /**< at least 1 */
     tess_fits_axis axis[TESS_FITS_MAX_AXES]; /**< axis[0] varies fastest */
     int64_t num_pixels;
-    char unit[32];                 /**< BUNIT, "" when absent */
-    double matrix[2][2];           /**< axes 1 and 2: unit per pixel, of CDELT with PC or
-                                        CROTA2, or of CD */
-    double pole_deg;               /**< LONPOLE, 180 when absent */
-    double slant[2];               /**< PV2_1, PV2_2 (slant of a SIN projection) */
-    double rest_freq_hz;           /**< RESTFRQ, 0 when absent */
-    int64_t data_offset;           /**< bytes */
+    char unit[32];       /**< BUNIT, "" when absent */
+    double matrix[2][2]; /**< axes 1 and 2: unit per pixel, of CDELT with PC or
+                              CROTA2, or of CD */
+    double pole_deg;     /**< LONPOLE, 180 when absent */
+    double slant[2];     /**< PV2_1, PV2_2 (slant of a SIN projection) */
+    double rest_freq_hz; /**< RESTFRQ, 0 when absent */
+    int64_t data_offset; /**< bytes */
     double bscale, bzero;
     bool has_blank;
     int64_t blank;
@@ -45,8 +46,8 @@ typedef struct tess_fits_array {
  *  untouched on failure. Local. */
 tess_status tess_fits_array_open(const char *path, tess_fits_array *array);
 
-/** Read `count` pixels from pixel `first` on, in file order, scaled by BSCALE and BZERO;
- *  blanks are NaN. TESS_ERR_IO, TESS_ERR_ALLOC. Local, thread-safe. */
+/** Read `count` pixels from pixel `first` on, in file order, scaled by BSCALE and
+ * BZERO; blanks are NaN. TESS_ERR_IO, TESS_ERR_ALLOC. Local, thread-safe. */
 tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
                                  int64_t count, double *out);
 

@@ -1,0 +1,270 @@
+/* Ticks, numbers and titles along the plot and the colour bar. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "preview.h"
+#include "tess_const.h"
+
+enum { TICK = 6 };
+
+void tess_preview_place(const tess_image_meta *meta, const preview_layout *layout,
+                        double l, double m, double at[2])
+{
+    /* pixel i covers [i, i + 1) pixel widths from the plot's left edge */
+    const double i = (double)(meta->nx / 2) + 0.5 - l / meta->scale_rad;
+    const double j = (double)(meta->ny / 2) + 0.5 + m / meta->scale_rad;
+    at[0] = layout->left + i * layout->pixel_x;
+    at[1] = layout->bottom - j * layout->pixel_y;
+}
+
+void tess_preview_direction(const tess_image_meta *meta, const preview_layout *layout,
+                            double x, double y, double *l, double *m)
+{
+    const double i = (x - layout->left) / layout->pixel_x - 0.5;
+    const double j = (layout->bottom - y) / layout->pixel_y - 0.5;
+    *l = ((double)(meta->nx / 2) - i) * meta->scale_rad;
+    *m = (j - (double)(meta->ny / 2)) * meta->scale_rad;
+}
+
+double tess_preview_step(double range, int most)
+{
+    static const double round_numbers[] = {1, 2, 5, 10};
+    const double least = range / most;
+    if (!(least > 0) || !isfinite(least)) return 1;
+    const double decade = pow(10, floor(log10(least)));
+    for (size_t k = 0; k < 4; ++k)
+        if (round_numbers[k] * decade >= least * (1 - 1e-9))
+            return round_numbers[k] * decade;
+    return 10 * decade;
+}
+
+const char *tess_preview_number(double value, double step, char text[48])
+{
+    char plain[40];
+    const int decimals = (int)fmin(fmax(ceil(-log10(step) - 1e-9), 0), 12);
+    if (fabs(value) < 1e-6 * step) value = 0;
+    if (fabs(value) >= 1e7 || decimals > 8)
+        snprintf(plain, sizeof plain, "%.3g", fabs(value));
+    else
+        snprintf(plain, sizeof plain, "%.*f", decimals, fabs(value));
+    snprintf(text, 48, "%s%s", value < 0 ? TEXT_MINUS : "", plain);
+    return text;
+}
+
+const char *tess_preview_angle_unit(double rad, double *unit_rad)
+{
+    static const struct {
+        const char *name;
+        double asec, up_to_asec;
+    } units[] = {{TEXT_MU "as", 1e-6, 2e-3},
+                 {"mas", 1e-3, 2},
+                 {"arcsec", 1, 300},
+                 {"arcmin", 60, 18000}};
+    for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
+        if (rad < units[k].up_to_asec * TESS_RAD_PER_ASEC) {
+            *unit_rad = units[k].asec * TESS_RAD_PER_ASEC;
+            return units[k].name;
+        }
+    *unit_rad = TESS_RAD_PER_DEG;
+    return "deg";
+}
+
+static void tick(preview_canvas *canvas, const preview_layout *layout, double x,
+                 double y, double dx, double dy)
+{
+    const double from[2] = {x, y}, to[2] = {x + dx, y + dy};
+    tess_canvas_line(canvas, from, to, 1.4);
+    tess_canvas_paint(canvas, layout->line, 1);
+}
+
+/* Ticks of one axis in multiples of `step` units of `unit_rad`. */
+static void offset_ticks(preview_canvas *canvas, const tess_image_meta *meta,
+                         const preview_layout *layout, bool vertical, double unit_rad,
+                         double step)
+{
+    const preview_text style = {layout->size, layout->weight, layout->text,
+                                vertical ? 1.0 : 0.5, false};
+    double first_l, first_m, last_l, last_m;
+    tess_preview_direction(meta, layout, layout->right, layout->bottom, &first_l,
+                           &first_m);
+    tess_preview_direction(meta, layout, layout->left, layout->top, &last_l, &last_m);
+    const double first = (vertical ? first_m : first_l) / unit_rad;
+    const double last = (vertical ? last_m : last_l) / unit_rad;
+    for (double k = ceil(first / step); k * step <= last; ++k) {
+        const double angle = k * step * unit_rad;
+        double at[2];
+        char text[48];
+        tess_preview_number(k * step, step, text);
+        tess_preview_place(meta, layout, vertical ? 0 : angle, vertical ? angle : 0,
+                           at);
+        if (vertical) {
+            tick(canvas, layout, layout->left - 1, at[1], -TICK, 0);
+            tess_text_draw(canvas, &style, layout->left - 12, at[1] + layout->size / 2,
+                           text);
+        } else {
+            tick(canvas, layout, at[0], layout->bottom + 1, 0, TICK);
+            tess_text_draw(canvas, &style, at[0], layout->bottom + 14 + layout->size,
+                           text);
+        }
+    }
+}
+
+static void titles(preview_canvas *canvas, const preview_layout *layout, const char *x,
+                   const char *y)
+{
+    const double size = layout->size * 1.08;
+    const preview_text across = {size, layout->weight, layout->muted, 0.5, false};
+    const preview_text up = {size, layout->weight, layout->muted, 0.5, true};
+    tess_text_draw(canvas, &across, 0.5 * (layout->left + layout->right),
+                   layout->bottom + 34 + 2 * layout->size, x);
+    tess_text_draw(canvas, &up, 34, 0.5 * (layout->top + layout->bottom), y);
+}
+
+/* Angular offsets, or direction cosines where the projection bends. */
+static void offset_axes(preview_canvas *canvas, const tess_image_meta *meta,
+                        const preview_layout *layout, bool cosines)
+{
+    const double width = (double)meta->nx * meta->scale_rad;
+    const double height = (double)meta->ny * meta->scale_rad;
+    const double field = fmax(width, height);
+    double unit_rad = 1;
+    const char *unit = cosines ? "" : tess_preview_angle_unit(field, &unit_rad);
+    const double step = tess_preview_step(field / unit_rad, 7);
+    char x[64], y[64];
+    offset_ticks(canvas, meta, layout, false, unit_rad, step);
+    offset_ticks(canvas, meta, layout, true, unit_rad, step);
+    if (cosines) {
+        titles(canvas, layout, "Direction cosine l (East)",
+               "Direction cosine m (North)");
+        return;
+    }
+    snprintf(x, sizeof x, "Relative right ascension (%s)", unit);
+    snprintf(y, sizeof y, "Relative declination (%s)", unit);
+    titles(canvas, layout, x, y);
+}
+
+void tess_preview_axes(preview_canvas *canvas, const tess_image_meta *meta,
+                       const preview_layout *layout)
+{
+    /* below the first, coordinates are longer than what they tell apart; above the
+     * second, most lines of constant RA or Dec miss the edges */
+    const double narrow_rad = 180 * TESS_RAD_PER_ASEC, wide_rad = 70 * TESS_RAD_PER_DEG;
+    const double field =
+        (double)(meta->nx > meta->ny ? meta->nx : meta->ny) * meta->scale_rad;
+    if (field < narrow_rad) {
+        offset_axes(canvas, meta, layout, false);
+    } else if (field < wide_rad && tess_preview_graticule(canvas, meta, layout, true)) {
+        titles(canvas, layout, "Right ascension", "Declination");
+    } else {
+        tess_preview_graticule(canvas, meta, layout, false);
+        offset_axes(canvas, meta, layout, field >= wide_rad);
+    }
+}
+
+/* "JY/BEAM" -> "Jy/beam"; units in mixed case are left as they are. */
+static void readable_unit(const char *unit, char text[40])
+{
+    bool shout = true;
+    for (const char *c = unit; *c; ++c)
+        shout = shout && !islower((unsigned char)*c);
+    snprintf(text, 40, "%.30s", unit);
+    for (char *c = text + 1; shout && text[0] && *c; ++c)
+        *c = (char)tolower((unsigned char)*c);
+}
+
+double tess_preview_unit(const char *unit, double largest, char text[48])
+{
+    static const struct {
+        const char *prefix;
+        double size, from;
+    } prefixes[] = {{"M", 1e6, 1e6},   {"k", 1e3, 2e3},       {"", 1, 0.1},
+                    {"m", 1e-3, 1e-4}, {TEXT_MU, 1e-6, 1e-7}, {"n", 1e-9, 0}};
+    char plain[40];
+    readable_unit(unit, plain);
+    snprintf(text, 48, "%s", plain);
+    if (strncasecmp(unit, "jy", 2) != 0 || !(largest > 0)) return 1;
+    for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; ++k)
+        if (largest >= prefixes[k].from) {
+            snprintf(text, 48, "%s%s", prefixes[k].prefix, plain);
+            return prefixes[k].size;
+        }
+    return 1;
+}
+
+typedef struct bar_ticks {
+    preview_canvas *canvas;
+    const preview_layout *layout;
+    const preview_stretch *stretch;
+    double right; /* of the bar */
+    double unit;
+    double taken[64]; /* positions of labels so far */
+    int num_taken;
+} bar_ticks;
+
+/* A labelled tick unless it would touch one that is there. */
+static void bar_tick(bar_ticks *bar, double value, double step)
+{
+    const preview_layout *layout = bar->layout;
+    const double part = tess_preview_stretch_at(bar->stretch, value * bar->unit);
+    const double y = layout->bottom - part * (layout->bottom - layout->top);
+    if (!(part >= -1e-9 && part <= 1 + 1e-9) || bar->num_taken >= 64) return;
+    for (int k = 0; k < bar->num_taken; ++k)
+        if (fabs(bar->taken[k] - y) < 2.2 * layout->size) return;
+    bar->taken[bar->num_taken++] = y;
+    const preview_text style = {layout->size, layout->weight, layout->text, 0, false};
+    char text[48];
+    tick(bar->canvas, layout, bar->right + 1, y, TICK, 0);
+    tess_text_draw(bar->canvas, &style, bar->right + 13, y + layout->size / 2,
+                   tess_preview_number(value, step, text));
+}
+
+/* Zero and powers of ten first, then what fits between. */
+static void logarithmic_ticks(bar_ticks *bar, double largest)
+{
+    static const double multiples[] = {1, 3, 2, 5};
+    const int top = (int)ceil(log10(largest));
+    bar_tick(bar, 0, 1);
+    for (size_t k = 0; k < sizeof multiples / sizeof *multiples; ++k)
+        for (int decade = top; decade > top - 8; --decade) {
+            const double size = pow(10, decade);
+            bar_tick(bar, multiples[k] * size, size);
+            bar_tick(bar, -multiples[k] * size, size);
+        }
+}
+
+void tess_preview_bar(preview_canvas *canvas, const preview_layout *layout, int left,
+                      const preview_stretch *stretch, const preview_colour *map,
+                      const char *unit)
+{
+    enum { WIDTH = 24 };
+    const int height = layout->bottom - layout->top;
+    const double largest = fmax(fabs(stretch->low), fabs(stretch->high));
+    char name[48];
+    bar_ticks bar = {canvas, layout, stretch, left + WIDTH, 1, {0}, 0};
+    /* on a logarithmic bar the unit suits the middle of it */
+    bar.unit = tess_preview_unit(
+        unit, stretch->soft > 0 ? sqrt(largest * stretch->soft) : largest, name);
+    for (int y = 0; y < height; ++y) {
+        const int index = (height - 1 - y) * (PREVIEW_COLOURS - 1) / (height - 1);
+        tess_canvas_fill(canvas, left, layout->top + y, left + WIDTH,
+                         layout->top + y + 1, map[index], 1);
+    }
+    tess_canvas_frame(canvas, left, layout->top, left + WIDTH, layout->bottom,
+                      layout->line);
+    if (stretch->soft > 0) {
+        logarithmic_ticks(&bar, largest / bar.unit);
+    } else {
+        const int most = (int)fmax(2, height / (4.5 * layout->size));
+        const double low = stretch->low / bar.unit, high = stretch->high / bar.unit;
+        const double step = tess_preview_step(high - low, most);
+        for (double k = ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
+            bar_tick(&bar, k * step, step);
+    }
+    const preview_text style = {layout->size * 1.08, layout->weight, layout->muted, 0.5,
+                                true};
+    tess_text_draw(canvas, &style, left + WIDTH + 100,
+                   0.5 * (layout->top + layout->bottom), name);
+}

@@ -1,0 +1,539 @@
+/* FITS images: what is written is what is read, headers survive, bad files are refused
+ * with the documented status and leave nothing behind. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fitsio.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tess_const.h"
+#include "tess_fits.h"
+
+typedef struct fixture {
+    tess_comm *comm;
+    char folder[64];
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture made;
+    strcpy(made.folder, "test_fits_XXXXXX");
+    if (!mkdtemp(made.folder)) return -1;
+    *state = &made;
+    return tess_comm_self(&made.comm) == TESS_OK ? 0 : -1;
+}
+
+/* Files in the test's folder; each is removed. */
+static int empty_folder(const fixture *with)
+{
+    int count = 0;
+    DIR *folder = opendir(with->folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        char name[512];
+        if (entry->d_name[0] == '.') continue;
+        snprintf(name, sizeof name, "%s/%s", with->folder, entry->d_name);
+        unlink(name);
+        ++count;
+    }
+    closedir(folder);
+    return count;
+}
+
+static int tear_down(void **state)
+{
+    fixture *with = *state;
+    empty_folder(with);
+    rmdir(with->folder);
+    tess_comm_free(with->comm);
+    return 0;
+}
+
+static const char *in_folder(const fixture *with, const char *name)
+{
+    static char path[4][256];
+    static int next;
+    char *out = path[next++ % 4];
+    snprintf(out, sizeof path[0], "%s/%s", with->folder, name);
+    return out;
+}
+
+static tess_image_meta sample_meta(int64_t nx, int64_t ny)
+{
+    tess_image_meta meta = {.nx = nx,
+                            .ny = ny,
+                            .ra_rad = -3.0,
+                            .dec_rad = 0.3,
+                            .scale_rad = 1e-6 * TESS_RAD_PER_ASEC / 3,
+                            .freq_hz = 227070703125.0,
+                            .bandwidth_hz = 1.856e9,
+                            .stokes = 1,
+                            .beam_major_rad = 3e-11,
+                            .beam_minor_rad = 2e-11,
+                            .beam_pa_rad = 0.5,
+                            .sum_weights = 1.25e9,
+                            .num_vis = 5877,
+                            .equinox = 2000,
+                            .time_start_mjd_s = 57854.0 * 86400 + 1925.25,
+                            .telescope = "EHT",
+                            .observer = "O'Neill",
+                            .object = "M\xc3\xa9ssier 87",
+                            .unit = "JY/BEAM",
+                            .weighting = "briggs 0"};
+    meta.history =
+        "tessera image a very long command line that has to be broken somewhere "
+        "because it does not fit \xe2\x80\x94 at all\nsecond line\n\nlast";
+    return meta;
+}
+
+static void check_sums(const char *path)
+{
+    fitsfile *fits = NULL;
+    int failed = 0, data = 0, all = 0;
+    fits_open_diskfile(&fits, path, READONLY, &failed);
+    fits_verify_chksum(fits, &data, &all, &failed);
+    fits_close_file(fits, &failed);
+    assert_int_equal(failed, 0);
+    assert_int_equal(data, 1);
+    assert_int_equal(all, 1);
+}
+
+static void round_trip_float(void **state)
+{
+    const fixture *with = *state;
+    static const int64_t sizes[][2] = {{1, 1}, {3, 5}, {16, 16}, {721, 2}, {1, 1439}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
+        const int64_t nx = sizes[s][0], ny = sizes[s][1];
+        tess_image_meta meta = sample_meta(nx, ny);
+        float *image = calloc((size_t)(nx * ny), sizeof *image);
+        double *back = calloc((size_t)(nx * ny), sizeof *back);
+        for (int64_t k = 0; k < nx * ny; ++k)
+            image[k] = (float)sin(1.0 + (double)k);
+        image[nx * ny / 2] = NAN;
+        if (nx * ny > 4) image[0] = -INFINITY;
+        const char *path = in_folder(with, "a.fits");
+        assert_int_equal(
+            tess_fits_write(with->comm, path, true, &meta, false, 0, ny, image),
+            TESS_OK);
+        check_sums(path);
+        tess_fits_model model;
+        assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+        assert_int_equal(model.nx, nx);
+        assert_int_equal(model.ny, ny);
+        assert_int_equal(model.bitpix, -32);
+        assert_int_equal(tess_fits_read(&model, 0, 0, 0, ny, back), TESS_OK);
+        for (int64_t k = 0; k < nx * ny; ++k)
+            assert_true(isfinite(image[k]) ? back[k] == (double)image[k]
+                                           : isnan(back[k]));
+        free(image);
+        free(back);
+    }
+    assert_int_equal(empty_folder(with), 1);
+}
+
+static void round_trip_double(void **state)
+{
+    const fixture *with = *state;
+    tess_image_meta meta = sample_meta(17, 9);
+    double image[9 * 17], back[3 * 17];
+    for (int k = 0; k < 9 * 17; ++k)
+        image[k] = 1e-300 * k + 1.0 / 3;
+    image[40] = INFINITY;
+    const char *path = in_folder(with, "d.fits");
+    assert_int_equal(tess_fits_write(with->comm, path, false, &meta, true, 0, 9, image),
+                     TESS_OK);
+    check_sums(path);
+    tess_fits_model model;
+    assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 3, back), TESS_OK);
+    for (int k = 0; k < 3 * 17; ++k)
+        assert_true(k + 34 == 40 ? isnan(back[k]) : back[k] == image[k + 34]);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 7, 3, back), TESS_ERR_INTERNAL);
+    tess_error_clear();
+}
+
+/* Numbers come back to the last bit but one; text is ASCII; history is all there. */
+static void header_survives(void **state)
+{
+    const fixture *with = *state;
+    tess_image_meta meta = sample_meta(4, 7);
+    float image[28] = {0};
+    image[3] = 2.5F;
+    image[9] = -1.5F;
+    const char *path = in_folder(with, "h.fits");
+    assert_int_equal(
+        tess_fits_write(with->comm, path, false, &meta, false, 0, 7, image), TESS_OK);
+    tess_fits_model model;
+    assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+    assert_true(fabs(model.scale_y_rad / meta.scale_rad - 1) < 5e-16);
+    assert_true(model.scale_x_rad == -model.scale_y_rad);
+    assert_true(fabs(model.ra_rad - (meta.ra_rad + TESS_TWO_PI)) < 1e-15);
+    assert_true(fabs(model.dec_rad - meta.dec_rad) < 1e-16);
+    assert_true(model.crpix_x == 3 && model.crpix_y == 4);
+    assert_true(model.freq_hz == meta.freq_hz);
+    assert_string_equal(model.unit, "JY/BEAM");
+
+    fitsfile *fits = NULL;
+    int failed = 0, num = 0;
+    char text[FLEN_VALUE], card[FLEN_CARD];
+    double value;
+    fits_open_diskfile(&fits, path, READONLY, &failed);
+    fits_read_key(fits, TSTRING, "DATE-OBS", text, NULL, &failed);
+    assert_string_equal(text, "2017-04-11T00:32:05.250");
+    fits_read_key(fits, TSTRING, "OBSERVER", text, NULL, &failed);
+    assert_string_equal(text, "O'Neill");
+    fits_read_key(fits, TSTRING, "OBJECT", text, NULL, &failed);
+    assert_string_equal(text, "M?ssier 87");
+    fits_read_key(fits, TDOUBLE, "DATAMIN", &value, NULL, &failed);
+    assert_true(value == -1.5);
+    fits_read_key(fits, TDOUBLE, "DATAMAX", &value, NULL, &failed);
+    assert_true(value == 2.5);
+    fits_read_key(fits, TDOUBLE, "SUMWT", &value, NULL, &failed);
+    assert_true(value == 1.25e9);
+    fits_read_key(fits, TDOUBLE, "BMAJ", &value, NULL, &failed);
+    assert_true(fabs(value * TESS_RAD_PER_DEG / meta.beam_major_rad - 1) < 1e-15);
+    assert_int_equal(failed, 0);
+    char history[400] = "";
+    fits_get_hdrspace(fits, &num, NULL, &failed);
+    for (int k = 1; k <= num; ++k) {
+        fits_read_record(fits, k, card, &failed);
+        if (strncmp(card, "HISTORY", 7) != 0) continue;
+        strcat(history, card + 8);
+        strcat(history, "|");
+    }
+    fits_close_file(fits, &failed);
+    assert_string_equal(history,
+                        "tessera image a very long command line that has to be "
+                        "broken somewhere|  because it does not fit ? at all|"
+                        "second line|last|");
+    empty_folder(with);
+}
+
+static void dates(void **state)
+{
+    const fixture *with = *state;
+    static const struct {
+        double mjd_s;
+        const char *text;
+    } cases[] = {{0.5, "1858-11-17T00:00:00.500"},
+                 {40587 * 86400.0, "1970-01-01T00:00:00.000"},
+                 {51603 * 86400.0 + 86399.9999, "2000-03-01T00:00:00.000"},
+                 {60369 * 86400.0 + 43200, "2024-02-29T12:00:00.000"}};
+    float pixel = 1;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        tess_image_meta meta = sample_meta(1, 1);
+        meta.time_start_mjd_s = cases[k].mjd_s;
+        const char *path = in_folder(with, "t.fits");
+        assert_int_equal(
+            tess_fits_write(with->comm, path, true, &meta, false, 0, 1, &pixel),
+            TESS_OK);
+        fitsfile *fits = NULL;
+        int failed = 0;
+        char text[FLEN_VALUE];
+        fits_open_diskfile(&fits, path, READONLY, &failed);
+        fits_read_key(fits, TSTRING, "DATE-OBS", text, NULL, &failed);
+        fits_close_file(fits, &failed);
+        assert_string_equal(text, cases[k].text);
+    }
+    empty_folder(with);
+}
+
+/* No data: zeros, ΣW = 0, and an image of NaN alone. */
+static void empty_image(void **state)
+{
+    const fixture *with = *state;
+    tess_image_meta meta = sample_meta(2, 2);
+    meta.sum_weights = meta.num_vis = meta.beam_major_rad = meta.bandwidth_hz = 0;
+    meta.time_start_mjd_s = NAN;
+    meta.freq_hz = NAN;
+    meta.history = NULL;
+    float image[4] = {NAN, NAN, INFINITY, NAN};
+    const char *path = in_folder(with, "n.fits");
+    assert_int_equal(
+        tess_fits_write(with->comm, path, false, &meta, false, 0, 2, image), TESS_OK);
+    check_sums(path);
+    tess_fits_model model;
+    assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+    empty_folder(with);
+}
+
+static void refuse_write(const fixture *with, const char *path, bool overwrite,
+                         const tess_image_meta *meta, tess_status expected)
+{
+    float image[16] = {0};
+    tess_error_clear();
+    assert_int_equal(
+        tess_fits_write(with->comm, path, overwrite, meta, false, 0, meta->ny, image),
+        expected);
+    assert_true(strlen(tess_error_message()) > 10);
+    tess_error_clear();
+}
+
+static void writing_refused(void **state)
+{
+    const fixture *with = *state;
+    tess_image_meta meta = sample_meta(4, 4);
+    float image[16] = {0};
+    const char *path = in_folder(with, "a.fits");
+    assert_int_equal(
+        tess_fits_write(with->comm, path, false, &meta, false, 0, 4, image), TESS_OK);
+    refuse_write(with, path, false, &meta, TESS_ERR_IO);
+    assert_int_equal(tess_fits_check_target(path, false), TESS_ERR_IO);
+    assert_int_equal(tess_fits_check_target(path, true), TESS_OK);
+    refuse_write(with, with->folder, true, &meta, TESS_ERR_IO);
+    refuse_write(with, in_folder(with, "no/such/a.fits"), true, &meta, TESS_ERR_IO);
+    refuse_write(with, in_folder(with, "a.fits/b.fits"), true, &meta, TESS_ERR_IO);
+    refuse_write(with, "", true, &meta, TESS_ERR_IO);
+    refuse_write(with, "/dev/null", true, &meta, TESS_ERR_IO);
+    meta.nx = INT64_MAX / 2;
+    refuse_write(with, in_folder(with, "b.fits"), true, &meta, TESS_ERR_USAGE);
+    meta = sample_meta(4, 4);
+    meta.scale_rad = NAN;
+    refuse_write(with, in_folder(with, "b.fits"), true, &meta, TESS_ERR_USAGE);
+    assert_int_equal(tess_fits_write(with->comm, in_folder(with, "b.fits"), true, &meta,
+                                     false, 0, 3, image),
+                     TESS_ERR_USAGE);
+    tess_error_clear();
+    assert_int_equal(empty_folder(with), 1);
+}
+
+/* A limit on file sizes stands in for a full disk. */
+static void disk_full(void **state)
+{
+    const fixture *with = *state;
+    tess_image_meta meta = sample_meta(64, 64);
+    float image[64 * 64] = {0};
+    struct rlimit old, small;
+    getrlimit(RLIMIT_FSIZE, &old);
+    small = old;
+    small.rlim_cur = 8192;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    const tess_status fits = tess_fits_write(with->comm, in_folder(with, "f.fits"),
+                                             false, &meta, false, 0, 64, image);
+    const tess_status png = tess_preview_write(with->comm, in_folder(with, "f.png"),
+                                               false, &meta, false, 0, 64, image);
+    setrlimit(RLIMIT_FSIZE, &old);
+    assert_int_equal(fits, TESS_ERR_IO);
+    assert_int_equal(png, TESS_ERR_IO);
+    tess_error_clear();
+    assert_int_equal(empty_folder(with), 0);
+}
+
+typedef struct card {
+    const char *key;
+    const char *text; /* or NULL */
+    double number;
+} card;
+
+/* A small image made by CFITSIO alone, with the given cards. */
+static void make_image(const char *path, int bitpix, int num_axes, const long *lengths,
+                       const card *cards, const short *pixels)
+{
+    fitsfile *fits = NULL;
+    int failed = 0;
+    long count = 1;
+    for (int k = 0; k < num_axes; ++k)
+        count *= lengths[k];
+    unlink(path);
+    fits_create_diskfile(&fits, path, &failed);
+    fits_create_img(fits, bitpix, num_axes, (long *)(size_t)lengths, &failed);
+    for (; cards && cards->key; ++cards)
+        if (cards->text)
+            fits_update_key_str(fits, cards->key, cards->text, NULL, &failed);
+        else
+            fits_update_key_dbl(fits, cards->key, cards->number, -15, NULL, &failed);
+    if (pixels) {
+        fits_set_bscale(fits, 1, 0, &failed);
+        fits_write_img(fits, TSHORT, 1, count, (short *)(size_t)pixels, &failed);
+    }
+    fits_close_file(fits, &failed);
+    assert_int_equal(failed, 0);
+}
+
+#define CELESTIAL                                                                      \
+    {"CTYPE1", "RA---SIN", 0}, {"CTYPE2", "DEC--SIN", 0}, {"CRVAL1", NULL, 10},        \
+        {"CRVAL2", NULL, -20}, {"CRPIX1", NULL, 2}, {"CRPIX2", NULL, 2},               \
+        {"CDELT1", NULL, -0.5},                                                        \
+    {                                                                                  \
+        "CDELT2", NULL, 0.5                                                            \
+    }
+
+static void integers_and_axis_order(void **state)
+{
+    const fixture *with = *state;
+    const long lengths[4] = {3, 2, 4, 2}; /* STOKES before FREQ */
+    const card cards[] = {CELESTIAL,
+                          {"CTYPE3", "STOKES", 0},
+                          {"CRVAL3", NULL, 1},
+                          {"CRPIX3", NULL, 1},
+                          {"CDELT3", NULL, 1},
+                          {"CTYPE4", "FREQ", 0},
+                          {"CRVAL4", NULL, 1.1e9},
+                          {"CRPIX4", NULL, 2},
+                          {"CDELT4", NULL, 1e8},
+                          {"BSCALE", NULL, 0.5},
+                          {"BZERO", NULL, 100},
+                          {"BLANK", NULL, -7},
+                          {NULL, NULL, 0}};
+    short pixels[48];
+    for (int k = 0; k < 48; ++k)
+        pixels[k] = (short)(k - 10);
+    for (int type = 0; type < 5; ++type) {
+        static const int bitpix[5] = {8, 16, 32, -32, -64};
+        if (type == 0)
+            for (int k = 0; k < 48; ++k)
+                pixels[k] = (short)(k + 1);
+        const char *path = in_folder(with, "i.fits");
+        make_image(path, bitpix[type], 4, lengths, cards, pixels);
+        tess_fits_model model;
+        double out[6];
+        assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+        assert_int_equal(model.num_stokes, 4);
+        assert_int_equal(model.num_freq, 2);
+        assert_int_equal(model.stokes[3], 4);
+        assert_true(fabs(model.freq_hz - 1e9) < 1);
+        assert_int_equal(tess_fits_read(&model, 2, 1, 0, 2, out), TESS_OK);
+        for (int k = 0; k < 6; ++k)
+            assert_true(out[k] == 100 + 0.5 * pixels[(1 * 4 + 2) * 6 + k]);
+        assert_int_equal(tess_fits_read(&model, 0, 0, 1, 1, out), TESS_OK);
+        assert_true(type == 0 || type > 2 ? out[0] == 100 + 0.5 * pixels[3]
+                                          : isnan(out[0]));
+        for (int k = 0; k < 48; ++k)
+            pixels[k] = (short)(k - 10);
+    }
+    empty_folder(with);
+}
+
+static void models_refused(void **state)
+{
+    const fixture *with = *state;
+    const long lengths[3] = {3, 2, 1};
+    const long thick[3] = {3, 2, 2};
+    const card plain[] = {CELESTIAL, {NULL, NULL, 0}};
+    const card cases[][12] = {
+        {CELESTIAL, {"CTYPE1", "RA---TAN", 0}, {"CTYPE2", "DEC--TAN", 0}},
+        {CELESTIAL, {"CTYPE1", "GLON-SIN", 0}, {"CTYPE2", "GLAT-SIN", 0}},
+        {CELESTIAL, {"CDELT1", NULL, 0}},
+        {CELESTIAL, {"CROTA2", NULL, 30}},
+        {CELESTIAL, {"CD1_1", NULL, -0.5}, {"CD1_2", NULL, 0.1}, {"CD2_2", NULL, 0.5}},
+        {CELESTIAL, {"PC2_1", NULL, 0.1}},
+        {CELESTIAL, {"LONPOLE", NULL, 90}},
+        {CELESTIAL, {"PV2_1", NULL, 0.2}},
+        {CELESTIAL, {"CUNIT1", "m", 0}},
+        {CELESTIAL, {"CRVAL2", NULL, 95}},
+        {CELESTIAL, {"BSCALE", NULL, 0}},
+        {CELESTIAL, {"CDELT2", "half", 0}},
+        {{"OBJECT", "none", 0}}};
+    const char *path = in_folder(with, "m.fits");
+    tess_fits_model model = {.nx = -5};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        make_image(path, -32, 3, lengths, cases[k], NULL);
+        assert_int_equal(tess_fits_open(path, &model), TESS_ERR_INPUT);
+        assert_non_null(strstr(tess_error_message(), path));
+        tess_error_clear();
+    }
+    make_image(path, -32, 3, thick, plain, NULL);
+    assert_int_equal(tess_fits_open(path, &model), TESS_ERR_INPUT);
+    make_image(path, -32, 2, lengths, plain, NULL);
+    assert_int_equal(truncate(path, 2880 + 8), 0);
+    assert_int_equal(tess_fits_open(path, &model), TESS_ERR_INPUT);
+    assert_int_equal(truncate(path, 800), 0);
+    assert_int_equal(tess_fits_open(path, &model), TESS_ERR_INPUT);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(tess_fits_open(path, &model), TESS_ERR_INPUT);
+    assert_int_equal(tess_fits_open(with->folder, &model), TESS_ERR_INPUT);
+    assert_int_equal(tess_fits_open(in_folder(with, "none.fits"), &model), TESS_ERR_IO);
+    assert_int_equal(model.nx, -5);
+    tess_error_clear();
+    empty_folder(with);
+}
+
+/* Diagonal CD and a unit PC matrix are as good as CDELT. */
+static void diagonal_matrices(void **state)
+{
+    const fixture *with = *state;
+    const long lengths[2] = {3, 2};
+    const card cd[] = {
+        CELESTIAL, {"CD1_1", NULL, -0.25}, {"CD2_2", NULL, 0.125}, {NULL, NULL, 0}};
+    const card pc[] = {CELESTIAL,
+                       {"PC1_1", NULL, 1},
+                       {"PC1_2", NULL, 0},
+                       {"PC2_2", NULL, 1},
+                       {NULL, NULL, 0}};
+    const char *path = in_folder(with, "m.fits");
+    tess_fits_model model;
+    make_image(path, -32, 2, lengths, cd, NULL);
+    assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+    assert_true(model.scale_x_rad == -0.25 * TESS_RAD_PER_DEG);
+    assert_true(model.scale_y_rad == 0.125 * TESS_RAD_PER_DEG);
+    make_image(path, -32, 2, lengths, pc, NULL);
+    assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+    assert_true(model.scale_x_rad == -0.5 * TESS_RAD_PER_DEG);
+    assert_int_equal(model.num_stokes, 1);
+    assert_int_equal(model.stokes[0], 1);
+    empty_folder(with);
+}
+
+/* Previews of awkward images: one pixel, strips, blanks, constants, both signs, the
+ * pole, the whole sky, a reduced one. */
+static void previews(void **state)
+{
+    const fixture *with = *state;
+    static const struct {
+        int64_t nx, ny;
+        double scale_asec, dec_deg, value;
+        int stokes;
+    } cases[] = {{1, 1, 10, 0, 1, 1},         {1200, 2, 1, 10, 2, 1},
+                 {2, 1500, 1e-6, -10, 0, 2},  {40, 30, 30, 89.99, (double)NAN, 1},
+                 {64, 64, 7200, 35, -5, -5},  {50, 50, 600, -90, 1e-9, 3},
+                 {2100, 1900, 2, 45, 1e7, 1}, {100, 100, 180, 0, 0, 4}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        tess_image_meta meta = sample_meta(cases[k].nx, cases[k].ny);
+        const int64_t count = meta.nx * meta.ny;
+        float *image = calloc((size_t)count, sizeof *image);
+        meta.scale_rad = cases[k].scale_asec * TESS_RAD_PER_ASEC;
+        meta.dec_rad = cases[k].dec_deg * TESS_RAD_PER_DEG;
+        meta.beam_major_rad = 5 * meta.scale_rad;
+        meta.beam_minor_rad = 3 * meta.scale_rad;
+        meta.stokes = cases[k].stokes;
+        for (int64_t i = 0; i < count; ++i)
+            image[i] = (float)(cases[k].value * (i % 1000 == 0 ? 1e4 : sin((double)i)));
+        if (k % 2) image[count / 2] = INFINITY;
+        const char *path = in_folder(with, "p.png");
+        assert_int_equal(
+            tess_preview_write(with->comm, path, true, &meta, false, 0, meta.ny, image),
+            TESS_OK);
+        struct stat info;
+        assert_int_equal(stat(path, &info), 0);
+        assert_true(info.st_size > 2000);
+        assert_int_equal(tess_preview_write(with->comm, path, false, &meta, false, 0,
+                                            meta.ny, image),
+                         TESS_ERR_IO);
+        tess_error_clear();
+        free(image);
+    }
+    assert_int_equal(empty_folder(with), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(round_trip_float), cmocka_unit_test(round_trip_double),
+        cmocka_unit_test(header_survives),  cmocka_unit_test(dates),
+        cmocka_unit_test(empty_image),      cmocka_unit_test(writing_refused),
+        cmocka_unit_test(disk_full),        cmocka_unit_test(integers_and_axis_order),
+        cmocka_unit_test(models_refused),   cmocka_unit_test(diagonal_matrices),
+        cmocka_unit_test(previews)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
