@@ -11,8 +11,8 @@
 #include "tess_comm.h"
 #include "tess_profile.h"
 #include "tess_vis.h"
+#include "tess_weight.h"
 
-typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_weighting;
 typedef enum tess_w_mode { TESS_W_AUTO, TESS_W_STACKING, TESS_W_NONE } tess_w_mode;
 
 enum { TESS_MAX_POL = 8 };

@@ -93,12 +93,12 @@ static int32_t run_end(const tess_grid_plan *plan, const tess_row_scale *scale,
 }
 
 static int cut_row(const tess_grid_plan *plan, const tess_samples *samples, int64_t row,
-                   const band *band, bool skip_ignored, run_buffer *out)
+                   const band *channels, bool skip_ignored, run_buffer *out)
 {
     const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
-    const double *inv_lambda = samples->inv_lambda + band->base;
+    const double *inv_lambda = samples->inv_lambda + channels->base;
     const int64_t first = samples->vis_first[row];
-    int32_t begin = 0, end = band->count;
+    int32_t begin = 0, end = channels->count;
     if (skip_ignored) {
         while (begin < end && ignored(samples, first + begin)) ++begin;
         while (begin < end && ignored(samples, first + end - 1)) --end;
@@ -106,7 +106,7 @@ static int cut_row(const tess_grid_plan *plan, const tess_samples *samples, int6
     while (begin < end) {
         const int64_t key = key_at(plan, &scale, inv_lambda[begin]);
         int32_t stop = begin + 1;
-        if (band->monotonic)
+        if (channels->monotonic)
             stop = run_end(plan, &scale, inv_lambda, begin, end, key);
         else
             while (stop < end && key_at(plan, &scale, inv_lambda[stop]) == key) ++stop;

@@ -40,7 +40,6 @@ typedef void tile_function(const tile_job *job);
 
 /** Functions of one instruction set, by [is_double][support]. */
 typedef struct tile_table {
-    const char *name;
     tile_function *grid[2][TESS_MAX_SUPPORT + 1];
     tile_function *degrid[2][TESS_MAX_SUPPORT + 1];
 } tile_table;

@@ -6,11 +6,10 @@
 #include <stddef.h>
 
 #include "locate.h"
-#include "tess_const.h"
+#include "tess_sincos.h"
 
 #ifndef TILE_TABLE
 #define TILE_TABLE tile_table_portable
-#define TILE_NAME  "portable"
 #endif
 
 #if defined(__AVX512F__)
@@ -23,37 +22,6 @@ enum { VECTOR_BYTES = 16 };
 
 /* Channels of a run whose positions and phases are worked out together. */
 enum { BATCH = 32 };
-
-/* Sine and cosine of 2π·turns by quadrant reduction and Taylor polynomials on ±π/4,
- * whose first neglected terms (θ^17/17!, θ^18/18!) are below 5e-17. */
-static inline void sincos_turns(double turns, double *sine, double *cosine)
-{
-    const double quadrant = floor(4.0 * turns + 0.5);
-    const double theta = (turns - 0.25 * quadrant) * TESS_TWO_PI, x = theta * theta;
-    const double s =
-        theta *
-        (1 +
-         x * (-1.0 / 6 +
-              x * (1.0 / 120 +
-                   x * (-1.0 / 5040 +
-                        x * (1.0 / 362880 +
-                             x * (-1.0 / 39916800 +
-                                  x * (1.0 / 6227020800.0 - x / 1307674368000.0)))))));
-    const double c =
-        1 +
-        x * (-0.5 +
-             x * (1.0 / 24 +
-                  x * (-1.0 / 720 +
-                       x * (1.0 / 40320 +
-                            x * (-1.0 / 3628800 +
-                                 x * (1.0 / 479001600 +
-                                      x * (-1.0 / 87178291200.0 +
-                                           x / 20922789888000.0)))))));
-    const double half = floor(0.5 * quadrant), odd = quadrant - 2 * half;
-    const double sign = 1 - 2 * (half - 2 * floor(0.5 * half));
-    *sine = sign * (odd != 0 ? c : s);
-    *cosine = sign * (odd != 0 ? -s : c);
-}
 
 /* Offset on one axis of a footprint's first cell in a buffer that begins at `origin`, and
  * the kernel fraction there. The clamp only acts when rounding here and in sorting fall
@@ -105,7 +73,7 @@ static inline void place_batch(const tile_job *job, const tess_row_scale *row,
         const double w = row->w * inv_lambda[c];
         out->plane[c] = axis_offset((w - first) * per_plane, plan->w_support, plane_first,
                                     far, last, &out->fraction_w[c]);
-        sincos_turns(w * plan->nm1_center, &out->phase_im[c], &out->phase_re[c]);
+        tess_sincos_turns(w * plan->nm1_center, &out->phase_im[c], &out->phase_re[c]);
     }
 }
 
@@ -130,7 +98,6 @@ static inline void place_batch(const tile_job *job, const tess_row_scale *row,
      f##_9, f##_10, f##_11, f##_12, f##_13, f##_14, f##_15, f##_16}
 
 const tile_table TILE_TABLE = {
-    .name = TILE_NAME,
     .grid = {BY_SUPPORT(grid_single), BY_SUPPORT(grid_double)},
     .degrid = {BY_SUPPORT(degrid_single), BY_SUPPORT(degrid_double)},
 };

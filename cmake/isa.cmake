@@ -1,0 +1,24 @@
+# tess_isa_sources(file macro table): compile `file` for the portable instruction set and
+# once more for each wider one, with `macro` naming the table it defines; the right one is
+# picked at run time. FMA contraction and vectorised square roots are allowed in these
+# files alone.
+set(TESS_ISA_OPTIONS -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math)
+set(TESS_ISA_avx2 -mavx2 -mfma)
+set(TESS_ISA_avx512 -mavx512f -mavx512dq -mavx512vl -mfma)
+function(tess_isa_sources file macro table)
+    target_sources(tessera_core PRIVATE ${file})
+    set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TESS_ISA_OPTIONS}")
+    if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        return()
+    endif()
+    foreach(isa avx2 avx512)
+        add_library(${table}_${isa} OBJECT ${file})
+        target_include_directories(${table}_${isa} PRIVATE
+            ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/base
+            ${PROJECT_SOURCE_DIR}/mpi ${PROJECT_SOURCE_DIR}/fft)
+        target_compile_definitions(${table}_${isa} PRIVATE ${macro}=${table}_${isa})
+        target_compile_options(${table}_${isa} PRIVATE ${TESS_ISA_${isa}})
+        tess_warnings(${table}_${isa})
+        target_sources(tessera_core PRIVATE $<TARGET_OBJECTS:${table}_${isa}>)
+    endforeach()
+endfunction()

@@ -1,0 +1,17 @@
+/* The cpu backend: always there. Its parts live in grid/ and degrid/; this folder sees
+ * both. */
+#include "tess_degrid.h"
+
+extern const tess_grid_ops tess_grid_ops_cpu;
+extern const tess_degrid_ops tess_degrid_ops_cpu;
+extern const tess_backend tess_backend_cpu;
+
+static bool always(void)
+{
+    return true;
+}
+
+const tess_backend tess_backend_cpu = {.name = "cpu",
+                                       .available = always,
+                                       .grid = &tess_grid_ops_cpu,
+                                       .degrid = &tess_degrid_ops_cpu};

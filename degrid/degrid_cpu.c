@@ -1,0 +1,41 @@
+/* The CPU degridder: the gridder's pieces of work, read instead of written. A visibility
+ * is the result of one piece alone, so nothing is shared. */
+#include "tess_degrid.h"
+
+#include "tess_mem.h"
+#include "tile.h"
+
+static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first,
+                              const tess_brick_sums *sums)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = plan->is_double ? 16 : 8;
+    tile_function *degrid =
+        tile_table_best()->degrid[plan->is_double][plan->kernel.support];
+    tile_piece *piece = NULL;
+    int64_t num_pieces = 0, num_extra = 0;
+    tile_taps *taps = tess_alloc(1, sizeof *taps);
+    if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
+    tile_taps_fill(&plan->kernel, taps);
+    TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
+                              &num_pieces, &num_extra));
+    #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
+    for (int64_t k = 0; k < num_pieces; ++k) {
+        const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
+        tile_job job;
+        tile_job_for(plan, samples, taps, sum, sums->num_pol,
+                     (char *)sums->data + sum->offset * bytes, &job);
+        job.vis_out = samples->vis;
+        job.run = &bricks->run[piece[k].run];
+        job.skip = piece[k].skip;
+        job.count = piece[k].count;
+        degrid(&job);
+    }
+cleanup:
+    tess_free(taps);
+    tess_free(piece);
+    return status;
+}
+
+const tess_degrid_ops tess_degrid_ops_cpu = {.degrid = cpu_degrid};

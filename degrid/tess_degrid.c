@@ -1,0 +1,22 @@
+#include "tess_degrid.h"
+
+tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first, int64_t end,
+                              tess_brick_sums *sums)
+{
+    tess_status status = TESS_OK;
+    tess_brick_sums made = {.num_pol = samples->num_pol};
+    TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, &made));
+    *sums = made;
+    made = (tess_brick_sums){0};
+cleanup:
+    tess_brick_sums_free(&made);
+    return status;
+}
+
+tess_status tess_degrid_execute(const tess_grid_plan *plan, tess_samples *samples,
+                                const tess_brick_list *bricks, int64_t first,
+                                const tess_brick_sums *sums)
+{
+    return plan->backend->degrid->degrid(plan, samples, bricks, first, sums);
+}

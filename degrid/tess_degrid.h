@@ -1,0 +1,30 @@
+/** @file tess_degrid.h
+ *  The adjoint of tess_grid.h on the same plan: visibilities read off brick sums whose
+ *  values are a model's grid.
+ */
+#ifndef TESS_DEGRID_H
+#define TESS_DEGRID_H
+
+#include "tess_grid.h"
+
+/** The backend's functions for degridding. */
+struct tess_degrid_ops {
+    /** samples->vis[sample][pol] of the bricks [first, first + sums->num_bricks) := the
+     *  sum of grid values times kernel, with the w-phase. Weights play no part. */
+    tess_status (*degrid)(const tess_grid_plan *plan, tess_samples *samples,
+                          const tess_brick_list *bricks, int64_t first,
+                          const tess_brick_sums *sums);
+};
+
+/** Lay out brick sums for the bricks [first, end), values undefined: to be filled with the
+ *  model's grid. Local. */
+tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first, int64_t end,
+                              tess_brick_sums *sums);
+
+/** Degrid those bricks: sums->num_pol == samples->num_pol values per sample. Local. */
+tess_status tess_degrid_execute(const tess_grid_plan *plan, tess_samples *samples,
+                                const tess_brick_list *bricks, int64_t first,
+                                const tess_brick_sums *sums);
+
+#endif

@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "tess_fft.h"
+
+#include <fftw3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tess_mem.h"
+
+struct tess_fft {
+    bool is_double;
+    fftw_plan plan;
+    fftwf_plan plan_single;
+};
+
+/* Lines × length above which a measured plan saves more time than measuring takes. */
+static const double MEASURE_FROM = 3e7;
+/* Measuring is cut off after this; FFTW then takes the best plan so far [s]. */
+static const double MEASURE_LIMIT_S = 2.0;
+
+/* Folder of the cache, made when missing; false when there is none. */
+static bool cache_folder(char *path, size_t size)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char parent[800];
+    if (base && *base)
+        snprintf(parent, sizeof parent, "%s", base);
+    else if (home && *home)
+        snprintf(parent, sizeof parent, "%s/.cache", home);
+    else
+        return false;
+    mkdir(parent, 0777);
+    snprintf(path, size, "%s/tessera", parent);
+    mkdir(path, 0777);
+    return access(path, R_OK) == 0;
+}
+
+/* Wisdom holds for one kind of processor only: its name is part of the file's. */
+static void processor_name(char *name, size_t size)
+{
+    char line[256];
+    snprintf(name, size, "cpu");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file) return;
+    while (fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        snprintf(name, size, "%s", colon + 2);
+        break;
+    }
+    fclose(file);
+    for (char *c = name; *c; ++c)
+        if (!((*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+              (*c >= 'a' && *c <= 'z')))
+            *c = *c == '\n' ? '\0' : '-';
+}
+
+static bool wisdom_path(bool is_double, char *path, size_t size)
+{
+    char folder[900], processor[200];
+    if (!cache_folder(folder, sizeof folder)) return false;
+    processor_name(processor, sizeof processor);
+    snprintf(path, size, "%s/fftw-%s-%s.wisdom", folder, is_double ? "double" : "single",
+             processor);
+    return true;
+}
+
+static void wisdom_load(bool is_double)
+{
+    char path[1200];
+    if (!wisdom_path(is_double, path, sizeof path)) return;
+    if (is_double)
+        fftw_import_wisdom_from_filename(path);
+    else
+        fftwf_import_wisdom_from_filename(path);
+}
+
+/* Written aside and renamed, so that concurrent jobs never read half a file. */
+static void wisdom_save(bool is_double)
+{
+    char path[1200], temporary[1300];
+    if (!wisdom_path(is_double, path, sizeof path)) return;
+    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    const int written = is_double ? fftw_export_wisdom_to_filename(temporary)
+                                  : fftwf_export_wisdom_to_filename(temporary);
+    if (!written || rename(temporary, path) != 0) unlink(temporary);
+}
+
+tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
+                            tess_fft **fft_out)
+{
+    tess_status status = TESS_OK;
+    const int sign = forward ? FFTW_FORWARD : FFTW_BACKWARD, n = (int)length;
+    const bool measure = (double)length * (double)lines > MEASURE_FROM;
+    const unsigned flags = measure ? FFTW_MEASURE : FFTW_ESTIMATE;
+    tess_fft *fft = tess_alloc_zero(1, sizeof *fft);
+    void *line = tess_alloc_zero(length, is_double ? 16 : 8);
+    if (!fft || !line) TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
+    fft->is_double = is_double;
+    if (measure) wisdom_load(is_double);
+    if (is_double) {
+        fftw_set_timelimit(MEASURE_LIMIT_S);
+        fft->plan = fftw_plan_dft_1d(n, line, line, sign, flags);
+    } else {
+        fftwf_set_timelimit(MEASURE_LIMIT_S);
+        fft->plan_single = fftwf_plan_dft_1d(n, line, line, sign, flags);
+    }
+    if (!fft->plan && !fft->plan_single)
+        TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values", (long long)length);
+    if (measure) wisdom_save(is_double);
+    *fft_out = fft;
+    fft = NULL;
+cleanup:
+    tess_free(line);
+    tess_fft_destroy(fft);
+    return status;
+}
+
+void tess_fft_execute(const tess_fft *fft, void *line)
+{
+    if (fft->is_double)
+        fftw_execute_dft(fft->plan, line, line);
+    else
+        fftwf_execute_dft(fft->plan_single, line, line);
+}
+
+void tess_fft_destroy(tess_fft *fft)
+{
+    if (!fft) return;
+    if (fft->plan) fftw_destroy_plan(fft->plan);
+    if (fft->plan_single) fftwf_destroy_plan(fft->plan_single);
+    tess_free(fft);
+}

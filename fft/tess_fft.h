@@ -1,0 +1,28 @@
+/** @file tess_fft.h
+ *  One-dimensional complex transforms of many lines, by FFTW. Measured plans of single
+ *  lines, with lines and groups of columns copied through cache, beat FFTW's own plans
+ *  for planes by a factor of three and take seconds instead of minutes to measure.
+ */
+#ifndef TESS_FFT_H
+#define TESS_FFT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+typedef struct tess_fft tess_fft;
+
+/** Plan for in-place transforms of `length` complex values, forward (sign −1) or backward
+ *  (+1), unnormalised. `lines`: how many will be transformed, which decides whether
+ *  measuring pays. Wisdom is kept in $XDG_CACHE_HOME/tessera (or ~/.cache/tessera); a
+ *  folder that cannot be written is no error. Local; not thread-safe. */
+tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
+                            tess_fft **fft);
+
+/** Transform a line, aligned to 64 bytes. Thread-safe. */
+void tess_fft_execute(const tess_fft *fft, void *line);
+
+void tess_fft_destroy(tess_fft *fft); /**< NULL is fine */
+
+#endif

@@ -1,0 +1,96 @@
+/** @file tess_planes.h
+ *  From pieces of w-planes, wherever they are, to image rows, and back.
+ *
+ *  P ranks form Q = P/F groups of F = fft_ranks. A group transforms one plane at a time;
+ *  inside it, rank f owns the grid lines [slab_line[f], slab_line[f+1]) for the first
+ *  pass (along v, occupied lines only) and the image rows [ny f/F, ny (f+1)/F) for the
+ *  second (along u) and for everything after. F = 1: whole planes; F = P: slabs, no rank
+ *  holds a plane or an image. The transpose between the passes is one exchange inside the
+ *  group of what is left after cropping. At the end the rows of equal f are summed over
+ *  the groups by a reduce-scatter.
+ *
+ *  A rank holds: one accumulated slab of rows per image, the pieces of one plane, the
+ *  occupied lines of its slab cropped to ny, and a few cache-sized buffers per thread. It
+ *  sends: each piece once, each transformed line once (F > 1), each row slab once (Q > 1).
+ */
+#ifndef TESS_PLANES_H
+#define TESS_PLANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+
+typedef struct tess_planes_opts {
+    int64_t nx, ny;            /**< image */
+    int64_t nu, nv;            /**< grid */
+    double scale_rad;
+    double nm1_center;         /**< w-phases are relative to it */
+    bool do_w;
+    bool is_double;
+    bool forward;              /**< imaging; false: prediction */
+    int num_images;            /**< accumulated, or model images */
+    int threads;
+    int fft_ranks;             /**< F; must divide the number of ranks */
+    const int64_t *slab_line;  /**< [F + 1] first grid line of each slab; copied */
+    int64_t num_planes;        /**< that will be transformed, to judge FFT planning */
+} tess_planes_opts;
+
+typedef struct tess_planes tess_planes;
+
+/** Part of one w-plane: num_lines lines of num_cells complex values. */
+typedef struct tess_piece {
+    int32_t line, num_lines;   /**< grid lines, within [0, nu) */
+    int32_t cell, num_cells;   /**< first cell of each; the rest may wrap around nv */
+    int64_t stride;            /**< complex values from line to line of `data` */
+    void *data;
+} tess_piece;
+
+/** The plane a group transforms next. */
+typedef struct tess_plane_job {
+    bool active;
+    int image;                 /**< accumulated into, or transformed from */
+    double w_lambda;
+    int64_t num_pieces;        /**< this rank's */
+    const tess_piece *piece;
+} tess_plane_job;
+
+/** Seconds spent, for the profile. */
+typedef struct tess_planes_times {
+    double exchange_s, fft_s;
+} tess_planes_times;
+
+/** Collective. */
+tess_status tess_planes_create(tess_comm *comm, const tess_planes_opts *opts,
+                               tess_planes **planes);
+void tess_planes_destroy(tess_planes *planes); /**< NULL is fine. Collective. */
+
+/** Number of groups Q: how many jobs each batch has. */
+int tess_planes_groups(const tess_planes *planes);
+
+/** This rank's image rows during the transforms. */
+void tess_planes_rows(const tess_planes *planes, int64_t *row_first, int64_t *num_rows);
+
+/** Rows [num_rows][nx] of an image in the plan's precision: the sums so far, or (for
+ *  prediction) where the caller puts the corrected model. */
+void *tess_planes_image(tess_planes *planes, int image);
+
+/** Add one plane per group (job[Q]; the same on all ranks but for the pieces) to the
+ *  images. Collective. */
+tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
+                                   tess_planes_times *times);
+
+/** Fill the pieces of one plane per group from the model images. Collective. */
+tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
+                                tess_planes_times *times);
+
+/** Sum an image over the groups. Rank keeps rows [*row_first, + *num_rows), allocated
+ *  with tess_alloc in `*rows`, owned by the caller; the accumulated image is given up.
+ *  Collective. */
+tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
+                               int64_t *num_rows, void **rows);
+
+/** Bytes a rank needs at most for such a plan, pieces excepted; for the planner. */
+double tess_planes_bytes(const tess_planes_opts *opts);
+
+#endif

@@ -1,0 +1,263 @@
+/* Density of visibilities on the uv-plane, in pages, for uniform and Briggs weights. */
+#include <math.h>
+#include <string.h>
+
+#include "tess_mem.h"
+#include "tess_weight.h"
+
+enum { PAGE = 64, PAGE_CELLS = PAGE * PAGE };
+
+static const double WEIGHT_GRID_PADDING = 1.2; /* WSClean's */
+
+struct tess_density {
+    int num_weight;
+    int64_t nx, ny;            /* of the weight grid; rows [0, ny/2) are used */
+    double scale_x, scale_y;   /* cells per wavelength */
+    int64_t pages_x, pages_y;
+    double **page;             /* [num_weight][pages_y][pages_x] or NULL */
+    double mean_square[8];     /* Σ W² / Σ W of each grid, after the sum */
+};
+
+static int64_t weight_grid_size(int64_t pixels)
+{
+    int64_t size = (int64_t)ceil((double)pixels * WEIGHT_GRID_PADDING);
+    return size + size % 2;
+}
+
+static int64_t num_pages(const tess_density *density)
+{
+    return density->num_weight * density->pages_x * density->pages_y;
+}
+
+tess_status tess_density_create(const tess_geom *geom, int num_weight,
+                                tess_density **density_out)
+{
+    tess_status status = TESS_OK;
+    tess_density *density = tess_alloc_zero(1, sizeof *density);
+    if (!density) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    density->num_weight = num_weight;
+    density->nx = weight_grid_size(geom->nx);
+    density->ny = weight_grid_size(geom->ny);
+    density->scale_x = (double)density->nx * geom->scale_rad;
+    density->scale_y = (double)density->ny * geom->scale_rad;
+    density->pages_x = (density->nx + PAGE - 1) / PAGE;
+    density->pages_y = (density->ny / 2 + PAGE) / PAGE;
+    density->page = tess_alloc_zero(num_pages(density), sizeof *density->page);
+    if (!density->page) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    *density_out = density;
+    density = NULL;
+cleanup:
+    tess_density_destroy(density);
+    return status;
+}
+
+void tess_density_destroy(tess_density *density)
+{
+    if (!density) return;
+    for (int64_t k = 0; density->page && k < num_pages(density); ++k)
+        tess_free(density->page[k]);
+    tess_free(density->page);
+    tess_free(density);
+}
+
+/* Page and cell of a sample; false when it lies outside the grid. */
+static bool cell_of(const tess_density *density, int which, double u, double v,
+                    int64_t *page, int *cell)
+{
+    const double sign = v < 0 ? -1.0 : 1.0;
+    const double x = floor(sign * u * density->scale_x + (double)(density->nx / 2));
+    const double y = floor(sign * v * density->scale_y);
+    if (!(x >= 0 && x < (double)density->nx && y < (double)(density->ny / 2)))
+        return false;
+    const int64_t i = (int64_t)x, j = (int64_t)y;
+    *page = (which * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
+    *cell = (int)(j % PAGE) * PAGE + (int)(i % PAGE);
+    return true;
+}
+
+static double weight_at(const tess_samples *samples, int64_t index)
+{
+    return samples->is_double ? ((const double *)samples->weight)[index]
+                              : (double)((const float *)samples->weight)[index];
+}
+
+/* The page, made on first touch; another thread may make it at the same time, then one of
+ * the two is dropped. */
+static double *touch_page(tess_density *density, int64_t number)
+{
+    double *page = __atomic_load_n(&density->page[number], __ATOMIC_ACQUIRE);
+    if (page) return page;
+    double *fresh = tess_alloc_zero(PAGE_CELLS, sizeof *fresh), *expected = NULL;
+    if (!fresh) return NULL;
+    if (__atomic_compare_exchange_n(&density->page[number], &expected, fresh, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return fresh;
+    tess_free(fresh);
+    return expected;
+}
+
+static bool add_row(tess_density *density, const tess_samples *samples, int64_t row)
+{
+    const double u = samples->uvw_m[3 * row], v = samples->uvw_m[3 * row + 1];
+    const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+        for (int k = 0; k < samples->num_weight; ++k) {
+            const int64_t sample = samples->vis_first[row] + c;
+            const double weight = weight_at(samples, sample * samples->num_weight + k);
+            int64_t number;
+            int cell;
+            if (weight == 0) continue;
+            if (!cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell))
+                continue;
+            double *page = touch_page(density, number);
+            if (!page) return false;
+            #pragma omp atomic
+            page[cell] += weight;
+        }
+    return true;
+}
+
+tess_status tess_density_add(tess_density *density, const tess_samples *samples,
+                             int64_t row_first, int64_t row_end, int num_threads)
+{
+    tess_status status = TESS_OK;
+    bool complete = true;
+    #pragma omp parallel for num_threads(num_threads) reduction(&& : complete)
+    for (int64_t row = row_first; row < row_end; ++row)
+        complete = add_row(density, samples, row) && complete;
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "no memory for the weight density");
+cleanup:
+    return status;
+}
+
+/* One page on its way: number, then cells. */
+typedef struct page_message {
+    int64_t number;
+    double cell[PAGE_CELLS];
+} page_message;
+
+static tess_status pack_pages(const tess_density *density, int size, page_message **out,
+                              int64_t *bytes)
+{
+    tess_status status = TESS_OK;
+    int64_t count = 0, at = 0;
+    for (int64_t k = 0; k < num_pages(density); ++k) count += density->page[k] != NULL;
+    page_message *message = tess_alloc(count, sizeof *message);
+    if (!message)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to exchange %lld pages of weights",
+                  (long long)count);
+    for (int owner = 0; owner < size; ++owner)
+        for (int64_t k = owner; k < num_pages(density); k += size) {
+            if (!density->page[k]) continue;
+            message[at].number = k;
+            memcpy(message[at++].cell, density->page[k], sizeof message->cell);
+            bytes[owner] += (int64_t)sizeof *message;
+        }
+    *out = message;
+cleanup:
+    return status;
+}
+
+/* At the owner: sum what the ranks sent for each page (in rank order), put the sums back
+ * into all copies, and add to ΣW and ΣW² once a page. */
+static tess_status sum_pages(const tess_density *density, page_message *message,
+                             int64_t count, double *sum, double *sum_square)
+{
+    tess_status status = TESS_OK;
+    double **total = tess_alloc_zero(num_pages(density), sizeof *total);
+    if (!total) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    for (int64_t k = 0; k < count; ++k) {
+        double **page = &total[message[k].number];
+        if (!*page)
+            *page = message[k].cell;
+        else
+            for (int c = 0; c < PAGE_CELLS; ++c) (*page)[c] += message[k].cell[c];
+    }
+    for (int64_t k = 0; k < count; ++k)
+        if (total[message[k].number] != message[k].cell)
+            memcpy(message[k].cell, total[message[k].number], sizeof message[k].cell);
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        const int64_t which = k / (density->pages_x * density->pages_y);
+        for (int c = 0; total[k] && c < PAGE_CELLS; ++c) {
+            sum[which] += total[k][c];
+            sum_square[which] += total[k][c] * total[k][c];
+        }
+    }
+cleanup:
+    tess_free(total);
+    return status;
+}
+
+tess_status tess_density_sum(tess_density *density, tess_comm *comm)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(comm);
+    double sums[16] = {0};
+    page_message *send = NULL, *back = NULL;
+    void *at_owner = NULL, *returned = NULL;
+    int64_t *counts = tess_alloc_zero(3 * size, sizeof *counts), received = 0, own = 0;
+    if (!counts)
+        status = TESS_ERR_ALLOC;
+    else
+        status = pack_pages(density, size, &send, counts);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_alltoallv(comm, send, counts, &at_owner, counts + size));
+    for (int k = 0; k < size; ++k) {
+        received += counts[size + k];
+        own += counts[k];
+    }
+    status = sum_pages(density, at_owner, received / (int64_t)sizeof *send, sums, sums + 8);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_alltoallv(comm, at_owner, counts + size, &returned,
+                                 counts + 2 * size));
+    back = returned;
+    for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k)
+        memcpy(density->page[back[k].number], back[k].cell, sizeof back->cell);
+    TESS_TRY(tess_comm_allreduce_f64(comm, sums, 16, TESS_SUM));
+    for (int k = 0; k < density->num_weight; ++k)
+        density->mean_square[k] = sums[k] > 0 ? sums[8 + k] / sums[k] : 1;
+cleanup:
+    tess_free(send);
+    tess_free(at_owner);
+    tess_free(returned);
+    tess_free(counts);
+    return status;
+}
+
+static void apply_to_row(const tess_density *density, bool uniform, const double *f2,
+                         tess_samples *samples, int64_t row)
+{
+    const double u = samples->uvw_m[3 * row], v = samples->uvw_m[3 * row + 1];
+    const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+        for (int k = 0; k < samples->num_weight; ++k) {
+            const int64_t at =
+                (samples->vis_first[row] + c) * samples->num_weight + k;
+            double weight = weight_at(samples, at);
+            int64_t number;
+            int cell;
+            if (weight == 0) continue;
+            if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell)) {
+                const double sum = density->page[number][cell];
+                weight /= uniform ? sum : 1 + sum * f2[k];
+            } else
+                weight = 0;
+            if (samples->is_double)
+                ((double *)samples->weight)[at] = weight;
+            else
+                ((float *)samples->weight)[at] = (float)weight;
+        }
+}
+
+void tess_density_apply(const tess_density *density, tess_weighting weighting,
+                        double robust, tess_samples *samples, int64_t row_first,
+                        int64_t row_end, int num_threads)
+{
+    double f2[8];
+    if (weighting == TESS_NATURAL) return;
+    for (int k = 0; k < density->num_weight; ++k)
+        f2[k] = pow(5 * pow(10, -robust), 2) / density->mean_square[k];
+    #pragma omp parallel for num_threads(num_threads)
+    for (int64_t row = row_first; row < row_end; ++row)
+        apply_to_row(density, weighting == TESS_UNIFORM, f2, samples, row);
+}

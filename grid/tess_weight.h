@@ -1,0 +1,43 @@
+/** @file tess_weight.h
+ *  Imaging weights by WSClean's definition: natural, uniform, Briggs.
+ *
+ *  The density grid has 1.2 × the image's pixels a side (rounded up, then to even), cells
+ *  of 1/(n·scale) wavelengths and the half plane v ≥ 0; a sample falls into the cell
+ *  ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell,
+ *      uniform  w' = w / W_c
+ *      Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c)
+ *  (Briggs 1995, eq. 3.18). Weights are global: cells live in pages of 64 × 64, a rank
+ *  holds only pages that its own rows touch, and pages are summed at their owners
+ *  (page number modulo ranks) by sparse exchange. w plays no part.
+ */
+#ifndef TESS_WEIGHT_H
+#define TESS_WEIGHT_H
+
+#include "tess_comm.h"
+#include "tess_geom.h"
+#include "tess_samples.h"
+
+typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_weighting;
+
+typedef struct tess_density tess_density;
+
+/** An empty density of `num_weight` independent grids. Local. */
+tess_status tess_density_create(const tess_geom *geom, int num_weight,
+                                tess_density **density);
+void tess_density_destroy(tess_density *density); /**< NULL is fine */
+
+/** Add the natural weights of rows [row_first, row_end). Local. */
+tess_status tess_density_add(tess_density *density, const tess_samples *samples,
+                             int64_t row_first, int64_t row_end, int num_threads);
+
+/** Sum over ranks; afterwards each page a rank touched holds the global sums.
+ *  Collective. */
+tess_status tess_density_sum(tess_density *density, tess_comm *comm);
+
+/** Turn natural weights of rows [row_first, row_end) into imaging weights, in place.
+ *  Local, after tess_density_sum. */
+void tess_density_apply(const tess_density *density, tess_weighting weighting,
+                        double robust, tess_samples *samples, int64_t row_first,
+                        int64_t row_end, int num_threads);
+
+#endif
