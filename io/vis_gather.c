@@ -43,7 +43,8 @@ static int64_t packed_bytes(const tess_vis_block *block, bool vis_only)
     if (block->num_rows == 0) return 0;
     const parts all = parts_of(block, vis_only);
     int64_t bytes = (int64_t)sizeof(header);
-    for (int k = all.first; k < NUM_PARTS; ++k) bytes += all.bytes[k];
+    for (int k = all.first; k < NUM_PARTS; ++k)
+        bytes += all.bytes[k];
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -109,7 +110,8 @@ static int group_end(const int64_t *bytes, int first, int num_ranks)
 {
     int64_t sum = bytes[first];
     int end = first + 1;
-    while (end < num_ranks && sum + bytes[end] <= max_group_bytes) sum += bytes[end++];
+    while (end < num_ranks && sum + bytes[end] <= max_group_bytes)
+        sum += bytes[end++];
     return end;
 }
 

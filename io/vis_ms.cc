@@ -1,6 +1,7 @@
-/* MeasurementSet (version 2) through casacore. vis_ms*.cc are the only C++ of the project,
- * so that no other file sees casacore. Rows of one DATA_DESC_ID are one segment. Arrays
- * of a block have the memory layout of casacore's columns and are filled in place. */
+/* MeasurementSet (version 2) through casacore. vis_ms*.cc are the only C++ of the
+ * project, so that no other file sees casacore. Rows of one DATA_DESC_ID are one
+ * segment. Arrays of a block have the memory layout of casacore's columns and are
+ * filled in place. */
 #include "vis_ms.h"
 
 #include <cstring>
@@ -51,8 +52,9 @@ void read_weights(Reader &reader, const Segment &segment, const Rows &rows,
     const Spectrum spectrum = spectrum_of(reader, segment, rows);
     const IPosition cell(2, block.num_corr, block.num_chan);
     if (spectrum == Spectrum::every_row) {
-        rows.get(reader.weight_spectrum, segment.selected_cell(),
-                 array_over(block.weight, IPosition(3, cell[0], cell[1], block.num_rows)));
+        rows.get(
+            reader.weight_spectrum, segment.selected_cell(),
+            array_over(block.weight, IPosition(3, cell[0], cell[1], block.num_rows)));
         return;
     }
     reader.row_weight.resize(static_cast<size_t>(block.num_rows * block.num_corr));
@@ -83,9 +85,9 @@ void apply_flags(Reader &reader, const Segment &segment, const Rows &rows,
         reader.capacity_flags = cells + block.num_rows;
     }
     Bool *flag = reader.flags.get(), *flag_row = flag + cells;
-    rows.get(reader.flag, segment.selected_cell(),
-             array_over(flag, IPosition(3, block.num_corr, block.num_chan,
-                                        block.num_rows)));
+    rows.get(
+        reader.flag, segment.selected_cell(),
+        array_over(flag, IPosition(3, block.num_corr, block.num_chan, block.num_rows)));
     rows.get(reader.flag_row, vector_over(flag_row, block.num_rows));
     for (int64_t k = 0; k < cells; ++k)
         block.weight[k] = flag[k] ? TESS_WEIGHT_FLAGGED : block.weight[k];

@@ -9,6 +9,8 @@
 #include <casacore/casa/Arrays/Array.h>
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/casa/Arrays/Vector.h>
+#include <casacore/casa/Logging/LogSink.h>
+#include <casacore/casa/Logging/NullLogSink.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/RefRows.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
@@ -37,25 +39,35 @@ using casacore::Double;
 using casacore::Float;
 using casacore::Int;
 using casacore::IPosition;
+using casacore::rownr_t;
 using casacore::ScalarColumn;
 using casacore::Slicer;
 using casacore::String;
 using casacore::Table;
 using casacore::TableLock;
 using casacore::Vector;
-using casacore::rownr_t;
 
 /** A failure on its way to the C entry point; already recorded. */
 struct Failure {
     tess_status status;
 };
 
-#define MS_FAIL(code, ...)                                                           \
-    throw Failure{tess_error_record((code), __FILE__, __LINE__, __func__, __VA_ARGS__)}
+#define MS_FAIL(code, ...)                                                             \
+    throw Failure                                                                      \
+    {                                                                                  \
+        tess_error_record((code), __FILE__, __LINE__, __func__, __VA_ARGS__)           \
+    }
 
 /* casacore's table cache is shared by all sets of a process and is not safe for several
  * threads, so all of its work goes through one lock. */
 inline std::mutex casacore_lock;
+
+/** casacore prints warnings of its own; what matters comes back as an exception. */
+inline void silence_casacore()
+{
+    casacore::LogSinkInterface *silent = new casacore::NullLogSink;
+    casacore::LogSink::globalSink(silent);
+}
 
 /** Run `work`; what casacore itself throws becomes `otherwise`, said of `path`. */
 template <class Work>
@@ -63,7 +75,9 @@ tess_status guarded(tess_status otherwise, const char *path, const char *trouble
                     Work work) noexcept
 {
     try {
+        static std::once_flag silenced;
         const std::lock_guard<std::mutex> hold(casacore_lock);
+        std::call_once(silenced, silence_casacore);
         work();
         return TESS_OK;
     } catch (const Failure &failure) {
@@ -117,7 +131,7 @@ using Segments = std::vector<Segment>;
 /** Table rows of one read or write, as casacore takes them. */
 class Rows
 {
-public:
+  public:
     Rows(const Segment &segment, int64_t first, int64_t count)
     {
         auto run = std::upper_bound(
@@ -187,14 +201,15 @@ public:
             column.putColumnCells(references(), cell, from);
     }
 
-private:
+  private:
     bool one_run() const
     {
         return runs_.size() == 1;
     }
     Slicer range() const
     {
-        return Slicer(IPosition(1, runs_[0].table_row), IPosition(1, runs_[0].num_rows));
+        return Slicer(IPosition(1, runs_[0].table_row),
+                      IPosition(1, runs_[0].num_rows));
     }
     casacore::RefRows references() const
     {
@@ -242,12 +257,13 @@ struct Reader {
     ArrayColumn<Bool> flag;
     ArrayColumn<Float> weight, weight_spectrum;
     bool has_spectrum = false;
-    std::vector<Float> row_weight;       /* [num_rows][num_corr], reused */
-    std::unique_ptr<Bool[]> flags;       /* reused */
+    std::vector<Float> row_weight; /* [num_rows][num_corr], reused */
+    std::unique_ptr<Bool[]> flags; /* reused */
     int64_t capacity_flags = 0;
 };
 
-/** FITS code of casacore's number of a correlation type, 0 when there is none; and back. */
+/** FITS code of casacore's number of a correlation type, 0 when there is none; and
+ * back. */
 tess_corr fits_corr(int stokes);
 int casacore_stokes(tess_corr corr);
 
@@ -257,9 +273,13 @@ bool is_data_column(const Table &table, const char *name);
 /** Open the set `reader.path` and fill `meta`. Throws. */
 void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta);
 
-/** Make a set of meta.segment[0].num_rows rows, whose per-row columns are still to be
- *  written, with complete subtables. Throws. */
+/** Make a set with complete subtables and one row, which holds what is the same in all
+ *  rows. Throws. */
 void make_set(const std::string &path, const tess_vis_meta &meta);
+
+/** Let casacore delete the table and its subtables instead of flushing them when they
+ * are closed. */
+void mark_for_delete(Table &table);
 
 /** Tile of a column of cells [num_corr][num_chan]. */
 IPosition tile_shape(int64_t num_corr, int64_t num_chan);

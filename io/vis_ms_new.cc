@@ -7,6 +7,7 @@
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/Tables/SetupNewTab.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include "vis_ms.h"
 
@@ -15,8 +16,8 @@ namespace tess_ms
 
 IPosition tile_shape(int64_t num_corr, int64_t num_chan)
 {
-    /* 1 MiB of visibilities: whole reads for a few rows, while a choice of channels does
-     * not read all of a wide band */
+    /* 1 MiB of visibilities: whole reads for a few rows, while a choice of channels
+     * does not read all of a wide band */
     const int64_t max_chan = 256, tile_cells = (1 << 20) / 8;
     const int64_t chan = std::min(num_chan, max_chan);
     return IPosition(3, num_corr, chan,
@@ -53,14 +54,14 @@ TableDesc describe_columns(const tess_vis_segment &segment)
     return desc;
 }
 
-/* Values that are the same in all rows are put once, into the first row. */
-void fill_constants(MeasurementSet &ms, int64_t num_rows)
+/* Values that are the same in all rows are put once, into the first row; rows added
+ * later repeat them. */
+void fill_constants(MeasurementSet &ms)
 {
     MSColumns columns(ms);
     columns.setEpochRef(casacore::MEpoch::UTC);
     columns.setDirectionRef(casacore::MDirection::J2000);
     columns.setUVWRef(casacore::Muvw::J2000);
-    if (num_rows == 0) return;
     ms.addRow(1);
     columns.arrayId().put(0, 0);
     columns.dataDescId().put(0, 0);
@@ -71,7 +72,6 @@ void fill_constants(MeasurementSet &ms, int64_t num_rows)
     columns.processorId().put(0, 0);
     columns.scanNumber().put(0, 1);
     columns.stateId().put(0, 0);
-    ms.addRow(static_cast<rownr_t>(num_rows - 1));
 }
 
 void fill_antennas(MSColumns &columns, const tess_vis_meta &meta)
@@ -257,6 +257,15 @@ void fill_subtables(MeasurementSet &ms, const tess_vis_meta &meta)
 
 } // namespace
 
+void mark_for_delete(Table &table)
+{
+    const casacore::TableRecord &keywords = table.keywordSet();
+    for (casacore::uInt k = 0; k < keywords.nfields(); ++k)
+        if (keywords.dataType(k) == casacore::TpTable)
+            keywords.asTable(k).markForDelete();
+    table.markForDelete();
+}
+
 void make_set(const std::string &path, const tess_vis_meta &meta)
 {
     const tess_vis_segment &segment = meta.segment[0];
@@ -265,8 +274,8 @@ void make_set(const std::string &path, const tess_vis_meta &meta)
     const casacore::IncrementalStMan constant("Constant");
     const casacore::StandardStMan per_row("PerRow", -2000);
     setup.bindAll(constant);
-    for (const char *column : {"TIME", "TIME_CENTROID", "INTERVAL", "EXPOSURE", "ANTENNA1",
-                               "ANTENNA2", "FLAG_ROW", "WEIGHT", "SIGMA"})
+    for (const char *column : {"TIME", "TIME_CENTROID", "INTERVAL", "EXPOSURE",
+                               "ANTENNA1", "ANTENNA2", "FLAG_ROW", "WEIGHT", "SIGMA"})
         setup.bindColumn(column, per_row);
     for (const char *column : {"DATA", "FLAG", "WEIGHT_SPECTRUM"})
         setup.bindColumn(column,
@@ -274,10 +283,16 @@ void make_set(const std::string &path, const tess_vis_meta &meta)
     setup.bindColumn("UVW",
                      casacore::TiledColumnStMan("TiledUVW", IPosition(2, 3, 1 << 14)));
     MeasurementSet ms(setup, 0);
-    ms.createDefaultSubtables(Table::New);
-    fill_constants(ms, segment.num_rows);
-    fill_subtables(ms, meta);
-    ms.flush(casacore::True);
+    try {
+        ms.createDefaultSubtables(Table::New);
+        fill_constants(ms);
+        fill_subtables(ms, meta);
+        ms.flush(casacore::True);
+    } catch (...) {
+        /* or the destructors flush again, onto a disk that may be full */
+        mark_for_delete(ms);
+        throw;
+    }
 }
 
 } // namespace tess_ms

@@ -54,7 +54,8 @@ void copy_text(char *to, size_t size, const String &from)
 
 template <class T> T *array_of(size_t count)
 {
-    T *array = static_cast<T *>(tess_alloc_zero(static_cast<int64_t>(count), sizeof(T)));
+    T *array =
+        static_cast<T *>(tess_alloc_zero(static_cast<int64_t>(count), sizeof(T)));
     if (!array) throw std::bad_alloc();
     return array;
 }
@@ -69,9 +70,9 @@ Table subtable(const Reader &reader, const char *name)
 
 void open_table(Reader &reader)
 {
-    static const char *const required[] = {"UVW",      "FLAG",     "WEIGHT",   "TIME",
-                                           "INTERVAL", "FLAG_ROW", "ANTENNA1", "ANTENNA2",
-                                           "FIELD_ID", "DATA_DESC_ID"};
+    static const char *const required[] = {
+        "UVW",      "FLAG",     "WEIGHT",   "TIME",     "INTERVAL",
+        "FLAG_ROW", "ANTENNA1", "ANTENNA2", "FIELD_ID", "DATA_DESC_ID"};
     /* many ranks open the same set, often without permission to write its lock file */
     reader.table =
         Table(casacore_name(reader.path), TableLock(TableLock::NoLocking), Table::Old);
@@ -80,7 +81,8 @@ void open_table(Reader &reader)
             MS_FAIL(TESS_ERR_INPUT, "%s: has no column %s; not a MeasurementSet",
                     reader.path.c_str(), name);
     if (reader.table.nrow() == 0)
-        MS_FAIL(TESS_ERR_INPUT, "%s: has no rows; nothing to image", reader.path.c_str());
+        MS_FAIL(TESS_ERR_INPUT, "%s: has no rows; nothing to image",
+                reader.path.c_str());
     reader.time.attach(reader.table, "TIME");
     reader.interval.attach(reader.table, "INTERVAL");
     reader.antenna1.attach(reader.table, "ANTENNA1");
@@ -90,7 +92,8 @@ void open_table(Reader &reader)
     reader.flag.attach(reader.table, "FLAG");
     reader.weight.attach(reader.table, "WEIGHT");
     reader.has_spectrum = reader.table.tableDesc().isColumn("WEIGHT_SPECTRUM");
-    if (reader.has_spectrum) reader.weight_spectrum.attach(reader.table, "WEIGHT_SPECTRUM");
+    if (reader.has_spectrum)
+        reader.weight_spectrum.attach(reader.table, "WEIGHT_SPECTRUM");
 }
 
 void read_observation(const Reader &reader, tess_vis_meta &meta)
@@ -224,8 +227,9 @@ int find_field(const tess_vis_meta &meta, const char *wanted)
             ++num_found;
         }
     if (num_found > 1)
-        MS_FAIL(TESS_ERR_USAGE, "%s: %d fields are called %s; give --field a number: %s",
-                meta.path, num_found, wanted, field_list(meta).c_str());
+        MS_FAIL(TESS_ERR_USAGE,
+                "%s: %d fields are called %s; give --field a number: %s", meta.path,
+                num_found, wanted, field_list(meta).c_str());
     if (num_found == 1) return found;
     char *end = nullptr;
     const long number = strtol(wanted, &end, 10);
@@ -292,7 +296,8 @@ int casacore_stokes(tess_corr corr)
 namespace
 {
 
-void read_correlations(const Reader &reader, int polarization, tess_vis_segment &segment)
+void read_correlations(const Reader &reader, int polarization,
+                       tess_vis_segment &segment)
 {
     const Table table = subtable(reader, "POLARIZATION");
     if (polarization < 0 || static_cast<rownr_t>(polarization) >= table.nrow())
@@ -307,8 +312,10 @@ void read_correlations(const Reader &reader, int polarization, tess_vis_segment 
     for (size_t k = 0; k < type.size(); ++k) {
         segment.corr[k] = fits_corr(type[k]);
         if (segment.corr[k] == 0)
-            MS_FAIL(TESS_ERR_INPUT, "%s: correlation type %d is none of I Q U V, RR RL LR "
-                    "LL, XX XY YX YY", reader.path.c_str(), type[k]);
+            MS_FAIL(TESS_ERR_INPUT,
+                    "%s: correlation type %d is none of I Q U V, RR RL LR "
+                    "LL, XX XY YX YY",
+                    reader.path.c_str(), type[k]);
     }
 }
 
@@ -344,9 +351,10 @@ void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
     for (size_t k = 0; k < count; ++k) {
         const size_t chan = static_cast<size_t>(first) + k;
         if (!std::isfinite(freq[chan]) || freq[chan] <= 0.0)
-            MS_FAIL(TESS_ERR_INPUT, "%s: channel %zu of spectral window %d has frequency "
-                    "%g Hz; leave it out with --channels or --spw", reader.path.c_str(),
-                    chan, spw, freq[chan]);
+            MS_FAIL(TESS_ERR_INPUT,
+                    "%s: channel %zu of spectral window %d has frequency "
+                    "%g Hz; leave it out with --channels or --spw",
+                    reader.path.c_str(), chan, spw, freq[chan]);
         const double stored = chan < width.size() ? std::fabs(width[chan]) : 0.0;
         const size_t other = chan > 0 ? chan - 1 : std::min(chan + 1, freq.size() - 1);
         const double step = std::fabs(freq[chan] - freq[other]);
@@ -360,9 +368,8 @@ void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
 
 bool spw_selected(const tess_vis_select &select, int spw)
 {
-    return select.num_spw == 0 ||
-           std::find(select.spw, select.spw + select.num_spw, spw) !=
-               select.spw + select.num_spw;
+    return select.num_spw == 0 || std::find(select.spw, select.spw + select.num_spw,
+                                            spw) != select.spw + select.num_spw;
 }
 
 /* Make segments of the groups that the selection takes; what they cover in time. */
@@ -383,12 +390,14 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
         segment.runs.insert(segment.runs.end(), group.runs.begin(), group.runs.end());
         time_min = std::min(time_min, group.time_min);
         time_max = std::max(time_max, group.time_max);
-        intervals.insert(intervals.end(), group.intervals.begin(), group.intervals.end());
+        intervals.insert(intervals.end(), group.intervals.begin(),
+                         group.intervals.end());
     }
     meta.segment = array_of<tess_vis_segment>(taken.size());
     for (auto &item : taken) {
         tess_vis_segment &segment = meta.segment[meta.num_segments++];
-        read_channels(reader, select, descriptions[item.first].spw, item.second, segment);
+        read_channels(reader, select, descriptions[item.first].spw, item.second,
+                      segment);
         if (segment.num_chan == 0) {
             tess_free(segment.freq_hz);
             tess_free(segment.chan_width_hz);
@@ -404,8 +413,10 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
         reader.segments->push_back(std::move(item.second));
     }
     if (meta.num_segments == 0)
-        MS_FAIL(TESS_ERR_INPUT, "%s: no rows or channels are left by --field, --spw and "
-                "--channels", reader.path.c_str());
+        MS_FAIL(TESS_ERR_INPUT,
+                "%s: no rows or channels are left by --field, --spw and "
+                "--channels",
+                reader.path.c_str());
     if (time_min <= time_max) {
         meta.time_start_mjd_s = time_min;
         meta.time_end_mjd_s = time_max;
@@ -441,7 +452,8 @@ namespace
 {
 
 /* Whether the first row of every segment has a cell of the right shape. */
-template <class T> bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
+template <class T>
+bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
 {
     return std::all_of(segments.begin(), segments.end(), [&](const Segment &segment) {
         const rownr_t row = static_cast<rownr_t>(segment.runs[0].table_row);
@@ -457,13 +469,16 @@ void choose_data_column(Reader &reader, const char *wanted)
         if (is_filled(corrected, *reader.segments)) name = "CORRECTED_DATA";
     }
     if (!is_data_column(reader.table, name))
-        MS_FAIL(TESS_ERR_INPUT, "%s: has no visibility column %s; choose with "
-                "--datacolumn from: %s", reader.path.c_str(), name,
-                data_columns(reader.table).c_str());
+        MS_FAIL(TESS_ERR_INPUT,
+                "%s: has no visibility column %s; choose with "
+                "--datacolumn from: %s",
+                reader.path.c_str(), name, data_columns(reader.table).c_str());
     reader.data.attach(reader.table, name);
     if (!is_filled(reader.data, *reader.segments))
-        MS_FAIL(TESS_ERR_INPUT, "%s: column %s is not filled or its shape does not match "
-                "the spectral window", reader.path.c_str(), name);
+        MS_FAIL(TESS_ERR_INPUT,
+                "%s: column %s is not filled or its shape does not match "
+                "the spectral window",
+                reader.path.c_str(), name);
     tess_log_debug("%s: reading column %s", reader.path.c_str(), name);
 }
 

@@ -5,9 +5,12 @@
 #include <casacore/tables/DataMan/TiledStManAccessor.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include "tess_mem.h"
@@ -24,11 +27,11 @@ namespace
 /* The columns of a new set that are written row by row. */
 struct SetColumns {
     explicit SetColumns(const Table &table)
-        : data(table, "DATA"), time(table, "TIME"), time_centroid(table, "TIME_CENTROID"),
-          interval(table, "INTERVAL"), exposure(table, "EXPOSURE"),
-          antenna1(table, "ANTENNA1"), antenna2(table, "ANTENNA2"),
-          flag_row(table, "FLAG_ROW"), uvw(table, "UVW"), flag(table, "FLAG"),
-          weight(table, "WEIGHT"), sigma(table, "SIGMA"),
+        : data(table, "DATA"), time(table, "TIME"),
+          time_centroid(table, "TIME_CENTROID"), interval(table, "INTERVAL"),
+          exposure(table, "EXPOSURE"), antenna1(table, "ANTENNA1"),
+          antenna2(table, "ANTENNA2"), flag_row(table, "FLAG_ROW"), uvw(table, "UVW"),
+          flag(table, "FLAG"), weight(table, "WEIGHT"), sigma(table, "SIGMA"),
           weight_spectrum(table, "WEIGHT_SPECTRUM")
     {
     }
@@ -51,8 +54,9 @@ struct Writer {
     bool is_column = false;
     std::shared_ptr<const Segments> segments;
     Table table;
+    std::string reserve; /* file that holds disk back, "" for none */
 
-    std::string temporary;     /* of a new set, until it has its final name */
+    std::string temporary; /* of a new set, until it has its final name */
     bool overwrite = false;
     int64_t rows_written = 0;
     std::unique_ptr<SetColumns> set;
@@ -62,8 +66,9 @@ struct Writer {
     ArrayColumn<Complex> data;
 };
 
-/* casacore meets a full disk at any later write, and not always gracefully: refuse
- * first what cannot fit. */
+/* casacore's data files report a full disk, but it writes its small files in
+ * destructors, where that ends the program. So: refuse first what cannot fit, and hold
+ * some disk back until those are written. */
 void check_space(const fs::path &folder, const std::string &path, double bytes)
 {
     std::error_code error;
@@ -72,15 +77,44 @@ void check_space(const fs::path &folder, const std::string &path, double bytes)
         MS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path.c_str(),
                 error.message().c_str());
     if (static_cast<double>(space.available) < bytes)
-        MS_FAIL(TESS_ERR_IO, "%s: needs %s of disk, and only %s are free; choose another "
-                "folder or free some", path.c_str(), tess_mem_text(bytes),
+        MS_FAIL(TESS_ERR_IO,
+                "%s: needs %s of disk, and only %s are free; choose another "
+                "folder or free some",
+                path.c_str(), tess_mem_text(bytes),
                 tess_mem_text(static_cast<double>(space.available)));
+}
+
+/* The small files, and the tiles that casacore may hold back, across the band. */
+int64_t reserve_bytes(int64_t num_chan)
+{
+    const int64_t tiles = num_chan / tile_shape(1, num_chan)[1] + 1;
+    return (2 + 2 * tiles) << 20;
+}
+
+void hold_reserve(Writer &writer, const std::string &name, int64_t bytes)
+{
+    const int fd = open(name.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    int error = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        writer.reserve = name;
+        error = posix_fallocate(fd, 0, bytes);
+        close(fd);
+    }
+    if (error != 0)
+        MS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", writer.path.c_str(),
+                strerror(error));
+}
+
+void release_reserve(Writer &writer)
+{
+    if (!writer.reserve.empty()) unlink(writer.reserve.c_str());
+    writer.reserve.clear();
 }
 
 double cells_of(const tess_vis_segment &segment)
 {
-    return static_cast<double>(segment.num_rows) * static_cast<double>(segment.num_chan) *
-           segment.num_corr;
+    return static_cast<double>(segment.num_rows) *
+           static_cast<double>(segment.num_chan) * segment.num_corr;
 }
 
 /* ---- a new set ---- */
@@ -93,26 +127,38 @@ void check_target(const Writer &writer)
         MS_FAIL(TESS_ERR_IO, "%s: exists; give --overwrite or another name",
                 writer.path.c_str());
     if (!fs::is_regular_file(fs::path(writer.path) / "table.dat", error))
-        MS_FAIL(TESS_ERR_IO, "%s: exists and is not a MeasurementSet; it is not "
-                "overwritten", writer.path.c_str());
+        MS_FAIL(TESS_ERR_IO,
+                "%s: exists and is not a MeasurementSet; it is not "
+                "overwritten",
+                writer.path.c_str());
 }
 
 void create_set(Writer &writer, const tess_vis_meta &meta)
 {
     check_target(writer);
+    if (meta.segment[0].num_rows < 1)
+        MS_FAIL(TESS_ERR_INPUT, "%s: no rows to write", writer.path.c_str());
     const fs::path path = fs::absolute(writer.path), folder = path.parent_path();
     const tess_vis_segment &segment = meta.segment[0];
     const double bytes_per_cell = 8.0 + 4.0 + 0.125;
     const double bytes_per_row = 80.0 + 8.0 * segment.num_corr, subtables = 4e6;
+    const int64_t reserve = reserve_bytes(segment.num_chan);
     check_space(folder, writer.path,
                 bytes_per_cell * cells_of(segment) + subtables +
+                    static_cast<double>(reserve) +
                     bytes_per_row * static_cast<double>(segment.num_rows));
     writer.temporary =
         (folder / ("." + path.filename().string() + ".tmp." + std::to_string(getpid())))
             .string();
+    hold_reserve(writer, writer.temporary + ".reserve", reserve);
+    release_reserve(writer);
     make_set(writer.temporary, meta);
-    writer.table = Table(writer.temporary, TableLock(TableLock::PermanentLocking),
-                         Table::Update);
+    hold_reserve(writer, writer.temporary + ".reserve", reserve);
+    writer.table =
+        Table(writer.temporary, TableLock(TableLock::NoLocking), Table::Update);
+    /* after the first flush, which would fill the data files with zeros */
+    if (segment.num_rows > 1)
+        writer.table.addRow(static_cast<rownr_t>(segment.num_rows - 1));
     writer.set = std::make_unique<SetColumns>(writer.table);
     auto segments = std::make_shared<Segments>(1);
     segments->front().runs.push_back({0, 0, segment.num_rows});
@@ -234,9 +280,9 @@ void add_column(Writer &writer)
     const String manager("Tiled" + writer.column);
     const char *comment = "predicted visibilities";
     if (cells.columnDesc().isFixedShape()) {
-        const casacore::ArrayColumnDesc<Complex> desc(
-            writer.column, comment, cells.columnDesc().shape(),
-            casacore::ColumnDesc::FixedShape);
+        const casacore::ArrayColumnDesc<Complex> desc(writer.column, comment,
+                                                      cells.columnDesc().shape(),
+                                                      casacore::ColumnDesc::FixedShape);
         table.addColumn(desc, casacore::TiledColumnStMan(manager, tiles));
         writer.column_added = true;
         writer.data.attach(table, writer.column);
@@ -253,8 +299,7 @@ void add_column(Writer &writer)
 /* Cells of the selected rows must be there and have the shape of the segment. */
 void check_cells(Writer &writer)
 {
-    if (writer.data.columnDesc().isFixedShape() &&
-        writer.segments->size() == 1 &&
+    if (writer.data.columnDesc().isFixedShape() && writer.segments->size() == 1 &&
         writer.data.shapeColumn().isEqual(writer.segments->front().cell_shape()))
         return;
     for (const Segment &segment : *writer.segments)
@@ -262,10 +307,11 @@ void check_cells(Writer &writer)
             for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
                 const rownr_t row = static_cast<rownr_t>(k);
                 if (!writer.data.isDefined(row))
-                    writer.data.put(row, Array<Complex>(segment.cell_shape(),
-                                                        Complex(0.0F, 0.0F)));
+                    writer.data.put(
+                        row, Array<Complex>(segment.cell_shape(), Complex(0.0F, 0.0F)));
                 else if (!writer.data.shape(row).isEqual(segment.cell_shape()))
-                    MS_FAIL(TESS_ERR_INPUT, "%s: column %s has another shape than the "
+                    MS_FAIL(TESS_ERR_INPUT,
+                            "%s: column %s has another shape than the "
                             "spectral window in row %lld; choose another column",
                             writer.path.c_str(), writer.column.c_str(),
                             static_cast<long long>(k));
@@ -285,20 +331,31 @@ bool is_column_name(const std::string &name)
 void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta)
 {
     if (!is_column_name(writer.column))
-        MS_FAIL(TESS_ERR_USAGE, "%s is no column name; use letters, digits and _, for "
-                "example MODEL_DATA", writer.column.c_str());
+        MS_FAIL(TESS_ERR_USAGE,
+                "%s is no column name; use letters, digits and _, for "
+                "example MODEL_DATA",
+                writer.column.c_str());
     const bool exists = source.table.tableDesc().isColumn(writer.column);
     if (exists && !is_data_column(source.table, writer.column.c_str()))
-        MS_FAIL(TESS_ERR_INPUT, "%s: column %s does not hold visibilities; choose "
-                "another", writer.path.c_str(), writer.column.c_str());
+        MS_FAIL(TESS_ERR_INPUT,
+                "%s: column %s does not hold visibilities; choose "
+                "another",
+                writer.path.c_str(), writer.column.c_str());
     if (!Table::isWritable(casacore_name(writer.path)))
         MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
     double cells = 0.0;
-    for (int k = 0; k < meta.num_segments; ++k) cells += cells_of(meta.segment[k]);
+    int64_t max_chan = 1;
+    for (int k = 0; k < meta.num_segments; ++k) {
+        const Segment &segment = source.segments->at(static_cast<size_t>(k));
+        max_chan = std::max(max_chan, segment.num_chan_file);
+        cells += cells_of(meta.segment[k]);
+    }
     if (!exists) check_space(writer.path, writer.path, cells * sizeof(Complex));
-    writer.table =
-        Table(casacore_name(writer.path), TableLock(TableLock::NoLocking), Table::Update);
+    writer.table = Table(casacore_name(writer.path), TableLock(TableLock::NoLocking),
+                         Table::Update);
     writer.segments = source.segments;
+    hold_reserve(writer, writer.path + "/.reserve." + std::to_string(getpid()),
+                 reserve_bytes(max_chan));
     if (exists)
         writer.data.attach(writer.table, writer.column);
     else
@@ -312,13 +369,15 @@ void put_block(Writer &writer, const tess_vis_block &block)
 {
     const size_t index = static_cast<size_t>(block.segment);
     if (block.segment < 0 || index >= writer.segments->size())
-        MS_FAIL(TESS_ERR_INTERNAL, "%s: no segment %d", writer.path.c_str(), block.segment);
+        MS_FAIL(TESS_ERR_INTERNAL, "%s: no segment %d", writer.path.c_str(),
+                block.segment);
     const Segment &segment = (*writer.segments)[index];
     if (block.row_first < 0 || block.row_first + block.num_rows > segment.num_rows ||
         block.num_chan != segment.num_chan || block.num_corr != segment.num_corr)
-        MS_FAIL(TESS_ERR_INTERNAL, "%s: a block of rows %lld + %lld, %lld channels, %d "
-                "correlations does not fit", writer.path.c_str(),
-                static_cast<long long>(block.row_first),
+        MS_FAIL(TESS_ERR_INTERNAL,
+                "%s: a block of rows %lld + %lld, %lld channels, %d "
+                "correlations does not fit",
+                writer.path.c_str(), static_cast<long long>(block.row_first),
                 static_cast<long long>(block.num_rows),
                 static_cast<long long>(block.num_chan), block.num_corr);
     const Rows rows(segment, block.row_first, block.num_rows);
@@ -349,7 +408,7 @@ void finish_on_root(Writer &writer)
         MS_FAIL(TESS_ERR_INTERNAL, "%s: %lld rows written of %lld", writer.path.c_str(),
                 static_cast<long long>(writer.rows_written),
                 static_cast<long long>(writer.segments->front().num_rows));
-    /* here a failure can still be caught: destructors only find clean tables */
+    release_reserve(writer);
     writer.table.flush(casacore::True, casacore::True);
     writer.column_added = false;
     release_table(writer);
@@ -359,6 +418,7 @@ void finish_on_root(Writer &writer)
 /* Remove what an unfinished writer made. */
 void discard(Writer &writer)
 {
+    release_reserve(writer);
     if (writer.is_column) {
         writer.data = ArrayColumn<Complex>();
         if (writer.column_added) writer.table.removeColumn(writer.column);
@@ -366,7 +426,7 @@ void discard(Writer &writer)
     }
     if (writer.temporary.empty()) return;
     /* not flushed any more, so that a full disk cannot fail a destructor */
-    if (!writer.table.isNull()) writer.table.markForDelete();
+    if (!writer.table.isNull()) mark_for_delete(writer.table);
     release_table(writer);
     std::error_code ignored;
     fs::remove_all(writer.temporary, ignored);
@@ -374,7 +434,8 @@ void discard(Writer &writer)
 
 std::string without_slash(std::string path)
 {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    while (path.size() > 1 && path.back() == '/')
+        path.pop_back();
     return path;
 }
 
