@@ -20,7 +20,7 @@ FAST = [
     (4, ["--force-pw", "2", "--force-fft-ranks", "2"]),
     (4, ["--force-fft-ranks", "4"]),
     (3, ["--force-fft-ranks", "3"]),
-    (4, ["--force-split", "1", "--force-chunk", "200"]),
+    (4, ["--force-split", "--force-chunk", "200"]),
     (2, ["--force-passes", "3"]),
     (3, ["--force-block-planes", "2"]),
     (2, ["--threads", "2"]),
@@ -30,7 +30,7 @@ LARGE = [
     for ranks in (1, 2, 3, 4, 6, 7)
     for layout in ([], ["--force-pw", "2"], ["--force-pw", "3"],
                    ["--force-fft-ranks", "2"], ["--force-fft-ranks", "3"])
-    for chunk in ([], ["--force-split", "1", "--force-chunk", "64"])
+    for chunk in ([], ["--force-split", "--force-chunk", "64"])
     for planes in ([], ["--force-block-planes", "3"], ["--force-passes", "2"])
     if all(ranks % int(n) == 0 for n in layout[1::2])
 ]

@@ -611,6 +611,27 @@ static void test_command_errors(void **state)
     tess_error_clear();
 }
 
+/* Coordinates read back point from antenna 2 to antenna 1, East, North and ahead. */
+static void check_uvw(const tess_vis_meta *meta, const tess_vis_block *block)
+{
+    tess_uvw_target target = {.ra_rad = meta->ra_rad, .dec_rad = meta->dec_rad};
+    memcpy(target.site_m, meta->antenna[0].xyz_m, sizeof target.site_m);
+    for (int64_t r = 0; r < block->num_rows; r += 17) {
+        tess_uvw_frame frame;
+        const double *p = meta->antenna[block->antenna1[r]].xyz_m;
+        const double *q = meta->antenna[block->antenna2[r]].xyz_m;
+        assert_int_equal(tess_uvw_frame_at(&target, block->time_mjd_s[r], &frame),
+                         TESS_OK);
+        for (int k = 0; k < 3; ++k) {
+            double expected_m = 0.0;
+            for (int x = 0; x < 3; ++x)
+                expected_m += frame.axis[k][x] * (p[x] - q[x]);
+            /* A millisecond's turn of a kilometre, and positions to the millimetre. */
+            assert_true(fabs(block->uvw_m[3 * r + k] - expected_m) < 2e-3);
+        }
+    }
+}
+
 /* What is read back is the sum over the sources at the uvw that are read back. */
 static void test_command(void **state)
 {
@@ -633,6 +654,7 @@ static void test_command(void **state)
     assert_true(fabs(segment->freq_hz[1] - 1.4e9) < 1.0);
     assert_int_equal(tess_vis_read(reader, 0, 0, segment->num_rows, 1, &block),
                      TESS_OK);
+    check_uvw(meta, &block);
     for (int64_t r = 0; r < block.num_rows; ++r)
         for (int64_t c = 0; c < 3; ++c) {
             static const double lm[2][2] = {{0.002, 0.001}, {-0.004, 0.003}};
