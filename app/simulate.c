@@ -206,6 +206,21 @@ static void destroy(simulation *sim)
     tess_sim_array_free(&sim->array);
 }
 
+/* The array and when it observes. Collective only in reading a file. */
+static tess_status prepare_array(tess_comm *comm, simulation *sim)
+{
+    tess_status status = TESS_OK;
+    const tess_simulate_opts *opts = sim->opts;
+    TESS_TRY(tess_sim_array_read(comm, opts->layout, &sim->array));
+    TESS_TRY(
+        tess_sim_array_choose(&sim->array, opts->max_radius_m, opts->num_antennas));
+    TESS_TRY(set_time(sim));
+    TESS_TRY(list_baselines(sim));
+    TESS_TRY(fill_meta(sim));
+cleanup:
+    return status;
+}
+
 /* Everything that is known before the first row. Collective. */
 static tess_status prepare(tess_comm *comm, const tess_simulate_opts *opts,
                            simulation *sim)
@@ -216,16 +231,11 @@ static tess_status prepare(tess_comm *comm, const tess_simulate_opts *opts,
     sim->sigma_jy = tess_simulate_sigma(opts);
     sim->threads = opts->threads;
     if (sim->threads < 1) TESS_TRY(tess_threads_default(comm, &sim->threads));
-    TESS_TRY(tess_sim_array_read(comm, opts->layout, &sim->array));
-    TESS_TRY(
-        tess_sim_array_choose(&sim->array, opts->max_radius_m, opts->num_antennas));
-    TESS_TRY(set_time(sim));
+    TESS_TRY(tess_comm_agree(comm, prepare_array(comm, sim)));
     TESS_TRY(tess_sky_read(comm, opts->sky, opts->ra_rad, opts->dec_rad, opts->freq_hz,
                            &sim->sky));
-    TESS_TRY(list_baselines(sim));
-    TESS_TRY(fill_meta(sim));
 cleanup:
-    return tess_comm_agree(comm, status);
+    return status;
 }
 
 /* ---- rows ---- */
