@@ -36,7 +36,7 @@ void tess_log_start(int rank, tess_log_level level)
 tess_status tess_log_open(const char *path)
 {
     tess_status status = TESS_OK;
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(path, "a"); /* a retry keeps what the last run said */
     if (!file)
         TESS_FAIL(TESS_ERR_IO, "%s: log cannot be written: %s", path, strerror(errno));
     out.file = file;

@@ -20,7 +20,8 @@ typedef enum tess_log_level { TESS_LOG_QUIET, TESS_LOG_INFO, TESS_LOG_DEBUG } te
  *  information and progress; any rank may show an error. */
 void tess_log_start(int rank, tess_log_level level);
 
-/** Also write every shown line to a file (rank 0). TESS_ERR_IO when it cannot be made. */
+/** Also append every shown line to a file (rank 0). TESS_ERR_IO when it cannot be
+ *  made. */
 tess_status tess_log_open(const char *path);
 
 /** Close the file, if any. */
