@@ -28,7 +28,8 @@ enum { OPT_CONFIG = 0x100, OPT_HELP };
 static const struct argp_option common_options[] = {
     {"config", OPT_CONFIG, "FILE", 0,
      "Take options from FILE, lines of the form key = value where keys are the long "
-     "names of options and # starts a comment; the command line overrides them", 0},
+     "names of options and # starts a comment; the command line overrides them",
+     0},
     {"quiet", 'q', NULL, 0, "Print warnings and errors only", 0},
     {"verbose", 'v', NULL, 0, "Print more, and where errors arose", 0},
     {"help", 'h', NULL, 0, "Print this help", 0},
@@ -39,17 +40,23 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
     tess_cli *cli = cli_of(state);
     switch (key) {
-    case 'q': cli->quiet = true; break;
-    case 'v': cli->verbose = true; break;
+    case 'q':
+        cli->quiet = true;
+        break;
+    case 'v':
+        cli->verbose = true;
+        break;
     case OPT_CONFIG: /* taken out before argp saw it */
-    case 'h': break; /* as above */
-    default: return ARGP_ERR_UNKNOWN;
+    case 'h':
+        break; /* as above */
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, common_options, key, arg, TESS_OK);
 }
 
-const struct argp tess_cli_common_argp = {
-    .options = common_options, .parser = parse_common};
+const struct argp tess_cli_common_argp = {.options = common_options,
+                                          .parser = parse_common};
 
 /* ---- the record of what was used ---- */
 
@@ -182,10 +189,9 @@ static tess_status explain(const struct argp *argp, const char *arg)
     if (matches == 0)
         TESS_FAIL(TESS_ERR_USAGE, "--%.*s: unknown option", (int)length, arg + 2);
     if (matches > 1)
-        TESS_FAIL(TESS_ERR_USAGE, "--%.*s: ambiguous option; write it out",
-                  (int)length, arg + 2);
-    if (!option->arg)
-        TESS_FAIL(TESS_ERR_USAGE, "--%s: takes no value", option->name);
+        TESS_FAIL(TESS_ERR_USAGE, "--%.*s: ambiguous option; write it out", (int)length,
+                  arg + 2);
+    if (!option->arg) TESS_FAIL(TESS_ERR_USAGE, "--%s: takes no value", option->name);
     TESS_FAIL(TESS_ERR_USAGE, "--%s: needs a value (%s)", option->name, option->arg);
 cleanup:
     return status;
@@ -197,8 +203,8 @@ static tess_status run_argp(tess_cli *cli)
     struct argp_child children[] = {{cli->argp, 0, NULL, 0}, {0}};
     const run top = {.root = {.parser = parse_root, .children = children}, .cli = cli};
     tess_params *params = &cli->params;
-    const error_t error = argp_parse(&top.root, params->argc, params->argv,
-                                     ARGP_SILENT, NULL, NULL);
+    const error_t error =
+        argp_parse(&top.root, params->argc, params->argv, ARGP_SILENT, NULL, NULL);
     if (cli->status != TESS_OK) return cli->status;
     if (error == ENOMEM) TESS_FAIL(TESS_ERR_ALLOC, "arguments");
     if (error) {

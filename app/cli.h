@@ -23,16 +23,16 @@ typedef struct tess_cli_used {
 
 /** State of one command line. Zero it before use; end with tess_cli_free(). */
 typedef struct tess_cli {
-    const char *command;        /**< "image" */
-    const struct argp *argp;    /**< of the subcommand */
-    void *input;                /**< for the subcommand's parser */
-    bool help;                  /**< help was printed: there is nothing to do */
+    const char *command;     /**< "image" */
+    const struct argp *argp; /**< of the subcommand */
+    void *input;             /**< for the subcommand's parser */
+    bool help;               /**< help was printed: there is nothing to do */
     bool quiet, verbose;
-    tess_status status;         /**< of the first option that failed */
-    tess_params params;         /**< arguments with those of --config in front */
-    tess_cli_used *used;        /**< [num_used], in the order of first use */
+    tess_status status;  /**< of the first option that failed */
+    tess_params params;  /**< arguments with those of --config in front */
+    tess_cli_used *used; /**< [num_used], in the order of first use */
     int64_t num_used, capacity_used;
-    int failed_index;           /**< private: where argp stopped, 0 = nowhere */
+    int failed_index; /**< private: where argp stopped, 0 = nowhere */
 } tess_cli;
 
 /** Options that every subcommand has: --config, --quiet, --verbose, --help. Needs no

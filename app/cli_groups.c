@@ -21,10 +21,14 @@ enum {
 static const struct argp_option selection_options[] = {
     {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
      "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
-    {"field", OPT_FIELD, "F", 0, "Field or source by name or number, for sets with "
-     "several", 0},
-    {"spw", OPT_SPW, "LIST", 0, "Spectral windows (IFs) like 0,2-3, counted from 0 "
-     "(default all)", 0},
+    {"field", OPT_FIELD, "F", 0,
+     "Field or source by name or number, for sets with "
+     "several",
+     0},
+    {"spw", OPT_SPW, "LIST", 0,
+     "Spectral windows (IFs) like 0,2-3, counted from 0 "
+     "(default all)",
+     0},
     {"channels", OPT_CHANNELS, "A:B", 0,
      "Channels A to B-1 of each spectral window (default all)", 0},
     {"intervals", OPT_INTERVALS, "A:B", 0, "Time steps A to B-1 (default all)", 0},
@@ -40,8 +44,12 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
     tess_selection *selection = state->input;
     tess_status status = TESS_OK;
     switch (key) {
-    case OPT_DATACOLUMN: selection->data_column = arg; break;
-    case OPT_FIELD: selection->field = arg; break;
+    case OPT_DATACOLUMN:
+        selection->data_column = arg;
+        break;
+    case OPT_FIELD:
+        selection->field = arg;
+        break;
     case OPT_SPW:
         status = tess_parse_list(arg, (int)(sizeof selection->spw / sizeof(int)),
                                  selection->spw, &selection->num_spw);
@@ -50,8 +58,8 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         status = tess_parse_range(arg, &selection->chan_first, &selection->chan_end);
         break;
     case OPT_INTERVALS:
-        status = tess_parse_range(arg, &selection->interval_first,
-                                  &selection->interval_end);
+        status =
+            tess_parse_range(arg, &selection->interval_first, &selection->interval_end);
         break;
     case OPT_UVRANGE:
         status = tess_parse_uvrange(arg, &selection->uv_min_lambda,
@@ -62,13 +70,14 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
                                   &selection->center_dec_rad);
         selection->has_center = true;
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, selection_options, key, arg, status);
 }
 
-const struct argp tess_selection_argp = {
-    .options = selection_options, .parser = parse_selection};
+const struct argp tess_selection_argp = {.options = selection_options,
+                                         .parser = parse_selection};
 
 /* ---- how to grid ---- */
 
@@ -81,7 +90,8 @@ enum { OPT_ACCURACY = 0x100, OPT_W, OPT_BACKEND };
 static const struct argp_option gridding_options[] = {
     {"accuracy", OPT_ACCURACY, "E", 0,
      "Relative error of the result, 1e-2 to 1e-12 (default 1e-4); below about 1e-5 the "
-     "work is done in double precision", 0},
+     "work is done in double precision",
+     0},
     {"w", OPT_W, "auto|stacking|none", 0,
      "How to treat w (default auto: stacking unless w has no effect at this accuracy)",
      0},
@@ -116,18 +126,23 @@ static error_t parse_gridding(int key, char *arg, struct argp_state *state)
         tess_cli_default(state, "backend", "auto");
         return 0;
     case OPT_ACCURACY:
-        status = tess_parse_number(arg, ACCURACY_MIN, ACCURACY_MAX,
-                                   &gridding->accuracy);
+        status =
+            tess_parse_number(arg, ACCURACY_MIN, ACCURACY_MAX, &gridding->accuracy);
         break;
-    case OPT_W: status = tess_parse_w_mode(arg, &gridding->w_mode); break;
-    case OPT_BACKEND: status = parse_backend(arg, &gridding->backend); break;
-    default: return ARGP_ERR_UNKNOWN;
+    case OPT_W:
+        status = tess_parse_w_mode(arg, &gridding->w_mode);
+        break;
+    case OPT_BACKEND:
+        status = parse_backend(arg, &gridding->backend);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, gridding_options, key, arg, status);
 }
 
-const struct argp tess_gridding_argp = {
-    .options = gridding_options, .parser = parse_gridding};
+const struct argp tess_gridding_argp = {.options = gridding_options,
+                                        .parser = parse_gridding};
 
 /* ---- how to lay out the work ---- */
 
@@ -147,9 +162,10 @@ static const struct argp_option layout_options[] = {
      "Threads per rank (default from the batch job, OMP_NUM_THREADS or the cores)", 0},
     {"memory", OPT_MEMORY, "SIZE", 0,
      "Memory per node, shared by its ranks, like 8GB or 8GiB (default what the batch "
-     "job may use)", 0},
-    {NULL, 0, NULL, 0, "For tests and scaling studies (default the planner's choice):",
-     1},
+     "job may use)",
+     0},
+    {NULL, 0, NULL, 0,
+     "For tests and scaling studies (default the planner's choice):", 1},
     {"force-pw", OPT_FORCE_PW, "N", 0, "Groups of ranks that share the w-planes", 1},
     {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", 0,
      "Ranks that share the FFT of one plane as slabs; divides the number of ranks", 1},
@@ -175,9 +191,15 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
     tess_layout *layout = state->input;
     tess_status status = TESS_OK;
     switch (key) {
-    case OPT_THREADS: status = parse_int(arg, MAX_THREADS, &layout->threads); break;
-    case OPT_MEMORY: status = tess_parse_memory(arg, &layout->memory_bytes); break;
-    case OPT_FORCE_PW: status = parse_int(arg, MAX_FORCED, &layout->force_pw); break;
+    case OPT_THREADS:
+        status = parse_int(arg, MAX_THREADS, &layout->threads);
+        break;
+    case OPT_MEMORY:
+        status = tess_parse_memory(arg, &layout->memory_bytes);
+        break;
+    case OPT_FORCE_PW:
+        status = parse_int(arg, MAX_FORCED, &layout->force_pw);
+        break;
     case OPT_FORCE_FFT_RANKS:
         status = parse_int(arg, MAX_FORCED, &layout->force_fft_ranks);
         break;
@@ -187,13 +209,17 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
     case OPT_FORCE_CHUNK:
         status = tess_parse_integer(arg, 1, INT32_MAX, &layout->force_chunk);
         break;
-    case OPT_FORCE_SPLIT: layout->force_split = 1; break;
+    case OPT_FORCE_SPLIT:
+        layout->force_split = 1;
+        break;
     case OPT_FORCE_PASSES:
         status = parse_int(arg, MAX_FORCED, &layout->force_passes);
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, layout_options, key, arg, status);
 }
 
-const struct argp tess_layout_argp = {.options = layout_options, .parser = parse_layout};
+const struct argp tess_layout_argp = {.options = layout_options,
+                                      .parser = parse_layout};

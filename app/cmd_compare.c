@@ -50,10 +50,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->num_paths == 2) return ARGP_ERR_UNKNOWN;
         args->path[args->num_paths++] = arg;
         return 0;
-    case OPT_RTOL: status = tess_parse_number(arg, 0, DBL_MAX, &args->opts.rtol); break;
-    case OPT_ATOL: status = tess_parse_number(arg, 0, DBL_MAX, &args->opts.atol); break;
-    case OPT_PIXELS_ONLY: args->opts.pixels_only = true; break;
-    default: return ARGP_ERR_UNKNOWN;
+    case OPT_RTOL:
+        status = tess_parse_number(arg, 0, DBL_MAX, &args->opts.rtol);
+        break;
+    case OPT_ATOL:
+        status = tess_parse_number(arg, 0, DBL_MAX, &args->opts.atol);
+        break;
+    case OPT_PIXELS_ONLY:
+        args->opts.pixels_only = true;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, options, key, arg, status);
 }

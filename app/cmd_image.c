@@ -46,7 +46,8 @@ static tess_status prepare(tess_comm *comm, const tess_image_args *args)
         if (args->profile) own = tess_fits_check_target(args->profile, true);
         if (own == TESS_OK && asprintf(&path, "%s.log", args->opts.output) < 0) {
             path = NULL;
-            own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "log");
+            own =
+                tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "log");
         }
         if (own == TESS_OK) own = tess_log_open(path);
     }

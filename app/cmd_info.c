@@ -49,12 +49,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->obs) return ARGP_ERR_UNKNOWN; /* one is enough */
         args->obs = arg;
         return 0;
-    case OPT_JSON: args->json = true; break;
-    case OPT_ANTENNAS: args->antennas = true; break;
-    case OPT_FLAGS: args->flags = true; break;
-    case OPT_FIELD: args->field = arg; break;
-    case OPT_DATACOLUMN: args->data_column = arg; break;
-    default: return ARGP_ERR_UNKNOWN;
+    case OPT_JSON:
+        args->json = true;
+        break;
+    case OPT_ANTENNAS:
+        args->antennas = true;
+        break;
+    case OPT_FLAGS:
+        args->flags = true;
+        break;
+    case OPT_FIELD:
+        args->field = arg;
+        break;
+    case OPT_DATACOLUMN:
+        args->data_column = arg;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, options, key, arg, TESS_OK);
 }
@@ -74,7 +85,8 @@ static bool is_small(const tess_vis_meta *meta)
 
 /* Open with the data if they are to be looked at. A set without the data column can
  * still be described. */
-static tess_status open_set(const info_args *args, bool *flags, tess_vis_reader **reader)
+static tess_status open_set(const info_args *args, bool *flags,
+                            tess_vis_reader **reader)
 {
     tess_status status = TESS_OK;
     tess_vis_select select = {.data_column = args->data_column,
@@ -82,7 +94,8 @@ static tess_status open_set(const info_args *args, bool *flags, tess_vis_reader 
                               .any_field = args->field == NULL};
     *flags = true;
     status = tess_vis_open(args->obs, &select, reader);
-    const bool can_retry = status == TESS_ERR_INPUT && !args->flags && !args->data_column;
+    const bool can_retry =
+        status == TESS_ERR_INPUT && !args->flags && !args->data_column;
     if (status == TESS_OK && (args->flags || is_small(tess_vis_reader_meta(*reader))))
         goto cleanup;
     if (status != TESS_OK && !can_retry) goto cleanup;
@@ -123,7 +136,7 @@ tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv)
     if (cli.help) goto cleanup;
     if (!args.obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
-                  "MeasurementSet");
+                                  "MeasurementSet");
     /* a description is the work of one rank */
     if (tess_comm_rank(comm) == 0) status = describe(&args);
     status = tess_comm_agree(comm, status);

@@ -65,13 +65,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->obs) return ARGP_ERR_UNKNOWN; /* one is enough */
         args->obs = arg;
         return 0;
-    case OPT_OBS: args->config_obs = arg; break;
-    case OPT_MODEL: opts->model = arg; break;
-    case 'o': opts->output = arg; break;
-    case OPT_COLUMN: opts->column = arg; break;
-    case OPT_OVERWRITE: opts->overwrite = true; break;
-    case OPT_PROFILE: args->profile = arg; break;
-    default: return ARGP_ERR_UNKNOWN;
+    case OPT_OBS:
+        args->config_obs = arg;
+        break;
+    case OPT_MODEL:
+        opts->model = arg;
+        break;
+    case 'o':
+        opts->output = arg;
+        break;
+    case OPT_COLUMN:
+        opts->column = arg;
+        break;
+    case OPT_OVERWRITE:
+        opts->overwrite = true;
+        break;
+    case OPT_PROFILE:
+        args->profile = arg;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, options, key, arg, TESS_OK);
 }
@@ -85,12 +98,12 @@ static tess_status check(predict_args *args)
     opts->obs = args->obs ? args->obs : args->config_obs;
     if (!opts->obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
-                  "MeasurementSet");
+                                  "MeasurementSet");
     if (!opts->model)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
     if (!opts->output && !opts->column)
         TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o OUT.uvfits, or --column "
-                  "MODEL_DATA for a MeasurementSet");
+                                  "MODEL_DATA for a MeasurementSet");
     if (opts->output && opts->column)
         TESS_FAIL(TESS_ERR_USAGE, "--output and --column exclude each other");
     if ((opts->output && !*opts->output) || (opts->column && !*opts->column))

@@ -103,15 +103,32 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
 {
     tess_image_opts *opts = &args->opts;
     switch (key) {
-    case 'o': opts->output = arg; return true;
-    case OPT_NO_PSF: opts->make_psf = false; return true;
-    case OPT_OVERWRITE: opts->overwrite = true; return true;
-    case OPT_PREVIEW: opts->preview = true; return true;
-    case OPT_REPRODUCIBLE: opts->reproducible = true; return true;
-    case OPT_SUBTRACT: opts->subtract = arg; return true;
-    case OPT_DUMP_STAGES: opts->dump_stages = arg; return true;
-    case OPT_PROFILE: args->profile = arg; return true;
-    default: return false;
+    case 'o':
+        opts->output = arg;
+        return true;
+    case OPT_NO_PSF:
+        opts->make_psf = false;
+        return true;
+    case OPT_OVERWRITE:
+        opts->overwrite = true;
+        return true;
+    case OPT_PREVIEW:
+        opts->preview = true;
+        return true;
+    case OPT_REPRODUCIBLE:
+        opts->reproducible = true;
+        return true;
+    case OPT_SUBTRACT:
+        opts->subtract = arg;
+        return true;
+    case OPT_DUMP_STAGES:
+        opts->dump_stages = arg;
+        return true;
+    case OPT_PROFILE:
+        args->profile = arg;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -122,7 +139,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
     tess_image_opts *opts = &args->opts;
     tess_status status = TESS_OK;
     switch (key) {
-    case ARGP_KEY_INIT: set_defaults(state, args); return 0;
+    case ARGP_KEY_INIT:
+        set_defaults(state, args);
+        return 0;
     case ARGP_KEY_ARG:
         status = add_text(&args->obs, &args->num_obs, &args->capacity_obs, arg);
         return status == TESS_OK ? 0 : ENOMEM;
@@ -130,15 +149,21 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         status = add_text(&args->config_obs, &args->num_config_obs,
                           &args->capacity_config_obs, arg);
         return status == TESS_OK ? 0 : ENOMEM;
-    case OPT_SIZE: status = tess_parse_size(arg, &opts->nx, &opts->ny); break;
-    case OPT_SCALE: status = tess_parse_scale(arg, &opts->scale_rad); break;
+    case OPT_SIZE:
+        status = tess_parse_size(arg, &opts->nx, &opts->ny);
+        break;
+    case OPT_SCALE:
+        status = tess_parse_scale(arg, &opts->scale_rad);
+        break;
     case OPT_WEIGHT:
         status = tess_parse_weight(arg, &opts->weighting, &opts->robust);
         break;
     case OPT_RANK_FILTER:
         status = tess_parse_number(arg, 0, DBL_MAX, &opts->rank_filter);
         break;
-    case OPT_STOKES: status = tess_parse_stokes(arg, opts->pol, &opts->num_pol); break;
+    case OPT_STOKES:
+        status = tess_parse_stokes(arg, opts->pol, &opts->num_pol);
+        break;
     case OPT_CHANNELS_OUT:
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->channels_out);
         break;
@@ -163,9 +188,8 @@ static tess_status choose_obs(tess_image_args *args)
     const int64_t count = given ? args->num_obs : args->num_config_obs;
     if (count == 0)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
-                  "MeasurementSet");
-    if (count > 100000)
-        TESS_FAIL(TESS_ERR_USAGE, "more than 100000 observations");
+                                  "MeasurementSet");
+    if (count > 100000) TESS_FAIL(TESS_ERR_USAGE, "more than 100000 observations");
     opts->num_obs = (int)count;
     for (int64_t k = 0; k < count; ++k)
         TESS_TRY(tess_cli_note(&args->cli, "obs", opts->obs[k]));
@@ -181,8 +205,10 @@ static tess_status check_output(const tess_image_args *args)
     if (!name || *name == '\0')
         TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o NAME");
     if (name[strlen(name) - 1] == '/')
-        TESS_FAIL(TESS_ERR_USAGE, "--output: '%s' is a folder; add the beginning of the "
-                  "file names, as in %simage", name, name);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--output: '%s' is a folder; add the beginning of the "
+                  "file names, as in %simage",
+                  name, name);
 cleanup:
     return status;
 }
@@ -231,7 +257,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     if (opts->nx == 0) TESS_FAIL(TESS_ERR_USAGE, "no image size given; use --size N");
     if (!(opts->scale_rad > 0))
         TESS_FAIL(TESS_ERR_USAGE, "no pixel size given; use --scale ANGLE, as in "
-                  "--scale 1.5asec (tessera info suggests one)");
+                                  "--scale 1.5asec (tessera info suggests one)");
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
 cleanup:

@@ -12,12 +12,12 @@
 
 /** Parsed options; zero before use, end with tess_image_args_free(). */
 typedef struct tess_image_args {
-    tess_image_opts opts;        /**< complete after parsing */
-    const char *profile;         /**< --profile, or NULL */
-    tess_cli cli;                /**< cli.help: there is nothing to do */
-    bool is_plan;                /**< no output is asked for or checked */
-    const char **obs;            /**< private: observations of the command line */
-    const char **config_obs;     /**< private: and those of --config */
+    tess_image_opts opts;    /**< complete after parsing */
+    const char *profile;     /**< --profile, or NULL */
+    tess_cli cli;            /**< cli.help: there is nothing to do */
+    bool is_plan;            /**< no output is asked for or checked */
+    const char **obs;        /**< private: observations of the command line */
+    const char **config_obs; /**< private: and those of --config */
     int64_t num_obs, capacity_obs, num_config_obs, capacity_config_obs;
     char *command_line, *used_options;
 } tess_image_args;

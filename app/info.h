@@ -14,25 +14,25 @@
 /** A spectral window (IF) of one segment: consecutive channels of one number. */
 typedef struct tess_info_spw {
     int spw, segment;
-    int64_t chan_first, num_chan;        /**< in the segment's channel table */
-    double freq_min_hz, freq_max_hz;     /**< edges */
-    double chan_width_hz;                /**< of the first channel */
+    int64_t chan_first, num_chan;    /**< in the segment's channel table */
+    double freq_min_hz, freq_max_hz; /**< edges */
+    double chan_width_hz;            /**< of the first channel */
 } tess_info_spw;
 
 /** Statistics over rows; zero before use, end with tess_info_free(). */
 typedef struct tess_info {
-    bool has_flags;                      /**< the samples were looked at */
-    int64_t num_rows, num_auto;          /**< autocorrelation rows */
-    int64_t samples, flagged;            /**< row × channel × correlation */
+    bool has_flags;             /**< the samples were looked at */
+    int64_t num_rows, num_auto; /**< autocorrelation rows */
+    int64_t samples, flagged;   /**< row × channel × correlation */
     int64_t weight_not_positive, not_finite;
     double min_baseline_m, max_baseline_m; /**< |uvw| of cross-correlations */
     double max_uv_lambda, max_w_lambda;
-    double freq_min_hz, freq_max_hz;     /**< edges over all segments */
+    double freq_min_hz, freq_max_hz;         /**< edges over all segments */
     double time_start_mjd_s, time_end_mjd_s; /**< from first begin to last end */
-    int64_t num_times;                   /**< distinct time stamps */
+    int64_t num_times;                       /**< distinct time stamps */
     int num_spw;
-    tess_info_spw *spw;                  /**< [num_spw] */
-    double scale_rad;                    /**< suggested, 0 = unknown */
+    tess_info_spw *spw; /**< [num_spw] */
+    double scale_rad;   /**< suggested, 0 = unknown */
     int64_t size;
 } tess_info;
 

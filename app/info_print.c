@@ -37,7 +37,8 @@ void tess_info_angle_text(double rad, char *text, size_t size)
                  {"mas", 1e-3 * TESS_RAD_PER_ASEC},
                  {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
     size_t k = 0;
-    while (k < 4 && fabs(rad) < units[k].rad * (1 - 1e-12)) ++k;
+    while (k < 4 && fabs(rad) < units[k].rad * (1 - 1e-12))
+        ++k;
     snprintf(text, size, "%.4g%s", rad / units[k].rad, units[k].name);
 }
 
@@ -166,8 +167,8 @@ static void print_antennas(FILE *out, const tess_vis_meta *meta)
 
 static bool has_usable(const tess_info *info)
 {
-    return !info->has_flags || info->flagged + info->weight_not_positive +
-                                       info->not_finite < info->samples;
+    return !info->has_flags ||
+           info->flagged + info->weight_not_positive + info->not_finite < info->samples;
 }
 
 static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *info)
@@ -184,10 +185,10 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
     fprintf(out, "%-14s%s to %s, up to %.4g wavelengths in uv and %.4g in w\n",
             "Baselines", shortest, longest, info->max_uv_lambda, info->max_w_lambda);
     if (!info->has_flags) return;
-    fprintf(out, "%-14s%lld: %.2f %% flagged, %.2f %% of weight <= 0, %lld not finite\n",
-            "Samples", (long long)info->samples, percent(info->flagged, info->samples),
-            percent(info->weight_not_positive, info->samples),
-            (long long)info->not_finite);
+    fprintf(
+        out, "%-14s%lld: %.2f %% flagged, %.2f %% of weight <= 0, %lld not finite\n",
+        "Samples", (long long)info->samples, percent(info->flagged, info->samples),
+        percent(info->weight_not_positive, info->samples), (long long)info->not_finite);
     if (!has_usable(info))
         print_line(out, "", "Nothing can be imaged: no sample is usable.");
 }
@@ -195,7 +196,8 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
 static int fields_with_rows(const tess_vis_meta *meta)
 {
     int count = 0;
-    for (int k = 0; k < meta->num_fields; ++k) count += meta->field[k].num_rows > 0;
+    for (int k = 0; k < meta->num_fields; ++k)
+        count += meta->field[k].num_rows > 0;
     return count;
 }
 
@@ -217,7 +219,8 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
         char beam[32], scale[32];
         tess_info_angle_text(1 / info->max_uv_lambda, beam, sizeof beam);
         tess_info_angle_text(info->scale_rad, scale, sizeof scale);
-        fprintf(out, "\nThe finest detail is about %s. To begin with, try\n"
+        fprintf(out,
+                "\nThe finest detail is about %s. To begin with, try\n"
                 "  tessera image %s -o NAME --size %lld --scale %s\n",
                 beam, meta->path, (long long)info->size, scale);
         if (fields_with_rows(meta) > 1)
@@ -302,7 +305,8 @@ static json_t *json_antennas(const tess_vis_meta *meta)
     for (int k = 0; k < meta->num_antennas; ++k) {
         const tess_vis_antenna *a = &meta->antenna[k];
         json_t *antenna = json_object(), *xyz = json_array();
-        for (int c = 0; c < 3; ++c) json_array_append_new(xyz, json_number(a->xyz_m[c]));
+        for (int c = 0; c < 3; ++c)
+            json_array_append_new(xyz, json_number(a->xyz_m[c]));
         put_text(antenna, "name", a->name);
         json_object_set_new(antenna, "xyz_m", xyz);
         put(antenna, "diameter_m", a->diameter_m);

@@ -23,7 +23,8 @@ static tess_status add_segment(const tess_vis_segment *segment, int number,
     tess_status status = TESS_OK;
     for (int64_t c = 0; c < segment->num_chan; ++c) {
         const double half = 0.5 * segment->chan_width_hz[c];
-        const double low = segment->freq_hz[c] - half, high = segment->freq_hz[c] + half;
+        const double low = segment->freq_hz[c] - half,
+                     high = segment->freq_hz[c] + half;
         if (c == 0 || segment->chan_spw[c] != segment->chan_spw[c - 1]) {
             void *array = info->spw;
             if (tess_grow(&array, capacity, info->num_spw + 1, sizeof *info->spw))
@@ -71,7 +72,8 @@ static tess_status add_time(time_list *list, double time)
     if (tess_grow(&array, &list->capacity, list->count + 1, sizeof *list->time))
         TESS_FAIL(TESS_ERR_ALLOC, "list of times");
     list->time = array;
-    for (int64_t k = list->count; k > low; --k) list->time[k] = list->time[k - 1];
+    for (int64_t k = list->count; k > low; --k)
+        list->time[k] = list->time[k - 1];
     list->time[low] = time;
     ++list->count;
 cleanup:
@@ -135,8 +137,8 @@ static tess_status scan_segment(tess_vis_reader *reader, int number, bool flags,
     if (step > MAX_BLOCK_ROWS) step = MAX_BLOCK_ROWS;
     for (int64_t row = 0; row < segment->num_rows; row += step) {
         const int64_t left = segment->num_rows - row;
-        TESS_TRY(tess_vis_read(reader, number, row, left < step ? left : step, 1,
-                               &block));
+        TESS_TRY(
+            tess_vis_read(reader, number, row, left < step ? left : step, 1, &block));
         TESS_TRY(scan_block(&block, max_freq_hz, times, info));
         if (flags) count_samples(&block, info);
     }
@@ -151,8 +153,13 @@ cleanup:
  * of the largest dish, or a few hundred beams where that is unknown or too much. */
 static void suggest(const tess_vis_meta *meta, tess_info *info)
 {
-    enum { PIXELS_PER_BEAM = 5, VLBI_SIZE = 512, USUAL_SIZE = 1024, MAX_SIZE = 4096,
-           STEP = 256 };
+    enum {
+        PIXELS_PER_BEAM = 5,
+        VLBI_SIZE = 512,
+        USUAL_SIZE = 1024,
+        MAX_SIZE = 4096,
+        STEP = 256
+    };
     const double vlbi_m = 300e3; /* beyond it the dish's field is never filled */
     if (!(info->max_uv_lambda > 0)) return;
     double diameter = 0;

@@ -26,9 +26,9 @@ static void describe_hosts(const char *hosts, int ranks, char *text, size_t size
             snprintf(text + used, size - used, ", ...");
             break;
         }
-        const int n = snprintf(text + used, size - used, "%s%s (%d rank%s)",
-                               first ? ", " : "", name, next - first,
-                               next - first == 1 ? "" : "s");
+        const int n =
+            snprintf(text + used, size - used, "%s%s (%d rank%s)", first ? ", " : "",
+                     name, next - first, next - first == 1 ? "" : "s");
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -57,8 +57,8 @@ tess_status tess_job_log(tess_comm *comm, int threads, const char *command_line)
     if (gethostname(own, sizeof own - 1) != 0) snprintf(own, sizeof own, "unknown");
     TESS_TRY(tess_comm_allgather(comm, own, sizeof own, hosts));
     describe_hosts(hosts, ranks, text, sizeof text);
-    tess_log_info("tessera %s on %d rank%s, %d thread%s each", tess_version_full(), ranks,
-                  ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+    tess_log_info("tessera %s on %d rank%s, %d thread%s each", tess_version_full(),
+                  ranks, ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
     tess_log_info("hosts: %s", text);
     if (batch_job()) tess_log_info("batch job: %s", batch_job());
     tess_log_info("command: %s", command_line);

@@ -32,15 +32,16 @@ static void print_commands(void)
            "FITS\nimages and back.\n\nCommands:\n");
     for (int k = 0; k < NUM_COMMANDS; ++k)
         printf("  %-10s %s\n", commands[k].name, commands[k].summary);
-    printf("\nExamples:\n"
-           "  tessera info obs.ms\n"
-           "  tessera image obs.ms -o out --size 2048 --scale 1.5asec\n"
-           "  mpirun -n 4 tessera image obs.ms -o out --size 8192 --scale 2asec\n"
-           "\n'tessera COMMAND --help' explains a command, 'tessera --version' says what "
-           "this is.\n"
-           "\nExit status: 0 done, 1 internal error, 2 wrong options, 3 bad input or "
-           "unwritable\noutput, 4 not enough memory or no such backend, 5 files differ."
-           "\n");
+    printf(
+        "\nExamples:\n"
+        "  tessera info obs.ms\n"
+        "  tessera image obs.ms -o out --size 2048 --scale 1.5asec\n"
+        "  mpirun -n 4 tessera image obs.ms -o out --size 8192 --scale 2asec\n"
+        "\n'tessera COMMAND --help' explains a command, 'tessera --version' says what "
+        "this is.\n"
+        "\nExit status: 0 done, 1 internal error, 2 wrong options, 3 bad input or "
+        "unwritable\noutput, 4 not enough memory or no such backend, 5 files differ."
+        "\n");
 }
 
 static void print_version(void)
@@ -73,8 +74,10 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     }
     *chosen = find_command(argv[1]);
     if (!*chosen)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a command; use one of image, predict, "
-                  "simulate, info, plan, compare", argv[1]);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a command; use one of image, predict, "
+                  "simulate, info, plan, compare",
+                  argv[1]);
     TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
 cleanup:
     return status;
@@ -93,7 +96,8 @@ cleanup:
 static bool wants_origin(int argc, char **argv)
 {
     for (int k = 1; k < argc; ++k)
-        if (strcmp(argv[k], "--verbose") == 0 || strcmp(argv[k], "-v") == 0) return true;
+        if (strcmp(argv[k], "--verbose") == 0 || strcmp(argv[k], "-v") == 0)
+            return true;
     return false;
 }
 

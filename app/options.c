@@ -17,32 +17,53 @@ typedef struct unit {
 } unit;
 
 static const unit angle_units[] = {
-    {"uas", 1e-6 * TESS_RAD_PER_ASEC}, {"mas", 1e-3 * TESS_RAD_PER_ASEC},
-    {"asec", TESS_RAD_PER_ASEC},       {"arcsec", TESS_RAD_PER_ASEC},
-    {"amin", 60 * TESS_RAD_PER_ASEC},  {"arcmin", 60 * TESS_RAD_PER_ASEC},
-    {"deg", TESS_RAD_PER_DEG},         {"rad", 1.0},
+    {"uas", 1e-6 * TESS_RAD_PER_ASEC},
+    {"mas", 1e-3 * TESS_RAD_PER_ASEC},
+    {"asec", TESS_RAD_PER_ASEC},
+    {"arcsec", TESS_RAD_PER_ASEC},
+    {"amin", 60 * TESS_RAD_PER_ASEC},
+    {"arcmin", 60 * TESS_RAD_PER_ASEC},
+    {"deg", TESS_RAD_PER_DEG},
+    {"rad", 1.0},
     {NULL, 0},
 };
 
 static const unit memory_units[] = {
-    {"B", 1},       {"k", 1e3},        {"kB", 1e3},
-    {"K", 1e3},     {"KB", 1e3},       {"M", 1e6},
-    {"MB", 1e6},    {"G", 1e9},        {"GB", 1e9},
-    {"T", 1e12},    {"TB", 1e12},      {"KiB", 1024.0},
-    {"Ki", 1024.0}, {"MiB", 1048576.0}, {"Mi", 1048576.0},
-    {"GiB", 1073741824.0}, {"Gi", 1073741824.0},
-    {"TiB", 1099511627776.0}, {"Ti", 1099511627776.0},
+    {"B", 1},
+    {"k", 1e3},
+    {"kB", 1e3},
+    {"K", 1e3},
+    {"KB", 1e3},
+    {"M", 1e6},
+    {"MB", 1e6},
+    {"G", 1e9},
+    {"GB", 1e9},
+    {"T", 1e12},
+    {"TB", 1e12},
+    {"KiB", 1024.0},
+    {"Ki", 1024.0},
+    {"MiB", 1048576.0},
+    {"Mi", 1048576.0},
+    {"GiB", 1073741824.0},
+    {"Gi", 1073741824.0},
+    {"TiB", 1099511627776.0},
+    {"Ti", 1099511627776.0},
     {NULL, 0},
 };
 
 static const unit frequency_units[] = {
-    {"", 1},       {"Hz", 1},     {"kHz", 1e3}, {"MHz", 1e6},
-    {"GHz", 1e9},  {"THz", 1e12}, {NULL, 0},
+    {"", 1},      {"Hz", 1},     {"kHz", 1e3}, {"MHz", 1e6},
+    {"GHz", 1e9}, {"THz", 1e12}, {NULL, 0},
 };
 
 static const unit duration_units[] = {
-    {"", 1},     {"s", 1},     {"sec", 1}, {"min", 60},
-    {"m", 60},   {"h", 3600},  {"d", TESS_SECONDS_PER_DAY},
+    {"", 1},
+    {"s", 1},
+    {"sec", 1},
+    {"min", 60},
+    {"m", 60},
+    {"h", 3600},
+    {"d", TESS_SECONDS_PER_DAY},
     {NULL, 0},
 };
 
@@ -312,8 +333,10 @@ tess_status tess_parse_dec(const char *text, double *rad)
                   text);
     /* "90deg" may round to just above pi/2 */
     if (fabs(value) > TESS_PI / 2 * (1 + 1e-15))
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a declination; it must be within -90deg "
-                  "and 90deg", text);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a declination; it must be within -90deg "
+                  "and 90deg",
+                  text);
     *rad = value;
 cleanup:
     return status;
@@ -351,8 +374,7 @@ tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
     else if (strcmp(text, "uniform") == 0)
         *weighting = TESS_UNIFORM;
     else if (strcmp(text, "briggs") == 0 || strncmp(text, "briggs:", 7) == 0) {
-        if (text[6] == ':')
-            TESS_TRY(tess_parse_number(text + 7, -10, 10, &value));
+        if (text[6] == ':') TESS_TRY(tess_parse_number(text + 7, -10, 10, &value));
         *weighting = TESS_BRIGGS;
         *robust = value;
     } else
@@ -393,8 +415,7 @@ tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
         rest += length;
         if (*rest == ',' && !letters) {
             ++rest;
-            if (*rest == '\0')
-                TESS_FAIL(TESS_ERR_USAGE, "'%s' ends in a comma", text);
+            if (*rest == '\0') TESS_FAIL(TESS_ERR_USAGE, "'%s' ends in a comma", text);
         }
     } while (*rest);
     memcpy(pol, found, (size_t)count * sizeof *found);
@@ -415,9 +436,10 @@ tess_status tess_parse_range(const char *text, int64_t *first, int64_t *end)
         bad = read_integer(rest + 1, &to, &rest) || *rest || to <= from;
     }
     if (bad || from < 0 || strcmp(text, ":") == 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a range; write A:B with 0 <= A < B (B excluded), A: or :B",
-                  text);
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "'%s' is not a range; write A:B with 0 <= A < B (B excluded), A: or :B",
+            text);
     *first = from;
     *end = to;
 cleanup:
@@ -446,10 +468,11 @@ tess_status tess_parse_uvrange(const char *text, double *min, double *max)
     if (!bad && rest[1])
         bad = read_wavelengths(rest + 1, &to, &rest) || *rest || to <= from;
     if (bad || strcmp(text, ":") == 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a range of baselines in wavelengths; write MIN:MAX, MIN: "
-                  "or :MAX like 100:20k",
-                  text);
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "'%s' is not a range of baselines in wavelengths; write MIN:MAX, MIN: "
+            "or :MAX like 100:20k",
+            text);
     *min = from;
     *max = to;
 cleanup:
@@ -485,7 +508,8 @@ tess_status tess_parse_list(const char *text, int capacity, int *values, int *co
     for (;;) {
         int64_t from = 0, to = 0;
         if (read_span(rest, &from, &to, &rest))
-            TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a list; write it like 0,2,5-7", text);
+            TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a list; write it like 0,2,5-7",
+                      text);
         for (int64_t value = from; value <= to; ++value) {
             if (is_listed(found, number, (int)value))
                 TESS_FAIL(TESS_ERR_USAGE, "'%s' names %lld twice", text,

@@ -65,7 +65,8 @@ tess_status tess_parse_range(const char *text, int64_t *first, int64_t *end);
  *  in k or M ("0.5k:20k"); an open maximum is 0. */
 tess_status tess_parse_uvrange(const char *text, double *min, double *max);
 
-/** List of whole numbers >= 0 "0,2,3" and ranges "0-3", each once, at most `capacity`. */
+/** List of whole numbers >= 0 "0,2,3" and ranges "0-3", each once, at most `capacity`.
+ */
 tess_status tess_parse_list(const char *text, int capacity, int *values, int *count);
 
 /** "auto", "stacking" or "none". */

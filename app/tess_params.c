@@ -37,9 +37,11 @@ static bool may_repeat(const struct argp_option *option)
 /* Blanks of both ends cut away, in place. */
 static char *trim(char *text)
 {
-    while (isspace((unsigned char)*text)) ++text;
+    while (isspace((unsigned char)*text))
+        ++text;
     size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) --length;
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        --length;
     text[length] = '\0';
     return text;
 }
@@ -85,7 +87,7 @@ typedef struct reading {
     const char *path;
     int line;
     int num_keys, capacity;
-    char *key[MAX_KEYS];       /* into the copy of the text */
+    char *key[MAX_KEYS]; /* into the copy of the text */
     int key_line[MAX_KEYS];
     tess_params *params;
 } reading;
@@ -100,8 +102,9 @@ static tess_status add_argument(reading *r, const struct argp_option *option,
     else {
         const int on = read_switch(value);
         if (on < 0)
-            TESS_FAIL(TESS_ERR_USAGE, "%s:%d: %s is switched by true or false, not '%s'",
-                      r->path, r->line, option->name, value);
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "%s:%d: %s is switched by true or false, not '%s'", r->path,
+                      r->line, option->name, value);
         if (on == 0) goto cleanup;
         argument = join("--", option->name, "", "");
     }
@@ -154,7 +157,8 @@ cleanup:
 static int64_t count_lines(const char *text)
 {
     int64_t lines = 1;
-    for (; *text; ++text) lines += *text == '\n';
+    for (; *text; ++text)
+        lines += *text == '\n';
     return lines;
 }
 
@@ -230,7 +234,7 @@ static tess_status find_config(int argc, char **argv, const char **path)
             found = argv[k] + 9;
         if (found && *path)
             TESS_FAIL(TESS_ERR_USAGE, "--config was given twice; put all keys into one "
-                      "file");
+                                      "file");
         if (found) *path = found;
     }
 cleanup:
@@ -297,7 +301,8 @@ int tess_params_line(const tess_params *params, int index)
 
 void tess_params_free(tess_params *params)
 {
-    for (int k = 0; params->argv && k < params->argc; ++k) tess_free(params->argv[k]);
+    for (int k = 0; params->argv && k < params->argc; ++k)
+        tess_free(params->argv[k]);
     tess_free(params->argv);
     tess_free(params->line);
     tess_free(params->path);

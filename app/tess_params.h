@@ -15,10 +15,10 @@
 /** Arguments after expansion. Zeroed is empty. */
 typedef struct tess_params {
     int argc;
-    char **argv;     /**< [argc + 1], NULL at the end; owned */
-    int num_keys;    /**< argv[1 .. num_keys] come from the file */
-    int *line;       /**< [num_keys] their line numbers */
-    char *path;      /**< the file, NULL without --config */
+    char **argv;  /**< [argc + 1], NULL at the end; owned */
+    int num_keys; /**< argv[1 .. num_keys] come from the file */
+    int *line;    /**< [num_keys] their line numbers */
+    char *path;   /**< the file, NULL without --config */
 } tess_params;
 
 /** Copy argv; when it has --config FILE (at most one), read it (rank 0) and expand its

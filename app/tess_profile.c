@@ -38,7 +38,7 @@ typedef struct entry {
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;
     int64_t ignored[TESS_NUM_IGNORED];
-    double seconds;                /* since program start */
+    double seconds; /* since program start */
     double communication_seconds;
     int64_t sent_bytes;
     int64_t peak_memory_bytes;
@@ -116,7 +116,8 @@ static void add_up(const entry *entries, int ranks, totals *sum)
             sum->stage_bytes[s] += e->stage_bytes[s];
             sum->stage_visibilities[s] += e->stage_visibilities[s];
         }
-        for (int k = 0; k < TESS_NUM_IGNORED; ++k) sum->ignored[k] += e->ignored[k];
+        for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+            sum->ignored[k] += e->ignored[k];
         sum->visibilities += e->visibilities;
         if (e->seconds > sum->max_s) sum->max_s = e->seconds;
         sum->sum_s += e->seconds;
@@ -141,9 +142,9 @@ static void log_ignored(const totals *sum)
     size_t used = 0;
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         if (sum->ignored[k] > 0 && used < sizeof line) {
-            const int n = snprintf(line + used, sizeof line - used, "%s%lld %s",
-                                   used ? ", " : "", (long long)sum->ignored[k],
-                                   ignored_names[k]);
+            const int n =
+                snprintf(line + used, sizeof line - used, "%s%lld %s", used ? ", " : "",
+                         (long long)sum->ignored[k], ignored_names[k]);
             used += n > 0 ? (size_t)n : 0;
         }
     tess_log_info("%lld visibilities; ignored: %s", (long long)sum->visibilities,
@@ -225,12 +226,13 @@ static json_t *total_stages(const totals *sum, int ranks)
 {
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
-        json_object_set_new(
-            stages, stage_names[s],
-            json_pack("{s:o, s:o, s:I, s:I}", "seconds", json_seconds(sum->stage_max_s[s]),
-                      "mean_seconds", json_seconds(sum->stage_sum_s[s] / ranks), "bytes",
-                      (json_int_t)sum->stage_bytes[s], "visibilities",
-                      (json_int_t)sum->stage_visibilities[s]));
+        json_object_set_new(stages, stage_names[s],
+                            json_pack("{s:o, s:o, s:I, s:I}", "seconds",
+                                      json_seconds(sum->stage_max_s[s]), "mean_seconds",
+                                      json_seconds(sum->stage_sum_s[s] / ranks),
+                                      "bytes", (json_int_t)sum->stage_bytes[s],
+                                      "visibilities",
+                                      (json_int_t)sum->stage_visibilities[s]));
     return stages;
 }
 
@@ -255,12 +257,13 @@ static json_t *profile_object(const entry *entries, int ranks, const char *plan)
     totals sum;
     add_up(entries, ranks, &sum);
     json_t *list = json_array();
-    for (int r = 0; r < ranks; ++r) json_array_append_new(list, rank_object(&entries[r], r));
+    for (int r = 0; r < ranks; ++r)
+        json_array_append_new(list, rank_object(&entries[r], r));
     json_t *words = json_string(plan);
     if (!words) words = json_string(""); /* not UTF-8 */
-    return json_pack("{s:s, s:o, s:i, s:o, s:o}", "version", tess_version_full(), "plan",
-                     words, "num_ranks", ranks, "totals", total_object(&sum, ranks),
-                     "ranks", list);
+    return json_pack("{s:s, s:o, s:i, s:o, s:o}", "version", tess_version_full(),
+                     "plan", words, "num_ranks", ranks, "totals",
+                     total_object(&sum, ranks), "ranks", list);
 }
 
 /* Write under a temporary name beside the target and rename. */

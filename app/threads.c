@@ -46,7 +46,8 @@ static double share_of_cores(const cpu_set_t *masks, int ranks, int own)
     for (size_t core = 0; core < CPU_SETSIZE; ++core) {
         if (!CPU_ISSET(core, &masks[own])) continue;
         int users = 0;
-        for (int k = 0; k < ranks; ++k) users += CPU_ISSET(core, &masks[k]) ? 1 : 0;
+        for (int k = 0; k < ranks; ++k)
+            users += CPU_ISSET(core, &masks[k]) ? 1 : 0;
         share += 1.0 / users;
     }
     return share;

@@ -47,10 +47,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (args->num_plain == 1) return ARGP_ERR_UNKNOWN;
         ++args->num_plain;
         return 0;
-    case OPT_SCALE: status = tess_parse_scale(arg, &args->scale_rad); break;
-    case 'f': ++args->flags; break;
-    case OPT_OBS: ++args->num_obs; return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    case OPT_SCALE:
+        status = tess_parse_scale(arg, &args->scale_rad);
+        break;
+    case 'f':
+        ++args->flags;
+        break;
+    case OPT_OBS:
+        ++args->num_obs;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, options, key, arg, status);
 }
@@ -92,7 +99,8 @@ static tess_status run(fixture *f, const char *line)
     char copy[512], *argv[32] = {NULL}, *rest = copy, *word;
     int argc = 0;
     snprintf(copy, sizeof copy, "%s", line);
-    while ((word = strtok_r(rest, " ", &rest)) && argc < 31) argv[argc++] = word;
+    while ((word = strtok_r(rest, " ", &rest)) && argc < 31)
+        argv[argc++] = word;
     tess_error_clear();
     tess_cli_free(&f->cli);
     f->args = (small_args){0};
@@ -239,7 +247,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(groups_get_their_values, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_named, start, finish),
-        cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start, finish),
+        cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start,
+                                        finish),
         cmocka_unit_test(parameter_file_stands_before_the_command_line),
         cmocka_unit_test(mistakes_in_a_parameter_file_name_the_line),
         cmocka_unit_test_setup_teardown(bad_value_of_a_parameter_file_names_the_line,

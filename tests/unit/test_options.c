@@ -71,8 +71,9 @@ static void angles(void **state)
                             {".5rad", 0.5},
                             {"0deg", 0},
                             {NULL, 0}};
-    const char *const bad[] = {"", "1.5", "asec", "1.5 asec", "1.5asecs", "nandeg",
-                               "infrad", "0x10deg", " 1deg", "1deg ", "1e999rad", NULL};
+    const char *const bad[] = {"",         "1.5",    "asec",     "1.5 asec",
+                               "1.5asecs", "nandeg", "infrad",   "0x10deg",
+                               " 1deg",    "1deg ",  "1e999rad", NULL};
     check(tess_parse_angle, good, bad);
     const example scales[] = {{"1deg", TESS_RAD_PER_DEG}, {NULL, 0}};
     const char *const no_scale[] = {"0asec", "-1asec", "-0deg", "1", "x", NULL};
@@ -85,35 +86,42 @@ static void frequencies_and_durations(void **state)
                           {"5Hz", 5},        {"1e9", 1e9},      {NULL, 0}};
     const char *const no_hz[] = {"0", "-1GHz", "GHz", "1ghz", "1.4 GHz", "", NULL};
     check(tess_parse_frequency, hz, no_hz);
-    const example s[] = {{"30", 30},        {"30s", 30},     {"10min", 600},
-                         {"8h", 28800},     {"1h30m", 5400}, {"0.5d", 43200},
+    const example s[] = {{"30", 30},         {"30s", 30},     {"10min", 600},
+                         {"8h", 28800},      {"1h30m", 5400}, {"0.5d", 43200},
                          {"1h0.5s", 3600.5}, {"2m", 120},     {NULL, 0}};
-    const char *const no_s[] = {"0", "-8h", "h", "1h30", "8 h", "8hours", "", "1x", NULL};
+    const char *const no_s[] = {"0",      "-8h", "h",  "1h30", "8 h",
+                                "8hours", "",    "1x", NULL};
     check(tess_parse_duration, s, no_s);
 }
 
 static void right_ascensions(void **state)
 {
     const double h = 15 * TESS_RAD_PER_DEG;
-    const example good[] = {{"12:30:00", 12.5 * h},   {"12h30m00s", 12.5 * h},
-                            {"12:30", 12.5 * h},      {"12h", 12 * h},
-                            {"187.5deg", 12.5 * h},   {"187.5", 12.5 * h},
-                            {"0", 0},                 {"-15", 23 * h},
-                            {"-1:30:00", 22.5 * h},   {"0.5rad", 0.5},
-                            {"375", h},               {NULL, 0}};
-    const char *const bad[] = {"", "12:60:00", "12:30:61", "12:30:00:00", "x", "12:",
-                               "12h30d", "1.5:30", "12:-30:00", "12h30m00s5", NULL};
+    const example good[] = {{"12:30:00", 12.5 * h},
+                            {"12h30m00s", 12.5 * h},
+                            {"12:30", 12.5 * h},
+                            {"12h", 12 * h},
+                            {"187.5deg", 12.5 * h},
+                            {"187.5", 12.5 * h},
+                            {"0", 0},
+                            {"-15", 23 * h},
+                            {"-1:30:00", 22.5 * h},
+                            {"0.5rad", 0.5},
+                            {"375", h},
+                            {NULL, 0}};
+    const char *const bad[] = {"",          "12:60:00",   "12:30:61", "12:30:00:00",
+                               "x",         "12:",        "12h30d",   "1.5:30",
+                               "12:-30:00", "12h30m00s5", NULL};
     check(tess_parse_ra, good, bad);
 }
 
 static void declinations(void **state)
 {
     const double d = TESS_RAD_PER_DEG;
-    const example good[] = {{"-30:30:00", -30.5 * d}, {"+12d15m00s", 12.25 * d},
-                            {"-0:30:00", -0.5 * d},   {"-00d30m", -0.5 * d},
-                            {"-30.5deg", -30.5 * d},  {"-30.5", -30.5 * d},
-                            {"90deg", 90 * d},        {"-90:00:00", -90 * d},
-                            {NULL, 0}};
+    const example good[] = {
+        {"-30:30:00", -30.5 * d}, {"+12d15m00s", 12.25 * d}, {"-0:30:00", -0.5 * d},
+        {"-00d30m", -0.5 * d},    {"-30.5deg", -30.5 * d},   {"-30.5", -30.5 * d},
+        {"90deg", 90 * d},        {"-90:00:00", -90 * d},    {NULL, 0}};
     const char *const bad[] = {"", "91deg", "-90:00:01", "12h30m", "x", "+-5", NULL};
     check(tess_parse_dec, good, bad);
     double ra = 0, dec = 0;
@@ -132,10 +140,12 @@ static void sizes(void **state)
     assert_true(nx == 2048 && ny == 2048);
     assert_int_equal(tess_parse_size("5,7", &nx, &ny), TESS_OK);
     assert_true(nx == 5 && ny == 7);
-    static const char *const bad[] = {"0", "0,5", "5,0", "-1", "5,", ",5", "5,6,7",
-                                      "1e3", "5.5", "", "x", "99999999999999999999",
-                                      "3000000000", NULL};
-    for (int k = 0; bad[k]; ++k) assert_refused(tess_parse_size(bad[k], &nx, &ny), bad[k]);
+    static const char *const bad[] = {
+        "0",          "0,5", "5,0", "-1", "5,", ",5",
+        "5,6,7",      "1e3", "5.5", "",   "x",  "99999999999999999999",
+        "3000000000", NULL};
+    for (int k = 0; bad[k]; ++k)
+        assert_refused(tess_parse_size(bad[k], &nx, &ny), bad[k]);
     assert_true(nx == 5 && ny == 7);
 }
 
@@ -144,7 +154,7 @@ static void memory(void **state)
     static const struct {
         const char *text;
         int64_t bytes;
-    } good[] = {{"8GB", 8000000000}, {"8G", 8000000000}, {"8GiB", 8LL << 30},
+    } good[] = {{"8GB", 8000000000}, {"8G", 8000000000},    {"8GiB", 8LL << 30},
                 {"500M", 500000000}, {"1.5TiB", 3LL << 39}, {"64kB", 64000},
                 {"100B", 100}};
     for (size_t k = 0; k < sizeof good / sizeof *good; ++k) {
@@ -152,10 +162,11 @@ static void memory(void **state)
         assert_int_equal(tess_parse_memory(good[k].text, &bytes), TESS_OK);
         assert_true(bytes == good[k].bytes);
     }
-    static const char *const bad[] = {"8", "0GB", "-1GB", "GB", "8 GB", "8gb", "",
-                                      "1e30TB", NULL};
+    static const char *const bad[] = {"8",   "0GB", "-1GB",   "GB", "8 GB",
+                                      "8gb", "",    "1e30TB", NULL};
     int64_t bytes = 1;
-    for (int k = 0; bad[k]; ++k) assert_refused(tess_parse_memory(bad[k], &bytes), bad[k]);
+    for (int k = 0; bad[k]; ++k)
+        assert_refused(tess_parse_memory(bad[k], &bytes), bad[k]);
     assert_true(bytes == 1);
 }
 
@@ -208,8 +219,9 @@ static void stokes(void **state)
     assert_true(count == 2 && pol[0] == -5 && pol[1] == -6);
     assert_int_equal(tess_parse_stokes("I,V,RL", pol, &count), TESS_OK);
     assert_true(count == 3 && pol[1] == 4 && pol[2] == -3);
-    static const char *const bad[] = {"", "X", "II", "I,I", "I,", ",I", "XXYY",
-                                      "IQX", "I,,Q", "XX,YYYYYYYYYYYYYYYY", NULL};
+    static const char *const bad[] = {
+        "",  "X", "II", "I,I", "I,", ",I", "XXYY", "IQX", "I,,Q", "XX,YYYYYYYYYYYYYYYY",
+        NULL};
     for (int k = 0; bad[k]; ++k)
         assert_refused(tess_parse_stokes(bad[k], pol, &count), bad[k]);
     assert_int_equal(count, 3);
@@ -224,8 +236,8 @@ static void ranges(void **state)
     assert_true(first == 2 && end == 0);
     assert_int_equal(tess_parse_range(":5", &first, &end), TESS_OK);
     assert_true(first == 0 && end == 5);
-    static const char *const bad[] = {"", ":", "5", "5:5", "5:2", "-1:5", "1:2:3", "a:b",
-                                      "0:0", NULL};
+    static const char *const bad[] = {"",     ":",     "5",   "5:5", "5:2",
+                                      "-1:5", "1:2:3", "a:b", "0:0", NULL};
     for (int k = 0; bad[k]; ++k)
         assert_refused(tess_parse_range(bad[k], &first, &end), bad[k]);
     double min = -1, max = -1;
@@ -244,8 +256,9 @@ static void lists(void **state)
     int values[4] = {-1, -1, -1, -1}, count = 0;
     assert_int_equal(tess_parse_list("0,2-4", 4, values, &count), TESS_OK);
     assert_true(count == 4 && values[0] == 0 && values[1] == 2 && values[3] == 4);
-    static const char *const bad[] = {"", "1,", ",1", "a", "1,1", "3-1", "-1", "0-4",
-                                      "0,1,2,3,4", "1-", "99999999999", NULL};
+    static const char *const bad[] = {"",          "1,",  ",1",          "a",
+                                      "1,1",       "3-1", "-1",          "0-4",
+                                      "0,1,2,3,4", "1-",  "99999999999", NULL};
     for (int k = 0; bad[k]; ++k)
         assert_refused(tess_parse_list(bad[k], 4, values, &count), bad[k]);
     assert_int_equal(count, 4);

@@ -33,7 +33,8 @@ static void exit_statuses(void **state)
 
 static void every_status_has_a_text(void **state)
 {
-#define HAS_TEXT(name, exit_status, text) assert_string_equal(tess_status_text(name), text);
+#define HAS_TEXT(name, exit_status, text)                                              \
+    assert_string_equal(tess_status_text(name), text);
     TESS_STATUS_LIST(HAS_TEXT)
 #undef HAS_TEXT
     assert_non_null(tess_status_text((tess_status)1000));
