@@ -80,19 +80,21 @@ static void tick(preview_canvas *canvas, const preview_layout *layout, double x,
     tess_canvas_paint(canvas, layout->line, 1);
 }
 
-/* Ticks of one axis in multiples of `step` units of `unit_rad`. */
+/* Ticks of one axis at round numbers of `unit_rad`. */
 static void offset_ticks(preview_canvas *canvas, const tess_image_meta *meta,
-                         const preview_layout *layout, bool vertical, double unit_rad,
-                         double step)
+                         const preview_layout *layout, bool vertical, double unit_rad)
 {
     const preview_text style = {layout->size, layout->weight, layout->text,
                                 vertical ? 1.0 : 0.5, false};
+    const int pixels =
+        vertical ? layout->bottom - layout->top : layout->right - layout->left;
     double first_l, first_m, last_l, last_m;
     tess_preview_direction(meta, layout, layout->right, layout->bottom, &first_l,
                            &first_m);
     tess_preview_direction(meta, layout, layout->left, layout->top, &last_l, &last_m);
     const double first = (vertical ? first_m : first_l) / unit_rad;
     const double last = (vertical ? last_m : last_l) / unit_rad;
+    const double step = tess_preview_step(last - first, pixels / 125 + 1);
     for (double k = ceil(first / step); k * step <= last; ++k) {
         const double angle = k * step * unit_rad;
         double at[2];
@@ -132,10 +134,9 @@ static void offset_axes(preview_canvas *canvas, const tess_image_meta *meta,
     const double field = fmax(width, height);
     double unit_rad = 1;
     const char *unit = cosines ? "" : tess_preview_angle_unit(field, &unit_rad);
-    const double step = tess_preview_step(field / unit_rad, 7);
     char x[64], y[64];
-    offset_ticks(canvas, meta, layout, false, unit_rad, step);
-    offset_ticks(canvas, meta, layout, true, unit_rad, step);
+    offset_ticks(canvas, meta, layout, false, unit_rad);
+    offset_ticks(canvas, meta, layout, true, unit_rad);
     if (cosines) {
         titles(canvas, layout, "Direction cosine l (East)",
                "Direction cosine m (North)");

@@ -272,7 +272,7 @@ bool tess_preview_graticule(preview_canvas *canvas, const tess_image_meta *meta,
 {
     const sky_range range = find_range(meta, layout);
     label ra[MAX_LABELS], dec[MAX_LABELS];
-    const int most_x = (layout->right - layout->left) / 150 + 1;
+    const int most_x = (layout->right - layout->left) / 120 + 1;
     const int most_y = (layout->bottom - layout->top) / 110 + 1;
     const double ra_step = ra_step_s(&range, most_x),
                  dec_step = dec_step_asec(&range, most_y);
