@@ -167,6 +167,10 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
  *  `vis` is used. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
 
+/** What a UVFITS file gives back of this coordinate: it holds them as single-precision
+ *  seconds. Simulated visibilities are computed for it. Local. */
+double tess_vis_uvfits_uvw(double uvw_m);
+
 /** Complete tables, flush, rename to the final name. Collective. */
 tess_status tess_vis_finish(tess_vis_writer *writer);
 

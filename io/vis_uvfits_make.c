@@ -22,14 +22,16 @@ static double step_of(const tess_vis_segment *segment, int64_t first, int64_t co
     const double intervals = (double)(count - 1);
     const double step_hz = (freq_hz[count - 1] - freq_hz[0]) / intervals;
     const double width_hz = fabs(segment->chan_width_hz[first]);
-    const bool agree = fabs(fabs(step_hz) - width_hz) * intervals < 1e-7 * width_hz;
+    const bool agree = fabs(fabs(step_hz) - width_hz) * intervals <
+                       1e-11 * width_hz + 1e-15 * freq_hz[0];
     return agree ? copysign(width_hz, step_hz) : step_hz;
 }
 
-/* Do IFs of `count` channels each hold the channel table, to a millionth of a channel?
- * The steps are those that a reader derives from CDELT and single-precision CH WIDTH.
- */
-static bool fits_in_ifs(const tess_vis_segment *segment, int64_t count)
+/* Do IFs of `count` channels each hold the channel table, to `tolerance` of a channel
+ * and the rounding of a frequency, and none of them two spectral windows? The steps are
+ * those that a reader derives from CDELT and single-precision CH WIDTH. */
+static bool fits_in_ifs(const tess_vis_segment *segment, int64_t count,
+                        double tolerance)
 {
     if (count == 1) return true;
     const double cdelt = step_of(segment, 0, count);
@@ -40,8 +42,9 @@ static bool fits_in_ifs(const tess_vis_segment *segment, int64_t count)
         if (!(wanted * cdelt > 0)) return false;
         for (int64_t k = 0; k < count; ++k) {
             const double freq_hz = segment->freq_hz[first] + (double)k * step;
-            const double tolerance = 1e-6 * fabs(step) + 1e-15 * freq_hz;
-            if (!(fabs(freq_hz - segment->freq_hz[first + k]) <= tolerance))
+            const double error_hz = fabs(freq_hz - segment->freq_hz[first + k]);
+            if (!(error_hz <= tolerance * fabs(step) + 1e-15 * freq_hz) ||
+                segment->chan_spw[first + k] != segment->chan_spw[first])
                 return false;
         }
     }
@@ -57,9 +60,12 @@ static tess_status plan_channels(const char *path, const tess_vis_segment *segme
         if (!(segment->freq_hz[k] > 0 && isfinite(segment->freq_hz[k])))
             TESS_FAIL(TESS_ERR_USAGE, "%s: channel %lld has the frequency %g Hz", path,
                       (long long)k, segment->freq_hz[k]);
-    for (int64_t num_if = 1; num_if <= MAX_IFS && num_if <= num_chan; ++num_if)
-        if (num_chan % num_if == 0 && fits_in_ifs(segment, num_chan / num_if)) {
+    /* to rounding if it can be done, else to a millionth of a channel */
+    for (double tolerance = 1e-13; tolerance < 1e-5; tolerance *= 1e7)
+        for (int64_t num_if = 1; num_if <= MAX_IFS && num_if <= num_chan; ++num_if) {
             const int64_t per_if = num_chan / num_if;
+            if (num_chan % num_if != 0 || !fits_in_ifs(segment, per_if, tolerance))
+                continue;
             plan->num_if = num_if;
             plan->freq_step_hz =
                 per_if > 1 ? step_of(segment, 0, per_if) : segment->chan_width_hz[0];
@@ -168,10 +174,14 @@ static double sidereal_deg(int64_t mjd)
 
 /* ---- primary header ---- */
 
+/* 15 digits, or the 17 that a double needs at most to come back unchanged. */
 static void put_number(fitsfile *fits, const char *name, double value,
                        const char *comment, int *failed)
 {
-    fits_update_key(fits, TDOUBLE, name, &value, comment, failed);
+    char text[40];
+    snprintf(text, sizeof text, "%.15g", value);
+    const int digits = strtod(text, NULL) == value ? 15 : 17;
+    fits_update_key_dbl(fits, name, value, -digits, comment, failed);
 }
 
 static void put_text(fitsfile *fits, const char *name, const char *value,

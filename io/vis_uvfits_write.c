@@ -209,6 +209,19 @@ static void put_float(unsigned char **to, float value)
     *to += sizeof bits;
 }
 
+static float stored_uvw_s(double uvw_m)
+{
+    return (float)(uvw_m / TESS_SPEED_OF_LIGHT_M_S);
+}
+
+/* The float goes through memory that the compiler must respect: GCC 12 drops a
+ * conversion to float and back when it vectorises several of them. */
+double tess_vis_uvfits_uvw(double uvw_m)
+{
+    const volatile float uvw_s = stored_uvw_s(uvw_m);
+    return TESS_SPEED_OF_LIGHT_M_S * (double)uvw_s;
+}
+
 /* Antennas in the order of the file's numbers, from 1. */
 static float baseline_number(const uvfits_plan *plan, int32_t antenna1,
                              int32_t antenna2)
@@ -242,7 +255,7 @@ static tess_status encode_row(const uvfits_output *output, const tess_vis_block 
         TESS_FAIL(TESS_ERR_INTERNAL, "%s: antennas %d and %d of %d do not exist",
                   output->path, antenna1, antenna2, output->num_antennas);
     for (int k = 0; k < 3; ++k)
-        put_float(&to, (float)(block->uvw_m[3 * row + k] / TESS_SPEED_OF_LIGHT_M_S));
+        put_float(&to, stored_uvw_s(block->uvw_m[3 * row + k]));
     put_float(&to, baseline_number(plan, antenna1, antenna2));
     put_date(&to, plan, block->time_mjd_s[row]);
     put_float(&to, (float)block->integration_s[row]);
