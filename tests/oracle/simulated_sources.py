@@ -10,8 +10,9 @@ import sys
 
 import numpy as np
 
-from e2e import FULL, ROOT, Suite, have_ms, mpiexec, offset_radec, read_image, run, \
-    simulate, write_sky
+from e2e import (FULL, ROOT, Suite, have_ms, l2_error, mpiexec, offset_radec,
+                 read_image, run, simulate, write_sky)
+import uvfits
 
 # layout, dec, start (near transit of RA 60 deg), frequency, pixel [asec]
 ARRAYS = {
@@ -75,8 +76,44 @@ def check(suite, layout, ending, ranks):
         suite.below(f"{label} {row['name']}: offset on the sky [pixel]", away, 0.1)
 
 
+def check_visibilities(suite):
+    """What simulate writes is the direct sum in double of points and Gaussians over the
+    uvw that the file holds, rounded once: half a unit in the last place, 6e-8."""
+    sources, sky = make_sky(suite, 60.0, -30.0, 20.0, "1.28GHz")
+    obs = simulate(suite.path("exact.uvfits"), sky, layout="meerkat", duration="4min",
+                   start="2026-01-01T21:23:00", freq="1.28GHz", channels=3,
+                   extra=["--overwrite"])
+    uvw, freq, vis, weight, _ = uvfits.read(obs)
+    wanted = sum(source_visibilities(s, uvw, freq) for s in sources)
+    for k in range(2):
+        suite.below(f"simulated correlation {k}: L2 error", l2_error(vis[..., k], wanted),
+                    6e-8)
+    suite.true("weights are 1", (weight == 1).all())
+
+
+def source_visibilities(source, uvw, freq):
+    """V [rows, channels] of one source of the sky model about (60, -30) degrees."""
+    ra, dec = (np.deg2rad(float(source[k][:-3])) for k in ("ra", "dec"))
+    ra0, dec0 = np.deg2rad([60.0, -30.0])
+    l = np.cos(dec) * np.sin(ra - ra0)
+    m = (np.sin(dec) * np.cos(dec0)
+         - np.cos(dec) * np.sin(dec0) * np.cos(ra - ra0))
+    lam = freq / 299792458.0
+    turns = (uvw @ np.array([l, m, uvfits.n_minus_1(l, m)]))[:, None] * lam
+    flux = source["flux_jy"] * (freq / 1.28e9) ** source["spectral_index"]
+    vis = flux * np.exp(2j * np.pi * (turns - np.rint(turns)))
+    sigma = [np.deg2rad(float(source[k][:-4]) / 3600) / np.sqrt(8 * np.log(2))
+             for k in ("major", "minor")]
+    pa = np.deg2rad(float(source["pa"][:-3]))
+    along = uvw[:, 0] * np.sin(pa) + uvw[:, 1] * np.cos(pa)
+    across = uvw[:, 0] * np.cos(pa) - uvw[:, 1] * np.sin(pa)
+    size = (along * sigma[0]) ** 2 + (across * sigma[1]) ** 2
+    return vis * np.exp(-2 * np.pi ** 2 * size[:, None] * lam ** 2)
+
+
 def main():
     suite = Suite("sources_full" if FULL else "sources")
+    check_visibilities(suite)
     ranks = 2 if mpiexec() else 1
     for layout in ARRAYS if FULL else ("meerkat", "vla-d", "lofar"):
         check(suite, layout, "uvfits", ranks)
