@@ -84,7 +84,9 @@ tess_status guarded(tess_status otherwise, const char *path, const char *trouble
         return failure.status;
     } catch (const std::bad_alloc &) {
         return tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
-                                 "%s: not enough memory", path);
+                                 "%s: not enough memory, unless the set is damaged and "
+                                 "asks for too much",
+                                 path);
     } catch (const std::exception &error) {
         return tess_error_record(otherwise, __FILE__, __LINE__, __func__,
                                  "%s: %s (casacore says: %.400s)", path, trouble,
