@@ -12,7 +12,8 @@
 #include "tess_mem.h"
 
 enum {
-    SAMPLES = 65536, /* groups that are looked at when not all are */
+    MAX_LEADING = 65536, /* first groups, for the integration time */
+    NUM_SPREAD = 2048,   /* groups over the whole of a large file, for its time range */
     BLOCK_BYTES = 4 << 20,
     PAGE_BYTES = 16384 /* longer groups: read their parameters alone */
 };
@@ -35,7 +36,7 @@ typedef struct group_scan {
     row_span *spans; /* [field][setup] */
     int32_t *key;    /* [group] index into spans; NULL when all are alike */
     int64_t num_times, num_integrations;
-    double *time_s, *integration_s; /* [SAMPLES] of the first groups */
+    double *time_s, *integration_s; /* [MAX_LEADING] of the first groups */
     double previous_s;
     bool sorted;
 } group_scan;
@@ -150,7 +151,7 @@ static tess_status look_at_group(group_scan *scan, int64_t number,
         count_in_span(scan, key, time_s,
                       antenna1 == antenna2 ? 0 : baseline_length_m(layout, group)));
     if (scan->key) scan->key[number] = (int32_t)key;
-    if (number < SAMPLES) {
+    if (number < MAX_LEADING) {
         const double integration_s = uvfits_param_value(layout, &layout->inttim, group);
         if (isfinite(time_s)) scan->time_s[scan->num_times++] = time_s;
         if (integration_s > 0 && integration_s < 1e5)
@@ -202,12 +203,14 @@ static tess_status look_at_groups(group_scan *scan, bool *complete)
     const uvfits_layout *layout = &scan->state->layout;
     const int64_t num_groups = layout->num_groups;
     const bool alike = !scan->by_source && !scan->by_setup;
+    /* without INTTIM several integrations must be seen */
+    const int64_t leading = layout->inttim.num_terms > 0 ? NUM_SPREAD : MAX_LEADING;
     forget(scan);
     *complete = false;
-    if (alike && scan->state->num_subarrays > 0 && num_groups > 2 * SAMPLES &&
+    if (alike && scan->state->num_subarrays > 0 && num_groups > 2 * MAX_LEADING &&
         layout->group_bytes * num_groups > SMALL_FILE_BYTES) {
-        TESS_TRY(look_at_range(scan, 0, SAMPLES, 1));
-        TESS_TRY(look_at_range(scan, SAMPLES, num_groups, num_groups / SAMPLES));
+        TESS_TRY(look_at_range(scan, 0, leading, 1));
+        TESS_TRY(look_at_range(scan, leading, num_groups, num_groups / NUM_SPREAD));
         TESS_TRY(look_at_range(scan, num_groups - 1, num_groups, 1));
         if (scan->sorted) goto cleanup;
         forget(scan);
@@ -513,8 +516,8 @@ tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
                      (!state->sources_listed || meta->num_fields > 1);
     scan.by_setup = state->layout.freqsel.num_terms > 0 && state->num_setups > 1;
     if (scan.by_source && !state->sources_listed) meta->num_fields = 0;
-    scan.time_s = tess_alloc(SAMPLES, sizeof(double));
-    scan.integration_s = tess_alloc(SAMPLES, sizeof(double));
+    scan.time_s = tess_alloc(MAX_LEADING, sizeof(double));
+    scan.integration_s = tess_alloc(MAX_LEADING, sizeof(double));
     if (scan.by_source || scan.by_setup)
         scan.key = tess_alloc(state->layout.num_groups, sizeof *scan.key);
     if (!scan.time_s || !scan.integration_s ||
