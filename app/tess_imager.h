@@ -28,6 +28,7 @@ typedef struct tess_selection {
     int64_t interval_first, interval_end; /**< --intervals A:B timesteps; end 0 = all */
     bool has_center;             /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
+    bool positions_only;         /**< set by predict: the data column need not be there */
 } tess_selection;
 
 /** How work is laid out; zero means that the planner chooses. The force_ members exist

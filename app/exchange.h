@@ -1,0 +1,42 @@
+/** @file exchange.h  (private to app/)
+ *  Visibilities on their way from the ranks that read them to the owners of their bricks,
+ *  and predicted ones on their way back.
+ */
+#ifndef TESS_EXCHANGE_H
+#define TESS_EXCHANGE_H
+
+#include "tess_grid.h"
+#include "tess_partition.h"
+
+typedef struct tess_exchange tess_exchange;
+
+/** Which part of the bricks takes part in a pass over the data. NULL: all of them. */
+typedef bool tess_exchange_filter(const void *context, int64_t key);
+
+/** Begin to collect the samples of owned bricks. `with_data`: visibilities and weights
+ *  travel (imaging); else only positions do (prediction). Local. */
+tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
+                                 const tess_partition *partition, bool with_data,
+                                 const tess_samples *like, tess_exchange **exchange);
+void tess_exchange_destroy(tess_exchange *exchange); /**< NULL is fine. Local. */
+
+/** Send the samples behind these sorted runs to their owners, in rounds of bounded size.
+ *  Runs are renamed by the order of ranks and rows, so that the owner's order of work does
+ *  not depend on how many ranks sent. Collective. */
+tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,
+                               const tess_brick_list *runs, tess_exchange_filter *filter,
+                               const void *context);
+
+/** Nothing more will be sent: sort what was received. The samples and bricks belong to
+ *  the exchange. Local. */
+tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
+                                   tess_samples **samples, tess_brick_list **bricks);
+
+/** Forget what was received and sent, for the next pass. Local. */
+void tess_exchange_reset(tess_exchange *exchange);
+
+/** Prediction: bring the owners' visibilities back to `samples` of the one
+ *  tess_exchange_send. Collective. */
+tess_status tess_exchange_return(tess_exchange *exchange, tess_samples *samples);
+
+#endif

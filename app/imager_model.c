@@ -1,0 +1,277 @@
+/* Visibilities from a model image. */
+#include <math.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_const.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* A model belongs to a pointing when its reference position is this close [pixels], and
+ * its pixels are those of the grid when reference pixel and scale are this exact. */
+static const double POINTING_TOLERANCE = 0.01;
+static const double PIXEL_TOLERANCE = 1e-4;
+
+/* The geometry whose middle pixel is the reference pixel, with room for the whole file. */
+static tess_status center_model(imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_model *fits = &model->fits;
+    const double x = fits->crpix_x - 1, y = fits->crpix_y - 1;
+    const double rx = round(x), ry = round(y);
+    if (fabs(x - rx) > PIXEL_TOLERANCE || fabs(y - ry) > PIXEL_TOLERANCE)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its reference pixel %.4f, %.4f is not the centre of a pixel; regrid "
+                  "the model",
+                  fits->path, fits->crpix_x, fits->crpix_y);
+    if (fabs(rx) > 1e6 || fabs(ry) > 1e6)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its reference pixel lies far outside the image",
+                  fits->path);
+    const int64_t cx = (int64_t)rx, cy = (int64_t)ry;
+    /* n/2 pixels below and n − n/2 − 1 above the middle */
+    const int64_t below_x = cx > 0 ? cx : 0, below_y = cy > 0 ? cy : 0;
+    const int64_t above_x = fits->nx - 1 - cx > 0 ? fits->nx - 1 - cx : 0;
+    const int64_t above_y = fits->ny - 1 - cy > 0 ? fits->ny - 1 - cy : 0;
+    model->geom.nx = below_x > above_x ? 2 * below_x : 2 * above_x + 1;
+    model->geom.ny = below_y > above_y ? 2 * below_y : 2 * above_y + 1;
+    if (model->geom.nx < 1) model->geom.nx = 1;
+    if (model->geom.ny < 1) model->geom.ny = 1;
+    model->offset_x = model->geom.nx / 2 - cx;
+    model->offset_y = model->geom.ny / 2 - cy;
+cleanup:
+    return status;
+}
+
+static tess_status check_planes(imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_model *fits = &model->fits;
+    for (int s = 0; s < 4; ++s) {
+        model->stokes_index[s] = -1;
+        for (int k = 0; k < fits->num_stokes; ++k)
+            if (fits->stokes[k] == s + 1) model->stokes_index[s] = k;
+        if (model->stokes_index[s] >= 0) model->stokes[model->num_stokes++] = s + 1;
+    }
+    if (model->num_stokes == 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: it has no plane of Stokes I, Q, U or V", fits->path);
+    if (fits->num_freq > 1)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: it has %d frequency planes; give one image", fits->path,
+                  fits->num_freq);
+cleanup:
+    return status;
+}
+
+tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
+                              imager_model *model)
+{
+    tess_status status = TESS_OK;
+    *model = (imager_model){0};
+    TESS_TRY(tess_fits_open(path, &model->fits));
+    const tess_fits_model *fits = &model->fits;
+    const double scale = fits->scale_y_rad;
+    if (!(scale > 0) || !(fits->scale_x_rad < 0) ||
+        fabs(fits->scale_x_rad + scale) > PIXEL_TOLERANCE * scale / (double)fits->nx)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its pixels must be square, East to the left (CDELT %.6g, %.6g deg)",
+                  path, fits->scale_x_rad / TESS_RAD_PER_DEG, scale / TESS_RAD_PER_DEG);
+    const double dra = remainder(fits->ra_rad - ra_rad, TESS_TWO_PI) * cos(dec_rad);
+    const double apart = hypot(dra, fits->dec_rad - dec_rad);
+    if (apart > POINTING_TOLERANCE * scale)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: the model's reference position lies %.6g deg from the phase centre "
+                  "of the observation; use a model of this pointing (or --center)",
+                  path, apart / TESS_RAD_PER_DEG);
+    model->geom.scale_rad = scale;
+    TESS_TRY(center_model(model));
+    if (0.5 * (double)model->geom.nx * scale > 1.01 ||
+        0.5 * (double)model->geom.ny * scale > 1.01)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the model is larger than the half-sky", path);
+    TESS_TRY(check_planes(model));
+cleanup:
+    return status;
+}
+
+/* ---- model to grid ---- */
+
+/* One row of the model in the centred geometry, zero outside the file and where it is
+ * blank or beyond the horizon, times the grid correction. */
+static void corrected_row(const imager_job *job, const imager_model *model,
+                          const double *file_row, int64_t row, double *correction,
+                          double *out)
+{
+    const int64_t nx = job->geom.nx;
+    tess_grid_correction_row(job->plan, row, correction);
+    for (int64_t i = 0; i < nx; ++i) out[i] = 0;
+    for (int64_t i = 0; i < model->fits.nx; ++i) {
+        const double value = file_row[i] * correction[i + model->offset_x];
+        if (isfinite(value)) out[i + model->offset_x] = value;
+    }
+}
+
+static void put_row(const imager_job *job, void *image, int64_t row, const double *value)
+{
+    const int64_t nx = job->geom.nx;
+    if (job->plan->is_double)
+        memcpy((double *)image + row * nx, value, (size_t)nx * sizeof *value);
+    else
+        for (int64_t i = 0; i < nx; ++i)
+            ((float *)image)[row * nx + i] = (float)value[i];
+}
+
+/* This rank's rows of every Stokes plane, straight from the file. */
+static tess_status load_model(const imager_job *job, const imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = job->geom.nx;
+    int64_t first, count;
+    double *file_row = tess_alloc(model->fits.nx, sizeof *file_row);
+    double *work = tess_alloc(2 * nx, sizeof *work);
+    if (!file_row || !work) TESS_FAIL(TESS_ERR_ALLOC, "model rows");
+    tess_planes_rows(job->planes, &first, &count);
+    for (int k = 0; k < model->num_stokes; ++k)
+        for (int64_t row = first; row < first + count; ++row) {
+            const int64_t in_file = row - model->offset_y;
+            if (in_file < 0 || in_file >= model->fits.ny) continue; /* stays zero */
+            TESS_TRY(tess_fits_read(&model->fits, model->stokes_index[model->stokes[k] - 1],
+                                    0, in_file, 1, file_row));
+            corrected_row(job, model, file_row, row, work, work + nx);
+            put_row(job, tess_planes_image(job->planes, k), row - first, work + nx);
+        }
+cleanup:
+    tess_free(file_row);
+    tess_free(work);
+    return status;
+}
+
+tess_status imager_job_predict(imager_job *job, tess_samples *samples,
+                               const tess_brick_list *runs)
+{
+    tess_status status = TESS_OK;
+    tess_exchange *exchange = NULL;
+    tess_samples *owned = samples;
+    tess_brick_list *bricks;
+    double mark = tess_time_now();
+    if (tess_comm_size(job->comm) == 1) {
+        TESS_TRY(tess_steps_predict(job->steps, samples, runs));
+        return TESS_OK;
+    }
+    status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
+                                  &exchange);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(tess_exchange_send(exchange, samples, runs, NULL, NULL));
+    tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
+    status = tess_exchange_complete(exchange, job->layout->threads, &owned, &bricks);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+    TESS_TRY(tess_steps_predict(job->steps, owned, bricks));
+    mark = tess_time_now();
+    TESS_TRY(tess_exchange_return(exchange, samples));
+    tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
+cleanup:
+    tess_exchange_destroy(exchange);
+    return status;
+}
+
+tess_status imager_model_predict(tess_comm *comm, const imager_model *model,
+                                 const tess_gridding *gridding, const tess_layout *layout,
+                                 tess_profile *profile, tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list runs = {0};
+    imager_job job = {.comm = comm,
+                      .layout = layout,
+                      .gridding = gridding,
+                      .geom = model->geom,
+                      .num_pol = model->num_stokes,
+                      .num_images = model->num_stokes,
+                      .profile = profile,
+                      .extent = imager_extent_empty()};
+    double mark = tess_time_now();
+    status = tess_backend_find(gridding->backend, &job.backend);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(imager_rank_bytes(comm, layout, &job.rank_bytes));
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        const double w_m = fabs(samples->uvw_m[3 * row + 2]);
+        for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
+            const double w = w_m * samples->inv_lambda[samples->chan_base[row] + c];
+            job.extent.w_min_lambda = fmin(job.extent.w_min_lambda, w);
+            job.extent.w_max_lambda = fmax(job.extent.w_max_lambda, w);
+        }
+        job.extent.num_vis += samples->num_chan[row];
+    }
+    TESS_TRY(imager_extent_sum(comm, &job.extent));
+    if (job.extent.num_vis == 0) return TESS_OK;
+    TESS_TRY(imager_job_plan(&job));
+    status = tess_brick_list_append(job.plan, samples, 0, samples->num_rows, false,
+                                    layout->threads, &runs);
+    if (status == TESS_OK) status = tess_brick_list_sort(&runs, layout->threads);
+    TESS_TRY(tess_comm_agree(comm, status));
+    tess_profile_lap(profile, TESS_STAGE_SORT, &mark);
+    TESS_TRY(imager_job_partition(&job, &runs, false));
+    tess_profile_lap(profile, TESS_STAGE_PARTITION, &mark);
+    imager_job_log(&job);
+    mark = tess_time_now();
+    status = load_model(&job, model);
+    TESS_TRY(tess_comm_agree(comm, status));
+    tess_profile_lap(profile, TESS_STAGE_CORRECT, &mark);
+    TESS_TRY(imager_job_predict(&job, samples, &runs));
+cleanup:
+    tess_brick_list_free(&runs);
+    imager_job_free(&job);
+    return status;
+}
+
+static double *pol_value(const tess_samples *samples, int64_t sample, int pol, double out[2])
+{
+    const int64_t at = 2 * (sample * samples->num_pol + pol);
+    for (int k = 0; k < 2; ++k)
+        out[k] = samples->is_double ? ((const double *)samples->vis)[at + k]
+                                    : (double)((const float *)samples->vis)[at + k];
+    return out;
+}
+
+static void subtract_sample(const imager_model *model, const tess_pol *pol,
+                            const tess_samples *predicted, int64_t sample,
+                            tess_samples *samples)
+{
+    for (int p = 0; p < samples->num_pol; ++p) {
+        double complex coefficient[4], sum = 0;
+        tess_pol_from_stokes(pol[p].code, coefficient);
+        for (int s = 0; s < model->num_stokes; ++s) {
+            double v[2];
+            pol_value(predicted, sample, s, v);
+            sum += coefficient[model->stokes[s] - 1] * CMPLX(v[0], v[1]);
+        }
+        if (pol[p].imaginary) sum *= CMPLX(0, -1);
+        const int64_t at = 2 * (sample * samples->num_pol + p);
+        if (samples->is_double) {
+            ((double *)samples->vis)[at] -= creal(sum);
+            ((double *)samples->vis)[at + 1] -= cimag(sum);
+        } else {
+            ((float *)samples->vis)[at] -= (float)creal(sum);
+            ((float *)samples->vis)[at + 1] -= (float)cimag(sum);
+        }
+    }
+}
+
+tess_status imager_model_subtract(tess_comm *comm, const imager_model *model,
+                                  const tess_gridding *gridding, const tess_layout *layout,
+                                  tess_profile *profile, const tess_pol *pol,
+                                  tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    /* the same rows with room for the model's Stokes parameters; positions are borrowed */
+    tess_samples predicted = *samples;
+    predicted.num_pol = model->num_stokes;
+    predicted.vis = tess_alloc(samples->num_vis * model->num_stokes,
+                               samples->is_double ? 16 : 8);
+    TESS_TRY(tess_comm_agree(comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(imager_model_predict(comm, model, gridding, layout, profile, &predicted));
+    #pragma omp parallel for num_threads(layout->threads) schedule(static)
+    for (int64_t k = 0; k < samples->num_vis; ++k)
+        subtract_sample(model, pol, &predicted, k, samples);
+cleanup:
+    tess_free(predicted.vis);
+    return status;
+}

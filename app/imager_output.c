@@ -1,0 +1,307 @@
+/* Files of a run: names, beam, FITS, previews. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* BITPIX −64 is needed to hold a promise finer than single precision can store. */
+static const double SINGLE_FILE_ACCURACY = 1e-6;
+/* The beam is not looked for in a box larger than this [pixels]. */
+enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
+
+/* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
+static char *file_name(const imager_output *output, int64_t interval, int64_t channel,
+                       const tess_pol *pol, const char *kind, const char *suffix)
+{
+    char time[32] = "", chan[32] = "", polarisation[16] = "", name[8], *path = NULL;
+    if (output->opts->intervals_out > 1)
+        snprintf(time, sizeof time, "-t%04lld", (long long)interval);
+    if (output->opts->channels_out > 1) {
+        if (channel < 0)
+            snprintf(chan, sizeof chan, "-MFS");
+        else
+            snprintf(chan, sizeof chan, "-%04lld", (long long)channel);
+    }
+    if (pol) {
+        tess_pol_name(pol, name);
+        snprintf(polarisation, sizeof polarisation, "-%s", name);
+    }
+    if (asprintf(&path, "%s%s%s%s-%s.%s", output->opts->output, time, chan, polarisation,
+                 kind, suffix) < 0)
+        return NULL;
+    return path;
+}
+
+/* A polarisation is part of a name when there are several, or when one part of a
+ * cross-hand would be mistaken for the other. */
+static const tess_pol *named_pol(const imager_output *output, int k)
+{
+    return output->num_pol > 1 ? &output->pol[k] : NULL;
+}
+
+static tess_status check_one(const imager_output *output, char *path)
+{
+    tess_status status = TESS_OK;
+    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of an image");
+    TESS_TRY(tess_fits_check_target(path, output->opts->overwrite));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+static tess_status check_all(const imager_output *output)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c) {
+            for (int k = 0; k < output->num_pol; ++k) {
+                const tess_pol *pol = named_pol(output, k);
+                TESS_TRY(check_one(output, file_name(output, t, c, pol, "dirty", "fits")));
+                if (opts->preview)
+                    TESS_TRY(
+                        check_one(output, file_name(output, t, c, pol, "dirty", "png")));
+            }
+            if (opts->make_psf)
+                TESS_TRY(check_one(output, file_name(output, t, c, NULL, "psf", "fits")));
+        }
+cleanup:
+    return status;
+}
+
+tess_status imager_output_check(const imager_output *output)
+{
+    const tess_status status =
+        tess_comm_rank(output->comm) == 0 ? check_all(output) : TESS_OK;
+    return tess_comm_agree(output->comm, status);
+}
+
+/* ---- beam ---- */
+
+/* The middle box of an image on rank 0, side × side; elsewhere *box stays NULL. */
+static tess_status gather_box(const imager_output *output, const imager_rows *rows,
+                              int64_t side_x, int64_t side_y, double **box)
+{
+    tess_status status = TESS_OK;
+    const int64_t first_x = rows->nx / 2 - side_x / 2;
+    const int64_t first_y = output->opts->ny / 2 - side_y / 2;
+    int64_t begin = first_y - rows->row_first, end = begin + side_y, bytes = 0;
+    void *received = NULL;
+    int64_t *counts = tess_alloc_zero(tess_comm_size(output->comm), sizeof *counts);
+    if (begin < 0) begin = 0;
+    if (end > rows->num_rows) end = rows->num_rows;
+    if (end < begin) end = begin;
+    /* each row travels with its place */
+    double *send = tess_alloc((end - begin) * (side_x + 1), sizeof *send);
+    TESS_TRY(tess_comm_agree(output->comm, counts && send ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = begin; k < end; ++k) {
+        double *to = send + (k - begin) * (side_x + 1);
+        to[0] = (double)(rows->row_first + k - first_y);
+        memcpy(to + 1, rows->value + k * rows->nx + first_x,
+               (size_t)side_x * sizeof *to);
+    }
+    bytes = (end - begin) * (side_x + 1) * (int64_t)sizeof *send;
+    TESS_TRY(tess_comm_gatherv(output->comm, send, bytes, 0, &received, counts));
+    if (received) {
+        *box = tess_alloc_zero(side_x * side_y, sizeof **box);
+        for (int64_t k = 0; *box && k < side_y; ++k) {
+            const double *from = (const double *)received + k * (side_x + 1);
+            memcpy(*box + (int64_t)from[0] * side_x, from + 1,
+                   (size_t)side_x * sizeof **box);
+        }
+    }
+cleanup:
+    tess_free(send);
+    tess_free(counts);
+    tess_free(received);
+    return status;
+}
+
+/* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one while
+ * the fitted beam turns out to be much larger. */
+static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
+                            double uv_max_lambda, tess_beam *beam)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = output->opts->nx, ny = output->opts->ny;
+    const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
+    const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
+    double start = 1 / (uv_max_lambda * output->opts->scale_rad);
+    int64_t side = 0;
+    *beam = (tess_beam){0};
+    if (!(uv_max_lambda > 0)) return TESS_OK;
+    side = tess_beam_box(start, INT32_MAX);
+    for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
+        const int64_t side_x = side < limit_x ? side : limit_x;
+        const int64_t side_y = side < limit_y ? side : limit_y;
+        double *box = NULL, found[4] = {0};
+        TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
+        if (box && tess_beam_fit(box, side_x, side_y, start, beam)) {
+            found[0] = 1;
+            found[1] = beam->major;
+            found[2] = beam->minor;
+            found[3] = beam->angle;
+        }
+        tess_free(box);
+        TESS_TRY(tess_comm_bcast(output->comm, found, sizeof found, 0));
+        *beam = (tess_beam){found[1], found[2], found[3]};
+        if (found[0] == 0) return TESS_OK;
+        const int64_t wanted = tess_beam_box(beam->major, INT32_MAX);
+        const bool enough = (2 * side_x >= wanted || side_x >= limit_x) &&
+                            (2 * side_y >= wanted || side_y >= limit_y);
+        if (enough) break;
+        side = wanted > 2 * side ? wanted : 2 * side;
+        start = fmax(start, beam->major);
+    }
+cleanup:
+    return status;
+}
+
+/* ---- images ---- */
+
+static const char *weighting_text(const tess_image_opts *opts, char *text, size_t size)
+{
+    if (opts->weighting == TESS_BRIGGS)
+        snprintf(text, size, "briggs %g", opts->robust);
+    else
+        snprintf(text, size, "%s",
+                 opts->weighting == TESS_UNIFORM ? "uniform" : "natural");
+    return text;
+}
+
+static void fill_meta(const imager_output *output, const imager_extent *extent,
+                      tess_image_meta *meta)
+{
+    const tess_image_opts *opts = output->opts;
+    const tess_source_info *info = output->info;
+    const double mean = extent->num_vis > 0 ? extent->freq_sum / (double)extent->num_vis
+                                            : info->freq_hz[0];
+    *meta = (tess_image_meta){.nx = opts->nx,
+                              .ny = opts->ny,
+                              .ra_rad = info->ra_rad,
+                              .dec_rad = info->dec_rad,
+                              .scale_rad = opts->scale_rad,
+                              .freq_hz = mean,
+                              .bandwidth_hz = info->width_hz[0],
+                              .num_vis = (double)extent->num_vis,
+                              .equinox = info->meta->equinox,
+                              .time_start_mjd_s = info->time_first,
+                              .history = opts->command_line};
+    if (extent->num_vis > 0) meta->bandwidth_hz += extent->freq_max - extent->freq_min;
+    snprintf(meta->telescope, sizeof meta->telescope, "%s", info->meta->telescope);
+    snprintf(meta->observer, sizeof meta->observer, "%s", info->meta->observer);
+    snprintf(meta->object, sizeof meta->object, "%s", info->meta->object);
+    snprintf(meta->unit, sizeof meta->unit, "JY/BEAM");
+    weighting_text(opts, meta->weighting, sizeof meta->weighting);
+}
+
+/* Rows as the file stores them: single precision unless the promise needs double. */
+static tess_status write_rows(const imager_output *output, const char *path,
+                              const tess_image_meta *meta, const imager_rows *rows,
+                              bool preview)
+{
+    tess_status status = TESS_OK;
+    const bool is_double = output->opts->gridding.accuracy < SINGLE_FILE_ACCURACY;
+    const int64_t pixels = rows->num_rows * rows->nx;
+    float *single = NULL;
+    const void *data = rows->value;
+    if (!path) status = TESS_ERR_ALLOC;
+    if (!is_double && status == TESS_OK) {
+        single = tess_alloc(pixels, sizeof *single);
+        for (int64_t k = 0; single && k < pixels; ++k) single[k] = (float)rows->value[k];
+        if (!single) status = TESS_ERR_ALLOC;
+        data = single;
+    }
+    TESS_TRY(tess_comm_agree(output->comm, status));
+    TESS_TRY((preview ? tess_preview_write : tess_fits_write)(
+        output->comm, path, output->opts->overwrite, meta, is_double, rows->row_first,
+        rows->num_rows, data));
+    tess_log_info("wrote %s", path);
+cleanup:
+    tess_free(single);
+    return status;
+}
+
+static tess_status write_image(const imager_output *output, int64_t interval,
+                               int64_t channel, const tess_pol *pol, const char *kind,
+                               const tess_image_meta *meta, const imager_rows *rows,
+                               bool with_preview)
+{
+    tess_status status = TESS_OK;
+    char *fits = file_name(output, interval, channel, pol, kind, "fits");
+    char *png = file_name(output, interval, channel, pol, kind, "png");
+    TESS_TRY(write_rows(output, fits, meta, rows, false));
+    if (with_preview) TESS_TRY(write_rows(output, png, meta, rows, true));
+cleanup:
+    free(fits); /* from asprintf */
+    free(png);
+    return status;
+}
+
+tess_status imager_output_write(const imager_output *output, int64_t interval,
+                                int64_t channel, const imager_product *product,
+                                int num_psf, const imager_extent *extent)
+{
+    tess_status status = TESS_OK;
+    tess_image_meta meta;
+    tess_beam beam = {0};
+    double mark = tess_time_now();
+    fill_meta(output, extent, &meta);
+    if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
+        TESS_TRY(
+            fit_beam(output, &product[output->num_pol].rows, extent->uv_max_lambda, &beam));
+        meta.beam_major_rad = beam.major * output->opts->scale_rad;
+        meta.beam_minor_rad = beam.minor * output->opts->scale_rad;
+        meta.beam_pa_rad = beam.angle;
+    }
+    tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
+    for (int k = 0; k < output->num_pol; ++k) {
+        meta.stokes = output->pol[k].code;
+        meta.imaginary = output->pol[k].imaginary;
+        meta.sum_weights = product[k].sum_weights;
+        TESS_TRY(write_image(output, interval, channel, named_pol(output, k), "dirty", &meta,
+                             &product[k].rows, output->opts->preview));
+    }
+    /* PSFs of further polarisations only where their weights differ from the first's */
+    for (int k = 0; k < num_psf; ++k) {
+        meta.stokes = output->pol[k].code;
+        meta.imaginary = output->pol[k].imaginary;
+        meta.sum_weights = product[output->num_pol + k].sum_weights;
+        TESS_TRY(write_image(output, interval, channel, k ? &output->pol[k] : NULL, "psf",
+                             &meta, &product[output->num_pol + k].rows, false));
+    }
+    tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
+cleanup:
+    return status;
+}
+
+tess_status imager_dump(tess_comm *comm, const char *folder, const char *stage, int image,
+                        const tess_geom *geom, const imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    char *path = NULL;
+    const tess_image_meta meta = {.nx = geom->nx,
+                                  .ny = geom->ny,
+                                  .scale_rad = geom->scale_rad,
+                                  .freq_hz = 1,
+                                  .stokes = 1,
+                                  .equinox = 2000.0,
+                                  .unit = "JY/BEAM"};
+    if (tess_comm_rank(comm) == 0) mkdir(folder, 0777); /* failure shows when writing */
+    if (asprintf(&path, "%s/%s-%d.stage.fits", folder, stage, image) < 0) {
+        path = NULL;
+        status = TESS_ERR_ALLOC;
+    }
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_fits_write(comm, path, true, &meta, true, rows->row_first,
+                             rows->num_rows, rows->value));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}

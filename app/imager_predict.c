@@ -1,0 +1,246 @@
+/* `tessera predict`: visibilities of a model image, written over a copy of an observation or
+ * into a column. */
+#include <string.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+enum { BLOCK_BYTES = 32 << 20 };
+
+/* Share of a rank's memory for the visibilities of one batch of blocks. */
+static const double BATCH_SHARE = 0.25;
+
+/* A block of the observation: where it belongs, and which rows are predicted. */
+typedef struct predicted_block {
+    int segment, num_corr;
+    tess_corr corr[TESS_MAX_CORR];
+    int64_t row_first, num_rows, num_chan;
+    int64_t first_row, num_kept;  /* its rows in the batch's samples */
+    const tess_recipe *recipe;
+    double *file_w_m;             /* [num_kept][3] uvw of the file, when rotated */
+} predicted_block;
+
+typedef struct batch {
+    tess_samples samples;
+    int64_t *block_row;           /* [samples.num_rows] row within its block */
+    predicted_block *block;
+    int64_t num_blocks, capacity_blocks;
+} batch;
+
+typedef struct predict_run {
+    tess_comm *comm;
+    const tess_predict_opts *opts;
+    tess_profile *profile;
+    tess_source *source;
+    const tess_source_info *info;
+    imager_model model;
+    tess_vis_writer *writer;
+    int64_t num_blocks, blocks_per_batch;
+} predict_run;
+
+static void batch_free(batch *batch)
+{
+    for (int64_t k = 0; k < batch->num_blocks; ++k) tess_free(batch->block[k].file_w_m);
+    tess_samples_free(&batch->samples);
+    tess_free(batch->block_row);
+    tess_free(batch->block);
+    memset(batch, 0, sizeof *batch);
+}
+
+/* Read the positions of the next block into the batch. Local. */
+static tess_status add_block(predict_run *run, batch *batch)
+{
+    tess_status status = TESS_OK;
+    tess_vis_block *block;
+    const tess_recipe *recipe;
+    if (tess_grow((void **)&batch->block, &batch->capacity_blocks, batch->num_blocks + 1,
+                  sizeof *batch->block))
+        TESS_FAIL(TESS_ERR_ALLOC, "blocks");
+    predicted_block *out = &batch->block[batch->num_blocks++];
+    memset(out, 0, sizeof *out);
+    TESS_TRY(tess_source_next_block(run->source, &block, &recipe));
+    if (!block) return TESS_OK;
+    out->segment = block->segment;
+    out->row_first = block->row_first;
+    out->num_rows = block->num_rows;
+    out->num_chan = block->num_chan;
+    out->num_corr = block->num_corr;
+    memcpy(out->corr, run->info->meta->segment[block->segment].corr, sizeof out->corr);
+    out->recipe = recipe;
+    out->first_row = batch->samples.num_rows;
+    int64_t capacity = batch->samples.num_rows;
+    if (tess_grow((void **)&batch->block_row, &capacity,
+                  batch->samples.num_rows + block->num_rows, sizeof *batch->block_row))
+        TESS_FAIL(TESS_ERR_ALLOC, "rows");
+    TESS_TRY(tess_prepare_positions(recipe, block, &batch->samples, batch->block_row));
+    out->num_kept = batch->samples.num_rows - out->first_row;
+    if (recipe->rotate) {
+        out->file_w_m = tess_alloc(3 * out->num_kept, sizeof *out->file_w_m);
+        if (!out->file_w_m) TESS_FAIL(TESS_ERR_ALLOC, "rows");
+        for (int64_t k = 0; k < out->num_kept; ++k)
+            memcpy(out->file_w_m + 3 * k,
+                   block->uvw_m + 3 * batch->block_row[out->first_row + k],
+                   3 * sizeof(double));
+    }
+cleanup:
+    return status;
+}
+
+/* Stokes parameters of one sample become the block's correlations. */
+static void mix_sample(const predict_run *run, const predicted_block *from,
+                       const tess_samples *samples, int64_t sample, double phase_re,
+                       double phase_im, float *out)
+{
+    const imager_model *model = &run->model;
+    for (int c = 0; c < from->num_corr; ++c) {
+        double complex coefficient[4], sum = 0;
+        tess_pol_from_stokes(from->corr[c], coefficient);
+        for (int s = 0; s < model->num_stokes; ++s) {
+            const int64_t at = 2 * (sample * samples->num_pol + s);
+            const double re = samples->is_double
+                                  ? ((const double *)samples->vis)[at]
+                                  : (double)((const float *)samples->vis)[at];
+            const double im = samples->is_double
+                                  ? ((const double *)samples->vis)[at + 1]
+                                  : (double)((const float *)samples->vis)[at + 1];
+            sum += coefficient[model->stokes[s] - 1] * CMPLX(re, im);
+        }
+        sum *= CMPLX(phase_re, phase_im);
+        out[2 * c] = (float)creal(sum);
+        out[2 * c + 1] = (float)cimag(sum);
+    }
+}
+
+static void fill_row(const predict_run *run, const batch *batch,
+                     const predicted_block *from, int64_t k, tess_vis_block *block)
+{
+    const tess_samples *samples = &batch->samples;
+    const int64_t row = from->first_row + k, to = batch->block_row[row];
+    memcpy(block->uvw_m + 3 * to, samples->uvw_m + 3 * row, 3 * sizeof(double));
+    for (int64_t c = 0; c < from->num_chan; ++c) {
+        double re = 1, im = 0;
+        if (from->file_w_m)
+            tess_rotation_phase(from->recipe, from->file_w_m + 3 * k,
+                                from->recipe->inv_lambda[c], &re, &im);
+        mix_sample(run, from, samples, samples->vis_first[row] + c, re, im,
+                   block->vis + 2 * (to * from->num_chan + c) * from->num_corr);
+    }
+}
+
+/* Write one block; a rank without one takes part with no rows. Collective. */
+static tess_status write_block(const predict_run *run, const batch *batch, int64_t index,
+                               tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const predicted_block none = {.num_corr = 1, .num_chan = 1};
+    const predicted_block *from = index < batch->num_blocks ? &batch->block[index] : &none;
+    const int64_t values = from->num_rows * from->num_chan * from->num_corr;
+    status = tess_vis_block_resize(block, from->num_rows, from->num_chan,
+                                   from->num_corr > 0 ? from->num_corr : 1);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    block->segment = from->segment;
+    block->row_first = from->row_first;
+    block->num_rows = from->num_rows;
+    block->num_chan = from->num_chan;
+    block->num_corr = from->num_corr;
+    /* rows without finite uvw have no prediction: 0 */
+    memset(block->vis, 0, (size_t)(2 * values) * sizeof *block->vis);
+    #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
+    for (int64_t k = 0; k < from->num_kept; ++k) fill_row(run, batch, from, k, block);
+    TESS_TRY(tess_vis_write(run->writer, block));
+cleanup:
+    return status;
+}
+
+static tess_status predict_batch(predict_run *run, int64_t first, int64_t end,
+                                 tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    batch batch = {0};
+    double mark = tess_time_now();
+    batch.samples = tess_source_samples(run->source);
+    batch.samples.num_pol = run->model.num_stokes;
+    batch.samples.num_weight = 1;
+    for (int64_t k = first; k < end && status == TESS_OK; ++k)
+        status = add_block(run, &batch);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+    TESS_TRY(imager_model_predict(run->comm, &run->model, &run->opts->gridding,
+                                  &run->opts->layout, run->profile, &batch.samples));
+    run->profile->visibilities += batch.samples.num_vis;
+    mark = tess_time_now();
+    for (int64_t k = 0; k < end - first; ++k)
+        TESS_TRY(write_block(run, &batch, k, block));
+    tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
+cleanup:
+    batch_free(&batch);
+    return status;
+}
+
+static tess_status open_writer(predict_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_vis_reader *reader = tess_source_reader(run->source, 0);
+    if (run->opts->column)
+        TESS_TRY(tess_vis_create_column(run->comm, reader, run->opts->column, &run->writer));
+    else
+        TESS_TRY(tess_vis_create_like(run->comm, run->opts->output, reader,
+                                      run->opts->overwrite, &run->writer));
+cleanup:
+    return status;
+}
+
+static tess_status set_up(predict_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_predict_opts *opts = run->opts;
+    int64_t rank_bytes, num_rows, num_vis;
+    tess_selection selection = opts->selection;
+    selection.positions_only = true;
+    TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
+    run->info = tess_source_info_of(run->source);
+    status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad,
+                               &run->model);
+    const tess_pol first = {run->info->corr[0], false};
+    if (status == TESS_OK)
+        status = tess_source_setup(run->source, &first, 1, 0, opts->gridding.accuracy < 9e-6,
+                                   opts->layout.threads, BLOCK_BYTES);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
+    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &rank_bytes));
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    /* a sample is held here, at its brick's owner and on its way */
+    const double bytes = (double)num_vis * 3 * (opts->gridding.accuracy < 9e-6 ? 16 : 8) *
+                         run->model.num_stokes;
+    int64_t batches = 1 + (int64_t)(bytes / (BATCH_SHARE * (double)rank_bytes));
+    if (opts->layout.force_passes > 0) batches = opts->layout.force_passes;
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
+    run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
+    if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;
+    TESS_TRY(open_writer(run));
+cleanup:
+    return status;
+}
+
+tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
+                                tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    predict_run run = {.comm = comm, .opts = opts, .profile = profile};
+    tess_vis_block block = {0};
+    TESS_TRY(set_up(&run));
+    tess_source_rewind(run.source);
+    for (int64_t first = 0; first < run.num_blocks; first += run.blocks_per_batch) {
+        const int64_t end = first + run.blocks_per_batch;
+        TESS_TRY(predict_batch(&run, first, end < run.num_blocks ? end : run.num_blocks,
+                               &block));
+    }
+    TESS_TRY(tess_vis_finish(run.writer));
+    tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
+cleanup:
+    tess_vis_writer_destroy(run.writer);
+    tess_vis_block_free(&block);
+    tess_source_close(run.source);
+    return status;
+}

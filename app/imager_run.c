@@ -1,0 +1,331 @@
+/* One image set from samples: bricks, exchange, gridding, planes, correction. */
+#include <math.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* ---- sets of samples ---- */
+
+tess_status imager_data_get(imager_data *data, int64_t k, bool count,
+                            tess_samples **samples)
+{
+    tess_status status = TESS_OK;
+    if (data->in_memory) {
+        *samples = &data->cached;
+        if (data->density)
+            tess_density_apply(data->density, data->weighting, data->robust, &data->cached,
+                               0, data->cached.num_rows, data->threads);
+        data->density = NULL;
+        return TESS_OK;
+    }
+    if (k == 0) tess_source_rewind(data->source);
+    data->block.num_rows = data->block.num_vis = 0;
+    TESS_TRY(tess_source_next(data->source, &data->block, NULL,
+                              count ? data->profile : NULL));
+    if (data->density)
+        tess_density_apply(data->density, data->weighting, data->robust, &data->block, 0,
+                           data->block.num_rows, data->threads);
+    *samples = &data->block;
+cleanup:
+    return status;
+}
+
+/* ---- histogram of bricks ---- */
+
+/* Add the counts of a sorted list to an ascending list of counts. */
+static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *add)
+{
+    tess_status status = TESS_OK;
+    const int64_t most = total->num_bricks + add->num_bricks;
+    int64_t *key = tess_alloc(most, sizeof *key), *num = tess_alloc(most, sizeof *num);
+    if (!key || !num) {
+        tess_free(key);
+        tess_free(num);
+        TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
+    }
+    int64_t a = 0, b = 0, out = 0;
+    while (a < total->num_bricks || b < add->num_bricks) {
+        const int64_t ka = a < total->num_bricks ? total->key[a] : INT64_MAX;
+        const int64_t kb = b < add->num_bricks ? add->key[b] : INT64_MAX;
+        key[out] = ka < kb ? ka : kb;
+        num[out] = 0;
+        if (ka == key[out]) num[out] += total->num_vis[a++];
+        if (kb == key[out]) num[out] += add->num_vis[b++];
+        ++out;
+    }
+    tess_free(total->key);
+    tess_free(total->num_vis);
+    total->key = key;
+    total->num_vis = num;
+    total->num_bricks = out;
+cleanup:
+    return status;
+}
+
+static tess_status sorted_runs(const imager_job *job, const tess_samples *samples,
+                               tess_brick_list *runs)
+{
+    tess_status status = TESS_OK;
+    const int threads = job->layout->threads;
+    TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows, true, threads,
+                                    runs));
+    TESS_TRY(tess_brick_list_sort(runs, threads));
+cleanup:
+    return status;
+}
+
+tess_status imager_count_bricks(const imager_job *job, imager_data *data,
+                                tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples;
+    if (data->in_memory) {
+        TESS_TRY(imager_data_get(data, 0, false, &samples));
+        return sorted_runs(job, samples, bricks);
+    }
+    for (int64_t k = 0; k < data->num_sets; ++k) {
+        tess_brick_list runs = {0};
+        TESS_TRY(imager_data_get(data, k, false, &samples));
+        status = sorted_runs(job, samples, &runs);
+        if (status == TESS_OK) status = merge_counts(bricks, &runs);
+        tess_brick_list_free(&runs);
+        TESS_TRY(status);
+    }
+cleanup:
+    return status;
+}
+
+/* ---- passes over the data ---- */
+
+/* Bricks of one pass: those of a range of w-steps, or, when there are fewer steps than
+ * passes, every n-th. */
+typedef struct pass_filter {
+    const imager_job *job;
+    int pass, num_passes;
+} pass_filter;
+
+static bool by_steps(const pass_filter *filter)
+{
+    return tess_steps_count(filter->job->steps) >= filter->num_passes;
+}
+
+static int pass_first_step(const pass_filter *filter, int pass)
+{
+    const int steps = tess_steps_count(filter->job->steps);
+    return (int)((int64_t)steps * pass / filter->num_passes);
+}
+
+static bool in_pass(const void *context, int64_t key)
+{
+    const pass_filter *filter = context;
+    if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
+    int64_t block, tile_u, tile_v;
+    tess_grid_brick_of_key(filter->job->plan, key, &block, &tile_u, &tile_v);
+    const int step = tess_steps_of_block(filter->job->steps, block);
+    return step >= pass_first_step(filter, filter->pass) &&
+           step < pass_first_step(filter, filter->pass + 1);
+}
+
+static void add_weights(const tess_samples *samples, double *sums)
+{
+    for (int k = 0; k < samples->num_weight; ++k) {
+        double sum = 0;
+        #pragma omp parallel for reduction(+ : sum) schedule(static)
+        for (int64_t s = 0; s < samples->num_vis; ++s) {
+            const int64_t at = s * samples->num_weight + k;
+            sum += samples->is_double ? ((const double *)samples->weight)[at]
+                                      : (double)((const float *)samples->weight)[at];
+        }
+        sums[k] += sum;
+    }
+}
+
+/* Read, weight and send the data of one pass. */
+static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list *runs,
+                             tess_exchange *exchange, const pass_filter *filter,
+                             double *sums)
+{
+    tess_status status = TESS_OK;
+    tess_exchange_filter *test = filter->num_passes > 1 ? in_pass : NULL;
+    tess_brick_list own = {0};
+    for (int64_t k = 0; k < data->num_sets; ++k) {
+        tess_samples *samples = NULL;
+        double mark = tess_time_now();
+        status = imager_data_get(data, k, false, &samples);
+        tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
+        if (status == TESS_OK && filter->pass == 0) add_weights(samples, sums);
+        if (status == TESS_OK && !data->in_memory) {
+            tess_brick_list_free(&own);
+            status = sorted_runs(job, samples, &own);
+        }
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+        TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own, test,
+                                    filter));
+        tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
+    }
+cleanup:
+    tess_brick_list_free(&own);
+    return status;
+}
+
+static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_list *runs,
+                              int num_passes, bool psf, double *sums)
+{
+    tess_status status = TESS_OK;
+    tess_exchange *exchange = NULL;
+    const int steps = tess_steps_count(job->steps);
+    status = tess_exchange_create(job->comm, job->plan, job->partition, true,
+                                  data->in_memory ? &data->cached : &data->block, &exchange);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    for (int pass = 0; pass < num_passes; ++pass) {
+        const pass_filter filter = {job, pass, num_passes};
+        const bool last = pass == num_passes - 1, whole = by_steps(&filter);
+        tess_samples *samples;
+        tess_brick_list *bricks;
+        tess_exchange_reset(exchange);
+        if (num_passes > 1)
+            tess_log_info("pass %d of %d over the data", pass + 1, num_passes);
+        TESS_TRY(send_pass(job, data, runs, exchange, &filter, sums));
+        double mark = tess_time_now();
+        status = tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+        TESS_TRY(tess_steps_image(job->steps, whole ? pass_first_step(&filter, pass) : 0,
+                                  whole ? pass_first_step(&filter, pass + 1) : steps,
+                                  whole || last, samples, bricks, psf));
+    }
+cleanup:
+    tess_exchange_destroy(exchange);
+    return status;
+}
+
+/* One rank with everything in memory: nothing needs to move. */
+static tess_status run_in_place(imager_job *job, imager_data *data, tess_brick_list *runs,
+                                bool psf, double *sums)
+{
+    tess_status status = TESS_OK;
+    add_weights(&data->cached, sums);
+    TESS_TRY(tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
+                              &data->cached, runs, psf));
+cleanup:
+    return status;
+}
+
+/* ---- from sums to images ---- */
+
+static void correct_rows(const imager_job *job, double factor, imager_rows *rows)
+{
+    #pragma omp parallel num_threads(job->layout->threads)
+    {
+        double *correction = tess_alloc(rows->nx, sizeof *correction);
+        #pragma omp for schedule(dynamic, 16)
+        for (int64_t k = 0; k < rows->num_rows; ++k) {
+            double *row = rows->value + k * rows->nx;
+            if (!correction) {
+                for (int64_t i = 0; i < rows->nx; ++i) row[i] = NAN;
+                continue;
+            }
+            tess_grid_correction_row(job->plan, rows->row_first + k, correction);
+            for (int64_t i = 0; i < rows->nx; ++i) row[i] *= correction[i] * factor;
+        }
+        tess_free(correction);
+    }
+}
+
+static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    void *sums = NULL;
+    *rows = (imager_rows){.nx = job->geom.nx};
+    TESS_TRY(tess_planes_reduce(job->planes, image, &rows->row_first, &rows->num_rows,
+                                &sums));
+    const int64_t pixels = rows->num_rows * rows->nx;
+    if (job->plan->is_double) {
+        rows->value = sums;
+        sums = NULL;
+    } else {
+        rows->value = tess_alloc(pixels, sizeof *rows->value);
+        status = rows->value ? TESS_OK : TESS_ERR_ALLOC;
+        const float *from = sums;
+        #pragma omp parallel for num_threads(job->layout->threads) if (status == TESS_OK)
+        for (int64_t k = 0; k < (status == TESS_OK ? pixels : 0); ++k)
+            rows->value[k] = (double)from[k];
+    }
+    TESS_TRY(tess_comm_agree(job->comm, status));
+cleanup:
+    tess_free(sums);
+    return status;
+}
+
+static tess_status finish_images(imager_job *job, int num_pol, const double *sums,
+                                 int num_weight, imager_product *product,
+                                 const char *dump_stages)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < job->num_images; ++k) {
+        const int weight = k < num_pol ? (num_weight == 1 ? 0 : k) : k - num_pol;
+        double mark = tess_time_now();
+        TESS_TRY(take_rows(job, k, &product[k].rows));
+        tess_profile_lap(job->profile, TESS_STAGE_REDUCE, &mark);
+        if (dump_stages)
+            TESS_TRY(imager_dump(job->comm, dump_stages, "1-transformed", k, &job->geom,
+                                 &product[k].rows));
+        product[k].sum_weights = sums[weight];
+        correct_rows(job, sums[weight] > 0 ? 1 / sums[weight] : 0, &product[k].rows);
+        tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
+        if (dump_stages)
+            TESS_TRY(imager_dump(job->comm, dump_stages, "2-corrected", k, &job->geom,
+                                 &product[k].rows));
+    }
+cleanup:
+    return status;
+}
+
+/* Passes needed so that what a rank owns at a time fits beside its images. */
+static int choose_passes(const imager_job *job, const imager_data *data)
+{
+    if (job->layout->force_passes > 0) return job->layout->force_passes;
+    if (data->in_memory) return 1;
+    const double share = (double)job->extent.num_vis *
+                         (double)tess_samples_vis_bytes(&data->block) * 1.3 /
+                         tess_comm_size(job->comm);
+    const double room = 0.3 * (double)job->rank_bytes;
+    const double passes = ceil(share / room);
+    return passes < 1 ? 1 : passes > 1000 ? 1000 : (int)passes;
+}
+
+tess_status imager_run(imager_job *job, imager_data *data, bool psf,
+                       imager_product *product, const char *dump_stages)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list bricks = {0};
+    double sums[2 * TESS_MAX_POL] = {0}, mark = tess_time_now();
+    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
+    const int num_pol = like->num_pol, num_weight = like->num_weight;
+    TESS_TRY(imager_job_plan(job));
+    status = imager_count_bricks(job, data, &bricks);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+    TESS_TRY(imager_job_partition(job, &bricks, true));
+    tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
+    imager_job_log(job);
+    const int num_passes = choose_passes(job, data);
+    if (tess_comm_size(job->comm) == 1 && data->in_memory && num_passes == 1)
+        TESS_TRY(run_in_place(job, data, &bricks, psf, sums));
+    else
+        TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, sums));
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, sums, num_weight, TESS_SUM));
+    TESS_TRY(finish_images(job, num_pol, sums, num_weight, product, dump_stages));
+cleanup:
+    tess_brick_list_free(&bricks);
+    return status;
+}
+
+void imager_rows_free(imager_rows *rows)
+{
+    tess_free(rows->value);
+    *rows = (imager_rows){0};
+}

@@ -1,0 +1,38 @@
+/** @file polar.h  (private to app/)
+ *  Polarisations: what is imaged as a combination of a set's correlations, and a
+ *  correlation as a combination of predicted Stokes parameters.
+ */
+#ifndef TESS_POLAR_H
+#define TESS_POLAR_H
+
+#include <complex.h>
+#include <stdbool.h>
+
+#include "tess_imager.h"
+
+/** One real image's worth of polarisation. */
+typedef struct tess_pol {
+    tess_corr code;            /**< FITS code: Stokes, or a correlation */
+    bool imaginary;            /**< image −i × the correlation ("XYi") */
+} tess_pol;
+
+/** code, or both parts of a cross-hand. `pol` has room for 2 × num_codes. */
+int tess_pol_expand(const tess_corr *code, int num_codes, tess_pol *pol);
+
+/** "I", "XX", "XYi". */
+void tess_pol_name(const tess_pol *pol, char name[8]);
+
+/** V_pol = coefficient[0]·V[index[0]] + coefficient[1]·V[index[1]] over the correlations of
+ *  a segment; num is 1 or 2, 0 when the segment cannot make it. */
+typedef struct tess_pol_mix {
+    int num;
+    int index[2];
+    double complex coefficient[2];
+} tess_pol_mix;
+
+tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num_corr);
+
+/** V_corr = Σ coefficient[s]·V_s over Stokes s = I, Q, U, V; `corr` any code. */
+void tess_pol_from_stokes(tess_corr corr, double complex coefficient[4]);
+
+#endif

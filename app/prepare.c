@@ -1,0 +1,259 @@
+#include "prepare.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tess_mem.h"
+#include "tess_sincos.h"
+
+void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
+                           double rotation[3][3])
+{
+    const double center[2][2] = {{ra0, dec0}, {ra1, dec1}};
+    double basis[2][3][3]; /* rows: u East, v North, w towards the centre */
+    for (int k = 0; k < 2; ++k) {
+        const double sa = sin(center[k][0]), ca = cos(center[k][0]);
+        const double sd = sin(center[k][1]), cd = cos(center[k][1]);
+        const double b[3][3] = {{-sa, ca, 0}, {-sd * ca, -sd * sa, cd}, {cd * ca, cd * sa, sd}};
+        memcpy(basis[k], b, sizeof b);
+    }
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+            rotation[i][j] = 0;
+            for (int k = 0; k < 3; ++k) rotation[i][j] += basis[1][i][k] * basis[0][j][k];
+        }
+}
+
+/* V = Σ S exp(2πi b·(s − s0)) with b·s0 = w: moving the centre to s1 multiplies it by
+ * exp(2πi (w − w')). */
+void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
+                         double inv_lambda, double *re, double *im)
+{
+    double w = 0;
+    for (int k = 0; k < 3; ++k) w += recipe->rotation[2][k] * uvw_m[k];
+    tess_sincos_turns((w - uvw_m[2]) * inv_lambda, im, re);
+}
+
+static void rotate(const tess_recipe *recipe, const double uvw_m[3], double out[3])
+{
+    for (int i = 0; i < 3; ++i) {
+        out[i] = uvw_m[i];
+        if (!recipe->rotate) continue;
+        out[i] = 0;
+        for (int k = 0; k < 3; ++k) out[i] += recipe->rotation[i][k] * uvw_m[k];
+    }
+}
+
+static bool all_finite(const double uvw_m[3])
+{
+    return isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+}
+
+/* Good sample of one polarisation: its value and weight; else the reason. */
+typedef struct mixed {
+    double re, im, weight;
+    int ignored;               /* -1 when good */
+} mixed;
+
+/* Value and weight of one polarisation from the correlations; a sample is good when all
+ * correlations it needs are, and its weight is the smallest of theirs. */
+static mixed mix_sample(const tess_pol_mix *mix, const float *vis, const float *weight)
+{
+    mixed out = {.weight = INFINITY, .ignored = mix->num ? -1 : TESS_IGNORED_FLAGGED};
+    for (int k = 0; k < mix->num; ++k) {
+        const int at = mix->index[k];
+        const double a = creal(mix->coefficient[k]), b = cimag(mix->coefficient[k]);
+        const double re = (double)vis[2 * at], im = (double)vis[2 * at + 1];
+        const double w = (double)weight[at];
+        if (weight[at] == TESS_WEIGHT_FLAGGED)
+            out.ignored = TESS_IGNORED_FLAGGED;
+        else if (!isfinite(w) || !isfinite(re) || !isfinite(im)) {
+            if (out.ignored != TESS_IGNORED_FLAGGED) out.ignored = TESS_IGNORED_NOT_FINITE;
+        } else if (!(w > 0)) {
+            if (out.ignored < 0) out.ignored = TESS_IGNORED_WEIGHT;
+        }
+        out.re += a * re - b * im;
+        out.im += a * im + b * re;
+        out.weight = fmin(out.weight, w);
+    }
+    return out;
+}
+
+/* Why a channel is left out whatever its value; -1 when it is not. */
+static int out_of_range(const tess_recipe *recipe, const double uvw_m[3], int64_t c)
+{
+    const double u = fabs(uvw_m[0]) * recipe->inv_lambda[c];
+    const double v = fabs(uvw_m[1]) * recipe->inv_lambda[c];
+    if (recipe->uv_limit_lambda > 0 &&
+        (u >= recipe->uv_limit_lambda || v >= recipe->uv_limit_lambda))
+        return TESS_IGNORED_BEYOND_UV;
+    if (recipe->uv_max_lambda > 0 || recipe->uv_min_lambda > 0) {
+        const double length = sqrt(u * u + v * v);
+        if (length < recipe->uv_min_lambda ||
+            (recipe->uv_max_lambda > 0 && length > recipe->uv_max_lambda))
+            return TESS_IGNORED_UVRANGE;
+    }
+    return -1;
+}
+
+static void store(tess_samples *samples, int64_t sample, int pol, const mixed *value,
+                  double phase_re, double phase_im)
+{
+    const int64_t at = sample * samples->num_pol + pol;
+    const double re = value->ignored < 0 ? value->re * phase_re - value->im * phase_im : 0;
+    const double im = value->ignored < 0 ? value->re * phase_im + value->im * phase_re : 0;
+    if (samples->is_double) {
+        ((double *)samples->vis)[2 * at] = re;
+        ((double *)samples->vis)[2 * at + 1] = im;
+    } else {
+        ((float *)samples->vis)[2 * at] = (float)re;
+        ((float *)samples->vis)[2 * at + 1] = (float)im;
+    }
+}
+
+static void store_weight(tess_samples *samples, int64_t sample, int which, double weight)
+{
+    const int64_t at = sample * samples->num_weight + which;
+    if (samples->is_double)
+        ((double *)samples->weight)[at] = weight;
+    else
+        ((float *)samples->weight)[at] = (float)weight;
+}
+
+/* One row; returns the number of good visibilities in it. */
+static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *block,
+                           int64_t row, const double uvw_m[3], tess_samples *samples,
+                           int64_t first, int64_t ignored[TESS_NUM_IGNORED])
+{
+    int64_t good = 0;
+    const double *old_uvw = block->uvw_m + 3 * row;
+    const bool autocorrelation = block->antenna1[row] == block->antenna2[row];
+    for (int64_t c = 0; c < block->num_chan; ++c) {
+        const int64_t at = (row * block->num_chan + c) * block->num_corr;
+        double phase_re = 1, phase_im = 0, smallest = INFINITY;
+        int reason = autocorrelation ? TESS_IGNORED_AUTOCORR : -1, any = 0;
+        const bool wanted = !recipe->chan_wanted || recipe->chan_wanted[c];
+        if (reason < 0) reason = out_of_range(recipe, uvw_m, c);
+        if (recipe->rotate)
+            tess_rotation_phase(recipe, old_uvw, recipe->inv_lambda[c], &phase_re,
+                                &phase_im);
+        for (int p = 0; p < recipe->num_pol; ++p) {
+            mixed value =
+                mix_sample(&recipe->mix[p], block->vis + 2 * at, block->weight + at);
+            if (reason >= 0 && value.ignored < 0) value.ignored = reason;
+            if (!wanted) value.ignored = reason = TESS_NUM_IGNORED;
+            if (p == 0 && value.ignored >= 0) reason = value.ignored;
+            any += value.ignored < 0;
+            /* undo the rotation's inverse: conj, because tess_rotation_phase leads back */
+            store(samples, first + c, p, &value, phase_re, -phase_im);
+            const double weight = value.ignored < 0 ? value.weight : 0;
+            smallest = fmin(smallest, weight);
+            if (!recipe->shared_weight) store_weight(samples, first + c, p, weight);
+        }
+        if (recipe->shared_weight) {
+            store_weight(samples, first + c, 0, smallest);
+            any = smallest > 0;
+        }
+        good += any > 0;
+        if (any == 0 && reason >= 0 && reason < TESS_NUM_IGNORED) ++ignored[reason];
+    }
+    return good;
+}
+
+/* Rows kept so far move down over rows without a good sample. */
+static void close_gaps(tess_samples *samples, double *row_time, int64_t row_first,
+                       int64_t num_rows, const int64_t *good)
+{
+    int64_t out = row_first;
+    const int64_t vis_bytes = (samples->is_double ? 16 : 8) * samples->num_pol;
+    const int64_t weight_bytes = (samples->is_double ? 8 : 4) * samples->num_weight;
+    for (int64_t k = 0; k < num_rows; ++k) {
+        const int64_t row = row_first + k;
+        if (good[k] == 0) continue;
+        if (row != out) {
+            const int64_t from = samples->vis_first[row], n = samples->num_chan[row];
+            const int64_t to = out == 0 ? 0
+                                        : samples->vis_first[out - 1] +
+                                              samples->num_chan[out - 1];
+            memmove((char *)samples->vis + to * vis_bytes,
+                    (char *)samples->vis + from * vis_bytes, (size_t)(n * vis_bytes));
+            memmove((char *)samples->weight + to * weight_bytes,
+                    (char *)samples->weight + from * weight_bytes,
+                    (size_t)(n * weight_bytes));
+            memcpy(samples->uvw_m + 3 * out, samples->uvw_m + 3 * row, 3 * sizeof(double));
+            samples->chan_base[out] = samples->chan_base[row];
+            samples->num_chan[out] = samples->num_chan[row];
+            samples->vis_first[out] = to;
+            if (row_time) row_time[out] = row_time[row];
+        }
+        ++out;
+    }
+    samples->num_rows = out;
+    samples->num_vis =
+        out == 0 ? 0 : samples->vis_first[out - 1] + samples->num_chan[out - 1];
+}
+
+tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *block,
+                               int num_threads, tess_samples *samples, double *row_time,
+                               tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    const int64_t rows = block->num_rows, chans = block->num_chan;
+    const int64_t row_first = samples->num_rows, vis_first = samples->num_vis;
+    int64_t ignored[TESS_NUM_IGNORED] = {0}, total_good = 0;
+    int64_t *good = tess_alloc(rows, sizeof *good);
+    if (!good) TESS_FAIL(TESS_ERR_ALLOC, "rows of a block");
+    TESS_TRY(tess_samples_reserve(samples, row_first + rows, vis_first + rows * chans));
+    #pragma omp parallel for num_threads(num_threads) schedule(static) \
+        reduction(+ : total_good, ignored[:TESS_NUM_IGNORED])
+    for (int64_t row = 0; row < rows; ++row) {
+        double uvw_m[3];
+        const double time = block->time_mjd_s[row];
+        rotate(recipe, block->uvw_m + 3 * row, uvw_m);
+        good[row] = 0;
+        if (time < recipe->time_first || time >= recipe->time_end) continue;
+        memcpy(samples->uvw_m + 3 * (row_first + row), uvw_m, sizeof uvw_m);
+        samples->chan_base[row_first + row] = recipe->chan_base;
+        samples->num_chan[row_first + row] = (int32_t)chans;
+        samples->vis_first[row_first + row] = vis_first + row * chans;
+        if (row_time) row_time[row_first + row] = time;
+        if (!all_finite(uvw_m)) {
+            ignored[TESS_IGNORED_NOT_FINITE] += chans;
+            continue;
+        }
+        good[row] = prepare_row(recipe, block, row, uvw_m, samples,
+                                vis_first + row * chans, ignored);
+        total_good += good[row];
+    }
+    close_gaps(samples, row_time, row_first, rows, good);
+    if (profile) {
+        profile->visibilities += total_good;
+        for (int k = 0; k < TESS_NUM_IGNORED; ++k) profile->ignored[k] += ignored[k];
+    }
+cleanup:
+    tess_free(good);
+    return status;
+}
+
+tess_status tess_prepare_positions(const tess_recipe *recipe, const tess_vis_block *block,
+                                   tess_samples *samples, int64_t *block_row)
+{
+    tess_status status = TESS_OK;
+    const int64_t chans = block->num_chan;
+    TESS_TRY(tess_samples_reserve(samples, samples->num_rows + block->num_rows,
+                                  samples->num_vis + block->num_rows * chans));
+    for (int64_t row = 0; row < block->num_rows; ++row) {
+        const int64_t at = samples->num_rows;
+        double *uvw_m = samples->uvw_m + 3 * at;
+        rotate(recipe, block->uvw_m + 3 * row, uvw_m);
+        if (!all_finite(uvw_m)) continue;
+        samples->chan_base[at] = recipe->chan_base;
+        samples->num_chan[at] = (int32_t)chans;
+        samples->vis_first[at] = samples->num_vis;
+        block_row[at] = row;
+        samples->num_vis += chans;
+        ++samples->num_rows;
+    }
+cleanup:
+    return status;
+}

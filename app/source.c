@@ -1,0 +1,476 @@
+#include "source.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_const.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Phase centres closer than this are one: the precision of single-precision positions in
+ * real headers [rad] (1 milliarcsecond). */
+static const double SAME_CENTER_RAD = 5e-9;
+
+typedef struct part {
+    int obs, segment;
+    int64_t num_rows, num_chan;
+    int64_t chan_base;
+    tess_recipe recipe;
+    bool usable;                   /* has the correlations asked for */
+} part;
+
+typedef struct span {
+    int part;
+    int64_t row_first, num_rows;
+} span;
+
+struct tess_source {
+    tess_comm *comm;
+    tess_selection selection;
+    int num_obs;
+    tess_vis_reader **reader;
+    tess_source_info info;
+    double *freq_hz, *width_hz, *inv_lambda;
+    int num_parts;
+    part *parts;
+    int num_pol, num_weight, threads;
+    bool is_double;
+    int64_t num_spans, next_span;  /* this rank's blocks */
+    span *spans;
+    const bool *chan_wanted;
+    /* the reading thread fills block[next_span % 2] */
+    tess_vis_block block[2];
+    pthread_t thread;
+    bool reading;
+    tess_status read_status;
+};
+
+/* ---- opening ---- */
+
+static tess_status open_readers(tess_source *source, const char *const *obs)
+{
+    tess_status status = TESS_OK;
+    const tess_selection *s = &source->selection;
+    tess_vis_select select = {.data_column = s->data_column,
+                              .field = s->field,
+                              .spw = s->num_spw ? s->spw : NULL,
+                              .num_spw = s->num_spw,
+                              .chan_first = s->chan_first,
+                              .chan_end = s->chan_end,
+                              .model_only = s->positions_only};
+    source->reader = tess_alloc_zero(source->num_obs, sizeof *source->reader);
+    if (!source->reader) TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
+    for (int k = 0; k < source->num_obs; ++k)
+        TESS_TRY(tess_vis_open(obs[k], &select, &source->reader[k]));
+cleanup:
+    return status;
+}
+
+static tess_status make_parts(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    int64_t channels = 0;
+    for (int k = 0; k < source->num_obs; ++k) {
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
+        source->num_parts += meta->num_segments;
+        for (int s = 0; s < meta->num_segments; ++s) channels += meta->segment[s].num_chan;
+    }
+    source->parts = tess_alloc_zero(source->num_parts, sizeof *source->parts);
+    source->freq_hz = tess_alloc(channels, sizeof *source->freq_hz);
+    source->width_hz = tess_alloc(channels, sizeof *source->width_hz);
+    source->inv_lambda = tess_alloc(channels, sizeof *source->inv_lambda);
+    if (!source->parts || !source->freq_hz || !source->width_hz || !source->inv_lambda)
+        TESS_FAIL(TESS_ERR_ALLOC, "table of %lld channels", (long long)channels);
+    int at = 0;
+    for (int k = 0; k < source->num_obs; ++k) {
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
+        for (int s = 0; s < meta->num_segments; ++s) {
+            const tess_vis_segment *segment = &meta->segment[s];
+            source->parts[at++] = (part){.obs = k,
+                                         .segment = s,
+                                         .num_rows = segment->num_rows,
+                                         .num_chan = segment->num_chan,
+                                         .chan_base = source->info.num_chan};
+            for (int64_t c = 0; c < segment->num_chan; ++c) {
+                const int64_t to = source->info.num_chan++;
+                source->freq_hz[to] = segment->freq_hz[c];
+                source->width_hz[to] = segment->chan_width_hz[c];
+                source->inv_lambda[to] = segment->freq_hz[c] / TESS_SPEED_OF_LIGHT_M_S;
+            }
+            source->info.num_rows += segment->num_rows;
+            source->info.num_vis += segment->num_rows * segment->num_chan;
+        }
+    }
+cleanup:
+    return status;
+}
+
+static double separation(double ra0, double dec0, double ra1, double dec1)
+{
+    const double sd = sin(0.5 * (dec1 - dec0)), sr = sin(0.5 * (ra1 - ra0));
+    return 2 * asin(fmin(1, sqrt(sd * sd + cos(dec0) * cos(dec1) * sr * sr)));
+}
+
+static tess_status find_center(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_meta *first = tess_vis_reader_meta(source->reader[0]);
+    tess_source_info *info = &source->info;
+    info->ra_rad = first->ra_rad;
+    info->dec_rad = first->dec_rad;
+    if (source->selection.has_center) {
+        info->ra_rad = source->selection.center_ra_rad;
+        info->dec_rad = source->selection.center_dec_rad;
+    }
+    for (int k = 0; k < source->num_obs && !source->selection.has_center; ++k) {
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
+        const double apart =
+            separation(info->ra_rad, info->dec_rad, meta->ra_rad, meta->dec_rad);
+        if (apart > SAME_CENTER_RAD)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: its phase centre lies %.6g deg from that of %s; choose the "
+                      "images' centre with --center RA,DEC",
+                      meta->path, apart / TESS_RAD_PER_DEG, first->path);
+    }
+cleanup:
+    return status;
+}
+
+static void fill_info(tess_source *source)
+{
+    tess_source_info *info = &source->info;
+    info->meta = tess_vis_reader_meta(source->reader[0]);
+    info->freq_hz = source->freq_hz;
+    info->width_hz = source->width_hz;
+    info->inv_lambda = source->inv_lambda;
+    info->time_first = INFINITY;
+    info->time_end = -INFINITY;
+    for (int k = 0; k < source->num_obs; ++k) {
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
+        info->time_first = fmin(info->time_first, meta->time_start_mjd_s);
+        info->time_end = fmax(info->time_end, meta->time_end_mjd_s);
+    }
+    info->num_corr = info->meta->segment[0].num_corr;
+    memcpy(info->corr, info->meta->segment[0].corr, sizeof info->corr);
+}
+
+tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_obs,
+                             const tess_selection *selection, tess_source **source_out)
+{
+    tess_status status = TESS_OK;
+    tess_source *source = tess_alloc_zero(1, sizeof *source);
+    if (source) {
+        source->comm = comm;
+        source->selection = *selection;
+        source->num_obs = num_obs;
+        status = open_readers(source, obs);
+        if (status == TESS_OK) status = make_parts(source);
+        if (status == TESS_OK) status = find_center(source);
+    } else
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "observations");
+    if (status == TESS_OK && source->info.num_rows == 0)
+        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+                                   "%s: no rows are selected", obs[0]);
+    TESS_TRY(tess_comm_agree(comm, status));
+    fill_info(source);
+    *source_out = source;
+    source = NULL;
+cleanup:
+    tess_source_close(source);
+    return status;
+}
+
+static void wait_for_reader(tess_source *source)
+{
+    if (source->reading) pthread_join(source->thread, NULL);
+    source->reading = false;
+}
+
+void tess_source_close(tess_source *source)
+{
+    if (!source) return;
+    wait_for_reader(source);
+    for (int k = 0; source->reader && k < source->num_obs; ++k)
+        tess_vis_close(source->reader[k]);
+    for (int k = 0; k < 2; ++k) tess_vis_block_free(&source->block[k]);
+    tess_free(source->reader);
+    tess_free(source->parts);
+    tess_free(source->spans);
+    tess_free(source->freq_hz);
+    tess_free(source->width_hz);
+    tess_free(source->inv_lambda);
+    tess_free(source);
+}
+
+const tess_source_info *tess_source_info_of(const tess_source *source)
+{
+    return &source->info;
+}
+
+tess_vis_reader *tess_source_reader(tess_source *source, int obs)
+{
+    return source->reader[obs];
+}
+
+/* ---- what is made of each part ---- */
+
+static void list_correlations(const tess_vis_segment *segment, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int k = 0; k < segment->num_corr; ++k) {
+        if (k) strncat(text, ",", size - strlen(text) - 1);
+        strncat(text, tess_corr_name(segment->corr[k]), size - strlen(text) - 1);
+    }
+}
+
+static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int num_pol,
+                        double uv_limit)
+{
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+    const tess_vis_segment *segment = &meta->segment[p->segment];
+    const tess_selection *s = &source->selection;
+    tess_recipe *recipe = &p->recipe;
+    *recipe = (tess_recipe){.num_pol = num_pol,
+                            .shared_weight = source->num_weight == 1,
+                            .chan_base = (int32_t)p->chan_base,
+                            .inv_lambda = source->inv_lambda + p->chan_base,
+                            .uv_limit_lambda = uv_limit,
+                            .uv_min_lambda = s->uv_min_lambda,
+                            .uv_max_lambda = s->uv_max_lambda,
+                            .time_first = -INFINITY,
+                            .time_end = INFINITY};
+    if (s->has_center) {
+        recipe->rotate = true;
+        tess_rotation_between(meta->ra_rad, meta->dec_rad, source->info.ra_rad,
+                              source->info.dec_rad, recipe->rotation);
+    }
+    for (int k = 0; k < num_pol; ++k) {
+        recipe->mix[k] = tess_pol_mix_of(&pol[k], segment->corr, segment->num_corr);
+        if (recipe->mix[k].num == 0) return false;
+    }
+    return true;
+}
+
+/* This rank's slice of all usable rows, cut into blocks. */
+static tess_status make_spans(tess_source *source, int64_t block_bytes)
+{
+    tess_status status = TESS_OK;
+    const int rank = tess_comm_rank(source->comm), size = tess_comm_size(source->comm);
+    int64_t total = 0, capacity = 0, before = 0;
+    for (int k = 0; k < source->num_parts; ++k)
+        if (source->parts[k].usable) total += source->parts[k].num_rows;
+    const int64_t first = total * rank / size, end = total * (rank + 1) / size;
+    source->num_spans = 0;
+    for (int k = 0; k < source->num_parts; ++k) {
+        const part *p = &source->parts[k];
+        if (!p->usable) continue;
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+        const int64_t row_bytes = 64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
+        const int64_t block_rows = block_bytes / row_bytes + 1;
+        int64_t row = first > before ? first - before : 0;
+        const int64_t stop = end - before < p->num_rows ? end - before : p->num_rows;
+        for (; row < stop; row += block_rows) {
+            if (tess_grow((void **)&source->spans, &capacity, source->num_spans + 1,
+                          sizeof *source->spans))
+                TESS_FAIL(TESS_ERR_ALLOC, "list of blocks");
+            source->spans[source->num_spans++] =
+                (span){k, row, stop - row < block_rows ? stop - row : block_rows};
+        }
+        before += p->num_rows;
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_pol,
+                              double uv_limit_lambda, bool is_double, int threads,
+                              int64_t block_bytes)
+{
+    tess_status status = TESS_OK;
+    int usable = 0;
+    source->num_pol = num_pol;
+    source->num_weight = num_pol > 1 ? num_pol : 1;
+    source->is_double = is_double;
+    source->threads = threads;
+    for (int k = 0; k < source->num_parts; ++k) {
+        part *p = &source->parts[k];
+        p->usable = make_recipe(source, p, pol, num_pol, uv_limit_lambda);
+        usable += p->usable;
+    }
+    if (usable == 0) {
+        char have[64], name[8];
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[0]);
+        list_correlations(&meta->segment[0], have, sizeof have);
+        tess_pol_name(&pol[0], name);
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: %s cannot be made from its correlations (%s); choose with --stokes",
+                  meta->path, num_pol > 1 ? "the polarisations" : name, have);
+    }
+    tess_free(source->spans);
+    source->spans = NULL;
+    TESS_TRY(make_spans(source, block_bytes));
+cleanup:
+    return status;
+}
+
+void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
+                        double time_end)
+{
+    for (int k = 0; k < source->num_parts; ++k) {
+        part *p = &source->parts[k];
+        p->recipe.chan_wanted = chan_wanted ? chan_wanted + p->chan_base : NULL;
+        p->recipe.time_first = time_first;
+        p->recipe.time_end = time_end;
+    }
+}
+
+tess_samples tess_source_samples(const tess_source *source)
+{
+    return (tess_samples){.is_double = source->is_double,
+                          .num_pol = source->num_pol,
+                          .num_weight = source->num_weight,
+                          .inv_lambda = source->inv_lambda};
+}
+
+void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *num_vis)
+{
+    *num_rows = *num_vis = 0;
+    for (int64_t k = 0; k < source->num_spans; ++k) {
+        *num_rows += source->spans[k].num_rows;
+        *num_vis +=
+            source->spans[k].num_rows * source->parts[source->spans[k].part].num_chan;
+    }
+}
+
+tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks)
+{
+    *num_blocks = source->num_spans;
+    return tess_comm_allreduce_i64(source->comm, num_blocks, 1, TESS_MAX);
+}
+
+/* ---- reading ---- */
+
+static void *read_span(void *argument)
+{
+    tess_source *source = argument;
+    const int64_t k = source->next_span;
+    const span *s = &source->spans[k];
+    const part *p = &source->parts[s->part];
+    source->read_status =
+        tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
+                      source->threads, &source->block[k % 2]);
+    return NULL;
+}
+
+/* Begin to read span next_span in the background; in this thread if that fails. */
+static void start_reading(tess_source *source)
+{
+    if (source->next_span >= source->num_spans) return;
+    if (pthread_create(&source->thread, NULL, read_span, source) == 0)
+        source->reading = true;
+    else
+        read_span(source);
+}
+
+void tess_source_rewind(tess_source *source)
+{
+    wait_for_reader(source);
+    source->next_span = 0;
+    source->read_status = TESS_OK;
+    start_reading(source);
+}
+
+tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
+                                   const tess_recipe **recipe)
+{
+    *block = NULL;
+    *recipe = NULL;
+    if (source->next_span >= source->num_spans) return TESS_OK;
+    wait_for_reader(source);
+    if (source->read_status != TESS_OK) return source->read_status;
+    const int64_t k = source->next_span++;
+    *block = &source->block[k % 2];
+    *recipe = &source->parts[source->spans[k].part].recipe;
+    start_reading(source);
+    return TESS_OK;
+}
+
+tess_status tess_source_next(tess_source *source, tess_samples *samples, double **row_time,
+                             tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    tess_vis_block *block;
+    const tess_recipe *recipe;
+    TESS_TRY(tess_source_next_block(source, &block, &recipe));
+    if (!block) return TESS_OK;
+    if (row_time) {
+        int64_t capacity = samples->num_rows; /* grown to what is needed, no further */
+        if (tess_grow((void **)row_time, &capacity, samples->num_rows + block->num_rows,
+                      sizeof **row_time))
+            TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+    }
+    TESS_TRY(tess_prepare_block(recipe, block, source->threads, samples,
+                                row_time ? *row_time : NULL, profile));
+cleanup:
+    return status;
+}
+
+/* ---- times ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t sort_unique(double *times, int64_t count)
+{
+    int64_t unique = 0;
+    qsort(times, (size_t)count, sizeof *times, by_value);
+    for (int64_t k = 0; k < count; ++k)
+        if (unique == 0 || times[k] - times[unique - 1] > 1e-3) times[unique++] = times[k];
+    return unique;
+}
+
+static tess_status own_times(tess_source *source, double **times, int64_t *count)
+{
+    tess_status status = TESS_OK;
+    int64_t capacity = 0;
+    tess_vis_block *block;
+    const tess_recipe *recipe;
+    tess_source_rewind(source);
+    for (;;) {
+        TESS_TRY(tess_source_next_block(source, &block, &recipe));
+        if (!block) break;
+        if (tess_grow((void **)times, &capacity, *count + block->num_rows, sizeof **times))
+            TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+        memcpy(*times + *count, block->time_mjd_s,
+               (size_t)block->num_rows * sizeof **times);
+        *count = sort_unique(*times, *count + block->num_rows);
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_source_times(tess_source *source, double **times_out, int64_t *num_times)
+{
+    tess_status status = TESS_OK;
+    double *times = NULL;
+    void *all = NULL;
+    int64_t count = 0, total = 0;
+    int64_t *bytes = tess_alloc(tess_comm_size(source->comm), sizeof *bytes);
+    status = bytes ? own_times(source, &times, &count) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(source->comm, status));
+    TESS_TRY(tess_comm_allgatherv(source->comm, times, count * (int64_t)sizeof *times, &all,
+                                  bytes));
+    for (int k = 0; k < tess_comm_size(source->comm); ++k) total += bytes[k];
+    *num_times = sort_unique(all, total / (int64_t)sizeof *times);
+    *times_out = all;
+cleanup:
+    tess_free(times);
+    tess_free(bytes);
+    return status;
+}

@@ -1,0 +1,80 @@
+/** @file source.h  (private to app/)
+ *  The observations of a run as one stream of samples: every rank reads its own slice of
+ *  rows, block by block, while a second thread reads the next block.
+ */
+#ifndef TESS_SOURCE_H
+#define TESS_SOURCE_H
+
+#include "polar.h"
+#include "prepare.h"
+#include "tess_imager.h"
+#include "tess_samples.h"
+#include "tess_vis.h"
+
+typedef struct tess_source tess_source;
+
+/** What the observations have in common. */
+typedef struct tess_source_info {
+    const tess_vis_meta *meta;     /**< of the first observation */
+    double ra_rad, dec_rad;        /**< phase centre of the images */
+    int64_t num_rows;              /**< over all observations */
+    int64_t num_vis;               /**< rows × channels */
+    int64_t num_chan;              /**< of the channel table */
+    const double *freq_hz;         /**< [num_chan] */
+    const double *width_hz;        /**< [num_chan] */
+    const double *inv_lambda;      /**< [num_chan] freq/c [1/m] */
+    double time_first, time_end;   /**< MJD s */
+    int num_corr;                  /**< correlations of the first segment */
+    tess_corr corr[TESS_MAX_CORR];
+} tess_source_info;
+
+/** Open observations. Errors: those of tess_vis_open; TESS_ERR_INPUT when phase centres
+ *  differ and no centre is asked for; TESS_ERR_USAGE for an empty selection. Collective. */
+tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_obs,
+                             const tess_selection *selection, tess_source **source);
+void tess_source_close(tess_source *source); /**< NULL is fine. Local. */
+
+const tess_source_info *tess_source_info_of(const tess_source *source);
+
+/** Say what samples are made: polarisations, |u|,|v| limit (≤ 0: none), precision, threads,
+ *  and bytes of a block. TESS_ERR_INPUT when no segment has the correlations. Local. */
+tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_pol,
+                              double uv_limit_lambda, bool is_double, int threads,
+                              int64_t block_bytes);
+
+/** Only these channels of the table (borrowed; NULL: all) and times [first, end). Local. */
+void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
+                        double time_end);
+
+/** An empty set of samples of the kind that tess_source_next appends to. Local. */
+tess_samples tess_source_samples(const tess_source *source);
+
+/** Blocks a pass has, the same on all ranks (ranks with fewer rows get empty ones).
+ *  Collective, after setup. */
+tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks);
+
+/** Start a pass over the data. Local. */
+void tess_source_rewind(tess_source *source);
+
+/** Append the next block's samples. `row_time` as in tess_prepare_block, or NULL;
+ *  `profile` counts visibilities when not NULL. Local; every rank must call it
+ *  num_blocks times. */
+tess_status tess_source_next(tess_source *source, tess_samples *samples, double **row_time,
+                             tess_profile *profile);
+
+/** As tess_source_next, but hands out the raw block with its recipe, for prediction; both
+ *  are valid until the next call. `block` is NULL when this rank has no more. Local. */
+tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
+                                   const tess_recipe **recipe);
+
+/** The reader of an observation. */
+tess_vis_reader *tess_source_reader(tess_source *source, int obs);
+
+/** Distinct integration times of the selected rows, ascending, on all ranks; allocated,
+ *  owned by the caller. Reads the data once. Collective. */
+tess_status tess_source_times(tess_source *source, double **times, int64_t *num_times);
+
+/** Rows of this rank's slice and their samples, at most. Local. */
+void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *num_vis);
+
+#endif

@@ -1,0 +1,459 @@
+#include "steps.h"
+
+#include <string.h>
+
+#include "tess_degrid.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Brick sums of one block, from one pass over the data. */
+typedef struct live_sums {
+    int64_t block;
+    int64_t first_brick;         /* in the brick list (prediction) */
+    tess_brick_sums sums;
+} live_sums;
+
+struct tess_steps {
+    tess_comm *comm;
+    const tess_grid_plan *plan;
+    const tess_partition *partition;
+    tess_planes *planes;
+    tess_profile *profile;
+    int num_groups, num_steps;
+    int *step_of_block;          /* [num_blocks] */
+    live_sums *live;
+    int64_t num_live, capacity_live;
+    char *plane_done;            /* [num_planes] */
+    tess_piece *piece;           /* pieces of a batch of jobs */
+    int64_t capacity_pieces;
+    double grid_wall_s, grid_busy_s;
+};
+
+tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
+                              const tess_partition *partition, int num_groups,
+                              tess_planes *planes, tess_profile *profile,
+                              tess_steps **steps_out)
+{
+    tess_status status = TESS_OK;
+    int *next = NULL;
+    tess_steps *steps = tess_alloc_zero(1, sizeof *steps);
+    if (!steps) TESS_FAIL(TESS_ERR_ALLOC, "w-steps");
+    steps->comm = comm;
+    steps->plan = plan;
+    steps->partition = partition;
+    steps->planes = planes;
+    steps->profile = profile;
+    steps->num_groups = num_groups;
+    steps->step_of_block = tess_alloc(plan->num_blocks, sizeof *steps->step_of_block);
+    steps->plane_done = tess_alloc_zero(plan->num_planes, 1);
+    next = tess_alloc_zero(num_groups, sizeof *next);
+    if (!steps->step_of_block || !steps->plane_done || !next)
+        TESS_FAIL(TESS_ERR_ALLOC, "w-steps");
+    for (int b = 0; b < plan->num_blocks; ++b) {
+        const int step = next[tess_partition_group(partition, b)]++;
+        steps->step_of_block[b] = step;
+        if (step + 1 > steps->num_steps) steps->num_steps = step + 1;
+    }
+    *steps_out = steps;
+    steps = NULL;
+cleanup:
+    tess_free(next);
+    tess_steps_destroy(steps);
+    return status;
+}
+
+void tess_steps_destroy(tess_steps *steps)
+{
+    if (!steps) return;
+    for (int64_t k = 0; k < steps->num_live; ++k) tess_brick_sums_free(&steps->live[k].sums);
+    tess_free(steps->live);
+    tess_free(steps->step_of_block);
+    tess_free(steps->plane_done);
+    tess_free(steps->piece);
+    tess_free(steps);
+}
+
+int tess_steps_count(const tess_steps *steps)
+{
+    return steps->num_steps;
+}
+
+int tess_steps_of_block(const tess_steps *steps, int64_t block)
+{
+    return steps->step_of_block[block];
+}
+
+/* Blocks whose bricks may touch a plane: [*first, *end). */
+static void blocks_of_plane(const tess_grid_plan *plan, int64_t plane, int64_t *first,
+                            int64_t *end)
+{
+    const int64_t lowest_start = plane - plan->w_support + 1;
+    *first = lowest_start < 0 ? 0 : lowest_start / plan->block_planes;
+    *end = plane / plan->block_planes + 1;
+    if (*end > plan->num_blocks) *end = plan->num_blocks;
+    if (*first >= *end) *first = *end - 1;
+}
+
+/* Planes that a block's bricks may touch: [*first, *end). */
+static void planes_of_block(const tess_grid_plan *plan, int64_t block, int64_t *first,
+                            int64_t *end)
+{
+    *first = block * plan->block_planes;
+    *end = *first + plan->block_planes + plan->w_support - 1;
+    if (*end > plan->num_planes) *end = plan->num_planes;
+}
+
+static int last_step_of_plane(const tess_steps *steps, int64_t plane)
+{
+    int64_t first, end;
+    int last = 0;
+    blocks_of_plane(steps->plan, plane, &first, &end);
+    for (int64_t b = first; b < end; ++b)
+        if (steps->step_of_block[b] > last) last = steps->step_of_block[b];
+    return last;
+}
+
+/* ---- pieces of brick sums ---- */
+
+/* Lines of one brick sum in one plane and polarisation, cut where they wrap around. */
+static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums, int64_t plane,
+                              int pol, int64_t *count)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    const int64_t lines = tess_grid_brick_lines(plan);
+    const int64_t stride = tess_grid_brick_stride(plan), bytes = plan->is_double ? 16 : 8;
+    for (int64_t k = 0; k < sums->num_bricks; ++k) {
+        const tess_brick_sum *sum = &sums->brick[k];
+        int64_t block, tile_u, tile_v;
+        if (plane < sum->plane_first || plane >= sum->plane_first + sum->num_planes)
+            continue;
+        if (tess_grow((void **)&steps->piece, &steps->capacity_pieces, *count + 2,
+                      sizeof *steps->piece))
+            TESS_FAIL(TESS_ERR_ALLOC, "pieces of w-planes");
+        tess_grid_brick_of_key(plan, sum->key, &block, &tile_u, &tile_v);
+        const int64_t line = tile_u * TESS_TILE;
+        const int64_t before = plan->nu - line < lines ? plan->nu - line : lines;
+        const int64_t layer = (int64_t)pol * sum->num_planes + plane - sum->plane_first;
+        char *data = (char *)sums->data + (sum->offset + layer * lines * stride) * bytes;
+        const tess_piece piece = {.line = (int32_t)line,
+                                  .num_lines = (int32_t)before,
+                                  .cell = (int32_t)(tile_v * TESS_TILE),
+                                  .num_cells = (int32_t)lines,
+                                  .stride = stride,
+                                  .data = data};
+        steps->piece[(*count)++] = piece;
+        if (before == lines) continue;
+        steps->piece[*count] = piece;
+        steps->piece[*count].line = 0;
+        steps->piece[*count].num_lines = (int32_t)(lines - before);
+        steps->piece[(*count)++].data = data + before * stride * bytes;
+    }
+cleanup:
+    return status;
+}
+
+/* One (plane, polarisation) to transform. */
+typedef struct plane_pol {
+    int64_t plane;
+    int pol;
+} plane_pol;
+
+/* Transform the listed planes in batches of one per FFT group. Collective. */
+static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t count,
+                             bool forward)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    const int groups = tess_planes_groups(steps->planes);
+    tess_planes_times times = {0};
+    tess_plane_job *job = tess_alloc_zero(groups, sizeof *job);
+    int64_t *begin = tess_alloc_zero(groups + 1, sizeof *begin);
+    TESS_TRY(tess_comm_agree(steps->comm, job && begin ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t first = 0; first < count; first += groups) {
+        int64_t num_pieces = 0;
+        for (int g = 0; g < groups && status == TESS_OK; ++g) {
+            begin[g] = num_pieces;
+            job[g] = (tess_plane_job){.active = first + g < count};
+            if (!job[g].active) continue;
+            const plane_pol *item = &list[first + g];
+            job[g].image = item->pol;
+            job[g].w_lambda =
+                plan->w_first_lambda + (double)item->plane * plan->w_step_lambda;
+            for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
+                status = add_pieces(steps, &steps->live[k].sums, item->plane, item->pol,
+                                    &num_pieces);
+            job[g].num_pieces = num_pieces - begin[g];
+        }
+        for (int g = 0; g < groups; ++g) job[g].piece = steps->piece + begin[g];
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
+                         : tess_planes_extract(steps->planes, job, &times));
+    }
+cleanup:
+    steps->profile->stage_seconds[TESS_STAGE_REDUCE] += times.exchange_s;
+    steps->profile->stage_seconds[TESS_STAGE_FFT] += times.fft_s;
+    tess_free(job);
+    tess_free(begin);
+    return status;
+}
+
+/* Of the planes in `wanted`, those that any rank has values in; every polarisation. */
+static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
+                               int num_pol, plane_pol *list, int64_t *num_listed)
+{
+    tess_status status = TESS_OK;
+    int64_t *touched = tess_alloc_zero(steps->plan->num_planes, sizeof *touched);
+    TESS_TRY(tess_comm_agree(steps->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        for (int64_t b = 0; b < steps->live[k].sums.num_bricks; ++b) {
+            const tess_brick_sum *sum = &steps->live[k].sums.brick[b];
+            for (int32_t p = 0; p < sum->num_planes; ++p) touched[sum->plane_first + p] = 1;
+        }
+    TESS_TRY(tess_comm_allreduce_i64(steps->comm, touched, steps->plan->num_planes,
+                                     TESS_MAX));
+    *num_listed = 0;
+    for (int64_t k = 0; k < count; ++k)
+        for (int pol = 0; pol < num_pol && touched[wanted[k]]; ++pol)
+            list[(*num_listed)++] = (plane_pol){wanted[k], pol};
+cleanup:
+    tess_free(touched);
+    return status;
+}
+
+static tess_status transform_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
+                                    int num_pol, bool forward)
+{
+    tess_status status = TESS_OK;
+    int64_t listed = 0;
+    plane_pol *list = tess_alloc(count * num_pol, sizeof *list);
+    TESS_TRY(tess_comm_agree(steps->comm, list ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(list_planes(steps, wanted, count, num_pol, list, &listed));
+    TESS_TRY(transform(steps, list, listed, forward));
+cleanup:
+    tess_free(list);
+    return status;
+}
+
+/* ---- live sums ---- */
+
+/* Bricks [*first, *end) of a block in the list. */
+static void bricks_of_block(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                            int64_t block, int64_t *first, int64_t *end)
+{
+    const int64_t keys[2] = {tess_grid_brick_key(plan, block, 0, 0),
+                             tess_grid_brick_key(plan, block + 1, 0, 0)};
+    int64_t found[2];
+    for (int k = 0; k < 2; ++k) {
+        int64_t low = 0, high = bricks->num_bricks;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            if (bricks->key[middle] < keys[k])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        found[k] = low;
+    }
+    *first = found[0];
+    *end = found[1];
+}
+
+static tess_status add_live(tess_steps *steps, int64_t block, live_sums **live)
+{
+    tess_status status = TESS_OK;
+    if (tess_grow((void **)&steps->live, &steps->capacity_live, steps->num_live + 1,
+                  sizeof *steps->live))
+        TESS_FAIL(TESS_ERR_ALLOC, "brick sums");
+    *live = &steps->live[steps->num_live++];
+    **live = (live_sums){.block = block};
+cleanup:
+    return status;
+}
+
+/* Free the sums of blocks all of whose planes are done. */
+static void free_finished(tess_steps *steps)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < steps->num_live; ++k) {
+        int64_t first, end;
+        bool finished = true;
+        planes_of_block(steps->plan, steps->live[k].block, &first, &end);
+        for (int64_t p = first; p < end; ++p) finished = finished && steps->plane_done[p];
+        if (finished)
+            tess_brick_sums_free(&steps->live[k].sums);
+        else
+            steps->live[kept++] = steps->live[k];
+    }
+    steps->num_live = kept;
+}
+
+/* ---- imaging ---- */
+
+static tess_status grid_block(tess_steps *steps, int64_t block, const tess_samples *samples,
+                              const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    live_sums *live;
+    int64_t first, end;
+    double busy = 1, start = tess_time_now();
+    bricks_of_block(steps->plan, bricks, block, &first, &end);
+    if (first == end) return TESS_OK;
+    TESS_TRY(add_live(steps, block, &live));
+    TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf, &live->sums,
+                               &busy));
+    for (int64_t b = first; b < end; ++b)
+        steps->profile->stage_visibilities[TESS_STAGE_GRID] += bricks->num_vis[b];
+    const double wall = tess_time_now() - start;
+    steps->grid_wall_s += wall;
+    steps->grid_busy_s += wall * busy;
+    steps->profile->stage_seconds[TESS_STAGE_GRID] += wall;
+    if (steps->grid_wall_s > 0)
+        steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transform_now,
+                             const tess_samples *samples, const tess_brick_list *bricks,
+                             bool psf)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    int64_t *ready = tess_alloc(plan->num_planes, sizeof *ready);
+    TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    for (int step = first; step < end; ++step) {
+        for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
+            if (steps->step_of_block[b] == step)
+                status = grid_block(steps, b, samples, bricks, psf);
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        if (!transform_now) continue;
+        int64_t count = 0;
+        for (int64_t p = 0; p < plan->num_planes; ++p)
+            if (!steps->plane_done[p] && last_step_of_plane(steps, p) <= step) {
+                ready[count++] = p;
+                steps->plane_done[p] = 1;
+            }
+        TESS_TRY(transform_planes(steps, ready, count, num_pol, true));
+        free_finished(steps);
+    }
+cleanup:
+    tess_free(ready);
+    return status;
+}
+
+/* ---- prediction ---- */
+
+/* Planes not yet transformed that the blocks of this step need. */
+static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
+{
+    int64_t count = 0, first, end;
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
+        if (steps->step_of_block[b] != step) continue;
+        planes_of_block(steps->plan, b, &first, &end);
+        for (int64_t p = first; p < end; ++p)
+            if (!steps->plane_done[p]) {
+                needed[count++] = p;
+                steps->plane_done[p] = 1;
+            }
+    }
+    return count;
+}
+
+/* Make room for the values of a block's bricks unless it is there already. */
+static tess_status lay_out_block(tess_steps *steps, int64_t block,
+                                 const tess_samples *samples, const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    live_sums *live;
+    int64_t first, end;
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        if (steps->live[k].block == block) return TESS_OK;
+    bricks_of_block(steps->plan, bricks, block, &first, &end);
+    if (first == end) return TESS_OK;
+    TESS_TRY(add_live(steps, block, &live));
+    live->first_brick = first;
+    TESS_TRY(tess_degrid_begin(steps->plan, samples, bricks, first, end, &live->sums));
+cleanup:
+    return status;
+}
+
+static tess_status degrid_step(tess_steps *steps, int step, tess_samples *samples,
+                               const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    int64_t kept = 0;
+    const double start = tess_time_now();
+    for (int64_t k = 0; k < steps->num_live; ++k) {
+        live_sums *live = &steps->live[k];
+        if (steps->step_of_block[live->block] == step) {
+            if (status == TESS_OK)
+                status = tess_degrid_execute(steps->plan, samples, bricks,
+                                             live->first_brick, &live->sums);
+            for (int64_t b = 0; b < live->sums.num_bricks; ++b)
+                steps->profile->stage_visibilities[TESS_STAGE_GRID] +=
+                    bricks->num_vis[live->first_brick + b];
+            tess_brick_sums_free(&live->sums);
+        } else
+            steps->live[kept++] = *live;
+    }
+    steps->num_live = kept;
+    steps->profile->stage_seconds[TESS_STAGE_GRID] += tess_time_now() - start;
+    return status;
+}
+
+tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
+                               const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    int64_t *needed = tess_alloc(plan->num_planes, sizeof *needed);
+    TESS_TRY(tess_comm_agree(steps->comm, needed ? TESS_OK : TESS_ERR_ALLOC));
+    for (int step = 0; step < steps->num_steps; ++step) {
+        const int64_t count = planes_needed(steps, step, needed);
+        for (int64_t k = 0; k < count && status == TESS_OK; ++k) {
+            int64_t first, end;
+            blocks_of_plane(plan, needed[k], &first, &end);
+            for (int64_t b = first; b < end && status == TESS_OK; ++b)
+                status = lay_out_block(steps, b, samples, bricks);
+        }
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        TESS_TRY(transform_planes(steps, needed, count, samples->num_pol, false));
+        status = degrid_step(steps, step, samples, bricks);
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+    }
+cleanup:
+    tess_free(needed);
+    return status;
+}
+
+/* ---- slabs ---- */
+
+tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
+                              const tess_brick_list *bricks, int slabs,
+                              int64_t *slab_line)
+{
+    tess_status status = TESS_OK;
+    int64_t *occupied = tess_alloc_zero(plan->tiles_u, sizeof *occupied);
+    TESS_TRY(tess_comm_agree(comm, occupied ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < bricks->num_bricks; ++k) {
+        int64_t block, tile_u, tile_v;
+        tess_grid_brick_of_key(plan, bricks->key[k], &block, &tile_u, &tile_v);
+        occupied[tile_u] = 1;
+    }
+    TESS_TRY(tess_comm_allreduce_i64(comm, occupied, plan->tiles_u, TESS_MAX));
+    int64_t total = 0, before = 0;
+    for (int64_t t = 0; t < plan->tiles_u; ++t) total += occupied[t];
+    int slab = 0;
+    slab_line[0] = 0;
+    for (int64_t t = 0; t < plan->tiles_u; ++t) {
+        while (slab + 1 < slabs && before >= total * (slab + 1) / slabs && t > 0)
+            slab_line[++slab] = t * TESS_TILE;
+        before += occupied[t];
+    }
+    while (slab < slabs) slab_line[++slab] = plan->nu;
+cleanup:
+    tess_free(occupied);
+    return status;
+}

@@ -1,0 +1,48 @@
+/** @file steps.h  (private to app/)
+ *  The sliding w-window: which blocks of w-planes are worked on when, and which planes are
+ *  then complete.
+ *
+ *  Every w-group walks through its blocks in order, one a step. A plane is complete, and is
+ *  transformed, after the step in which the last block that reaches it is done; brick sums
+ *  are freed when all their planes are. In prediction a plane is transformed at the step
+ *  of the first block that needs it.
+ */
+#ifndef TESS_STEPS_H
+#define TESS_STEPS_H
+
+#include "tess_grid.h"
+#include "tess_partition.h"
+#include "tess_planes.h"
+#include "tess_profile.h"
+
+typedef struct tess_steps tess_steps;
+
+tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
+                              const tess_partition *partition, int num_groups,
+                              tess_planes *planes, tess_profile *profile,
+                              tess_steps **steps);
+void tess_steps_destroy(tess_steps *steps); /**< NULL is fine. Local. */
+
+int tess_steps_count(const tess_steps *steps);
+
+/** Step in which a block is worked on. */
+int tess_steps_of_block(const tess_steps *steps, int64_t block);
+
+/** Grid this rank's bricks of steps [first, end); afterwards, when `transform`, add the
+ *  completed planes to the images. Image k is polarisation k of the samples, then the
+ *  PSFs. Collective. */
+tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transform,
+                             const tess_samples *samples, const tess_brick_list *bricks,
+                             bool psf);
+
+/** Fill the samples' visibilities from the model images, all steps. Collective. */
+tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
+                               const tess_brick_list *bricks);
+
+/** First grid line of each of `slabs` slabs, [slabs + 1], so that each has the same number
+ *  of occupied tile rows; from this rank's bricks, summed over ranks. Collective. */
+tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
+                              const tess_brick_list *bricks, int slabs,
+                              int64_t *slab_line);
+
+#endif
