@@ -29,11 +29,10 @@ passed=0 failed=0 skipped=0
 
 # count FILE: add up what ctest wrote.
 count() {
-    local suite tests failures skips
-    suite=$(grep -A12 -m1 '<testsuite' "$1" | tr '\n' ' ')
-    tests=$(printf '%s' "$suite" | sed -n 's/.* tests="\([0-9]*\)".*/\1/p')
-    failures=$(printf '%s' "$suite" | sed -n 's/.* failures="\([0-9]*\)".*/\1/p')
-    skips=$(printf '%s' "$suite" | sed -n 's/.* skipped="\([0-9]*\)".*/\1/p')
+    local tests failures skips
+    tests=$(sed -n 's/^[[:space:]]*tests="\([0-9]*\)".*/\1/p' "$1" | head -n 1)
+    failures=$(sed -n 's/^[[:space:]]*failures="\([0-9]*\)".*/\1/p' "$1" | head -n 1)
+    skips=$(sed -n 's/^[[:space:]]*skipped="\([0-9]*\)".*/\1/p' "$1" | head -n 1)
     passed=$((passed + tests - failures - skips))
     failed=$((failed + failures))
     skipped=$((skipped + skips))
