@@ -21,12 +21,12 @@ typedef struct predicted_block {
     double *file_w_m;             /* [num_kept][3] uvw of the file, when rotated */
 } predicted_block;
 
-typedef struct batch {
+typedef struct predicted_batch {
     tess_samples samples;
     int64_t *block_row;           /* [samples.num_rows] row within its block */
     predicted_block *block;
     int64_t num_blocks, capacity_blocks;
-} batch;
+} predicted_batch;
 
 typedef struct predict_run {
     tess_comm *comm;
@@ -39,7 +39,7 @@ typedef struct predict_run {
     int64_t num_blocks, blocks_per_batch;
 } predict_run;
 
-static void batch_free(batch *batch)
+static void batch_free(predicted_batch *batch)
 {
     for (int64_t k = 0; k < batch->num_blocks; ++k) tess_free(batch->block[k].file_w_m);
     tess_samples_free(&batch->samples);
@@ -49,7 +49,7 @@ static void batch_free(batch *batch)
 }
 
 /* Read the positions of the next block into the batch. Local. */
-static tess_status add_block(predict_run *run, batch *batch)
+static tess_status add_block(predict_run *run, predicted_batch *batch)
 {
     tess_status status = TESS_OK;
     tess_vis_block *block;
@@ -112,7 +112,7 @@ static void mix_sample(const predict_run *run, const predicted_block *from,
     }
 }
 
-static void fill_row(const predict_run *run, const batch *batch,
+static void fill_row(const predict_run *run, const predicted_batch *batch,
                      const predicted_block *from, int64_t k, tess_vis_block *block)
 {
     const tess_samples *samples = &batch->samples;
@@ -129,7 +129,7 @@ static void fill_row(const predict_run *run, const batch *batch,
 }
 
 /* Write one block; a rank without one takes part with no rows. Collective. */
-static tess_status write_block(const predict_run *run, const batch *batch, int64_t index,
+static tess_status write_block(const predict_run *run, const predicted_batch *batch, int64_t index,
                                tess_vis_block *block)
 {
     tess_status status = TESS_OK;
@@ -157,7 +157,7 @@ static tess_status predict_batch(predict_run *run, int64_t first, int64_t end,
                                  tess_vis_block *block)
 {
     tess_status status = TESS_OK;
-    batch batch = {0};
+    predicted_batch batch = {0};
     double mark = tess_time_now();
     batch.samples = tess_source_samples(run->source);
     batch.samples.num_pol = run->model.num_stokes;

@@ -134,6 +134,7 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
         int reason = autocorrelation ? TESS_IGNORED_AUTOCORR : -1, any = 0;
         const bool wanted = !recipe->chan_wanted || recipe->chan_wanted[c];
         if (reason < 0) reason = out_of_range(recipe, uvw_m, c);
+        int shown = reason; /* why the sample counts as ignored: the first image's reason */
         if (recipe->rotate)
             tess_rotation_phase(recipe, old_uvw, recipe->inv_lambda[c], &phase_re,
                                 &phase_im);
@@ -141,8 +142,8 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
             mixed value =
                 mix_sample(&recipe->mix[p], block->vis + 2 * at, block->weight + at);
             if (reason >= 0 && value.ignored < 0) value.ignored = reason;
-            if (!wanted) value.ignored = reason = TESS_NUM_IGNORED;
-            if (p == 0 && value.ignored >= 0) reason = value.ignored;
+            if (!wanted) value.ignored = TESS_NUM_IGNORED;
+            if (p == 0 && value.ignored >= 0) shown = value.ignored;
             any += value.ignored < 0;
             /* undo the rotation's inverse: conj, because tess_rotation_phase leads back */
             store(samples, first + c, p, &value, phase_re, -phase_im);
@@ -155,7 +156,7 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
             any = smallest > 0;
         }
         good += any > 0;
-        if (any == 0 && reason >= 0 && reason < TESS_NUM_IGNORED) ++ignored[reason];
+        if (any == 0 && shown >= 0 && shown < TESS_NUM_IGNORED) ++ignored[shown];
     }
     return good;
 }

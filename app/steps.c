@@ -259,14 +259,14 @@ static void bricks_of_block(const tess_grid_plan *plan, const tess_brick_list *b
     *end = found[1];
 }
 
-static tess_status add_live(tess_steps *steps, int64_t block, live_sums **live)
+static tess_status add_live(tess_steps *steps, int64_t block, live_sums **live_out)
 {
     tess_status status = TESS_OK;
     if (tess_grow((void **)&steps->live, &steps->capacity_live, steps->num_live + 1,
                   sizeof *steps->live))
         TESS_FAIL(TESS_ERR_ALLOC, "brick sums");
-    *live = &steps->live[steps->num_live++];
-    **live = (live_sums){.block = block};
+    *live_out = &steps->live[steps->num_live++];
+    **live_out = (live_sums){.block = block};
 cleanup:
     return status;
 }
@@ -294,7 +294,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block, const tess_sampl
                               const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
-    live_sums *live;
+    live_sums *live = NULL;
     int64_t first, end;
     double busy = 1, start = tess_time_now();
     bricks_of_block(steps->plan, bricks, block, &first, &end);
@@ -366,7 +366,7 @@ static tess_status lay_out_block(tess_steps *steps, int64_t block,
                                  const tess_samples *samples, const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
-    live_sums *live;
+    live_sums *live = NULL;
     int64_t first, end;
     for (int64_t k = 0; k < steps->num_live; ++k)
         if (steps->live[k].block == block) return TESS_OK;

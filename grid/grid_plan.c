@@ -13,9 +13,11 @@ enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8, BYTES_PER_LANE_VECTOR = 32 };
  * visibilities: a few 1e-6 together) would break the promise. */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
 
-/* Share of ε that one axis may use up at the worst place of the field; three axes add
- * in quadrature to 0.95 ε in the corners, so the promise holds there too. */
-static const double AXIS_SHARE = 0.55;
+/* Share of ε that the estimated error, for visibilities without order, may use up; the rest
+ * is for sky and coverage that put more of the error than of the image into the field.
+ * Errors gather in the outer quarter of each axis, so a corner block has up to four times
+ * the mean square, which is what the promise for blocks (2 ε) allows. */
+static const double SHARE = 0.73;
 
 static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 
@@ -98,17 +100,29 @@ static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts, bool 
            planes * opts->num_pol * (fft + screen);
 }
 
+/* Relative L2 error of an image made with this kernel on every axis: the kernel's own, and
+ * half a unit in the last place for every value of the grid and its transform, raised by
+ * the grid correction. The latter decides in single precision when padding is small. */
+static double error_of(const tess_kernel *kernel, bool is_double, bool do_w)
+{
+    const double axes = do_w ? 3 : 2, unit = is_double ? 0x1p-53 : 0x1p-24;
+    const double rounding = unit * pow(kernel->amplification, axes);
+    return sqrt(axes * kernel->error * kernel->error + rounding * rounding);
+}
+
 /* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. */
-static double padding_for(int support, double error)
+static double padding_for(int support, const tess_grid_plan *plan)
 {
     tess_kernel kernel;
+    const bool do_w = plan->opts.do_w;
+    const double error = SHARE * plan->opts.accuracy;
     tess_kernel_create(support, MAX_PADDING, &kernel);
-    if (kernel.error > error) return 0;
+    if (error_of(&kernel, plan->is_double, do_w) > error) return 0;
     double low = MIN_PADDING, high = MAX_PADDING;
     while (high - low > 0.01) {
         const double middle = 0.5 * (low + high);
         tess_kernel_create(support, middle, &kernel);
-        *(kernel.error <= error ? &high : &low) = middle;
+        *(error_of(&kernel, plan->is_double, do_w) <= error ? &high : &low) = middle;
     }
     return high;
 }
@@ -116,11 +130,10 @@ static double padding_for(int support, double error)
 static tess_status choose_kernel(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
-    const double error = AXIS_SHARE * plan->opts.accuracy;
     double least = INFINITY, best_padding = 0;
     int best_support = 0;
     for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support) {
-        const double padding = padding_for(support, error);
+        const double padding = padding_for(support, plan);
         if (padding <= 0) continue;
         const double cost =
             plan_cost(&plan->geom, &plan->opts, plan->is_double, support, padding);
@@ -141,7 +154,7 @@ static tess_status choose_kernel(tess_grid_plan *plan)
     plan->nu = tess_geom_fft_size(plan->nu > least_size ? plan->nu : least_size);
     plan->nv = tess_geom_fft_size(plan->nv > least_size ? plan->nv : least_size);
     tess_kernel_create(best_support, best_padding, &plan->kernel);
-    plan->error_estimate = sqrt(plan->opts.do_w ? 3.0 : 2.0) * plan->kernel.error;
+    plan->error_estimate = error_of(&plan->kernel, plan->is_double, plan->opts.do_w);
 cleanup:
     return status;
 }

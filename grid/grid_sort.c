@@ -99,6 +99,11 @@ static int cut_row(const tess_grid_plan *plan, const tess_samples *samples, int6
     const double *inv_lambda = samples->inv_lambda + channels->base;
     const int64_t first = samples->vis_first[row];
     int32_t begin = 0, end = channels->count;
+    /* nor may the band be so long that it wraps around the grid */
+    const double span = fabs(inv_lambda[end - 1] - inv_lambda[0]);
+    const bool monotonic = channels->monotonic &&
+                           fabs(scale.a) * span < 0.25 * (double)plan->nu &&
+                           fabs(scale.b) * span < 0.25 * (double)plan->nv;
     if (skip_ignored) {
         while (begin < end && ignored(samples, first + begin)) ++begin;
         while (begin < end && ignored(samples, first + end - 1)) --end;
@@ -106,7 +111,7 @@ static int cut_row(const tess_grid_plan *plan, const tess_samples *samples, int6
     while (begin < end) {
         const int64_t key = key_at(plan, &scale, inv_lambda[begin]);
         int32_t stop = begin + 1;
-        if (channels->monotonic)
+        if (monotonic)
             stop = run_end(plan, &scale, inv_lambda, begin, end, key);
         else
             while (stop < end && key_at(plan, &scale, inv_lambda[stop]) == key) ++stop;

@@ -32,11 +32,13 @@ static inline double tess_plane_coordinate(const tess_grid_plan *plan, double w_
     return (w_lambda - plan->w_first_lambda) / plan->w_step_lambda;
 }
 
-/** First cell of the footprint around coordinate g on an axis of n cells, in [0, n). */
+/** First cell of the footprint around coordinate g on a periodic axis of n cells, in
+ *  [0, n). An image on pixels is periodic in u and v, so coordinates beyond the grid wrap
+ *  around exactly (prediction needs that; imaging ignores such samples). */
 static inline int64_t tess_footprint_start(double g, int support, int64_t n)
 {
-    const int64_t start = (int64_t)ceil(g - 0.5 * support);
-    return start < 0 ? start + n : start;
+    const double start = ceil(g - 0.5 * support), period = (double)n;
+    return (int64_t)(start - period * floor(start / period));
 }
 
 /** First plane of the footprint around plane coordinate g, within the plan's planes. */

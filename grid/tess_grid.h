@@ -55,7 +55,7 @@ typedef struct tess_grid_plan {
     double *correction_v;      /**< [ny] h(y) of the rows */
     double correction_w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
     double nm1_range;          /**< largest |n − 1 − nm1_center| */
-    double error_estimate;     /**< rms over the three axes at the worst place */
+    double error_estimate;     /**< relative L2 error expected of an image */
     const tess_backend *backend;
 } tess_grid_plan;
 

@@ -30,14 +30,16 @@ typedef struct tess_kernel {
     int degree;                /**< of the tap polynomials */
     double padding;            /**< σ, grid size over image size, it was made for */
     double beta;
-    double error;              /**< largest e(x) in the field, |x| ≤ 1/2σ */
+    double amplification;      /**< rms over the field of h(x)/h(0): how much the grid
+                                    correction raises rounding errors, per axis */
+    double error;              /**< rms of e(x) over the field, |x| ≤ 1/2σ */
     /** Tap j at fraction f in [0,1) is Σ_d coefficient[d][j] y^d, y = 2f − 1; f is the
      *  distance of the first tap from the footprint's lower edge. Lanes ≥ W are 0. */
     double coefficient[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
 } tess_kernel;
 
 /** Best kernel of this support for images that fill 1/padding of the grid: β optimised
- *  for the smallest error at the field's edge, the lowest degree that keeps it. Local. */
+ *  for the smallest rms error over the field, the lowest degree that keeps it. Local. */
 void tess_kernel_create(int support, double padding, tess_kernel *kernel);
 
 /** First grid point of the footprint around grid coordinate g: ⌈g − W/2⌉, and in

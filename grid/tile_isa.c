@@ -30,8 +30,7 @@ static inline int axis_offset(double coordinate, double support, double origin,
                               double period, int last, double *fraction)
 {
     double d = coordinate - 0.5 * support - origin;
-    d += d < -0.5 * period ? period : 0;
-    d -= d > 0.5 * period ? period : 0;
+    d -= period * floor(d / period + 0.5);
     double start = ceil(d);
     start = start < 0 ? 0 : start > last ? last : start;
     *fraction = start - d;
