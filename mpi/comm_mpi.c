@@ -288,7 +288,7 @@ static tess_status exchange_data(tess_comm *comm, const char *send,
                                k, TAG_ALLTOALL, comm->handle, &request[count++]));
         send += send_bytes[k];
     }
-    TESS_MPI(MPI_Waitall(count, request, MPI_STATUSES_IGNORE));
+    if (count > 0) TESS_MPI(MPI_Waitall(count, request, MPI_STATUSES_IGNORE));
 cleanup:
     tess_free(request);
     return status;

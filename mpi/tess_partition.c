@@ -201,8 +201,7 @@ static void add_cost(const tess_partition *partition, const brick_count *brick,
 {
     const int64_t chunk = partition->opts.chunk;
     const int64_t chunks = (brick->num_vis + chunk - 1) / chunk;
-    int64_t first;
-    if (!tess_partition_is_split(partition, brick->key, &first)) {
+    if (tess_partition_split(partition, brick->key) < 0) {
         rank_cost[tess_partition_owner(partition, brick->key, 0)] +=
             cost_of(&partition->opts, brick->num_vis);
         return;
@@ -328,7 +327,7 @@ int tess_partition_owner(const tess_partition *partition, int64_t key, int64_t o
     return partition->group[block] * parts + index;
 }
 
-bool tess_partition_is_split(const tess_partition *partition, int64_t key, int64_t *first)
+int64_t tess_partition_split(const tess_partition *partition, int64_t key)
 {
     int64_t low = 0, high = partition->num_split;
     while (low < high) {
@@ -338,9 +337,12 @@ bool tess_partition_is_split(const tess_partition *partition, int64_t key, int64
         else
             high = middle;
     }
-    if (low == partition->num_split || partition->split_key[low] != key) return false;
-    *first = partition->split_first[low];
-    return true;
+    return low < partition->num_split && partition->split_key[low] == key ? low : -1;
+}
+
+int64_t tess_partition_split_first(const tess_partition *partition, int64_t split)
+{
+    return partition->split_first[split];
 }
 
 void tess_partition_balance(const tess_partition *partition, double *largest_s,

@@ -41,9 +41,12 @@ void tess_partition_destroy(tess_partition *partition); /**< NULL is fine */
  *  brick; the ordinal matters for split bricks only. Local. */
 int tess_partition_owner(const tess_partition *partition, int64_t key, int64_t ordinal);
 
-/** True when the brick is cut; `first` is then the ordinal of this rank's first
- *  visibility in it. Local. */
-bool tess_partition_is_split(const tess_partition *partition, int64_t key, int64_t *first);
+/** Number of a split brick, or -1 when the brick is whole; bricks with a cut inside are
+ *  numbered from 0. Local. */
+int64_t tess_partition_split(const tess_partition *partition, int64_t key);
+
+/** Ordinal of this rank's first visibility in a split brick. Local. */
+int64_t tess_partition_split_first(const tess_partition *partition, int64_t split);
 
 /** w-group that owns a block. */
 int tess_partition_group(const tess_partition *partition, int64_t block);
