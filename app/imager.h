@@ -32,8 +32,6 @@ typedef struct imager_data {
     bool in_memory;
     int64_t num_sets;         /* the same on all ranks */
     const tess_density *density; /* weights that are still to be applied, or NULL */
-    tess_weighting weighting;
-    double robust;
     int threads;
     tess_profile *profile;
 } imager_data;

@@ -15,8 +15,8 @@ tess_status imager_data_get(imager_data *data, int64_t k, bool count,
     if (data->in_memory) {
         *samples = &data->cached;
         if (data->density)
-            tess_density_apply(data->density, data->weighting, data->robust, &data->cached,
-                               0, data->cached.num_rows, data->threads);
+            tess_density_apply(data->density, &data->cached, 0, data->cached.num_rows,
+                               data->threads);
         data->density = NULL;
         return TESS_OK;
     }
@@ -25,8 +25,8 @@ tess_status imager_data_get(imager_data *data, int64_t k, bool count,
     TESS_TRY(tess_source_next(data->source, &data->block, NULL,
                               count ? data->profile : NULL));
     if (data->density)
-        tess_density_apply(data->density, data->weighting, data->robust, &data->block, 0,
-                           data->block.num_rows, data->threads);
+        tess_density_apply(data->density, &data->block, 0, data->block.num_rows,
+                           data->threads);
     *samples = &data->block;
 cleanup:
     return status;

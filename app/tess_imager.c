@@ -304,8 +304,6 @@ static tess_status data_for(image_run *run, int64_t interval, int64_t channel,
     *data = (imager_data){.source = run->source,
                           .in_memory = run->in_memory,
                           .num_sets = 1,
-                          .weighting = run->opts->weighting,
-                          .robust = run->opts->robust,
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
     if (run->in_memory && run->num_outputs == 1) {
@@ -340,9 +338,11 @@ static tess_status survey(image_run *run, imager_data *data, const tess_geom *ge
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int threads = run->opts->layout.threads;
+    const tess_weight_opts weights = {run->opts->weighting, run->opts->robust,
+                                      run->opts->rank_filter};
     *extent = imager_extent_empty();
     if (run->opts->weighting != TESS_NATURAL)
-        status = tess_density_create(geom, like->num_weight, density);
+        status = tess_density_create(geom, &weights, like->num_weight, density);
     TESS_TRY(tess_comm_agree(run->comm, status));
     for (int64_t k = 0; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
@@ -354,7 +354,7 @@ static tess_status survey(image_run *run, imager_data *data, const tess_geom *ge
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(imager_extent_sum(run->comm, extent));
-    if (*density) TESS_TRY(tess_density_sum(*density, run->comm));
+    if (*density) TESS_TRY(tess_density_finish(*density, run->comm));
     data->density = *density;
     tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
 cleanup:

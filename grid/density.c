@@ -9,7 +9,11 @@ enum { PAGE = 64, PAGE_CELLS = PAGE * PAGE };
 
 static const double WEIGHT_GRID_PADDING = 1.2; /* WSClean's */
 
+/* Cells on each side of a cell that the rank filter's mean is taken over. */
+enum { RANK_REACH = 8 };
+
 struct tess_density {
+    tess_weight_opts opts;
     int num_weight;
     int64_t nx, ny;            /* of the weight grid; rows [0, ny/2) are used */
     double scale_x, scale_y;   /* cells per wavelength */
@@ -29,12 +33,13 @@ static int64_t num_pages(const tess_density *density)
     return density->num_weight * density->pages_x * density->pages_y;
 }
 
-tess_status tess_density_create(const tess_geom *geom, int num_weight,
-                                tess_density **density_out)
+tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
+                                int num_weight, tess_density **density_out)
 {
     tess_status status = TESS_OK;
     tess_density *density = tess_alloc_zero(1, sizeof *density);
     if (!density) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    density->opts = *opts;
     density->num_weight = num_weight;
     density->nx = weight_grid_size(geom->nx);
     density->ny = weight_grid_size(geom->ny);
@@ -188,7 +193,7 @@ cleanup:
     return status;
 }
 
-tess_status tess_density_sum(tess_density *density, tess_comm *comm)
+static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(comm);
@@ -224,23 +229,122 @@ cleanup:
     return status;
 }
 
-static void apply_to_row(const tess_density *density, bool uniform, const double *f2,
-                         tess_samples *samples, int64_t row)
+/* Cell (i, j) of one grid, 0 where it has no page or lies outside. */
+static double cell_value(const tess_density *density, int which, int64_t i, int64_t j)
+{
+    if (i < 0 || j < 0 || i >= density->nx || j >= density->ny / 2) return 0;
+    const int64_t number =
+        (which * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
+    const double *page = density->page[number];
+    return page ? page[(j % PAGE) * PAGE + i % PAGE] : 0;
+}
+
+/* The rank filter looks beyond the border of a page: have the pages around each. */
+static tess_status touch_neighbours(tess_density *density)
+{
+    tess_status status = TESS_OK;
+    const int64_t pages = num_pages(density), nx = density->pages_x, ny = density->pages_y;
+    char *held = tess_alloc_zero(pages, 1);
+    if (!held) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    for (int64_t k = 0; k < pages; ++k) held[k] = density->page[k] != NULL;
+    for (int64_t k = 0; k < pages; ++k)
+        for (int64_t d = 0; held[k] && d < 9; ++d) {
+            const int64_t i = k % nx + d % 3 - 1, j = k / nx % ny + d / 3 - 1;
+            if (i < 0 || i >= nx || j < 0 || j >= ny) continue;
+            if (!touch_page(density, (k / (nx * ny) * ny + j) * nx + i))
+                TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+        }
+cleanup:
+    tess_free(held);
+    return status;
+}
+
+/* Densities become factors of weights. */
+static void to_factors(tess_density *density)
+{
+    const bool uniform = density->opts.weighting == TESS_UNIFORM;
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        const int64_t which = k / (density->pages_x * density->pages_y);
+        const double f2 =
+            pow(5 * pow(10, -density->opts.robust), 2) / density->mean_square[which];
+        double *page = density->page[k];
+        for (int c = 0; page && c < PAGE_CELLS; ++c)
+            if (page[c] > 0) page[c] = uniform ? 1 / page[c] : 1 / (1 + page[c] * f2);
+    }
+}
+
+/* A cell's factor, capped at rank_filter × the mean of the occupied cells around it. */
+static double capped(const tess_density *density, int which, int64_t i, int64_t j)
+{
+    const double value = cell_value(density, which, i, j);
+    double sum = 0;
+    int count = 0;
+    for (int64_t y = j - RANK_REACH; y < j + RANK_REACH; ++y)
+        for (int64_t x = i - RANK_REACH; x < i + RANK_REACH; ++x) {
+            const double around = cell_value(density, which, x, y);
+            sum += around;
+            count += around > 0;
+        }
+    const double limit = count > 0 ? density->opts.rank_filter * sum / count : value;
+    return value < limit ? value : limit;
+}
+
+static tess_status filter_ranks(tess_density *density)
+{
+    tess_status status = TESS_OK;
+    double **filtered = tess_alloc_zero(num_pages(density), sizeof *filtered);
+    if (!filtered) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        const double *page = density->page[k];
+        if (!page) continue;
+        filtered[k] = tess_alloc_zero(PAGE_CELLS, sizeof **filtered);
+        if (!filtered[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+        const int which = (int)(k / (density->pages_x * density->pages_y));
+        const int64_t i = k % density->pages_x * PAGE;
+        const int64_t j = k / density->pages_x % density->pages_y * PAGE;
+        for (int c = 0; c < PAGE_CELLS; ++c)
+            if (page[c] > 0)
+                filtered[k][c] = capped(density, which, i + c % PAGE, j + c / PAGE);
+    }
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        tess_free(density->page[k]);
+        density->page[k] = filtered[k];
+        filtered[k] = NULL;
+    }
+cleanup:
+    for (int64_t k = 0; filtered && k < num_pages(density); ++k) tess_free(filtered[k]);
+    tess_free(filtered);
+    return status;
+}
+
+tess_status tess_density_finish(tess_density *density, tess_comm *comm)
+{
+    tess_status status = TESS_OK;
+    const bool filter = density->opts.rank_filter > 0;
+    if (filter) status = touch_neighbours(density);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(sum_over_ranks(density, comm));
+    to_factors(density);
+    if (filter) status = filter_ranks(density);
+    TESS_TRY(tess_comm_agree(comm, status));
+cleanup:
+    return status;
+}
+
+static void apply_to_row(const tess_density *density, tess_samples *samples, int64_t row)
 {
     const double u = samples->uvw_m[3 * row], v = samples->uvw_m[3 * row + 1];
     const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
     for (int32_t c = 0; c < samples->num_chan[row]; ++c)
         for (int k = 0; k < samples->num_weight; ++k) {
-            const int64_t at =
-                (samples->vis_first[row] + c) * samples->num_weight + k;
+            const int64_t at = (samples->vis_first[row] + c) * samples->num_weight + k;
             double weight = weight_at(samples, at);
             int64_t number;
             int cell;
             if (weight == 0) continue;
-            if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell)) {
-                const double sum = density->page[number][cell];
-                weight /= uniform ? sum : 1 + sum * f2[k];
-            } else
+            if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell))
+                weight *= density->page[number][cell];
+            else
                 weight = 0;
             if (samples->is_double)
                 ((double *)samples->weight)[at] = weight;
@@ -249,15 +353,10 @@ static void apply_to_row(const tess_density *density, bool uniform, const double
         }
 }
 
-void tess_density_apply(const tess_density *density, tess_weighting weighting,
-                        double robust, tess_samples *samples, int64_t row_first,
-                        int64_t row_end, int num_threads)
+void tess_density_apply(const tess_density *density, tess_samples *samples,
+                        int64_t row_first, int64_t row_end, int num_threads)
 {
-    double f2[8];
-    if (weighting == TESS_NATURAL) return;
-    for (int k = 0; k < density->num_weight; ++k)
-        f2[k] = pow(5 * pow(10, -robust), 2) / density->mean_square[k];
     #pragma omp parallel for num_threads(num_threads)
     for (int64_t row = row_first; row < row_end; ++row)
-        apply_to_row(density, weighting == TESS_UNIFORM, f2, samples, row);
+        apply_to_row(density, samples, row);
 }

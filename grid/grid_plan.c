@@ -275,30 +275,54 @@ void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *bl
     *block = key / plan->tiles_u;
 }
 
-/* Σ c_k T_k(y) by Clenshaw's recurrence. */
-static double chebyshev(const double c[TESS_CORRECTION_TERMS], double y)
+/* Pixels whose correction is worked out together, so that the loops vectorise. */
+enum { PIXELS = 64 };
+
+/* out[k] *= Σ c_n T_n(y_k) by Clenshaw's recurrence. */
+static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS],
+                               double out[PIXELS])
 {
-    double b1 = 0, b2 = 0;
-    for (int k = TESS_CORRECTION_TERMS - 1; k > 0; --k) {
-        const double b = c[k] + 2 * y * b1 - b2;
-        b2 = b1;
-        b1 = b;
-    }
-    return c[0] + y * b1 - b2;
+    double b1[PIXELS] = {0}, b2[PIXELS] = {0};
+    for (int n = terms - 1; n > 0; --n)
+        for (int k = 0; k < PIXELS; ++k) {
+            const double b = c[n] + 2 * y[k] * b1[k] - b2[k];
+            b2[k] = b1[k];
+            b1[k] = b;
+        }
+    for (int k = 0; k < PIXELS; ++k) out[k] *= c[0] + y[k] * b1[k] - b2[k];
+}
+
+/* Terms that matter in double precision. */
+static int chebyshev_terms(const double c[TESS_CORRECTION_TERMS])
+{
+    int terms = TESS_CORRECTION_TERMS;
+    while (terms > 1 && fabs(c[terms - 1]) < 1e-16 * fabs(c[0])) --terms;
+    return terms;
 }
 
 void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out)
 {
     const tess_geom *geom = &plan->geom;
-    const double m = tess_geom_m(geom, j);
-    for (int64_t i = 0; i < geom->nx; ++i) {
-        const double l = tess_geom_l(geom, i), r2 = l * l + m * m;
-        double h = plan->correction_u[i] * plan->correction_v[j];
-        if (plan->opts.do_w) {
-            const double x = (tess_geom_nm1(r2) - plan->nm1_center) / plan->nm1_range;
-            h *= chebyshev(plan->correction_w, 2 * x * x - 1);
+    const double m = tess_geom_m(geom, j), h_row = plan->correction_v[j];
+    const int terms = chebyshev_terms(plan->correction_w);
+    for (int64_t first = 0; first < geom->nx; first += PIXELS) {
+        const int64_t count = geom->nx - first < PIXELS ? geom->nx - first : PIXELS;
+        double r2[PIXELS] = {0}, y[PIXELS], h[PIXELS] = {0};
+        for (int64_t k = 0; k < count; ++k) {
+            const double l = tess_geom_l(geom, first + k);
+            r2[k] = l * l + m * m;
+            h[k] = plan->correction_u[first + k] * h_row;
         }
-        out[i] = r2 < 1.0 ? h : (double)NAN;
+        if (plan->opts.do_w) {
+            for (int k = 0; k < PIXELS; ++k) {
+                const double nm1 = tess_geom_nm1(r2[k]);
+                const double x = (nm1 - plan->nm1_center) / plan->nm1_range;
+                y[k] = 2 * x * x - 1;
+            }
+            multiply_chebyshev(plan->correction_w, terms, y, h);
+        }
+        for (int64_t k = 0; k < count; ++k)
+            out[first + k] = r2[k] < 1.0 ? h[k] : (double)NAN;
     }
 }
 

@@ -21,23 +21,30 @@ typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_wei
 
 typedef struct tess_density tess_density;
 
+typedef struct tess_weight_opts {
+    tess_weighting weighting;
+    double robust;             /**< R of Briggs */
+    double rank_filter;        /**< > 0: cap a cell's factor at so many times the mean of
+                                    the occupied cells around it (16 × 16), as WSClean's
+                                    -weighting-rank-filter does */
+} tess_weight_opts;
+
 /** An empty density of `num_weight` independent grids. Local. */
-tess_status tess_density_create(const tess_geom *geom, int num_weight,
-                                tess_density **density);
+tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
+                                int num_weight, tess_density **density);
 void tess_density_destroy(tess_density *density); /**< NULL is fine */
 
 /** Add the natural weights of rows [row_first, row_end). Local. */
 tess_status tess_density_add(tess_density *density, const tess_samples *samples,
                              int64_t row_first, int64_t row_end, int num_threads);
 
-/** Sum over ranks; afterwards each page a rank touched holds the global sums.
- *  Collective. */
-tess_status tess_density_sum(tess_density *density, tess_comm *comm);
+/** Sum over ranks and turn each cell a rank touched into the factor of its samples'
+ *  weights. Collective, once. */
+tess_status tess_density_finish(tess_density *density, tess_comm *comm);
 
 /** Turn natural weights of rows [row_first, row_end) into imaging weights, in place.
- *  Local, after tess_density_sum. */
-void tess_density_apply(const tess_density *density, tess_weighting weighting,
-                        double robust, tess_samples *samples, int64_t row_first,
-                        int64_t row_end, int num_threads);
+ *  Local, after tess_density_finish. */
+void tess_density_apply(const tess_density *density, tess_samples *samples,
+                        int64_t row_first, int64_t row_end, int num_threads);
 
 #endif
