@@ -19,7 +19,7 @@
 typedef struct imager_extent {
     int64_t num_vis;
     double w_min_lambda, w_max_lambda; /* of |w| */
-    double uv_max_lambda;              /* longest baseline */
+    double uvw_max_lambda;             /* longest baseline */
     double freq_sum, freq_min, freq_max;
 } imager_extent;
 

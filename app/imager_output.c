@@ -126,16 +126,16 @@ cleanup:
 /* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one while
  * the fitted beam turns out to be much larger. */
 static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
-                            double uv_max_lambda, tess_beam *beam)
+                            double uvw_max_lambda, tess_beam *beam)
 {
     tess_status status = TESS_OK;
     const int64_t nx = output->opts->nx, ny = output->opts->ny;
     const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
     const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
-    double start = 1 / (uv_max_lambda * output->opts->scale_rad);
+    double start = 1 / (uvw_max_lambda * output->opts->scale_rad);
     int64_t side = 0;
     *beam = (tess_beam){0};
-    if (!(uv_max_lambda > 0)) return TESS_OK;
+    if (!(uvw_max_lambda > 0)) return TESS_OK;
     side = tess_beam_box(start, INT32_MAX);
     for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
         const int64_t side_x = side < limit_x ? side : limit_x;
@@ -255,7 +255,7 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     fill_meta(output, extent, &meta);
     if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
         TESS_TRY(
-            fit_beam(output, &product[output->num_pol].rows, extent->uv_max_lambda, &beam));
+            fit_beam(output, &product[output->num_pol].rows, extent->uvw_max_lambda, &beam));
         meta.beam_major_rad = beam.major * output->opts->scale_rad;
         meta.beam_minor_rad = beam.minor * output->opts->scale_rad;
         meta.beam_pa_rad = beam.angle;

@@ -47,15 +47,15 @@ void imager_extent_add(const tess_samples *samples, const double *freq_hz,
 {
     int64_t count = 0;
     double w_min = extent->w_min_lambda, w_max = extent->w_max_lambda;
-    double uv2_max = extent->uv_max_lambda * extent->uv_max_lambda;
+    double uvw2_max = extent->uvw_max_lambda * extent->uvw_max_lambda;
     double f_min = extent->freq_min, f_max = extent->freq_max, f_sum = 0;
     #pragma omp parallel for num_threads(threads) schedule(static) \
         reduction(+ : count, f_sum) reduction(min : w_min, f_min) \
-        reduction(max : w_max, uv2_max, f_max)
+        reduction(max : w_max, uvw2_max, f_max)
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const double *uvw_m = samples->uvw_m + 3 * row;
         const double w_m = fabs(uvw_m[2]);
-        const double uv2_m = uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1];
+        const double uvw2_m = uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m;
         for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
             if (skip_ignored && !has_weight(samples, samples->vis_first[row] + c)) continue;
             const int32_t chan = samples->chan_base[row] + c;
@@ -63,7 +63,7 @@ void imager_extent_add(const tess_samples *samples, const double *freq_hz,
             ++count;
             w_min = fmin(w_min, w_m * inv);
             w_max = fmax(w_max, w_m * inv);
-            uv2_max = fmax(uv2_max, uv2_m * inv * inv);
+            uvw2_max = fmax(uvw2_max, uvw2_m * inv * inv);
             f_sum += freq_hz[chan];
             f_min = fmin(f_min, freq_hz[chan]);
             f_max = fmax(f_max, freq_hz[chan]);
@@ -72,7 +72,7 @@ void imager_extent_add(const tess_samples *samples, const double *freq_hz,
     extent->num_vis += count;
     extent->w_min_lambda = w_min;
     extent->w_max_lambda = w_max;
-    extent->uv_max_lambda = sqrt(uv2_max);
+    extent->uvw_max_lambda = sqrt(uvw2_max);
     extent->freq_sum += f_sum;
     extent->freq_min = f_min;
     extent->freq_max = f_max;
@@ -82,7 +82,7 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent)
 {
     tess_status status = TESS_OK;
     double least[2] = {extent->w_min_lambda, extent->freq_min};
-    double most[3] = {extent->w_max_lambda, extent->uv_max_lambda, extent->freq_max};
+    double most[3] = {extent->w_max_lambda, extent->uvw_max_lambda, extent->freq_max};
     TESS_TRY(tess_comm_allreduce_i64(comm, &extent->num_vis, 1, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(comm, &extent->freq_sum, 1, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(comm, least, 2, TESS_MIN));
@@ -90,7 +90,7 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent)
     extent->w_min_lambda = least[0];
     extent->freq_min = least[1];
     extent->w_max_lambda = most[0];
-    extent->uv_max_lambda = most[1];
+    extent->uvw_max_lambda = most[1];
     extent->freq_max = most[2];
 cleanup:
     return status;

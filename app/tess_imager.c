@@ -427,7 +427,7 @@ static void extent_join(imager_extent *total, const imager_extent *extent)
     total->freq_sum += extent->freq_sum;
     total->freq_min = fmin(total->freq_min, extent->freq_min);
     total->freq_max = fmax(total->freq_max, extent->freq_max);
-    total->uv_max_lambda = fmax(total->uv_max_lambda, extent->uv_max_lambda);
+    total->uvw_max_lambda = fmax(total->uvw_max_lambda, extent->uvw_max_lambda);
 }
 
 /* Make the products of one channel and interval; num_images is set. */

@@ -229,14 +229,17 @@ cleanup:
     return status;
 }
 
-/* Cell (i, j) of one grid, 0 where it has no page or lies outside. */
+/* Factor of cell (i, j) of one grid, 0 outside it. An empty cell has the factor of no
+ * density: 1 with Briggs weights, none with uniform ones. */
 static double cell_value(const tess_density *density, int which, int64_t i, int64_t j)
 {
+    const double empty = density->opts.weighting == TESS_BRIGGS ? 1 : 0;
     if (i < 0 || j < 0 || i >= density->nx || j >= density->ny / 2) return 0;
     const int64_t number =
         (which * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
     const double *page = density->page[number];
-    return page ? page[(j % PAGE) * PAGE + i % PAGE] : 0;
+    const double value = page ? page[(j % PAGE) * PAGE + i % PAGE] : 0;
+    return value > 0 ? value : empty;
 }
 
 /* The rank filter looks beyond the border of a page: have the pages around each. */
@@ -273,7 +276,7 @@ static void to_factors(tess_density *density)
     }
 }
 
-/* A cell's factor, capped at rank_filter × the mean of the occupied cells around it. */
+/* A cell's factor, capped at rank_filter × the mean of the cells around it that have one. */
 static double capped(const tess_density *density, int which, int64_t i, int64_t j)
 {
     const double value = cell_value(density, which, i, j);

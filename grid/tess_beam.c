@@ -33,8 +33,8 @@ static void accumulate(const double *psf, int64_t nx, int64_t ny, const double p
 {
     *sums = (normal_equations){0};
     const double p = param[0], q = param[1], r = param[2];
-    for (int64_t j = 0; j < ny; ++j)
-        for (int64_t i = 0; i < nx; ++i) {
+    for (int64_t j = ny / 2; j < ny; ++j)
+        for (int64_t i = nx / 2; i < nx; ++i) {
             const double x = (double)(i - nx / 2), y = (double)(j - ny / 2);
             const double first = p * x + q * y, second = r * y;
             const double model = exp(-0.5 * (first * first + second * second));

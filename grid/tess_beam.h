@@ -19,7 +19,14 @@ int64_t tess_beam_box(double beam, int64_t limit);
 
 /** Least-squares fit of a Gaussian of unit height at pixel (nx/2, ny/2) to psf[ny][nx] (row
  *  0 southernmost, column 0 easternmost), by Levenberg-Marquardt from a circular start of
- *  FWHM `start` [pixels]. False when the fit fails. Local. */
+ *  FWHM `start` [pixels]. False when the fit fails. Local.
+ *
+ *  The beam is WSClean's, so that images of both can be compared and restored alike: of the
+ *  residuals only those with x ≥ 0 and y ≥ 0 count (WSClean 3.1, whose pixel offsets are
+ *  unsigned; found by comparing its fits with ones of every half and quadrant of the PSF,
+ *  and equal to them in four digits). A PSF is symmetric about its centre, so this is half
+ *  of its information, but not its mirror half: the fit differs from that of the whole box
+ *  by a few percent, and by more where a pedestal dominates. */
 bool tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
                    tess_beam *beam);
 
