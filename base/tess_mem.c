@@ -4,16 +4,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64, MEBI = 1048576 };
+enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI };
+
+/* Large arrays are asked for in huge pages: columns of a plane step from page to page. */
+static void *alloc_huge(size_t bytes)
+{
+    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *pointer = aligned_alloc(HUGE_PAGE, bytes);
+    if (pointer) madvise(pointer, bytes, MADV_HUGEPAGE); /* a hint: may be refused */
+    return pointer;
+}
 
 void *tess_alloc(int64_t count, size_t size)
 {
     size_t bytes;
     if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
-    if (bytes > (size_t)INT64_MAX - ALIGNMENT) return NULL;
+    if (bytes > (size_t)INT64_MAX - HUGE_PAGE) return NULL;
+    if (bytes >= 4 * (size_t)HUGE_PAGE) return alloc_huge(bytes);
     bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
     return aligned_alloc(ALIGNMENT, bytes);
 }

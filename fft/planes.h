@@ -8,6 +8,22 @@
 #include "tess_fft.h"
 #include "tess_planes.h"
 
+/* Work memory that is kept from plane to plane. */
+typedef enum work_slot {
+    WORK_LINES,      /* lines of the slab */
+    WORK_OWN_LINES,  /* prediction over several slabs: lines after the transpose */
+    WORK_LINE,       /* one line per thread */
+    WORK_COLUMNS,    /* a group of columns per thread */
+    WORK_SCREENS,    /* their screens */
+    NUM_WORK_SLOTS
+} work_slot;
+
+/* Rows that are transformed together, and their mirror rows (mirror < 0: none), which
+ * share the screens. Rows count from the rank's first. */
+typedef struct row_group {
+    int64_t first, count, mirror;
+} row_group;
+
 struct tess_planes {
     tess_planes_opts opts;
     tess_comm *comm;           /* all ranks; borrowed */
@@ -21,6 +37,10 @@ struct tess_planes {
     tess_fft *fft_u, *fft_v;
     const screen_table *screen;
     void **image;              /* [num_images] */
+    void *work[NUM_WORK_SLOTS];
+    int64_t work_bytes[NUM_WORK_SLOTS];
+    row_group *group_of_rows;
+    int64_t num_row_groups;
 };
 
 /* Pieces of this rank's slab in its group's plane, from all ranks, by line. */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t screen_scratch_bytes(int64_t nx)
+int64_t screen_bytes(int64_t nx, bool is_double)
 {
-    const int64_t bytes = 2 * (nx / 2 + 1) * (int64_t)sizeof(double);
+    const int64_t bytes = 2 * (nx / 2 + 1) * (is_double ? 8 : 4);
     return (bytes + 63) / 64 * 64;
 }
 

@@ -10,74 +10,105 @@
 #define SCREEN_TABLE screen_table_portable
 #endif
 
-/* Screen at distances k = 0..count−1 from the row's centre. n − 1 is even in l, so the two
- * halves of a row share it. Phases need double precision: w (n − 1) may be hundreds of
- * turns. */
-static void screen_of_row(const screen_row *row, int64_t count, double *restrict cosine,
-                          double *restrict sine)
+/* Distances worked on together: turns in double precision, because w (n − 1) may be
+ * hundreds of them, then their fraction in the image's precision. */
+enum { BLOCK = 64 };
+
+/* Fraction, in [−½, ½], of the turns w (n − 1 − center) at distances first + k. */
+static void turns_of_row(const screen_row *row, int64_t first, double out[BLOCK])
 {
     const double scale = row->scale_rad, m2 = row->m2, w = row->w_lambda;
     const double center = row->nm1_center;
-    for (int64_t k = 0; k < count; ++k) {
-        const double l = (double)(int32_t)k * scale, r2 = l * l + m2;
+    const int32_t begin = (int32_t)first;
+    for (int32_t k = 0; k < BLOCK; ++k) {
+        const double l = (double)(begin + k) * scale, r2 = l * l + m2;
         const double inside = r2 < 1.0 ? r2 : 1.0;
         const double nm1 = -inside / (sqrt(1.0 - inside) + 1.0);
-        tess_sincos_turns(w * (nm1 - center), &sine[k], &cosine[k]);
+        const double turns = w * (nm1 - center);
+        out[k] = turns - floor(turns + 0.5);
     }
 }
 
+/* Single precision sine and cosine of 2π·turns, |turns| ≤ ½: quadrant reduction, then
+ * Taylor polynomials on ±π/4 (first neglected terms θ^11/11!, θ^10/10!: below 3e-8). */
+static inline void sincos_single(float turns, float *sine, float *cosine)
+{
+    const float quadrant = floorf(4.0f * turns + 0.5f);
+    const float theta = (turns - 0.25f * quadrant) * (float)TESS_TWO_PI;
+    const float x = theta * theta;
+    const float s =
+        theta * (1.0f + x * (-1.0f / 6 + x * (1.0f / 120 +
+                                              x * (-1.0f / 5040 + x / 362880.0f))));
+    const float c =
+        1.0f + x * (-0.5f + x * (1.0f / 24 + x * (-1.0f / 720 + x / 40320.0f)));
+    const float half = floorf(0.5f * quadrant), odd = quadrant - 2.0f * half;
+    const float sign = 1.0f - 2.0f * (half - 2.0f * floorf(0.5f * half));
+    *sine = sign * (s + odd * (c - s));
+    *cosine = sign * (c - odd * (c + s));
+}
+
+static inline void sincos_double(double turns, double *sine, double *cosine)
+{
+    tess_sincos_turns(turns, sine, cosine);
+}
+
 #define SCREEN_LOOPS(REAL, SUFFIX)                                                   \
+    static void make_##SUFFIX(const screen_row *row, void *screen)                   \
+    {                                                                                \
+        const int64_t count = row->nx / 2 + 1;                                       \
+        REAL *restrict c = screen, *restrict s = c + count;                          \
+        for (int64_t first = 0; first < count; first += BLOCK) {                     \
+            const int64_t n = count - first < BLOCK ? count - first : BLOCK;         \
+            double turns[BLOCK];                                                     \
+            turns_of_row(row, first, turns);                                         \
+            for (int64_t k = 0; k < n; ++k)                                          \
+                sincos_##SUFFIX((REAL)turns[k], &s[first + k], &c[first + k]);       \
+        }                                                                            \
+    }                                                                                \
     static void accumulate_##SUFFIX(const screen_row *row, const void *line_v,       \
-                                    void *image_v, void *scratch)                    \
+                                    const void *screen, void *image_v)               \
     {                                                                                \
         const int64_t half = row->nx / 2, above = row->nx - half;                    \
         const REAL *restrict line = line_v;                                          \
         REAL *restrict image = image_v;                                              \
         const REAL *restrict negative = line + 2 * (row->nu - half);                 \
+        const REAL *restrict c = screen, *restrict s = c + half + 1;                 \
         if (!row->do_w) {                                                            \
             for (int64_t k = 0; k < above; ++k) image[half + k] += line[2 * k];      \
             for (int64_t k = 0; k < half; ++k) image[k] += negative[2 * k];          \
             return;                                                                  \
         }                                                                            \
-        double *restrict c = scratch, *restrict s = c + half + 1;                    \
-        screen_of_row(row, half + 1, c, s);                                          \
         for (int64_t k = 0; k < above; ++k)                                          \
-            image[half + k] +=                                                       \
-                line[2 * k] * (REAL)c[k] + line[2 * k + 1] * (REAL)s[k];             \
+            image[half + k] += line[2 * k] * c[k] + line[2 * k + 1] * s[k];          \
         for (int64_t k = 0; k < half; ++k)                                           \
-            image[k] += negative[2 * k] * (REAL)c[half - k] +                        \
-                        negative[2 * k + 1] * (REAL)s[half - k];                     \
+            image[k] += negative[2 * k] * c[half - k] +                              \
+                        negative[2 * k + 1] * s[half - k];                           \
     }                                                                                \
     static void spread_##SUFFIX(const screen_row *row, const void *image_v,          \
-                                void *line_v, void *scratch)                         \
+                                const void *screen, void *line_v)                    \
     {                                                                                \
         const int64_t half = row->nx / 2, above = row->nx - half;                    \
         const REAL *restrict image = image_v;                                        \
         REAL *restrict line = line_v;                                                \
         REAL *restrict negative = line + 2 * (row->nu - half);                       \
-        double *restrict c = scratch, *restrict s = c + half + 1;                    \
-        if (row->do_w)                                                               \
-            screen_of_row(row, half + 1, c, s);                                      \
-        else                                                                         \
-            for (int64_t k = 0; k <= half; ++k) {                                    \
-                c[k] = 1;                                                            \
-                s[k] = 0;                                                            \
-            }                                                                        \
+        const REAL *restrict c = screen, *restrict s = c + half + 1;                 \
+        const bool do_w = row->do_w;                                                 \
         for (int64_t k = 0; k < above; ++k) {                                        \
-            line[2 * k] = image[half + k] * (REAL)c[k];                              \
-            line[2 * k + 1] = image[half + k] * (REAL)s[k];                          \
+            line[2 * k] = do_w ? image[half + k] * c[k] : image[half + k];           \
+            line[2 * k + 1] = do_w ? image[half + k] * s[k] : 0;                     \
         }                                                                            \
         for (int64_t k = 2 * above; k < 2 * (row->nu - half); ++k) line[k] = 0;      \
         for (int64_t k = 0; k < half; ++k) {                                         \
-            negative[2 * k] = image[k] * (REAL)c[half - k];                          \
-            negative[2 * k + 1] = image[k] * (REAL)s[half - k];                      \
+            negative[2 * k] = do_w ? image[k] * c[half - k] : image[k];              \
+            negative[2 * k + 1] = do_w ? image[k] * s[half - k] : 0;                 \
         }                                                                            \
     }
 
 SCREEN_LOOPS(float, single)
-SCREEN_LOOPS(double, full)
+SCREEN_LOOPS(double, double)
 
 const screen_table SCREEN_TABLE = {
-    .accumulate = {accumulate_single, accumulate_full},
-    .spread = {spread_single, spread_full},
+    .make = {make_single, make_double},
+    .accumulate = {accumulate_single, accumulate_double},
+    .spread = {spread_single, spread_double},
 };

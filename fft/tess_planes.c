@@ -66,6 +66,31 @@ cleanup:
     return status;
 }
 
+/* Groups of rows with their mirror rows: with whole planes, rows below the middle one pair
+ * with those above it; the middle row and, when ny is even, row 0 stand alone. */
+static tess_status make_row_groups(tess_planes *planes)
+{
+    tess_status status = TESS_OK;
+    const int64_t group = GROUP_BYTES / planes->value_bytes;
+    const int64_t rows = planes->row_end - planes->row_first, middle = planes->opts.ny / 2;
+    const int64_t unpaired = planes->opts.ny % 2 == 0; /* row 0 has no mirror row */
+    const bool whole = planes->opts.fft_ranks == 1;
+    planes->group_of_rows = tess_alloc(rows / group + 4, sizeof *planes->group_of_rows);
+    if (!planes->group_of_rows) TESS_FAIL(TESS_ERR_ALLOC, "row groups");
+    const int64_t end = whole ? middle : rows;
+    for (int64_t first = whole ? unpaired : 0; first < end; first += group) {
+        const int64_t count = end - first < group ? end - first : group;
+        planes->group_of_rows[planes->num_row_groups++] = (row_group){
+            first, count, whole ? 2 * middle - (first + count - 1) : -1};
+    }
+    if (whole)
+        planes->group_of_rows[planes->num_row_groups++] = (row_group){middle, 1, -1};
+    if (whole && unpaired)
+        planes->group_of_rows[planes->num_row_groups++] = (row_group){0, 1, -1};
+cleanup:
+    return status;
+}
+
 tess_status tess_planes_create(tess_comm *comm, const tess_planes_opts *opts,
                                tess_planes **planes_out)
 {
@@ -81,6 +106,7 @@ tess_status tess_planes_create(tess_comm *comm, const tess_planes_opts *opts,
                   tess_comm_size(comm), opts->fft_ranks);
     TESS_TRY(make_groups(planes));
     status = make_images(planes);
+    if (status == TESS_OK) status = make_row_groups(planes);
     if (status == TESS_OK)
         status = tess_fft_create(opts->nu, opts->forward, opts->is_double,
                                  opts->num_planes * opts->ny, &planes->fft_u);
@@ -106,6 +132,8 @@ void tess_planes_destroy(tess_planes *planes)
     tess_comm_free(planes->group);
     tess_comm_free(planes->column);
     tess_free(planes->slab_line);
+    tess_free(planes->group_of_rows);
+    for (int k = 0; k < NUM_WORK_SLOTS; ++k) tess_free(planes->work[k]);
     tess_free(planes);
 }
 
@@ -133,21 +161,42 @@ double tess_planes_bytes(const tess_planes_opts *opts)
     return opts->num_images * image / f + lines / f * (f > 1 ? 3 : 1);
 }
 
+/* Work memory of at least these bytes, contents undefined; NULL when memory is short. */
+static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
+{
+    if (bytes > planes->work_bytes[slot]) {
+        tess_free(planes->work[slot]);
+        planes->work[slot] = tess_alloc(bytes, 1);
+        planes->work_bytes[slot] = planes->work[slot] ? bytes : 0;
+    }
+    return planes->work[slot];
+}
+
 /* ---- lines of a slab ---- */
 
 /* Occupied lines of a slab after (before) the transform along v, cropped to image rows. */
 typedef struct line_set {
     int64_t num_lines;
     int32_t *line;       /* [num_lines] grid line numbers, ascending */
-    char *data;          /* [num_lines][row_count] complex */
-    int64_t row_count;
+    char *data;          /* [num_lines][stride] complex */
+    int64_t row_count;   /* image rows stored of each line */
+    int64_t stride;      /* row_count and some, see padded_rows() */
+    bool owned;          /* data belong to the set, not to the work memory */
 } line_set;
 
 static void lines_free(line_set *set)
 {
     tess_free(set->line);
-    tess_free(set->data);
+    if (set->owned) tess_free(set->data);
     *set = (line_set){0};
+}
+
+/* Distance of lines in memory: an odd number of 128-byte groups, so that the same rows of
+ * successive lines do not fall into one set of a cache when ny is a power of two. */
+static int64_t padded_rows(const tess_planes *planes, int64_t rows)
+{
+    const int64_t group = GROUP_BYTES / planes->value_bytes;
+    return ((rows + group - 1) / group | 1) * group;
 }
 
 /* Lines of this slab that any piece covers. */
@@ -169,20 +218,28 @@ cleanup:
     return status;
 }
 
-/* Memory for lines × rows, and one work line per thread. */
-static tess_status allocate_lines(const tess_planes *planes, int64_t row_count,
-                                  line_set *set, char **work)
+/* Memory for lines × rows. */
+static tess_status allocate_lines(tess_planes *planes, int64_t row_count, int64_t stride,
+                                  line_set *set)
 {
     tess_status status = TESS_OK;
+    const int64_t bytes = set->num_lines * stride * planes->value_bytes;
     set->row_count = row_count;
-    set->data = tess_alloc(set->num_lines * row_count, (size_t)planes->value_bytes);
-    *work = tess_alloc(planes->opts.threads * (planes->opts.nv + 8),
-                       (size_t)planes->value_bytes);
-    if (!set->data || !*work)
+    set->stride = stride;
+    set->data = work_memory(planes, WORK_LINES, bytes);
+    if (!set->data && bytes > 0)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld lines of a w-plane (%s)",
-                  (long long)set->num_lines,
-                  tess_mem_text((double)(set->num_lines * row_count) *
-                                (double)planes->value_bytes));
+                  (long long)set->num_lines, tess_mem_text((double)bytes));
+cleanup:
+    return status;
+}
+
+static tess_status allocate_work_lines(tess_planes *planes, char **work)
+{
+    tess_status status = TESS_OK;
+    *work = work_memory(planes, WORK_LINE,
+                        planes->opts.threads * (planes->opts.nv + 8) * planes->value_bytes);
+    if (!*work) TESS_FAIL(TESS_ERR_ALLOC, "work lines of w-planes");
 cleanup:
     return status;
 }
@@ -266,42 +323,41 @@ static void pad_line(const tess_planes *planes, const char *rows, char *line)
 }
 
 /* Imaging, first pass: pieces → lines → transform along v → image rows. */
-static tess_status transform_lines(const tess_planes *planes, const piece_set *pieces,
+static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    line_set *set)
 {
     tess_status status = TESS_OK;
-    char *work = NULL;
+    const int64_t ny = planes->opts.ny;
+    char *work;
     TESS_TRY(occupied_lines(planes, pieces, set));
-    TESS_TRY(allocate_lines(planes, planes->opts.ny, set, &work));
+    TESS_TRY(allocate_lines(planes, ny, padded_rows(planes, ny), set));
+    TESS_TRY(allocate_work_lines(planes, &work));
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work_line(planes, work, planes->opts.nv);
         add_pieces_to_line(planes, pieces, set->line[k], line);
         tess_fft_execute(planes->fft_v, line);
-        crop_line(planes, line, set->data + k * set->row_count * planes->value_bytes);
+        crop_line(planes, line, set->data + k * set->stride * planes->value_bytes);
     }
 cleanup:
-    tess_free(work);
     return status;
 }
 
 /* Prediction, last pass: image rows → transform along v → lines → pieces. */
-static tess_status untransform_lines(const tess_planes *planes, const piece_set *pieces,
+static tess_status untransform_lines(tess_planes *planes, const piece_set *pieces,
                                      const line_set *set)
 {
     tess_status status = TESS_OK;
-    char *work = tess_alloc(planes->opts.threads * (planes->opts.nv + 8),
-                            (size_t)planes->value_bytes);
-    if (!work) TESS_FAIL(TESS_ERR_ALLOC, "work lines");
+    char *work;
+    TESS_TRY(allocate_work_lines(planes, &work));
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work_line(planes, work, planes->opts.nv);
-        pad_line(planes, set->data + k * set->row_count * planes->value_bytes, line);
+        pad_line(planes, set->data + k * set->stride * planes->value_bytes, line);
         tess_fft_execute(planes->fft_v, line);
         take_pieces_from_line(planes, pieces, set->line[k], line);
     }
 cleanup:
-    tess_free(work);
     return status;
 }
 
@@ -367,14 +423,15 @@ static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_se
         int64_t first, count;
         slab_rows(planes, f, &first, &count);
         copy_block(planes, at, count, own->data + first * planes->value_bytes,
-                   own->row_count, own->num_lines, count);
+                   own->stride, own->num_lines, count);
         send[f] = own->num_lines * count * planes->value_bytes;
         at += send[f];
     }
     lines_free(own);
     TESS_TRY(tess_comm_alltoallv(planes->group, packed, send, &received, recv));
     all->data = received;
-    all->row_count = planes->row_end - planes->row_first;
+    all->owned = true;
+    all->row_count = all->stride = planes->row_end - planes->row_first;
 cleanup:
     tess_free(counts);
     tess_free(packed);
@@ -390,14 +447,15 @@ static tess_status transpose_to_lines(tess_planes *planes, line_set *all,
     const int64_t bytes = planes->value_bytes;
     int64_t *counts = NULL;
     void *received = NULL;
-    own->row_count = planes->opts.ny;
+    own->row_count = own->stride = planes->opts.ny;
     if (slabs == 1) {
         own->data = all->data;
-        all->data = NULL;
+        own->stride = all->stride;
         return TESS_OK;
     }
     counts = tess_alloc_zero(2 * slabs, sizeof *counts);
-    own->data = tess_alloc(own->num_lines * planes->opts.ny, (size_t)bytes);
+    own->data = work_memory(planes, WORK_OWN_LINES,
+                            own->num_lines * planes->opts.ny * bytes + 1);
     TESS_TRY(tess_comm_agree(planes->group,
                              counts && own->data ? TESS_OK : TESS_ERR_ALLOC));
     for (int f = 0; f < slabs; ++f) counts[f] = num_lines[f] * all->row_count * bytes;
@@ -407,7 +465,7 @@ static tess_status transpose_to_lines(tess_planes *planes, line_set *all,
     for (int f = 0; f < slabs; ++f) {
         int64_t first, count;
         slab_rows(planes, f, &first, &count);
-        copy_block(planes, own->data + first * bytes, own->row_count, from, count,
+        copy_block(planes, own->data + first * bytes, own->stride, from, count,
                    own->num_lines, count);
         from += own->num_lines * count * bytes;
     }
@@ -420,32 +478,27 @@ cleanup:
 /* ---- columns: the pass along u with the w-screen ---- */
 
 typedef struct column_work {
-    char *lines;         /* threads × group × nu */
-    char *screens;       /* threads × scratch */
+    char *lines;         /* threads × group × line_length values */
+    char *screens;       /* threads × group × screen bytes */
     int64_t line_length; /* nu padded to keep lines aligned */
     int64_t group;
-    int64_t scratch;
+    int64_t screen;      /* bytes */
 } column_work;
 
-static tess_status column_work_create(const tess_planes *planes, column_work *work)
+static tess_status column_work_create(tess_planes *planes, column_work *work)
 {
     tess_status status = TESS_OK;
     /* lengths of a multiple of a page would put a group's lines on the same cache sets */
     work->line_length = (planes->opts.nu + 7) / 8 * 8 + 8;
     work->group = GROUP_BYTES / planes->value_bytes;
-    work->scratch = screen_scratch_bytes(planes->opts.nx);
-    work->lines = tess_alloc(planes->opts.threads * work->group * work->line_length,
-                             (size_t)planes->value_bytes);
-    work->screens = tess_alloc(planes->opts.threads * work->scratch, 1);
+    work->screen = screen_bytes(planes->opts.nx, planes->opts.is_double);
+    const int64_t lines = planes->opts.threads * work->group;
+    work->lines = work_memory(planes, WORK_COLUMNS,
+                              lines * work->line_length * planes->value_bytes);
+    work->screens = work_memory(planes, WORK_SCREENS, lines * work->screen);
     if (!work->lines || !work->screens) TESS_FAIL(TESS_ERR_ALLOC, "column buffers");
 cleanup:
     return status;
-}
-
-static void column_work_free(column_work *work)
-{
-    tess_free(work->lines);
-    tess_free(work->screens);
 }
 
 /* Spread columns [first, first + count) of the lines over contiguous buffers. One source
@@ -457,7 +510,7 @@ static void gather_columns(const tess_planes *planes, const line_set *set, int64
     for (int64_t g = 0; g < count; ++g)
         memset(lines + g * line_length * bytes, 0, (size_t)(planes->opts.nu * bytes));
     for (int64_t k = 0; k < set->num_lines; ++k) {
-        const char *from = set->data + (k * set->row_count + first) * bytes;
+        const char *from = set->data + (k * set->stride + first) * bytes;
         char *to = lines + set->line[k] * bytes;
         if (bytes == 8)
             for (int64_t g = 0; g < count; ++g)
@@ -473,7 +526,7 @@ static void scatter_columns(const tess_planes *planes, const line_set *set, int6
 {
     const int64_t bytes = planes->value_bytes;
     for (int64_t k = 0; k < set->num_lines; ++k) {
-        char *to = set->data + (k * set->row_count + first) * bytes;
+        char *to = set->data + (k * set->stride + first) * bytes;
         const char *from = lines + set->line[k] * bytes;
         if (bytes == 8)
             for (int64_t g = 0; g < count; ++g)
@@ -496,42 +549,68 @@ static screen_row screen_row_of(const tess_planes *planes, int64_t row, double w
                         .do_w = planes->opts.do_w};
 }
 
-/* Transform all columns of this rank's rows: into the image, or out of it. */
+/* Screens of a group of rows. */
+static void make_screens(const tess_planes *planes, const column_work *work,
+                         const row_group *rows, double w_lambda, char *screens)
+{
+    for (int64_t g = 0; planes->opts.do_w && g < rows->count; ++g) {
+        const screen_row row =
+            screen_row_of(planes, planes->row_first + rows->first + g, w_lambda);
+        planes->screen->make[planes->opts.is_double](&row, screens + g * work->screen);
+    }
+}
+
+/* Columns of the rows [first, first + count), whose screens are in order (or, for mirror
+ * rows, in reverse order): into the image, or out of it. */
+static void transform_group(tess_planes *planes, const line_set *set,
+                            const tess_plane_job *job, const column_work *work,
+                            int64_t first, int64_t count, bool mirrored, char *lines,
+                            const char *screens)
+{
+    const int precision = planes->opts.is_double;
+    const int64_t bytes = planes->value_bytes;
+    if (planes->opts.forward)
+        gather_columns(planes, set, first, count, lines, work->line_length);
+    for (int64_t g = 0; g < count; ++g) {
+        const screen_row row =
+            screen_row_of(planes, planes->row_first + first + g, job->w_lambda);
+        const char *screen = screens + (mirrored ? count - 1 - g : g) * work->screen;
+        char *line = lines + g * work->line_length * bytes;
+        char *image = (char *)planes->image[job->image] +
+                      (first + g) * planes->opts.nx * bytes / 2;
+        if (planes->opts.forward) {
+            tess_fft_execute(planes->fft_u, line);
+            planes->screen->accumulate[precision](&row, line, screen, image);
+        } else {
+            planes->screen->spread[precision](&row, image, screen, line);
+            tess_fft_execute(planes->fft_u, line);
+        }
+    }
+    if (!planes->opts.forward)
+        scatter_columns(planes, set, first, count, lines, work->line_length);
+}
+
+/* Transform all columns of this rank's rows. */
 static tess_status transform_columns(tess_planes *planes, const line_set *set,
                                      const tess_plane_job *job)
 {
     tess_status status = TESS_OK;
-    const int64_t rows = planes->row_end - planes->row_first, bytes = planes->value_bytes;
-    const int precision = planes->opts.is_double;
     column_work work = {0};
     TESS_TRY(column_work_create(planes, &work));
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
-    for (int64_t first = 0; first < rows; first += work.group) {
-        const int64_t count = rows - first < work.group ? rows - first : work.group;
-        char *lines =
-            work.lines + thread_number() * work.group * work.line_length * bytes;
-        char *scratch = work.screens + thread_number() * work.scratch;
-        if (planes->opts.forward)
-            gather_columns(planes, set, first, count, lines, work.line_length);
-        for (int64_t g = 0; g < count; ++g) {
-            const screen_row row =
-                screen_row_of(planes, planes->row_first + first + g, job->w_lambda);
-            char *line = lines + g * work.line_length * bytes;
-            char *image = (char *)planes->image[job->image] +
-                          (first + g) * planes->opts.nx * bytes / 2;
-            if (planes->opts.forward) {
-                tess_fft_execute(planes->fft_u, line);
-                planes->screen->accumulate[precision](&row, line, image, scratch);
-            } else {
-                planes->screen->spread[precision](&row, image, line, scratch);
-                tess_fft_execute(planes->fft_u, line);
-            }
-        }
-        if (!planes->opts.forward)
-            scatter_columns(planes, set, first, count, lines, work.line_length);
+    for (int64_t k = 0; k < planes->num_row_groups; ++k) {
+        const row_group *rows = &planes->group_of_rows[k];
+        const int64_t thread = thread_number() * work.group;
+        char *lines = work.lines + thread * work.line_length * planes->value_bytes;
+        char *screens = work.screens + thread * work.screen;
+        make_screens(planes, &work, rows, job->w_lambda, screens);
+        transform_group(planes, set, job, &work, rows->first, rows->count, false, lines,
+                        screens);
+        if (rows->mirror >= 0)
+            transform_group(planes, set, job, &work, rows->mirror, rows->count, true, lines,
+                            screens);
     }
 cleanup:
-    column_work_free(&work);
     return status;
 }
 
@@ -587,12 +666,11 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
         status = occupied_lines(planes, &pieces, &own);
         if (status == TESS_OK)
             status = gather_line_numbers(planes, &own, &all, num_lines);
-        all.row_count = planes->row_end - planes->row_first;
-        if (status == TESS_OK) {
-            all.data = tess_alloc(all.num_lines * all.row_count,
-                                  (size_t)planes->value_bytes);
-            if (!all.data) status = TESS_ERR_ALLOC;
-        }
+        const int64_t rows = planes->row_end - planes->row_first;
+        if (status == TESS_OK) /* what is sent on lies without gaps */
+            status = allocate_lines(
+                planes, rows, planes->opts.fft_ranks > 1 ? rows : padded_rows(planes, rows),
+                &all);
     }
     TESS_TRY(agree_if_parallel(planes, status));
     now = tess_time_now();
