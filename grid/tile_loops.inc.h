@@ -63,6 +63,25 @@ NAME(pair_taps)(const tile_taps *taps, const int vectors, REAL fraction,
     }
 }
 
+/* Kernel values around one sample, for all its planes and polarisations. */
+typedef struct NAME(footprint) {
+    REAL tap_u[TESS_MAX_SUPPORT], tap_w[TESS_MAX_SUPPORT];
+    NAME(vector) tap_v[NAME(MAX_VECTORS)];
+} NAME(footprint);
+
+static inline __attribute__((always_inline)) void
+NAME(footprint_of)(const tile_job *job, const batch *at, int c, const int support,
+                   NAME(footprint) *out)
+{
+    const int vectors = (2 * support + NAME(LANES) - 1) / NAME(LANES);
+    NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_u[c], out->tap_u);
+    if (job->plan->w_support > 1)
+        NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_w[c], out->tap_w);
+    else
+        out->tap_w[0] = 1;
+    NAME(pair_taps)(job->taps, vectors, (REAL)at->fraction_v[c], out->tap_v);
+}
+
 /* What to add for polarisation `pol` of a sample: weight × visibility × w-phase, or
  * weight × w-phase for the PSF. */
 static inline __attribute__((always_inline)) void
@@ -88,19 +107,12 @@ static inline __attribute__((always_inline)) void
 NAME(grid_sample)(const tile_job *job, const batch *at, int c, int64_t sample,
                   bool conjugate, const int support)
 {
-    enum { MAX = NAME(MAX_VECTORS) };
     const int vectors = (2 * support + NAME(LANES) - 1) / NAME(LANES);
     const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
     const int64_t line_count = TESS_TILE + support - 1;
     const int planes = job->plan->w_support;
-    REAL tap_u[TESS_MAX_SUPPORT], tap_w[TESS_MAX_SUPPORT];
-    NAME(vector) tap_v[MAX];
-    NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_u[c], tap_u);
-    if (planes > 1)
-        NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_w[c], tap_w);
-    else
-        tap_w[0] = 1;
-    NAME(pair_taps)(job->taps, vectors, (REAL)at->fraction_v[c], tap_v);
+    NAME(footprint) f;
+    NAME(footprint_of)(job, at, c, support, &f);
     for (int pol = 0; pol < job->num_pol; ++pol) {
         REAL re, im;
         NAME(value_of)(job, sample, pol, conjugate, at->phase_re[c], at->phase_im[c], &re,
@@ -110,15 +122,15 @@ NAME(grid_sample)(const tile_job *job, const batch *at, int c, int64_t sample,
                       (((int64_t)pol * job->num_planes + at->plane[c]) * line_count +
                        at->offset_u[c]) * stride + 2 * at->offset_v[c];
         for (int p = 0; p < planes; ++p, plane += line_count * stride) {
-            const NAME(vector) in_plane = value * NAME(broadcast)(tap_w[p]);
+            const NAME(vector) in_plane = value * NAME(broadcast)(f.tap_w[p]);
             REAL *line = plane;
             #pragma GCC unroll 16
             for (int i = 0; i < support; ++i, line += stride) {
-                const NAME(vector) in_line = in_plane * NAME(broadcast)(tap_u[i]);
+                const NAME(vector) in_line = in_plane * NAME(broadcast)(f.tap_u[i]);
                 #pragma GCC unroll 16
                 for (int n = 0; n < vectors; ++n) {
                     NAME(vector) *cell = (NAME(vector) *)(line + n * NAME(LANES));
-                    *cell += in_line * tap_v[n];
+                    *cell += in_line * f.tap_v[n];
                 }
             }
         }
@@ -129,42 +141,35 @@ static inline __attribute__((always_inline)) void
 NAME(degrid_sample)(const tile_job *job, const batch *at, int c, int64_t sample,
                     bool conjugate, const int support)
 {
-    enum { MAX = NAME(MAX_VECTORS) };
     const int vectors = (2 * support + NAME(LANES) - 1) / NAME(LANES);
     const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
     const int64_t line_count = TESS_TILE + support - 1;
     const int planes = job->plan->w_support;
-    REAL tap_u[TESS_MAX_SUPPORT], tap_w[TESS_MAX_SUPPORT];
-    NAME(vector) tap_v[MAX];
-    NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_u[c], tap_u);
-    if (planes > 1)
-        NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_w[c], tap_w);
-    else
-        tap_w[0] = 1;
-    NAME(pair_taps)(job->taps, vectors, (REAL)at->fraction_v[c], tap_v);
+    NAME(footprint) f;
+    NAME(footprint_of)(job, at, c, support, &f);
     for (int pol = 0; pol < job->num_pol; ++pol) {
         const REAL *plane = (const REAL *)job->data +
                             (((int64_t)pol * job->num_planes + at->plane[c]) * line_count +
                              at->offset_u[c]) * stride + 2 * at->offset_v[c];
-        NAME(vector) sum[MAX];
+        NAME(vector) sum[NAME(MAX_VECTORS)];
         for (int n = 0; n < vectors; ++n) sum[n] = NAME(broadcast)(0);
         for (int p = 0; p < planes; ++p, plane += line_count * stride) {
-            NAME(vector) in_plane[MAX];
+            NAME(vector) in_plane[NAME(MAX_VECTORS)];
             for (int n = 0; n < vectors; ++n) in_plane[n] = NAME(broadcast)(0);
             const REAL *line = plane;
             #pragma GCC unroll 16
             for (int i = 0; i < support; ++i, line += stride) {
-                const NAME(vector) tap = NAME(broadcast)(tap_u[i]);
+                const NAME(vector) tap = NAME(broadcast)(f.tap_u[i]);
                 #pragma GCC unroll 16
                 for (int n = 0; n < vectors; ++n)
                     in_plane[n] += tap * *(const NAME(vector) *)(line + n * NAME(LANES));
             }
             for (int n = 0; n < vectors; ++n)
-                sum[n] += NAME(broadcast)(tap_w[p]) * in_plane[n];
+                sum[n] += NAME(broadcast)(f.tap_w[p]) * in_plane[n];
         }
         REAL re = 0, im = 0;
         for (int n = 0; n < vectors; ++n) {
-            const NAME(vector) product = sum[n] * tap_v[n];
+            const NAME(vector) product = sum[n] * f.tap_v[n];
             for (int k = 0; k < NAME(LANES); k += 2) {
                 re += product[k];
                 im += product[k + 1];
