@@ -27,6 +27,7 @@ struct tess_steps {
     tess_piece *piece;           /* pieces of a batch of jobs */
     int64_t capacity_pieces;
     double grid_wall_s, grid_busy_s;
+    tess_progress progress;      /* of what goes on: gridding, or planes */
 };
 
 tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
@@ -170,6 +171,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
     tess_plane_job *job = tess_alloc_zero(groups, sizeof *job);
     int64_t *begin = tess_alloc_zero(groups + 1, sizeof *begin);
     TESS_TRY(tess_comm_agree(steps->comm, job && begin ? TESS_OK : TESS_ERR_ALLOC));
+    tess_progress_start(&steps->progress, "FFT", " planes", (double)count);
     for (int64_t first = 0; first < count; first += groups) {
         int64_t num_pieces = 0;
         for (int g = 0; g < groups && status == TESS_OK; ++g) {
@@ -189,8 +191,10 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
         TESS_TRY(tess_comm_agree(steps->comm, status));
         TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
                          : tess_planes_extract(steps->planes, job, &times));
+        tess_progress_add(&steps->progress, groups);
     }
 cleanup:
+    tess_progress_finish(&steps->progress);
     steps->profile->stage_seconds[TESS_STAGE_REDUCE] += times.exchange_s;
     steps->profile->stage_seconds[TESS_STAGE_FFT] += times.fft_s;
     tess_free(job);
@@ -296,21 +300,25 @@ static tess_status grid_block(tess_steps *steps, int64_t block, const tess_sampl
     tess_status status = TESS_OK;
     live_sums *live = NULL;
     int64_t first, end;
-    double busy = 1, start = tess_time_now();
+    const double start = tess_time_now();
+    double num_vis = 0;
+    tess_grid_report report = {.progress = &steps->progress, .busy_share = 1};
     bricks_of_block(steps->plan, bricks, block, &first, &end);
     if (first == end) return TESS_OK;
+    for (int64_t b = first; b < end; ++b) num_vis += (double)bricks->num_vis[b];
+    tess_progress_start(&steps->progress, "gridding", "vis", num_vis);
     TESS_TRY(add_live(steps, block, &live));
     TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf, &live->sums,
-                               &busy));
-    for (int64_t b = first; b < end; ++b)
-        steps->profile->stage_visibilities[TESS_STAGE_GRID] += bricks->num_vis[b];
+                               &report));
+    steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     const double wall = tess_time_now() - start;
     steps->grid_wall_s += wall;
-    steps->grid_busy_s += wall * busy;
+    steps->grid_busy_s += wall * report.busy_share;
     steps->profile->stage_seconds[TESS_STAGE_GRID] += wall;
     if (steps->grid_wall_s > 0)
         steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
 cleanup:
+    tess_progress_finish(&steps->progress);
     return status;
 }
 

@@ -144,7 +144,7 @@ static void add_extras(const tess_grid_plan *plan, const tile_piece *piece,
 
 static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samples,
                             const tess_brick_list *bricks, int64_t first, bool psf,
-                            tess_brick_sums *sums, double *busy_share)
+                            tess_brick_sums *sums, tess_grid_report *report)
 {
     tess_status status = TESS_OK;
     const int threads = plan->opts.threads;
@@ -188,13 +188,13 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
             job.psf = psf;
             grid_piece(plan, bricks, &piece[k], grid, &job, target, spare,
                        tile_values(plan, sum, sums->num_pol));
+            if (report->progress)
+                tess_progress_add(report->progress, (double)piece[k].count);
         }
         busy += tess_time_now() - begin;
     }
-    if (busy_share) {
-        const double wall = tess_time_now() - start;
-        *busy_share = wall > 0 ? busy / (wall * threads) : 1;
-    }
+    const double wall = tess_time_now() - start;
+    report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
     add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest,
                sums);
 cleanup:

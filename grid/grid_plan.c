@@ -335,14 +335,14 @@ void tess_brick_sums_free(tess_brick_sums *sums)
 
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
-                              bool psf, tess_brick_sums *sums, double *busy_share)
+                              bool psf, tess_brick_sums *sums, tess_grid_report *report)
 {
     tess_status status = TESS_OK;
     tess_brick_sums made = {0};
     made.num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
     TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, &made));
     TESS_TRY(plan->backend->grid->grid(plan, samples, bricks, first, psf, &made,
-                                       busy_share));
+                                       report));
     *sums = made;
     made = (tess_brick_sums){0};
 cleanup:

@@ -20,6 +20,7 @@
 #include "tess_backend.h"
 #include "tess_geom.h"
 #include "tess_kernel.h"
+#include "tess_log.h"
 #include "tess_samples.h"
 #include "tess_status.h"
 
@@ -110,6 +111,12 @@ void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out
 double tess_grid_cost_vis(const tess_grid_plan *plan);
 double tess_grid_cost_brick(const tess_grid_plan *plan);
 
+/** What gridding tells about itself. */
+typedef struct tess_grid_report {
+    tess_progress *progress;   /**< moved on by visibilities, or NULL */
+    double busy_share;         /**< out: share of the threads' time spent gridding */
+} tess_grid_report;
+
 /** The backend's functions for gridding. */
 struct tess_grid_ops {
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
@@ -121,16 +128,15 @@ struct tess_grid_ops {
      *  [num_pol of samples, + num_weight). */
     tess_status (*grid)(const tess_grid_plan *plan, const tess_samples *samples,
                         const tess_brick_list *bricks, int64_t first, bool psf,
-                        tess_brick_sums *sums, double *busy_share);
+                        tess_brick_sums *sums, tess_grid_report *report);
 };
 
 /** Release the arena and list of a step. */
 void tess_brick_sums_free(tess_brick_sums *sums);
 
-/** begin, then grid, of the plan's backend. `busy_share` (may be NULL): share of the
- *  threads' time spent gridding. */
+/** begin, then grid, of the plan's backend. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
-                              bool psf, tess_brick_sums *sums, double *busy_share);
+                              bool psf, tess_brick_sums *sums, tess_grid_report *report);
 
 #endif
