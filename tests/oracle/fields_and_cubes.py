@@ -44,12 +44,12 @@ class Samples:
                                    self.wi[rows, chans], NX, NY, SCALE)
 
 
-def compare(suite, what, path, expected):
+def compare(suite, what, path, expected, limit=LIMIT):
     if not os.path.exists(path):
         suite.true(f"{what}: {os.path.basename(path)} exists", False)
         return None
     image, header = read_image(path)
-    suite.below(f"{what}: L2 error", l2_error(image, expected), LIMIT)
+    suite.below(f"{what}: L2 error", l2_error(image, expected), limit)
     return header
 
 
@@ -101,7 +101,7 @@ def check_fields(suite):
     fields = [("ALPHA", 60.0, -30.0), ("BETA", 61.0, -29.0)]
     s = Samples(suite, "multi", sources=fields, source_of_row=np.arange(900) % 2)
     result = tessera("image", s.path, *IMAGE, "-o", suite.path("nofield"))
-    suite.ran("two fields without --field", result, 3)
+    suite.ran("two fields without --field", result, 2)
     for k, (name, ra, dec) in enumerate(fields):
         ran, prefix = suite.image(name, s.path, *IMAGE, "--field", name)
         if ran:
@@ -235,7 +235,9 @@ def check_subtract(suite):
             continue
         ending = ("-residual.fits" if os.path.exists(prefix + "-residual.fits")
                   else "-dirty.fits")
-        compare(suite, f"residual on {ranks} ranks", prefix + ending, s.dirty())
+        # Prediction and imaging each have the accuracy asked for.
+        compare(suite, f"residual on {ranks} ranks", prefix + ending, s.dirty(),
+                2 * LIMIT)
 
 
 def main():
