@@ -580,7 +580,7 @@ static void print_plan(const image_run *run, const imager_job *job)
     const double vis_bytes = (double)job->extent.num_vis *
                              (plan->is_double ? 24.0 : 12.0) * run->num_pol / ranks;
     const double planes = (double)plan->num_planes * job->num_images;
-    const double fft_s = planes * 5e-9 *
+    const double fft_s = planes * 1.4e-9 *
                          ((double)plan->nu * (double)plan->nv * 2 +
                           (double)job->geom.nx * (double)job->geom.ny);
     tess_grid_plan_text(plan, text, sizeof text);

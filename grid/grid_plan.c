@@ -24,8 +24,8 @@ static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 /* Seconds on one thread of a present core; only their ratios matter for the choice. */
 static const double COST_VECTOR_UPDATE = 0.9e-9; /* load, FMA, store of one vector */
 static const double COST_VIS = 25e-9;            /* position, phase, kernel values */
-static const double COST_FFT_FLOP = 0.35e-9;
-static const double COST_SCREEN = 2.5e-9;        /* phase, sine, cosine, accumulate */
+static const double COST_FFT_FLOP = 0.07e-9;
+static const double COST_SCREEN = 1.5e-9;        /* phase, sine, cosine, accumulate */
 static const double COST_CELL = 0.5e-9;          /* zero, store, load and add of a cell */
 
 void tess_grid_opts_default(tess_grid_opts *opts)
