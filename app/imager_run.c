@@ -142,6 +142,53 @@ static void add_weights(const tess_samples *samples, double *sums)
     }
 }
 
+/* Maps of what is about to be gridded, for --dump-stages: Σ w and Σ w|V|² of the first
+ * polarisation on a coarse uv-plane, the same for any number of ranks. */
+enum { MAP_SIDE = 128, MAP_CELLS = MAP_SIDE * MAP_SIDE };
+
+static void add_to_map(const imager_job *job, const tess_samples *samples, double *map)
+{
+    const double per_metre = job->geom.scale_rad * MAP_SIDE; /* of ±1/(2 scale) */
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
+            const double inv = samples->inv_lambda[samples->chan_base[row] + c];
+            const double x = samples->uvw_m[3 * row] * inv * per_metre + MAP_SIDE / 2;
+            const double y = samples->uvw_m[3 * row + 1] * inv * per_metre + MAP_SIDE / 2;
+            const int64_t k = samples->vis_first[row] + c;
+            const int64_t v = 2 * k * samples->num_pol, w = k * samples->num_weight;
+            const bool full = samples->is_double;
+            if (!(x >= 0 && x < MAP_SIDE && y >= 0 && y < MAP_SIDE)) continue;
+            const double weight = full ? ((const double *)samples->weight)[w]
+                                       : (double)((const float *)samples->weight)[w];
+            const double re = full ? ((const double *)samples->vis)[v]
+                                   : (double)((const float *)samples->vis)[v];
+            const double im = full ? ((const double *)samples->vis)[v + 1]
+                                   : (double)((const float *)samples->vis)[v + 1];
+            const int64_t cell = (int64_t)y * MAP_SIDE + (int64_t)x;
+            map[cell] += weight;
+            map[MAP_CELLS + cell] += weight * (re * re + im * im);
+        }
+}
+
+static tess_status dump_samples(const imager_job *job, const tess_samples *samples,
+                                const char *folder)
+{
+    tess_status status = TESS_OK;
+    const tess_geom geom = {MAP_SIDE, MAP_SIDE, job->geom.scale_rad};
+    const int64_t mine = tess_comm_rank(job->comm) == 0 ? MAP_SIDE : 0;
+    double *map = tess_alloc_zero(2 * MAP_CELLS, sizeof *map);
+    TESS_TRY(tess_comm_agree(job->comm, map ? TESS_OK : TESS_ERR_ALLOC));
+    add_to_map(job, samples, map);
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, map, 2 * MAP_CELLS, TESS_SUM));
+    for (int k = 0; k < 2; ++k) {
+        const imager_rows rows = {0, mine, MAP_SIDE, map + k * MAP_CELLS};
+        TESS_TRY(imager_dump(job->comm, folder, "0-samples", k, &geom, &rows));
+    }
+cleanup:
+    tess_free(map);
+    return status;
+}
+
 /* Read, weight and send the data of one pass. */
 static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list *runs,
                              tess_exchange *exchange, const pass_filter *filter,
@@ -313,6 +360,8 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
     imager_job_log(job);
     const int num_passes = choose_passes(job, data);
+    if (dump_stages && data->in_memory)
+        TESS_TRY(dump_samples(job, &data->cached, dump_stages));
     if (tess_comm_size(job->comm) == 1 && data->in_memory && num_passes == 1)
         TESS_TRY(run_in_place(job, data, &bricks, psf, sums));
     else
