@@ -101,9 +101,10 @@ typedef struct imager_model {
     int stokes[4];             /* codes 1..4 of the grids */
 } imager_model;
 
-/** Open a model and check it against the phase centre. Local. */
+/** Open a model and check it against the phase centre and, when `scale_rad` is not 0,
+ *  against the image's pixels. Local. */
 tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
-                              imager_model *model);
+                              double scale_rad, imager_model *model);
 
 /** Predict the Stokes visibilities of a model at the samples' positions: samples->num_pol
  *  is model->num_stokes. Collective. */

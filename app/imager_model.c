@@ -63,7 +63,7 @@ cleanup:
 }
 
 tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
-                              imager_model *model)
+                              double scale_rad, imager_model *model)
 {
     tess_status status = TESS_OK;
     *model = (imager_model){0};
@@ -75,6 +75,12 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: its pixels must be square, East to the left (CDELT %.6g, %.6g deg)",
                   path, fits->scale_x_rad / TESS_RAD_PER_DEG, scale / TESS_RAD_PER_DEG);
+    if (scale_rad > 0 &&
+        fabs(scale - scale_rad) > POINTING_TOLERANCE * scale / (double)fits->nx)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its pixels are %.6g deg wide, the image's %.6g deg; subtract a model "
+                  "with the pixels of the image",
+                  path, scale / TESS_RAD_PER_DEG, scale_rad / TESS_RAD_PER_DEG);
     const double dra = remainder(fits->ra_rad - ra_rad, TESS_TWO_PI) * cos(dec_rad);
     const double apart = hypot(dra, fits->dec_rad - dec_rad);
     if (apart > POINTING_TOLERANCE * scale)

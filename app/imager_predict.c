@@ -200,7 +200,7 @@ static tess_status set_up(predict_run *run)
     selection.positions_only = true;
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     run->info = tess_source_info_of(run->source);
-    status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad,
+    status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad, 0,
                                &run->model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)

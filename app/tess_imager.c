@@ -141,7 +141,7 @@ static tess_status set_up(image_run *run)
     if (status == TESS_OK) status = deal_channels(run);
     if (status == TESS_OK && opts->subtract)
         status = imager_model_open(opts->subtract, run->info->ra_rad, run->info->dec_rad,
-                                   &run->model);
+                                   opts->scale_rad, &run->model);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(deal_times(run));
     run->num_outputs = opts->channels_out * opts->intervals_out;

@@ -80,7 +80,7 @@ tess_status tess_comm_allgatherv(tess_comm *comm, const void *send, int64_t byte
     TESS_TRY(tess_comm_agree(comm, status));
     char *at = gathered;
     for (int k = 0; k < size; ++k) {
-        if (k == tess_comm_rank(comm)) memcpy(at, send, (size_t)bytes);
+        if (k == tess_comm_rank(comm) && bytes > 0) memcpy(at, send, (size_t)bytes);
         TESS_TRY(tess_comm_bcast(comm, at, recv_bytes[k], k));
         at += recv_bytes[k];
     }

@@ -157,7 +157,7 @@ def check_contents(faults):
     other = write("elsewhere", ra_deg=75.0)
     bad("differing phase centres", 3, "image", faults.valid, other, *IMAGE,
         says="--center")
-    bad("channels out of range", 3, "image", faults.valid, *IMAGE, "--channels", "7:9")
+    bad("channels out of range", 2, "image", faults.valid, *IMAGE, "--channels", "7:9")
     bad("unknown field", 3, "image", faults.valid, *IMAGE, "--field", "Betelgeuse",
         says="Betelgeuse")
 
