@@ -1,0 +1,227 @@
+#include "pipeline.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+
+/* Below this the program works in double precision (app/imager_predict.c). */
+static const double SINGLE_PRECISION_LIMIT = 9e-6;
+
+static void store(void *array, bool is_double, int64_t at, double value)
+{
+    if (is_double)
+        ((double *)array)[at] = value;
+    else
+        ((float *)array)[at] = (float)value;
+}
+
+static double load(const void *array, bool is_double, int64_t at)
+{
+    return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
+}
+
+/* Samples at the rows' positions; values stay undefined. */
+static tess_status make_samples(const pipeline *with, const double *inv_lambda,
+                                tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_vis = with->num_rows * with->num_chan;
+    samples->is_double = with->gridding.accuracy < SINGLE_PRECISION_LIMIT;
+    samples->num_pol = with->num_pol;
+    samples->num_weight = 1;
+    samples->inv_lambda = inv_lambda;
+    TESS_TRY(tess_samples_reserve(samples, with->num_rows, num_vis));
+    samples->num_rows = with->num_rows;
+    samples->num_vis = num_vis;
+    if (with->num_rows > 0)
+        memcpy(samples->uvw_m, with->uvw_m,
+               (size_t)with->num_rows * 3 * sizeof *with->uvw_m);
+    for (int64_t row = 0; row < with->num_rows; ++row) {
+        samples->chan_base[row] = 0;
+        samples->num_chan[row] = (int32_t)with->num_chan;
+        samples->vis_first[row] = row * with->num_chan;
+    }
+    for (int64_t k = 0; k < num_vis; ++k)
+        store(samples->weight, samples->is_double, k, 1);
+cleanup:
+    return status;
+}
+
+static double *make_inv_lambda(const pipeline *with)
+{
+    double *inv_lambda = tess_alloc(with->num_chan, sizeof *inv_lambda);
+    for (int64_t c = 0; inv_lambda && c < with->num_chan; ++c)
+        inv_lambda[c] = with->freq_hz[c] / TESS_SPEED_OF_LIGHT_M_S;
+    return inv_lambda;
+}
+
+/* A job for these samples, as far as the extent of the data. Collective. */
+static tess_status start_job(const pipeline *with, const tess_samples *samples,
+                             bool skip_ignored, int num_images, tess_profile *profile,
+                             imager_job *job)
+{
+    tess_status status = TESS_OK;
+    *job = (imager_job){.comm = with->comm,
+                        .layout = &with->layout,
+                        .gridding = &with->gridding,
+                        .geom = with->geom,
+                        .num_pol = with->num_pol,
+                        .num_images = num_images,
+                        .profile = profile,
+                        .extent = imager_extent_empty()};
+    status = tess_backend_find(with->gridding.backend, &job->backend);
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->rank_bytes));
+    imager_extent_add(samples, with->freq_hz, skip_ignored, with->layout.threads,
+                      &job->extent);
+    TESS_TRY(imager_extent_sum(with->comm, &job->extent));
+cleanup:
+    return status;
+}
+
+static void note_facts(const pipeline *with, const imager_job *job)
+{
+    double largest, mean;
+    if (!with->facts) return;
+    const tess_grid_plan *plan = job->plan;
+    *with->facts = (pipeline_facts){.is_double = plan->is_double,
+                                    .do_w = plan->opts.do_w,
+                                    .num_planes = plan->num_planes,
+                                    .num_blocks = plan->num_blocks,
+                                    .num_groups = job->num_groups,
+                                    .fft_ranks = job->fft_ranks,
+                                    .kernel = plan->kernel,
+                                    .nu = plan->nu,
+                                    .nv = plan->nv,
+                                    .w_step_lambda = plan->w_step_lambda,
+                                    .nm1_center = plan->nm1_center,
+                                    .error_estimate = plan->error_estimate};
+    tess_partition_balance(job->partition, &largest, &mean, &with->facts->num_split);
+}
+
+/* The ranks' rows as one image on all of them. Collective. */
+static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
+                               double *image)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(with->comm);
+    const int64_t row_bytes = with->geom.nx * (int64_t)sizeof *image;
+    void *all = NULL;
+    int64_t *first = tess_alloc(size, sizeof *first);
+    int64_t *bytes = tess_alloc(size, sizeof *bytes);
+    TESS_TRY(tess_comm_agree(with->comm, first && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(with->comm, &rows->row_first, sizeof *first, first));
+    TESS_TRY(tess_comm_allgatherv(with->comm, rows->value, rows->num_rows * row_bytes,
+                                  &all, bytes));
+    const char *from = all;
+    for (int k = 0; k < size; ++k) {
+        memcpy(image + first[k] * with->geom.nx, from, (size_t)bytes[k]);
+        from += bytes[k];
+    }
+cleanup:
+    tess_free(all);
+    tess_free(first);
+    tess_free(bytes);
+    return status;
+}
+
+static void fill_values(const double *vis, const double *weight, tess_samples *samples)
+{
+    const int64_t pols = samples->num_pol;
+    for (int64_t k = 0; k < 2 * pols * samples->num_vis; ++k)
+        store(samples->vis, samples->is_double, k, vis[k]);
+    for (int64_t k = 0; weight && k < samples->num_vis; ++k)
+        store(samples->weight, samples->is_double, k, weight[k]);
+}
+
+tess_status pipeline_image(const pipeline *with, const double *vis,
+                           const double *weight, double *dirty, double *psf,
+                           double *sum_weights)
+{
+    tess_status status = TESS_OK;
+    const int num_images = with->num_pol + (psf ? 1 : 0);
+    const int64_t pixels = with->geom.nx * with->geom.ny;
+    tess_profile profile = {0};
+    imager_job job = {0};
+    imager_product product[TESS_MAX_POL + 1] = {0};
+    imager_data data = {.in_memory = true,
+                        .num_sets = 1,
+                        .threads = with->layout.threads,
+                        .profile = &profile};
+    double *inv_lambda = make_inv_lambda(with);
+    status = inv_lambda ? make_samples(with, inv_lambda, &data.cached) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    fill_values(vis, weight, &data.cached);
+    TESS_TRY(start_job(with, &data.cached, true, num_images, &profile, &job));
+    TESS_TRY(imager_run(&job, &data, psf != NULL, product, NULL));
+    note_facts(with, &job);
+    for (int k = 0; k < num_images; ++k)
+        TESS_TRY(gather_rows(with, &product[k].rows,
+                             k < with->num_pol ? dirty + k * pixels : psf));
+    if (sum_weights) *sum_weights = product[0].sum_weights;
+cleanup:
+    for (int k = 0; k < num_images; ++k)
+        imager_rows_free(&product[k].rows);
+    tess_samples_free(&data.cached);
+    imager_job_free(&job);
+    tess_free(inv_lambda);
+    return status;
+}
+
+/* This rank's rows of the model times the grid correction. */
+static tess_status load_model(const imager_job *job, const double *image)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = job->geom.nx;
+    int64_t first, count;
+    double *correction = tess_alloc(nx, sizeof *correction);
+    if (!correction) TESS_FAIL(TESS_ERR_ALLOC, "model rows");
+    tess_planes_rows(job->planes, &first, &count);
+    for (int pol = 0; pol < job->num_pol; ++pol)
+        for (int64_t row = 0; row < count; ++row) {
+            const double *from = image + (pol * job->geom.ny + first + row) * nx;
+            tess_grid_correction_row(job->plan, first + row, correction);
+            for (int64_t i = 0; i < nx; ++i) {
+                const double value = from[i] * correction[i];
+                store(tess_planes_image(job->planes, pol), job->plan->is_double,
+                      row * nx + i, isfinite(value) ? value : 0.0);
+            }
+        }
+cleanup:
+    tess_free(correction);
+    return status;
+}
+
+tess_status pipeline_predict(const pipeline *with, const double *image, double *vis)
+{
+    tess_status status = TESS_OK;
+    tess_profile profile = {0};
+    imager_job job = {0};
+    tess_samples samples = {0};
+    tess_brick_list runs = {0};
+    double *inv_lambda = make_inv_lambda(with);
+    status = inv_lambda ? make_samples(with, inv_lambda, &samples) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(start_job(with, &samples, false, with->num_pol, &profile, &job));
+    TESS_TRY(imager_job_plan(&job));
+    status = tess_brick_list_append(job.plan, &samples, 0, samples.num_rows, false,
+                                    with->layout.threads, &runs);
+    if (status == TESS_OK) status = tess_brick_list_sort(&runs, with->layout.threads);
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(imager_job_partition(&job, &runs, false));
+    note_facts(with, &job);
+    status = load_model(&job, image);
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(imager_job_predict(&job, &samples, &runs));
+    for (int64_t k = 0; k < 2 * samples.num_pol * samples.num_vis; ++k)
+        vis[k] = load(samples.vis, samples.is_double, k);
+cleanup:
+    tess_brick_list_free(&runs);
+    tess_samples_free(&samples);
+    imager_job_free(&job);
+    tess_free(inv_lambda);
+    return status;
+}

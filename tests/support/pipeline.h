@@ -1,0 +1,51 @@
+/** @file pipeline.h  (tests)
+ *  The computing core from arrays to arrays: visibilities to dirty image and PSF, and
+ *  image to visibilities, through the same calls as `tessera image` and `predict` but
+ *  without files and weights.
+ */
+#ifndef TESS_TEST_PIPELINE_H
+#define TESS_TEST_PIPELINE_H
+
+#include "tess_comm.h"
+#include "tess_geom.h"
+#include "tess_imager.h"
+#include "tess_kernel.h"
+
+/** What was planned, for tests that must know what they tested. */
+typedef struct pipeline_facts {
+    bool is_double, do_w;
+    int num_planes, num_blocks;
+    int num_groups, fft_ranks;
+    int64_t num_split;
+    tess_kernel kernel;
+    int64_t nu, nv;
+    double w_step_lambda, nm1_center;
+    double error_estimate;
+} pipeline_facts;
+
+/** This rank's rows and how all ranks work on them; arrays belong to the caller. */
+typedef struct pipeline {
+    tess_comm *comm;
+    tess_geom geom;
+    tess_gridding gridding;
+    tess_layout layout;
+    int num_pol;
+    int64_t num_rows, num_chan;
+    const double *uvw_m;   /**< [num_rows][3] */
+    const double *freq_hz; /**< [num_chan] */
+    pipeline_facts *facts; /**< filled; may be NULL */
+} pipeline;
+
+/** dirty[num_pol][ny][nx] (whole, on every rank), and the PSF [ny][nx] unless NULL,
+ * from vis[num_rows][num_chan][num_pol][2] and weight[num_rows][num_chan] (NULL: all
+ * 1).
+ *  `*sum_weights` may be NULL. Collective. */
+tess_status pipeline_image(const pipeline *with, const double *vis,
+                           const double *weight, double *dirty, double *psf,
+                           double *sum_weights);
+
+/** vis[num_rows][num_chan][num_pol][2] from image[num_pol][ny][nx], which is the same
+ * on every rank; NaN counts as 0. Collective. */
+tess_status pipeline_predict(const pipeline *with, const double *image, double *vis);
+
+#endif
