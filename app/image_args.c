@@ -22,7 +22,6 @@ enum {
     OPT_NO_PSF,
     OPT_OVERWRITE,
     OPT_PREVIEW,
-    OPT_REPRODUCIBLE,
     OPT_SUBTRACT,
     OPT_DUMP_STAGES,
     OPT_PROFILE,
@@ -51,8 +50,6 @@ static const struct argp_option image_options[] = {
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
-    {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
-     "Give the same bits on any number of ranks and threads", 0},
     {"dump-stages", OPT_DUMP_STAGES, "DIR", 0,
      "Write what each stage made to DIR, for tessera compare", 0},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
@@ -114,9 +111,6 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_PREVIEW:
         opts->preview = true;
-        return true;
-    case OPT_REPRODUCIBLE:
-        opts->reproducible = true;
         return true;
     case OPT_SUBTRACT:
         opts->subtract = arg;

@@ -68,7 +68,7 @@ typedef struct tess_image_opts {
     int64_t channels_out;        /**< default 1 */
     int64_t intervals_out;       /**< default 1 */
     bool make_psf;               /**< --no-psf */
-    bool overwrite, preview, reproducible;
+    bool overwrite, preview;
     const char *subtract;        /**< --subtract MODEL.fits, or NULL */
     const char *dump_stages;     /**< --dump-stages DIR, or NULL */
     const char *command_line;    /**< for HISTORY */
