@@ -226,7 +226,7 @@ static void make_scene(const accuracy_case *is, uint64_t seed, scene *of)
     of->with =
         (pipeline){.geom = {is->nx, is->ny, is->field_rad / (double)longer},
                    .gridding = {.w_mode = is->w_mode, .backend = "auto"},
-                   .layout = {.threads = 2, .force_block_planes = is->block_planes},
+                   .layout = {.threads = 1, .force_block_planes = is->block_planes},
                    .num_pol = 1,
                    .num_rows = is->num_rows,
                    .num_chan = is->num_chan,
@@ -373,23 +373,28 @@ static void test_case(void **state)
 
 /* ---- TESS_TEST_FULL ---- */
 
-static accuracy_case random_case(draw *random, char name[32], int number)
+static accuracy_case random_case(draw *random, char name[64], int number)
 {
     static const tess_w_mode mode[] = {TESS_W_AUTO, TESS_W_AUTO, TESS_W_STACKING,
                                        TESS_W_NONE};
-    snprintf(name, 32, "random_%d", number);
-    return (accuracy_case){.name = name,
-                           .nx = 2 + draw_index(random, 71),
-                           .ny = 2 + draw_index(random, 71),
-                           .field_rad = exp(draw_uniform(random, log(1e-4), log(2.2))),
-                           .w_turns = exp(draw_uniform(random, log(1e-4), log(60.0))),
-                           .w_mode = mode[draw_index(random, 4)],
-                           .uv = (coverage)draw_index(random, 3),
-                           .what = (sky)draw_index(random, 4),
-                           .num_rows = 100 + draw_index(random, 100),
-                           .num_chan = 1 + draw_index(random, 8),
-                           .band = draw_uniform(random, 0.5, 1.0),
-                           .block_planes = (int)draw_index(random, 6)};
+    static const char *const uv[] = {"uniform", "clustered", "tracks"};
+    static const sky what_of[] = {POINTS, CORNERS, NOISE};
+    static const char *const what[] = {"points", "corners", "outside", "noise"};
+    accuracy_case is = {.name = name,
+                        .nx = 2 + draw_index(random, 71),
+                        .ny = 2 + draw_index(random, 71),
+                        .field_rad = exp(draw_uniform(random, log(1e-4), log(2.2))),
+                        .w_turns = exp(draw_uniform(random, log(1e-4), log(60.0))),
+                        .w_mode = mode[draw_index(random, 4)],
+                        .uv = (coverage)draw_index(random, 3),
+                        .what = what_of[draw_index(random, 3)],
+                        .num_rows = 100 + draw_index(random, 100),
+                        .num_chan = 1 + draw_index(random, 8),
+                        .band = draw_uniform(random, 0.5, 1.0),
+                        .block_planes = (int)draw_index(random, 6)};
+    snprintf(name, 64, "random_%d (%s, %s, %d x %d)", number, uv[is.uv], what[is.what],
+             (int)is.nx, (int)is.ny);
+    return is;
 }
 
 static void test_random(void **state)
@@ -398,7 +403,7 @@ static void test_random(void **state)
     draw random = {4711};
     bool good = true;
     for (int k = 0; k < NUM_RANDOM; ++k) {
-        char name[32];
+        char name[64];
         scene of;
         const accuracy_case is = random_case(&random, name, k);
         make_scene(&is, 1000 + (uint64_t)k, &of);
