@@ -6,7 +6,8 @@ relative L2 error (what accuracy means here), which is what the order of summati
 change. At single pixels the grid correction, largest in the corners, multiplies rounding
 errors: there the limit is six times that, of the peak. Cutting the data into smaller
 chunks or blocks changes what is summed first, also on one rank: it is compared with one
-rank cut the same way, and may differ from the uncut by a fifth of the accuracy asked for. Also predictions, idle ranks, and memory per rank.
+rank cut the same way, and may differ from the uncut by a fifth of the accuracy asked
+for. Also predictions, idle ranks, and memory per rank.
 """
 import json
 
