@@ -21,6 +21,14 @@ static const double SHARE = 0.73;
 
 static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 
+/* Largest share of ε that the kernel's error along w may reach anywhere in the field while
+ * all w lie within one step: they then meet the kernel at one fraction of a step, errors of
+ * visibilities agree in phase, and multiply the image. A block that holds all there is to
+ * see has 8 times the rms of the image, and may be wrong by 2 ε. Over s steps the phase
+ * turns s times and what is common falls as 1/s. */
+static const double W_SHARE = 0.25;
+static const double MAX_W_PADDING = 4.0;
+
 /* Seconds on one thread of a present core; only their ratios matter for the choice. */
 static const double COST_VECTOR_UPDATE = 0.9e-9; /* load, FMA, store of one vector */
 static const double COST_VIS = 25e-9;            /* position, phase, kernel values */
@@ -159,6 +167,36 @@ cleanup:
     return status;
 }
 
+/* Largest error of the kernel for |x| ≤ edge; its ripples are narrowest at the edge. */
+static double largest_error(const tess_kernel *kernel, double edge)
+{
+    enum { PLACES = 32 };
+    double largest = 0;
+    for (int k = 0; k < PLACES; ++k) {
+        const double t = (double)k / PLACES;
+        double error;
+        tess_kernel_correction(kernel, edge * (1 - t * t), &error);
+        if (error > largest) largest = error;
+    }
+    return largest;
+}
+
+/* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or more
+ * where w covers few steps (W_SHARE). The extra costs a plane or so then. */
+static double w_padding_of(const tess_grid_plan *plan, double range)
+{
+    const double span = (plan->opts.w_max_lambda - plan->opts.w_min_lambda) * range;
+    double padding = plan->kernel.padding;
+    while (padding < MAX_W_PADDING) {
+        const double steps = fmax(1, span * padding);
+        if (largest_error(&plan->kernel, 0.5 / padding) <=
+            W_SHARE * plan->opts.accuracy * steps)
+            break;
+        padding *= 1.02;
+    }
+    return padding;
+}
+
 static tess_status place_planes(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
@@ -170,9 +208,9 @@ static tess_status place_planes(tess_grid_plan *plan)
     const double range = fabs(tess_geom_nm1_min(&plan->geom));
     plan->nm1_center = -0.5 * range;
     plan->nm1_range = 0.5 * range;
-    plan->w_step_lambda = 1.0 / (plan->kernel.padding * range);
-    plan->num_planes =
-        planes_needed(&plan->geom, opts, plan->kernel.support, plan->kernel.padding);
+    const double padding = w_padding_of(plan, range);
+    plan->w_step_lambda = 1.0 / (padding * range);
+    plan->num_planes = planes_needed(&plan->geom, opts, plan->kernel.support, padding);
     if (plan->num_planes > 1000000)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "w of up to %.3g wavelengths would need %d w-planes in this field; make "
