@@ -29,6 +29,10 @@ static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 static const double W_SHARE = 0.25;
 static const double MAX_W_PADDING = 4.0;
 
+/* The kernel's error rises steeply at the very edge of the field, where a small image has
+ * a larger share of its pixels than the mean allows for: pixels left free around it. */
+enum { MARGIN = 4 };
+
 /* Seconds on one thread of a present core; only their ratios matter for the choice. */
 static const double COST_VECTOR_UPDATE = 0.9e-9; /* load, FMA, store of one vector */
 static const double COST_VIS = 25e-9;            /* position, phase, kernel values */
@@ -157,8 +161,8 @@ static tess_status choose_kernel(tess_grid_plan *plan)
         TESS_FAIL(TESS_ERR_USAGE, "accuracy %g cannot be reached; the smallest is 1e-12",
                   plan->opts.accuracy);
     const int64_t least_size = 2 * TESS_MAX_SUPPORT; /* a footprint must not meet itself */
-    plan->nu = (int64_t)ceil(best_padding * (double)plan->geom.nx);
-    plan->nv = (int64_t)ceil(best_padding * (double)plan->geom.ny);
+    plan->nu = (int64_t)ceil(best_padding * (double)(plan->geom.nx + MARGIN));
+    plan->nv = (int64_t)ceil(best_padding * (double)(plan->geom.ny + MARGIN));
     plan->nu = tess_geom_fft_size(plan->nu > least_size ? plan->nu : least_size);
     plan->nv = tess_geom_fft_size(plan->nv > least_size ? plan->nv : least_size);
     tess_kernel_create(best_support, best_padding, &plan->kernel);
