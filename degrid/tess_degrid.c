@@ -7,7 +7,8 @@
 static void clear_line_ends(const tess_grid_plan *plan, tess_brick_sums *sums)
 {
     const int64_t cells = tess_grid_brick_lines(plan);
-    const int64_t stride = tess_grid_brick_stride(plan), bytes = plan->is_double ? 16 : 8;
+    const int64_t stride = tess_grid_brick_stride(plan);
+    const int64_t bytes = plan->is_double ? 16 : 8;
     #pragma omp parallel for num_threads(plan->opts.threads) schedule(static)
     for (int64_t line = 0; line < sums->num_values / stride; ++line)
         memset((char *)sums->data + (line * stride + cells) * bytes, 0,

@@ -97,8 +97,7 @@ static void note_facts(const pipeline *with, const imager_job *job)
                                     .nu = plan->nu,
                                     .nv = plan->nv,
                                     .w_step_lambda = plan->w_step_lambda,
-                                    .nm1_center = plan->nm1_center,
-                                    .error_estimate = plan->error_estimate};
+                                    .nm1_center = plan->nm1_center};
     tess_partition_balance(job->partition, &largest, &mean, &with->facts->num_split);
 }
 

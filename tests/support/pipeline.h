@@ -20,7 +20,6 @@ typedef struct pipeline_facts {
     tess_kernel kernel;
     int64_t nu, nv;
     double w_step_lambda, nm1_center;
-    double error_estimate;
 } pipeline_facts;
 
 /** This rank's rows and how all ranks work on them; arrays belong to the caller. */
