@@ -249,9 +249,7 @@ static void set_uvw(const simulation *sim, const tess_uvw_frame *frame, int32_t 
         const double *axis = frame->axis[k];
         const double value =
             axis[0] * (p[0] - q[0]) + axis[1] * (p[1] - q[1]) + axis[2] * (p[2] - q[2]);
-        uvw_m[k] = sim->float_uvw ? TESS_SPEED_OF_LIGHT_M_S *
-                                        (double)(float)(value / TESS_SPEED_OF_LIGHT_M_S)
-                                  : value;
+        uvw_m[k] = sim->float_uvw ? tess_vis_uvfits_uvw(value) : value;
     }
 }
 
