@@ -1,0 +1,85 @@
+/* Sizes for the FFT, and the direction cosines of pixels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "tess_geom.h"
+
+static int is_smooth(int64_t n)
+{
+    for (int64_t prime = 2; prime <= 7; ++prime)
+        while (n % prime == 0)
+            n /= prime;
+    return n == 1;
+}
+
+static void test_fft_size(void **state)
+{
+    for (int64_t n = 1; n <= 3000; ++n) {
+        const int64_t size = tess_geom_fft_size(n);
+        assert_true(size >= n && size % 2 == 0 && is_smooth(size));
+        for (int64_t k = n; k < size; ++k)
+            assert_false(k % 2 == 0 && is_smooth(k));
+    }
+    assert_int_equal(tess_geom_fft_size(1000001), 1000188); /* 2^2 3^6 7^3 */
+}
+
+/* In long double, whose rounding is 2^-11 of a double's. */
+static void test_nm1(void **state)
+{
+    for (double r2 = 1e-300; r2 < 0.99; r2 *= 1.7) {
+        const long double r = (long double)r2;
+        const double exact = (double)(-r / (1 + sqrtl(1 - r)));
+        /* 1 − r², the root, the sum and the quotient each round once; the first is
+         * raised by 1/2n² ≤ 50, n² = 1 − r² ≥ 0.01, halved by the root */
+        const double tolerance = (3 + 0.5 / (1 - r2)) * 0x1p-53;
+        assert_true(fabs(tess_geom_nm1(r2) - exact) <= tolerance * fabs(exact));
+    }
+    assert_true(tess_geom_nm1(0) == 0);
+    assert_true(tess_geom_nm1(1) == -1);
+    assert_true(tess_geom_nm1(2.5) == -1);
+}
+
+static void test_directions(void **state)
+{
+    const tess_geom even = {8, 6, 0.25}, odd = {7, 5, 0.25};
+    assert_true(tess_geom_l(&even, 4) == 0 && tess_geom_m(&even, 3) == 0);
+    assert_true(tess_geom_l(&odd, 3) == 0 && tess_geom_m(&odd, 2) == 0);
+    /* East to the left, North up */
+    assert_true(tess_geom_l(&even, 0) == 1.0 && tess_geom_l(&even, 7) == -0.75);
+    assert_true(tess_geom_m(&even, 0) == -0.75 && tess_geom_m(&even, 5) == 0.5);
+    assert_true(tess_geom_l(&odd, 0) == 0.75 && tess_geom_l(&odd, 6) == -0.75);
+    assert_true(tess_geom_m(&odd, 0) == -0.5 && tess_geom_m(&odd, 4) == 0.5);
+}
+
+static void test_nm1_min(void **state)
+{
+    static const int64_t size[] = {1, 2, 5, 8, 31};
+    for (int a = 0; a < 5; ++a)
+        for (int b = 0; b < 5; ++b) {
+            const tess_geom geom = {size[a], size[b], 0.06};
+            double least = 0;
+            for (int64_t j = 0; j < geom.ny; ++j)
+                for (int64_t i = 0; i < geom.nx; ++i) {
+                    const double l = tess_geom_l(&geom, i), m = tess_geom_m(&geom, j);
+                    least = fmin(least, tess_geom_nm1(l * l + m * m));
+                }
+            assert_true(tess_geom_nm1_min(&geom) == least);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fft_size),
+        cmocka_unit_test(test_nm1),
+        cmocka_unit_test(test_directions),
+        cmocka_unit_test(test_nm1_min),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* Allocation: overflow, alignment, growth; limits and texts. */
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_mem.h"
+
+static void test_overflow(void **state)
+{
+    assert_null(tess_alloc(-1, 8));
+    assert_null(tess_alloc(INT64_MAX, 8));
+    assert_null(tess_alloc(INT64_MAX / 8 + 1, 16));
+    assert_null(tess_alloc_zero(INT64_MAX, 2));
+    assert_null(tess_alloc(INT64_MAX, 1)); /* rounding up must not wrap either */
+}
+
+static void test_aligned(void **state)
+{
+    static const int64_t size[] = {0, 1, 63, 64, 65, 4096, 9 << 20};
+    for (int k = 0; k < 7; ++k) {
+        char *plain = tess_alloc(size[k], 1), *zeroed = tess_alloc_zero(size[k], 1);
+        assert_non_null(plain);
+        assert_non_null(zeroed);
+        assert_int_equal((uintptr_t)plain % 64, 0);
+        assert_int_equal((uintptr_t)zeroed % 64, 0);
+        memset(plain, 1, (size_t)size[k]);
+        for (int64_t b = 0; b < size[k]; ++b)
+            assert_int_equal(zeroed[b], 0);
+        tess_free(plain);
+        tess_free(zeroed);
+    }
+    tess_free(NULL);
+}
+
+static void test_grow(void **state)
+{
+    int64_t *array = NULL, capacity = 0;
+    for (int64_t n = 0; n < 1000; ++n) {
+        assert_int_equal(tess_grow((void **)&array, &capacity, n + 1, sizeof *array),
+                         0);
+        assert_true(capacity >= n + 1);
+        array[n] = n;
+    }
+    for (int64_t n = 0; n < 1000; ++n)
+        assert_int_equal(array[n], n);
+    int64_t *const before = array, held = capacity;
+    assert_int_equal(tess_grow((void **)&array, &capacity, INT64_MAX, sizeof *array),
+                     -1);
+    assert_ptr_equal(array, before);
+    assert_int_equal(capacity, held);
+    assert_int_equal(tess_grow((void **)&array, &capacity, 5, sizeof *array), 0);
+    assert_ptr_equal(array, before); /* never shrinks */
+    tess_free(array);
+}
+
+static void test_strdup(void **state)
+{
+    assert_null(tess_strdup(NULL));
+    char *copy = tess_strdup("tessera");
+    assert_string_equal(copy, "tessera");
+    tess_free(copy);
+}
+
+static void test_text(void **state)
+{
+    assert_string_equal(tess_mem_text(0), "0 B");
+    assert_string_equal(tess_mem_text(1023), "1023 B");
+    assert_string_equal(tess_mem_text(1536), "1.5 KiB");
+    assert_string_equal(tess_mem_text(3.0 * (1 << 30)), "3.0 GiB");
+    /* several in one message */
+    const char *first = tess_mem_text(1), *second = tess_mem_text(2);
+    assert_string_equal(first, "1 B");
+    assert_string_equal(second, "2 B");
+}
+
+static void test_limits(void **state)
+{
+    assert_true(tess_mem_peak_bytes() > 1 << 18);
+    unsetenv("SLURM_MEM_PER_NODE");
+    const int64_t machine = tess_mem_node_limit_bytes();
+    assert_true(machine > 1 << 20);
+    setenv("SLURM_MEM_PER_NODE", "7", 1);
+    assert_int_equal(tess_mem_node_limit_bytes(), 7 << 20);
+    setenv("SLURM_MEM_PER_NODE", "0", 1); /* all of the node */
+    assert_int_equal(tess_mem_node_limit_bytes(), machine);
+    unsetenv("SLURM_MEM_PER_NODE");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_overflow), cmocka_unit_test(test_aligned),
+        cmocka_unit_test(test_grow),     cmocka_unit_test(test_strdup),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* Stokes parameters from correlations and back, as documented:
+ * I=(XX+YY)/2, Q=(XX-YY)/2, U=(XY+YX)/2, V=(XY-YX)/2i; circular I=(RR+LL)/2,
+ * Q=(RL+LR)/2, U=(RL-LR)/2i, V=(RR-LL)/2; the imaginary part of a cross-hand from -iV.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <complex.h>
+
+#include "polar.h"
+
+enum { RR = -1, LL = -2, RL = -3, LR = -4, XX = -5, YY = -6, XY = -7, YX = -8 };
+
+static const tess_corr LINEAR[4] = {XX, XY, YX, YY}, CIRCULAR[4] = {LL, RL, LR, RR};
+
+/* Sums of numbers with few bits are exact. */
+static const double complex VALUE[4] = {CMPLX(3, 1), CMPLX(0.5, -2), CMPLX(-1.25, 4),
+                                        CMPLX(2, 0.75)};
+
+static double complex mixed(tess_corr code, bool imaginary, const tess_corr corr[4])
+{
+    const tess_pol pol = {code, imaginary};
+    const tess_pol_mix mix = tess_pol_mix_of(&pol, corr, 4);
+    double complex sum = 0;
+    assert_true(mix.num == 1 || mix.num == 2);
+    for (int k = 0; k < mix.num; ++k)
+        sum += mix.coefficient[k] * VALUE[mix.index[k]];
+    return sum;
+}
+
+static void assert_same(double complex a, double complex b)
+{
+    assert_true(creal(a) == creal(b) && cimag(a) == cimag(b));
+}
+
+static void test_linear(void **state)
+{
+    const double complex xx = VALUE[0], xy = VALUE[1], yx = VALUE[2], yy = VALUE[3];
+    assert_same(mixed(1, false, LINEAR), (xx + yy) / 2);
+    assert_same(mixed(2, false, LINEAR), (xx - yy) / 2);
+    assert_same(mixed(3, false, LINEAR), (xy + yx) / 2);
+    assert_same(mixed(4, false, LINEAR), (xy - yx) * CMPLX(0, -0.5));
+    assert_same(mixed(YX, false, LINEAR), yx);
+    assert_same(mixed(XY, true, LINEAR), xy * CMPLX(0, -1));
+}
+
+static void test_circular(void **state)
+{
+    const double complex ll = VALUE[0], rl = VALUE[1], lr = VALUE[2], rr = VALUE[3];
+    assert_same(mixed(1, false, CIRCULAR), (rr + ll) / 2);
+    assert_same(mixed(2, false, CIRCULAR), (rl + lr) / 2);
+    assert_same(mixed(3, false, CIRCULAR), (rl - lr) * CMPLX(0, -0.5));
+    assert_same(mixed(4, false, CIRCULAR), (rr - ll) / 2);
+    assert_same(mixed(RR, false, CIRCULAR), rr);
+    assert_same(mixed(LR, true, CIRCULAR), lr * CMPLX(0, -1));
+}
+
+static void test_cannot(void **state)
+{
+    const tess_corr parallel[2] = {RR, LL}, stokes[1] = {1};
+    const tess_pol pol[] = {{2, false}, {3, false}, {XX, false}, {RL, true}};
+    for (int k = 0; k < 4; ++k)
+        assert_int_equal(tess_pol_mix_of(&pol[k], parallel, 2).num, 0);
+    assert_int_equal(tess_pol_mix_of(&pol[0], stokes, 1).num, 0);
+    const tess_pol same = {1, false};
+    assert_int_equal(tess_pol_mix_of(&same, stokes, 1).num, 1);
+    assert_int_equal(tess_pol_mix_of(&same, parallel, 2).num, 2);
+}
+
+/* Correlations of known Stokes parameters give these back. */
+static void test_round_trip(void **state)
+{
+    const tess_corr *const feed[2] = {LINEAR, CIRCULAR};
+    for (int f = 0; f < 2; ++f)
+        for (int s = 0; s < 4; ++s) {
+            double complex corr[4], sum = 0;
+            for (int c = 0; c < 4; ++c) {
+                double complex coefficient[4];
+                tess_pol_from_stokes(feed[f][c], coefficient);
+                corr[c] = 0;
+                for (int k = 0; k < 4; ++k)
+                    corr[c] += coefficient[k] * VALUE[k];
+            }
+            const tess_pol pol = {(tess_corr)(s + 1), false};
+            const tess_pol_mix mix = tess_pol_mix_of(&pol, feed[f], 4);
+            for (int k = 0; k < mix.num; ++k)
+                sum += mix.coefficient[k] * corr[mix.index[k]];
+            assert_same(sum, VALUE[s]);
+        }
+}
+
+static void test_names(void **state)
+{
+    const tess_corr code[3] = {1, XY, LL};
+    tess_pol pol[6];
+    char name[8];
+    assert_int_equal(tess_pol_expand(code, 3, pol), 4);
+    static const char *const expected[] = {"I", "XY", "XYi", "LL"};
+    for (int k = 0; k < 4; ++k) {
+        tess_pol_name(&pol[k], name);
+        assert_string_equal(name, expected[k]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linear), cmocka_unit_test(test_circular),
+        cmocka_unit_test(test_cannot), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
