@@ -32,5 +32,5 @@ python3 jobs/compare_sources.py jobs/quickstart-sky.csv "$name"
 
 tess_say "results"
 for file in "$name.uvfits" "$name-dirty.fits" "$name-psf.fits" "$name"-*.png; do
-    printf '%s\n' "$PWD/$file"
+    readlink -f "$file"
 done
