@@ -78,7 +78,11 @@ if [ $sanitize = yes ]; then
         "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g" -DTESS_SANITIZE=address,undefined \
         "${common[@]}"; then
         # Four ranks on few cores are slow under sanitizers and find nothing more.
-        run_tests build-asan -L 'unit|mpi' -E 'np4$'
+        if [ $full = yes ]; then
+            run_tests build-asan -LE full -E 'np4$|bench|wsclean'
+        else
+            run_tests build-asan -L 'unit|mpi' -E 'np4$'
+        fi
     else
         failed=$((failed + 1))
     fi
