@@ -1,0 +1,250 @@
+/* Cutting rows into runs and sorting them to bricks: every sample once, in order, the
+ * same with any number of threads, whatever the rows and channel tables look like. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "tess_grid.h"
+
+enum { ROWS = 700, TABLE = 64 };
+
+typedef struct scene {
+    tess_grid_plan *plan;
+    tess_samples samples;
+    double inv_lambda[TABLE];
+    bool ignored[ROWS * TABLE];
+} scene;
+
+/* Channel tables: rising, falling, zigzag, and one whose band is wide. Each has 16. */
+static void make_channels(double *inv_lambda)
+{
+    for (int c = 0; c < 16; ++c) {
+        inv_lambda[c] = 3.0 + 0.05 * c;
+        inv_lambda[16 + c] = 4.0 - 0.05 * c;
+        inv_lambda[32 + c] = c % 2 ? 3.0 + 0.1 * c : 4.0 - 0.1 * c;
+        inv_lambda[48 + c] = 1.0 + 0.5 * c;
+    }
+}
+
+/* 60 × 50 pixels of 0.01 rad: the grid repeats every 100 wavelengths, and rows of up to
+ * 120 m reach far beyond it. */
+static void make_plan(scene *s, int block_planes)
+{
+    const tess_geom geom = {60, 50, 0.01};
+    tess_grid_opts opts;
+    tess_grid_opts_default(&opts);
+    opts.w_max_lambda = 900;
+    opts.num_vis = 10000;
+    opts.block_planes = block_planes;
+    const tess_backend *backend;
+    assert_int_equal(tess_backend_find("cpu", &backend), TESS_OK);
+    assert_int_equal(tess_grid_plan_create(&geom, &opts, backend, &s->plan), TESS_OK);
+}
+
+static scene *make_scene(int block_planes, bool is_double)
+{
+    draw random = {99};
+    scene *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    make_channels(s->inv_lambda);
+    make_plan(s, block_planes);
+    tess_samples *samples = &s->samples;
+    *samples = (tess_samples){.is_double = is_double,
+                              .num_pol = 1,
+                              .num_weight = 2,
+                              .inv_lambda = s->inv_lambda};
+    assert_int_equal(tess_samples_reserve(samples, ROWS, ROWS * 16), TESS_OK);
+    for (int64_t row = 0; row < ROWS; ++row) {
+        const double spread = row % 3 == 0 ? 120.0 : row % 3 == 1 ? 8.0 : 0.3;
+        for (int k = 0; k < 3; ++k)
+            samples->uvw_m[3 * row + k] =
+                row % 50 == 7 ? 0 : draw_uniform(&random, -spread, spread);
+        samples->chan_base[row] = (int32_t)(16 * draw_index(&random, 4));
+        samples->num_chan[row] = (int32_t)(1 + draw_index(&random, 16));
+        samples->vis_first[row] = samples->num_vis;
+        samples->num_vis += samples->num_chan[row];
+    }
+    samples->num_rows = ROWS;
+    /* weights, of which a sample is ignored when both are zero */
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        s->ignored[k] = draw_index(&random, 3) == 0;
+        for (int j = 0; j < 2; ++j) {
+            const double weight = s->ignored[k] || draw_index(&random, 4) == 0;
+            const double value = s->ignored[k] ? 0 : (j == 0 ? 1 : 1 - weight);
+            if (is_double)
+                ((double *)samples->weight)[2 * k + j] = value;
+            else
+                ((float *)samples->weight)[2 * k + j] = (float)value;
+        }
+    }
+    return s;
+}
+
+static void free_scene(scene *s)
+{
+    tess_samples_free(&s->samples);
+    tess_grid_plan_destroy(s->plan);
+    free(s);
+}
+
+static tess_brick_list sorted(const scene *s, bool skip_ignored, int threads)
+{
+    tess_brick_list list = {0};
+    /* in two parts, as blocks of a file come */
+    assert_int_equal(tess_brick_list_append(s->plan, &s->samples, 0, ROWS / 3,
+                                            skip_ignored, threads, &list),
+                     TESS_OK);
+    assert_int_equal(tess_brick_list_append(s->plan, &s->samples, ROWS / 3, ROWS,
+                                            skip_ignored, threads, &list),
+                     TESS_OK);
+    assert_int_equal(tess_brick_list_sort(&list, threads), TESS_OK);
+    return list;
+}
+
+/* A run's samples are those of its row and channels, and lie in its brick. */
+static void check_run(const scene *s, const tess_run *run, int *seen)
+{
+    const tess_samples *samples = &s->samples;
+    const int32_t row = run->row;
+    assert_in_range(row, 0, ROWS - 1);
+    const int32_t offset = run->chan - samples->chan_base[row];
+    assert_true(offset >= 0 && run->count > 0);
+    assert_true(offset + run->count <= samples->num_chan[row]);
+    assert_int_equal(run->first, samples->vis_first[row] + offset);
+    for (int32_t c = 0; c < run->count; ++c) {
+        const double *uvw_m = samples->uvw_m + 3 * row;
+        assert_int_equal(
+            tess_brick_key_of(s->plan, uvw_m, s->inv_lambda[run->chan + c]),
+            run->brick);
+        ++seen[run->first + c];
+    }
+}
+
+static void check_index(const tess_brick_list *list)
+{
+    int64_t at = 0;
+    for (int64_t b = 0; b < list->num_bricks; ++b) {
+        int64_t count = 0;
+        assert_true(b == 0 || list->key[b] > list->key[b - 1]);
+        assert_int_equal(list->first_run[b], at);
+        for (; at < list->num_runs && list->run[at].brick == list->key[b]; ++at) {
+            count += list->run[at].count;
+            /* stable: in order of samples inside a brick */
+            assert_true(at == list->first_run[b] ||
+                        list->run[at].first > list->run[at - 1].first);
+        }
+        assert_int_equal(list->num_vis[b], count);
+    }
+    assert_int_equal(at, list->num_runs);
+    assert_int_equal(list->first_run[list->num_bricks], at);
+}
+
+static void check_list(const scene *s, const tess_brick_list *list, bool skip_ignored)
+{
+    int *seen = calloc((size_t)s->samples.num_vis, sizeof *seen);
+    assert_non_null(seen);
+    for (int64_t k = 0; k < list->num_runs; ++k) {
+        const tess_run *run = &list->run[k];
+        check_run(s, run, seen);
+        /* ignored samples neither begin nor make up a run */
+        if (skip_ignored) assert_false(s->ignored[run->first]);
+    }
+    for (int64_t k = 0; k < s->samples.num_vis; ++k) {
+        if (skip_ignored && s->ignored[k])
+            assert_in_range(seen[k], 0, 1); /* between two that count */
+        else
+            assert_int_equal(seen[k], 1);
+    }
+    check_index(list);
+    free(seen);
+}
+
+static void test_every_sample_once(void **state)
+{
+    static const int block_planes[] = {1, 3, 0};
+    for (int b = 0; b < 3; ++b)
+        for (int mode = 0; mode < 4; ++mode) {
+            scene *s = make_scene(block_planes[b], mode / 2);
+            tess_brick_list list = sorted(s, mode % 2, 1);
+            assert_true(list.num_bricks > 50);
+            check_list(s, &list, mode % 2);
+            tess_brick_list_free(&list);
+            free_scene(s);
+        }
+}
+
+static void test_threads(void **state)
+{
+    scene *s = make_scene(3, false);
+    tess_brick_list one = sorted(s, true, 1);
+    for (int threads = 2; threads <= 5; ++threads) {
+        tess_brick_list many = sorted(s, true, threads);
+        assert_int_equal(many.num_runs, one.num_runs);
+        assert_memory_equal(many.run, one.run, (size_t)one.num_runs * sizeof *one.run);
+        assert_int_equal(many.num_bricks, one.num_bricks);
+        tess_brick_list_free(&many);
+    }
+    tess_brick_list_free(&one);
+    free_scene(s);
+}
+
+/* The image is periodic in u and v: a baseline longer by one period of the grid has the
+ * same tile, and (−u, −v, −w) the same brick. */
+static void test_wrap(void **state)
+{
+    scene *s = make_scene(3, false);
+    draw random = {4};
+    for (int k = 0; k < 2000; ++k) {
+        double uvw[3], moved[3];
+        for (int i = 0; i < 3; ++i)
+            uvw[i] = draw_uniform(&random, -49.0, 49.0);
+        const int64_t key = tess_brick_key_of(s->plan, uvw, 1.0);
+        assert_in_range(key, 0,
+                        s->plan->num_blocks * s->plan->tiles_u * s->plan->tiles_v - 1);
+        for (int i = 0; i < 3; ++i)
+            moved[i] = -uvw[i];
+        assert_int_equal(tess_brick_key_of(s->plan, moved, 1.0), key);
+        /* not within rounding of a cell's border */
+        moved[0] = uvw[0] + (draw_index(&random, 2) ? 100.0 : -300.0);
+        moved[1] = uvw[1] + (draw_index(&random, 2) ? 200.0 : -100.0);
+        moved[2] = uvw[2];
+        assert_int_equal(tess_brick_key_of(s->plan, moved, 1.0), key);
+    }
+    free_scene(s);
+}
+
+static void test_empty(void **state)
+{
+    scene *s = make_scene(0, false);
+    tess_brick_list list = {0};
+    assert_int_equal(tess_brick_list_append(s->plan, &s->samples, 5, 5, true, 4, &list),
+                     TESS_OK);
+    assert_int_equal(tess_brick_list_sort(&list, 2), TESS_OK);
+    assert_int_equal(list.num_runs, 0);
+    assert_int_equal(list.num_bricks, 0);
+    assert_int_equal(list.first_run[0], 0);
+    memset(s->samples.weight, 0, (size_t)s->samples.num_vis * 2 * sizeof(float));
+    assert_int_equal(
+        tess_brick_list_append(s->plan, &s->samples, 0, ROWS, true, 3, &list), TESS_OK);
+    assert_int_equal(list.num_runs, 0);
+    tess_brick_list_free(&list);
+    free_scene(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_sample_once),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* Imaging weights against a plain program of the definition in grid/tess_weight.h,
+ * which is WSClean's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "tess_weight.h"
+
+enum { ROWS = 900, CHANS = 5, VIS = ROWS * CHANS };
+
+/* 1.2 × 97 = 116.4 and 1.2 × 70 = 84: weight grids of 118 × 84 cells, two pages a side.
+ */
+static const tess_geom GEOM = {97, 70, 2e-3};
+
+typedef struct scene {
+    double inv_lambda[CHANS];
+    tess_samples samples;
+    double natural[2 * VIS];
+} scene;
+
+static scene *make_scene(bool is_double, int num_weight)
+{
+    draw random = {12};
+    scene *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    for (int c = 0; c < CHANS; ++c)
+        s->inv_lambda[c] = 5.0 + 0.3 * c;
+    s->samples = (tess_samples){.is_double = is_double,
+                                .num_pol = num_weight,
+                                .num_weight = num_weight,
+                                .inv_lambda = s->inv_lambda};
+    assert_int_equal(tess_samples_reserve(&s->samples, ROWS, VIS), TESS_OK);
+    for (int64_t row = 0; row < ROWS; ++row) {
+        /* half of them near the centre; some beyond the grid's 250 wavelengths */
+        const double reach = row % 2 ? 3.0 : 45.0;
+        for (int k = 0; k < 3; ++k)
+            s->samples.uvw_m[3 * row + k] = draw_uniform(&random, -reach, reach);
+        s->samples.chan_base[row] = 0;
+        s->samples.num_chan[row] = CHANS;
+        s->samples.vis_first[row] = row * CHANS;
+    }
+    s->samples.num_rows = ROWS;
+    s->samples.num_vis = VIS;
+    for (int k = 0; k < num_weight * VIS; ++k) {
+        /* multiples of 1/8: their sums are exact in any order */
+        s->natural[k] = (double)draw_index(&random, 12) / 8;
+        if (is_double)
+            ((double *)s->samples.weight)[k] = s->natural[k];
+        else
+            ((float *)s->samples.weight)[k] = (float)s->natural[k];
+    }
+    return s;
+}
+
+static void free_scene(scene *s)
+{
+    tess_samples_free(&s->samples);
+    free(s);
+}
+
+/* ---- the definition ---- */
+
+enum { CELLS_X = 118, CELLS_Y = 84 };
+
+/* Cell of a sample, or -1 outside; v < 0 is folded over. */
+static int cell_of(const scene *s, int vis)
+{
+    const double *uvw_m = s->samples.uvw_m + 3 * (vis / CHANS);
+    double u = uvw_m[0] * s->inv_lambda[vis % CHANS];
+    double v = uvw_m[1] * s->inv_lambda[vis % CHANS];
+    if (v < 0) {
+        u = -u;
+        v = -v;
+    }
+    const double x = floor(u * CELLS_X * GEOM.scale_rad + CELLS_X / 2);
+    const double y = floor(v * CELLS_Y * GEOM.scale_rad);
+    if (x < 0 || x >= CELLS_X || y >= CELLS_Y / 2) return -1;
+    return (int)y * CELLS_X + (int)x;
+}
+
+/* Imaging weights of one set of weights, out[VIS]. */
+static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opts,
+                          double *out)
+{
+    static double density[CELLS_X * CELLS_Y / 2];
+    const int num_weight = s->samples.num_weight;
+    double sum = 0, sum_of_squares = 0;
+    memset(density, 0, sizeof density);
+    for (int k = 0; k < VIS; ++k)
+        if (cell_of(s, k) >= 0)
+            density[cell_of(s, k)] += s->natural[k * num_weight + which];
+    for (int c = 0; c < CELLS_X * CELLS_Y / 2; ++c) {
+        sum += density[c];
+        sum_of_squares += density[c] * density[c];
+    }
+    const double strength = 5 * pow(10, -opts->robust);
+    const double f2 = strength * strength / (sum_of_squares / sum);
+    for (int k = 0; k < VIS; ++k) {
+        const double natural = s->natural[k * num_weight + which];
+        const int cell = cell_of(s, k);
+        if (cell < 0 || natural == 0)
+            out[k] = 0;
+        else
+            out[k] = opts->weighting == TESS_UNIFORM
+                         ? natural / density[cell]
+                         : natural / (1 + density[cell] * f2);
+    }
+}
+
+/* ---- tests ---- */
+
+static void weigh(scene *s, const tess_weight_opts *opts, int threads)
+{
+    tess_comm *self;
+    tess_density *density = NULL;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    assert_int_equal(tess_density_create(&GEOM, opts, s->samples.num_weight, &density),
+                     TESS_OK);
+    /* in two parts, as data come from a file */
+    assert_int_equal(tess_density_add(density, &s->samples, 0, 300, threads), TESS_OK);
+    assert_int_equal(tess_density_add(density, &s->samples, 300, ROWS, threads),
+                     TESS_OK);
+    assert_int_equal(tess_density_finish(density, self), TESS_OK);
+    tess_density_apply(density, &s->samples, 0, ROWS, threads);
+    tess_density_destroy(density);
+    tess_comm_free(self);
+}
+
+/* Both divide and multiply a few times; a single precision weight is rounded once more.
+ */
+static void compare(scene *s, const tess_weight_opts *opts)
+{
+    static double expected[VIS];
+    const int num_weight = s->samples.num_weight;
+    const double tolerance = s->samples.is_double ? 8 * 0x1p-53 : 1.01 * 0x1p-24;
+    int used = 0;
+    for (int which = 0; which < num_weight; ++which) {
+        weigh_plainly(s, which, opts, expected);
+        for (int k = 0; k < VIS; ++k) {
+            const int at = k * num_weight + which;
+            const double value = s->samples.is_double
+                                     ? ((double *)s->samples.weight)[at]
+                                     : (double)((float *)s->samples.weight)[at];
+            assert_true(fabs(value - expected[k]) <= tolerance * expected[k]);
+            used += expected[k] > 0;
+        }
+    }
+    assert_true(used > VIS / 2 && used < num_weight * VIS);
+}
+
+static void test_against_definition(void **state)
+{
+    static const tess_weight_opts opts[] = {{TESS_UNIFORM, 0, 0}, {TESS_BRIGGS, -2, 0},
+                                            {TESS_BRIGGS, -1, 0}, {TESS_BRIGGS, 0, 0},
+                                            {TESS_BRIGGS, 1, 0},  {TESS_BRIGGS, 2, 0}};
+    for (int k = 0; k < 6; ++k)
+        for (int mode = 0; mode < 4; ++mode) {
+            scene *s = make_scene(mode / 2, 1 + mode % 2);
+            weigh(s, &opts[k], 1 + mode % 2 * 2);
+            compare(s, &opts[k]);
+            free_scene(s);
+        }
+}
+
+/* Every occupied cell of uniform weighting has a sum of 1. */
+static void test_uniform_cells(void **state)
+{
+    static double sum[CELLS_X * CELLS_Y / 2];
+    const tess_weight_opts opts = {.weighting = TESS_UNIFORM};
+    scene *s = make_scene(true, 1);
+    memset(sum, 0, sizeof sum);
+    weigh(s, &opts, 1);
+    for (int k = 0; k < VIS; ++k)
+        if (cell_of(s, k) >= 0) sum[cell_of(s, k)] += ((double *)s->samples.weight)[k];
+    for (int c = 0; c < CELLS_X * CELLS_Y / 2; ++c)
+        assert_true(sum[c] == 0 || fabs(sum[c] - 1) < 1e-13);
+    free_scene(s);
+}
+
+/* Nothing to weigh: no cell, no division by zero. */
+static void test_no_weights(void **state)
+{
+    const tess_weight_opts opts = {.weighting = TESS_BRIGGS};
+    scene *s = make_scene(false, 1);
+    memset(s->samples.weight, 0, VIS * sizeof(float));
+    weigh(s, &opts, 1);
+    for (int k = 0; k < VIS; ++k)
+        assert_true(((float *)s->samples.weight)[k] == 0);
+    free_scene(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_uniform_cells),
+        cmocka_unit_test(test_no_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
