@@ -1,0 +1,273 @@
+/* The communicator: what test_core_ranks.c leaves out. Broadcasts, minima and maxima,
+ * gathering of uneven and of no bytes, parts of communicators, accounts, and a rank
+ * that runs out of memory in the middle of a collective. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tess_comm.h"
+#include "tess_mem.h"
+
+enum { MOST_RANKS = 16 };
+
+static tess_comm *world;
+static int rank, size;
+
+static void test_bcast(void **state)
+{
+    for (int root = 0; root < size; ++root) {
+        char text[64];
+        snprintf(text, sizeof text, "rank %d", rank);
+        assert_int_equal(tess_comm_bcast(world, text, sizeof text, root), TESS_OK);
+        char expected[64];
+        snprintf(expected, sizeof expected, "rank %d", root);
+        assert_string_equal(text, expected);
+        assert_int_equal(tess_comm_bcast(world, NULL, 0, root), TESS_OK);
+    }
+}
+
+static void test_allreduce(void **state)
+{
+    double real[3] = {rank, -rank, 0.5};
+    int64_t whole[2] = {rank - 100, (INT64_C(1) << 60) - rank};
+    assert_int_equal(tess_comm_allreduce_f64(world, real, 3, TESS_MIN), TESS_OK);
+    assert_true(real[0] == 0 && real[1] == 1 - size && real[2] == 0.5);
+    real[0] = rank;
+    assert_int_equal(tess_comm_allreduce_f64(world, real, 1, TESS_SUM), TESS_OK);
+    assert_true(real[0] == size * (size - 1) / 2);
+    assert_int_equal(tess_comm_allreduce_i64(world, whole, 2, TESS_MAX), TESS_OK);
+    assert_int_equal(whole[0], size - 101);
+    assert_true(whole[1] == INT64_C(1) << 60); /* exactly: no doubles on the way */
+    assert_int_equal(tess_comm_allreduce_f64(world, NULL, 0, TESS_SUM), TESS_OK);
+    assert_int_equal(tess_comm_allreduce_i64(world, NULL, 0, TESS_MIN), TESS_OK);
+}
+
+static void test_exscan(void **state)
+{
+    int64_t values[3] = {1, rank, 10 * rank};
+    assert_int_equal(tess_comm_exscan_i64(world, values, 3), TESS_OK);
+    assert_int_equal(values[0], rank);
+    assert_int_equal(values[1], rank * (rank - 1) / 2);
+    assert_int_equal(values[2], 5 * rank * (rank - 1));
+}
+
+static void test_allgather(void **state)
+{
+    int32_t own[2] = {rank, rank * rank}, all[2 * MOST_RANKS];
+    assert_int_equal(tess_comm_allgather(world, own, sizeof own, all), TESS_OK);
+    for (int k = 0; k < size; ++k) {
+        assert_int_equal(all[2 * k], k);
+        assert_int_equal(all[2 * k + 1], k * k);
+    }
+}
+
+/* Rank k sends 3k bytes; then only one rank sends any; then none does. */
+static void test_gatherv(void **state)
+{
+    const int root = size - 1;
+    for (int mode = 0; mode < 3; ++mode) {
+        char own[3 * MOST_RANKS];
+        int64_t counts[MOST_RANKS] = {0};
+        void *all = own; /* must be set to NULL elsewhere */
+        memset(own, 'a' + rank, sizeof own);
+        const int64_t bytes = mode == 0 ? 3 * rank : mode == 1 && rank == 0 ? 5 : 0;
+        assert_int_equal(tess_comm_gatherv(world, own, bytes, root, &all, counts),
+                         TESS_OK);
+        if (rank != root) {
+            assert_null(all);
+            continue;
+        }
+        const char *at = all;
+        for (int k = 0; k < size; ++k) {
+            assert_int_equal(counts[k], mode == 0             ? 3 * k
+                                        : mode == 1 && k == 0 ? 5
+                                                              : 0);
+            for (int64_t b = 0; b < counts[k]; ++b)
+                assert_int_equal(*at++, 'a' + k);
+        }
+        tess_free(all);
+    }
+}
+
+static void test_nobody_sends(void **state)
+{
+    int64_t send[MOST_RANKS] = {0}, recv[MOST_RANKS];
+    void *received = NULL;
+    memset(recv, 1, sizeof recv);
+    assert_int_equal(tess_comm_alltoallv(world, NULL, send, &received, recv), TESS_OK);
+    for (int k = 0; k < size; ++k)
+        assert_int_equal(recv[k], 0);
+    tess_free(received);
+    received = NULL;
+    assert_int_equal(tess_comm_allgatherv(world, NULL, 0, &received, recv), TESS_OK);
+    for (int k = 0; k < size; ++k)
+        assert_int_equal(recv[k], 0);
+    tess_free(received);
+}
+
+/* One rank sends megabytes to each, the others a byte to themselves. */
+static void test_uneven(void **state)
+{
+    enum { LARGE = 3 << 20 };
+    int64_t send[MOST_RANKS] = {0}, recv[MOST_RANKS];
+    void *received = NULL;
+    const bool sender = rank == 0;
+    char *data = tess_alloc(sender ? (int64_t)LARGE * size : 1, 1);
+    assert_non_null(data);
+    data[0] = (char)rank;
+    for (int k = 0; sender && k < size; ++k) {
+        memset(data + (int64_t)k * LARGE, 40 + k, LARGE);
+        send[k] = LARGE;
+    }
+    if (!sender) send[rank] = 1;
+    assert_int_equal(tess_comm_alltoallv(world, data, send, &received, recv), TESS_OK);
+    const char *at = received;
+    assert_int_equal(recv[0], LARGE);
+    for (int64_t b = 0; b < LARGE; ++b)
+        if (at[b] != 40 + rank) fail();
+    if (!sender) {
+        assert_int_equal(recv[rank], 1);
+        assert_int_equal(at[LARGE], rank);
+    }
+    tess_free(received);
+    tess_free(data);
+}
+
+static void test_reduce_scatter_single(void **state)
+{
+    int64_t counts[MOST_RANKS], total = 0;
+    float values[MOST_RANKS * MOST_RANKS], out[MOST_RANKS] = {0};
+    for (int k = 0; k < size; ++k) { /* k values to rank k */
+        counts[k] = k;
+        for (int j = 0; j < k; ++j)
+            values[total++] = (float)(rank * 10 + k);
+    }
+    assert_int_equal(tess_comm_reduce_scatter(world, values, out, counts, false),
+                     TESS_OK);
+    for (int j = 0; j < rank; ++j)
+        assert_true(out[j] == (float)(5 * size * (size - 1) + size * rank));
+}
+
+static void test_split(void **state)
+{
+    tess_comm *part = NULL, *node = NULL;
+    /* in reverse order inside each part */
+    assert_int_equal(tess_comm_split(world, rank % 2, -rank, &part), TESS_OK);
+    const int members = (size + 1 - rank % 2) / 2;
+    assert_int_equal(tess_comm_size(part), members);
+    assert_int_equal(tess_comm_rank(part), members - 1 - rank / 2);
+    int64_t sum = rank;
+    assert_int_equal(tess_comm_allreduce_i64(part, &sum, 1, TESS_SUM), TESS_OK);
+    assert_int_equal(sum, members * (members - 1) + rank % 2 * members);
+    tess_comm_free(part);
+    assert_int_equal(tess_comm_node(world, &node), TESS_OK);
+    assert_in_range(tess_comm_size(node), 1, size);
+    tess_comm_free(node);
+    tess_comm_free(NULL);
+}
+
+static void test_self(void **state)
+{
+    tess_comm *self = NULL, *part = NULL;
+    int64_t value = 7, counts = 3, received_bytes = 0;
+    void *received = NULL;
+    double out[3] = {0};
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    assert_int_equal(tess_comm_size(self), 1);
+    assert_int_equal(tess_comm_split(self, 3, 0, &part), TESS_OK);
+    assert_int_equal(tess_comm_size(part), 1);
+    tess_comm_free(part);
+    assert_int_equal(tess_comm_exscan_i64(self, &value, 1), TESS_OK);
+    assert_int_equal(value, 0);
+    assert_int_equal(
+        tess_comm_alltoallv(self, "abc", &counts, &received, &received_bytes), TESS_OK);
+    assert_int_equal(received_bytes, 3);
+    assert_memory_equal(received, "abc", 3);
+    tess_free(received);
+    const double values[3] = {1, 2, 3};
+    assert_int_equal(tess_comm_reduce_scatter(self, values, out, &counts, true),
+                     TESS_OK);
+    assert_memory_equal(out, values, sizeof out);
+    assert_int_equal(tess_comm_agree(self, TESS_ERR_INPUT), TESS_ERR_INPUT);
+    assert_int_equal(tess_comm_agree(self, TESS_OK), TESS_OK);
+    tess_comm_free(self);
+}
+
+/* Every rank in turn fails, and all of them at once. */
+static void test_each_fails(void **state)
+{
+    for (int culprit = 0; culprit <= size; ++culprit) {
+        const bool failed = rank == culprit || culprit == size;
+        int exit_status = -1;
+        const tess_status agreed =
+            tess_comm_agree(world, failed ? TESS_ERR_INPUT : TESS_OK);
+        assert_int_equal(agreed, failed ? TESS_ERR_INPUT : TESS_ERR_PEER);
+        assert_int_equal(tess_comm_blame(world, agreed, &exit_status), culprit % size);
+        assert_int_equal(exit_status, tess_status_exit(TESS_ERR_INPUT));
+    }
+    /* all heard of a failure that none admits: somebody must still say so */
+    int exit_status = -1;
+    assert_int_equal(tess_comm_blame(world, TESS_ERR_PEER, &exit_status), 0);
+    assert_int_equal(exit_status, tess_status_exit(TESS_ERR_PEER));
+}
+
+/* One rank is to receive more than any machine has; it alone knows, nobody hangs. */
+static void test_out_of_memory(void **state)
+{
+    int64_t counts[MOST_RANKS] = {0};
+    void *all = NULL;
+    const int64_t too_much = rank == size - 1 ? INT64_C(1) << 60 : 0;
+    char nothing;
+    tess_error_clear();
+    /* counts travel first; the buffers are then refused before any byte is sent */
+    assert_int_equal(tess_comm_allgatherv(world, &nothing, too_much, &all, counts),
+                     TESS_ERR_ALLOC);
+    assert_null(all);
+    assert_true(tess_error_message()[0] != '\0');
+    tess_error_clear();
+    assert_int_equal(tess_comm_barrier(world), TESS_OK);
+}
+
+static void test_stats(void **state)
+{
+    int64_t before, after;
+    double seconds_before, seconds_after;
+    int64_t send[MOST_RANKS], recv[MOST_RANKS];
+    void *received = NULL;
+    char data[MOST_RANKS * 10] = {0};
+    for (int k = 0; k < size; ++k)
+        send[k] = 10;
+    tess_comm_stats(world, &before, &seconds_before);
+    assert_int_equal(tess_comm_alltoallv(world, data, send, &received, recv), TESS_OK);
+    tess_comm_stats(world, &after, &seconds_after);
+    /* what stays on a rank is not sent; agreement inside costs a word */
+    assert_true(after - before >= 10 * (size - 1));
+    assert_true(after - before <= 10 * (size - 1) + 64);
+    assert_true(seconds_after >= seconds_before);
+    tess_free(received);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bcast),      cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_exscan),     cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_gatherv),    cmocka_unit_test(test_nobody_sends),
+        cmocka_unit_test(test_uneven),     cmocka_unit_test(test_reduce_scatter_single),
+        cmocka_unit_test(test_split),      cmocka_unit_test(test_self),
+        cmocka_unit_test(test_each_fails), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_stats),
+    };
+    if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    rank = tess_comm_rank(world);
+    size = tess_comm_size(world);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    tess_comm_finish(world);
+    return failed;
+}
