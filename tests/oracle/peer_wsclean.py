@@ -61,7 +61,18 @@ def check_weight(suite, obs, weight):
                     1e-5)
         suite.below(f"{label} {kind}: WCS difference [pixel]",
                     wcs_difference(header, peer_header, reference.shape), 1e-3)
-    suite.below(f"{label}: beam", beam_difference(header, peer_header), 0.01)
+    # On a pedestal a Gaussian of unit height has no least-squares width: tessera then
+    # writes no beam, and WSClean where its iteration stopped.
+    if pedestal(image) > 0.1:
+        print(f"   {label}: the PSF stands on a pedestal, beams are not compared")
+    else:
+        suite.below(f"{label}: beam", beam_difference(header, peer_header), 0.01)
+
+
+def pedestal(psf):
+    """Mean of the PSF within 6 pixels of its peak, which is 1."""
+    y, x = psf.shape[0] // 2, psf.shape[1] // 2
+    return psf[y - 6:y + 7, x - 6:x + 7].mean()
 
 
 def check_prediction(suite, obs, python):
