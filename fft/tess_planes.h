@@ -32,13 +32,15 @@ typedef struct tess_planes_opts {
     int num_images;            /**< accumulated, or model images */
     int threads;
     int fft_ranks;             /**< F; must divide the number of ranks */
-    const int64_t *slab_line;  /**< [F + 1] first grid line of each slab; copied */
+    const int64_t *slab_line;  /**< [F + 1] first grid line of each slab, a multiple of 16,
+                                    and nu; copied */
     int64_t num_planes;        /**< that will be transformed, to judge FFT planning */
 } tess_planes_opts;
 
 typedef struct tess_planes tess_planes;
 
-/** Part of one w-plane: num_lines lines of num_cells complex values. */
+/** Part of one w-plane: num_lines lines of num_cells complex values. Its first line is a
+ *  multiple of 16, and there are at most 31, as in brick sums (PIECE_BUCKET). */
 typedef struct tess_piece {
     int32_t line, num_lines;   /**< grid lines, within [0, nu) */
     int32_t cell, num_cells;   /**< first cell of each; the rest may wrap around nv */
