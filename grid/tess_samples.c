@@ -42,7 +42,8 @@ tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows, int64_
                   element * (size_t)samples->num_weight))
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld visibilities (%s)",
                   (long long)num_vis,
-                  tess_mem_text((double)(num_vis * tess_samples_vis_bytes(samples))));
+                  tess_mem_text((double)num_vis *
+                                (double)tess_samples_vis_bytes(samples)));
     samples->capacity_vis = weight;
 cleanup:
     return status;
