@@ -215,7 +215,7 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                    bricks->num_bricks, &job->partition));
     TESS_TRY(tess_slabs_choose(job->comm, plan, bricks, job->fft_ranks, slab_line));
     planes.slab_line = slab_line;
-    TESS_TRY(tess_planes_create(job->comm, &planes, &job->planes));
+    TESS_TRY(tess_planes_create(job->comm, job->backend->planes, &planes, &job->planes));
     status = tess_steps_create(job->comm, plan, job->partition, job->num_groups,
                                job->planes, job->profile, &job->steps);
     TESS_TRY(tess_comm_agree(job->comm, status));

@@ -11,12 +11,14 @@
 
 typedef struct tess_grid_ops tess_grid_ops;     /* grid/tess_grid.h */
 typedef struct tess_degrid_ops tess_degrid_ops; /* degrid/tess_degrid.h */
+typedef struct tess_planes_ops tess_planes_ops; /* fft/planes.h */
 
 typedef struct tess_backend {
     const char *name;                /**< "cpu" */
     bool (*available)(void);         /**< is its device here, now? */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
+    const tess_planes_ops *planes;
 } tess_backend;
 
 /** The backend called `name`; "auto" or NULL takes the first available one.

@@ -1,9 +1,10 @@
-/* The cpu backend: always there. Its parts live in grid/ and degrid/; this folder sees
- * both. */
+/* The cpu backend: always there. Its parts live in grid/, degrid/ and fft/; this folder
+ * sees all. */
 #include "tess_degrid.h"
 
 extern const tess_grid_ops tess_grid_ops_cpu;
 extern const tess_degrid_ops tess_degrid_ops_cpu;
+extern const tess_planes_ops tess_planes_ops_cpu;
 extern const tess_backend tess_backend_cpu;
 
 static bool always(void)
@@ -14,4 +15,5 @@ static bool always(void)
 const tess_backend tess_backend_cpu = {.name = "cpu",
                                        .available = always,
                                        .grid = &tess_grid_ops_cpu,
-                                       .degrid = &tess_degrid_ops_cpu};
+                                       .degrid = &tess_degrid_ops_cpu,
+                                       .planes = &tess_planes_ops_cpu};

@@ -1,30 +1,14 @@
 /** @file planes.h  (private to fft/)
- *  The object behind tess_planes.h, shared by the transform and the exchange of pieces.
+ *  The object behind tess_planes.h, shared by the transforms of the backends and the
+ *  exchange of pieces.
  */
 #ifndef PLANES_H
 #define PLANES_H
 
-#include "screen.h"
-#include "tess_fft.h"
 #include "tess_planes.h"
 
-/* Work memory that is kept from plane to plane. */
-typedef enum work_slot {
-    WORK_LINES,      /* lines of the slab */
-    WORK_OWN_LINES,  /* prediction over several slabs: lines after the transpose */
-    WORK_LINE,       /* one line per thread */
-    WORK_COLUMNS,    /* a group of columns per thread */
-    WORK_SCREENS,    /* their screens */
-    NUM_WORK_SLOTS
-} work_slot;
-
-/* Rows that are transformed together, and their mirror rows (mirror < 0: none), which
- * share the screens. Rows count from the rank's first. */
-typedef struct row_group {
-    int64_t first, count, mirror;
-} row_group;
-
 struct tess_planes {
+    const tess_planes_ops *ops;
     tess_planes_opts opts;
     tess_comm *comm;           /* all ranks; borrowed */
     tess_comm *group;          /* the F ranks that share a plane */
@@ -34,14 +18,37 @@ struct tess_planes {
     int64_t line_first, line_end;
     int64_t row_first, row_end;
     int64_t value_bytes;       /* of a complex value */
-    tess_fft *fft_u, *fft_v;
-    const screen_table *screen;
-    void **image;              /* [num_images] */
-    void *work[NUM_WORK_SLOTS];
-    int64_t work_bytes[NUM_WORK_SLOTS];
-    row_group *group_of_rows;
-    int64_t num_row_groups;
+    union {                    /* the backend's own */
+        struct planes_cpu *cpu;
+        struct planes_cuda *cuda;
+    };
 };
+
+/* A backend's functions; each as the tess_planes_ function of its name. `create` (Local)
+ * finds everything above filled in and `cpu` or `cuda` NULL, `destroy` whatever a failed
+ * create left. */
+struct tess_planes_ops {
+    tess_status (*create)(tess_planes *planes);
+    void (*destroy)(tess_planes *planes);
+    void *(*image)(tess_planes *planes, int image);
+    tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
+                              tess_planes_times *times);
+    tess_status (*extract)(tess_planes *planes, const tess_plane_job *job,
+                           tess_planes_times *times);
+    tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
+                          int64_t *num_rows, void **rows);
+};
+
+/* First of the items that part `part` of `parts` gets. */
+int64_t planes_share(int64_t total, int64_t part, int64_t parts);
+
+/* tess_comm_agree(), left out on one rank. Collective. */
+tess_status planes_agree(const tess_planes *planes, tess_status status);
+
+/* Sum the rows of a slab's image over the groups by host memory: what tess_planes_reduce
+ * promises. With one group `*rows` is `image` itself. Collective. */
+tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
+                               int64_t *num_rows, void **rows);
 
 /* Pieces of this rank's slab in its group's plane, from all ranks, by line. */
 typedef struct piece_set {

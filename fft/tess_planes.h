@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_backend.h"
 #include "tess_comm.h"
 
 typedef struct tess_planes_opts {
@@ -62,9 +63,10 @@ typedef struct tess_planes_times {
     double exchange_s, fft_s;
 } tess_planes_times;
 
-/** Collective. */
-tess_status tess_planes_create(tess_comm *comm, const tess_planes_opts *opts,
-                               tess_planes **planes);
+/** `ops` is a backend's (tess_backend.h). TESS_ERR_USAGE when fft_ranks does not divide the
+ *  number of ranks. Collective. */
+tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,
+                               const tess_planes_opts *opts, tess_planes **planes);
 void tess_planes_destroy(tess_planes *planes); /**< NULL is fine. Collective. */
 
 /** Number of groups Q: how many jobs each batch has. */

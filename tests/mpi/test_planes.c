@@ -31,6 +31,7 @@ enum { TILE = 16 }; /* lines of a tile (tess_planes.h) */
 static const double SCALE_RAD = 0.01, NM1_CENTER = -0.01, TWO_PI = 6.283185307179586;
 
 static tess_comm *world;
+static const tess_backend *backend;
 static int rank, size;
 
 /* A plane as all ranks know it. Pieces begin at lines of tiles, as brick sums do; piece
@@ -145,7 +146,7 @@ static tess_planes *make(const set_up *is, bool forward)
                                    .slab_line = slab_line,
                                    .num_planes = NUM_PLANES};
     tess_planes *planes = NULL;
-    assert_int_equal(tess_planes_create(world, &opts, &planes), TESS_OK);
+    assert_int_equal(tess_planes_create(world, backend->planes, &opts, &planes), TESS_OK);
     assert_int_equal(tess_planes_groups(planes), size / is->fft_ranks);
     return planes;
 }
@@ -344,7 +345,8 @@ static void test_bad_groups(void **state)
                                    .slab_line = slab_line};
     tess_planes *planes = NULL;
     tess_error_clear();
-    assert_int_equal(tess_planes_create(world, &opts, &planes), TESS_ERR_USAGE);
+    assert_int_equal(tess_planes_create(world, backend->planes, &opts, &planes),
+                     TESS_ERR_USAGE);
     assert_null(planes);
     tess_error_clear();
 }
@@ -357,6 +359,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_groups),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    if (tess_backend_find("cpu", &backend) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,677 @@
+/* The cpu backend's two passes of a plane's transform; see tess_planes.h for who holds
+ * what. */
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "planes.h"
+#include "screen.h"
+#include "tess_fft.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Columns that are gathered together: 128 bytes of a line, so that whole cache lines
+ * move (and pairs of them, which the hardware prefetches together). */
+enum { GROUP_BYTES = 128 };
+
+/* Work memory that is kept from plane to plane. */
+typedef enum work_slot {
+    WORK_LINES,      /* lines of the slab */
+    WORK_OWN_LINES,  /* prediction over several slabs: lines after the transpose */
+    WORK_LINE,       /* one line per thread */
+    WORK_COLUMNS,    /* a group of columns per thread */
+    WORK_SCREENS,    /* their screens */
+    NUM_WORK_SLOTS
+} work_slot;
+
+/* Rows that are transformed together, and their mirror rows (mirror < 0: none), which
+ * share the screens. Rows count from the rank's first. */
+typedef struct row_group {
+    int64_t first, count, mirror;
+} row_group;
+
+struct planes_cpu {
+    tess_fft *fft_u, *fft_v;
+    const screen_table *screen;
+    void **image;              /* [num_images] */
+    void *work[NUM_WORK_SLOTS];
+    int64_t work_bytes[NUM_WORK_SLOTS];
+    row_group *group_of_rows;
+    int64_t num_row_groups;
+};
+
+static int thread_number(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+static tess_status make_images(tess_planes *planes)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
+    planes->cpu->image = tess_alloc_zero(planes->opts.num_images, sizeof(void *));
+    if (!planes->cpu->image) TESS_FAIL(TESS_ERR_ALLOC, "images");
+    for (int k = 0; k < planes->opts.num_images; ++k) {
+        planes->cpu->image[k] = tess_alloc_zero(pixels, (size_t)planes->value_bytes / 2);
+        if (!planes->cpu->image[k])
+            TESS_FAIL(TESS_ERR_ALLOC, "no memory for an image slab of %s",
+                      tess_mem_text((double)pixels * (double)planes->value_bytes / 2));
+    }
+cleanup:
+    return status;
+}
+
+/* Groups of rows with their mirror rows: with whole planes, rows below the middle one pair
+ * with those above it; the middle row and, when ny is even, row 0 stand alone. */
+static tess_status make_row_groups(tess_planes *planes)
+{
+    tess_status status = TESS_OK;
+    const int64_t group = GROUP_BYTES / planes->value_bytes;
+    const int64_t rows = planes->row_end - planes->row_first, middle = planes->opts.ny / 2;
+    const int64_t unpaired = planes->opts.ny % 2 == 0; /* row 0 has no mirror row */
+    const bool whole = planes->opts.fft_ranks == 1;
+    planes->cpu->group_of_rows = tess_alloc(rows / group + 4, sizeof(row_group));
+    if (!planes->cpu->group_of_rows) TESS_FAIL(TESS_ERR_ALLOC, "row groups");
+    const int64_t end = whole ? middle : rows;
+    for (int64_t first = whole ? unpaired : 0; first < end; first += group) {
+        const int64_t count = end - first < group ? end - first : group;
+        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] = (row_group){
+            first, count, whole ? 2 * middle - (first + count - 1) : -1};
+    }
+    if (whole)
+        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] = (row_group){middle, 1, -1};
+    if (whole && unpaired)
+        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] = (row_group){0, 1, -1};
+cleanup:
+    return status;
+}
+
+static tess_status cpu_create(tess_planes *planes)
+{
+    tess_status status = TESS_OK;
+    const tess_planes_opts *opts = &planes->opts;
+    planes->cpu = tess_alloc_zero(1, sizeof *planes->cpu);
+    if (!planes->cpu) TESS_FAIL(TESS_ERR_ALLOC, "plane transform");
+    planes->cpu->screen = screen_table_best();
+    TESS_TRY(make_images(planes));
+    TESS_TRY(make_row_groups(planes));
+    TESS_TRY(tess_fft_create(opts->nu, opts->forward, opts->is_double,
+                             opts->num_planes * opts->ny, &planes->cpu->fft_u));
+    TESS_TRY(tess_fft_create(opts->nv, opts->forward, opts->is_double,
+                             opts->num_planes * opts->nu, &planes->cpu->fft_v));
+cleanup:
+    return status;
+}
+
+static void cpu_destroy(tess_planes *planes)
+{
+    struct planes_cpu *cpu = planes->cpu;
+    if (!cpu) return;
+    for (int k = 0; cpu->image && k < planes->opts.num_images; ++k) tess_free(cpu->image[k]);
+    tess_free(cpu->image);
+    tess_fft_destroy(cpu->fft_u);
+    tess_fft_destroy(cpu->fft_v);
+    tess_free(cpu->group_of_rows);
+    for (int k = 0; k < NUM_WORK_SLOTS; ++k) tess_free(cpu->work[k]);
+    tess_free(cpu);
+}
+
+static void *cpu_image(tess_planes *planes, int image)
+{
+    return planes->cpu->image[image];
+}
+
+/* Work memory of at least these bytes, contents undefined; NULL when memory is short. */
+static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
+{
+    if (bytes > planes->cpu->work_bytes[slot]) {
+        tess_free(planes->cpu->work[slot]);
+        planes->cpu->work[slot] = tess_alloc(bytes, 1);
+        planes->cpu->work_bytes[slot] = planes->cpu->work[slot] ? bytes : 0;
+    }
+    return planes->cpu->work[slot];
+}
+
+/* ---- lines of a slab ---- */
+
+/* Occupied lines of a slab after (before) the transform along v, cropped to image rows. */
+typedef struct line_set {
+    int64_t num_lines;
+    int32_t *line;       /* [num_lines] grid line numbers, ascending */
+    char *data;          /* [num_lines][stride] complex */
+    int64_t row_count;   /* image rows stored of each line */
+    int64_t stride;      /* row_count and some, see padded_rows() */
+    bool owned;          /* data belong to the set, not to the work memory */
+} line_set;
+
+static void lines_free(line_set *set)
+{
+    tess_free(set->line);
+    if (set->owned) tess_free(set->data);
+    *set = (line_set){0};
+}
+
+/* Distance of lines in memory: an odd number of 128-byte groups, so that the same rows of
+ * successive lines do not fall into one set of a cache when ny is a power of two. */
+static int64_t padded_rows(const tess_planes *planes, int64_t rows)
+{
+    const int64_t group = GROUP_BYTES / planes->value_bytes;
+    return ((rows + group - 1) / group | 1) * group;
+}
+
+/* Lines of this slab that any piece covers. */
+static tess_status occupied_lines(const tess_planes *planes, const piece_set *pieces,
+                                  line_set *set)
+{
+    tess_status status = TESS_OK;
+    const int64_t span = planes->line_end - planes->line_first;
+    char *covered = tess_alloc_zero(span, 1);
+    set->line = tess_alloc(span, sizeof *set->line);
+    if (!covered || !set->line) TESS_FAIL(TESS_ERR_ALLOC, "list of lines");
+    for (int64_t k = 0; k < pieces->num_pieces; ++k)
+        memset(covered + (pieces->piece[k].line - planes->line_first), 1,
+               (size_t)pieces->piece[k].num_lines);
+    for (int64_t k = 0; k < span; ++k)
+        if (covered[k]) set->line[set->num_lines++] = (int32_t)(planes->line_first + k);
+cleanup:
+    tess_free(covered);
+    return status;
+}
+
+/* Memory for lines × rows. */
+static tess_status allocate_lines(tess_planes *planes, int64_t row_count, int64_t stride,
+                                  line_set *set)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = set->num_lines * stride * planes->value_bytes;
+    set->row_count = row_count;
+    set->stride = stride;
+    set->data = work_memory(planes, WORK_LINES, bytes);
+    if (!set->data && bytes > 0)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld lines of a w-plane (%s)",
+                  (long long)set->num_lines, tess_mem_text((double)bytes));
+cleanup:
+    return status;
+}
+
+static tess_status allocate_work_lines(tess_planes *planes, char **work)
+{
+    tess_status status = TESS_OK;
+    *work = work_memory(planes, WORK_LINE,
+                        planes->opts.threads * (planes->opts.nv + 8) * planes->value_bytes);
+    if (!*work) TESS_FAIL(TESS_ERR_ALLOC, "work lines of w-planes");
+cleanup:
+    return status;
+}
+
+/* A thread's part of a work array whose lines are padded to keep them 64-byte aligned. */
+static char *work_line(const tess_planes *planes, char *work, int64_t length)
+{
+    return work + thread_number() * ((length + 7) / 8 * 8) * planes->value_bytes;
+}
+
+static void add_reals(bool is_double, void *to, const void *from, int64_t count)
+{
+    if (is_double)
+        for (int64_t k = 0; k < count; ++k) ((double *)to)[k] += ((const double *)from)[k];
+    else
+        for (int64_t k = 0; k < count; ++k) ((float *)to)[k] += ((const float *)from)[k];
+}
+
+/* Where line `line` of a piece meets the grid line: its data, and how many cells come
+ * before the wrap around nv. */
+static char *piece_line(const tess_planes *planes, const tess_piece *piece, int64_t line,
+                        int64_t *before_wrap)
+{
+    *before_wrap = planes->opts.nv - piece->cell;
+    if (*before_wrap > piece->num_cells) *before_wrap = piece->num_cells;
+    return (char *)piece->data + (line - piece->line) * piece->stride * planes->value_bytes;
+}
+
+static bool covers(const tess_piece *piece, int64_t line)
+{
+    return line >= piece->line && line < piece->line + piece->num_lines;
+}
+
+static void add_pieces_to_line(const tess_planes *planes, const piece_set *pieces,
+                               int64_t line, char *out)
+{
+    int64_t begin, end, before;
+    const int64_t bytes = planes->value_bytes;
+    memset(out, 0, (size_t)(planes->opts.nv * bytes));
+    pieces_near(pieces, line, &begin, &end);
+    for (int64_t k = begin; k < end; ++k) {
+        const tess_piece *piece = &pieces->piece[k];
+        if (!covers(piece, line)) continue;
+        const char *from = piece_line(planes, piece, line, &before);
+        add_reals(planes->opts.is_double, out + piece->cell * bytes, from, 2 * before);
+        add_reals(planes->opts.is_double, out, from + before * bytes,
+                  2 * (piece->num_cells - before));
+    }
+}
+
+static void take_pieces_from_line(const tess_planes *planes, const piece_set *pieces,
+                                  int64_t line, const char *from)
+{
+    int64_t begin, end, before;
+    const int64_t bytes = planes->value_bytes;
+    pieces_near(pieces, line, &begin, &end);
+    for (int64_t k = begin; k < end; ++k) {
+        const tess_piece *piece = &pieces->piece[k];
+        if (!covers(piece, line)) continue;
+        char *to = piece_line(planes, piece, line, &before);
+        memcpy(to, from + piece->cell * bytes, (size_t)(before * bytes));
+        memcpy(to + before * bytes, from, (size_t)((piece->num_cells - before) * bytes));
+    }
+}
+
+/* The ny values around the centre leave (enter) a line of nv in two runs. */
+static void crop_line(const tess_planes *planes, const char *line, char *rows)
+{
+    const int64_t half = planes->opts.ny / 2, bytes = planes->value_bytes;
+    memcpy(rows, line + (planes->opts.nv - half) * bytes, (size_t)(half * bytes));
+    memcpy(rows + half * bytes, line, (size_t)((planes->opts.ny - half) * bytes));
+}
+
+static void pad_line(const tess_planes *planes, const char *rows, char *line)
+{
+    const int64_t half = planes->opts.ny / 2, bytes = planes->value_bytes;
+    const int64_t above = planes->opts.ny - half;
+    memcpy(line, rows + half * bytes, (size_t)(above * bytes));
+    memset(line + above * bytes, 0, (size_t)((planes->opts.nv - planes->opts.ny) * bytes));
+    memcpy(line + (planes->opts.nv - half) * bytes, rows, (size_t)(half * bytes));
+}
+
+/* Imaging, first pass: pieces → lines → transform along v → image rows. */
+static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
+                                   line_set *set)
+{
+    tess_status status = TESS_OK;
+    const int64_t ny = planes->opts.ny;
+    char *work;
+    TESS_TRY(occupied_lines(planes, pieces, set));
+    TESS_TRY(allocate_lines(planes, ny, padded_rows(planes, ny), set));
+    TESS_TRY(allocate_work_lines(planes, &work));
+    #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
+    for (int64_t k = 0; k < set->num_lines; ++k) {
+        char *line = work_line(planes, work, planes->opts.nv);
+        add_pieces_to_line(planes, pieces, set->line[k], line);
+        tess_fft_execute(planes->cpu->fft_v, line);
+        crop_line(planes, line, set->data + k * set->stride * planes->value_bytes);
+    }
+cleanup:
+    return status;
+}
+
+/* Prediction, last pass: image rows → transform along v → lines → pieces. */
+static tess_status untransform_lines(tess_planes *planes, const piece_set *pieces,
+                                     const line_set *set)
+{
+    tess_status status = TESS_OK;
+    char *work;
+    TESS_TRY(allocate_work_lines(planes, &work));
+    #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
+    for (int64_t k = 0; k < set->num_lines; ++k) {
+        char *line = work_line(planes, work, planes->opts.nv);
+        pad_line(planes, set->data + k * set->stride * planes->value_bytes, line);
+        tess_fft_execute(planes->cpu->fft_v, line);
+        take_pieces_from_line(planes, pieces, set->line[k], line);
+    }
+cleanup:
+    return status;
+}
+
+/* ---- transpose inside a group ---- */
+
+static void slab_rows(const tess_planes *planes, int slab, int64_t *first, int64_t *count)
+{
+    *first = planes_share(planes->opts.ny, slab, planes->opts.fft_ranks);
+    *count = planes_share(planes->opts.ny, slab + 1, planes->opts.fft_ranks) - *first;
+}
+
+/* All groups' line numbers, in slab order; counts of each slab in num_lines[F]. */
+static tess_status gather_line_numbers(tess_planes *planes, const line_set *own,
+                                       line_set *all, int64_t *num_lines)
+{
+    tess_status status = TESS_OK;
+    void *gathered = NULL;
+    TESS_TRY(tess_comm_allgatherv(planes->group, own->line,
+                                  own->num_lines * (int64_t)sizeof *own->line, &gathered,
+                                  num_lines));
+    all->line = gathered;
+    all->num_lines = 0;
+    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
+        num_lines[f] /= (int64_t)sizeof *own->line;
+        all->num_lines += num_lines[f];
+    }
+cleanup:
+    return status;
+}
+
+/* Copy a block of `lines` × `count` values between two arrays of different row length. */
+static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
+                       const char *from, int64_t from_stride, int64_t lines, int64_t count)
+{
+    const int64_t bytes = planes->value_bytes;
+    #pragma omp parallel for num_threads(planes->opts.threads)
+    for (int64_t k = 0; k < lines; ++k)
+        memcpy(to + k * to_stride * bytes, from + k * from_stride * bytes,
+               (size_t)(count * bytes));
+}
+
+/* Imaging: own lines × all rows become all lines × own rows. `own` is given up. */
+static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_set *all)
+{
+    tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
+    int64_t *counts = NULL, *send = NULL, *recv = NULL;
+    char *packed = NULL;
+    void *received = NULL;
+    if (slabs == 1) {
+        *all = *own;
+        *own = (line_set){0};
+        return TESS_OK;
+    }
+    counts = tess_alloc_zero(3 * slabs, sizeof *counts);
+    packed = tess_alloc(own->num_lines * planes->opts.ny, (size_t)planes->value_bytes);
+    TESS_TRY(tess_comm_agree(planes->group, counts && packed ? TESS_OK : TESS_ERR_ALLOC));
+    send = counts + slabs;
+    recv = counts + 2 * slabs;
+    TESS_TRY(gather_line_numbers(planes, own, all, counts));
+    char *at = packed;
+    for (int f = 0; f < slabs; ++f) {
+        int64_t first, count;
+        slab_rows(planes, f, &first, &count);
+        copy_block(planes, at, count, own->data + first * planes->value_bytes,
+                   own->stride, own->num_lines, count);
+        send[f] = own->num_lines * count * planes->value_bytes;
+        at += send[f];
+    }
+    lines_free(own);
+    TESS_TRY(tess_comm_alltoallv(planes->group, packed, send, &received, recv));
+    all->data = received;
+    all->owned = true;
+    all->row_count = all->stride = planes->row_end - planes->row_first;
+cleanup:
+    tess_free(counts);
+    tess_free(packed);
+    return status;
+}
+
+/* Prediction: all lines × own rows become own lines × all rows. */
+static tess_status transpose_to_lines(tess_planes *planes, line_set *all,
+                                      const int64_t *num_lines, line_set *own)
+{
+    tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
+    const int64_t bytes = planes->value_bytes;
+    int64_t *counts = NULL;
+    void *received = NULL;
+    own->row_count = own->stride = planes->opts.ny;
+    if (slabs == 1) {
+        own->data = all->data;
+        own->stride = all->stride;
+        return TESS_OK;
+    }
+    counts = tess_alloc_zero(2 * slabs, sizeof *counts);
+    own->data = work_memory(planes, WORK_OWN_LINES,
+                            own->num_lines * planes->opts.ny * bytes + 1);
+    TESS_TRY(tess_comm_agree(planes->group,
+                             counts && own->data ? TESS_OK : TESS_ERR_ALLOC));
+    for (int f = 0; f < slabs; ++f) counts[f] = num_lines[f] * all->row_count * bytes;
+    TESS_TRY(tess_comm_alltoallv(planes->group, all->data, counts, &received,
+                                 counts + slabs));
+    const char *from = received;
+    for (int f = 0; f < slabs; ++f) {
+        int64_t first, count;
+        slab_rows(planes, f, &first, &count);
+        copy_block(planes, own->data + first * bytes, own->stride, from, count,
+                   own->num_lines, count);
+        from += own->num_lines * count * bytes;
+    }
+cleanup:
+    tess_free(counts);
+    tess_free(received);
+    return status;
+}
+
+/* ---- columns: the pass along u with the w-screen ---- */
+
+typedef struct column_work {
+    char *lines;         /* threads × group × line_length values */
+    char *screens;       /* threads × group × screen bytes */
+    int64_t line_length; /* nu padded to keep lines aligned */
+    int64_t group;
+    int64_t screen;      /* bytes */
+} column_work;
+
+static tess_status column_work_create(tess_planes *planes, column_work *work)
+{
+    tess_status status = TESS_OK;
+    /* lengths of a multiple of a page would put a group's lines on the same cache sets */
+    work->line_length = (planes->opts.nu + 7) / 8 * 8 + 8;
+    work->group = GROUP_BYTES / planes->value_bytes;
+    work->screen = screen_bytes(planes->opts.nx, planes->opts.is_double);
+    const int64_t lines = planes->opts.threads * work->group;
+    work->lines = work_memory(planes, WORK_COLUMNS,
+                              lines * work->line_length * planes->value_bytes);
+    work->screens = work_memory(planes, WORK_SCREENS, lines * work->screen);
+    if (!work->lines || !work->screens) TESS_FAIL(TESS_ERR_ALLOC, "column buffers");
+cleanup:
+    return status;
+}
+
+/* Spread columns [first, first + count) of the lines over contiguous buffers. One source
+ * for both precisions: values are moved as pairs of 4- or 8-byte words. */
+static void gather_columns(const tess_planes *planes, const line_set *set, int64_t first,
+                           int64_t count, char *lines, int64_t line_length)
+{
+    const int64_t bytes = planes->value_bytes;
+    for (int64_t g = 0; g < count; ++g)
+        memset(lines + g * line_length * bytes, 0, (size_t)(planes->opts.nu * bytes));
+    for (int64_t k = 0; k < set->num_lines; ++k) {
+        const char *from = set->data + (k * set->stride + first) * bytes;
+        char *to = lines + set->line[k] * bytes;
+        if (bytes == 8)
+            for (int64_t g = 0; g < count; ++g)
+                memcpy(to + g * line_length * 8, from + g * 8, 8);
+        else
+            for (int64_t g = 0; g < count; ++g)
+                memcpy(to + g * line_length * 16, from + g * 16, 16);
+    }
+}
+
+static void scatter_columns(const tess_planes *planes, const line_set *set, int64_t first,
+                            int64_t count, const char *lines, int64_t line_length)
+{
+    const int64_t bytes = planes->value_bytes;
+    for (int64_t k = 0; k < set->num_lines; ++k) {
+        char *to = set->data + (k * set->stride + first) * bytes;
+        const char *from = lines + set->line[k] * bytes;
+        if (bytes == 8)
+            for (int64_t g = 0; g < count; ++g)
+                memcpy(to + g * 8, from + g * line_length * 8, 8);
+        else
+            for (int64_t g = 0; g < count; ++g)
+                memcpy(to + g * 16, from + g * line_length * 16, 16);
+    }
+}
+
+static screen_row screen_row_of(const tess_planes *planes, int64_t row, double w_lambda)
+{
+    const double m = (double)(row - planes->opts.ny / 2) * planes->opts.scale_rad;
+    return (screen_row){.nx = planes->opts.nx,
+                        .nu = planes->opts.nu,
+                        .scale_rad = planes->opts.scale_rad,
+                        .m2 = m * m,
+                        .nm1_center = planes->opts.nm1_center,
+                        .w_lambda = w_lambda,
+                        .do_w = planes->opts.do_w};
+}
+
+/* Screens of a group of rows. */
+static void make_screens(const tess_planes *planes, const column_work *work,
+                         const row_group *rows, double w_lambda, char *screens)
+{
+    for (int64_t g = 0; planes->opts.do_w && g < rows->count; ++g) {
+        const screen_row row =
+            screen_row_of(planes, planes->row_first + rows->first + g, w_lambda);
+        planes->cpu->screen->make[planes->opts.is_double](&row, screens + g * work->screen);
+    }
+}
+
+/* Columns of the rows [first, first + count), whose screens are in order (or, for mirror
+ * rows, in reverse order): into the image, or out of it. */
+static void transform_group(tess_planes *planes, const line_set *set,
+                            const tess_plane_job *job, const column_work *work,
+                            int64_t first, int64_t count, bool mirrored, char *lines,
+                            const char *screens)
+{
+    const int precision = planes->opts.is_double;
+    const int64_t bytes = planes->value_bytes;
+    if (planes->opts.forward)
+        gather_columns(planes, set, first, count, lines, work->line_length);
+    for (int64_t g = 0; g < count; ++g) {
+        const screen_row row =
+            screen_row_of(planes, planes->row_first + first + g, job->w_lambda);
+        const char *screen = screens + (mirrored ? count - 1 - g : g) * work->screen;
+        char *line = lines + g * work->line_length * bytes;
+        char *image = (char *)planes->cpu->image[job->image] +
+                      (first + g) * planes->opts.nx * bytes / 2;
+        if (planes->opts.forward) {
+            tess_fft_execute(planes->cpu->fft_u, line);
+            planes->cpu->screen->accumulate[precision](&row, line, screen, image);
+        } else {
+            planes->cpu->screen->spread[precision](&row, image, screen, line);
+            tess_fft_execute(planes->cpu->fft_u, line);
+        }
+    }
+    if (!planes->opts.forward)
+        scatter_columns(planes, set, first, count, lines, work->line_length);
+}
+
+/* Transform all columns of this rank's rows. */
+static tess_status transform_columns(tess_planes *planes, const line_set *set,
+                                     const tess_plane_job *job)
+{
+    tess_status status = TESS_OK;
+    column_work work = {0};
+    TESS_TRY(column_work_create(planes, &work));
+    #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
+    for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
+        const row_group *rows = &planes->cpu->group_of_rows[k];
+        const int64_t thread = thread_number() * work.group;
+        char *lines = work.lines + thread * work.line_length * planes->value_bytes;
+        char *screens = work.screens + thread * work.screen;
+        make_screens(planes, &work, rows, job->w_lambda, screens);
+        transform_group(planes, set, job, &work, rows->first, rows->count, false, lines,
+                        screens);
+        if (rows->mirror >= 0)
+            transform_group(planes, set, job, &work, rows->mirror, rows->count, true, lines,
+                            screens);
+    }
+cleanup:
+    return status;
+}
+
+/* ---- a batch of planes, one per group ---- */
+
+static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job,
+                                  tess_planes_times *times)
+{
+    tess_status status = TESS_OK;
+    const tess_plane_job *mine = &job[planes->group_index];
+    piece_set pieces = {0};
+    line_set own = {0}, all = {0};
+    double start = tess_time_now(), now;
+    TESS_TRY(pieces_exchange(planes, job, true, &pieces));
+    now = tess_time_now();
+    times->exchange_s += now - start;
+    if (mine->active) status = transform_lines(planes, &pieces, &own);
+    TESS_TRY(planes_agree(planes, status));
+    pieces_free(&pieces);
+    start = tess_time_now();
+    times->fft_s += start - now;
+    if (mine->active) status = transpose_to_rows(planes, &own, &all);
+    TESS_TRY(planes_agree(planes, status));
+    now = tess_time_now();
+    times->exchange_s += now - start;
+    if (mine->active) status = transform_columns(planes, &all, mine);
+    TESS_TRY(planes_agree(planes, status));
+    times->fft_s += tess_time_now() - now;
+cleanup:
+    pieces_free(&pieces);
+    lines_free(&own);
+    lines_free(&all);
+    return status;
+}
+
+static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
+                               tess_planes_times *times)
+{
+    tess_status status = TESS_OK;
+    const tess_plane_job *mine = &job[planes->group_index];
+    piece_set pieces = {0};
+    line_set own = {0}, all = {0};
+    double start = tess_time_now(), now;
+    int64_t *num_lines = tess_alloc_zero(planes->opts.fft_ranks, sizeof *num_lines);
+    TESS_TRY(planes_agree(planes, num_lines ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(pieces_exchange(planes, job, false, &pieces));
+    if (mine->active) {
+        status = occupied_lines(planes, &pieces, &own);
+        if (status == TESS_OK)
+            status = gather_line_numbers(planes, &own, &all, num_lines);
+        const int64_t rows = planes->row_end - planes->row_first;
+        if (status == TESS_OK) /* what is sent on lies without gaps */
+            status = allocate_lines(
+                planes, rows, planes->opts.fft_ranks > 1 ? rows : padded_rows(planes, rows),
+                &all);
+    }
+    TESS_TRY(planes_agree(planes, status));
+    now = tess_time_now();
+    times->exchange_s += now - start;
+    if (mine->active) status = transform_columns(planes, &all, mine);
+    TESS_TRY(planes_agree(planes, status));
+    start = tess_time_now();
+    times->fft_s += start - now;
+    if (mine->active) status = transpose_to_lines(planes, &all, num_lines, &own);
+    TESS_TRY(planes_agree(planes, status));
+    now = tess_time_now();
+    times->exchange_s += now - start;
+    if (mine->active) status = untransform_lines(planes, &pieces, &own);
+    TESS_TRY(planes_agree(planes, status));
+    start = tess_time_now();
+    times->fft_s += start - now;
+    TESS_TRY(pieces_return(planes, job, &pieces));
+    times->exchange_s += tess_time_now() - start;
+cleanup:
+    tess_free(num_lines);
+    pieces_free(&pieces);
+    lines_free(&own);
+    lines_free(&all);
+    return status;
+}
+
+static tess_status cpu_reduce(tess_planes *planes, int image, int64_t *row_first,
+                              int64_t *num_rows, void **rows)
+{
+    tess_status status = planes_reduce_rows(planes, planes->cpu->image[image], row_first,
+                                            num_rows, rows);
+    if (status != TESS_OK) return status;
+    if (planes->num_groups > 1) tess_free(planes->cpu->image[image]);
+    planes->cpu->image[image] = NULL;
+    return TESS_OK;
+}
+
+const tess_planes_ops tess_planes_ops_cpu = {.create = cpu_create,
+                                             .destroy = cpu_destroy,
+                                             .image = cpu_image,
+                                             .accumulate = cpu_accumulate,
+                                             .extract = cpu_extract,
+                                             .reduce = cpu_reduce};
