@@ -4,11 +4,7 @@
 #ifndef TESS_VERSION_H
 #define TESS_VERSION_H
 
-/** "0.1.0". */
-const char *tess_version(void);
-
-/** "0.1.0 (git 1a2b3c4)", without the parenthesis when the revision is unknown. */
-const char *tess_version_full(void);
+#include "tessera/tess_api.h" /* tess_version(), tess_version_full() */
 
 /** "GNU 12.2.0, Release, OpenMP". */
 const char *tess_version_compiler(void);

@@ -17,7 +17,7 @@ static struct {
     FILE *file;
     double start;
     bool bar_shown; /* a progress bar stands on the terminal's current line */
-} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_INFO};
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_QUIET};
 
 double tess_time_now(void)
 {

@@ -16,8 +16,8 @@ extern "C" {
 
 typedef enum tess_log_level { TESS_LOG_QUIET, TESS_LOG_INFO, TESS_LOG_DEBUG } tess_log_level;
 
-/** Say once who is writing and how much is shown on the terminal. Only rank 0 shows
- *  information and progress; any rank may show an error. */
+/** Say once who is writing and how much is shown on the terminal (before: warnings and
+ *  errors only). Only rank 0 shows information and progress; any rank may show an error. */
 void tess_log_start(int rank, tess_log_level level);
 
 /** Also append every shown line to a file (rank 0). TESS_ERR_IO when it cannot be

@@ -2,16 +2,29 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Like errno, the record is process state: an error raised in a worker thread must
- * reach the thread that reports it. */
-static struct {
-    pthread_mutex_t lock;
+typedef struct error_record {
     char message[1024];
     char origin[256];
-} record = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} error_record;
+
+/* Like errno, the record is process state: an error raised in a worker thread must
+ * reach the thread that reports it. */
+static error_record process_record;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Calls of the library from several threads do not share one: each thread has a record of
+ * its own while `in_call`. A call's worker threads have none and use the process's. */
+static _Thread_local error_record call_record;
+static _Thread_local bool in_call;
+
+static error_record *current_record(void)
+{
+    return in_call ? &call_record : &process_record;
+}
 
 const char *tess_status_text(tess_status status)
 {
@@ -38,37 +51,70 @@ int tess_status_exit(tess_status status)
 tess_status tess_error_record(tess_status status, const char *file, int line,
                               const char *function, const char *format, ...)
 {
-    pthread_mutex_lock(&record.lock);
-    if (record.message[0] == '\0') {
+    error_record *record = current_record();
+    pthread_mutex_lock(&lock);
+    if (record->message[0] == '\0') {
         va_list args;
         va_start(args, format);
-        vsnprintf(record.message, sizeof record.message, format, args);
+        vsnprintf(record->message, sizeof record->message, format, args);
         va_end(args);
         /* one line, whatever a library put into its text */
-        for (char *c = record.message; *c; ++c)
+        for (char *c = record->message; *c; ++c)
             if (*c == '\n' || *c == '\r') *c = ' ';
         const char *base = strrchr(file, '/');
-        snprintf(record.origin, sizeof record.origin, "%s:%d %s",
+        snprintf(record->origin, sizeof record->origin, "%s:%d %s",
                  base ? base + 1 : file, line, function);
     }
-    pthread_mutex_unlock(&record.lock);
+    pthread_mutex_unlock(&lock);
     return status;
 }
 
 const char *tess_error_message(void)
 {
-    return record.message;
+    return current_record()->message;
 }
 
 const char *tess_error_origin(void)
 {
-    return record.origin;
+    return current_record()->origin;
+}
+
+static void clear(error_record *record)
+{
+    pthread_mutex_lock(&lock);
+    record->message[0] = '\0';
+    record->origin[0] = '\0';
+    pthread_mutex_unlock(&lock);
 }
 
 void tess_error_clear(void)
 {
-    pthread_mutex_lock(&record.lock);
-    record.message[0] = '\0';
-    record.origin[0] = '\0';
-    pthread_mutex_unlock(&record.lock);
+    clear(current_record());
+}
+
+void tess_error_call_begin(void)
+{
+    clear(&call_record);
+    in_call = true;
+}
+
+tess_status tess_error_call_end(tess_status status)
+{
+    in_call = false;
+    if (status == TESS_OK) return status;
+    if (call_record.message[0] == '\0') { /* a worker's, or none */
+        pthread_mutex_lock(&lock);
+        call_record = process_record;
+        pthread_mutex_unlock(&lock);
+        clear(&process_record);
+    }
+    if (call_record.message[0] == '\0')
+        snprintf(call_record.message, sizeof call_record.message, "%s",
+                 tess_status_text(status));
+    return status;
+}
+
+const char *tess_last_error(void)
+{
+    return call_record.message;
 }

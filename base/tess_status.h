@@ -9,30 +9,11 @@
 #ifndef TESS_STATUS_H
 #define TESS_STATUS_H
 
+#include "tessera/tess_api.h" /* the statuses and their texts */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* X(name, exit status of the program, text) */
-#define TESS_STATUS_LIST(X)                                                          \
-    X(TESS_OK, 0, "success")                                                         \
-    X(TESS_ERR_INTERNAL, 1, "internal error")                                        \
-    X(TESS_ERR_USAGE, 2, "wrong option or value")                                    \
-    X(TESS_ERR_INPUT, 3, "bad input")                                                \
-    X(TESS_ERR_IO, 3, "file cannot be read or written")                              \
-    X(TESS_ERR_ALLOC, 4, "not enough memory")                                        \
-    X(TESS_ERR_RESOURCE, 4, "resource not available")                                \
-    X(TESS_ERR_DIFFERENT, 5, "files differ")                                         \
-    X(TESS_ERR_PEER, 1, "another rank failed")
-
-typedef enum tess_status {
-#define TESS_STATUS_ENUM(name, exit_status, text) name,
-    TESS_STATUS_LIST(TESS_STATUS_ENUM)
-#undef TESS_STATUS_ENUM
-} tess_status;
-
-/** Short English text of a status, never NULL. */
-const char *tess_status_text(tess_status status);
 
 /** Exit status of the program for a status, as README lists them. */
 int tess_status_exit(tess_status status);
@@ -52,6 +33,12 @@ const char *tess_error_origin(void);
 
 /** Forget the recorded message. */
 void tess_error_clear(void);
+
+/** One call of the library: what fails in this thread between begin and end is recorded
+ *  apart from other threads' calls. end passes `status` on and, when it is not TESS_OK,
+ *  keeps the message for tess_last_error(). */
+void tess_error_call_begin(void);
+tess_status tess_error_call_end(tess_status status);
 
 #define TESS_FAIL(code, ...)                                                         \
     do {                                                                             \

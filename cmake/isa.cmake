@@ -15,7 +15,8 @@ function(tess_isa_sources file macro table)
         add_library(${table}_${isa} OBJECT ${file})
         target_include_directories(${table}_${isa} PRIVATE
             ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/base
-            ${PROJECT_SOURCE_DIR}/mpi ${PROJECT_SOURCE_DIR}/fft)
+            ${PROJECT_SOURCE_DIR}/mpi ${PROJECT_SOURCE_DIR}/fft
+            ${PROJECT_SOURCE_DIR}/include)
         target_compile_definitions(${table}_${isa} PRIVATE ${macro}=${table}_${isa})
         target_compile_options(${table}_${isa} PRIVATE ${TESS_ISA_${isa}})
         tess_warnings(${table}_${isa})

@@ -2,6 +2,7 @@
 #include "tess_fft.h"
 
 #include <fftw3.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,9 @@ struct tess_fft {
     fftw_plan plan;
     fftwf_plan plan_single;
 };
+
+/* FFTW plans in one thread at a time; calls of the library may come from several. */
+static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
 /* Lines × length above which a measured plan saves more time than measuring takes. */
 static const double MEASURE_FROM = 3e7;
@@ -89,28 +93,35 @@ static void wisdom_save(bool is_double)
     if (!written || rename(temporary, path) != 0) unlink(temporary);
 }
 
+static void make_plan(tess_fft *fft, int length, int sign, unsigned flags, void *line)
+{
+    const bool measure = flags == FFTW_MEASURE;
+    pthread_mutex_lock(&planner);
+    if (measure) wisdom_load(fft->is_double);
+    if (fft->is_double) {
+        fftw_set_timelimit(MEASURE_LIMIT_S);
+        fft->plan = fftw_plan_dft_1d(length, line, line, sign, flags);
+    } else {
+        fftwf_set_timelimit(MEASURE_LIMIT_S);
+        fft->plan_single = fftwf_plan_dft_1d(length, line, line, sign, flags);
+    }
+    if (measure && (fft->plan || fft->plan_single)) wisdom_save(fft->is_double);
+    pthread_mutex_unlock(&planner);
+}
+
 tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
                             tess_fft **fft_out)
 {
     tess_status status = TESS_OK;
     const int sign = forward ? FFTW_FORWARD : FFTW_BACKWARD, n = (int)length;
     const bool measure = (double)length * (double)lines > MEASURE_FROM;
-    const unsigned flags = measure ? FFTW_MEASURE : FFTW_ESTIMATE;
     tess_fft *fft = tess_alloc_zero(1, sizeof *fft);
     void *line = tess_alloc_zero(length, is_double ? 16 : 8);
     if (!fft || !line) TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
     fft->is_double = is_double;
-    if (measure) wisdom_load(is_double);
-    if (is_double) {
-        fftw_set_timelimit(MEASURE_LIMIT_S);
-        fft->plan = fftw_plan_dft_1d(n, line, line, sign, flags);
-    } else {
-        fftwf_set_timelimit(MEASURE_LIMIT_S);
-        fft->plan_single = fftwf_plan_dft_1d(n, line, line, sign, flags);
-    }
+    make_plan(fft, n, sign, measure ? FFTW_MEASURE : FFTW_ESTIMATE, line);
     if (!fft->plan && !fft->plan_single)
         TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values", (long long)length);
-    if (measure) wisdom_save(is_double);
     *fft_out = fft;
     fft = NULL;
 cleanup:
@@ -130,7 +141,9 @@ void tess_fft_execute(const tess_fft *fft, void *line)
 void tess_fft_destroy(tess_fft *fft)
 {
     if (!fft) return;
+    pthread_mutex_lock(&planner);
     if (fft->plan) fftw_destroy_plan(fft->plan);
     if (fft->plan_single) fftwf_destroy_plan(fft->plan_single);
+    pthread_mutex_unlock(&planner);
     tess_free(fft);
 }

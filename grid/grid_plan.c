@@ -122,15 +122,27 @@ static double error_of(const tess_kernel *kernel, bool is_double, bool do_w)
     return sqrt(axes * kernel->error * kernel->error + rounding * rounding);
 }
 
+/* Paddings to choose from: what the caller allows of what is sensible. */
+static double least_padding(const tess_grid_plan *plan)
+{
+    return fmax(MIN_PADDING, plan->opts.padding_min);
+}
+
+static double largest_padding(const tess_grid_plan *plan)
+{
+    const double asked = plan->opts.padding_max;
+    return asked > 0 ? fmax(least_padding(plan), asked) : MAX_PADDING;
+}
+
 /* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. */
 static double padding_for(int support, const tess_grid_plan *plan)
 {
     tess_kernel kernel;
     const bool do_w = plan->opts.do_w;
     const double error = SHARE * plan->opts.accuracy;
-    tess_kernel_create(support, MAX_PADDING, &kernel);
+    tess_kernel_create(support, largest_padding(plan), &kernel);
     if (error_of(&kernel, plan->is_double, do_w) > error) return 0;
-    double low = MIN_PADDING, high = MAX_PADDING;
+    double low = least_padding(plan), high = largest_padding(plan);
     while (high - low > 0.01) {
         const double middle = 0.5 * (low + high);
         tess_kernel_create(support, middle, &kernel);
@@ -155,11 +167,14 @@ static tess_status choose_kernel(tess_grid_plan *plan)
             best_padding = padding;
         }
         /* a wider kernel only pays by smaller padding, which has reached its end */
-        if (padding <= MIN_PADDING + 0.01) break;
+        if (padding <= least_padding(plan) + 0.01) break;
     }
     if (best_support == 0)
-        TESS_FAIL(TESS_ERR_USAGE, "accuracy %g cannot be reached; the smallest is 1e-12",
-                  plan->opts.accuracy);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "accuracy %g cannot be reached in %s precision with paddings up to %.2f; "
+                  "the smallest is %s with paddings up to %.2f",
+                  plan->opts.accuracy, plan->is_double ? "double" : "single",
+                  largest_padding(plan), plan->is_double ? "1e-12" : "1e-5", MAX_PADDING);
     const int64_t least_size = 2 * TESS_MAX_SUPPORT; /* a footprint must not meet itself */
     plan->nu = (int64_t)ceil(best_padding * (double)(plan->geom.nx + MARGIN));
     plan->nv = (int64_t)ceil(best_padding * (double)(plan->geom.ny + MARGIN));
@@ -268,7 +283,9 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
     plan->geom = *geom;
     plan->opts = *opts;
     plan->backend = backend;
-    plan->is_double = opts->accuracy < SINGLE_PRECISION_LIMIT;
+    plan->is_double = opts->precision == TESS_PRECISION_AUTO
+                          ? opts->accuracy < SINGLE_PRECISION_LIMIT
+                          : opts->precision == TESS_PRECISION_DOUBLE;
     plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
     TESS_TRY(choose_kernel(plan));
     TESS_TRY(place_planes(plan));

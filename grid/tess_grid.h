@@ -26,6 +26,13 @@
 
 enum { TESS_TILE = 16 };
 
+/** Precision of grid and images; auto: single where it keeps the promise. */
+typedef enum tess_precision {
+    TESS_PRECISION_AUTO,
+    TESS_PRECISION_SINGLE,
+    TESS_PRECISION_DOUBLE
+} tess_precision;
+
 /** What a plan is made for. tess_grid_opts_default() fills the rest. */
 typedef struct tess_grid_opts {
     double accuracy;           /**< ε: relative L2 error of the image */
@@ -36,6 +43,8 @@ typedef struct tess_grid_opts {
     int threads;
     int block_planes;          /**< w-planes per brick; 0: chosen */
     int64_t chunk;             /**< visibilities per chunk; 0: chosen */
+    tess_precision precision;
+    double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
 } tess_grid_opts;
 
 typedef struct tess_grid_plan {

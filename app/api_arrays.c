@@ -1,0 +1,574 @@
+/* Gridding of arrays in memory: the imager's steps on one rank, from the caller's arrays to
+ * the caller's arrays. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_const.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tessera/tess_arrays.h"
+#include "threads.h"
+
+/* The widest error that a kernel is made for, and the smallest in single precision. */
+static const double LARGEST_ACCURACY = 1e-2, SINGLE_ACCURACY = 1e-5;
+static const int64_t MAX_PIXELS = 1 << 20; /* along an axis */
+
+/* One axis of the image as the gridder sees it: pixel k at
+ * ±(center + (k − ⌊count/2⌋)·step), − on the l axis. */
+typedef struct array_axis {
+    int64_t count;
+    double step, center;
+    int uvw;             /* 0: belongs to the caller's u, 1: to v */
+    double sign;         /* of that coordinate */
+    int64_t byte_step;   /* from pixel to pixel in the caller's image */
+} array_axis;
+
+typedef struct array_run {
+    const tess_array_opts *opts;
+    const tess_array_vis *vis;
+    tess_array_image image;
+    bool forward;              /* visibilities to image */
+    array_axis l, m;           /* along rows and columns of the gridder's image */
+    bool borrows_vis, borrows_weight;
+    double *inv_lambda;
+    double inv_lambda_min, inv_lambda_max;
+    double w_min_lambda, w_max_lambda;
+    tess_samples samples;
+    tess_brick_list runs;
+    tess_layout layout;
+    tess_profile profile;
+    imager_job job;
+    tess_array_report report;
+    double mark;               /* time of the last lap */
+} array_run;
+
+void tess_array_opts_default(tess_array_opts *opts)
+{
+    *opts = (tess_array_opts){.accuracy = 1e-4, .do_w = true};
+}
+
+static void lap(array_run *run, double *seconds)
+{
+    const double now = tess_time_now();
+    *seconds += now - run->mark;
+    run->mark = now;
+}
+
+/* ---- checks and set-up ---- */
+
+static tess_status check_sizes(const array_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_array_opts *opts = run->opts;
+    const tess_array_vis *vis = run->vis;
+    if (opts->nx < 1 || opts->ny < 1 || opts->nx > MAX_PIXELS || opts->ny > MAX_PIXELS)
+        TESS_FAIL(TESS_ERR_USAGE, "an image of %lld x %lld pixels; each must be 1 to %lld",
+                  (long long)opts->nx, (long long)opts->ny, (long long)MAX_PIXELS);
+    if (vis->num_rows < 0 || vis->num_chan < 0 || vis->num_rows >= INT32_MAX ||
+        vis->num_chan >= INT32_MAX)
+        TESS_FAIL(TESS_ERR_USAGE, "%lld rows x %lld channels; each must be 0 to 2^31 - 2",
+                  (long long)vis->num_rows, (long long)vis->num_chan);
+    if (!run->image.data) TESS_FAIL(TESS_ERR_USAGE, "no image array");
+    if (vis->num_rows > 0 && vis->num_chan > 0 && (!vis->uvw || !vis->freq || !vis->vis))
+        TESS_FAIL(TESS_ERR_USAGE, "no array of %s",
+                  !vis->uvw ? "positions" : !vis->freq ? "frequencies" : "visibilities");
+cleanup:
+    return status;
+}
+
+static tess_status check_opts(const array_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_array_opts *opts = run->opts;
+    const double step_l = fabs(opts->step_l), step_m = fabs(opts->step_m);
+    if (!(step_l > 0 && step_l < 1 && step_m > 0 && step_m < 1))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "pixels of %g x %g direction cosines; their size must be > 0 and < 1",
+                  opts->step_l, opts->step_m);
+    if (!(fabs(opts->center_l) <= 1 && fabs(opts->center_m) <= 1))
+        TESS_FAIL(TESS_ERR_USAGE, "image centre l = %g, m = %g is not in the sky",
+                  opts->center_l, opts->center_m);
+    if (step_l != step_m || opts->center_l != 0 || opts->center_m != 0)
+        TESS_FAIL(TESS_ERR_RESOURCE, "not implemented yet");
+    if (!(opts->accuracy > 0 && opts->accuracy < 1))
+        TESS_FAIL(TESS_ERR_USAGE, "accuracy %g; it must be between 1e-12 and 1e-2",
+                  opts->accuracy);
+    if (!run->vis->is_double && !opts->double_grid && opts->accuracy < SINGLE_ACCURACY)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "accuracy %g is beyond single precision, which reaches %g; use double "
+                  "precision",
+                  opts->accuracy, SINGLE_ACCURACY);
+    if (opts->threads < 0 || opts->threads > 65536)
+        TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
+    if (!(opts->padding_min >= 0 && opts->padding_max >= 0) ||
+        (opts->padding_max > 0 && opts->padding_max < opts->padding_min))
+        TESS_FAIL(TESS_ERR_USAGE, "paddings between %g and %g", opts->padding_min,
+                  opts->padding_max);
+cleanup:
+    return status;
+}
+
+/* The gridder's rows run along the axis whose pixels are nearer to one another in the
+ * caller's memory: nothing needs to be transposed, since u, l and v, m enter alike. Its l
+ * grows towards smaller column numbers and its m with the row number. */
+static void choose_axes(array_run *run)
+{
+    const tess_array_opts *opts = run->opts;
+    const array_axis x = {opts->nx, opts->step_l, opts->center_l, 0, 1, run->image.step_x};
+    const array_axis y = {opts->ny, opts->step_m, opts->center_m, 1, 1, run->image.step_y};
+    const bool x_fast = llabs(x.byte_step) <= llabs(y.byte_step);
+    run->l = x_fast ? x : y;
+    run->m = x_fast ? y : x;
+    if (run->l.step > 0) { /* l and u change sign together */
+        run->l.center = -run->l.center;
+        run->l.sign = -1;
+    }
+    if (run->m.step < 0) {
+        run->m.center = -run->m.center;
+        run->m.sign = -1;
+    }
+    run->l.step = fabs(run->l.step);
+    run->m.step = fabs(run->m.step);
+}
+
+static int64_t value_bytes(bool is_double)
+{
+    return is_double ? 2 * (int64_t)sizeof(double) : 2 * (int64_t)sizeof(float);
+}
+
+/* Memory for samples; arrays that can be used in place are borrowed. */
+static tess_status make_samples(array_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_array_vis *vis = run->vis;
+    tess_samples *samples = &run->samples;
+    const bool is_double = vis->is_double || run->opts->double_grid;
+    const bool same = is_double == vis->is_double;
+    const int64_t bytes = value_bytes(is_double), chans = vis->num_chan;
+    const int64_t num_vis = vis->num_rows * vis->num_chan;
+    *samples = (tess_samples){.is_double = is_double,
+                              .num_pol = 1,
+                              .num_weight = 1,
+                              .num_rows = vis->num_rows,
+                              .num_vis = num_vis,
+                              .inv_lambda = run->inv_lambda};
+    run->borrows_vis = same && vis->vis_step_chan == bytes &&
+                       vis->vis_step_row == chans * bytes;
+    run->borrows_weight = same && vis->weight && !vis->mask &&
+                          vis->weight_step_chan == bytes / 2 &&
+                          vis->weight_step_row == chans * bytes / 2;
+    samples->uvw_m = tess_alloc(3 * vis->num_rows, sizeof *samples->uvw_m);
+    samples->chan_base = tess_alloc_zero(vis->num_rows, sizeof *samples->chan_base);
+    samples->num_chan = tess_alloc(vis->num_rows, sizeof *samples->num_chan);
+    samples->vis_first = tess_alloc(vis->num_rows, sizeof *samples->vis_first);
+    samples->vis = run->borrows_vis ? vis->vis : tess_alloc(num_vis, (size_t)bytes);
+    if (run->borrows_weight) {
+        /* the gridder reads weights only */
+        memcpy(&samples->weight, &vis->weight, sizeof samples->weight);
+    } else if (run->forward || vis->weight || vis->mask)
+        samples->weight = tess_alloc(num_vis, (size_t)bytes / 2);
+    else
+        run->borrows_weight = true; /* prediction needs none */
+    if (!samples->uvw_m || !samples->chan_base || !samples->num_chan ||
+        !samples->vis_first || !samples->vis ||
+        (!samples->weight && !run->borrows_weight))
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld visibilities", (long long)num_vis);
+cleanup:
+    return status;
+}
+
+static tess_status make_channels(array_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_array_vis *vis = run->vis;
+    run->inv_lambda = tess_alloc(vis->num_chan, sizeof *run->inv_lambda);
+    if (!run->inv_lambda) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    run->inv_lambda_min = INFINITY;
+    for (int64_t c = 0; c < vis->num_chan; ++c) {
+        double freq_hz;
+        memcpy(&freq_hz, (const char *)vis->freq + c * vis->freq_step, sizeof freq_hz);
+        if (!(freq_hz > 0 && isfinite(freq_hz)))
+            TESS_FAIL(TESS_ERR_INPUT, "frequency of channel %lld is %g Hz", (long long)c,
+                      freq_hz);
+        run->inv_lambda[c] = freq_hz / TESS_SPEED_OF_LIGHT_M_S;
+        run->inv_lambda_min = fmin(run->inv_lambda_min, run->inv_lambda[c]);
+        run->inv_lambda_max = fmax(run->inv_lambda_max, run->inv_lambda[c]);
+    }
+cleanup:
+    return status;
+}
+
+/* ---- the caller's rows ---- */
+
+static inline double load(const void *from, bool is_double)
+{
+    double full;
+    float single;
+    if (is_double) {
+        memcpy(&full, from, sizeof full);
+        return full;
+    }
+    memcpy(&single, from, sizeof single);
+    return (double)single;
+}
+
+static inline void store(void *to, bool is_double, double value)
+{
+    const float single = (float)value;
+    if (is_double)
+        memcpy(to, &value, sizeof value);
+    else
+        memcpy(to, &single, sizeof single);
+}
+
+static inline const char *vis_at(const tess_array_vis *vis, int64_t row, int64_t chan)
+{
+    return (const char *)vis->vis + row * vis->vis_step_row + chan * vis->vis_step_chan;
+}
+
+/* Weight of a visibility: 0 when it is masked. */
+static inline double weight_at(const tess_array_vis *vis, int64_t row, int64_t chan)
+{
+    if (vis->mask &&
+        vis->mask[row * vis->mask_step_row + chan * vis->mask_step_chan] == 0)
+        return 0;
+    if (!vis->weight) return 1;
+    return load((const char *)vis->weight + row * vis->weight_step_row +
+                    chan * vis->weight_step_chan,
+                vis->is_double);
+}
+
+static void load_uvw(const tess_array_vis *vis, int64_t row, double uvw_m[3])
+{
+    for (int k = 0; k < 3; ++k)
+        memcpy(&uvw_m[k],
+               (const char *)vis->uvw + row * vis->uvw_step_row + k * vis->uvw_step_axis,
+               sizeof *uvw_m);
+}
+
+/* Take over weight and value of a row's visibilities; returns how many are used, or −1 − c
+ * when channel c has one that is not finite. */
+static int64_t take_row(const array_run *run, int64_t row)
+{
+    const tess_array_vis *vis = run->vis;
+    const tess_samples *samples = &run->samples;
+    const bool is_double = samples->is_double, in_double = vis->is_double;
+    const int64_t first = row * vis->num_chan, element = is_double ? 8 : 4;
+    const bool copy_vis = run->forward && !run->borrows_vis;
+    int64_t used = 0;
+    for (int64_t c = 0; c < vis->num_chan; ++c) {
+        const double weight = weight_at(vis, row, c);
+        double re = 0, im = 0;
+        if (weight != 0 && run->forward) {
+            const char *value = vis_at(vis, row, c);
+            re = load(value, in_double);
+            im = load(value + (in_double ? 8 : 4), in_double);
+        }
+        if (!isfinite(weight) || !isfinite(re) || !isfinite(im)) return -1 - c;
+        if (copy_vis) {
+            char *to = (char *)samples->vis + 2 * element * (first + c);
+            store(to, is_double, re);
+            store(to + element, is_double, im);
+        }
+        if (!run->borrows_weight)
+            store((char *)samples->weight + element * (first + c), is_double, weight);
+        used += weight != 0;
+    }
+    return used;
+}
+
+/* Positions as the gridder's axes want them, values, and the range of |w|. The first row
+ * that is not finite, and its channel (−1: the position), is returned in `bad`. */
+static tess_status take_rows(array_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_array_vis *vis = run->vis;
+    tess_samples *samples = &run->samples;
+    const double sign_w = run->opts->negate_w ? -1 : 1;
+    int64_t bad_row = INT64_MAX, num_vis = 0;
+    double w_min = INFINITY, w_max = 0;
+    #pragma omp parallel for num_threads(run->layout.threads) schedule(static) \
+        reduction(+ : num_vis) reduction(min : bad_row, w_min) reduction(max : w_max)
+    for (int64_t row = 0; row < vis->num_rows; ++row) {
+        double uvw_m[3];
+        const int64_t used = take_row(run, row);
+        load_uvw(vis, row, uvw_m);
+        const bool finite = isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+        if (used < 0 || (used > 0 && !finite)) bad_row = row < bad_row ? row : bad_row;
+        samples->num_chan[row] = (int32_t)vis->num_chan;
+        samples->vis_first[row] = row * vis->num_chan;
+        samples->uvw_m[3 * row] = finite ? run->l.sign * uvw_m[run->l.uvw] : 0;
+        samples->uvw_m[3 * row + 1] = finite ? run->m.sign * uvw_m[run->m.uvw] : 0;
+        samples->uvw_m[3 * row + 2] = finite ? sign_w * uvw_m[2] : 0;
+        if (used <= 0 || !finite) continue;
+        num_vis += used;
+        w_min = fmin(w_min, fabs(uvw_m[2]) * run->inv_lambda_min);
+        w_max = fmax(w_max, fabs(uvw_m[2]) * run->inv_lambda_max);
+    }
+    if (bad_row < INT64_MAX) {
+        const int64_t used = take_row(run, bad_row);
+        if (used < 0)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "visibility or weight of row %lld, channel %lld is not finite; mask "
+                      "it or give it weight 0",
+                      (long long)bad_row, (long long)(-1 - used));
+        TESS_FAIL(TESS_ERR_INPUT, "uvw of row %lld is not finite; mask the row",
+                  (long long)bad_row);
+    }
+    run->report.num_vis = num_vis;
+    run->w_min_lambda = w_min;
+    run->w_max_lambda = w_max;
+cleanup:
+    return status;
+}
+
+/* ---- plan ---- */
+
+static tess_status make_plan(array_run *run)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &run->job;
+    tess_grid_opts grid;
+    tess_grid_opts_default(&grid);
+    grid.accuracy = fmin(run->opts->accuracy, LARGEST_ACCURACY);
+    grid.do_w = run->opts->do_w && !tess_grid_w_negligible(&job->geom, run->w_max_lambda,
+                                                           grid.accuracy);
+    grid.w_min_lambda = run->w_min_lambda;
+    grid.w_max_lambda = run->w_max_lambda;
+    grid.num_vis = run->report.num_vis;
+    grid.threads = run->layout.threads;
+    grid.precision =
+        run->samples.is_double ? TESS_PRECISION_DOUBLE : TESS_PRECISION_SINGLE;
+    grid.padding_min = run->opts->padding_min;
+    grid.padding_max = run->opts->padding_max;
+    TESS_TRY(tess_grid_plan_create(&job->geom, &grid, job->backend, &job->plan));
+    const bool skip = run->samples.weight != NULL;
+    TESS_TRY(tess_brick_list_append(job->plan, &run->samples, 0, run->samples.num_rows,
+                                    skip, run->layout.threads, &run->runs));
+    TESS_TRY(tess_brick_list_sort(&run->runs, run->layout.threads));
+    TESS_TRY(imager_job_partition(job, &run->runs, run->forward));
+cleanup:
+    return status;
+}
+
+static void note_plan(array_run *run)
+{
+    const tess_grid_plan *plan = run->job.plan;
+    tess_array_report *report = &run->report;
+    report->grid_u = plan->nu;
+    report->grid_v = plan->nv;
+    report->num_planes = plan->num_planes;
+    report->support = plan->kernel.support;
+    report->double_grid = plan->is_double;
+    report->error_estimate = plan->error_estimate;
+    tess_grid_plan_text(plan, report->plan, (int)sizeof report->plan);
+}
+
+static tess_status start(array_run *run)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &run->job;
+    run->mark = tess_time_now();
+    TESS_TRY(check_sizes(run));
+    TESS_TRY(check_opts(run));
+    choose_axes(run);
+    TESS_TRY(tess_comm_self(&job->comm));
+    job->layout = &run->layout;
+    job->profile = &run->profile;
+    job->geom = (tess_geom){run->l.count, run->m.count, run->l.step};
+    job->num_pol = job->num_images = job->num_groups = job->fft_ranks = 1;
+    TESS_TRY(tess_backend_find("cpu", &job->backend));
+    run->layout.threads = run->opts->threads;
+    if (run->layout.threads == 0)
+        TESS_TRY(tess_threads_default(job->comm, &run->layout.threads));
+    run->report.threads = run->layout.threads;
+    TESS_TRY(make_channels(run));
+    TESS_TRY(make_samples(run));
+    TESS_TRY(take_rows(run));
+    lap(run, &run->report.prepare_s);
+    if (run->report.num_vis == 0) goto cleanup;
+    TESS_TRY(make_plan(run));
+    note_plan(run);
+    lap(run, &run->report.sort_s);
+cleanup:
+    return status;
+}
+
+static void finish(array_run *run, double begin, tess_array_report *report)
+{
+    const tess_profile *profile = &run->profile;
+    run->report.grid_s = profile->stage_seconds[TESS_STAGE_GRID];
+    run->report.fft_s =
+        profile->stage_seconds[TESS_STAGE_FFT] + profile->stage_seconds[TESS_STAGE_REDUCE];
+    run->report.grid_utilisation = profile->grid_utilisation;
+    if (run->borrows_vis) run->samples.vis = NULL;
+    if (run->borrows_weight) run->samples.weight = NULL;
+    tess_samples_free(&run->samples);
+    tess_brick_list_free(&run->runs);
+    imager_job_free(&run->job);
+    tess_comm_free(run->job.comm);
+    tess_free(run->inv_lambda);
+    run->report.peak_bytes = tess_mem_peak_bytes();
+    run->report.total_s = tess_time_now() - begin;
+    if (report) *report = run->report;
+}
+
+/* ---- image rows ---- */
+
+static char *pixel_at(const array_run *run, int64_t row, int64_t column)
+{
+    return (char *)run->image.data + row * run->m.byte_step + column * run->l.byte_step;
+}
+
+/* What a row of the sums is multiplied by, and the image before prediction. */
+static void row_factor(const array_run *run, int64_t row, double *factor)
+{
+    const tess_geom *geom = &run->job.geom;
+    const double m = tess_geom_m(geom, row);
+    tess_grid_correction_row(run->job.plan, row, factor);
+    for (int64_t i = 0; i < geom->nx; ++i) {
+        if (isnan(factor[i])) factor[i] = 0; /* beyond the horizon */
+        if (!run->opts->divide_by_n || !run->opts->do_w) continue;
+        const double l = tess_geom_l(geom, i);
+        factor[i] /= 1 + tess_geom_nm1(l * l + m * m);
+    }
+}
+
+static void write_row(const array_run *run, const void *sums, const double *factor,
+                      int64_t row)
+{
+    const int64_t nx = run->job.geom.nx;
+    const bool is_double = run->job.plan->is_double;
+    const char *from = (const char *)sums + row * nx * (is_double ? 8 : 4);
+    for (int64_t i = 0; i < nx; ++i)
+        store(pixel_at(run, row, i), run->image.is_double,
+              factor[i] * load(from + i * (is_double ? 8 : 4), is_double));
+}
+
+/* False when a pixel is not finite. */
+static bool read_row(const array_run *run, void *model, const double *factor, int64_t row)
+{
+    const int64_t nx = run->job.geom.nx;
+    const bool is_double = run->job.plan->is_double;
+    char *to = (char *)model + row * nx * (is_double ? 8 : 4);
+    bool finite = true;
+    for (int64_t i = 0; i < nx; ++i) {
+        const double value = load(pixel_at(run, row, i), run->image.is_double);
+        finite = finite && isfinite(value);
+        store(to + i * (is_double ? 8 : 4), is_double, factor[i] * value);
+    }
+    return finite;
+}
+
+/* All rows between the caller's image and the sums. */
+static tess_status move_rows(const array_run *run)
+{
+    tess_status status = TESS_OK;
+    void *sums = tess_planes_image(run->job.planes, 0);
+    int64_t bad_row = INT64_MAX;
+    bool short_of_memory = false;
+    #pragma omp parallel num_threads(run->layout.threads) \
+        reduction(min : bad_row) reduction(|| : short_of_memory)
+    {
+        double *factor = tess_alloc(run->job.geom.nx, sizeof *factor);
+        short_of_memory = !factor;
+        #pragma omp for schedule(dynamic, 16)
+        for (int64_t row = 0; row < run->job.geom.ny; ++row) {
+            if (!factor) continue;
+            row_factor(run, row, factor);
+            if (run->forward)
+                write_row(run, sums, factor, row);
+            else if (!read_row(run, sums, factor, row))
+                bad_row = row < bad_row ? row : bad_row;
+        }
+        tess_free(factor);
+    }
+    if (short_of_memory) TESS_FAIL(TESS_ERR_ALLOC, "image rows");
+    if (bad_row < INT64_MAX)
+        TESS_FAIL(TESS_ERR_INPUT, "a pixel of image %s %lld is not finite",
+                  run->m.uvw == 1 ? "row" : "column", (long long)bad_row);
+cleanup:
+    return status;
+}
+
+static void clear_image(const array_run *run)
+{
+    for (int64_t row = 0; row < run->m.count; ++row)
+        for (int64_t i = 0; i < run->l.count; ++i)
+            store(pixel_at(run, row, i), run->image.is_double, 0);
+}
+
+/* ---- predicted visibilities ---- */
+
+/* Weights, masks, and the caller's layout. */
+static void give_rows(const array_run *run)
+{
+    const tess_array_vis *vis = run->vis;
+    const tess_samples *samples = &run->samples;
+    const bool from_double = samples->is_double, to_double = vis->is_double;
+    const int64_t element = from_double ? 8 : 4;
+    const bool nothing = run->report.num_vis == 0;
+    if (run->borrows_vis && !vis->weight && !vis->mask && !nothing) return;
+    #pragma omp parallel for num_threads(run->layout.threads) schedule(static)
+    for (int64_t row = 0; row < vis->num_rows; ++row)
+        for (int64_t c = 0; c < vis->num_chan; ++c) {
+            const double weight = nothing ? 0 : weight_at(vis, row, c);
+            const int64_t at = samples->vis_first[row] + c;
+            const char *from = (const char *)samples->vis + 2 * element * at;
+            char *to = (char *)vis->vis + row * vis->vis_step_row + c * vis->vis_step_chan;
+            double re = 0, im = 0;
+            if (weight != 0) { /* others are undefined */
+                re = weight * load(from, from_double);
+                im = weight * load(from + element, from_double);
+            }
+            store(to, to_double, re);
+            store(to + (to_double ? 8 : 4), to_double, im);
+        }
+}
+
+/* ---- the two calls ---- */
+
+tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis *vis,
+                              const tess_array_image *dirty, tess_array_report *report)
+{
+    tess_status status = TESS_OK;
+    const double begin = tess_time_now();
+    array_run run = {.opts = opts, .vis = vis, .image = *dirty, .forward = true};
+    tess_error_call_begin();
+    TESS_TRY(start(&run));
+    if (run.report.num_vis == 0) {
+        clear_image(&run);
+        goto cleanup;
+    }
+    TESS_TRY(tess_steps_image(run.job.steps, 0, tess_steps_count(run.job.steps), true,
+                              &run.samples, &run.runs, false));
+    run.mark = tess_time_now();
+    TESS_TRY(move_rows(&run));
+    lap(&run, &run.report.correct_s);
+cleanup:
+    finish(&run, begin, report);
+    return tess_error_call_end(status);
+}
+
+tess_status tess_dirty_to_vis(const tess_array_opts *opts, const tess_array_image *dirty,
+                              const tess_array_vis *vis, tess_array_report *report)
+{
+    tess_status status = TESS_OK;
+    const double begin = tess_time_now();
+    array_run run = {.opts = opts, .vis = vis, .image = *dirty};
+    tess_error_call_begin();
+    TESS_TRY(start(&run));
+    if (run.report.num_vis > 0) {
+        TESS_TRY(move_rows(&run));
+        lap(&run, &run.report.correct_s);
+        TESS_TRY(tess_steps_predict(run.job.steps, &run.samples, &run.runs));
+        run.mark = tess_time_now();
+    }
+    give_rows(&run);
+    lap(&run, &run.report.correct_s);
+cleanup:
+    finish(&run, begin, report);
+    return tess_error_call_end(status);
+}

@@ -1,0 +1,275 @@
+"""Gridding of visibilities in memory, with the functions of `ducc0.wgridder`.
+
+The arguments and their meaning are those of ducc0.wgridder's functions of the same names:
+
+    dirty[i,j] = Σ_k wgt_k Re{vis_k exp(+2πi(u x + v y − w(n−1)))} / n        vis2dirty
+    vis_k      = wgt_k Σ_ij dirty[i,j]/n exp(−2πi(u x + v y − w(n−1)))        dirty2vis
+
+with (u,v,w) = uvw·freq/c, x = center_x + (i − npix_x//2)·pixsize_x,
+y = center_y + (j − npix_y//2)·pixsize_y and n = √(1 − x² − y²). The 1/n is left out with
+`divide_by_n=False` and, like w and n − 1, with `do_wgridding=False`. The two functions are
+adjoints of one another.
+
+To image a MeasurementSet's uvw with East to the left and North up, give `flip_v=True` and
+show `dirty.T`: see examples/wgridder_tour.py.
+
+Beyond what ducc0 does: image sizes may be odd or smaller than 32; epsilon may be anything
+up to 1e-2 (a larger one is taken as 1e-2); a value that is not finite is an error which
+names its place unless it is masked or has weight 0.
+
+>>> import numpy as np
+>>> from tessera.wgridder import vis2dirty
+>>> rng = np.random.default_rng(1)
+>>> uvw = rng.normal(0, 1e3, (100, 3))           # metres
+>>> freq = np.array([1.0e9, 1.1e9])              # Hz
+>>> vis = np.ones((100, 2), "c8")                # a source of 1 Jy in the middle
+>>> dirty = vis2dirty(uvw=uvw, freq=freq, vis=vis, npix_x=64, npix_y=64,
+...                   pixsize_x=1e-5, pixsize_y=1e-5, epsilon=1e-5, do_wgridding=True)
+>>> float(round(dirty[32, 32], 1))
+200.0
+"""
+import ctypes
+
+import numpy as np
+
+from . import _library as lib
+
+__all__ = ["vis2dirty", "dirty2vis", "last_report"]
+
+_REPORT = None
+
+
+def last_report():
+    """Times and plan of the last call in this process, a dict: seconds `prepare_s`,
+    `sort_s`, `grid_s` (gridding or degridding), `fft_s` (FFT and w-screens), `correct_s`,
+    `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`, `grid_v`,
+    `threads`, `grid_utilisation`, `error_estimate`, `peak_bytes`. None before any call."""
+    return _REPORT
+
+
+def _address(array):
+    return array.ctypes.data if array is not None else None
+
+
+def _opts(shape, pixsize_x, pixsize_y, center_x, center_y, epsilon, do_wgridding,
+          nthreads, flip_u, flip_v, flip_w, divide_by_n, sigma_min, sigma_max,
+          double_precision_accumulation):
+    opts = lib.ArrayOpts()
+    lib.library.tess_array_opts_default(ctypes.byref(opts))
+    # exp(+2πi(u x + v y − w(n−1))) is the library's sum at l = −x, m = −y; a flip of u
+    # or v is one of x or y, because n is even in both.
+    x = 1.0 if flip_u else -1.0
+    y = 1.0 if flip_v else -1.0
+    opts.nx, opts.ny = shape
+    opts.step_l, opts.center_l = x * float(pixsize_x), x * float(center_x)
+    opts.step_m, opts.center_m = y * float(pixsize_y), y * float(center_y)
+    opts.accuracy = float(epsilon)
+    opts.do_w = bool(do_wgridding)
+    opts.negate_w = bool(flip_w)
+    opts.divide_by_n = bool(divide_by_n)
+    opts.double_grid = bool(double_precision_accumulation)
+    opts.padding_min, opts.padding_max = float(sigma_min), float(sigma_max)
+    opts.threads = int(nthreads)
+    return opts
+
+
+def _positions(uvw, freq):
+    uvw, freq = np.asarray(uvw), np.asarray(freq)
+    if uvw.ndim != 2 or uvw.shape[1] != 3:
+        raise ValueError(f"uvw has shape {uvw.shape}, not (nrows, 3)")
+    if freq.ndim != 1:
+        raise ValueError(f"freq has shape {freq.shape}, not (nchan,)")
+    for name, array in (("uvw", uvw), ("freq", freq)):
+        if array.dtype != np.float64:
+            raise TypeError(f"{name} has type {array.dtype}, not float64")
+    return uvw, freq
+
+
+def _optional(array, name, shape, dtype):
+    if array is None:
+        return None
+    array = np.asarray(array)
+    if array.dtype == np.bool_ and dtype == np.uint8:
+        array = array.view(np.uint8)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+    if array.dtype != dtype:
+        raise TypeError(f"{name} has type {array.dtype}, not {np.dtype(dtype)}")
+    return array
+
+
+def _vis_struct(uvw, freq, vis, wgt, mask):
+    out = lib.ArrayVis()
+    out.is_double = vis.dtype == np.complex128
+    out.num_rows, out.num_chan = vis.shape
+    out.uvw = _address(uvw)
+    out.uvw_step_row, out.uvw_step_axis = uvw.strides
+    out.freq = _address(freq)
+    out.freq_step = freq.strides[0]
+    for name, array in (("vis", vis), ("weight", wgt), ("mask", mask)):
+        setattr(out, name, _address(array))
+        if array is not None:
+            setattr(out, name + "_step_row", array.strides[0])
+            setattr(out, name + "_step_chan", array.strides[1])
+    return out
+
+
+def _image_struct(dirty):
+    out = lib.ArrayImage()
+    out.is_double = dirty.dtype == np.float64
+    out.data = _address(dirty)
+    out.step_x, out.step_y = dirty.strides
+    return out
+
+
+def _output(array, name, shape, dtype):
+    """The caller's output array, checked, or a new one."""
+    if array is None:
+        return np.empty(shape, dtype)
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
+        raise ValueError(f"{name} must be an array of shape {shape} and type "
+                         f"{np.dtype(dtype)}")
+    if not array.flags.writeable:
+        raise ValueError(f"{name} is read-only")
+    return array
+
+
+def _finish(status, report, verbosity, what):
+    global _REPORT
+    lib.check(status)
+    shown = {name: getattr(report, name) for name, _ in report._fields_}
+    shown["plan"] = report.plan.decode()
+    _REPORT = shown
+    if verbosity > 0:
+        stages = ", ".join(f"{name[:-2]} {shown[name]:.4f} s" for name in
+                           ("prepare_s", "sort_s", "grid_s", "fft_s", "correct_s",
+                            "total_s"))
+        print(f"tessera {what}: {shown['num_vis']} visibilities, {shown['threads']} "
+              f"threads; {shown['plan']}\n  {stages}; threads {100 * shown['grid_utilisation']:.0f} % busy, "
+              f"peak {shown['peak_bytes'] / 2**20:.0f} MiB", flush=True)
+
+
+def vis2dirty(*, uvw, freq, vis, wgt=None, npix_x=0, npix_y=0, pixsize_x, pixsize_y,
+              epsilon, do_wgridding=False, nthreads=1, verbosity=0, mask=None,
+              flip_u=False, flip_v=False, flip_w=False, divide_by_n=True, dirty=None,
+              sigma_min=1.1, sigma_max=2.6, center_x=0.0, center_y=0.0,
+              allow_nshift=True, double_precision_accumulation=False):
+    """Converts visibilities to a dirty image.
+
+    Parameters
+    ----------
+    uvw : numpy.ndarray((nrows, 3), dtype=numpy.float64)
+        baselines in metres, as a MeasurementSet stores them
+    freq : numpy.ndarray((nchan,), dtype=numpy.float64)
+        channel frequencies in Hz
+    vis : numpy.ndarray((nrows, nchan), dtype=numpy.complex64 or numpy.complex128)
+        the visibilities; their type decides the precision of the calculation
+    wgt : numpy.ndarray((nrows, nchan), float of the same precision as `vis`), optional
+        multiplied to the visibilities before gridding
+    npix_x, npix_y : int
+        image size; taken from `dirty` when that is given (then 0, or the same)
+    pixsize_x, pixsize_y : float
+        pixel size in projected radians
+    epsilon : float
+        accuracy: relative L2 error of the image. At least 1e-5 for complex64 (1e-12 for
+        complex128); larger than 1e-2 is taken as 1e-2
+    do_wgridding : bool
+        if False, w is taken as 0
+    nthreads : int
+        number of threads; 0: OMP_NUM_THREADS, or all cores of the allocation
+    verbosity : int
+        1 prints the plan and the seconds of each stage; see also last_report()
+    mask : numpy.ndarray((nrows, nchan), dtype=numpy.uint8 or bool), optional
+        visibilities with mask 0 are left out
+    flip_u, flip_v, flip_w : bool
+        multiply that coordinate by −1
+    divide_by_n : bool
+        divide the image by n
+    dirty : numpy.ndarray((npix_x, npix_y), float of the same precision), optional
+        where the image is written
+    sigma_min, sigma_max : float
+        allowed grid size over image size; below 1.15 is taken as 1.15
+    center_x, center_y : float
+        position of pixel (npix_x//2, npix_y//2) relative to the phase centre, in
+        projected radians
+    allow_nshift : bool
+        of no effect: the shift that saves w-planes is always made, at no cost
+    double_precision_accumulation : bool
+        grid and transform complex64 visibilities in double precision
+
+    Returns
+    -------
+    numpy.ndarray((npix_x, npix_y), float of the same precision as `vis`)
+        the dirty image; pixels beyond the horizon are 0
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError; those of the library are also `tessera.Error`.
+
+    Arrays may have any strides; C-contiguous ones are used in place.
+    """
+    uvw, freq = _positions(uvw, freq)
+    vis = np.asarray(vis)
+    if vis.dtype not in (np.complex64, np.complex128):
+        raise TypeError(f"vis has type {vis.dtype}, not complex64 or complex128")
+    shape = (uvw.shape[0], freq.shape[0])
+    vis = _optional(vis, "vis", shape, vis.dtype)
+    real = np.float64 if vis.dtype == np.complex128 else np.float32
+    wgt = _optional(wgt, "wgt", shape, real)
+    mask = _optional(mask, "mask", shape, np.uint8)
+    size = (int(npix_x), int(npix_y))
+    if isinstance(dirty, np.ndarray) and dirty.ndim == 2:
+        size = tuple(given or found for given, found in zip(size, dirty.shape))
+    dirty = _output(dirty, "dirty", size, real)
+    opts = _opts(size, pixsize_x, pixsize_y, center_x, center_y, epsilon, do_wgridding,
+                 nthreads, flip_u, flip_v, flip_w, divide_by_n, sigma_min, sigma_max,
+                 double_precision_accumulation)
+    report = lib.ArrayReport()
+    status = lib.library.tess_vis_to_dirty(opts, _vis_struct(uvw, freq, vis, wgt, mask),
+                                           _image_struct(dirty), report)
+    _finish(status, report, verbosity, "vis2dirty")
+    return dirty
+
+
+def dirty2vis(*, uvw, freq, dirty, wgt=None, pixsize_x, pixsize_y, epsilon,
+              do_wgridding=False, nthreads=1, verbosity=0, mask=None, flip_u=False,
+              flip_v=False, flip_w=False, divide_by_n=True, vis=None, sigma_min=1.1,
+              sigma_max=2.6, center_x=0.0, center_y=0.0, allow_nshift=True):
+    """Converts a dirty image to visibilities: the adjoint of vis2dirty().
+
+    Parameters
+    ----------
+    dirty : numpy.ndarray((npix_x, npix_y), dtype=numpy.float32 or numpy.float64)
+        the image; its type decides the precision of the calculation
+    wgt : numpy.ndarray((nrows, nchan), same type as `dirty`), optional
+        multiplied to the visibilities
+    mask : numpy.ndarray((nrows, nchan), dtype=numpy.uint8 or bool), optional
+        visibilities with mask 0 are returned as 0
+    vis : numpy.ndarray((nrows, nchan), complex of the same precision), optional
+        where the visibilities are written
+
+    The others are those of vis2dirty().
+
+    Returns
+    -------
+    numpy.ndarray((nrows, nchan), complex of the same precision as `dirty`)
+    """
+    uvw, freq = _positions(uvw, freq)
+    dirty = np.asarray(dirty)
+    if dirty.dtype not in (np.float32, np.float64):
+        raise TypeError(f"dirty has type {dirty.dtype}, not float32 or float64")
+    if dirty.ndim != 2:
+        raise ValueError(f"dirty has shape {dirty.shape}, not (npix_x, npix_y)")
+    shape = (uvw.shape[0], freq.shape[0])
+    wgt = _optional(wgt, "wgt", shape, dirty.dtype)
+    mask = _optional(mask, "mask", shape, np.uint8)
+    vis = _output(vis, "vis", shape,
+                  np.complex128 if dirty.dtype == np.float64 else np.complex64)
+    opts = _opts(dirty.shape, pixsize_x, pixsize_y, center_x, center_y, epsilon,
+                 do_wgridding, nthreads, flip_u, flip_v, flip_w, divide_by_n, sigma_min,
+                 sigma_max, False)
+    report = lib.ArrayReport()
+    status = lib.library.tess_dirty_to_vis(opts, _image_struct(dirty),
+                                           _vis_struct(uvw, freq, vis, wgt, mask), report)
+    _finish(status, report, verbosity, "dirty2vis")
+    return vis
