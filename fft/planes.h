@@ -24,6 +24,13 @@ struct tess_planes {
     };
 };
 
+/* A piece, and where its values are in a dense buffer [complex values]: num_lines lines of
+ * num_cells without gaps. */
+typedef struct plane_part {
+    tess_piece piece;
+    int64_t offset;
+} plane_part;
+
 /* A backend's functions; each as the tess_planes_ function of its name. `create` (Local)
  * finds everything above filled in and `cpu` or `cuda` NULL, `destroy` whatever a failed
  * create left. */
@@ -37,6 +44,19 @@ struct tess_planes_ops {
                            tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
                           int64_t *num_rows, void **rows);
+    /* For the exchange of pieces, Local. Dense values in host memory, `num_values` in all,
+     * from (to) the parts. */
+    tess_status (*pack)(const tess_planes *planes, const plane_part *part, int64_t count,
+                        int64_t num_values, void *host);
+    tess_status (*unpack)(const tess_planes *planes, const plane_part *part, int64_t count,
+                          int64_t num_values, const void *host);
+    /* Host memory (from tess_alloc, given up even on failure; NULL: undefined contents)
+     * becomes memory that pieces can be in, and back. */
+    tess_status (*values_in)(const tess_planes *planes, void *host, int64_t bytes,
+                             void **values);
+    tess_status (*values_out)(const tess_planes *planes, void *values, int64_t bytes,
+                              void **host);
+    void (*values_free)(void *values);
 };
 
 /* First of the items that part `part` of `parts` gets. */
@@ -57,10 +77,9 @@ typedef struct piece_set {
     int64_t *bucket;           /* [buckets + 1] first piece of each PIECE_BUCKET lines */
     int64_t num_buckets;
     int64_t line_first;
-    void *received;            /* where pieces of other ranks are */
-    int64_t *received_bytes;   /* [P] headers and data that came from each rank */
-    int64_t *sent_bytes;       /* [P] */
-    int64_t *reply_bytes;      /* [P] values alone, of each rank's pieces */
+    void *values;              /* of the pieces that came from other ranks */
+    void (*free_values)(void *values);
+    int64_t *value_bytes;      /* [P] of them from each rank */
 } piece_set;
 
 /* Lines per bucket. A piece has at most 2 × PIECE_BUCKET − 1 lines, so a line's pieces
@@ -79,5 +98,9 @@ void pieces_free(piece_set *set);
 
 /* Pieces that may cover a line: indices [*begin, *end). */
 void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *end);
+
+/* Lines of the rank's slab that any piece covers, ascending; `*lines` is allocated. Local. */
+tess_status pieces_lines(const tess_planes *planes, const piece_set *set, int32_t **lines,
+                         int64_t *num_lines);
 
 #endif

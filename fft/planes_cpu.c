@@ -165,25 +165,6 @@ static int64_t padded_rows(const tess_planes *planes, int64_t rows)
     return ((rows + group - 1) / group | 1) * group;
 }
 
-/* Lines of this slab that any piece covers. */
-static tess_status occupied_lines(const tess_planes *planes, const piece_set *pieces,
-                                  line_set *set)
-{
-    tess_status status = TESS_OK;
-    const int64_t span = planes->line_end - planes->line_first;
-    char *covered = tess_alloc_zero(span, 1);
-    set->line = tess_alloc(span, sizeof *set->line);
-    if (!covered || !set->line) TESS_FAIL(TESS_ERR_ALLOC, "list of lines");
-    for (int64_t k = 0; k < pieces->num_pieces; ++k)
-        memset(covered + (pieces->piece[k].line - planes->line_first), 1,
-               (size_t)pieces->piece[k].num_lines);
-    for (int64_t k = 0; k < span; ++k)
-        if (covered[k]) set->line[set->num_lines++] = (int32_t)(planes->line_first + k);
-cleanup:
-    tess_free(covered);
-    return status;
-}
-
 /* Memory for lines × rows. */
 static tess_status allocate_lines(tess_planes *planes, int64_t row_count, int64_t stride,
                                   line_set *set)
@@ -295,7 +276,7 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
     tess_status status = TESS_OK;
     const int64_t ny = planes->opts.ny;
     char *work;
-    TESS_TRY(occupied_lines(planes, pieces, set));
+    TESS_TRY(pieces_lines(planes, pieces, &set->line, &set->num_lines));
     TESS_TRY(allocate_lines(planes, ny, padded_rows(planes, ny), set));
     TESS_TRY(allocate_work_lines(planes, &work));
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
@@ -624,7 +605,7 @@ static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
     TESS_TRY(planes_agree(planes, num_lines ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(pieces_exchange(planes, job, false, &pieces));
     if (mine->active) {
-        status = occupied_lines(planes, &pieces, &own);
+        status = pieces_lines(planes, &pieces, &own.line, &own.num_lines);
         if (status == TESS_OK)
             status = gather_line_numbers(planes, &own, &all, num_lines);
         const int64_t rows = planes->row_end - planes->row_first;
@@ -669,9 +650,73 @@ static tess_status cpu_reduce(tess_planes *planes, int image, int64_t *row_first
     return TESS_OK;
 }
 
+/* ---- exchange of pieces ---- */
+
+static tess_status cpu_pack(const tess_planes *planes, const plane_part *part,
+                            int64_t count, int64_t num_values, void *host)
+{
+    (void)num_values;
+    const int64_t bytes = planes->value_bytes;
+    #pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
+    for (int64_t k = 0; k < count; ++k) {
+        const tess_piece *piece = &part[k].piece;
+        const int64_t row = piece->num_cells * bytes;
+        char *to = (char *)host + part[k].offset * bytes;
+        for (int64_t line = 0; line < piece->num_lines; ++line)
+            memcpy(to + line * row,
+                   (const char *)piece->data + line * piece->stride * bytes, (size_t)row);
+    }
+    return TESS_OK;
+}
+
+static tess_status cpu_unpack(const tess_planes *planes, const plane_part *part,
+                              int64_t count, int64_t num_values, const void *host)
+{
+    (void)num_values;
+    const int64_t bytes = planes->value_bytes;
+    #pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
+    for (int64_t k = 0; k < count; ++k) {
+        const tess_piece *piece = &part[k].piece;
+        const int64_t row = piece->num_cells * bytes;
+        const char *from = (const char *)host + part[k].offset * bytes;
+        for (int64_t line = 0; line < piece->num_lines; ++line)
+            memcpy((char *)piece->data + line * piece->stride * bytes, from + line * row,
+                   (size_t)row);
+    }
+    return TESS_OK;
+}
+
+/* Pieces are in host memory: nothing needs to move. */
+static tess_status cpu_values_in(const tess_planes *planes, void *host, int64_t bytes,
+                                 void **values)
+{
+    tess_status status = TESS_OK;
+    (void)planes;
+    *values = host ? host : tess_alloc(bytes, 1);
+    if (!*values)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s of w-planes",
+                  tess_mem_text((double)bytes));
+cleanup:
+    return status;
+}
+
+static tess_status cpu_values_out(const tess_planes *planes, void *values, int64_t bytes,
+                                  void **host)
+{
+    (void)planes;
+    (void)bytes;
+    *host = values;
+    return TESS_OK;
+}
+
 const tess_planes_ops tess_planes_ops_cpu = {.create = cpu_create,
                                              .destroy = cpu_destroy,
                                              .image = cpu_image,
                                              .accumulate = cpu_accumulate,
                                              .extract = cpu_extract,
-                                             .reduce = cpu_reduce};
+                                             .reduce = cpu_reduce,
+                                             .pack = cpu_pack,
+                                             .unpack = cpu_unpack,
+                                             .values_in = cpu_values_in,
+                                             .values_out = cpu_values_out,
+                                             .values_free = tess_free};

@@ -1,5 +1,6 @@
 /* Pieces of planes on their way between the ranks that grid them and the ranks that
- * transform them. */
+ * transform them. Their places travel ahead of their values, which the backend packs and
+ * takes in: they may be device memory. */
 #include <string.h>
 
 #include "planes.h"
@@ -10,9 +11,9 @@ typedef struct piece_header {
     int32_t line, num_lines, cell, num_cells;
 } piece_header;
 
-static int64_t data_bytes(const tess_planes *planes, const tess_piece *piece)
+static int64_t values_of(const tess_piece *piece)
 {
-    return (int64_t)piece->num_lines * piece->num_cells * planes->value_bytes;
+    return (int64_t)piece->num_lines * piece->num_cells;
 }
 
 /* The part of a piece that lies in slab f; false when there is none. */
@@ -57,121 +58,184 @@ static bool next_part(const tess_planes *planes, const tess_plane_job *job,
     return false;
 }
 
-static void pack_values(const tess_planes *planes, const tess_piece *part, char *to)
-{
-    const size_t row = (size_t)(part->num_cells * planes->value_bytes);
-    for (int64_t k = 0; k < part->num_lines; ++k)
-        memcpy(to + (size_t)k * row,
-               (const char *)part->data + k * part->stride * planes->value_bytes, row);
-}
+/* ---- this rank's parts, by rank ---- */
 
-static void unpack_values(const tess_planes *planes, const tess_piece *part,
-                          const char *from)
-{
-    const size_t row = (size_t)(part->num_cells * planes->value_bytes);
-    for (int64_t k = 0; k < part->num_lines; ++k)
-        memcpy((char *)part->data + k * part->stride * planes->value_bytes,
-               from + (size_t)k * row, row);
-}
+/* How much goes to each rank; parts of this rank's own slab stay. */
+typedef struct part_counts {
+    int64_t *parts, *values;     /* [P] */
+    int64_t own, total_parts, total_values;
+} part_counts;
 
-/* Bytes for each rank, and the number of parts this rank keeps. */
-static int64_t measure_parts(const tess_planes *planes, const tess_plane_job *job,
-                             bool with_data, int64_t *bytes)
-{
-    const int me = tess_comm_rank(planes->comm);
-    part_walk walk = {0};
-    tess_piece part;
-    int rank;
-    int64_t kept = 0;
-    while (next_part(planes, job, &walk, &part, &rank)) {
-        if (rank == me)
-            ++kept;
-        else
-            bytes[rank] += (int64_t)sizeof(piece_header) +
-                           (with_data ? data_bytes(planes, &part) : 0);
-    }
-    return kept;
-}
-
-static void pack_parts(const tess_planes *planes, const tess_plane_job *job,
-                       bool with_data, char **at, tess_piece *own)
-{
-    const int me = tess_comm_rank(planes->comm);
-    part_walk walk = {0};
-    tess_piece part;
-    int rank;
-    while (next_part(planes, job, &walk, &part, &rank)) {
-        if (rank == me) {
-            *own++ = part;
-            continue;
-        }
-        const piece_header header = {part.line, part.num_lines, part.cell, part.num_cells};
-        memcpy(at[rank], &header, sizeof header);
-        at[rank] += sizeof header;
-        if (!with_data) continue;
-        pack_values(planes, &part, at[rank]);
-        at[rank] += data_bytes(planes, &part);
-    }
-}
-
-static char **starts_of(char *buffer, const int64_t *bytes, int count)
-{
-    char **at = tess_alloc(count, sizeof *at);
-    for (int k = 0; at && k < count; ++k) {
-        at[k] = buffer;
-        buffer += bytes[k];
-    }
-    return at;
-}
-
-/* One rank's message becomes pieces. */
-static tess_status read_message(const tess_planes *planes, bool with_data, int rank,
-                                char *message, piece_set *set, int64_t *capacity)
+static tess_status count_parts(const tess_planes *planes, const tess_plane_job *job,
+                               part_counts *counts)
 {
     tess_status status = TESS_OK;
-    for (int64_t at = 0; at < set->received_bytes[rank];) {
-        piece_header header;
-        memcpy(&header, message + at, sizeof header);
-        at += (int64_t)sizeof header;
-        if (tess_grow((void **)&set->piece, capacity, set->num_pieces + 1,
-                      sizeof *set->piece))
-            TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
-        tess_piece *piece = &set->piece[set->num_pieces++];
-        *piece = (tess_piece){.line = header.line,
-                              .num_lines = header.num_lines,
-                              .cell = header.cell,
-                              .num_cells = header.num_cells,
-                              .stride = header.num_cells,
-                              .data = with_data ? message + at : NULL};
-        set->reply_bytes[rank] += data_bytes(planes, piece);
-        if (with_data) at += data_bytes(planes, piece);
+    const int me = tess_comm_rank(planes->comm), size = tess_comm_size(planes->comm);
+    part_walk walk = {0};
+    tess_piece part;
+    int rank;
+    *counts = (part_counts){0};
+    counts->parts = tess_alloc_zero(2 * size, sizeof *counts->parts);
+    if (!counts->parts) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    counts->values = counts->parts + size;
+    while (next_part(planes, job, &walk, &part, &rank)) {
+        if (rank == me) {
+            ++counts->own;
+            continue;
+        }
+        ++counts->parts[rank];
+        counts->values[rank] += values_of(&part);
+        ++counts->total_parts;
+        counts->total_values += values_of(&part);
     }
 cleanup:
     return status;
 }
 
-/* All messages, in rank order. Without values, room for them is made in that order. */
-static tess_status read_messages(const tess_planes *planes, bool with_data,
-                                 piece_set *set)
+static int64_t *starts_of(const int64_t *count, int size)
+{
+    int64_t *start = tess_alloc(size, sizeof *start), total = 0;
+    for (int k = 0; start && k < size; ++k) {
+        start[k] = total;
+        total += count[k];
+    }
+    return start;
+}
+
+/* Parts for others in order of rank, with the place of their values among all of them;
+ * parts of this rank's own slab go to `own`. Either may be NULL. */
+static tess_status list_parts(const tess_planes *planes, const tess_plane_job *job,
+                              const part_counts *counts, plane_part *out, tess_piece *own)
+{
+    tess_status status = TESS_OK;
+    const int me = tess_comm_rank(planes->comm), size = tess_comm_size(planes->comm);
+    int64_t *at = starts_of(counts->parts, size), *value = starts_of(counts->values, size);
+    part_walk walk = {0};
+    tess_piece part;
+    int rank;
+    if (!at || !value) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    while (next_part(planes, job, &walk, &part, &rank)) {
+        if (rank == me) {
+            if (own) *own++ = part;
+            continue;
+        }
+        if (out) out[at[rank]++] = (plane_part){part, value[rank]};
+        value[rank] += values_of(&part);
+    }
+cleanup:
+    tess_free(at);
+    tess_free(value);
+    return status;
+}
+
+/* ---- places ---- */
+
+/* Send the parts' places. `*received` are those of all ranks, in order of rank. */
+static tess_status exchange_places(const tess_planes *planes, const part_counts *counts,
+                                   const plane_part *parts, piece_header **received,
+                                   int64_t *received_bytes)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(planes->comm);
+    piece_header *send = tess_alloc(counts->total_parts, sizeof *send);
+    int64_t *bytes = tess_alloc(size, sizeof *bytes);
+    void *all = NULL;
+    TESS_TRY(tess_comm_agree(planes->comm, send && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < counts->total_parts; ++k) {
+        const tess_piece *piece = &parts[k].piece;
+        send[k] = (piece_header){piece->line, piece->num_lines, piece->cell,
+                                 piece->num_cells};
+    }
+    for (int k = 0; k < size; ++k)
+        bytes[k] = counts->parts[k] * (int64_t)sizeof *send;
+    TESS_TRY(tess_comm_alltoallv(planes->comm, send, bytes, &all, received_bytes));
+    *received = all;
+cleanup:
+    tess_free(send);
+    tess_free(bytes);
+    return status;
+}
+
+/* Add the places that came to the set; their values lie one after the other. */
+static tess_status add_places(const tess_planes *planes, const piece_header *header,
+                              const int64_t *header_bytes, piece_set *set)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(planes->comm);
     const int64_t own = set->num_pieces;
-    int64_t capacity = own, values = 0;
-    char *message = set->received;
+    int64_t total = own;
+    for (int rank = 0; rank < size; ++rank)
+        total += header_bytes[rank] / (int64_t)sizeof *header;
+    tess_piece *grown = tess_alloc(total, sizeof *grown);
+    if (!grown) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    if (own > 0) memcpy(grown, set->piece, (size_t)own * sizeof *grown);
+    tess_free(set->piece);
+    set->piece = grown;
     for (int rank = 0; rank < size; ++rank) {
-        TESS_TRY(read_message(planes, with_data, rank, message, set, &capacity));
-        message += set->received_bytes[rank];
-        values += set->reply_bytes[rank];
+        const int64_t count = header_bytes[rank] / (int64_t)sizeof *header;
+        set->value_bytes[rank] = 0;
+        for (int64_t k = 0; k < count; ++k, ++header) {
+            tess_piece *piece = &set->piece[set->num_pieces++];
+            *piece = (tess_piece){.line = header->line,
+                                  .num_lines = header->num_lines,
+                                  .cell = header->cell,
+                                  .num_cells = header->num_cells,
+                                  .stride = header->num_cells};
+            set->value_bytes[rank] += values_of(piece) * planes->value_bytes;
+        }
     }
-    if (with_data) return TESS_OK;
-    tess_free(set->received);
-    set->received = tess_alloc(values, 1);
-    if (!set->received) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
-    char *at = set->received;
+cleanup:
+    return status;
+}
+
+/* ---- values ---- */
+
+/* Send the values of the parts; `*received` is host memory, in order of rank. */
+static tess_status exchange_values(const tess_planes *planes, const part_counts *counts,
+                                   const plane_part *parts, piece_set *set,
+                                   void **received)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(planes->comm);
+    const int64_t total = counts->total_values * planes->value_bytes;
+    void *send = tess_alloc(total, 1);
+    int64_t *bytes = tess_alloc(size, sizeof *bytes);
+    if (!send || !bytes)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "no memory to send %s of w-planes",
+                                   tess_mem_text((double)total));
+    else
+        status = planes->ops->pack(planes, parts, counts->total_parts,
+                                   counts->total_values, send);
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+    for (int k = 0; k < size; ++k) bytes[k] = counts->values[k] * planes->value_bytes;
+    TESS_TRY(tess_comm_alltoallv(planes->comm, send, bytes, received, set->value_bytes));
+cleanup:
+    tess_free(send);
+    tess_free(bytes);
+    return status;
+}
+
+static int64_t received_bytes(const tess_planes *planes, const piece_set *set)
+{
+    int64_t total = 0;
+    for (int k = 0; k < tess_comm_size(planes->comm); ++k) total += set->value_bytes[k];
+    return total;
+}
+
+/* The received pieces' values become memory that the backend works on; `host` (may be
+ * NULL: room only) is given up. */
+static tess_status place_values(const tess_planes *planes, int64_t own, void *host,
+                                piece_set *set)
+{
+    tess_status status = TESS_OK;
+    const int64_t total = received_bytes(planes, set);
+    TESS_TRY(planes->ops->values_in(planes, host, total, &set->values));
+    set->free_values = planes->ops->values_free;
+    char *at = set->values;
     for (int64_t k = own; k < set->num_pieces; ++k) {
         set->piece[k].data = at;
-        at += data_bytes(planes, &set->piece[k]);
+        at += values_of(&set->piece[k]) * planes->value_bytes;
     }
 cleanup:
     return status;
@@ -208,71 +272,91 @@ cleanup:
     return status;
 }
 
+/* Pieces of several ranks: send and receive. Collective. */
+static tess_status exchange_pieces(tess_planes *planes, const tess_plane_job *job,
+                                   const part_counts *counts, bool with_data,
+                                   piece_set *set)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(planes->comm);
+    const int64_t own = set->num_pieces;
+    piece_header *header = NULL;
+    void *values = NULL;
+    int64_t *header_bytes = tess_alloc(size, sizeof *header_bytes);
+    plane_part *parts = tess_alloc(counts->total_parts, sizeof *parts);
+    set->value_bytes = tess_alloc_zero(size, sizeof *set->value_bytes);
+    status = header_bytes && parts && set->value_bytes
+                 ? list_parts(planes, job, counts, parts, NULL)
+                 : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+    TESS_TRY(exchange_places(planes, counts, parts, &header, header_bytes));
+    status = add_places(planes, header, header_bytes, set);
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+    if (with_data) TESS_TRY(exchange_values(planes, counts, parts, set, &values));
+    status = place_values(planes, own, values, set);
+    values = NULL;
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+cleanup:
+    tess_free(header);
+    tess_free(header_bytes);
+    tess_free(parts);
+    tess_free(values);
+    return status;
+}
+
 tess_status pieces_exchange(tess_planes *planes, const tess_plane_job *job,
                             bool with_data, piece_set *set)
 {
     tess_status status = TESS_OK;
-    const int size = tess_comm_size(planes->comm);
-    char *send = NULL, **at = NULL;
-    int64_t total = 0;
-    set->reply_bytes = tess_alloc_zero(size, sizeof *set->reply_bytes);
-    set->sent_bytes = tess_alloc_zero(size, sizeof *set->sent_bytes);
-    set->received_bytes = tess_alloc_zero(size, sizeof *set->received_bytes);
-    if (!set->sent_bytes || !set->received_bytes || !set->reply_bytes)
-        status = TESS_ERR_ALLOC;
-    else {
-        set->num_pieces = measure_parts(planes, job, with_data, set->sent_bytes);
-        for (int k = 0; k < size; ++k) total += set->sent_bytes[k];
-        send = tess_alloc(total, 1);
-        at = send ? starts_of(send, set->sent_bytes, size) : NULL;
-        set->piece = tess_alloc(set->num_pieces, sizeof *set->piece);
-        if (!at || !set->piece)
-            status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
-                                       "no memory to send %s of w-planes",
-                                       tess_mem_text((double)total));
+    part_counts counts = {0};
+    status = count_parts(planes, job, &counts);
+    if (status == TESS_OK) {
+        set->num_pieces = counts.own;
+        set->piece = tess_alloc(counts.own, sizeof *set->piece);
+        status = set->piece ? list_parts(planes, job, &counts, NULL, set->piece)
+                            : TESS_ERR_ALLOC;
     }
-    if (size > 1) TESS_TRY(tess_comm_agree(planes->comm, status));
-    if (status != TESS_OK) goto cleanup;
-    pack_parts(planes, job, with_data, at, set->piece);
-    if (size > 1) {
-        TESS_TRY(tess_comm_alltoallv(planes->comm, send, set->sent_bytes, &set->received,
-                                     set->received_bytes));
-        status = read_messages(planes, with_data, set);
-    }
-    if (status == TESS_OK) status = sort_to_buckets(planes, set);
-    if (size > 1) TESS_TRY(tess_comm_agree(planes->comm, status));
+    TESS_TRY(planes_agree(planes, status));
+    if (tess_comm_size(planes->comm) > 1)
+        TESS_TRY(exchange_pieces(planes, job, &counts, with_data, set));
+    TESS_TRY(planes_agree(planes, sort_to_buckets(planes, set)));
 cleanup:
-    tess_free(send);
-    tess_free(at);
+    tess_free(counts.parts);
     return status;
 }
 
 tess_status pieces_return(tess_planes *planes, const tess_plane_job *job, piece_set *set)
 {
     tess_status status = TESS_OK;
-    const int size = tess_comm_size(planes->comm), me = tess_comm_rank(planes->comm);
-    int64_t *recv_bytes = NULL;
-    void *reply = NULL;
-    char **at = NULL;
+    const int size = tess_comm_size(planes->comm);
+    part_counts counts = {0};
+    plane_part *parts = NULL;
+    void *send = NULL, *reply = NULL;
+    int64_t *bytes = NULL;
     if (size == 1) return TESS_OK;
-    recv_bytes = tess_alloc_zero(size, sizeof *recv_bytes);
-    TESS_TRY(tess_comm_agree(planes->comm, recv_bytes ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_comm_alltoallv(planes->comm, set->received, set->reply_bytes, &reply,
-                                 recv_bytes));
-    at = starts_of(reply, recv_bytes, size);
-    TESS_TRY(tess_comm_agree(planes->comm, at ? TESS_OK : TESS_ERR_ALLOC));
-    part_walk walk = {0};
-    tess_piece part;
-    int rank;
-    while (next_part(planes, job, &walk, &part, &rank)) {
-        if (rank == me) continue;
-        unpack_values(planes, &part, at[rank]);
-        at[rank] += data_bytes(planes, &part);
+    bytes = tess_alloc(size, sizeof *bytes);
+    status = bytes ? count_parts(planes, job, &counts) : TESS_ERR_ALLOC;
+    if (status == TESS_OK) {
+        parts = tess_alloc(counts.total_parts, sizeof *parts);
+        status = parts ? list_parts(planes, job, &counts, parts, NULL) : TESS_ERR_ALLOC;
     }
+    if (status == TESS_OK) {
+        const int64_t total = received_bytes(planes, set);
+        void *values = set->values;
+        set->values = NULL;
+        status = planes->ops->values_out(planes, values, total, &send);
+    }
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+    TESS_TRY(tess_comm_alltoallv(planes->comm, send, set->value_bytes, &reply, bytes));
+    status = planes->ops->unpack(planes, parts, counts.total_parts, counts.total_values,
+                                 reply);
+    TESS_TRY(tess_comm_agree(planes->comm, status));
 cleanup:
-    tess_free(recv_bytes);
+    tess_free(counts.parts);
+    tess_free(parts);
+    tess_free(send);
     tess_free(reply);
-    tess_free(at);
+    tess_free(bytes);
     return status;
 }
 
@@ -283,13 +367,34 @@ void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *en
     *end = set->bucket[b + 1];
 }
 
+tess_status pieces_lines(const tess_planes *planes, const piece_set *set, int32_t **lines,
+                         int64_t *num_lines)
+{
+    tess_status status = TESS_OK;
+    const int64_t span = planes->line_end - planes->line_first;
+    int32_t *line = tess_alloc(span, sizeof *line);
+    char *covered = tess_alloc_zero(span, 1);
+    int64_t count = 0;
+    if (!covered || !line) TESS_FAIL(TESS_ERR_ALLOC, "list of lines");
+    for (int64_t k = 0; k < set->num_pieces; ++k)
+        memset(covered + (set->piece[k].line - planes->line_first), 1,
+               (size_t)set->piece[k].num_lines);
+    for (int64_t k = 0; k < span; ++k)
+        if (covered[k]) line[count++] = (int32_t)(planes->line_first + k);
+    *lines = line;
+    *num_lines = count;
+    line = NULL;
+cleanup:
+    tess_free(covered);
+    tess_free(line);
+    return status;
+}
+
 void pieces_free(piece_set *set)
 {
     tess_free(set->piece);
     tess_free(set->bucket);
-    tess_free(set->received);
-    tess_free(set->received_bytes);
-    tess_free(set->reply_bytes);
-    tess_free(set->sent_bytes);
+    if (set->values) set->free_values(set->values);
+    tess_free(set->value_bytes);
     *set = (piece_set){0};
 }
