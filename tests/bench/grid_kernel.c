@@ -1,0 +1,264 @@
+/* Times the stages of the CPU gridder and degridder on arrays in memory: cutting rows into
+ * runs, sorting, laying out and gridding bricks, degridding. Rates count visibilities;
+ * FLOP are 4 W³ a visibility (2 W² without w), the products and sums into complex cells,
+ * and are compared with the FMA rate measured in the same run.
+ *
+ * usage: grid_kernel [FILE.npz | --times N] [--accuracy E] [--threads N] [--repeat N]
+ *
+ * FILE.npz holds uvw, freq, vis, npix and cell_asec, stored; otherwise N integrations of
+ * MeerKAT-like tracks are made up. The instruction set is TESS_ISA's, as in the program. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench_set.h"
+#include "tess_degrid.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+typedef struct options {
+    const char *file;
+    int64_t times;
+    double accuracy;
+    int threads, repeat;
+    bool psf;
+} options;
+
+enum stage { RUNS, SORT, BEGIN, GRID, DEGRID, NUM_STAGES };
+static const char *const stage_name[] = {"runs", "sort", "begin", "grid", "degrid"};
+
+/* Wall and processor seconds of a stage, of its fastest repetition. */
+typedef struct seconds {
+    double wall, cpu;
+} seconds;
+
+static seconds clock_now(void)
+{
+    struct timespec cpu;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (seconds){tess_time_now(), (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec};
+}
+
+static void lap(seconds *mark, seconds *sum)
+{
+    const seconds now = clock_now();
+    sum->wall += now.wall - mark->wall;
+    sum->cpu += now.cpu - mark->cpu;
+    *mark = now;
+}
+
+static options read_options(int argc, char **argv)
+{
+    options opts = {.times = 20, .accuracy = 1e-4, .threads = 1, .repeat = 3};
+    for (int k = 1; k < argc; ++k) {
+        const bool more = k + 1 < argc;
+        if (strcmp(argv[k], "--times") == 0 && more)
+            opts.times = atoll(argv[++k]);
+        else if (strcmp(argv[k], "--accuracy") == 0 && more)
+            opts.accuracy = atof(argv[++k]);
+        else if (strcmp(argv[k], "--threads") == 0 && more)
+            opts.threads = atoi(argv[++k]);
+        else if (strcmp(argv[k], "--repeat") == 0 && more)
+            opts.repeat = atoi(argv[++k]);
+        else if (strcmp(argv[k], "--psf") == 0)
+            opts.psf = true;
+        else if (argv[k][0] != '-')
+            opts.file = argv[k];
+        else {
+            fprintf(stderr, "usage: grid_kernel [FILE.npz | --times N] [--accuracy E] "
+                            "[--threads N] [--repeat N] [--psf]\n");
+            exit(2);
+        }
+    }
+    return opts;
+}
+
+static tess_status make_plan(const bench_set *set, const options *opts,
+                             tess_grid_plan **plan)
+{
+    tess_status status = TESS_OK;
+    const tess_backend *backend;
+    const tess_geom geom = {set->num_pixels, set->num_pixels, set->scale_rad};
+    tess_grid_opts grid;
+    tess_grid_opts_default(&grid);
+    grid.accuracy = opts->accuracy;
+    grid.threads = opts->threads;
+    grid.num_vis = set->num_rows * set->num_chan;
+    grid.w_min_lambda = INFINITY;
+    for (int64_t row = 0; row < set->num_rows; ++row)
+        for (int64_t c = 0; c < set->num_chan; c += set->num_chan - 1) {
+            const double w = fabs(set->uvw_m[3 * row + 2]) * set->inv_lambda[c];
+            grid.w_min_lambda = fmin(grid.w_min_lambda, w);
+            grid.w_max_lambda = fmax(grid.w_max_lambda, w);
+        }
+    TESS_TRY(tess_backend_find("cpu", &backend));
+    TESS_TRY(tess_grid_plan_create(&geom, &grid, backend, plan));
+cleanup:
+    return status;
+}
+
+/* Samples that share the set's positions. */
+static tess_status make_samples(const bench_set *set, bool is_double, tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_vis = set->num_rows * set->num_chan;
+    *samples = (tess_samples){.is_double = is_double,
+                              .num_pol = 1,
+                              .num_weight = 1,
+                              .inv_lambda = set->inv_lambda};
+    TESS_TRY(tess_samples_reserve(samples, set->num_rows, num_vis));
+    memcpy(samples->uvw_m, set->uvw_m, (size_t)set->num_rows * 3 * sizeof(double));
+    for (int64_t row = 0; row < set->num_rows; ++row) {
+        samples->chan_base[row] = 0;
+        samples->num_chan[row] = (int32_t)set->num_chan;
+        samples->vis_first[row] = row * set->num_chan;
+    }
+    for (int64_t k = 0; k < num_vis; ++k)
+        if (is_double) {
+            ((double *)samples->vis)[2 * k] = set->vis[2 * k];
+            ((double *)samples->vis)[2 * k + 1] = set->vis[2 * k + 1];
+            ((double *)samples->weight)[k] = 1;
+        } else {
+            ((float *)samples->vis)[2 * k] = set->vis[2 * k];
+            ((float *)samples->vis)[2 * k + 1] = set->vis[2 * k + 1];
+            ((float *)samples->weight)[k] = 1;
+        }
+    samples->num_rows = set->num_rows;
+    samples->num_vis = num_vis;
+cleanup:
+    return status;
+}
+
+/* Bricks [first, *end) of the block that brick `first` belongs to. */
+static int64_t block_end(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                         int64_t first)
+{
+    const int64_t per_block = plan->tiles_u * plan->tiles_v;
+    int64_t end = first;
+    while (end < bricks->num_bricks &&
+           bricks->key[end] / per_block == bricks->key[first] / per_block)
+        ++end;
+    return end;
+}
+
+/* A sum that shows that two instruction sets did the same work. */
+static double checksum(const tess_samples *samples)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < 2 * samples->num_vis; ++k)
+        sum += samples->is_double ? fabs(((const double *)samples->vis)[k])
+                                  : (double)fabsf(((const float *)samples->vis)[k]);
+    return sum;
+}
+
+/* Grid block after block, as the imager does; then degrid what was gridded. */
+static tess_status run_once(const tess_grid_plan *plan, tess_samples *samples,
+                            const options *opts, seconds *spent, double *busy,
+                            double *values, tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    tess_brick_sums sums = {0};
+    tess_grid_report report = {0};
+    seconds mark = clock_now();
+    double busy_wall = 0;
+    TESS_TRY(tess_brick_list_append(plan, samples, 0, samples->num_rows, true,
+                                    opts->threads, list));
+    lap(&mark, &spent[RUNS]);
+    TESS_TRY(tess_brick_list_sort(list, opts->threads));
+    lap(&mark, &spent[SORT]);
+    *values = 0;
+    for (int64_t first = 0; first < list->num_bricks;) {
+        const int64_t end = block_end(plan, list, first);
+        sums = (tess_brick_sums){.num_pol = opts->psf ? 2 : 1};
+        mark = clock_now();
+        TESS_TRY(plan->backend->grid->begin(plan, samples, list, first, end, &sums));
+        lap(&mark, &spent[BEGIN]);
+        const double before = spent[GRID].wall;
+        TESS_TRY(plan->backend->grid->grid(plan, samples, list, first, opts->psf, &sums,
+                                           &report));
+        lap(&mark, &spent[GRID]);
+        busy_wall += report.busy_share * (spent[GRID].wall - before);
+        *values += (double)sums.num_values;
+        tess_brick_sums_free(&sums);
+        first = end;
+    }
+    *busy = busy_wall / spent[GRID].wall;
+    for (int64_t first = 0; first < list->num_bricks;) {
+        const int64_t end = block_end(plan, list, first);
+        TESS_TRY(tess_degrid_begin(plan, samples, list, first, end, &sums));
+        for (int64_t k = 0; k < 2 * sums.num_values; ++k)
+            if (plan->is_double)
+                ((double *)sums.data)[k] = 1.0 + 1e-3 * (double)(k % 17);
+            else
+                ((float *)sums.data)[k] = 1.0f + 1e-3f * (float)(k % 17);
+        mark = clock_now();
+        TESS_TRY(tess_degrid_execute(plan, samples, list, first, &sums));
+        lap(&mark, &spent[DEGRID]);
+        tess_brick_sums_free(&sums);
+        first = end;
+    }
+cleanup:
+    tess_brick_sums_free(&sums);
+    return status;
+}
+
+static void print_stages(const tess_grid_plan *plan, const options *opts, int64_t num_vis,
+                         const seconds *best, double rate)
+{
+    const double w = plan->kernel.support;
+    const double flop = 4 * w * w * plan->w_support * (opts->psf ? 2 : 1);
+    for (int s = 0; s < NUM_STAGES; ++s) {
+        const double per_second = (double)num_vis / best[s].wall;
+        printf("  %-6s %8.4f s  cpu %8.4f s  %7.1f ns/vis/thread  %7.1f Mvis/s",
+               stage_name[s], best[s].wall, best[s].cpu,
+               1e9 * best[s].cpu / (double)num_vis, 1e-6 * per_second);
+        if (s >= GRID)
+            printf("  %6.1f GFLOP/s  %5.1f %% of FMA peak", 1e-9 * flop * per_second,
+                   100 * flop * per_second / rate);
+        printf("\n");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    const options opts = read_options(argc, argv);
+    bench_set set = {0};
+    tess_samples samples = {0};
+    tess_grid_plan *plan = NULL;
+    tess_brick_list list = {0};
+    seconds best[NUM_STAGES];
+    char text[512];
+    double rate = 0, busy = 0, values = 0;
+    tess_log_start(0, TESS_LOG_INFO);
+    if (!(opts.file ? bench_set_read(opts.file, &set) : bench_set_make(opts.times, &set)))
+        return 1;
+    TESS_TRY(make_plan(&set, &opts, &plan));
+    TESS_TRY(make_samples(&set, plan->is_double, &samples));
+    for (int s = 0; s < NUM_STAGES; ++s) best[s] = (seconds){INFINITY, INFINITY};
+    for (int k = 0; k < opts.repeat; ++k) {
+        seconds spent[NUM_STAGES] = {0};
+        rate = fmax(rate, bench_fma_rate(opts.threads, 0.1));
+        tess_brick_list_free(&list);
+        TESS_TRY(run_once(plan, &samples, &opts, spent, &busy, &values, &list));
+        for (int s = 0; s < NUM_STAGES; ++s) {
+            best[s].wall = fmin(best[s].wall, spent[s].wall);
+            best[s].cpu = fmin(best[s].cpu, spent[s].cpu);
+        }
+    }
+    tess_grid_plan_text(plan, text, sizeof text);
+    printf("%s\n%lld visibilities in %lld runs and %lld bricks, %.0f MB of brick sums; "
+           "%d threads, %.0f %% busy, FMA %.0f GFLOP/s, checksum %.6e\n",
+           text, (long long)samples.num_vis, (long long)list.num_runs,
+           (long long)list.num_bricks, values * (plan->is_double ? 16e-6 : 8e-6),
+           opts.threads, 100 * busy, 1e-9 * rate, checksum(&samples));
+    print_stages(plan, &opts, samples.num_vis, best, rate);
+cleanup:
+    tess_brick_list_free(&list);
+    tess_samples_free(&samples);
+    tess_grid_plan_destroy(plan);
+    bench_set_free(&set);
+    return status == TESS_OK ? 0 : 1;
+}
