@@ -344,10 +344,12 @@ static tess_status make_plan(array_run *run)
     grid.padding_min = run->opts->padding_min;
     grid.padding_max = run->opts->padding_max;
     TESS_TRY(tess_grid_plan_create(&job->geom, &grid, job->backend, &job->plan));
+    lap(run, &run->report.plan_s);
     const bool skip = run->samples.weight != NULL;
     TESS_TRY(tess_brick_list_append(job->plan, &run->samples, 0, run->samples.num_rows,
                                     skip, run->layout.threads, &run->runs));
     TESS_TRY(tess_brick_list_sort(&run->runs, run->layout.threads));
+    lap(run, &run->report.sort_s);
     TESS_TRY(imager_job_partition(job, &run->runs, run->forward));
 cleanup:
     return status;
@@ -391,18 +393,24 @@ static tess_status start(array_run *run)
     if (run->report.num_vis == 0) goto cleanup;
     TESS_TRY(make_plan(run));
     note_plan(run);
-    lap(run, &run->report.sort_s);
+    lap(run, &run->report.plan_s);
 cleanup:
     return status;
 }
 
+/* After the w-steps: whatever is not FFT is gridding, its set-up included. */
+static void lap_steps(array_run *run)
+{
+    const double *seconds = run->profile.stage_seconds;
+    double steps_s = 0;
+    lap(run, &steps_s);
+    run->report.fft_s = seconds[TESS_STAGE_FFT] + seconds[TESS_STAGE_REDUCE];
+    run->report.grid_s = steps_s - run->report.fft_s;
+}
+
 static void finish(array_run *run, double begin, tess_array_report *report)
 {
-    const tess_profile *profile = &run->profile;
-    run->report.grid_s = profile->stage_seconds[TESS_STAGE_GRID];
-    run->report.fft_s =
-        profile->stage_seconds[TESS_STAGE_FFT] + profile->stage_seconds[TESS_STAGE_REDUCE];
-    run->report.grid_utilisation = profile->grid_utilisation;
+    run->report.grid_utilisation = run->profile.grid_utilisation;
     if (run->borrows_vis) run->samples.vis = NULL;
     if (run->borrows_weight) run->samples.weight = NULL;
     tess_samples_free(&run->samples);
@@ -544,7 +552,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
     }
     TESS_TRY(tess_steps_image(run.job.steps, 0, tess_steps_count(run.job.steps), true,
                               &run.samples, &run.runs, false));
-    run.mark = tess_time_now();
+    lap_steps(&run);
     TESS_TRY(move_rows(&run));
     lap(&run, &run.report.correct_s);
 cleanup:
@@ -564,7 +572,7 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts, const tess_array_imag
         TESS_TRY(move_rows(&run));
         lap(&run, &run.report.correct_s);
         TESS_TRY(tess_steps_predict(run.job.steps, &run.samples, &run.runs));
-        run.mark = tess_time_now();
+        lap_steps(&run);
     }
     give_rows(&run);
     lap(&run, &run.report.correct_s);

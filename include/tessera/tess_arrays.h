@@ -87,7 +87,8 @@ typedef struct tess_array_report {
     double error_estimate;     /**< relative L2 error expected */
     double grid_utilisation;   /**< busy share of the threads while gridding (0: unknown) */
     double prepare_s;          /**< checks, copies */
-    double sort_s;             /**< plan, sorting to tiles, order of work */
+    double plan_s;             /**< choice of kernel and grid, FFT plans */
+    double sort_s;             /**< sorting to tiles */
     double grid_s;             /**< gridding or degridding */
     double fft_s;              /**< FFT, w-screens, and tile sums to and from planes */
     double correct_s;          /**< grid correction, image to or from the caller's array */

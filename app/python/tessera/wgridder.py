@@ -41,8 +41,8 @@ _REPORT = None
 
 def last_report():
     """Times and plan of the last call in this process, a dict: seconds `prepare_s`,
-    `sort_s`, `grid_s` (gridding or degridding), `fft_s` (FFT and w-screens), `correct_s`,
-    `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`, `grid_v`,
+    `plan_s`, `sort_s`, `grid_s` (gridding or degridding), `fft_s` (FFT and w-screens),
+    `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`, `grid_v`,
     `threads`, `grid_utilisation`, `error_estimate`, `peak_bytes`. None before any call."""
     return _REPORT
 
@@ -142,11 +142,12 @@ def _finish(status, report, verbosity, what):
     _REPORT = shown
     if verbosity > 0:
         stages = ", ".join(f"{name[:-2]} {shown[name]:.4f} s" for name in
-                           ("prepare_s", "sort_s", "grid_s", "fft_s", "correct_s",
-                            "total_s"))
+                           ("prepare_s", "plan_s", "sort_s", "grid_s", "fft_s",
+                            "correct_s", "total_s"))
         print(f"tessera {what}: {shown['num_vis']} visibilities, {shown['threads']} "
-              f"threads; {shown['plan']}\n  {stages}; threads {100 * shown['grid_utilisation']:.0f} % busy, "
-              f"peak {shown['peak_bytes'] / 2**20:.0f} MiB", flush=True)
+              f"threads; {shown['plan']}\n  {stages}; threads "
+              f"{100 * shown['grid_utilisation']:.0f} % busy while gridding, peak "
+              f"{shown['peak_bytes'] / 2**20:.0f} MiB", flush=True)
 
 
 def vis2dirty(*, uvw, freq, vis, wgt=None, npix_x=0, npix_y=0, pixsize_x, pixsize_y,
