@@ -38,6 +38,7 @@ struct tess_planes_ops {
     tess_status (*create)(tess_planes *planes);
     void (*destroy)(tess_planes *planes);
     void *(*image)(tess_planes *planes, int image);
+    tess_status (*clear)(tess_planes *planes); /* NULL: all is made anew instead */
     tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
                               tess_planes_times *times);
     tess_status (*extract)(tess_planes *planes, const tess_plane_job *job,
@@ -66,7 +67,8 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 tess_status planes_agree(const tess_planes *planes, tess_status status);
 
 /* Sum the rows of a slab's image over the groups by host memory: what tess_planes_reduce
- * promises. With one group `*rows` is `image` itself. Collective. */
+ * promises. With one group `*rows` is `image` itself. Whether images stay is the backend's
+ * to see to. Collective. */
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 

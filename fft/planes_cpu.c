@@ -51,13 +51,22 @@ static int thread_number(void)
 #endif
 }
 
-static tess_status make_images(tess_planes *planes)
+static int64_t image_bytes(const tess_planes *planes)
+{
+    const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
+    return pixels * planes->value_bytes / 2;
+}
+
+/* Images of zero: those that have been given up are made anew. */
+static tess_status cpu_clear(tess_planes *planes)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
-    planes->cpu->image = tess_alloc_zero(planes->opts.num_images, sizeof(void *));
-    if (!planes->cpu->image) TESS_FAIL(TESS_ERR_ALLOC, "images");
     for (int k = 0; k < planes->opts.num_images; ++k) {
+        if (planes->cpu->image[k]) {
+            memset(planes->cpu->image[k], 0, (size_t)image_bytes(planes));
+            continue;
+        }
         planes->cpu->image[k] = tess_alloc_zero(pixels, (size_t)planes->value_bytes / 2);
         if (!planes->cpu->image[k])
             TESS_FAIL(TESS_ERR_ALLOC, "no memory for an image slab of %s",
@@ -99,7 +108,9 @@ static tess_status cpu_create(tess_planes *planes)
     planes->cpu = tess_alloc_zero(1, sizeof *planes->cpu);
     if (!planes->cpu) TESS_FAIL(TESS_ERR_ALLOC, "plane transform");
     planes->cpu->screen = screen_table_best();
-    TESS_TRY(make_images(planes));
+    planes->cpu->image = tess_alloc_zero(opts->num_images, sizeof(void *));
+    if (!planes->cpu->image) TESS_FAIL(TESS_ERR_ALLOC, "images");
+    TESS_TRY(cpu_clear(planes));
     TESS_TRY(make_row_groups(planes));
     TESS_TRY(tess_fft_create(opts->nu, opts->forward, opts->is_double,
                              opts->num_planes * opts->ny, &planes->cpu->fft_u));
@@ -642,12 +653,22 @@ cleanup:
 static tess_status cpu_reduce(tess_planes *planes, int image, int64_t *row_first,
                               int64_t *num_rows, void **rows)
 {
-    tess_status status = planes_reduce_rows(planes, planes->cpu->image[image], row_first,
-                                            num_rows, rows);
-    if (status != TESS_OK) return status;
-    if (planes->num_groups > 1) tess_free(planes->cpu->image[image]);
-    planes->cpu->image[image] = NULL;
-    return TESS_OK;
+    tess_status status = TESS_OK;
+    void **own = &planes->cpu->image[image], *copy = NULL;
+    const bool give_away = planes->num_groups == 1;
+    if (planes->opts.reuse && give_away) {
+        copy = tess_alloc(image_bytes(planes), 1);
+        TESS_TRY(planes_agree(planes, copy ? TESS_OK : TESS_ERR_ALLOC));
+        memcpy(copy, *own, (size_t)image_bytes(planes));
+    }
+    TESS_TRY(planes_reduce_rows(planes, copy ? copy : *own, row_first, num_rows, rows));
+    copy = NULL;
+    if (planes->opts.reuse) return TESS_OK;
+    if (!give_away) tess_free(*own);
+    *own = NULL;
+cleanup:
+    tess_free(copy);
+    return status;
 }
 
 /* ---- exchange of pieces ---- */
@@ -712,6 +733,7 @@ static tess_status cpu_values_out(const tess_planes *planes, void *values, int64
 const tess_planes_ops tess_planes_ops_cpu = {.create = cpu_create,
                                              .destroy = cpu_destroy,
                                              .image = cpu_image,
+                                             .clear = cpu_clear,
                                              .accumulate = cpu_accumulate,
                                              .extract = cpu_extract,
                                              .reduce = cpu_reduce,

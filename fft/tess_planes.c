@@ -28,14 +28,27 @@ static tess_status make_groups(tess_planes *planes)
     TESS_TRY(tess_comm_split(planes->comm, planes->slab, rank, &planes->column));
     planes->slab_line = tess_alloc(slabs + 1, sizeof *planes->slab_line);
     if (!planes->slab_line) TESS_FAIL(TESS_ERR_ALLOC, "slabs");
-    memcpy(planes->slab_line, planes->opts.slab_line,
-           (size_t)(slabs + 1) * sizeof *planes->slab_line);
-    planes->line_first = planes->slab_line[planes->slab];
-    planes->line_end = planes->slab_line[planes->slab + 1];
+    tess_planes_set_slabs(planes, planes->opts.slab_line);
     planes->row_first = planes_share(planes->opts.ny, planes->slab, slabs);
     planes->row_end = planes_share(planes->opts.ny, planes->slab + 1, slabs);
 cleanup:
     return status;
+}
+
+void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line)
+{
+    memcpy(planes->slab_line, slab_line,
+           (size_t)(planes->opts.fft_ranks + 1) * sizeof *planes->slab_line);
+    planes->line_first = planes->slab_line[planes->slab];
+    planes->line_end = planes->slab_line[planes->slab + 1];
+}
+
+tess_status tess_planes_clear(tess_planes *planes)
+{
+    if (planes->ops->clear) return planes->ops->clear(planes);
+    planes->ops->destroy(planes);
+    planes->cpu = NULL;
+    return planes->ops->create(planes);
 }
 
 tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,

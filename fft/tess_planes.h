@@ -30,6 +30,7 @@ typedef struct tess_planes_opts {
     bool do_w;
     bool is_double;
     bool forward;              /**< imaging; false: prediction */
+    bool reuse;                /**< several sets of images, see tess_planes_clear */
     int num_images;            /**< accumulated, or model images */
     int threads;
     int fft_ranks;             /**< F; must divide the number of ranks */
@@ -69,6 +70,12 @@ tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,
                                const tess_planes_opts *opts, tess_planes **planes);
 void tess_planes_destroy(tess_planes *planes); /**< NULL is fine. Collective. */
 
+/** Other first lines of the slabs, as in tess_planes_opts; copied. Local. */
+void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line);
+
+/** Images of zero again, for the next set of images with the same plan. Local. */
+tess_status tess_planes_clear(tess_planes *planes);
+
 /** Number of groups Q: how many jobs each batch has. */
 int tess_planes_groups(const tess_planes *planes);
 
@@ -89,8 +96,8 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 
 /** Sum an image over the groups. Rank keeps rows [*row_first, + *num_rows), allocated
- *  with tess_alloc in `*rows`, owned by the caller; the accumulated image is given up.
- *  Collective. */
+ *  with tess_alloc in `*rows`, owned by the caller; the accumulated image is given up
+ *  unless `reuse` is set. Collective. */
 tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 

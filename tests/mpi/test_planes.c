@@ -121,6 +121,7 @@ static double *plain_images(const plane *planes, bool do_w)
 typedef struct set_up {
     bool is_double, do_w;
     int fft_ranks, threads;
+    bool reuse;
 } set_up;
 
 static tess_planes *make(const set_up *is, bool forward)
@@ -140,6 +141,7 @@ static tess_planes *make(const set_up *is, bool forward)
                                    .do_w = is->do_w,
                                    .is_double = is->is_double,
                                    .forward = forward,
+                                   .reuse = is->reuse,
                                    .num_images = NUM_IMAGES,
                                    .threads = is->threads,
                                    .fft_ranks = is->fft_ranks,
@@ -235,9 +237,9 @@ static double rounding(bool is_double)
     return 20 * (is_double ? 0x1p-53 : 0x1p-24);
 }
 
-static void check_images(const plane *from, const set_up *is, const double *expected)
+static void check_images(const plane *from, const set_up *is, const double *expected,
+                         tess_planes *planes)
 {
-    tess_planes *planes = make(is, true);
     held *own = calloc(NUM_PLANES, sizeof *own);
     double image[PIXELS];
     assert_non_null(own);
@@ -253,7 +255,25 @@ static void check_images(const plane *from, const set_up *is, const double *expe
         assert_true(sqrt(difference) <= rounding(is->is_double) * sqrt(norm));
     }
     free(own);
-    tess_planes_destroy(planes);
+}
+
+/* One set of images, or the same once more with the same object, cleared and with other
+ * slabs. */
+static void check_sets(const plane *from, set_up *is, const double *expected)
+{
+    for (int reuse = 0; reuse < 2; ++reuse) {
+        int64_t slab_line[17] = {0};
+        is->reuse = reuse;
+        tess_planes *planes = make(is, true);
+        check_images(from, is, expected, planes);
+        for (int k = 1; k < is->fft_ranks; ++k)
+            slab_line[k] = NU * k / is->fft_ranks / TILE * TILE;
+        slab_line[is->fft_ranks] = NU;
+        tess_planes_set_slabs(planes, slab_line);
+        assert_int_equal(tess_planes_clear(planes), TESS_OK);
+        check_images(from, is, expected, planes);
+        tess_planes_destroy(planes);
+    }
 }
 
 /* ⟨x, A g⟩ = Re⟨E x, g⟩ for images x: A g are the plain sums, E x is what the pieces
@@ -307,8 +327,8 @@ static void test_all_divisors(void **state)
             for (int mode = 0; mode < 4; ++mode) {
                 /* threads of several ranks would wait for each other's cores */
                 if (size % fft_ranks != 0 || (mode >= 2 && size > 1)) continue;
-                const set_up is = {mode % 2, do_w, fft_ranks, 1 + mode / 2};
-                check_images(planes, &is, expected);
+                set_up is = {mode % 2, do_w, fft_ranks, 1 + mode / 2, false};
+                check_sets(planes, &is, expected);
                 check_adjoint(planes, &is, expected);
             }
         free(expected);
@@ -319,7 +339,7 @@ static void test_all_divisors(void **state)
 /* Nobody has a piece of some planes: their images are zero. */
 static void test_no_pieces(void **state)
 {
-    const set_up is = {true, true, size, 1};
+    const set_up is = {true, true, size, 1, false};
     tess_planes *planes = make(&is, true);
     tess_planes_times times = {0};
     double image[PIXELS];
