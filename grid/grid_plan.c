@@ -42,7 +42,11 @@ static const double COST_CELL = 0.5e-9;          /* zero, store, load and add of
 
 void tess_grid_opts_default(tess_grid_opts *opts)
 {
-    *opts = (tess_grid_opts){.accuracy = 1e-4, .do_w = true, .num_pol = 1, .threads = 1};
+    *opts = (tess_grid_opts){.accuracy = 1e-4,
+                             .do_w = true,
+                             .w_span_lambda = -1,
+                             .num_pol = 1,
+                             .threads = 1};
 }
 
 bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy)
@@ -204,7 +208,11 @@ static double largest_error(const tess_kernel *kernel, double edge)
  * where w covers few steps (W_SHARE). The extra costs a plane or so then. */
 static double w_padding_of(const tess_grid_plan *plan, double range)
 {
-    const double span = (plan->opts.w_max_lambda - plan->opts.w_min_lambda) * range;
+    const tess_grid_opts *opts = &plan->opts;
+    const double span_lambda = opts->w_span_lambda < 0
+                                   ? opts->w_max_lambda - opts->w_min_lambda
+                                   : opts->w_span_lambda;
+    const double span = span_lambda * range;
     double padding = plan->kernel.padding;
     while (padding < MAX_W_PADDING) {
         const double steps = fmax(1, span * padding);

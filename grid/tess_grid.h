@@ -38,6 +38,8 @@ typedef struct tess_grid_opts {
     double accuracy;           /**< ε: relative L2 error of the image */
     bool do_w;                 /**< false: the field is narrow, w is ignored */
     double w_min_lambda, w_max_lambda; /**< range of |w| over the visibilities */
+    double w_span_lambda;      /**< smallest w_max − w_min of what becomes one image, when
+                                    several share the plan; < 0: w_max − w_min */
     int64_t num_vis;           /**< for the cost model */
     int num_pol;               /**< grids of equal geometry (Stokes, PSF) */
     int threads;
