@@ -155,6 +155,8 @@ enum {
     OPT_FORCE_CHUNK,
     OPT_FORCE_SPLIT,
     OPT_FORCE_PASSES,
+    OPT_FORCE_W_RANGE,
+    OPT_FORCE_NUM_VIS,
 };
 
 static const struct argp_option layout_options[] = {
@@ -174,6 +176,10 @@ static const struct argp_option layout_options[] = {
     {"force-split", OPT_FORCE_SPLIT, NULL, 0,
      "Cut bricks at chunk borders even when they are not hot", 1},
     {"force-passes", OPT_FORCE_PASSES, "N", 0, "Passes over the data", 1},
+    {"force-w-range", OPT_FORCE_W_RANGE, "MIN:MAX", 0,
+     "Plan for at least this range of |w| (wavelengths)", 1},
+    {"force-num-vis", OPT_FORCE_NUM_VIS, "N", 0,
+     "Plan for this number of visibilities in an image", 1},
     {0},
 };
 
@@ -214,6 +220,13 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
         break;
     case OPT_FORCE_PASSES:
         status = parse_int(arg, MAX_FORCED, &layout->force_passes);
+        break;
+    case OPT_FORCE_W_RANGE:
+        status = tess_parse_uvrange(arg, &layout->force_w_min_lambda,
+                                    &layout->force_w_max_lambda);
+        break;
+    case OPT_FORCE_NUM_VIS:
+        status = tess_parse_integer(arg, 1, INT64_MAX, &layout->force_num_vis);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -1,7 +1,7 @@
 /** @file imager.h  (private to app/)
- *  What the parts of the imager share: tess_imager.c (order of work), imager_plan.c (what
- *  the data need), imager_run.c (one image from samples), imager_model.c (prediction),
- *  imager_output.c (files).
+ *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
+ *  (which samples make which image), imager_plan.c (what the data need), imager_run.c (one
+ *  image from samples), imager_model.c (prediction), imager_output.c (files).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -19,26 +19,73 @@
 typedef struct imager_extent {
     int64_t num_vis;
     double w_min_lambda, w_max_lambda; /* of |w| */
+    double w_span_lambda;              /* of several images: the smallest range of |w| of
+                                          one; < 0: w_max − w_min */
     double uvw_max_lambda;             /* longest baseline */
     double freq_sum, freq_min, freq_max;
 } imager_extent;
+
+/** The images of a run, output channels × intervals, and what each is made of. Output
+ *  channel c of interval t has number t · num_channels + c. */
+typedef struct imager_outputs {
+    int64_t num_channels, num_intervals, num; /* num: all of them */
+    int64_t num_chan;          /* channels of the table */
+    int32_t *chan_output;      /* [num_chan] output channel of each */
+    double *interval_begin;    /* [num_intervals + 1] MJD s */
+    imager_extent *extent;     /* [num] of the good samples, in the end over all ranks */
+    int64_t *num_held;         /* [num] samples, good or not, of this rank's slice */
+    int64_t *row_first, *row_end; /* [num_intervals] rows seen are within this range */
+    int64_t rows_seen;
+} imager_outputs;
+
+/** Deal channels and times to the outputs. TESS_ERR_USAGE when there are too few of them.
+ *  Collective. */
+tess_status imager_outputs_create(tess_comm *comm, tess_source *source,
+                                  const tess_image_opts *opts, imager_outputs *outputs);
+void imager_outputs_free(imager_outputs *outputs); /* Local. */
+
+/** Survey: add what these rows, the next of this rank's slice, bring to each output.
+ *  `row_time` may be NULL for a single interval. Local. */
+tess_status imager_outputs_add(imager_outputs *outputs, const tess_samples *samples,
+                               const double *row_time, const double *freq_hz, int threads);
+
+/** End of the survey: sum extents over ranks. Collective. */
+tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs);
+
+/** What a plan that serves all outputs must cover; num_vis is the mean of the outputs that
+ *  have any. Local. */
+imager_extent imager_outputs_union(const imager_outputs *outputs);
+
+/** Append the rows and channels of one output to `out`, from all rows of the survey with
+ *  their times, or, without times, from rows that are all of its interval. Local. */
+tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
+                                  const tess_samples *from, const double *row_time,
+                                  tess_samples *out);
+
+/** Which channels of the table belong to an output channel, wanted[num_chan]. Local. */
+void imager_outputs_channels(const imager_outputs *outputs, int64_t channel, bool *wanted);
+
+struct imager_predictor;
 
 /** Samples of one image, as a sequence of sets: one set when they fit in memory. */
 typedef struct imager_data {
     tess_source *source;
     tess_samples cached;      /* all of them, when `in_memory` */
-    tess_samples block;       /* the current block otherwise */
-    double *row_time;         /* [rows] of the cached samples, or NULL */
+    tess_samples block;       /* the current set otherwise */
     bool in_memory;
     int64_t num_sets;         /* the same on all ranks */
+    int64_t set_blocks;       /* blocks of the source in a set */
+    int64_t num_vis;          /* of the image, over all ranks */
     const tess_density *density; /* weights that are still to be applied, or NULL */
+    struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
+    const tess_pol *pol;      /* polarisations of the samples, for the model */
     int threads;
     tess_profile *profile;
 } imager_data;
 
-/** The k-th set of samples, weights applied. Sets must be asked for in order. Local. */
-tess_status imager_data_get(imager_data *data, int64_t k, bool count,
-                            tess_samples **samples);
+/** The k-th set of samples, weights applied, model not yet subtracted. Sets must be asked
+ *  for in order. Local. */
+tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
 
 /** Everything between samples and images for one plan. */
 typedef struct imager_job {
@@ -49,8 +96,10 @@ typedef struct imager_job {
     int num_pol, num_images;   /* grids: polarisations, and PSFs */
     int64_t rank_bytes;        /* memory this rank may use */
     tess_profile *profile;
-    imager_extent extent;
+    imager_extent extent;      /* of all that the plan serves */
+    int64_t num_outputs;       /* sets of images that share the plan; 0: one */
     const tess_backend *backend;
+    bool logged;               /* the plan has been told */
     int num_groups, fft_ranks; /* Pw and F */
     tess_grid_plan *plan;
     tess_partition *partition;
@@ -66,10 +115,18 @@ tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout, int64_
 void imager_extent_add(const tess_samples *samples, const double *freq_hz,
                        bool skip_ignored, int threads, imager_extent *extent);
 imager_extent imager_extent_empty(void);
-tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent);
 
-/** Gridding plan for the extent. TESS_ERR_ALLOC with the memory it would need when it
- *  cannot fit. Collective. */
+/** As imager_extent_add, for channels [begin, end) of one row. Local. */
+void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
+                           bool skip_ignored, int64_t row, int32_t begin, int32_t end,
+                           imager_extent *extent);
+void imager_extent_join(imager_extent *total, const imager_extent *extent);
+
+/** Sum extents [count] over ranks. Collective. */
+tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count);
+
+/** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory it
+ *  would need when it cannot fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
 
 /** This rank's bricks and their counts; with the data in memory, also the sorted runs.
@@ -77,14 +134,15 @@ tess_status imager_job_plan(imager_job *job);
 tess_status imager_count_bricks(const imager_job *job, imager_data *data,
                                 tess_brick_list *bricks);
 
-/** Partition the bricks of the sorted list (this rank's) and set up planes and steps.
+/** Partition the bricks of the sorted list (this rank's) and make the steps; set up the
+ *  planes, or clear them when an earlier output has used them (a model stays).
  *  Collective. */
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward);
 void imager_job_free(imager_job *job); /* Collective. */
 
-/** Log (rank 0) and keep in the profile what was planned. */
-void imager_job_log(const imager_job *job);
+/** Log (rank 0, once) and keep in the profile what was planned. */
+void imager_job_log(imager_job *job);
 
 /** Fill samples->vis, sent and returned over the ranks. The model images must be set.
  *  Collective. */
@@ -106,17 +164,27 @@ typedef struct imager_model {
 tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
                               double scale_rad, imager_model *model);
 
-/** Predict the Stokes visibilities of a model at the samples' positions: samples->num_pol
- *  is model->num_stokes. Collective. */
-tess_status imager_model_predict(tess_comm *comm, const imager_model *model,
-                                 const tess_gridding *gridding, const tess_layout *layout,
-                                 tess_profile *profile, tess_samples *samples);
+/** Prediction from a model for one set of samples after the other. Plan, FFT plans and the
+ *  corrected model are kept as long as they serve the next set too. */
+typedef struct imager_predictor {
+    imager_model model;
+    imager_job job;
+} imager_predictor;
 
-/** Subtract a model from samples of these polarisations. Collective. */
-tess_status imager_model_subtract(tess_comm *comm, const imager_model *model,
-                                  const tess_gridding *gridding, const tess_layout *layout,
-                                  tess_profile *profile, const tess_pol *pol,
-                                  tess_samples *samples);
+/** A predictor for a model that is open. Nothing is planned yet. Collective. */
+tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
+                                    const tess_gridding *gridding,
+                                    const tess_layout *layout, tess_profile *profile,
+                                    imager_predictor *predictor);
+void imager_predictor_free(imager_predictor *predictor); /* Collective. */
+
+/** Predict the Stokes visibilities of the model at the samples' positions:
+ *  samples->num_pol is model.num_stokes. Collective. */
+tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
+
+/** Subtract the model from samples of these polarisations. Collective. */
+tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
+                                      tess_samples *samples);
 
 /** Rows of a finished image on this rank. */
 typedef struct imager_rows {
@@ -130,8 +198,8 @@ typedef struct imager_product {
     double sum_weights;
 } imager_product;
 
-/** Make the images of one output: products[num_pol] dirty, then [num_weight] PSFs, in
- *  the order of the samples' grids; extent of the data. Collective. */
+/** Make the images of one output with the job's plan: products[num_pol] dirty, then
+ *  [num_weight] PSFs, in the order of the samples' grids. Collective. */
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
                        imager_product *product, const char *dump_stages);
 

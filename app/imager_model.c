@@ -179,52 +179,102 @@ cleanup:
     return status;
 }
 
-tess_status imager_model_predict(tess_comm *comm, const imager_model *model,
-                                 const tess_gridding *gridding, const tess_layout *layout,
-                                 tess_profile *profile, tess_samples *samples)
+tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
+                                    const tess_gridding *gridding,
+                                    const tess_layout *layout, tess_profile *profile,
+                                    imager_predictor *predictor)
 {
     tess_status status = TESS_OK;
-    tess_brick_list runs = {0};
-    imager_job job = {.comm = comm,
-                      .layout = layout,
-                      .gridding = gridding,
-                      .geom = model->geom,
-                      .num_pol = model->num_stokes,
-                      .num_images = model->num_stokes,
-                      .profile = profile,
-                      .extent = imager_extent_empty()};
-    double mark = tess_time_now();
-    status = tess_backend_find(gridding->backend, &job.backend);
+    predictor->model = *model;
+    predictor->job = (imager_job){.comm = comm,
+                                  .layout = layout,
+                                  .gridding = gridding,
+                                  .geom = model->geom,
+                                  .num_pol = model->num_stokes,
+                                  .num_images = model->num_stokes,
+                                  .profile = profile,
+                                  .extent = imager_extent_empty()};
+    status = tess_backend_find(gridding->backend, &predictor->job.backend);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(imager_rank_bytes(comm, layout, &job.rank_bytes));
+    TESS_TRY(imager_rank_bytes(comm, layout, &predictor->job.rank_bytes));
+cleanup:
+    return status;
+}
+
+void imager_predictor_free(imager_predictor *predictor)
+{
+    imager_job_free(&predictor->job);
+}
+
+/* Extent in w of all samples, good or not: every row is predicted. */
+static imager_extent extent_in_w(const tess_samples *samples)
+{
+    imager_extent extent = imager_extent_empty();
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const double w_m = fabs(samples->uvw_m[3 * row + 2]);
         for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
             const double w = w_m * samples->inv_lambda[samples->chan_base[row] + c];
-            job.extent.w_min_lambda = fmin(job.extent.w_min_lambda, w);
-            job.extent.w_max_lambda = fmax(job.extent.w_max_lambda, w);
+            extent.w_min_lambda = fmin(extent.w_min_lambda, w);
+            extent.w_max_lambda = fmax(extent.w_max_lambda, w);
         }
-        job.extent.num_vis += samples->num_chan[row];
+        extent.num_vis += samples->num_chan[row];
     }
-    TESS_TRY(imager_extent_sum(comm, &job.extent));
-    if (job.extent.num_vis == 0) return TESS_OK;
-    TESS_TRY(imager_job_plan(&job));
-    status = tess_brick_list_append(job.plan, samples, 0, samples->num_rows, false,
-                                    layout->threads, &runs);
-    if (status == TESS_OK) status = tess_brick_list_sort(&runs, layout->threads);
-    TESS_TRY(tess_comm_agree(comm, status));
-    tess_profile_lap(profile, TESS_STAGE_SORT, &mark);
-    TESS_TRY(imager_job_partition(&job, &runs, false));
-    tess_profile_lap(profile, TESS_STAGE_PARTITION, &mark);
-    imager_job_log(&job);
+    return extent;
+}
+
+static double span_of(const imager_extent *extent)
+{
+    return extent->w_max_lambda - extent->w_min_lambda;
+}
+
+/* Plan for these samples and those before, unless the plan there is serves them too. */
+static tess_status plan_for(imager_predictor *predictor, const imager_extent *extent)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &predictor->job;
+    imager_extent *planned = &job->extent;
+    if (job->plan && extent->w_min_lambda >= planned->w_min_lambda &&
+        extent->w_max_lambda <= planned->w_max_lambda &&
+        span_of(extent) >= planned->w_span_lambda)
+        return TESS_OK;
+    imager_job_free(job);
+    job->fft_ranks = 0; /* chosen anew */
+    imager_extent_join(planned, extent);
+    planned->num_vis = extent->num_vis;
+    if (planned->w_span_lambda < 0 || span_of(extent) < planned->w_span_lambda)
+        planned->w_span_lambda = span_of(extent);
+    TESS_TRY(imager_job_plan(job));
+cleanup:
+    return status;
+}
+
+tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &predictor->job;
+    const int threads = job->layout->threads;
+    tess_brick_list runs = {0};
+    double mark;
+    imager_extent extent = extent_in_w(samples);
+    TESS_TRY(imager_extent_sum(job->comm, &extent, 1));
+    if (extent.num_vis == 0) return TESS_OK;
+    TESS_TRY(plan_for(predictor, &extent));
+    const bool fresh = !job->planes;
     mark = tess_time_now();
-    status = load_model(&job, model);
-    TESS_TRY(tess_comm_agree(comm, status));
-    tess_profile_lap(profile, TESS_STAGE_CORRECT, &mark);
-    TESS_TRY(imager_job_predict(&job, samples, &runs));
+    status = tess_brick_list_append(job->plan, samples, 0, samples->num_rows, false,
+                                    threads, &runs);
+    if (status == TESS_OK) status = tess_brick_list_sort(&runs, threads);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+    TESS_TRY(imager_job_partition(job, &runs, false));
+    imager_job_log(job);
+    mark = tess_time_now();
+    if (fresh) status = load_model(job, &predictor->model);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
+    TESS_TRY(imager_job_predict(job, samples, &runs));
 cleanup:
     tess_brick_list_free(&runs);
-    imager_job_free(&job);
     return status;
 }
 
@@ -261,20 +311,20 @@ static void subtract_sample(const imager_model *model, const tess_pol *pol,
     }
 }
 
-tess_status imager_model_subtract(tess_comm *comm, const imager_model *model,
-                                  const tess_gridding *gridding, const tess_layout *layout,
-                                  tess_profile *profile, const tess_pol *pol,
-                                  tess_samples *samples)
+tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
+                                      tess_samples *samples)
 {
     tess_status status = TESS_OK;
+    const imager_model *model = &predictor->model;
     /* the same rows with room for the model's Stokes parameters; positions are borrowed */
     tess_samples predicted = *samples;
     predicted.num_pol = model->num_stokes;
     predicted.vis = tess_alloc(samples->num_vis * model->num_stokes,
                                samples->is_double ? 16 : 8);
-    TESS_TRY(tess_comm_agree(comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(imager_model_predict(comm, model, gridding, layout, profile, &predicted));
-    #pragma omp parallel for num_threads(layout->threads) schedule(static)
+    TESS_TRY(tess_comm_agree(predictor->job.comm,
+                             predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(imager_predictor_run(predictor, &predicted));
+    #pragma omp parallel for num_threads(predictor->job.layout->threads) schedule(static)
     for (int64_t k = 0; k < samples->num_vis; ++k)
         subtract_sample(model, pol, &predicted, k, samples);
 cleanup:

@@ -28,7 +28,20 @@ cleanup:
 
 imager_extent imager_extent_empty(void)
 {
-    return (imager_extent){.w_min_lambda = INFINITY, .freq_min = INFINITY};
+    return (imager_extent){
+        .w_min_lambda = INFINITY, .w_span_lambda = -1, .freq_min = INFINITY};
+}
+
+void imager_extent_join(imager_extent *total, const imager_extent *extent)
+{
+    if (extent->num_vis == 0) return;
+    total->num_vis += extent->num_vis;
+    total->w_min_lambda = fmin(total->w_min_lambda, extent->w_min_lambda);
+    total->w_max_lambda = fmax(total->w_max_lambda, extent->w_max_lambda);
+    total->uvw_max_lambda = fmax(total->uvw_max_lambda, extent->uvw_max_lambda);
+    total->freq_sum += extent->freq_sum;
+    total->freq_min = fmin(total->freq_min, extent->freq_min);
+    total->freq_max = fmax(total->freq_max, extent->freq_max);
 }
 
 static bool has_weight(const tess_samples *samples, int64_t sample)
@@ -42,57 +55,80 @@ static bool has_weight(const tess_samples *samples, int64_t sample)
     return false;
 }
 
+void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
+                           bool skip_ignored, int64_t row, int32_t begin, int32_t end,
+                           imager_extent *extent)
+{
+    const double *uvw_m = samples->uvw_m + 3 * row, w_m = fabs(uvw_m[2]);
+    const double length_m =
+        sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m);
+    double inv_min = INFINITY, inv_max = 0;
+    int64_t count = 0;
+    for (int32_t c = begin; c < end; ++c) {
+        if (skip_ignored && !has_weight(samples, samples->vis_first[row] + c)) continue;
+        const int32_t chan = samples->chan_base[row] + c;
+        ++count;
+        inv_min = fmin(inv_min, samples->inv_lambda[chan]);
+        inv_max = fmax(inv_max, samples->inv_lambda[chan]);
+        extent->freq_sum += freq_hz[chan];
+        extent->freq_min = fmin(extent->freq_min, freq_hz[chan]);
+        extent->freq_max = fmax(extent->freq_max, freq_hz[chan]);
+    }
+    if (count == 0) return;
+    extent->num_vis += count;
+    extent->w_min_lambda = fmin(extent->w_min_lambda, w_m * inv_min);
+    extent->w_max_lambda = fmax(extent->w_max_lambda, w_m * inv_max);
+    extent->uvw_max_lambda = fmax(extent->uvw_max_lambda, length_m * inv_max);
+}
+
 void imager_extent_add(const tess_samples *samples, const double *freq_hz,
                        bool skip_ignored, int threads, imager_extent *extent)
 {
-    int64_t count = 0;
-    double w_min = extent->w_min_lambda, w_max = extent->w_max_lambda;
-    double uvw2_max = extent->uvw_max_lambda * extent->uvw_max_lambda;
-    double f_min = extent->freq_min, f_max = extent->freq_max, f_sum = 0;
-    #pragma omp parallel for num_threads(threads) schedule(static) \
-        reduction(+ : count, f_sum) reduction(min : w_min, f_min) \
-        reduction(max : w_max, uvw2_max, f_max)
-    for (int64_t row = 0; row < samples->num_rows; ++row) {
-        const double *uvw_m = samples->uvw_m + 3 * row;
-        const double w_m = fabs(uvw_m[2]);
-        const double uvw2_m = uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m;
-        for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
-            if (skip_ignored && !has_weight(samples, samples->vis_first[row] + c)) continue;
-            const int32_t chan = samples->chan_base[row] + c;
-            const double inv = samples->inv_lambda[chan];
-            ++count;
-            w_min = fmin(w_min, w_m * inv);
-            w_max = fmax(w_max, w_m * inv);
-            uvw2_max = fmax(uvw2_max, uvw2_m * inv * inv);
-            f_sum += freq_hz[chan];
-            f_min = fmin(f_min, freq_hz[chan]);
-            f_max = fmax(f_max, freq_hz[chan]);
-        }
+    #pragma omp parallel num_threads(threads)
+    {
+        imager_extent own = imager_extent_empty();
+        #pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < samples->num_rows; ++row)
+            imager_extent_add_row(samples, freq_hz, skip_ignored, row, 0,
+                                  samples->num_chan[row], &own);
+        #pragma omp critical(tess_imager_extent)
+        imager_extent_join(extent, &own);
     }
-    extent->num_vis += count;
-    extent->w_min_lambda = w_min;
-    extent->w_max_lambda = w_max;
-    extent->uvw_max_lambda = sqrt(uvw2_max);
-    extent->freq_sum += f_sum;
-    extent->freq_min = f_min;
-    extent->freq_max = f_max;
 }
 
-tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent)
+tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count)
 {
     tess_status status = TESS_OK;
-    double least[2] = {extent->w_min_lambda, extent->freq_min};
-    double most[3] = {extent->w_max_lambda, extent->uvw_max_lambda, extent->freq_max};
-    TESS_TRY(tess_comm_allreduce_i64(comm, &extent->num_vis, 1, TESS_SUM));
-    TESS_TRY(tess_comm_allreduce_f64(comm, &extent->freq_sum, 1, TESS_SUM));
-    TESS_TRY(tess_comm_allreduce_f64(comm, least, 2, TESS_MIN));
-    TESS_TRY(tess_comm_allreduce_f64(comm, most, 3, TESS_MAX));
-    extent->w_min_lambda = least[0];
-    extent->freq_min = least[1];
-    extent->w_max_lambda = most[0];
-    extent->uvw_max_lambda = most[1];
-    extent->freq_max = most[2];
+    double *real = tess_alloc(6 * count, sizeof *real), *least = NULL, *most = NULL;
+    int64_t *num_vis = tess_alloc(count, sizeof *num_vis);
+    TESS_TRY(tess_comm_agree(comm, real && num_vis ? TESS_OK : TESS_ERR_ALLOC));
+    least = real + count;
+    most = real + 3 * count;
+    for (int64_t k = 0; k < count; ++k) {
+        num_vis[k] = extent[k].num_vis;
+        real[k] = extent[k].freq_sum;
+        least[2 * k] = extent[k].w_min_lambda;
+        least[2 * k + 1] = extent[k].freq_min;
+        most[3 * k] = extent[k].w_max_lambda;
+        most[3 * k + 1] = extent[k].uvw_max_lambda;
+        most[3 * k + 2] = extent[k].freq_max;
+    }
+    TESS_TRY(tess_comm_allreduce_i64(comm, num_vis, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, real, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, least, 2 * count, TESS_MIN));
+    TESS_TRY(tess_comm_allreduce_f64(comm, most, 3 * count, TESS_MAX));
+    for (int64_t k = 0; k < count; ++k) {
+        extent[k].num_vis = num_vis[k];
+        extent[k].freq_sum = real[k];
+        extent[k].w_min_lambda = least[2 * k];
+        extent[k].freq_min = least[2 * k + 1];
+        extent[k].w_max_lambda = most[3 * k];
+        extent[k].uvw_max_lambda = most[3 * k + 1];
+        extent[k].freq_max = most[3 * k + 2];
+    }
 cleanup:
+    tess_free(real);
+    tess_free(num_vis);
     return status;
 }
 
@@ -110,10 +146,13 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward, int 
                               .do_w = plan->opts.do_w,
                               .is_double = plan->is_double,
                               .forward = forward,
+                              .reuse = job->num_outputs > 1,
                               .num_images = job->num_images,
                               .threads = job->layout->threads,
                               .fft_ranks = fft_ranks,
-                              .num_planes = plan->num_planes};
+                              .num_planes =
+                                  plan->num_planes *
+                                  (job->num_outputs > 1 ? job->num_outputs : 1)};
 }
 
 /* w-groups: as few as keep one plane of every rank's FFT in flight; cutting in w costs
@@ -166,20 +205,30 @@ tess_status imager_job_plan(imager_job *job)
 {
     tess_status status = TESS_OK;
     const tess_gridding *gridding = job->gridding;
+    const tess_layout *layout = job->layout;
+    double mark = tess_time_now();
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
     opts.accuracy = gridding->accuracy;
-    opts.do_w = gridding->w_mode == TESS_W_STACKING ||
-                (gridding->w_mode == TESS_W_AUTO &&
-                 !tess_grid_w_negligible(&job->geom, job->extent.w_max_lambda,
-                                         gridding->accuracy));
     opts.w_min_lambda = job->extent.w_min_lambda;
     opts.w_max_lambda = job->extent.w_max_lambda;
-    opts.num_vis = job->extent.num_vis;
+    opts.w_span_lambda = job->extent.w_span_lambda < 0
+                             ? opts.w_max_lambda - opts.w_min_lambda
+                             : job->extent.w_span_lambda;
+    if (layout->force_w_max_lambda > 0) {
+        opts.w_min_lambda = fmin(opts.w_min_lambda, layout->force_w_min_lambda);
+        opts.w_max_lambda = fmax(opts.w_max_lambda, layout->force_w_max_lambda);
+    }
+    opts.do_w =
+        gridding->w_mode == TESS_W_STACKING ||
+        (gridding->w_mode == TESS_W_AUTO &&
+         !tess_grid_w_negligible(&job->geom, opts.w_max_lambda, gridding->accuracy));
+    opts.num_vis =
+        layout->force_num_vis > 0 ? layout->force_num_vis : job->extent.num_vis;
     opts.num_pol = job->num_images;
-    opts.threads = job->layout->threads;
-    opts.block_planes = job->layout->force_block_planes;
-    opts.chunk = job->layout->force_chunk;
+    opts.threads = layout->threads;
+    opts.block_planes = layout->force_block_planes;
+    opts.chunk = layout->force_chunk;
     status = tess_grid_plan_create(&job->geom, &opts, job->backend, &job->plan);
     TESS_TRY(tess_comm_agree(job->comm, status));
     const int ranks = tess_comm_size(job->comm);
@@ -192,8 +241,38 @@ tess_status imager_job_plan(imager_job *job)
         TESS_FAIL(TESS_ERR_USAGE, "--force-fft-ranks %d does not divide %d ranks",
                   job->fft_ranks, ranks);
     TESS_TRY(check_memory(job));
+    ++job->profile->plans;
 cleanup:
+    tess_profile_lap(job->profile, TESS_STAGE_PLAN, &mark);
     return status;
+}
+
+/* Planes for a first set of images, or the same ones for the next. Collective. */
+static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    if (job->planes) {
+        tess_planes_set_slabs(job->planes, opts->slab_line);
+        /* a model stays for the next samples */
+        if (opts->forward) status = tess_planes_clear(job->planes);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+    } else {
+        TESS_TRY(tess_planes_create(job->comm, job->backend->planes, opts, &job->planes));
+        ++job->profile->transforms;
+    }
+cleanup:
+    tess_profile_lap(job->profile, TESS_STAGE_PLAN, &mark);
+    return status;
+}
+
+/* What depends on the bricks of one set of images. */
+static void free_partition(imager_job *job)
+{
+    tess_steps_destroy(job->steps);
+    tess_partition_destroy(job->partition);
+    job->steps = NULL;
+    job->partition = NULL;
 }
 
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
@@ -209,13 +288,16 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                       .cost_brick_s = tess_grid_cost_brick(plan),
                                       .always_split = job->layout->force_split > 0};
     tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
+    double mark = tess_time_now();
     int64_t *slab_line = tess_alloc(job->fft_ranks + 1, sizeof *slab_line);
     TESS_TRY(tess_comm_agree(job->comm, slab_line ? TESS_OK : TESS_ERR_ALLOC));
+    free_partition(job);
     TESS_TRY(tess_partition_create(job->comm, &opts, bricks->key, bricks->num_vis,
                                    bricks->num_bricks, &job->partition));
     TESS_TRY(tess_slabs_choose(job->comm, plan, bricks, job->fft_ranks, slab_line));
     planes.slab_line = slab_line;
-    TESS_TRY(tess_planes_create(job->comm, job->backend->planes, &planes, &job->planes));
+    tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
+    TESS_TRY(set_up_planes(job, &planes));
     status = tess_steps_create(job->comm, plan, job->partition, job->num_groups,
                                job->planes, job->profile, &job->steps);
     TESS_TRY(tess_comm_agree(job->comm, status));
@@ -224,14 +306,18 @@ cleanup:
     return status;
 }
 
-void imager_job_log(const imager_job *job)
+void imager_job_log(imager_job *job)
 {
     char text[512];
     double largest = 0, mean = 0;
     int64_t split = 0;
     const int ranks = tess_comm_size(job->comm);
+    if (job->logged) return;
+    job->logged = true;
     tess_grid_plan_text(job->plan, text, sizeof text);
     tess_log_info("plan: %s", text);
+    if (job->num_outputs > 1)
+        tess_log_info("      for all of %lld sets of images", (long long)job->num_outputs);
     tess_partition_balance(job->partition, &largest, &mean, &split);
     if (ranks > 1)
         tess_log_info("partition: %d w-group%s of %d ranks, FFT groups of %d, %lld split "
@@ -246,12 +332,10 @@ void imager_job_log(const imager_job *job)
 
 void imager_job_free(imager_job *job)
 {
-    tess_steps_destroy(job->steps);
+    free_partition(job);
     tess_planes_destroy(job->planes);
-    tess_partition_destroy(job->partition);
     tess_grid_plan_destroy(job->plan);
-    job->steps = NULL;
     job->planes = NULL;
-    job->partition = NULL;
     job->plan = NULL;
+    job->logged = false;
 }

@@ -34,7 +34,7 @@ typedef struct predict_run {
     tess_profile *profile;
     tess_source *source;
     const tess_source_info *info;
-    imager_model model;
+    imager_predictor predictor;
     tess_vis_writer *writer;
     int64_t num_blocks, blocks_per_batch;
 } predict_run;
@@ -92,7 +92,7 @@ static void mix_sample(const predict_run *run, const predicted_block *from,
                        const tess_samples *samples, int64_t sample, double phase_re,
                        double phase_im, float *out)
 {
-    const imager_model *model = &run->model;
+    const imager_model *model = &run->predictor.model;
     for (int c = 0; c < from->num_corr; ++c) {
         double complex coefficient[4], sum = 0;
         tess_pol_from_stokes(from->corr[c], coefficient);
@@ -160,14 +160,13 @@ static tess_status predict_batch(predict_run *run, int64_t first, int64_t end,
     predicted_batch batch = {0};
     double mark = tess_time_now();
     batch.samples = tess_source_samples(run->source);
-    batch.samples.num_pol = run->model.num_stokes;
+    batch.samples.num_pol = run->predictor.model.num_stokes;
     batch.samples.num_weight = 1;
     for (int64_t k = first; k < end && status == TESS_OK; ++k)
         status = add_block(run, &batch);
     TESS_TRY(tess_comm_agree(run->comm, status));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-    TESS_TRY(imager_model_predict(run->comm, &run->model, &run->opts->gridding,
-                                  &run->opts->layout, run->profile, &batch.samples));
+    TESS_TRY(imager_predictor_run(&run->predictor, &batch.samples));
     run->profile->visibilities += batch.samples.num_vis;
     mark = tess_time_now();
     for (int64_t k = 0; k < end - first; ++k)
@@ -196,23 +195,26 @@ static tess_status set_up(predict_run *run)
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
     int64_t rank_bytes, num_rows, num_vis;
+    imager_model model;
     tess_selection selection = opts->selection;
     selection.positions_only = true;
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     run->info = tess_source_info_of(run->source);
     status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad, 0,
-                               &run->model);
+                               &model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
         status = tess_source_setup(run->source, &first, 1, 0, opts->gridding.accuracy < 9e-6,
                                    opts->layout.threads, BLOCK_BYTES);
     TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
+                                     run->profile, &run->predictor));
+    rank_bytes = run->predictor.job.rank_bytes;
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
-    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &rank_bytes));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */
     const double bytes = (double)num_vis * 3 * (opts->gridding.accuracy < 9e-6 ? 16 : 8) *
-                         run->model.num_stokes;
+                         model.num_stokes;
     int64_t batches = 1 + (int64_t)(bytes / (BATCH_SHARE * (double)rank_bytes));
     if (opts->layout.force_passes > 0) batches = opts->layout.force_passes;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
@@ -241,6 +243,7 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
 cleanup:
     tess_vis_writer_destroy(run.writer);
     tess_vis_block_free(&block);
+    imager_predictor_free(&run.predictor);
     tess_source_close(run.source);
     return status;
 }

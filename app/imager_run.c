@@ -8,8 +8,7 @@
 
 /* ---- sets of samples ---- */
 
-tess_status imager_data_get(imager_data *data, int64_t k, bool count,
-                            tess_samples **samples)
+tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples)
 {
     tess_status status = TESS_OK;
     if (data->in_memory) {
@@ -22,8 +21,8 @@ tess_status imager_data_get(imager_data *data, int64_t k, bool count,
     }
     if (k == 0) tess_source_rewind(data->source);
     data->block.num_rows = data->block.num_vis = 0;
-    TESS_TRY(tess_source_next(data->source, &data->block, NULL,
-                              count ? data->profile : NULL));
+    for (int64_t j = 0; j < data->set_blocks; ++j)
+        TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
     if (data->density)
         tess_density_apply(data->density, &data->block, 0, data->block.num_rows,
                            data->threads);
@@ -82,12 +81,12 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data,
     tess_status status = TESS_OK;
     tess_samples *samples;
     if (data->in_memory) {
-        TESS_TRY(imager_data_get(data, 0, false, &samples));
+        TESS_TRY(imager_data_get(data, 0, &samples));
         return sorted_runs(job, samples, bricks);
     }
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
-        TESS_TRY(imager_data_get(data, k, false, &samples));
+        TESS_TRY(imager_data_get(data, k, &samples));
         status = sorted_runs(job, samples, &runs);
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
         tess_brick_list_free(&runs);
@@ -200,10 +199,15 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
         double mark = tess_time_now();
-        status = imager_data_get(data, k, false, &samples);
+        status = imager_data_get(data, k, &samples);
         tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
-        if (status == TESS_OK && filter->pass == 0) add_weights(samples, sums);
-        if (status == TESS_OK && !data->in_memory) {
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        if (data->subtract) {
+            TESS_TRY(imager_predictor_subtract(data->subtract, data->pol, samples));
+            mark = tess_time_now(); /* counted by the stages of prediction */
+        }
+        if (filter->pass == 0) add_weights(samples, sums);
+        if (!data->in_memory) {
             tess_brick_list_free(&own);
             status = sorted_runs(job, samples, &own);
         }
@@ -336,7 +340,7 @@ static int choose_passes(const imager_job *job, const imager_data *data)
 {
     if (job->layout->force_passes > 0) return job->layout->force_passes;
     if (data->in_memory) return 1;
-    const double share = (double)job->extent.num_vis *
+    const double share = (double)data->num_vis *
                          (double)tess_samples_vis_bytes(&data->block) * 1.3 /
                          tess_comm_size(job->comm);
     const double room = 0.3 * (double)job->rank_bytes;
@@ -352,12 +356,10 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     double sums[2 * TESS_MAX_POL] = {0}, mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int num_pol = like->num_pol, num_weight = like->num_weight;
-    TESS_TRY(imager_job_plan(job));
     status = imager_count_bricks(job, data, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     TESS_TRY(imager_job_partition(job, &bricks, true));
-    tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
     imager_job_log(job);
     const int num_passes = choose_passes(job, data);
     if (dump_stages && data->in_memory)

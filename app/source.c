@@ -24,6 +24,7 @@ typedef struct part {
 typedef struct span {
     int part;
     int64_t row_first, num_rows;
+    double time_first, time_last;  /* of its rows, known once it has been read */
 } span;
 
 struct tess_source {
@@ -40,8 +41,8 @@ struct tess_source {
     int64_t num_spans, next_span;  /* this rank's blocks */
     span *spans;
     const bool *chan_wanted;
-    /* the reading thread fills block[next_span % 2] */
-    tess_vis_block block[2];
+    tess_vis_block block[2];       /* the reading thread fills block[turn] */
+    int turn;
     pthread_t thread;
     bool reading;
     tess_status read_status;
@@ -277,7 +278,8 @@ static tess_status make_spans(tess_source *source, int64_t block_bytes)
                           sizeof *source->spans))
                 TESS_FAIL(TESS_ERR_ALLOC, "list of blocks");
             source->spans[source->num_spans++] =
-                (span){k, row, stop - row < block_rows ? stop - row : block_rows};
+                (span){k, row, stop - row < block_rows ? stop - row : block_rows,
+                       -INFINITY, INFINITY};
         }
         before += p->num_rows;
     }
@@ -345,9 +347,31 @@ void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *nu
     }
 }
 
+void tess_source_share_weights(tess_source *source)
+{
+    source->num_weight = 1;
+    for (int k = 0; k < source->num_parts; ++k)
+        source->parts[k].recipe.shared_weight = true;
+}
+
+/* Whether a span may have rows of the wanted times. */
+static bool wanted(const tess_source *source, const span *s)
+{
+    const tess_recipe *recipe = &source->parts[s->part].recipe;
+    return s->time_last >= recipe->time_first && s->time_first < recipe->time_end;
+}
+
+int64_t tess_source_own_blocks(const tess_source *source)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < source->num_spans; ++k)
+        count += wanted(source, &source->spans[k]);
+    return count;
+}
+
 tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks)
 {
-    *num_blocks = source->num_spans;
+    *num_blocks = tess_source_own_blocks(source);
     return tess_comm_allreduce_i64(source->comm, num_blocks, 1, TESS_MAX);
 }
 
@@ -356,18 +380,20 @@ tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks)
 static void *read_span(void *argument)
 {
     tess_source *source = argument;
-    const int64_t k = source->next_span;
-    const span *s = &source->spans[k];
+    const span *s = &source->spans[source->next_span];
     const part *p = &source->parts[s->part];
     source->read_status =
         tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
-                      source->threads, &source->block[k % 2]);
+                      source->threads, &source->block[source->turn]);
     return NULL;
 }
 
-/* Begin to read span next_span in the background; in this thread if that fails. */
+/* Begin to read the next wanted span in the background; in this thread if that fails. */
 static void start_reading(tess_source *source)
 {
+    while (source->next_span < source->num_spans &&
+           !wanted(source, &source->spans[source->next_span]))
+        ++source->next_span;
     if (source->next_span >= source->num_spans) return;
     if (pthread_create(&source->thread, NULL, read_span, source) == 0)
         source->reading = true;
@@ -383,6 +409,16 @@ void tess_source_rewind(tess_source *source)
     start_reading(source);
 }
 
+static void note_times(const tess_vis_block *block, span *s)
+{
+    s->time_first = INFINITY;
+    s->time_last = -INFINITY;
+    for (int64_t row = 0; row < block->num_rows; ++row) {
+        s->time_first = fmin(s->time_first, block->time_mjd_s[row]);
+        s->time_last = fmax(s->time_last, block->time_mjd_s[row]);
+    }
+}
+
 tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
                                    const tess_recipe **recipe)
 {
@@ -391,9 +427,11 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     if (source->next_span >= source->num_spans) return TESS_OK;
     wait_for_reader(source);
     if (source->read_status != TESS_OK) return source->read_status;
-    const int64_t k = source->next_span++;
-    *block = &source->block[k % 2];
-    *recipe = &source->parts[source->spans[k].part].recipe;
+    span *s = &source->spans[source->next_span++];
+    *block = &source->block[source->turn];
+    *recipe = &source->parts[s->part].recipe;
+    note_times(*block, s);
+    source->turn = 1 - source->turn;
     start_reading(source);
     return TESS_OK;
 }

@@ -49,8 +49,14 @@ void tess_source_filter(tess_source *source, const bool *chan_wanted, double tim
 /** An empty set of samples of the kind that tess_source_next appends to. Local. */
 tess_samples tess_source_samples(const tess_source *source);
 
-/** Blocks a pass has, the same on all ranks (ranks with fewer rows get empty ones).
- *  Collective, after setup. */
+/** From now on samples have one weight for all polarisations, the smallest. Local. */
+void tess_source_share_weights(tess_source *source);
+
+/** Blocks a pass has on this rank: those that may have wanted times, as far as an earlier
+ *  pass has told. Local, after setup. */
+int64_t tess_source_own_blocks(const tess_source *source);
+
+/** The most of any rank; those with fewer get empty ones in the end. Collective. */
 tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks);
 
 /** Start a pass over the data. Local. */

@@ -10,12 +10,24 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Bytes of one block of a file. */
-enum { BLOCK_BYTES = 32 << 20 };
+/* Bytes of one block of a file, and its share of a rank's memory: two are read at a time,
+ * and their samples are in the way. */
+enum { BLOCK_BYTES = 32 << 20, SMALLEST_BLOCK_BYTES = 64 << 10 };
+static const double BLOCK_SHARE = 1.0 / 16;
 
-/* Share of a rank's memory that prepared samples may take up before data are streamed in
- * several passes instead of being kept. */
+/* Share of a rank's memory that prepared samples may take up before data are read again
+ * instead of being kept. */
 static const double CACHE_SHARE = 0.45;
+
+/* Bytes of a row beside its samples: uvw, channels, place, time. */
+static const double ROW_BYTES = 48;
+
+/* Where the samples of an image come from. */
+typedef enum data_mode {
+    DATA_CACHED,     /* all samples of this rank's slice are kept */
+    DATA_PER_OUTPUT, /* those of one output at a time, read again for each */
+    DATA_STREAMED    /* block by block, in several passes for each output */
+} data_mode;
 
 /* One run of `image` or `plan`. */
 typedef struct image_run {
@@ -26,17 +38,15 @@ typedef struct image_run {
     const tess_source_info *info;
     tess_pol pol[2 * TESS_MAX_POL];
     int num_pol;
-    int64_t rank_bytes;
-    const tess_backend *backend;
-    tess_samples all;            /* everything, when it fits */
-    double *row_time;
-    bool in_memory;
-    int64_t num_outputs;         /* channels × intervals */
-    bool *chan_wanted;           /* [num_chan] of the current output channel */
-    int32_t *chan_output;        /* [num_chan] output channel of each channel */
-    double *interval_begin;      /* [intervals + 1] MJD s */
-    imager_model model;
-    int fft_ranks;               /* of the first output; kept, so that rows stay put */
+    int64_t block_bytes;
+    data_mode mode;
+    tess_samples all;            /* everything, in DATA_CACHED */
+    double *row_time;            /* [rows] of `all`, NULL for one output */
+    bool *chan_wanted;           /* [num_chan] of the current output */
+    imager_outputs outputs;
+    tess_density *density;       /* of the only output, when the survey made it */
+    imager_predictor subtract;
+    imager_job job;              /* one plan for all outputs */
     imager_output output;
 } image_run;
 
@@ -47,7 +57,7 @@ static tess_status check_size(const image_run *run)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     const double bytes = 4.0 * (double)opts->nx * (double)opts->ny;
-    const double all = (double)run->rank_bytes * tess_comm_size(run->comm);
+    const double all = (double)run->job.rank_bytes * tess_comm_size(run->comm);
     if (bytes > all)
         TESS_FAIL(TESS_ERR_ALLOC,
                   "an image of %lld x %lld pixels needs at least %s, of which %s may be "
@@ -58,69 +68,24 @@ cleanup:
     return status;
 }
 
-/* Channels in order of frequency are dealt to the output channels in equal numbers. */
-static tess_status deal_channels(image_run *run)
+static bool is_double(const image_run *run)
 {
-    tess_status status = TESS_OK;
-    const int64_t n = run->info->num_chan, outputs = run->opts->channels_out;
-    run->chan_wanted = tess_alloc_zero(n, sizeof *run->chan_wanted);
-    run->chan_output = tess_alloc_zero(n, sizeof *run->chan_output);
-    if (!run->chan_wanted || !run->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
-    if (outputs > n)
-        TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there are only %lld channels",
-                  (long long)outputs, (long long)n);
-    for (int64_t a = 0; a < n; ++a) {
-        int64_t below = 0; /* rank of channel a; tables are short */
-        for (int64_t b = 0; outputs > 1 && b < n; ++b)
-            below += run->info->freq_hz[b] < run->info->freq_hz[a] ||
-                     (run->info->freq_hz[b] == run->info->freq_hz[a] && b < a);
-        run->chan_output[a] = (int32_t)(below * outputs / n);
-    }
-cleanup:
-    return status;
-}
-
-/* Times at which the intervals begin: equal numbers of integrations each. */
-static tess_status deal_times(image_run *run)
-{
-    tess_status status = TESS_OK;
-    const tess_image_opts *opts = run->opts;
-    const int64_t outputs = opts->intervals_out;
-    double *times = NULL;
-    int64_t count = 0;
-    run->interval_begin = tess_alloc(outputs + 1, sizeof *run->interval_begin);
-    TESS_TRY(tess_comm_agree(run->comm, run->interval_begin ? TESS_OK : TESS_ERR_ALLOC));
-    run->interval_begin[0] = -INFINITY;
-    run->interval_begin[outputs] = INFINITY;
-    const int64_t begin = opts->selection.interval_first;
-    int64_t end = opts->selection.interval_end;
-    if (outputs == 1 && begin == 0 && end == 0) return TESS_OK;
-    TESS_TRY(tess_source_times(run->source, &times, &count));
-    if (end == 0 || end > count) end = count;
-    if (begin >= end)
-        TESS_FAIL(TESS_ERR_USAGE, "--intervals %lld:%lld: there are %lld integrations",
-                  (long long)begin, (long long)opts->selection.interval_end,
-                  (long long)count);
-    if (outputs > end - begin)
-        TESS_FAIL(TESS_ERR_USAGE, "--intervals-out %lld: there are %lld integrations",
-                  (long long)outputs, (long long)(end - begin));
-    for (int64_t k = 0; k <= outputs; ++k) {
-        const int64_t at = begin + (end - begin) * k / outputs;
-        /* half a millisecond before the integration: times in files are rounded */
-        run->interval_begin[k] = at < count ? times[at] - 5e-4 : (double)INFINITY;
-    }
-cleanup:
-    tess_free(times);
-    return status;
+    return run->opts->gridding.accuracy < 9e-6;
 }
 
 static tess_status set_up(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    status = tess_backend_find(opts->gridding.backend, &run->backend);
+    imager_model model;
+    run->job = (imager_job){.comm = run->comm,
+                            .layout = &opts->layout,
+                            .gridding = &opts->gridding,
+                            .geom = {opts->nx, opts->ny, opts->scale_rad},
+                            .profile = run->profile};
+    status = tess_backend_find(opts->gridding.backend, &run->job.backend);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->rank_bytes));
+    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->job.rank_bytes));
     TESS_TRY(check_size(run));
     run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
     if (run->num_pol > TESS_MAX_POL)
@@ -135,16 +100,22 @@ static tess_status set_up(image_run *run)
                                   .pol = run->pol,
                                   .num_pol = run->num_pol,
                                   .profile = run->profile};
-    status = tess_source_setup(run->source, run->pol, run->num_pol,
-                               0.5 / opts->scale_rad, opts->gridding.accuracy < 9e-6,
-                               opts->layout.threads, BLOCK_BYTES);
-    if (status == TESS_OK) status = deal_channels(run);
+    run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.rank_bytes);
+    if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
+    if (run->block_bytes < SMALLEST_BLOCK_BYTES) run->block_bytes = SMALLEST_BLOCK_BYTES;
+    status = tess_source_setup(run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
+                               is_double(run), opts->layout.threads, run->block_bytes);
+    run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
+    if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && opts->subtract)
         status = imager_model_open(opts->subtract, run->info->ra_rad, run->info->dec_rad,
-                                   opts->scale_rad, &run->model);
+                                   opts->scale_rad, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(deal_times(run));
-    run->num_outputs = opts->channels_out * opts->intervals_out;
+    if (opts->subtract)
+        TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
+                                         run->profile, &run->subtract));
+    TESS_TRY(imager_outputs_create(run->comm, run->source, opts, &run->outputs));
+    run->job.num_outputs = run->outputs.num;
     tess_log_info("%lld rows x %lld channels in %d observation%s",
                   (long long)run->info->num_rows,
                   (long long)(run->info->num_vis / run->info->num_rows), opts->num_obs,
@@ -187,40 +158,64 @@ static bool weights_agree(const tess_samples *samples)
 static tess_status subtract_model(image_run *run, tess_samples *samples)
 {
     if (!run->opts->subtract) return TESS_OK;
-    return imager_model_subtract(run->comm, &run->model, &run->opts->gridding,
-                                 &run->opts->layout, run->profile, run->pol, samples);
+    return imager_predictor_subtract(&run->subtract, run->pol, samples);
 }
 
-/* Read everything once and keep it, when it fits. Collective. */
-static tess_status load_all(image_run *run)
+/* Memory for samples and, on several ranks, for those that others send, of which every rank
+ * gets about the same share. */
+static double samples_bytes(const image_run *run, double num_rows, double num_vis,
+                            double num_vis_of_all)
+{
+    const tess_samples like = tess_source_samples(run->source);
+    const int ranks = tess_comm_size(run->comm);
+    const double received = ranks > 1 ? num_vis_of_all / ranks : 0;
+    return (num_vis + received) * (double)tess_samples_vis_bytes(&like) +
+           ROW_BYTES * num_rows;
+}
+
+/* Whether that fits on every rank. Collective. */
+static tess_status fits_all(const image_run *run, double bytes, bool *fits)
+{
+    int64_t here = bytes < CACHE_SHARE * (double)run->job.rank_bytes;
+    const tess_status status = tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN);
+    *fits = here != 0;
+    return status;
+}
+
+/* Times of all outputs together, all channels. */
+static void want_all(image_run *run)
+{
+    const imager_outputs *outputs = &run->outputs;
+    tess_source_filter(run->source, NULL, outputs->interval_begin[0],
+                       outputs->interval_begin[outputs->num_intervals]);
+}
+
+/* Times and channels of one output. */
+static void want_output(image_run *run, int64_t output)
+{
+    const imager_outputs *outputs = &run->outputs;
+    const double *begin = outputs->interval_begin + output / outputs->num_channels;
+    imager_outputs_channels(outputs, output % outputs->num_channels, run->chan_wanted);
+    tess_source_filter(run->source, outputs->num_channels > 1 ? run->chan_wanted : NULL,
+                       begin[0], begin[1]);
+}
+
+/* Read everything once and keep it. Collective. */
+static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
 {
     tess_status status = TESS_OK;
-    int64_t num_rows, num_vis, num_blocks;
+    int64_t num_blocks;
     double mark = tess_time_now();
     tess_progress progress;
     run->all = tess_source_samples(run->source);
-    tess_source_slice(run->source, &num_rows, &num_vis);
-    const double copies = tess_comm_size(run->comm) > 1 ? 2 : 1;
-    const double bytes =
-        copies * ((double)num_vis * (double)tess_samples_vis_bytes(&run->all) +
-                  48.0 * (double)num_rows);
-    int64_t fits = bytes < CACHE_SHARE * (double)run->rank_bytes;
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &fits, 1, TESS_MIN));
-    run->in_memory = fits || run->num_outputs > 1;
+    want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-    if (!run->in_memory) {
-        tess_log_info("data are streamed: %s would not fit into %s per rank",
-                      tess_mem_text(bytes), tess_mem_text((double)run->rank_bytes));
-        return TESS_OK;
-    }
     status = tess_samples_reserve(&run->all, num_rows, num_vis);
-    if (status == TESS_OK && run->num_outputs > 1) {
+    if (status == TESS_OK && run->outputs.num > 1) {
         run->row_time = tess_alloc(num_rows, sizeof *run->row_time);
         if (!run->row_time) status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
-    tess_source_filter(run->source, NULL, run->interval_begin[0],
-                       run->interval_begin[run->opts->intervals_out]);
     tess_source_rewind(run->source);
     tess_progress_start(&progress, "reading", " blocks", (double)num_blocks);
     for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
@@ -229,6 +224,9 @@ static tess_status load_all(image_run *run)
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
+    if (status == TESS_OK)
+        status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
+                                    run->info->freq_hz, run->opts->layout.threads);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
@@ -240,82 +238,183 @@ cleanup:
     return status;
 }
 
-static bool channel_chosen(const image_run *run, int64_t channel, int32_t chan)
+static tess_status create_density(const image_run *run, int num_weight,
+                                  tess_density **density)
 {
-    return run->opts->channels_out == 1 || run->chan_output[chan] == channel;
+    const tess_image_opts *opts = run->opts;
+    const tess_weight_opts weights = {opts->weighting, opts->robust, opts->rank_filter};
+    tess_status status = TESS_OK;
+    if (opts->weighting != TESS_NATURAL)
+        status = tess_density_create(&run->job.geom, &weights, num_weight, density);
+    return tess_comm_agree(run->comm, status);
 }
 
-/* Copy one stretch of a row's wanted channels as a row of its own. */
-static tess_status copy_stretch(const tess_samples *all, int64_t row, int32_t begin,
-                                int32_t end, tess_samples *out)
+/* Read everything once to learn what the outputs are made of, and the density of a single
+ * one. Collective. */
+static tess_status survey_blocks(image_run *run)
 {
     tess_status status = TESS_OK;
-    const int64_t at = out->num_rows, n = end - begin;
-    const int64_t element = all->is_double ? 8 : 4;
-    const int64_t vis = 2 * element * all->num_pol, weight = element * all->num_weight;
-    TESS_TRY(tess_samples_reserve(out, at + 1, out->num_vis + n));
-    memcpy(out->uvw_m + 3 * at, all->uvw_m + 3 * row, 3 * sizeof(double));
-    out->chan_base[at] = all->chan_base[row] + begin;
-    out->num_chan[at] = (int32_t)n;
-    out->vis_first[at] = out->num_vis;
-    memcpy((char *)out->vis + out->num_vis * vis,
-           (const char *)all->vis + (all->vis_first[row] + begin) * vis, (size_t)(n * vis));
-    memcpy((char *)out->weight + out->num_vis * weight,
-           (const char *)all->weight + (all->vis_first[row] + begin) * weight,
-           (size_t)(n * weight));
-    out->num_vis += n;
-    ++out->num_rows;
+    int64_t num_blocks, shared = 1;
+    double *row_time = NULL, mark = tess_time_now();
+    const int threads = run->opts->layout.threads;
+    const bool timed = run->outputs.num_intervals > 1;
+    tess_samples block = tess_source_samples(run->source);
+    if (run->outputs.num == 1)
+        TESS_TRY(create_density(run, block.num_weight, &run->density));
+    want_all(run);
+    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+    tess_source_rewind(run->source);
+    for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
+        block.num_rows = block.num_vis = 0;
+        status = tess_source_next(run->source, &block, timed ? &row_time : NULL,
+                                  run->profile);
+        if (status == TESS_OK)
+            status = imager_outputs_add(&run->outputs, &block, row_time,
+                                        run->info->freq_hz, threads);
+        if (status == TESS_OK && run->density)
+            status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
+        shared = shared && (block.num_weight == 1 || weights_agree(&block));
+    }
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (run->density) TESS_TRY(tess_density_finish(run->density, run->comm));
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
+    if (shared) tess_source_share_weights(run->source);
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+cleanup:
+    tess_samples_free(&block);
+    tess_free(row_time);
+    return status;
+}
+
+/* The largest output that this rank may have to hold. */
+static double largest_output_bytes(const image_run *run)
+{
+    const imager_outputs *outputs = &run->outputs;
+    const double rows = (double)run->info->num_rows, vis = (double)run->info->num_vis;
+    double largest = 0;
+    for (int64_t k = 0; k < outputs->num; ++k) {
+        const double held = (double)outputs->num_held[k];
+        const double bytes =
+            samples_bytes(run, rows / vis * held * (double)outputs->num_channels, held,
+                          (double)outputs->extent[k].num_vis);
+        if (bytes > largest) largest = bytes;
+    }
+    return largest;
+}
+
+/* What one plan for all outputs must cover, and how many images it has. Collective. */
+static tess_status finish_survey(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_samples like = tess_source_samples(run->source);
+    const int num_weight =
+        run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
+    TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
+    run->job.extent = imager_outputs_union(&run->outputs);
+    run->job.num_pol = run->num_pol;
+    run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);
 cleanup:
     return status;
 }
 
-/* The samples of one output channel and interval. */
-static tess_status choose_samples(const image_run *run, int64_t interval, int64_t channel,
-                                  tess_samples *out)
+/* How samples are kept, and what they tell: extents, weights, number of images. Data are
+ * read once here; all of them stay if they fit. Collective. */
+static tess_status look_at_data(image_run *run)
 {
     tess_status status = TESS_OK;
-    const tess_samples *all = &run->all;
-    *out = (tess_samples){.is_double = all->is_double,
-                          .num_pol = all->num_pol,
-                          .num_weight = all->num_weight,
-                          .inv_lambda = all->inv_lambda};
-    for (int64_t row = 0; row < all->num_rows; ++row) {
-        const double time = run->row_time[row];
-        if (time < run->interval_begin[interval] ||
-            time >= run->interval_begin[interval + 1])
-            continue;
-        for (int32_t c = 0; c < all->num_chan[row];) {
-            int32_t end = c;
-            while (end < all->num_chan[row] &&
-                   channel_chosen(run, channel, all->chan_base[row] + end))
-                ++end;
-            if (end > c) TESS_TRY(copy_stretch(all, row, c, end, out));
-            c = end + (end < all->num_chan[row]);
-        }
+    int64_t num_rows, num_vis;
+    bool fits;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    /* with several outputs the samples of one are copied or sent at a time */
+    const bool several = run->outputs.num > 1;
+    const double bytes =
+        samples_bytes(run, (double)num_rows, (several ? 2 : 1) * (double)num_vis,
+                      (double)run->info->num_vis / (double)run->outputs.num);
+    TESS_TRY(fits_all(run, bytes, &fits));
+    run->mode = DATA_CACHED;
+    if (fits) {
+        TESS_TRY(load_all(run, num_rows, num_vis));
+    } else {
+        TESS_TRY(survey_blocks(run));
+        TESS_TRY(fits_all(run, largest_output_bytes(run), &fits));
+        run->mode = several && fits ? DATA_PER_OUTPUT : DATA_STREAMED;
+        tess_log_info("data are %s: %s would not fit into %s per rank",
+                      several && fits ? "read again for every output" : "streamed",
+                      tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+    }
+    TESS_TRY(finish_survey(run));
+cleanup:
+    return status;
+}
+
+/* ---- one output ---- */
+
+/* Read an output's samples into memory. Local. */
+static tess_status read_output(image_run *run, int64_t output, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    const bool by_channel = run->outputs.num_channels > 1;
+    tess_samples block = tess_source_samples(run->source);
+    *out = tess_source_samples(run->source);
+    tess_source_rewind(run->source);
+    for (int64_t k = 0; k < tess_source_own_blocks(run->source); ++k) {
+        block.num_rows = block.num_vis = 0;
+        TESS_TRY(tess_source_next(run->source, by_channel ? &block : out, NULL, NULL));
+        if (by_channel)
+            TESS_TRY(imager_outputs_choose(&run->outputs, output, &block, NULL, out));
     }
 cleanup:
+    tess_samples_free(&block);
     return status;
 }
 
-static tess_status data_for(image_run *run, int64_t interval, int64_t channel,
-                            imager_data *data)
+/* Blocks of a set: with a model to subtract, as many as may be held, because every set
+ * costs the transforms of all planes of the model. */
+static int64_t blocks_of_set(const image_run *run)
+{
+    if (!run->opts->subtract) return 1;
+    const double share = 0.25 * CACHE_SHARE * (double)run->job.rank_bytes;
+    const double blocks = share / (double)run->block_bytes;
+    return blocks > 1 ? (int64_t)blocks : 1;
+}
+
+static tess_status data_for(image_run *run, int64_t output, imager_data *data)
 {
     tess_status status = TESS_OK;
+    double mark = tess_time_now();
     *data = (imager_data){.source = run->source,
-                          .in_memory = run->in_memory,
+                          .in_memory = run->mode != DATA_STREAMED,
                           .num_sets = 1,
+                          .set_blocks = 1,
+                          .num_vis = run->outputs.extent[output].num_vis,
+                          .pol = run->pol,
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
-    if (run->in_memory && run->num_outputs == 1) {
+    if (run->mode != DATA_CACHED) want_output(run, output);
+    if (run->mode == DATA_CACHED && run->outputs.num == 1) {
         data->cached = run->all; /* moved: weights may be changed in place */
         run->all = (tess_samples){0};
-    } else if (run->in_memory)
-        status = choose_samples(run, interval, channel, &data->cached);
-    else {
+    } else if (run->mode == DATA_CACHED) {
+        data->cached = (tess_samples){.is_double = run->all.is_double,
+                                      .num_pol = run->all.num_pol,
+                                      .num_weight = run->all.num_weight,
+                                      .inv_lambda = run->all.inv_lambda};
+        status = tess_samples_reserve(&data->cached, 0, run->outputs.num_held[output]);
+        if (status == TESS_OK)
+            status = imager_outputs_choose(&run->outputs, output, &run->all, run->row_time,
+                                           &data->cached);
+    } else if (run->mode == DATA_PER_OUTPUT) {
+        status = read_output(run, output, &data->cached);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+        tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+        TESS_TRY(subtract_model(run, &data->cached));
+    } else {
+        int64_t num_blocks;
         data->block = tess_source_samples(run->source);
-        tess_source_filter(run->source, NULL, run->interval_begin[0],
-                           run->interval_begin[1]);
-        TESS_TRY(tess_source_num_blocks(run->source, &data->num_sets));
+        data->subtract = run->opts->subtract ? &run->subtract : NULL;
+        data->set_blocks = blocks_of_set(run);
+        TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+        data->num_sets = (num_blocks + data->set_blocks - 1) / data->set_blocks;
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
 cleanup:
@@ -328,36 +427,31 @@ static void data_free(imager_data *data)
     tess_samples_free(&data->block);
 }
 
-/* ---- one output ---- */
-
-/* Extent and density in one look at the data. Collective. */
-static tess_status survey(image_run *run, imager_data *data, const tess_geom *geom,
-                          imager_extent *extent, tess_density **density)
+/* Density of an output's samples, unless the survey has made it. Collective. */
+static tess_status weigh(image_run *run, imager_data *data, tess_density **density)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
-    const int threads = run->opts->layout.threads;
-    const tess_weight_opts weights = {run->opts->weighting, run->opts->robust,
-                                      run->opts->rank_filter};
-    *extent = imager_extent_empty();
-    if (run->opts->weighting != TESS_NATURAL)
-        status = tess_density_create(geom, &weights, like->num_weight, density);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (run->density) {
+        data->density = *density = run->density;
+        run->density = NULL;
+        return TESS_OK;
+    }
+    TESS_TRY(create_density(run, like->num_weight, density));
+    if (!*density) return TESS_OK;
     for (int64_t k = 0; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
-        status = imager_data_get(data, k, true, &samples);
-        if (status != TESS_OK) break;
-        imager_extent_add(samples, run->info->freq_hz, true, threads, extent);
-        if (*density)
-            status = tess_density_add(*density, samples, 0, samples->num_rows, threads);
+        status = imager_data_get(data, k, &samples);
+        if (status == TESS_OK)
+            status = tess_density_add(*density, samples, 0, samples->num_rows,
+                                      data->threads);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(imager_extent_sum(run->comm, extent));
-    if (*density) TESS_TRY(tess_density_finish(*density, run->comm));
+    TESS_TRY(tess_density_finish(*density, run->comm));
     data->density = *density;
-    tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
 cleanup:
+    tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
     return status;
 }
 
@@ -420,52 +514,19 @@ static tess_status start_mean(const image_run *run, const imager_product *produc
     return tess_comm_agree(run->comm, status);
 }
 
-static void extent_join(imager_extent *total, const imager_extent *extent)
-{
-    if (extent->num_vis == 0) return;
-    total->num_vis += extent->num_vis;
-    total->freq_sum += extent->freq_sum;
-    total->freq_min = fmin(total->freq_min, extent->freq_min);
-    total->freq_max = fmax(total->freq_max, extent->freq_max);
-    total->uvw_max_lambda = fmax(total->uvw_max_lambda, extent->uvw_max_lambda);
-}
-
-/* Make the products of one channel and interval; num_images is set. */
-static tess_status make_products(image_run *run, int64_t interval, int64_t channel,
-                                 imager_product *product, int *num_psf,
-                                 imager_extent *extent)
+/* Make the products of one output. */
+static tess_status make_products(image_run *run, int64_t output, imager_product *product)
 {
     tess_status status = TESS_OK;
     imager_data data = {0};
     tess_density *density = NULL;
-    imager_job job = {.comm = run->comm,
-                      .layout = &run->opts->layout,
-                      .gridding = &run->opts->gridding,
-                      .geom = {run->opts->nx, run->opts->ny, run->opts->scale_rad},
-                      .num_pol = run->num_pol,
-                      .rank_bytes = run->rank_bytes,
-                      .profile = run->profile,
-                      .backend = run->backend,
-                      .fft_ranks = run->fft_ranks};
-    TESS_TRY(data_for(run, interval, channel, &data));
-    const tess_samples *like = data.in_memory ? &data.cached : &data.block;
-    *num_psf = run->opts->make_psf ? like->num_weight : 0;
-    job.num_images = run->num_pol + *num_psf;
-    TESS_TRY(survey(run, &data, &job.geom, extent, &density));
-    if (extent->num_vis == 0) {
-        if (run->num_outputs == 1)
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: nothing to image: all selected visibilities are flagged or "
-                      "ignored (see the log for the reasons)",
-                      run->info->meta->path);
-        TESS_TRY(empty_products(run, job.num_images, product));
-        goto cleanup;
-    }
-    job.extent = *extent;
-    TESS_TRY(imager_run(&job, &data, run->opts->make_psf, product, run->opts->dump_stages));
-    run->fft_ranks = job.fft_ranks;
+    if (run->outputs.extent[output].num_vis == 0)
+        return empty_products(run, run->job.num_images, product);
+    TESS_TRY(data_for(run, output, &data));
+    TESS_TRY(weigh(run, &data, &density));
+    TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product,
+                        run->opts->dump_stages));
 cleanup:
-    imager_job_free(&job);
     tess_density_destroy(density);
     data_free(&data);
     return status;
@@ -498,22 +559,23 @@ static tess_status image_interval(image_run *run, int64_t interval)
     tess_status status = TESS_OK;
     enum { MOST = 4 * TESS_MAX_POL };
     imager_product product[MOST] = {0}, mean[MOST] = {0};
-    imager_extent total = imager_extent_empty(), extent;
-    int num_psf = 0, num_images = 0;
+    imager_extent total = imager_extent_empty();
+    const int64_t channels = run->outputs.num_channels;
+    const int num_images = run->job.num_images, num_psf = num_images - run->num_pol;
     bool mean_started = false;
-    for (int64_t c = 0; c < run->opts->channels_out; ++c) {
-        TESS_TRY(make_products(run, interval, c, product, &num_psf, &extent));
-        num_images = run->num_pol + num_psf;
-        TESS_TRY(imager_output_write(&run->output, interval, c, product, num_psf, &extent));
-        if (run->opts->channels_out > 1 && extent.num_vis > 0) {
+    for (int64_t c = 0; c < channels; ++c) {
+        const imager_extent *extent = &run->outputs.extent[interval * channels + c];
+        TESS_TRY(make_products(run, interval * channels + c, product));
+        TESS_TRY(imager_output_write(&run->output, interval, c, product, num_psf, extent));
+        if (channels > 1 && extent->num_vis > 0) {
             if (!mean_started) TESS_TRY(start_mean(run, product, num_images, mean));
             mean_started = true;
             add_to_mean(mean, product, num_images);
-            extent_join(&total, &extent);
+            imager_extent_join(&total, extent);
         }
         free_products(product, num_images);
     }
-    if (run->opts->channels_out > 1) {
+    if (channels > 1) {
         if (!mean_started) TESS_TRY(empty_products(run, num_images, mean));
         finish_mean(mean, num_images);
         TESS_TRY(imager_output_write(&run->output, interval, -1, mean, num_psf, &total));
@@ -542,12 +604,14 @@ static tess_status write_options(const image_run *run)
 
 static void free_run(image_run *run)
 {
+    imager_job_free(&run->job);
+    imager_predictor_free(&run->subtract);
+    tess_density_destroy(run->density);
+    imager_outputs_free(&run->outputs);
     tess_source_close(run->source);
     tess_samples_free(&run->all);
     tess_free(run->row_time);
     tess_free(run->chan_wanted);
-    tess_free(run->chan_output);
-    tess_free(run->interval_begin);
 }
 
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
@@ -558,10 +622,16 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     run.output.comm = comm;
     TESS_TRY(set_up(&run));
     TESS_TRY(imager_output_check(&run.output));
-    TESS_TRY(load_all(&run));
-    if (run.in_memory) TESS_TRY(log_ignored(&run));
+    TESS_TRY(look_at_data(&run));
+    TESS_TRY(log_ignored(&run));
+    if (run.job.extent.num_vis > 0)
+        TESS_TRY(imager_job_plan(&run.job));
+    else if (run.outputs.num == 1)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: nothing to image: all selected visibilities are flagged or "
+                  "ignored (see the log for the reasons)",
+                  run.info->meta->path);
     for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
-    if (!run.in_memory) TESS_TRY(log_ignored(&run));
     TESS_TRY(write_options(&run));
 cleanup:
     free_run(&run);
@@ -600,51 +670,43 @@ static void print_plan(const image_run *run, const imager_job *job)
            tess_mem_text(vis_bytes * (ranks > 1 ? 2 : 1)),
            tess_mem_text((double)job->geom.nx * (double)job->geom.ny *
                          (plan->is_double ? 8 : 4) * job->num_images / job->fft_ranks),
-           tess_mem_text((double)run->rank_bytes));
+           tess_mem_text((double)run->job.rank_bytes));
     printf("time          about %.2g s gridding, %.2g s FFT and w-screens (rough, without "
            "reading)\n",
            largest / threads, fft_s / (ranks * threads));
 }
 
-/* As make_products, but stops when the work has been partitioned. */
+/* As tess_imager_image, but stops when the work of the largest output has been
+ * partitioned. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {
     tess_status status = TESS_OK;
     image_run run = {.comm = comm, .opts = opts, .profile = profile};
     imager_data data = {0};
-    tess_density *density = NULL;
     tess_brick_list bricks = {0};
-    imager_job job = {.comm = comm,
-                      .layout = &opts->layout,
-                      .gridding = &opts->gridding,
-                      .geom = {opts->nx, opts->ny, opts->scale_rad},
-                      .profile = profile};
-    TESS_TRY(set_up(&run));
-    job.num_pol = run.num_pol;
-    job.num_images = run.num_pol + (opts->make_psf ? 1 : 0);
-    job.rank_bytes = run.rank_bytes;
-    job.backend = run.backend;
     tess_image_opts natural = *opts; /* weights do not change the plan */
+    int64_t largest = 0;
     natural.weighting = TESS_NATURAL;
+    natural.subtract = NULL;
     run.opts = &natural;
-    run.num_outputs = 1;
-    data.source = run.source;
-    data.block = tess_source_samples(run.source);
-    data.threads = opts->layout.threads;
-    data.profile = profile;
-    TESS_TRY(tess_source_num_blocks(run.source, &data.num_sets));
-    TESS_TRY(survey(&run, &data, &job.geom, &job.extent, &density));
-    if (job.extent.num_vis == 0)
+    TESS_TRY(set_up(&run));
+    run.mode = DATA_STREAMED;
+    TESS_TRY(survey_blocks(&run));
+    TESS_TRY(finish_survey(&run));
+    if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
-    TESS_TRY(imager_job_plan(&job));
-    status = imager_count_bricks(&job, &data, &bricks);
+    TESS_TRY(imager_job_plan(&run.job));
+    for (int64_t k = 1; k < run.outputs.num; ++k)
+        if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
+            largest = k;
+    TESS_TRY(data_for(&run, largest, &data));
+    status = imager_count_bricks(&run.job, &data, &bricks);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(imager_job_partition(&job, &bricks, true));
-    if (tess_comm_rank(comm) == 0) print_plan(&run, &job);
+    TESS_TRY(imager_job_partition(&run.job, &bricks, true));
+    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job);
 cleanup:
     tess_brick_list_free(&bricks);
-    imager_job_free(&job);
     data_free(&data);
     free_run(&run);
     return status;

@@ -42,6 +42,9 @@ typedef struct tess_layout {
     int64_t force_chunk;         /**< visibilities per chunk of a brick */
     int force_split;             /**< 1: cut bricks at chunk borders even when not hot */
     int force_passes;            /**< passes over the data */
+    double force_w_min_lambda, force_w_max_lambda; /**< plan for this range of |w|, at
+                                      least; max 0 = that of the data */
+    int64_t force_num_vis;       /**< plan for this many visibilities an image */
 } tess_layout;
 
 /** Gridding of one plan; shared by image, predict and plan. */

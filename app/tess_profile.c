@@ -15,10 +15,11 @@
 
 static const char *const stage_names[TESS_NUM_STAGES] = {
     [TESS_STAGE_READ] = "read",           [TESS_STAGE_WEIGHT] = "weight",
-    [TESS_STAGE_PARTITION] = "partition", [TESS_STAGE_EXCHANGE] = "exchange",
-    [TESS_STAGE_SORT] = "sort",           [TESS_STAGE_GRID] = "grid",
-    [TESS_STAGE_REDUCE] = "reduce",       [TESS_STAGE_FFT] = "fft",
-    [TESS_STAGE_CORRECT] = "correct",     [TESS_STAGE_WRITE] = "write",
+    [TESS_STAGE_PLAN] = "plan",           [TESS_STAGE_PARTITION] = "partition",
+    [TESS_STAGE_EXCHANGE] = "exchange",   [TESS_STAGE_SORT] = "sort",
+    [TESS_STAGE_GRID] = "grid",           [TESS_STAGE_REDUCE] = "reduce",
+    [TESS_STAGE_FFT] = "fft",             [TESS_STAGE_CORRECT] = "correct",
+    [TESS_STAGE_WRITE] = "write",
 };
 
 static const char *const ignored_names[TESS_NUM_IGNORED] = {
@@ -42,6 +43,7 @@ typedef struct entry {
     double communication_seconds;
     int64_t sent_bytes;
     int64_t peak_memory_bytes;
+    int64_t plans, transforms;
     double grid_utilisation;
 } entry;
 
@@ -55,6 +57,7 @@ typedef struct totals {
     double max_s, sum_s, communication_s;
     int64_t sent_bytes;
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
+    int64_t plans, transforms; /* each rank counts the same ones */
 } totals;
 
 void tess_profile_start(tess_profile *profile)
@@ -75,6 +78,8 @@ static void fill_entry(const tess_comm *comm, const tess_profile *profile, entry
     *e = (entry){.visibilities = profile->visibilities,
                  .seconds = tess_time_now() - profile->start_s,
                  .peak_memory_bytes = tess_mem_peak_bytes(),
+                 .plans = profile->plans,
+                 .transforms = profile->transforms,
                  .grid_utilisation = profile->grid_utilisation};
     if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
     memcpy(e->stage_seconds, profile->stage_seconds, sizeof e->stage_seconds);
@@ -126,6 +131,8 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
+        if (e->plans > sum->plans) sum->plans = e->plans;
+        if (e->transforms > sum->transforms) sum->transforms = e->transforms;
     }
 }
 
@@ -242,14 +249,15 @@ static json_t *total_object(const totals *sum, int ranks)
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
-    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:o}", "visibilities",
+    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o}", "visibilities",
                      (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
                      json_seconds(sum->max_s), "communication_fraction",
                      json_number(communication_fraction(sum)), "sent_bytes",
                      (json_int_t)sum->sent_bytes, "peak_memory_bytes",
                      (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
-                     (json_int_t)sum->peak_memory_sum_bytes, "stages",
-                     total_stages(sum, ranks));
+                     (json_int_t)sum->peak_memory_sum_bytes, "plans",
+                     (json_int_t)sum->plans, "transforms", (json_int_t)sum->transforms,
+                     "stages", total_stages(sum, ranks));
 }
 
 static json_t *profile_object(const entry *entries, int ranks, const char *plan)

@@ -12,6 +12,7 @@
 typedef enum tess_stage {
     TESS_STAGE_READ,
     TESS_STAGE_WEIGHT,
+    TESS_STAGE_PLAN,      /**< gridding plan, FFT plans, buffers: what images share */
     TESS_STAGE_PARTITION,
     TESS_STAGE_EXCHANGE,
     TESS_STAGE_SORT,
@@ -40,6 +41,8 @@ typedef struct tess_profile {
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;                    /**< imaged or predicted, from this rank's rows */
     int64_t ignored[TESS_NUM_IGNORED];
+    int64_t plans;                           /**< gridding plans made */
+    int64_t transforms;                      /**< plane transforms set up */
     double start_s;                          /**< tess_time_now() at program start */
     double grid_utilisation;                 /**< busy share of the threads while gridding */
     char plan[1024];                         /**< the plan in words */
@@ -55,7 +58,7 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities}}, peak_memory_bytes}], "totals":{visibilities, ignored:{reason:n},
- *  seconds, communication_fraction, peak_memory_bytes}}. Collective. */
+ *  seconds, communication_fraction, peak_memory_bytes, plans, transforms}}. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);
 

@@ -77,7 +77,7 @@ static tess_status start_job(const pipeline *with, const tess_samples *samples,
     TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->rank_bytes));
     imager_extent_add(samples, with->freq_hz, skip_ignored, with->layout.threads,
                       &job->extent);
-    TESS_TRY(imager_extent_sum(with->comm, &job->extent));
+    TESS_TRY(imager_extent_sum(with->comm, &job->extent, 1));
 cleanup:
     return status;
 }
@@ -155,6 +155,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     TESS_TRY(tess_comm_agree(with->comm, status));
     fill_values(vis, weight, &data.cached);
     TESS_TRY(start_job(with, &data.cached, true, num_images, &profile, &job));
+    TESS_TRY(imager_job_plan(&job));
     TESS_TRY(imager_run(&job, &data, psf != NULL, product, NULL));
     note_facts(with, &job);
     for (int k = 0; k < num_images; ++k)

@@ -1,0 +1,278 @@
+/* Which samples make which image: output channels and intervals of time. */
+#include <math.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_mem.h"
+
+/* Channels in order of frequency are dealt to the output channels in equal numbers. */
+static tess_status deal_channels(const tess_source_info *info, imager_outputs *outputs)
+{
+    tess_status status = TESS_OK;
+    const int64_t n = info->num_chan, out = outputs->num_channels;
+    outputs->num_chan = n;
+    outputs->chan_output = tess_alloc_zero(n, sizeof *outputs->chan_output);
+    if (!outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    if (out > n)
+        TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there are only %lld channels",
+                  (long long)out, (long long)n);
+    for (int64_t a = 0; a < n; ++a) {
+        int64_t below = 0; /* rank of channel a; tables are short */
+        for (int64_t b = 0; out > 1 && b < n; ++b)
+            below += info->freq_hz[b] < info->freq_hz[a] ||
+                     (info->freq_hz[b] == info->freq_hz[a] && b < a);
+        outputs->chan_output[a] = (int32_t)(below * out / n);
+    }
+cleanup:
+    return status;
+}
+
+/* Times at which the intervals begin: equal numbers of integrations each. */
+static tess_status deal_times(tess_source *source, const tess_selection *selection,
+                              imager_outputs *outputs)
+{
+    tess_status status = TESS_OK;
+    const int64_t intervals = outputs->num_intervals, begin = selection->interval_first;
+    int64_t end = selection->interval_end, count = 0;
+    double *times = NULL;
+    outputs->interval_begin[0] = -INFINITY;
+    outputs->interval_begin[intervals] = INFINITY;
+    if (intervals == 1 && begin == 0 && end == 0) return TESS_OK;
+    TESS_TRY(tess_source_times(source, &times, &count));
+    if (end == 0 || end > count) end = count;
+    if (begin >= end)
+        TESS_FAIL(TESS_ERR_USAGE, "--intervals %lld:%lld: there are %lld integrations",
+                  (long long)begin, (long long)selection->interval_end,
+                  (long long)count);
+    if (intervals > end - begin)
+        TESS_FAIL(TESS_ERR_USAGE, "--intervals-out %lld: there are %lld integrations",
+                  (long long)intervals, (long long)(end - begin));
+    for (int64_t k = 0; k <= intervals; ++k) {
+        const int64_t at = begin + (end - begin) * k / intervals;
+        /* half a millisecond before the integration: times in files are rounded */
+        outputs->interval_begin[k] = at < count ? times[at] - 5e-4 : (double)INFINITY;
+    }
+cleanup:
+    tess_free(times);
+    return status;
+}
+
+static tess_status allocate(imager_outputs *outputs)
+{
+    tess_status status = TESS_OK;
+    const int64_t intervals = outputs->num_intervals;
+    outputs->interval_begin =
+        tess_alloc(intervals + 1, sizeof *outputs->interval_begin);
+    outputs->row_first = tess_alloc_zero(intervals, sizeof *outputs->row_first);
+    outputs->row_end = tess_alloc_zero(intervals, sizeof *outputs->row_end);
+    outputs->extent = tess_alloc(outputs->num, sizeof *outputs->extent);
+    outputs->num_held = tess_alloc_zero(outputs->num, sizeof *outputs->num_held);
+    if (!outputs->interval_begin || !outputs->row_first || !outputs->row_end ||
+        !outputs->extent || !outputs->num_held)
+        TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
+    for (int64_t k = 0; k < outputs->num; ++k)
+        outputs->extent[k] = imager_extent_empty();
+cleanup:
+    return status;
+}
+
+tess_status imager_outputs_create(tess_comm *comm, tess_source *source,
+                                  const tess_image_opts *opts, imager_outputs *outputs)
+{
+    tess_status status = TESS_OK;
+    *outputs = (imager_outputs){.num_channels = opts->channels_out,
+                                .num_intervals = opts->intervals_out,
+                                .num = opts->channels_out * opts->intervals_out};
+    status = deal_channels(tess_source_info_of(source), outputs);
+    if (status == TESS_OK) status = allocate(outputs);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(deal_times(source, &opts->selection, outputs));
+cleanup:
+    return status;
+}
+
+void imager_outputs_free(imager_outputs *outputs)
+{
+    tess_free(outputs->chan_output);
+    tess_free(outputs->interval_begin);
+    tess_free(outputs->row_first);
+    tess_free(outputs->row_end);
+    tess_free(outputs->extent);
+    tess_free(outputs->num_held);
+    *outputs = (imager_outputs){0};
+}
+
+/* Interval of a time, -1 outside all. */
+static int64_t interval_of(const imager_outputs *outputs, double time)
+{
+    const double *begin = outputs->interval_begin;
+    int64_t low = 0, high = outputs->num_intervals;
+    if (!(time >= begin[0]) || !(time < begin[high])) return -1;
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        *(time >= begin[middle] ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* End of the stretch of a row's channels, from `begin`, that go to one output channel.
+ */
+static int32_t stretch_end(const imager_outputs *outputs, const tess_samples *samples,
+                           int64_t row, int32_t begin)
+{
+    const int32_t num = samples->num_chan[row];
+    const int32_t *output = outputs->chan_output + samples->chan_base[row];
+    int32_t end = begin + 1;
+    if (outputs->num_channels == 1) return num;
+    while (end < num && output[end] == output[begin])
+        ++end;
+    return end;
+}
+
+/* ---- survey ---- */
+
+/* What one thread finds. */
+typedef struct found {
+    imager_extent *extent; /* [num] */
+    int64_t *num_held;     /* [num] */
+} found;
+
+static void survey_row(const imager_outputs *outputs, const tess_samples *samples,
+                       int64_t row, int64_t interval, const double *freq_hz, found *own)
+{
+    for (int32_t begin = 0, end; begin < samples->num_chan[row]; begin = end) {
+        end = stretch_end(outputs, samples, row, begin);
+        const int64_t output = interval * outputs->num_channels +
+                               outputs->chan_output[samples->chan_base[row] + begin];
+        own->num_held[output] += end - begin;
+        imager_extent_add_row(samples, freq_hz, true, row, begin, end,
+                              &own->extent[output]);
+    }
+}
+
+static void note_rows(imager_outputs *outputs, const double *row_time, int64_t num_rows)
+{
+    for (int64_t row = 0; row < num_rows; ++row) {
+        const int64_t k = row_time ? interval_of(outputs, row_time[row]) : 0;
+        const int64_t at = outputs->rows_seen + row;
+        if (k < 0) continue;
+        if (outputs->row_end[k] == 0) outputs->row_first[k] = at;
+        outputs->row_end[k] = at + 1;
+    }
+    outputs->rows_seen += num_rows;
+}
+
+tess_status imager_outputs_add(imager_outputs *outputs, const tess_samples *samples,
+                               const double *row_time, const double *freq_hz,
+                               int threads)
+{
+    tess_status status = TESS_OK;
+    bool complete = true;
+#pragma omp parallel num_threads(threads)
+    {
+        found own = {tess_alloc(outputs->num, sizeof *own.extent),
+                     tess_alloc_zero(outputs->num, sizeof *own.num_held)};
+        const bool ready = own.extent && own.num_held;
+        for (int64_t k = 0; ready && k < outputs->num; ++k)
+            own.extent[k] = imager_extent_empty();
+#pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < samples->num_rows; ++row) {
+            const int64_t k = row_time ? interval_of(outputs, row_time[row]) : 0;
+            if (ready && k >= 0) survey_row(outputs, samples, row, k, freq_hz, &own);
+        }
+#pragma omp critical(tess_imager_outputs)
+        {
+            for (int64_t k = 0; ready && k < outputs->num; ++k) {
+                imager_extent_join(&outputs->extent[k], &own.extent[k]);
+                outputs->num_held[k] += own.num_held[k];
+            }
+            complete = complete && ready;
+        }
+        tess_free(own.extent);
+        tess_free(own.num_held);
+    }
+    if (!complete)
+        TESS_FAIL(TESS_ERR_ALLOC, "survey of %lld images", (long long)outputs->num);
+    note_rows(outputs, row_time, samples->num_rows);
+cleanup:
+    return status;
+}
+
+tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs)
+{
+    return imager_extent_sum(comm, outputs->extent, outputs->num);
+}
+
+imager_extent imager_outputs_union(const imager_outputs *outputs)
+{
+    imager_extent total = imager_extent_empty();
+    int64_t filled = 0;
+    double span = INFINITY;
+    for (int64_t k = 0; k < outputs->num; ++k) {
+        const imager_extent *extent = &outputs->extent[k];
+        if (extent->num_vis == 0) continue;
+        imager_extent_join(&total, extent);
+        span = fmin(span, extent->w_max_lambda - extent->w_min_lambda);
+        ++filled;
+    }
+    if (filled > 0) {
+        total.num_vis = (total.num_vis + filled - 1) / filled;
+        total.w_span_lambda = span;
+    }
+    return total;
+}
+
+/* ---- choosing ---- */
+
+/* Copy one stretch of a row's channels as a row of its own. */
+static tess_status copy_stretch(const tess_samples *from, int64_t row, int32_t begin,
+                                int32_t end, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    const int64_t at = out->num_rows, n = end - begin;
+    const int64_t element = from->is_double ? 8 : 4;
+    const int64_t vis = 2 * element * from->num_pol,
+                  weight = element * from->num_weight;
+    const int64_t first = from->vis_first[row] + begin;
+    TESS_TRY(tess_samples_reserve(out, at + 1, out->num_vis + n));
+    memcpy(out->uvw_m + 3 * at, from->uvw_m + 3 * row, 3 * sizeof(double));
+    out->chan_base[at] = from->chan_base[row] + begin;
+    out->num_chan[at] = (int32_t)n;
+    out->vis_first[at] = out->num_vis;
+    memcpy((char *)out->vis + out->num_vis * vis, (const char *)from->vis + first * vis,
+           (size_t)(n * vis));
+    memcpy((char *)out->weight + out->num_vis * weight,
+           (const char *)from->weight + first * weight, (size_t)(n * weight));
+    out->num_vis += n;
+    ++out->num_rows;
+cleanup:
+    return status;
+}
+
+tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
+                                  const tess_samples *from, const double *row_time,
+                                  tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    const int64_t interval = output / outputs->num_channels;
+    const int64_t channel = output % outputs->num_channels;
+    const int64_t first = row_time ? outputs->row_first[interval] : 0;
+    const int64_t last = row_time ? outputs->row_end[interval] : from->num_rows;
+    for (int64_t row = first; row < last; ++row) {
+        if (row_time && interval_of(outputs, row_time[row]) != interval) continue;
+        for (int32_t begin = 0, end; begin < from->num_chan[row]; begin = end) {
+            end = stretch_end(outputs, from, row, begin);
+            if (outputs->chan_output[from->chan_base[row] + begin] == channel)
+                TESS_TRY(copy_stretch(from, row, begin, end, out));
+        }
+    }
+cleanup:
+    return status;
+}
+
+void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
+                             bool *wanted)
+{
+    for (int64_t k = 0; k < outputs->num_chan; ++k)
+        wanted[k] = outputs->chan_output[k] == channel;
+}
