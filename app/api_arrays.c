@@ -90,8 +90,6 @@ static tess_status check_opts(const array_run *run)
     if (!(fabs(opts->center_l) <= 1 && fabs(opts->center_m) <= 1))
         TESS_FAIL(TESS_ERR_USAGE, "image centre l = %g, m = %g is not in the sky",
                   opts->center_l, opts->center_m);
-    if (step_l != step_m || opts->center_l != 0 || opts->center_m != 0)
-        TESS_FAIL(TESS_ERR_RESOURCE, "not implemented yet");
     if (!(opts->accuracy > 0 && opts->accuracy < 1))
         TESS_FAIL(TESS_ERR_USAGE, "accuracy %g; it must be between 1e-12 and 1e-2",
                   opts->accuracy);
@@ -379,7 +377,12 @@ static tess_status start(array_run *run)
     TESS_TRY(tess_comm_self(&job->comm));
     job->layout = &run->layout;
     job->profile = &run->profile;
-    job->geom = (tess_geom){run->l.count, run->m.count, run->l.step};
+    job->geom = (tess_geom){.nx = run->l.count,
+                            .ny = run->m.count,
+                            .scale_rad = run->l.step,
+                            .l0 = run->l.center,
+                            .m0 = run->m.center,
+                            .scale_m_rad = run->m.step};
     job->num_pol = job->num_images = job->num_groups = job->fft_ranks = 1;
     TESS_TRY(tess_backend_find("cpu", &job->backend));
     run->layout.threads = run->opts->threads;

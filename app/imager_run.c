@@ -173,7 +173,8 @@ static tess_status dump_samples(const imager_job *job, const tess_samples *sampl
                                 const char *folder)
 {
     tess_status status = TESS_OK;
-    const tess_geom geom = {MAP_SIDE, MAP_SIDE, job->geom.scale_rad};
+    const tess_geom geom = {
+        .nx = MAP_SIDE, .ny = MAP_SIDE, .scale_rad = job->geom.scale_rad};
     const int64_t mine = tess_comm_rank(job->comm) == 0 ? MAP_SIDE : 0;
     double *map = tess_alloc_zero(2 * MAP_CELLS, sizeof *map);
     TESS_TRY(tess_comm_agree(job->comm, map ? TESS_OK : TESS_ERR_ALLOC));

@@ -81,7 +81,9 @@ static tess_status set_up(image_run *run)
     run->job = (imager_job){.comm = run->comm,
                             .layout = &opts->layout,
                             .gridding = &opts->gridding,
-                            .geom = {opts->nx, opts->ny, opts->scale_rad},
+                            .geom = {.nx = opts->nx,
+                                     .ny = opts->ny,
+                                     .scale_rad = opts->scale_rad},
                             .profile = run->profile};
     status = tess_backend_find(opts->gridding.backend, &run->job.backend);
     TESS_TRY(tess_comm_agree(run->comm, status));

@@ -16,6 +16,8 @@ typedef struct tess_planes_ops tess_planes_ops; /* fft/planes.h */
 typedef struct tess_backend {
     const char *name;                /**< "cpu" */
     bool (*available)(void);         /**< is its device here, now? */
+    bool any_geometry;               /**< images beside the phase centre, oblong pixels
+                                          (grid/tess_geom.h) */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;

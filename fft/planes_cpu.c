@@ -76,15 +76,16 @@ cleanup:
     return status;
 }
 
-/* Groups of rows with their mirror rows: with whole planes, rows below the middle one pair
- * with those above it; the middle row and, when ny is even, row 0 stand alone. */
+/* Groups of rows with their mirror rows: with whole planes around m = 0, rows below the
+ * middle one pair with those above it; the middle row and, when ny is even, row 0 stand
+ * alone. */
 static tess_status make_row_groups(tess_planes *planes)
 {
     tess_status status = TESS_OK;
     const int64_t group = GROUP_BYTES / planes->value_bytes;
     const int64_t rows = planes->row_end - planes->row_first, middle = planes->opts.ny / 2;
     const int64_t unpaired = planes->opts.ny % 2 == 0; /* row 0 has no mirror row */
-    const bool whole = planes->opts.fft_ranks == 1;
+    const bool whole = planes->opts.fft_ranks == 1 && planes->opts.m0 == 0;
     planes->cpu->group_of_rows = tess_alloc(rows / group + 4, sizeof(row_group));
     if (!planes->cpu->group_of_rows) TESS_FAIL(TESS_ERR_ALLOC, "row groups");
     const int64_t end = whole ? middle : rows;
@@ -449,7 +450,7 @@ static tess_status column_work_create(tess_planes *planes, column_work *work)
     /* lengths of a multiple of a page would put a group's lines on the same cache sets */
     work->line_length = (planes->opts.nu + 7) / 8 * 8 + 8;
     work->group = GROUP_BYTES / planes->value_bytes;
-    work->screen = screen_bytes(planes->opts.nx, planes->opts.is_double);
+    work->screen = screen_bytes(planes->opts.nx, planes->opts.l0, planes->opts.is_double);
     const int64_t lines = planes->opts.threads * work->group;
     work->lines = work_memory(planes, WORK_COLUMNS,
                               lines * work->line_length * planes->value_bytes);
@@ -497,10 +498,13 @@ static void scatter_columns(const tess_planes *planes, const line_set *set, int6
 
 static screen_row screen_row_of(const tess_planes *planes, int64_t row, double w_lambda)
 {
-    const double m = (double)(row - planes->opts.ny / 2) * planes->opts.scale_rad;
+    const tess_planes_opts *opts = &planes->opts;
+    const double scale_m = opts->scale_m_rad > 0 ? opts->scale_m_rad : opts->scale_rad;
+    const double m = opts->m0 + (double)(row - opts->ny / 2) * scale_m;
     return (screen_row){.nx = planes->opts.nx,
                         .nu = planes->opts.nu,
                         .scale_rad = planes->opts.scale_rad,
+                        .l0 = planes->opts.l0,
                         .m2 = m * m,
                         .nm1_center = planes->opts.nm1_center,
                         .w_lambda = w_lambda,

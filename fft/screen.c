@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t screen_bytes(int64_t nx, bool is_double)
+int64_t screen_bytes(int64_t nx, double l0, bool is_double)
 {
-    const int64_t bytes = 2 * (nx / 2 + 1) * (is_double ? 8 : 4);
+    const int64_t bytes = 2 * screen_count(nx, l0) * (is_double ? 8 : 4);
     return (bytes + 63) / 64 * 64;
 }
 

@@ -8,12 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** A w-screen is real and imaginary parts [nx/2 + 1] of exp(2πi w (n − 1 − center)) at
- *  distances 0, 1, … pixels from the middle of a row, in the precision of the image: n is
- *  even in l (and in m), so both halves of a row, and its mirror row, share it. */
+/** A w-screen is real and imaginary parts of exp(2πi w (n − 1 − center)) along a row, in
+ *  the precision of the image. n is even in l (and in m): when the middle of the row is at
+ *  l = 0, the screen is [nx/2 + 1] values at distances 0, 1, … pixels from it, and both
+ *  halves of a row, and its mirror row, share it. Else it is [nx] values: those of the
+ *  middle and the pixels after it, then those at distances 1, 2, … before it. */
 typedef struct screen_row {
     int64_t nx, nu;
     double scale_rad;
+    double l0;             /**< l of the row's middle */
     double m2;             /**< m² of the row */
     double nm1_center;
     double w_lambda;       /**< of the plane */
@@ -32,8 +35,12 @@ typedef struct screen_table {
                       void *line);
 } screen_table;
 
-/** Bytes of a screen. */
-int64_t screen_bytes(int64_t nx, bool is_double);
+/** Values of a screen, and its bytes. */
+static inline int64_t screen_count(int64_t nx, double l0)
+{
+    return l0 == 0 ? nx / 2 + 1 : nx;
+}
+int64_t screen_bytes(int64_t nx, double l0, bool is_double);
 
 const screen_table *screen_table_best(void);
 

@@ -25,7 +25,8 @@
 typedef struct tess_planes_opts {
     int64_t nx, ny;            /**< image */
     int64_t nu, nv;            /**< grid */
-    double scale_rad;
+    double scale_rad;          /**< pixel size along l */
+    double l0, m0, scale_m_rad; /**< as in tess_geom; scale_m_rad 0: as scale_rad */
     double nm1_center;         /**< w-phases are relative to it */
     bool do_w;
     bool is_double;

@@ -44,7 +44,7 @@ tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *o
     density->nx = weight_grid_size(geom->nx);
     density->ny = weight_grid_size(geom->ny);
     density->scale_x = (double)density->nx * geom->scale_rad;
-    density->scale_y = (double)density->ny * geom->scale_rad;
+    density->scale_y = (double)density->ny * tess_geom_scale_m(geom);
     density->pages_x = (density->nx + PAGE - 1) / PAGE;
     density->pages_y = (density->ny / 2 + PAGE) / PAGE;
     density->page = tess_alloc_zero(num_pages(density), sizeof *density->page);

@@ -90,13 +90,21 @@ double tess_grid_cost_brick(const tess_grid_plan *plan)
            tess_grid_brick_stride(plan) * plan->opts.num_pol;
 }
 
+/* Range of n − 1 over the image that w-planes are made for. In an image of a few pixels
+ * near the phase centre it may be so small that the planes' distance would overflow: planes
+ * then are closer than they need to be, though still far beyond the largest w. */
+static double nm1_range_of(const tess_geom *geom, const tess_grid_opts *opts)
+{
+    const double range = tess_geom_nm1_max(geom) - tess_geom_nm1_min(geom);
+    return fmax(range, 1e-6 / fmax(1, opts->w_max_lambda));
+}
+
 /* Planes, with support W, that the w range needs at this padding. */
 static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int support,
                          double padding)
 {
     if (!opts->do_w) return 1;
-    const double range = fabs(tess_geom_nm1_min(geom));
-    const double step = 1.0 / (padding * range);
+    const double step = 1.0 / (padding * nm1_range_of(geom, opts));
     const double span = (opts->w_max_lambda - opts->w_min_lambda) / step;
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
@@ -232,8 +240,9 @@ static tess_status place_planes(tess_grid_plan *plan)
     plan->num_planes = plan->num_blocks = plan->block_planes = 1;
     plan->w_step_lambda = 1.0;
     if (!opts->do_w) return TESS_OK;
-    const double range = fabs(tess_geom_nm1_min(&plan->geom));
-    plan->nm1_center = -0.5 * range;
+    const double range = nm1_range_of(&plan->geom, opts);
+    plan->nm1_center =
+        0.5 * (tess_geom_nm1_max(&plan->geom) + tess_geom_nm1_min(&plan->geom));
     plan->nm1_range = 0.5 * range;
     const double padding = w_padding_of(plan, range);
     plan->w_step_lambda = 1.0 / (padding * range);
@@ -288,6 +297,11 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
     tess_status status = TESS_OK;
     tess_grid_plan *plan = tess_alloc_zero(1, sizeof *plan);
     if (!plan) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
+    if (!tess_geom_is_plain(geom) && !backend->any_geometry)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "backend %s makes images of square pixels around the phase centre only; "
+                  "use backend cpu",
+                  backend->name);
     plan->geom = *geom;
     plan->opts = *opts;
     plan->backend = backend;

@@ -8,21 +8,33 @@
 
 #include "tess_grid.h"
 
-/** Grid coordinates per metre and 1/λ of one row: a = a_scale·inv_lambda and so on. The
- *  row is folded to w ≥ 0; `conjugate` says that its visibilities must be conjugated. */
+/** Grid coordinates of one row at 1/λ = 1: those of a channel are a·inv_lambda and so on.
+ *  The row is folded to w ≥ 0; `conjugate` says that its visibilities must be conjugated.
+ *  `turns` is the phase of the image's centre, u l0 + v m0 + w (n_c − 1): a visibility is
+ *  gridded times exp(−2πi turns), and degridded times exp(+2πi turns). */
 typedef struct tess_row_scale {
     double a, b, w;
+    double turns;
     bool conjugate;
 } tess_row_scale;
+
+/** Do visibilities have such a phase? */
+static inline bool tess_has_phase(const tess_grid_plan *plan)
+{
+    return plan->opts.do_w || plan->geom.l0 != 0 || plan->geom.m0 != 0;
+}
 
 static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
                                                const double uvw_m[3])
 {
+    const tess_geom *geom = &plan->geom;
     const bool conjugate = uvw_m[2] < 0;
-    const double sign = conjugate ? -1.0 : 1.0, scale = plan->geom.scale_rad;
-    return (tess_row_scale){.a = -sign * uvw_m[0] * (scale * (double)plan->nu),
-                            .b = sign * uvw_m[1] * (scale * (double)plan->nv),
+    const double sign = conjugate ? -1.0 : 1.0, scale_m = tess_geom_scale_m(geom);
+    return (tess_row_scale){.a = -sign * uvw_m[0] * (geom->scale_rad * (double)plan->nu),
+                            .b = sign * uvw_m[1] * (scale_m * (double)plan->nv),
                             .w = sign * uvw_m[2],
+                            .turns = sign * (uvw_m[0] * geom->l0 + uvw_m[1] * geom->m0 +
+                                             uvw_m[2] * plan->nm1_center),
                             .conjugate = conjugate};
 }
 

@@ -57,11 +57,16 @@ static inline void place_batch(const tile_job *job, const tess_row_scale *row,
         out->offset_v[c] = axis_offset(row->b * inv_lambda[c], support, cell_v, period_v,
                                        TESS_TILE - 1, &out->fraction_v[c]);
     }
+    for (int c = 0; c < n && tess_has_phase(plan); ++c)
+        tess_sincos_turns(row->turns * inv_lambda[c], &out->phase_im[c], &out->phase_re[c]);
+    for (int c = 0; c < n && !tess_has_phase(plan); ++c) {
+        out->phase_im[c] = 0;
+        out->phase_re[c] = 1;
+    }
     if (!plan->opts.do_w) {
         for (int c = 0; c < n; ++c) {
             out->plane[c] = 0;
-            out->fraction_w[c] = out->phase_im[c] = 0;
-            out->phase_re[c] = 1;
+            out->fraction_w[c] = 0;
         }
         return;
     }
@@ -72,7 +77,6 @@ static inline void place_batch(const tile_job *job, const tess_row_scale *row,
         const double w = row->w * inv_lambda[c];
         out->plane[c] = axis_offset((w - first) * per_plane, plan->w_support, plane_first,
                                     far, last, &out->fraction_w[c]);
-        tess_sincos_turns(w * plan->nm1_center, &out->phase_im[c], &out->phase_re[c]);
     }
 }
 

@@ -80,7 +80,8 @@ static tess_status make_plan(const bench_set *set, const options *opts,
 {
     tess_status status = TESS_OK;
     const tess_backend *backend;
-    const tess_geom geom = {set->num_pixels, set->num_pixels, set->scale_rad};
+    const tess_geom geom = {
+        .nx = set->num_pixels, .ny = set->num_pixels, .scale_rad = set->scale_rad};
     tess_grid_opts grid;
     tess_grid_opts_default(&grid);
     grid.accuracy = opts->accuracy;

@@ -66,7 +66,7 @@ static void fill(scene *s)
 
 static void make_plan(scene *s)
 {
-    const tess_geom geom = {64, 64, 0.005};
+    const tess_geom geom = {.nx = 64, .ny = 64, .scale_rad = 0.005};
     const tess_backend *backend;
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);

@@ -86,7 +86,7 @@ static void add_pieces(const plane *from, double (*grid)[NV][2])
 static void transform_plainly(const plane *from, bool do_w, double *image)
 {
     static double grid[NU][NV][2];
-    const tess_geom geom = {NX, NY, SCALE_RAD};
+    const tess_geom geom = {.nx = NX, .ny = NY, .scale_rad = SCALE_RAD};
     memset(grid, 0, sizeof grid);
     add_pieces(from, grid);
     for (int64_t j = 0; j < NY; ++j)

@@ -15,8 +15,12 @@ typedef struct direction {
 static direction pixel_direction(const tess_direct *direct, int64_t i, int64_t j)
 {
     direction d = {0};
-    d.l = -(long double)(i - direct->nx / 2) * (long double)direct->scale_rad;
-    d.m = (long double)(j - direct->ny / 2) * (long double)direct->scale_rad;
+    const double scale_m =
+        direct->scale_m_rad > 0 ? direct->scale_m_rad : direct->scale_rad;
+    d.l = (long double)direct->l0 -
+          (long double)(i - direct->nx / 2) * (long double)direct->scale_rad;
+    d.m = (long double)direct->m0 +
+          (long double)(j - direct->ny / 2) * (long double)scale_m;
     const long double r2 = d.l * d.l + d.m * d.m;
     d.visible = r2 <= 1.0L;
     if (d.visible && !direct->ignore_w) d.n_minus_1 = -r2 / (1.0L + sqrtl(1.0L - r2));

@@ -5,8 +5,8 @@
  *      V_k    = Σ_p S_p      exp(+2πi(u l + v m + w(n−1)))
  *      D(l,m) = Σ_k W_k Re{V_k exp(−2πi(u l + v m + w(n−1)))} / Σ_k W_k
  *
- *  for image[ny][nx] with 0-based pixel (i, j) at l = −(i − ⌊nx/2⌋)·scale and
- *  m = (j − ⌊ny/2⌋)·scale. Sums are in double. Phases are formed in long double and
+ *  for image[ny][nx] with 0-based pixel (i, j) at l = l0 − (i − ⌊nx/2⌋)·scale and
+ *  m = m0 + (j − ⌊ny/2⌋)·scale_m. Sums are in double. Phases are formed in long double and
  *  reduced to a turn before they are rounded: on x86 their error is about 1e-16 of a
  *  turn, plus 1e-19 times the number of turns.
  */
@@ -28,6 +28,8 @@ typedef struct tess_direct {
     const double *freq_hz; /**< [num_chan] */
     int64_t nx, ny;
     double scale_rad;
+    double l0, m0;
+    double scale_m_rad; /**< 0: scale_rad */
     bool ignore_w; /**< as with --w none */
 } tess_direct;
 

@@ -225,7 +225,9 @@ static void make_scene(const accuracy_case *is, uint64_t seed, scene *of)
     for (int64_t k = 0; k < num_vis; ++k)
         of->weight[k] = draw_uniform(&of->random, 0.5, 1.5);
     of->with =
-        (pipeline){.geom = {is->nx, is->ny, is->field_rad / (double)longer},
+        (pipeline){.geom = {.nx = is->nx,
+                            .ny = is->ny,
+                            .scale_rad = is->field_rad / (double)longer},
                    .gridding = {.w_mode = is->w_mode, .backend = "auto"},
                    .layout = {.threads = 1, .force_block_planes = is->block_planes},
                    .num_pol = 1,
@@ -234,14 +236,14 @@ static void make_scene(const accuracy_case *is, uint64_t seed, scene *of)
                    .uvw_m = of->uvw_m,
                    .freq_hz = of->freq_hz,
                    .facts = &of->facts};
-    of->direct = (tess_direct){is->num_rows,
-                               of->uvw_m,
-                               is->num_chan,
-                               of->freq_hz,
-                               is->nx,
-                               is->ny,
-                               of->with.geom.scale_rad,
-                               is->w_mode == TESS_W_NONE};
+    of->direct = (tess_direct){.num_rows = is->num_rows,
+                               .uvw_m = of->uvw_m,
+                               .num_chan = is->num_chan,
+                               .freq_hz = of->freq_hz,
+                               .nx = is->nx,
+                               .ny = is->ny,
+                               .scale_rad = of->with.geom.scale_rad,
+                               .ignore_w = is->w_mode == TESS_W_NONE};
     assert_int_equal(tess_comm_self(&of->with.comm), TESS_OK);
     place_rows(of);
     make_sky(of);

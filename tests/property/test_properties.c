@@ -45,7 +45,7 @@ static void set_up(scene *s, tess_comm *comm, double accuracy, uint64_t seed)
         for (int i = 0; i < 2; ++i) s->vis[k][i] = draw_normal(&from);
     for (int k = 0; k < PIXELS; ++k) s->image[k] = draw_normal(&from);
     s->with = (pipeline){.comm = comm,
-                         .geom = {NX, NY, SCALE_RAD},
+                         .geom = {.nx = NX, .ny = NY, .scale_rad = SCALE_RAD},
                          .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
                          .layout = {.threads = 2},
                          .num_pol = 1,

@@ -47,7 +47,8 @@ static void test_nm1(void **state)
 
 static void test_directions(void **state)
 {
-    const tess_geom even = {8, 6, 0.25}, odd = {7, 5, 0.25};
+    const tess_geom even = {.nx = 8, .ny = 6, .scale_rad = 0.25},
+                    odd = {.nx = 7, .ny = 5, .scale_rad = 0.25};
     assert_true(tess_geom_l(&even, 4) == 0 && tess_geom_m(&even, 3) == 0);
     assert_true(tess_geom_l(&odd, 3) == 0 && tess_geom_m(&odd, 2) == 0);
     /* East to the left, North up */
@@ -57,12 +58,34 @@ static void test_directions(void **state)
     assert_true(tess_geom_m(&odd, 0) == -0.5 && tess_geom_m(&odd, 4) == 0.5);
 }
 
+/* An image whose rectangle leaves out the phase centre: extremes at the corner nearest
+ * to it, or at the nearest edge, and at the farthest corner. */
+static void test_beside_the_centre(void **state)
+{
+    tess_geom geom = {.nx = 8, .ny = 5, .scale_rad = 0.01};
+    assert_true(tess_geom_is_plain(&geom) && tess_geom_scale_m(&geom) == 0.01);
+    assert_true(tess_geom_nm1_max(&geom) == 0);
+    geom.scale_m_rad = 0.02;
+    assert_false(tess_geom_is_plain(&geom));
+    geom.l0 = 0.3;
+    geom.m0 = -0.2;
+    assert_true(fabs(tess_geom_l(&geom, 0) - 0.34) < 1e-15);
+    assert_true(fabs(tess_geom_l(&geom, 7) - 0.27) < 1e-15);
+    assert_true(fabs(tess_geom_m(&geom, 4) + 0.16) < 1e-15);
+    const double near = sqrt(1 - 0.27 * 0.27 - 0.16 * 0.16) - 1;
+    const double far = sqrt(1 - 0.34 * 0.34 - 0.24 * 0.24) - 1;
+    assert_true(fabs(tess_geom_nm1_max(&geom) - near) < 1e-15);
+    assert_true(fabs(tess_geom_nm1_min(&geom) - far) < 1e-15);
+    geom.m0 = 0.01;
+    assert_true(fabs(tess_geom_nm1_max(&geom) - (sqrt(1 - 0.27 * 0.27) - 1)) < 1e-15);
+}
+
 static void test_nm1_min(void **state)
 {
     static const int64_t size[] = {1, 2, 5, 8, 31};
     for (int a = 0; a < 5; ++a)
         for (int b = 0; b < 5; ++b) {
-            const tess_geom geom = {size[a], size[b], 0.06};
+            const tess_geom geom = {.nx = size[a], .ny = size[b], .scale_rad = 0.06};
             double least = 0;
             for (int64_t j = 0; j < geom.ny; ++j)
                 for (int64_t i = 0; i < geom.nx; ++i) {
@@ -76,10 +99,9 @@ static void test_nm1_min(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fft_size),
-        cmocka_unit_test(test_nm1),
-        cmocka_unit_test(test_directions),
-        cmocka_unit_test(test_nm1_min),
+        cmocka_unit_test(test_fft_size),          cmocka_unit_test(test_nm1),
+        cmocka_unit_test(test_directions),        cmocka_unit_test(test_nm1_min),
+        cmocka_unit_test(test_beside_the_centre),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

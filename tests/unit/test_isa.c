@@ -38,7 +38,7 @@ static void make_scene(scene *s, double accuracy, bool do_w)
     for (int k = 0; k < PIXELS; ++k)
         s->model[k] = draw_normal(&random);
     s->with =
-        (pipeline){.geom = {NX, NY, 0.01},
+        (pipeline){.geom = {.nx = NX, .ny = NY, .scale_rad = 0.01},
                    .gridding = {accuracy, do_w ? TESS_W_STACKING : TESS_W_NONE, "cpu"},
                    .layout = {.threads = 1},
                    .num_pol = 1,

@@ -37,7 +37,7 @@ static void make_channels(double *inv_lambda)
  * 120 m reach far beyond it. */
 static void make_plan(scene *s, int block_planes)
 {
-    const tess_geom geom = {60, 50, 0.01};
+    const tess_geom geom = {.nx = 60, .ny = 50, .scale_rad = 0.01};
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
     opts.w_max_lambda = 900;

@@ -18,7 +18,7 @@ enum { ROWS = 900, CHANS = 5, VIS = ROWS * CHANS };
 
 /* 1.2 × 97 = 116.4 and 1.2 × 70 = 84: weight grids of 118 × 84 cells, two pages a side.
  */
-static const tess_geom GEOM = {97, 70, 2e-3};
+static const tess_geom GEOM = {.nx = 97, .ny = 70, .scale_rad = 2e-3};
 
 typedef struct scene {
     double inv_lambda[CHANS];
