@@ -124,7 +124,7 @@ cleanup:
 }
 
 /* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one while
- * the fitted beam turns out to be much larger. */
+ * the beam found is larger than was expected. */
 static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
                             double uvw_max_lambda, tess_beam *beam)
 {
@@ -140,24 +140,17 @@ static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
     for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
         const int64_t side_x = side < limit_x ? side : limit_x;
         const int64_t side_y = side < limit_y ? side : limit_y;
-        double *box = NULL, found[4] = {0};
+        double *box = NULL;
         TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
-        if (box && tess_beam_fit(box, side_x, side_y, start, beam)) {
-            found[0] = 1;
-            found[1] = beam->major;
-            found[2] = beam->minor;
-            found[3] = beam->angle;
-        }
+        if (box) status = tess_beam_fit(box, side_x, side_y, start, beam);
         tess_free(box);
-        TESS_TRY(tess_comm_bcast(output->comm, found, sizeof found, 0));
-        *beam = (tess_beam){found[1], found[2], found[3]};
-        if (found[0] == 0) return TESS_OK;
-        const int64_t wanted = tess_beam_box(beam->major, INT32_MAX);
-        const bool enough = (2 * side_x >= wanted || side_x >= limit_x) &&
-                            (2 * side_y >= wanted || side_y >= limit_y);
-        if (enough) break;
-        side = wanted > 2 * side ? wanted : 2 * side;
-        start = fmax(start, beam->major);
+        TESS_TRY(tess_comm_agree(output->comm, status));
+        TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));
+        if (!tess_beam_box_is_small(beam->major, side) ||
+            (side_x >= limit_x && side_y >= limit_y))
+            break;
+        start = beam->major;
+        side = tess_beam_box(start, INT32_MAX);
     }
 cleanup:
     return status;

@@ -1,12 +1,21 @@
 #include "tess_beam.h"
 
+#include <cminpack.h>
+#include <limits.h>
 #include <math.h>
 
 #include "tess_const.h"
+#include "tess_mem.h"
 
+/* WSClean's: it leaves off here, converged or not, and the beam is what it then has. */
 enum { MAX_ITERATIONS = 500 };
 
+/* Where WSClean's fit collapses to a line, a narrower start most often does not. */
+enum { MAX_RESTARTS = 3 };
+
+static const double TOLERANCE = 1e-7; /* of a step, absolute and relative */
 static const double BOX_BEAMS = 10.0;
+static const double MIN_AXIS = 0.5; /* pixels */
 
 /* FWHM = √(8 ln 2) σ */
 static double fwhm_per_sigma(void)
@@ -22,71 +31,110 @@ int64_t tess_beam_box(double beam, int64_t limit)
     return side < limit ? side : limit;
 }
 
-/* The Gaussian is exp(−(a x² + 2 b x y + c y²)/2); fitted are the Cholesky factors
- * a = p², b = p q, c = q² + r², which keep it positive definite. */
-typedef struct normal_equations {
-    double matrix[3][3], vector[3], chi2;
-} normal_equations;
-
-static void accumulate(const double *psf, int64_t nx, int64_t ny, const double param[3],
-                       normal_equations *sums)
+bool tess_beam_box_is_small(double beam, int64_t side)
 {
-    *sums = (normal_equations){0};
-    const double p = param[0], q = param[1], r = param[2];
-    for (int64_t j = ny / 2; j < ny; ++j)
-        for (int64_t i = nx / 2; i < nx; ++i) {
-            const double x = (double)(i - nx / 2), y = (double)(j - ny / 2);
-            const double first = p * x + q * y, second = r * y;
-            const double model = exp(-0.5 * (first * first + second * second));
-            const double slope[3] = {-model * first * x, -model * first * y,
-                                     -model * second * y};
-            const double residual = psf[j * nx + i] - model;
-            if (!isfinite(residual)) continue;
-            sums->chi2 += residual * residual;
-            for (int k = 0; k < 3; ++k) {
-                sums->vector[k] += slope[k] * residual;
-                for (int m = 0; m < 3; ++m) sums->matrix[k][m] += slope[k] * slope[m];
-            }
+    return 0.8 * beam * BOX_BEAMS > (double)side;
+}
+
+/* Fitted are σx, σy and β of exp(−x²/(2σx²) + β x y/(σx σy) − y²/(2σy²)), lengths in
+ * units of the box. */
+enum { SIGMA_X, SIGMA_Y, BETA, NUM_PARAM };
+
+typedef struct beam_problem {
+    const double *psf;      /* first pixel of the quadrant */
+    int64_t stride, nx, ny; /* pixels from row to row; size of the quadrant */
+    double pixel;           /* of the box */
+    double elsewhere;       /* residual of the rest of the box, where the model is 0 */
+    double last[NUM_PARAM]; /* parameters after the last step */
+    int iterations;
+} beam_problem;
+
+/* The pixels of the quadrant, then one value that stands for the other three. There
+ * WSClean's offsets are near 2⁶⁴ and its model is 0, or for a large β infinite: the
+ * norm of the residuals is then not a number, and the next step is shortened by less
+ * than after a merely large one. */
+static void residuals(const beam_problem *problem, const double *param,
+                      double *residual)
+{
+    const double p = 0.5 / (param[SIGMA_X] * param[SIGMA_X]);
+    const double q = param[BETA] / (param[SIGMA_X] * param[SIGMA_Y]);
+    const double r = 0.5 / (param[SIGMA_Y] * param[SIGMA_Y]);
+    for (int64_t j = 0; j < problem->ny; ++j)
+        for (int64_t i = 0; i < problem->nx; ++i) {
+            const double x = (double)i * problem->pixel, y = (double)j * problem->pixel;
+            const double value = problem->psf[j * problem->stride + i];
+            /* a pixel beyond the horizon says nothing */
+            residual[j * problem->nx + i] =
+                isfinite(value) ? exp(q * x * y - p * x * x - r * y * y) - value : 0;
         }
+    residual[problem->ny * problem->nx] = q > p + r ? (double)NAN : problem->elsewhere;
 }
 
-static double determinant(const double m[3][3])
+/* WSClean's derivatives: the cross term of those by σx and σy should be subtracted.
+ * Steps are the poorer for it, and on elongated beams often run out. The model is the
+ * sum of `residual` and PSF. */
+static void slopes(const beam_problem *problem, const double *param,
+                   const double *residual, double *slope, int64_t column)
 {
-    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) -
-           m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
-           m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+    const double sx = param[SIGMA_X], sy = param[SIGMA_Y], beta = param[BETA];
+    for (int64_t j = 0; j < problem->ny; ++j)
+        for (int64_t i = 0; i < problem->nx; ++i) {
+            const double x = (double)i * problem->pixel, y = (double)j * problem->pixel;
+            const double value = problem->psf[j * problem->stride + i];
+            const int64_t k = j * problem->nx + i;
+            const double model = isfinite(value) ? residual[k] + value : 0;
+            const double cross = x * y / (sx * sy);
+            const double shift = beta * cross;
+            slope[k + SIGMA_X * column] = model * (x * x / (sx * sx) + shift) / sx;
+            slope[k + SIGMA_Y * column] = model * (y * y / (sy * sy) + shift) / sy;
+            slope[k + BETA * column] = model * cross;
+        }
+    for (int k = 0; k < NUM_PARAM; ++k)
+        slope[(k + 1) * column - 1] = 0;
 }
 
-/* Cramer's rule on the damped normal equations; false when singular. */
-static bool solve(const normal_equations *sums, double damping, double step[3])
+/* After each step: is it time to leave off? */
+static bool is_finished(beam_problem *problem, const double *param)
 {
-    double matrix[3][3];
-    for (int k = 0; k < 3; ++k)
-        for (int m = 0; m < 3; ++m)
-            matrix[k][m] = sums->matrix[k][m] * (k == m ? 1 + damping : 1);
-    const double whole = determinant((const double (*)[3])matrix);
-    if (!(fabs(whole) > 0)) return false;
-    for (int k = 0; k < 3; ++k) {
-        double replaced[3][3];
-        for (int row = 0; row < 3; ++row)
-            for (int m = 0; m < 3; ++m)
-                replaced[row][m] = m == k ? sums->vector[row] : matrix[row][m];
-        step[k] = determinant((const double (*)[3])replaced) / whole;
+    bool settled = true;
+    for (int k = 0; k < NUM_PARAM; ++k) {
+        const double step = fabs(param[k] - problem->last[k]);
+        settled = settled && step < TOLERANCE + TOLERANCE * fabs(param[k]);
+        problem->last[k] = param[k];
     }
-    return isfinite(step[0]) && isfinite(step[1]) && isfinite(step[2]);
+    return (problem->iterations > 0 && settled) ||
+           problem->iterations++ == MAX_ITERATIONS;
 }
 
-/* Eigenvalues of the quadratic form give the axes; x runs to the West, so the position
- * angle, from North through East, is that of (−x, y). */
-static bool to_beam(const double param[3], tess_beam *beam)
+/* What lmder() calls; a negative answer ends it. */
+static int evaluate(void *context, int num_pixels, int num_param, const double *param,
+                    double *residual, double *slope, int column, int what)
 {
-    const double a = param[0] * param[0], b = param[0] * param[1];
-    const double c = param[1] * param[1] + param[2] * param[2];
+    beam_problem *problem = context;
+    (void)num_pixels;
+    (void)num_param;
+    if (what == 0) return is_finished(problem, param) ? -1 : 0;
+    if (what == 1)
+        residuals(problem, param, residual);
+    else
+        slopes(problem, param, residual, slope, column);
+    return 0;
+}
+
+/* The axes of the ellipse a x² + 2 b x y + c y²; x runs to the West, so the position
+ * angle, from North through East, is that of (−x, y). False when it is none, or
+ * narrower than a PSF of samples with |u|, |v| < 1/(2 pixels) can be. */
+static bool to_beam(const double param[NUM_PARAM], double box, tess_beam *beam)
+{
+    const double a = 1 / (param[SIGMA_X] * param[SIGMA_X]);
+    const double b = -param[BETA] / (param[SIGMA_X] * param[SIGMA_Y]);
+    const double c = 1 / (param[SIGMA_Y] * param[SIGMA_Y]);
     const double mean = 0.5 * (a + c), spread = hypot(0.5 * (a - c), b);
     const double smallest = mean - spread, largest = mean + spread;
     if (!(smallest > 0) || !isfinite(largest)) return false;
-    beam->major = fwhm_per_sigma() / sqrt(smallest);
-    beam->minor = fwhm_per_sigma() / sqrt(largest);
+    beam->major = box * fwhm_per_sigma() / sqrt(smallest);
+    beam->minor = box * fwhm_per_sigma() / sqrt(largest);
+    if (beam->minor < MIN_AXIS) return false;
     /* direction of the major axis: eigenvector of the smallest eigenvalue */
     double x = b, y = smallest - a;
     if (fabs(x) + fabs(y) < 1e-12 * mean) {
@@ -100,30 +148,64 @@ static bool to_beam(const double param[3], tess_beam *beam)
     return true;
 }
 
-bool tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
-                   tess_beam *beam)
+/* Root of the sum of squares of the PSF, within the quadrant or elsewhere. */
+static double norm(const double *psf, int64_t nx, int64_t ny, bool in_quadrant)
 {
-    const double inverse = fwhm_per_sigma() / start;
-    double param[3] = {inverse, 0, inverse}, damping = 1e-3;
-    normal_equations sums, trial_sums;
-    accumulate(psf, nx, ny, param, &sums);
-    for (int k = 0; k < MAX_ITERATIONS; ++k) {
-        double step[3], trial[3], moved = 0;
-        if (!solve(&sums, damping, step)) return false;
-        for (int m = 0; m < 3; ++m) {
-            trial[m] = param[m] + step[m];
-            moved = fmax(moved, fabs(step[m]));
+    double sum = 0;
+    for (int64_t j = 0; j < ny; ++j)
+        for (int64_t i = 0; i < nx; ++i) {
+            const double value = psf[j * nx + i];
+            if ((i >= nx / 2 && j >= ny / 2) == in_quadrant && isfinite(value))
+                sum += value * value;
         }
-        accumulate(psf, nx, ny, trial, &trial_sums);
-        if (trial_sums.chi2 <= sums.chi2) {
-            for (int m = 0; m < 3; ++m) param[m] = trial[m];
-            sums = trial_sums;
-            damping = fmax(damping / 10, 1e-12);
-            if (moved < 1e-9 * (fabs(param[0]) + fabs(param[2]))) break;
-        } else if (damping < 1e12)
-            damping *= 10;
-        else
-            break;
+    return sqrt(sum);
+}
+
+/* One fit; false when it does not end in a beam. `memory` is for NUM_PARAM + 2 times
+ * the residuals. */
+static bool fit(beam_problem *problem, double start, double *memory, tess_beam *beam)
+{
+    /* lmder()'s own tests off; its scaling and first step as MINPACK recommends them */
+    enum { NO_TEST = 0, SCALE_ITSELF = 1, FIRST_STEP = 100, REPORT_ALL = 1 };
+    enum { MAX_EVALUATIONS = 20 * MAX_ITERATIONS };
+    const int64_t count = problem->nx * problem->ny + 1;
+    const double box = 1 / problem->pixel, sigma = start / fwhm_per_sigma() / box;
+    double param[NUM_PARAM] = {sigma, sigma, 0};
+    double scale[NUM_PARAM], rotated[NUM_PARAM], work[3][NUM_PARAM];
+    int pivot[NUM_PARAM], num_residuals, num_slopes;
+    problem->iterations = 0;
+    /* what it returns only says that evaluate() ended it, or rounding */
+    lmder(evaluate, problem, (int)count, NUM_PARAM, param, memory, memory + 2 * count,
+          (int)count, NO_TEST, NO_TEST, NO_TEST, MAX_EVALUATIONS, scale, SCALE_ITSELF,
+          FIRST_STEP, REPORT_ALL, &num_residuals, &num_slopes, pivot, rotated, work[0],
+          work[1], work[2], memory + count);
+    return to_beam(param, box, beam);
+}
+
+tess_status tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
+                          tess_beam *beam)
+{
+    tess_status status = TESS_OK;
+    beam_problem problem = {.psf = psf + ny / 2 * nx + nx / 2,
+                            .stride = nx,
+                            .nx = nx - nx / 2,
+                            .ny = ny - ny / 2,
+                            .pixel = 2 / (double)(nx + ny),
+                            .elsewhere = norm(psf, nx, ny, false)};
+    const int64_t count = problem.nx * problem.ny + 1;
+    tess_beam found = {0};
+    double *memory = NULL;
+    const bool usable = count > NUM_PARAM && count <= INT_MAX / NUM_PARAM;
+    if (usable && norm(psf, nx, ny, true) > 0) {
+        memory = tess_alloc(count, (NUM_PARAM + 2) * sizeof *memory);
+        if (!memory) TESS_FAIL(TESS_ERR_ALLOC, "no memory for the fit of the beam");
+        bool success = fit(&problem, start, memory, &found);
+        for (int k = 0; !success && k < MAX_RESTARTS; ++k)
+            success = fit(&problem, start *= 0.5, memory, &found);
+        if (!success) found = (tess_beam){0};
     }
-    return to_beam(param, beam);
+    *beam = found;
+cleanup:
+    tess_free(memory);
+    return status;
 }

@@ -7,27 +7,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_status.h"
+
 /** FWHM along both axes [pixels] and position angle of the major axis, from North
- *  through East [rad]. */
+ *  through East [rad]. All zero: no beam. */
 typedef struct tess_beam {
     double major, minor, angle;
 } tess_beam;
 
-/** Side of the box that WSClean fits in for a beam of this FWHM [pixels]: ten beams, even,
- *  at least ten pixels, at most `limit`. */
+/** Side of the box to fit in for a beam of this FWHM [pixels]: ten beams, even, at
+ *  least ten pixels, at most `limit`. */
 int64_t tess_beam_box(double beam, int64_t limit);
 
-/** Least-squares fit of a Gaussian of unit height at pixel (nx/2, ny/2) to psf[ny][nx] (row
- *  0 southernmost, column 0 easternmost), by Levenberg-Marquardt from a circular start of
- *  FWHM `start` [pixels]. False when the fit fails. Local.
+/** Whether a beam found in a box of this side is to be fitted again in a larger one. */
+bool tess_beam_box_is_small(double beam, int64_t side);
+
+/** Fit a Gaussian of unit height at pixel (nx/2, ny/2) to psf[ny][nx] (row 0
+ *  southernmost, column 0 easternmost), from a circular start of FWHM `start` [pixels].
+ *  Pixels that are not finite are left out. `beam` is zero when no fit ends in an
+ *  ellipse of at least half a pixel. TESS_ERR_ALLOC. Local.
  *
- *  The beam is WSClean's, so that images of both can be compared and restored alike: of the
- *  residuals only those with x ≥ 0 and y ≥ 0 count (WSClean 3.1, whose pixel offsets are
- *  unsigned; found by comparing its fits with ones of every half and quadrant of the PSF,
- *  and equal to them in four digits). A PSF is symmetric about its centre, so this is half
- *  of its information, but not its mirror half: the fit differs from that of the whole box
- *  by a few percent, and by more where a pedestal dominates. */
-bool tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
-                   tess_beam *beam);
+ *  Users compare with WSClean and restore at its beam: this is the fit of its version
+ *  3.1, found by watching its steps, to five digits or better wherever that stops. It is
+ *  MINPACK's Levenberg-Marquardt (Moré 1978) over the pixels with x ≥ 0 and y ≥ 0
+ *  (WSClean's offsets are unsigned), with a wrong sign in the derivatives, broken off
+ *  after 500 steps: on a very elongated PSF, or one on a pedestal, it is no
+ *  least-squares fit. Where it collapses to a line, narrower starts are tried. */
+tess_status tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
+                          tess_beam *beam);
 
 #endif

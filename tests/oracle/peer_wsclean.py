@@ -4,7 +4,9 @@ accuracy. Skipped without WSClean or MeasurementSets.
 
 Limits: dirty image and PSF to 1e-5 of the peak everywhere and predictions to 1e-5 of the
 largest visibility (WSClean's gridder works in single precision; its best is near 1e-6),
-WCS within 1e-3 pixels, beam within 1 %. WSClean's rank filter is off, as tessera's.
+WCS within 1e-3 pixels, beam within 1e-4 (the same fit; on PSFs with a pedestal, as natural
+weights make here, it passes on differences of the PSF several times larger). WSClean's
+rank filter is off, as tessera's.
 """
 import os
 import re
@@ -61,18 +63,7 @@ def check_weight(suite, obs, weight):
                     1e-5)
         suite.below(f"{label} {kind}: WCS difference [pixel]",
                     wcs_difference(header, peer_header, reference.shape), 1e-3)
-    # On a pedestal a Gaussian of unit height has no least-squares width: tessera then
-    # writes no beam, and WSClean where its iteration stopped.
-    if pedestal(image) > 0.1:
-        print(f"   {label}: the PSF stands on a pedestal, beams are not compared")
-    else:
-        suite.below(f"{label}: beam", beam_difference(header, peer_header), 0.01)
-
-
-def pedestal(psf):
-    """Mean of the PSF within 6 pixels of its peak, which is 1."""
-    y, x = psf.shape[0] // 2, psf.shape[1] // 2
-    return psf[y - 6:y + 7, x - 6:x + 7].mean()
+    suite.below(f"{label}: beam", beam_difference(header, peer_header), 1e-4)
 
 
 def check_prediction(suite, obs, python):

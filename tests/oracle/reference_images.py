@@ -3,7 +3,8 @@
 
 Limits: dirty image and PSF to 1e-5 of the peak everywhere (the references were gridded
 at 1e-6 and checked against direct sums at 5e-6 of the peak), WCS within 1e-3 pixels,
-beam within 1 % where WSClean's fit is one (the table lists its failures).
+beam within 1e-4: the same fit, of PSFs that agree to 1e-5 (a fit that WSClean breaks off
+after 500 steps passes on their difference a few times larger).
 """
 import os
 import re
@@ -14,16 +15,9 @@ from e2e import (FULL, Suite, beam_difference, data_folder, have_ms, peak_error,
                  read_image, wcs_difference)
 
 WEIGHTS = {"nat": "natural", "br0": "briggs:0"}
-# Fits on PSFs dominated by a pedestal: the axes are far off or zero.
-BEAM_FAILED = {("hops_lo_3601_M87", "nat"), ("hops_3600_OJ287_LO+HI", "nat"),
-               ("lofar-3C48-corrected", "nat"), ("lofar-3C48-data", "nat"),
-               ("ER6_SGRA_2017_096_lo_casa", "br0")}
-# WSClean's least squares end unconverged on these very elongated PSFs (its derivatives
-# have a wrong sign in the cross term): a converged fit of the same pixels differs.
-BEAM_LIMIT = {("3C273DEC16", "nat"): 0.03, ("3C273DEC16", "br0"): 0.03,
-              ("3C273DEC16.stokesI", "nat"): 0.03, ("3C273DEC16.stokesI", "br0"): 0.03,
-              ("vlba-J0414-multichan", "nat"): 0.02,
-              ("lofar-3C48-corrected", "br0"): 0.4, ("lofar-3C48-data", "br0"): 0.4}
+# WSClean's fit collapsed to a beam 0.003 pixels wide, which tessera does not write.
+BEAM_FAILED = {("ER6_SGRA_2017_096_lo_casa", "br0")}
+BEAM_LIMIT = 1e-4
 # WSClean weights all Stokes parameters of one run by the density of the first, tessera
 # each by its own; here Q and U have fewer good samples than I. With the density of I a
 # direct sum agrees with these two references to 2e-6, with their own it differs by 2e-4.
@@ -119,8 +113,7 @@ def check_row(suite, data, name, weight, run):
     psf = existing(prefix, "-psf.fits", f"-{pols[0]}-psf.fits")
     headers = check_image(suite, f"{label} PSF", psf, reference + "-psf.fits")
     if (name, weight) not in BEAM_FAILED:
-        suite.below(f"{label}: beam", beam_difference(*headers),
-                    BEAM_LIMIT.get((name, weight), 0.01))
+        suite.below(f"{label}: beam", beam_difference(*headers), BEAM_LIMIT)
 
 
 def main():
