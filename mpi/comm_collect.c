@@ -33,6 +33,18 @@ int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
     return blamed;
 }
 
+tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
+                                const int64_t *send_bytes, void **recv,
+                                int64_t *recv_bytes)
+{
+    tess_status status = TESS_OK;
+    tess_flight *flight = NULL;
+    TESS_TRY(tess_flight_start(comm, send, NULL, send_bytes, recv_bytes, &flight));
+    TESS_TRY(tess_flight_finish(&flight, recv));
+cleanup:
+    return status;
+}
+
 static int64_t total(const int64_t *bytes, int count)
 {
     int64_t sum = 0;

@@ -258,67 +258,114 @@ cleanup:
     return status;
 }
 
+struct tess_flight {
+    tess_comm *comm;
+    char *recv;
+    MPI_Request *request;      /* of all messages, both ways */
+    int num_requests;
+};
+
 /* Point-to-point with every peer, all in flight at once; own part by memcpy. */
-static tess_status exchange_data(tess_comm *comm, const char *send,
-                                 const int64_t *send_bytes, char *recv,
+static tess_status post_messages(tess_flight *flight, const char *send,
+                                 const int64_t *send_at, const int64_t *send_bytes,
                                  const int64_t *recv_bytes)
 {
     tess_status status = TESS_OK;
-    int64_t num_requests = 0;
-    MPI_Request *request = NULL;
-    for (int k = 0; k < comm->size; ++k)
-        num_requests += pieces(send_bytes[k]) + pieces(recv_bytes[k]);
-    request = tess_alloc(num_requests, sizeof *request);
-    if (!request) TESS_FAIL(TESS_ERR_ALLOC, "exchange of %lld messages", (long long)num_requests);
-    int count = 0;
+    tess_comm *comm = flight->comm;
+    char *recv = flight->recv;
+    int64_t at = 0, own_at = 0;
+    for (int k = 0; k < comm->rank; ++k) own_at += send_bytes[k];
+    if (send_at) own_at = send_at[comm->rank];
     for (int k = 0; k < comm->size; ++k) {
         for (int64_t j = 0; k != comm->rank && j < pieces(recv_bytes[k]); ++j)
             TESS_MPI(MPI_Irecv(recv + j * CHUNK, piece_bytes(recv_bytes[k], j), MPI_BYTE,
-                               k, TAG_ALLTOALL, comm->handle, &request[count++]));
-        if (k == comm->rank) {
-            const char *own = send;
-            for (int j = 0; j < k; ++j) own += send_bytes[j];
-            if (recv_bytes[k] > 0) memcpy(recv, own, (size_t)recv_bytes[k]);
-        }
+                               k, TAG_ALLTOALL, comm->handle,
+                               &flight->request[flight->num_requests++]));
+        if (k == comm->rank && recv_bytes[k] > 0)
+            memcpy(recv, send + own_at, (size_t)recv_bytes[k]);
         recv += recv_bytes[k];
     }
     for (int k = 0; k < comm->size; ++k) {
+        const char *from = send + (send_at ? send_at[k] : at);
         for (int64_t j = 0; k != comm->rank && j < pieces(send_bytes[k]); ++j)
-            TESS_MPI(MPI_Isend(send + j * CHUNK, piece_bytes(send_bytes[k], j), MPI_BYTE,
-                               k, TAG_ALLTOALL, comm->handle, &request[count++]));
-        send += send_bytes[k];
+            TESS_MPI(MPI_Isend(from + j * CHUNK, piece_bytes(send_bytes[k], j), MPI_BYTE,
+                               k, TAG_ALLTOALL, comm->handle,
+                               &flight->request[flight->num_requests++]));
+        at += send_bytes[k];
     }
-    if (count > 0) TESS_MPI(MPI_Waitall(count, request, MPI_STATUSES_IGNORE));
 cleanup:
-    tess_free(request);
     return status;
 }
 
-tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
-                                const int64_t *send_bytes, void **recv,
-                                int64_t *recv_bytes)
+static void flight_free(tess_flight *flight)
+{
+    if (!flight) return;
+    tess_free(flight->recv);
+    tess_free(flight->request);
+    tess_free(flight);
+}
+
+tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *send_at,
+                              const int64_t *send_bytes, int64_t *recv_bytes,
+                              tess_flight **flight_out)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    int64_t bytes = 0, sent = 0;
-    char *received = NULL;
+    int64_t bytes = 0, sent = 0, messages = 0;
+    tess_flight *flight = NULL;
     TESS_TRY(exchange_counts(comm, send_bytes, recv_bytes));
     for (int k = 0; k < comm->size; ++k) {
         bytes += recv_bytes[k];
-        if (k != comm->rank) sent += send_bytes[k];
+        if (k == comm->rank) continue;
+        sent += send_bytes[k];
+        messages += pieces(send_bytes[k]) + pieces(recv_bytes[k]);
     }
-    received = tess_alloc(bytes, 1);
-    if (!received)
+    flight = tess_alloc_zero(1, sizeof *flight);
+    if (flight) {
+        flight->comm = comm;
+        flight->recv = tess_alloc(bytes, 1);
+        flight->request = tess_alloc(messages, sizeof *flight->request);
+    }
+    if (!flight || !flight->recv || !flight->request)
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                    "no memory to receive %s",
                                    tess_mem_text((double)bytes));
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(exchange_data(comm, send, send_bytes, received, recv_bytes));
-    *recv = received;
-    received = NULL;
+    TESS_TRY(post_messages(flight, send, send_at, send_bytes, recv_bytes));
+    *flight_out = flight;
+    flight = NULL;
 cleanup:
-    tess_free(received);
+    flight_free(flight);
     account(comm, start, sent);
+    return status;
+}
+
+void tess_flight_progress(tess_flight *flight)
+{
+    int done;
+    if (!flight || flight->num_requests == 0) return;
+    const double start = tess_time_now();
+    /* a failure shows when the flight is finished */
+    MPI_Testall(flight->num_requests, flight->request, &done, MPI_STATUSES_IGNORE);
+    account(flight->comm, start, 0);
+}
+
+tess_status tess_flight_finish(tess_flight **flight_in, void **recv)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    tess_flight *flight = *flight_in;
+    if (!flight) return TESS_OK;
+    *flight_in = NULL;
+    if (flight->num_requests > 0)
+        TESS_MPI(MPI_Waitall(flight->num_requests, flight->request, MPI_STATUSES_IGNORE));
+    if (recv) {
+        *recv = flight->recv;
+        flight->recv = NULL;
+    }
+cleanup:
+    account(flight->comm, start, 0);
+    flight_free(flight);
     return status;
 }
 

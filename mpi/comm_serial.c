@@ -126,21 +126,48 @@ tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes
     return TESS_OK;
 }
 
-tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
-                                const int64_t *send_bytes, void **recv,
-                                int64_t *recv_bytes)
+struct tess_flight {
+    void *recv;
+};
+
+tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *send_at,
+                              const int64_t *send_bytes, int64_t *recv_bytes,
+                              tess_flight **flight_out)
 {
     tess_status status = TESS_OK;
     (void)comm;
-    char *copy = tess_alloc(send_bytes[0], 1);
-    if (!copy)
+    tess_flight *flight = tess_alloc_zero(1, sizeof *flight);
+    if (flight) flight->recv = tess_alloc(send_bytes[0], 1);
+    if (!flight || !flight->recv)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s",
                   tess_mem_text((double)send_bytes[0]));
-    if (send_bytes[0] > 0) memcpy(copy, send, (size_t)send_bytes[0]);
-    *recv = copy;
+    if (send_bytes[0] > 0)
+        memcpy(flight->recv, (const char *)send + (send_at ? send_at[0] : 0),
+               (size_t)send_bytes[0]);
     recv_bytes[0] = send_bytes[0];
+    *flight_out = flight;
+    flight = NULL;
 cleanup:
+    if (flight) tess_free(flight->recv);
+    tess_free(flight);
     return status;
+}
+
+void tess_flight_progress(tess_flight *flight)
+{
+    (void)flight;
+}
+
+tess_status tess_flight_finish(tess_flight **flight, void **recv)
+{
+    if (!*flight) return TESS_OK;
+    if (recv)
+        *recv = (*flight)->recv;
+    else
+        tess_free((*flight)->recv);
+    tess_free(*flight);
+    *flight = NULL;
+    return TESS_OK;
 }
 
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,

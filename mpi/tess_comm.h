@@ -90,6 +90,26 @@ tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
                                 const int64_t *send_bytes, void **recv,
                                 int64_t *recv_bytes);
 
+/** A personalised exchange in flight. */
+typedef struct tess_flight tess_flight;
+
+/** Begin a personalised exchange: send_bytes[k] bytes at send + send_at[k] go to rank k
+ *  (send_at NULL: one after the other; the own part is copied at once); recv_bytes[size]
+ *  is filled. What is sent must stay as it is until the finish. Several may be in flight
+ *  if all ranks start and finish them in the same order. Collective. */
+tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *send_at,
+                              const int64_t *send_bytes, int64_t *recv_bytes,
+                              tess_flight **flight);
+
+/** Let messages move on that the library only moves inside its calls. NULL is fine.
+ *  Local. */
+void tess_flight_progress(tess_flight *flight);
+
+/** Wait for the flight, and end it (NULL is fine). `*recv` is allocated (tess_alloc,
+ *  caller frees), in source-rank order; `recv` NULL drops what arrives. Every started
+ *  flight has to be finished, after failures too. Collective. */
+tess_status tess_flight_finish(tess_flight **flight, void **recv);
+
 /** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
  *  `out`. `is_double` chooses double or float elements. Collective. */
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,

@@ -111,6 +111,41 @@ static void test_nobody_sends(void **state)
     tess_free(received);
 }
 
+/* Two exchanges at a time, from parts of a buffer that are not side by side; the second
+ * is dropped. */
+static void test_two_flights(void **state)
+{
+    enum { BYTES = 1 << 20, GAP = 64 };
+    tess_flight *flight[2] = {NULL, NULL};
+    int64_t at[MOST_RANKS], send[MOST_RANKS], recv[2][MOST_RANKS];
+    void *received = NULL;
+    char *data = tess_alloc((int64_t)(BYTES + GAP) * size, 1);
+    assert_non_null(data);
+    memset(data, 99, (size_t)(BYTES + GAP) * (size_t)size);
+    for (int k = 0; k < size; ++k) {
+        at[k] = (int64_t)(size - 1 - k) * (BYTES + GAP);
+        send[k] = BYTES - rank;
+        memset(data + at[k], 10 * rank + k, (size_t)send[k]);
+    }
+    for (int f = 0; f < 2; ++f)
+        assert_int_equal(tess_flight_start(world, data, at, send, recv[f], &flight[f]),
+                         TESS_OK);
+    tess_flight_progress(flight[0]);
+    tess_flight_progress(NULL);
+    assert_int_equal(tess_flight_finish(&flight[0], &received), TESS_OK);
+    assert_null(flight[0]);
+    assert_int_equal(tess_flight_finish(&flight[1], NULL), TESS_OK);
+    assert_int_equal(tess_flight_finish(&flight[1], NULL), TESS_OK);
+    const char *from = received;
+    for (int k = 0; k < size; ++k) {
+        assert_int_equal(recv[0][k], BYTES - k);
+        for (int64_t b = 0; b < recv[0][k]; ++b)
+            if (*from++ != 10 * k + rank) fail();
+    }
+    tess_free(received);
+    tess_free(data);
+}
+
 /* One rank sends megabytes to each, the others a byte to themselves. */
 static void test_uneven(void **state)
 {
@@ -262,7 +297,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_uneven),     cmocka_unit_test(test_reduce_scatter_single),
         cmocka_unit_test(test_split),      cmocka_unit_test(test_self),
         cmocka_unit_test(test_each_fails), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_stats),      cmocka_unit_test(test_two_flights),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
