@@ -155,6 +155,7 @@ enum {
     OPT_FORCE_CHUNK,
     OPT_FORCE_SPLIT,
     OPT_FORCE_PASSES,
+    OPT_FORCE_ROUND_BYTES,
     OPT_FORCE_W_RANGE,
     OPT_FORCE_NUM_VIS,
 };
@@ -176,6 +177,8 @@ static const struct argp_option layout_options[] = {
     {"force-split", OPT_FORCE_SPLIT, NULL, 0,
      "Cut bricks at chunk borders even when they are not hot", 1},
     {"force-passes", OPT_FORCE_PASSES, "N", 0, "Passes over the data", 1},
+    {"force-round-bytes", OPT_FORCE_ROUND_BYTES, "N", 0,
+     "Bytes of visibilities that a rank sends at a time", 1},
     {"force-w-range", OPT_FORCE_W_RANGE, "MIN:MAX", 0,
      "Plan for at least this range of |w| (wavelengths)", 1},
     {"force-num-vis", OPT_FORCE_NUM_VIS, "N", 0,
@@ -220,6 +223,9 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
         break;
     case OPT_FORCE_PASSES:
         status = parse_int(arg, MAX_FORCED, &layout->force_passes);
+        break;
+    case OPT_FORCE_ROUND_BYTES:
+        status = tess_parse_integer(arg, 1, INT64_MAX, &layout->force_round_bytes);
         break;
     case OPT_FORCE_W_RANGE:
         status = tess_parse_uvrange(arg, &layout->force_w_min_lambda,

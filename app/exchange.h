@@ -1,6 +1,6 @@
 /** @file exchange.h  (private to app/)
- *  Visibilities on their way from the ranks that read them to the owners of their bricks,
- *  and predicted ones on their way back.
+ *  Visibilities on their way from the ranks that read them to the owners of their
+ * bricks, and predicted ones on their way back.
  */
 #ifndef TESS_EXCHANGE_H
 #define TESS_EXCHANGE_H
@@ -14,21 +14,30 @@ typedef struct tess_exchange tess_exchange;
 typedef bool tess_exchange_filter(const void *context, int64_t key);
 
 /** Begin to collect the samples of owned bricks. `with_data`: visibilities and weights
- *  travel (imaging); else only positions do (prediction). Local. */
+ *  travel (imaging); else only positions do (prediction). `round_bytes`: what a rank
+ * sends in a round, 0 for the default. Local. */
 tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
                                  const tess_partition *partition, bool with_data,
-                                 const tess_samples *like, tess_exchange **exchange);
-void tess_exchange_destroy(tess_exchange *exchange); /**< NULL is fine. Local. */
+                                 const tess_samples *like, int64_t round_bytes,
+                                 tess_exchange **exchange);
 
-/** Send the samples behind these sorted runs to their owners, in rounds of bounded size.
- *  Runs are renamed by the order of ranks and rows, so that the owner's order of work does
- *  not depend on how many ranks sent. Collective. */
+/** NULL is fine. Collective when samples were sent and not completed, else Local. */
+void tess_exchange_destroy(tess_exchange *exchange);
+
+/** Send the samples behind these sorted runs to their owners, in rounds of bounded
+ * size, the last of which is still in flight on return; samples and runs may be changed
+ * then. Runs are renamed by the order of ranks and rows, so that the owner's order of
+ * work does not depend on how many ranks sent. On one rank samples are copied once, to
+ * where they are wanted. Collective. */
 tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,
-                               const tess_brick_list *runs, tess_exchange_filter *filter,
-                               const void *context);
+                               const tess_brick_list *runs,
+                               tess_exchange_filter *filter, const void *context);
+
+/** Let the round in flight move on while something else is done. Local. */
+void tess_exchange_progress(tess_exchange *exchange);
 
 /** Nothing more will be sent: sort what was received. The samples and bricks belong to
- *  the exchange. Local. */
+ *  the exchange. Collective. */
 tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
                                    tess_samples **samples, tess_brick_list **bricks);
 

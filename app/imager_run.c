@@ -203,6 +203,7 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
         status = imager_data_get(data, k, &samples);
         tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
         TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_exchange_progress(exchange);
         if (data->subtract) {
             TESS_TRY(imager_predictor_subtract(data->subtract, data->pol, samples));
             mark = tess_time_now(); /* counted by the stages of prediction */
@@ -213,6 +214,7 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
             status = sorted_runs(job, samples, &own);
         }
         TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own, test,
                                     filter));
@@ -230,7 +232,8 @@ static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_lis
     tess_exchange *exchange = NULL;
     const int steps = tess_steps_count(job->steps);
     status = tess_exchange_create(job->comm, job->plan, job->partition, true,
-                                  data->in_memory ? &data->cached : &data->block, &exchange);
+                                  data->in_memory ? &data->cached : &data->block,
+                                  job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
     for (int pass = 0; pass < num_passes; ++pass) {
         const pass_filter filter = {job, pass, num_passes};

@@ -44,6 +44,7 @@ typedef struct tess_layout {
     int force_passes;            /**< passes over the data */
     double force_w_min_lambda, force_w_max_lambda; /**< plan for this range of |w|, at
                                       least; max 0 = that of the data */
+    int64_t force_round_bytes;   /**< a rank sends in one round of the exchange */
     int64_t force_num_vis;       /**< plan for this many visibilities an image */
 } tess_layout;
 

@@ -198,14 +198,17 @@ static bool is_one_of(const void *context, int64_t key)
     return key % bricks->of == bricks->which;
 }
 
+/* The default, a few parcels, and one parcel in a round. */
+static const int64_t round_sizes[] = {0, 1000, 1};
+
 /* Imaging: the rank's rows in `sets` sets, the bricks in `passes` passes. */
-static void send_all(int groups, int64_t sets, int64_t passes)
+static void send_all(int groups, int64_t sets, int64_t passes, int64_t round_bytes)
 {
     scene *s = make_scene(groups);
     tess_exchange *exchange = NULL;
     int64_t seen[VIS] = {0};
     assert_int_equal(tess_exchange_create(world, s->plan, s->partition, true,
-                                          &s->samples, &exchange),
+                                          &s->samples, round_bytes, &exchange),
                      TESS_OK);
     for (int64_t pass = 0; pass < passes; ++pass) {
         const every bricks_of_pass = {pass, passes};
@@ -213,13 +216,18 @@ static void send_all(int groups, int64_t sets, int64_t passes)
         tess_brick_list *bricks;
         tess_exchange_reset(exchange);
         for (int64_t set = 0; set < sets; ++set) {
-            tess_brick_list runs = sorted_runs(s, s->samples.num_rows * set / sets,
-                                               s->samples.num_rows * (set + 1) / sets);
+            const int64_t first = s->samples.num_rows * set / sets;
+            const int64_t end = s->samples.num_rows * (set + 1) / sets;
+            tess_brick_list runs = sorted_runs(s, first, end);
             assert_int_equal(tess_exchange_send(exchange, &s->samples, &runs,
                                                 passes > 1 ? is_one_of : NULL,
                                                 &bricks_of_pass),
                              TESS_OK);
             tess_brick_list_free(&runs);
+            tess_exchange_progress(exchange);
+            if (pass == passes - 1) /* what is still in flight is no longer here */
+                memset((double *)s->samples.vis + 2 * NUM_POL * CHANS * first, 0x7f,
+                       (size_t)(2 * NUM_POL * CHANS * (end - first)) * sizeof(double));
         }
         assert_int_equal(tess_exchange_complete(exchange, 1, &received, &bricks),
                          TESS_OK);
@@ -236,7 +244,25 @@ static void test_imaging(void **state)
 {
     for (int groups = 1; groups <= size; ++groups)
         for (int mode = 0; mode < 4 && size % groups == 0; ++mode)
-            send_all(groups, mode % 2 ? 3 : 1, mode / 2 ? 2 : 1);
+            for (int k = 0; k < 2; ++k)
+                send_all(groups, mode % 2 ? 3 : 1, mode / 2 ? 2 : 1, round_sizes[k]);
+    send_all(1, 1, 1, round_sizes[2]);
+}
+
+/* A run that ends with rounds in flight leaves nothing behind. */
+static void test_given_up(void **state)
+{
+    scene *s = make_scene(1);
+    tess_exchange *exchange = NULL;
+    tess_brick_list runs = sorted_runs(s, 0, s->samples.num_rows);
+    assert_int_equal(tess_exchange_create(world, s->plan, s->partition, true,
+                                          &s->samples, 1000, &exchange),
+                     TESS_OK);
+    assert_int_equal(tess_exchange_send(exchange, &s->samples, &runs, NULL, NULL),
+                     TESS_OK);
+    tess_exchange_destroy(exchange);
+    tess_brick_list_free(&runs);
+    free_scene(s);
 }
 
 /* The test is of something: bricks are split when there is somebody to share them with.
@@ -254,15 +280,17 @@ static void test_bricks_are_split(void **state)
 /* Prediction: owners write a sample's number, senders find it at its place. */
 static void test_prediction(void **state)
 {
-    for (int groups = 1; groups <= size; ++groups) {
-        if (size % groups != 0) continue;
+    for (int k = 0; k < 3 * size; ++k) {
+        const int groups = 1 + k / 3;
+        if (size % groups != 0 || (k % 3 == 2 && groups > 1)) continue;
         scene *s = make_scene(groups);
         tess_exchange *exchange = NULL;
         tess_samples *received;
         tess_brick_list *bricks, runs = sorted_runs(s, 0, s->samples.num_rows);
         int64_t seen[VIS] = {0};
         assert_int_equal(tess_exchange_create(world, s->plan, s->partition, false,
-                                              &s->samples, &exchange),
+                                              &s->samples, round_sizes[k % 3],
+                                              &exchange),
                          TESS_OK);
         assert_int_equal(tess_exchange_send(exchange, &s->samples, &runs, NULL, NULL),
                          TESS_OK);
@@ -272,17 +300,17 @@ static void test_prediction(void **state)
         for (int64_t r = 0; r < bricks->num_runs; ++r)
             for (int32_t c = 0; c < bricks->run[r].count; ++c) {
                 const tess_run *run = &bricks->run[r];
-                const int64_t k =
+                const int64_t number =
                     number_of(s, received->uvw_m + 3 * run->row, run->chan + c);
                 for (int part = 0; part < 2 * NUM_POL; ++part)
                     ((double *)received->vis)[2 * NUM_POL * (run->first + c) + part] =
-                        -(double)k - 0.125 * part;
+                        -(double)number - 0.125 * part;
             }
         assert_int_equal(tess_exchange_return(exchange, &s->samples), TESS_OK);
-        for (int64_t k = 0; k < s->samples.num_vis; ++k)
+        for (int64_t j = 0; j < s->samples.num_vis; ++j)
             for (int part = 0; part < 2 * NUM_POL; ++part)
-                assert_true(((double *)s->samples.vis)[2 * NUM_POL * k + part] ==
-                            -(double)(s->first * CHANS + k) - 0.125 * part);
+                assert_true(((double *)s->samples.vis)[2 * NUM_POL * j + part] ==
+                            -(double)(s->first * CHANS + j) - 0.125 * part);
         check_all_seen(seen);
         tess_brick_list_free(&runs);
         tess_exchange_destroy(exchange);
@@ -296,6 +324,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bricks_are_split),
         cmocka_unit_test(test_imaging),
         cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_given_up),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
