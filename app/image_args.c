@@ -195,7 +195,7 @@ static tess_status check_output(const tess_image_args *args)
 {
     tess_status status = TESS_OK;
     const char *name = args->opts.output;
-    if (args->is_plan) goto cleanup;
+    if (args->is_plan || (args->in_memory && !name)) goto cleanup;
     if (!name || *name == '\0')
         TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o NAME");
     if (name[strlen(name) - 1] == '/')

@@ -16,6 +16,7 @@ typedef struct tess_image_args {
     const char *profile;     /**< --profile, or NULL */
     tess_cli cli;            /**< cli.help: there is nothing to do */
     bool is_plan;            /**< no output is asked for or checked */
+    bool in_memory;          /**< there need not be an output */
     const char **obs;        /**< private: observations of the command line */
     const char **config_obs; /**< private: and those of --config */
     int64_t num_obs, capacity_obs, num_config_obs, capacity_config_obs;

@@ -77,8 +77,8 @@ cleanup:
 
 tess_status imager_output_check(const imager_output *output)
 {
-    const tess_status status =
-        tess_comm_rank(output->comm) == 0 ? check_all(output) : TESS_OK;
+    const bool checks = output->opts->output && tess_comm_rank(output->comm) == 0;
+    const tess_status status = checks ? check_all(output) : TESS_OK;
     return tess_comm_agree(output->comm, status);
 }
 
@@ -194,46 +194,49 @@ static void fill_meta(const imager_output *output, const imager_extent *extent,
     weighting_text(opts, meta->weighting, sizeof meta->weighting);
 }
 
-/* Rows as the file stores them: single precision unless the promise needs double. */
-static tess_status write_rows(const imager_output *output, const char *path,
-                              const tess_image_meta *meta, const imager_rows *rows,
-                              bool preview)
+/* Write a file of the product, or its preview. */
+static tess_status write_file(const imager_output *output, const tess_pol *named,
+                              const tess_image_product *product, bool preview)
 {
     tess_status status = TESS_OK;
-    const bool is_double = output->opts->gridding.accuracy < SINGLE_FILE_ACCURACY;
-    const int64_t pixels = rows->num_rows * rows->nx;
-    float *single = NULL;
-    const void *data = rows->value;
-    if (!path) status = TESS_ERR_ALLOC;
-    if (!is_double && status == TESS_OK) {
-        single = tess_alloc(pixels, sizeof *single);
-        for (int64_t k = 0; single && k < pixels; ++k) single[k] = (float)rows->value[k];
-        if (!single) status = TESS_ERR_ALLOC;
-        data = single;
-    }
-    TESS_TRY(tess_comm_agree(output->comm, status));
+    char *path = file_name(output, product->interval, product->channel, named,
+                           product->kind, preview ? "png" : "fits");
+    TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY((preview ? tess_preview_write : tess_fits_write)(
-        output->comm, path, output->opts->overwrite, meta, is_double, rows->row_first,
-        rows->num_rows, data));
+        output->comm, path, output->opts->overwrite, product->meta, product->is_double,
+        product->row_first, product->num_rows, product->pixel));
     tess_log_info("wrote %s", path);
 cleanup:
-    tess_free(single);
+    free(path); /* from asprintf */
     return status;
 }
 
-static tess_status write_image(const imager_output *output, int64_t interval,
-                               int64_t channel, const tess_pol *pol, const char *kind,
-                               const tess_image_meta *meta, const imager_rows *rows,
-                               bool with_preview)
+/* Give a product to files and taker. `named`: its polarisation when that is part of the
+ * name. */
+static tess_status write_image(const imager_output *output, const tess_pol *named,
+                               const imager_rows *rows, bool with_preview,
+                               tess_image_product *product)
 {
     tess_status status = TESS_OK;
-    char *fits = file_name(output, interval, channel, pol, kind, "fits");
-    char *png = file_name(output, interval, channel, pol, kind, "png");
-    TESS_TRY(write_rows(output, fits, meta, rows, false));
-    if (with_preview) TESS_TRY(write_rows(output, png, meta, rows, true));
+    const tess_image_opts *opts = output->opts;
+    const int64_t pixels = rows->num_rows * rows->nx;
+    float *single = NULL;
+    product->is_double = opts->gridding.accuracy < SINGLE_FILE_ACCURACY;
+    product->row_first = rows->row_first;
+    product->num_rows = rows->num_rows;
+    product->pixel = rows->value;
+    if (!product->is_double) {
+        single = tess_alloc(pixels, sizeof *single);
+        for (int64_t k = 0; single && k < pixels; ++k) single[k] = (float)rows->value[k];
+        product->pixel = single;
+    }
+    TESS_TRY(tess_comm_agree(output->comm, product->pixel ? TESS_OK : TESS_ERR_ALLOC));
+    if (opts->take)
+        TESS_TRY(tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
+    if (opts->output) TESS_TRY(write_file(output, named, product, false));
+    if (opts->output && with_preview) TESS_TRY(write_file(output, named, product, true));
 cleanup:
-    free(fits); /* from asprintf */
-    free(png);
+    tess_free(single);
     return status;
 }
 
@@ -242,6 +245,7 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
                                 int num_psf, const imager_extent *extent)
 {
     tess_status status = TESS_OK;
+    char name[8];
     tess_image_meta meta;
     tess_beam beam = {0};
     double mark = tess_time_now();
@@ -254,20 +258,26 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
         meta.beam_pa_rad = beam.angle;
     }
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
+    tess_image_product to = {
+        .polarisation = name, .interval = interval, .channel = channel, .meta = &meta};
+    to.kind = "dirty";
     for (int k = 0; k < output->num_pol; ++k) {
+        tess_pol_name(&output->pol[k], name);
         meta.stokes = output->pol[k].code;
         meta.imaginary = output->pol[k].imaginary;
         meta.sum_weights = product[k].sum_weights;
-        TESS_TRY(write_image(output, interval, channel, named_pol(output, k), "dirty", &meta,
-                             &product[k].rows, output->opts->preview));
+        TESS_TRY(write_image(output, named_pol(output, k), &product[k].rows,
+                             output->opts->preview, &to));
     }
     /* PSFs of further polarisations only where their weights differ from the first's */
+    to.kind = "psf";
     for (int k = 0; k < num_psf; ++k) {
+        tess_pol_name(&output->pol[k], name);
         meta.stokes = output->pol[k].code;
         meta.imaginary = output->pol[k].imaginary;
         meta.sum_weights = product[output->num_pol + k].sum_weights;
-        TESS_TRY(write_image(output, interval, channel, k ? &output->pol[k] : NULL, "psf",
-                             &meta, &product[output->num_pol + k].rows, false));
+        TESS_TRY(write_image(output, k ? &output->pol[k] : NULL,
+                             &product[output->num_pol + k].rows, false, &to));
     }
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
 cleanup:

@@ -593,7 +593,7 @@ static tess_status write_options(const image_run *run)
 {
     tess_status status = TESS_OK;
     char *path = NULL;
-    if (tess_comm_rank(run->comm) == 0 && run->opts->used_options) {
+    if (tess_comm_rank(run->comm) == 0 && run->opts->output && run->opts->used_options) {
         FILE *file = NULL;
         if (asprintf(&path, "%s.conf", run->opts->output) >= 0) file = fopen(path, "w");
         if (!file || fputs(run->opts->used_options, file) < 0 || fclose(file) != 0)

@@ -55,10 +55,29 @@ typedef struct tess_gridding {
     const char *backend;         /**< --backend auto|cpu, default "auto" */
 } tess_gridding;
 
+struct tess_image_meta;
+
+/** An image that is finished: float (or double) pixels of rows [row_first, + num_rows) on
+ *  this rank, to be copied. `channel` −1: mean over output channels. */
+typedef struct tess_image_product {
+    const char *kind;            /**< "dirty", "psf" */
+    const char *polarisation;    /**< "I" */
+    int64_t interval, channel;
+    const struct tess_image_meta *meta;
+    bool is_double;
+    int64_t row_first, num_rows;
+    const void *pixel;
+} tess_image_product;
+
+/** Takes products as they are made. Local. */
+typedef tess_status tess_image_taker(void *context, const tess_image_product *product);
+
 typedef struct tess_image_opts {
     const char *const *obs;      /**< observations */
     int num_obs;
-    const char *output;          /**< -o NAME */
+    const char *output;          /**< -o NAME; NULL: no files, `take` gets all */
+    tess_image_taker *take;      /**< or NULL */
+    void *take_context;
     int64_t nx, ny;              /**< --size */
     double scale_rad;            /**< --scale */
     tess_weighting weighting;    /**< --weight, default briggs:0 */

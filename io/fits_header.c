@@ -296,3 +296,25 @@ cleanup:
     if (fits) fits_delete_file(fits, &(int){0});
     return status;
 }
+
+/* Take out the card that starts like this. */
+static void drop_card(char *text, int64_t *bytes, const char *start)
+{
+    char *found = find_card(text, *bytes, start);
+    if (!found) return;
+    *bytes -= TESS_FITS_CARD;
+    memmove(found, found + TESS_FITS_CARD, (size_t)(text + *bytes - found));
+}
+
+tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double, double min,
+                                  double max, char **text, int64_t *bytes)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_stats stats = {.min = min, .max = max};
+    TESS_TRY(tess_fits_header_build("image", meta, is_double, &stats, text, bytes));
+    drop_card(*text, bytes, "CHECKSUM=");
+    drop_card(*text, bytes, "DATASUM =");
+    *bytes = find_card(*text, *bytes, "END     ") + TESS_FITS_CARD - *text;
+cleanup:
+    return status;
+}

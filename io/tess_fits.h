@@ -65,6 +65,12 @@ tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
                             const tess_image_meta *meta, bool is_double,
                             int64_t row_first, int64_t num_rows, const void *rows);
 
+/** The cards that such a file's header would have for an image of these extremes, without
+ *  checksums, as 80-character cards up to END: `*text` (tess_alloc, caller frees) of
+ *  `*bytes`. min > max: no pixel is finite. Local. */
+tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double, double min,
+                                  double max, char **text, int64_t *bytes);
+
 /** Check now that `path` can be written later: its folder exists and is writable, and
  *  it does not exist unless `overwrite`. Local. */
 tess_status tess_fits_check_target(const char *path, bool overwrite);

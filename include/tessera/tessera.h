@@ -8,5 +8,6 @@
 
 #include "tess_api.h"
 #include "tess_arrays.h"
+#include "tess_images.h"
 
 #endif

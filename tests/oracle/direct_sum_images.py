@@ -47,7 +47,7 @@ class Observation:
 
     def options(self):
         return [self.path, "--size", f"{self.nx},{self.ny}", "--scale",
-                f"{self.scale / ASEC!r}asec", "--weight", "natural"]
+                f"{float(self.scale / ASEC)!r}asec", "--weight", "natural"]
 
 
 def check_image(suite, obs, accuracy):

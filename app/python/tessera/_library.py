@@ -78,6 +78,18 @@ class ArrayReport(ctypes.Structure):
                 ("plan", ctypes.c_char * 512)]
 
 
+class ImageInfo(ctypes.Structure):
+    """tess_image_info"""
+    _fields_ = [("kind", ctypes.c_char_p), ("polarisation", ctypes.c_char_p),
+                ("interval", c_i64), ("channel", c_i64), ("nx", c_i64), ("ny", c_i64),
+                ("is_double", c_bool), ("pixel", ctypes.c_void_p), ("ra_rad", c_f64),
+                ("dec_rad", c_f64), ("scale_rad", c_f64), ("freq_hz", c_f64),
+                ("bandwidth_hz", c_f64), ("beam_major_rad", c_f64),
+                ("beam_minor_rad", c_f64), ("beam_pa_rad", c_f64),
+                ("sum_weights", c_f64), ("num_vis", c_f64), ("header", ctypes.c_void_p),
+                ("header_bytes", c_i64)]
+
+
 def _candidates():
     """Paths to try, in order."""
     given = os.environ.get("TESSERA_LIBRARY")
@@ -131,6 +143,17 @@ library.tess_vis_to_dirty.argtypes = [_P(ArrayOpts), _P(ArrayVis), _P(ArrayImage
                                       _P(ArrayReport)]
 library.tess_dirty_to_vis.argtypes = [_P(ArrayOpts), _P(ArrayImage), _P(ArrayVis),
                                       _P(ArrayReport)]
+
+
+library.tess_image_create.argtypes = [_P(ctypes.c_void_p)]
+library.tess_image_set.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+library.tess_image_run.argtypes = [ctypes.c_void_p]
+library.tess_image_count.argtypes = [ctypes.c_void_p]
+library.tess_image_count.restype = c_i64
+library.tess_image_get.argtypes = [ctypes.c_void_p, c_i64]
+library.tess_image_get.restype = _P(ImageInfo)
+library.tess_image_destroy.argtypes = [ctypes.c_void_p]
+library.tess_image_destroy.restype = None
 
 
 def check(status):

@@ -1,0 +1,28 @@
+# What `cmake --install` gives to other projects: the library, its headers, and what
+# find_package(tessera) and pkg-config need. The program is installed by app/.
+include(CMakePackageConfigHelpers)
+set(TESS_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
+
+install(TARGETS tessera_shared EXPORT tesseraTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(EXPORT tesseraTargets NAMESPACE tessera:: DESTINATION ${TESS_CONFIG_DIR})
+
+configure_package_config_file(cmake/tesseraConfig.cmake.in
+    ${CMAKE_BINARY_DIR}/generated/tesseraConfig.cmake
+    INSTALL_DESTINATION ${TESS_CONFIG_DIR})
+# Before 1.0 a new second number may change anything.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/tesseraConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/tesseraConfig.cmake
+              ${CMAKE_BINARY_DIR}/generated/tesseraConfigVersion.cmake
+        DESTINATION ${TESS_CONFIG_DIR})
+
+# Paths relative to the file itself, so that --prefix may be given when installing.
+file(RELATIVE_PATH TESS_PREFIX_FROM_PC
+     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(cmake/tessera.pc.in ${CMAKE_BINARY_DIR}/generated/tessera.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/tessera.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,78 @@
+/** @file tess_images.h
+ *  The imager of `tessera image` within a program: observations in files to images in
+ *  memory, with the header that the FITS file would have.
+ *
+ *      tess_image *image = NULL;
+ *      tess_image_create(&image);
+ *      tess_image_set(image, "obs", "m87.uvfits");
+ *      tess_image_set(image, "size", "256");
+ *      tess_image_set(image, "scale", "1uas");
+ *      if (tess_image_run(image) == TESS_OK)
+ *          for (int64_t k = 0; k < tess_image_count(image); ++k)
+ *              use(tess_image_get(image, k));
+ *      tess_image_destroy(image);
+ *
+ *  One process images, whatever MPI does around it. Runs in several threads wait for one
+ *  another, because the log is the process's.
+ */
+#ifndef TESS_IMAGES_H
+#define TESS_IMAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tess_image tess_image;
+
+/** One image of a run. Everything belongs to the run. */
+typedef struct tess_image_info {
+    const char *kind;            /**< "dirty" or "psf" */
+    const char *polarisation;    /**< "I", "XX", "XYi" (imaginary part of a cross-hand) */
+    int64_t interval;            /**< of --intervals-out */
+    int64_t channel;             /**< of --channels-out; −1: mean of all */
+    int64_t nx, ny;
+    bool is_double;              /**< precision of the pixels: double for ε < 1e-6 */
+    const void *pixel;           /**< [ny][nx] Jy/beam; row 0 is South, column 0 East, as in
+                                      FITS; NaN beyond the horizon */
+    double ra_rad, dec_rad;      /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
+    double scale_rad;            /**< pixel size */
+    double freq_hz, bandwidth_hz;
+    double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0: no beam */
+    double sum_weights;          /**< ΣW */
+    double num_vis;              /**< visibilities imaged */
+    const char *header;          /**< cards of 80 characters up to END; without checksums */
+    int64_t header_bytes;
+} tess_image_info;
+
+/** An imager without options. Free with tess_image_destroy(). */
+TESS_API tess_status tess_image_create(tess_image **image);
+
+/** Set an option of `tessera image` by its long name without dashes ("size", "channels-out",
+ *  see tessera image --help); `value` is NULL for a switch ("no-psf"). "obs" adds an
+ *  observation. A name given again replaces the earlier value. Files are only written with
+ *  "output". "log" is "quiet" (the default), "info" or "debug": what is shown on stderr.
+ *  Names and values are checked by tess_image_run(). Errors: TESS_ERR_ALLOC. */
+TESS_API tess_status tess_image_set(tess_image *image, const char *name, const char *value);
+
+/** Make the images, giving up those of an earlier run. Errors as README's table of exit
+ *  statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO, TESS_ERR_ALLOC,
+ *  TESS_ERR_RESOURCE. */
+TESS_API tess_status tess_image_run(tess_image *image);
+
+/** Images of the last run, in the order in which the program writes them. */
+TESS_API int64_t tess_image_count(const tess_image *image);
+
+/** The k-th image, or NULL; valid until the next run or destroy. */
+TESS_API const tess_image_info *tess_image_get(const tess_image *image, int64_t k);
+
+TESS_API void tess_image_destroy(tess_image *image); /**< NULL is fine. */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
