@@ -1,14 +1,14 @@
 /** @file tile_cuda.h  (private to grid/, degrid/ and the cuda backend)
  *  The innermost work on a GPU: rows of visibilities sorted to bricks, visibilities to
  *  brick sums (or whole w-planes) and back. Geometry, folding, w-phases, weights and
- *  polarisations are those of the CPU's tile loops; only the order of sums differs, which
- *  changes from run to run within rounding.
+ *  polarisations are those of the CPU's tile loops; only the order of sums differs,
+ * which changes from run to run within rounding.
  *
  *  Pointers marked *device* are device memory of the current CUDA device. Calls take a
- *  stream (cudaStream_t is struct CUstream_st *; NULL is the default stream), enqueue work
- *  there and return without waiting unless they say otherwise. Nothing here is thread-safe
- *  on one list; several streams may read one list. Memory that calls need for themselves
- *  is taken and given back in stream order (cudaMallocAsync).
+ *  stream (cudaStream_t is struct CUstream_st *; NULL is the default stream), enqueue
+ * work there and return without waiting unless they say otherwise. Nothing here is
+ * thread-safe on one list; several streams may read one list. Memory that calls need
+ * for themselves is taken and given back in stream order (cudaMallocAsync).
  *
  *  All fail with TESS_ERR_ALLOC when device memory is short and TESS_ERR_RESOURCE when
  *  the device reports anything else. All are Local.
@@ -29,78 +29,81 @@ struct CUstream_st;
 
 /** tess_samples in device memory; same shapes, order and meaning. */
 typedef struct tile_cuda_samples {
-    bool is_double;            /**< of `vis` and `weight` */
+    bool is_double; /**< of `vis` and `weight` */
     int num_pol;
-    int num_weight;            /**< 1 or num_pol */
-    int32_t max_chan;          /**< largest num_chan of any row (or more) */
+    int num_weight;   /**< 1 or num_pol */
+    int32_t max_chan; /**< largest num_chan of any row (or more) */
     int64_t num_rows, num_vis;
-    const double *uvw_m;       /**< device [num_rows][3] */
-    const int32_t *chan_base;  /**< device [num_rows] */
-    const int32_t *num_chan;   /**< device [num_rows] */
-    const int64_t *vis_first;  /**< device [num_rows] */
-    void *vis;                 /**< device [num_vis][num_pol][2] */
-    const void *weight;        /**< device [num_vis][num_weight]; not used to degrid */
-    const double *inv_lambda;  /**< device [channels] */
+    const double *uvw_m;      /**< device [num_rows][3] */
+    const int32_t *chan_base; /**< device [num_rows] */
+    const int32_t *num_chan;  /**< device [num_rows] */
+    const int64_t *vis_first; /**< device [num_rows] */
+    void *vis;                /**< device [num_vis][num_pol][2] */
+    const void *weight;       /**< device [num_vis][num_weight]; not used to degrid */
+    const double *inv_lambda; /**< device [channels] */
 } tile_cuda_samples;
 
-/** Runs in order of brick, and the bricks: what tess_brick_list is to the CPU. The arrays
- *  below are host memory; runs and the list of work stay on the device. */
+/** Runs in order of brick, and the bricks: what tess_brick_list is to the CPU. The
+ * arrays below are host memory; runs and the list of work stay on the device. */
 typedef struct tile_cuda_list {
     int64_t num_vis, num_runs, num_bricks;
-    int64_t *key;              /**< [num_bricks] ascending brick keys */
-    int64_t *brick_vis;        /**< [num_bricks] samples */
-    int32_t *plane_first;      /**< [num_bricks] first w-plane touched */
-    int32_t *num_planes;       /**< [num_bricks] planes from there */
-    int64_t *first_chunk;      /**< [num_bricks + 1] work items, for tile_cuda_grid */
-    int64_t device_bytes;      /**< held on the device */
+    int64_t *key;         /**< [num_bricks] ascending brick keys */
+    int64_t *brick_vis;   /**< [num_bricks] samples */
+    int32_t *plane_first; /**< [num_bricks] first w-plane touched */
+    int32_t *num_planes;  /**< [num_bricks] planes from there */
+    int64_t *first_chunk; /**< [num_bricks + 1] work items, for tile_cuda_grid */
+    int64_t device_bytes; /**< held on the device */
     struct tile_cuda_work *work;
 } tile_cuda_list;
 
 /** Where the grid's values are: brick sums in an arena, or whole planes.
  *
- *  Brick sums: data[brick.offset + ...] as tess_brick_sum says, [pol][plane][line][stride],
- *  lines = tess_grid_brick_lines(), stride = tess_grid_brick_stride(); `brick` is a device
- *  copy of the step's tess_brick_sum, one for each brick of the call, in list order.
- *  Offsets are even. Cells of a line beyond `lines` are neither written nor read.
+ *  Brick sums: data[brick.offset + ...] as tess_brick_sum says,
+ * [pol][plane][line][stride], lines = tess_grid_brick_lines(), stride =
+ * tess_grid_brick_stride(); `brick` is a device copy of the step's tess_brick_sum, one
+ * for each brick of the call, in list order. Offsets are even. Cells of a line beyond
+ * `lines` are neither written nor read.
  *
  *  Whole planes: `brick` is NULL and data[num_pol][num_planes][nu][nv] holds the planes
- *  [plane_first, plane_first + num_planes) of the plan, which must cover every plane that
- *  the bricks touch. Saves the arena and its assembly when memory is plenty. */
+ *  [plane_first, plane_first + num_planes) of the plan, which must cover every plane
+ * that the bricks touch. Saves the arena and its assembly when memory is plenty. */
 typedef struct tile_cuda_sums {
-    void *data;                /**< device, complex of the plan's precision, 16-byte aligned */
+    void *data; /**< device, complex of the plan's precision, 16-byte aligned */
     int num_pol;
-    const tess_brick_sum *brick;         /**< device, or NULL */
-    int32_t plane_first, num_planes;     /**< whole planes only */
+    const tess_brick_sum *brick;     /**< device, or NULL */
+    int32_t plane_first, num_planes; /**< whole planes only */
 } tile_cuda_sums;
 
-/** Cut all rows into runs, sort them, list bricks and work. `skip_ignored`: samples whose
- *  weights are all 0 are left out. Waits for the stream. `*list` is filled only on success;
- *  free with tile_cuda_list_free. */
+/** Cut all rows into runs, sort them, list bricks and work. `skip_ignored`: samples
+ * whose weights are all 0 are left out. Waits for the stream. `*list` is filled only on
+ * success; free with tile_cuda_list_free. */
 tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *samples,
                            bool skip_ignored, struct CUstream_st *stream,
                            tile_cuda_list *list);
 
-/** Device bytes that tile_cuda_sort uses at most for this many rows and samples, while it
- *  runs; afterwards the list keeps less than half of it. */
+/** Device bytes that tile_cuda_sort uses at most for this many rows and samples, while
+ * it runs; afterwards the list keeps less than half of it. */
 int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis);
 
-/** Add the visibilities of the bricks [first, end) of the list to `sums`, which the caller
- *  has zeroed. `psf`: pols [samples->num_pol, + num_weight) get the weights. */
+/** Add the visibilities of the bricks [first, end) of the list to `sums`, which the
+ * caller has zeroed. `psf`: pols [samples->num_pol, + num_weight) get the weights. */
 tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                           const tile_cuda_list *list, int64_t first, int64_t end, bool psf,
-                           const tile_cuda_sums *sums, struct CUstream_st *stream);
+                           const tile_cuda_list *list, int64_t first, int64_t end,
+                           bool psf, const tile_cuda_sums *sums,
+                           struct CUstream_st *stream);
 
-/** samples->vis of the bricks [first, end) := the grid's values times kernel and w-phase.
- *  samples->num_pol == sums->num_pol; weights play no part. */
-tess_status tile_cuda_degrid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+/** samples->vis of the bricks [first, end) := the grid's values times kernel and
+ * w-phase. samples->num_pol == sums->num_pol; weights play no part. */
+tess_status tile_cuda_degrid(const tess_grid_plan *plan,
+                             const tile_cuda_samples *samples,
                              const tile_cuda_list *list, int64_t first, int64_t end,
                              const tile_cuda_sums *sums, struct CUstream_st *stream);
 
 /** Waits for the list's users; an empty list is fine. */
 void tile_cuda_list_free(tile_cuda_list *list);
 
-/** Which kernels a plan gets, for logs and tests: "tensor cores, fp16 in 3 products", ...;
- *  static text. */
+/** Which kernels a plan gets, for logs and tests: "tensor cores, fp16 in 3 products",
+ * ...; static text. */
 const char *tile_cuda_method(const tess_grid_plan *plan);
 
 #ifdef __cplusplus

@@ -1,0 +1,153 @@
+/* Which device kernel does what; see tile_cuda.h. */
+#include "tile_cuda.cuh"
+
+#include <string.h>
+
+#include "tess_cuda.h"
+
+cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
+{
+    cuda_geometry g;
+    memset(&g, 0, sizeof g);
+    g.scale_u = -plan->geom.scale_rad * (double)plan->nu;
+    g.scale_v = tess_geom_scale_m(&plan->geom) * (double)plan->nv;
+    g.period_u = (double)plan->nu;
+    g.period_v = (double)plan->nv;
+    g.per_period_u = 1 / g.period_u;
+    g.per_period_v = 1 / g.period_v;
+    g.half_support = 0.5 * plan->kernel.support;
+    g.half_w_support = 0.5 * plan->w_support;
+    g.w_first = plan->w_first_lambda;
+    g.per_plane = 1 / plan->w_step_lambda;
+    g.l0 = plan->geom.l0;
+    g.m0 = plan->geom.m0;
+    g.nm1_center = plan->nm1_center;
+    g.support = plan->kernel.support;
+    g.w_support = plan->w_support;
+    g.nu = (int32_t)plan->nu;
+    g.nv = (int32_t)plan->nv;
+    g.num_planes = plan->num_planes;
+    g.block_planes = plan->block_planes;
+    g.tiles_u = (int32_t)plan->tiles_u;
+    g.tiles_v = (int32_t)plan->tiles_v;
+    g.do_w = plan->opts.do_w;
+    return g;
+}
+
+cuda_view cuda_view_of(const tile_cuda_samples *samples)
+{
+    return {samples->uvw_m,  samples->inv_lambda, samples->vis,
+            samples->weight, samples->num_pol,    samples->num_weight};
+}
+
+namespace
+{
+
+/* Products of fp16 halves: one is wrong by 3.6e-4 (rms; factors and product of A and
+ * the values of B are each rounded, 2e-4 a time), which may be ε/10; three by a few
+ * 1e-7. */
+const double ONE_PRODUCT_ACCURACY = 5e-3;
+
+int products_of(const tess_grid_plan *plan)
+{
+    return plan->opts.accuracy >= ONE_PRODUCT_ACCURACY ? 1 : 3;
+}
+
+tensor_function *const grid_tensor[TENSOR_MAX_SUPPORT + 1] = {NULL,
+                                                              NULL,
+                                                              NULL,
+                                                              NULL,
+                                                              launch_grid_tensor_4,
+                                                              launch_grid_tensor_5,
+                                                              launch_grid_tensor_6,
+                                                              launch_grid_tensor_7,
+                                                              launch_grid_tensor_8,
+                                                              launch_grid_tensor_9};
+tensor_function *const degrid_tensor[TENSOR_MAX_SUPPORT + 1] = {NULL,
+                                                                NULL,
+                                                                NULL,
+                                                                NULL,
+                                                                launch_degrid_tensor_4,
+                                                                launch_degrid_tensor_5,
+                                                                launch_degrid_tensor_6,
+                                                                launch_degrid_tensor_7,
+                                                                launch_degrid_tensor_8,
+                                                                launch_degrid_tensor_9};
+
+cuda_args args_of(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+                  const tile_cuda_list *list, int64_t first, const tile_cuda_sums *sums)
+{
+    cuda_args args;
+    memset(&args, 0, sizeof args);
+    args.geometry = cuda_geometry_of(plan);
+    args.samples = cuda_view_of(samples);
+    args.run = list->work->run;
+    args.group = list->work->group;
+    args.chunk = list->work->chunk + list->first_chunk[first];
+    args.brick = list->work->brick;
+    args.num_runs = list->work->num_runs;
+    args.data = sums->data;
+    args.sum = sums->brick;
+    args.first_brick = (int32_t)first;
+    args.lines = tess_grid_brick_lines(plan);
+    args.stride = tess_grid_brick_stride(plan);
+    args.plane_first = sums->plane_first;
+    args.num_planes = sums->num_planes;
+    args.num_pol = sums->num_pol;
+    return args;
+}
+
+tess_status run(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+                const tile_cuda_list *list, int64_t first, int64_t end, bool degrid,
+                int num_pol, const tile_cuda_sums *sums, cudaStream_t stream)
+{
+    tess_status status = TESS_OK;
+    const tess_kernel *kernel = &plan->kernel;
+    const int64_t chunks =
+        end > first ? list->first_chunk[end] - list->first_chunk[first] : 0;
+    const int planes = list->work ? list->work->most_planes : 0;
+    cuda_args args;
+    if (chunks == 0) return TESS_OK;
+    if (chunks > INT32_MAX)
+        TESS_FAIL(TESS_ERR_RESOURCE, "too much work for one launch: %lld chunks",
+                  (long long)chunks);
+    args = args_of(plan, samples, list, first, sums);
+    if (plan->is_double)
+        TESS_CUDA((degrid ? launch_degrid_double
+                          : launch_grid_double)(kernel, num_pol, chunks, args, stream));
+    else if (kernel->support > TENSOR_MAX_SUPPORT)
+        TESS_CUDA((degrid ? launch_degrid_any : launch_grid_any)(kernel, num_pol,
+                                                                 chunks, args, stream));
+    else
+        TESS_CUDA((degrid ? degrid_tensor : grid_tensor)[kernel->support](
+            kernel, products_of(plan), planes, num_pol, chunks, args, stream));
+cleanup:
+    return status;
+}
+
+} // namespace
+
+tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+                           const tile_cuda_list *list, int64_t first, int64_t end,
+                           bool psf, const tile_cuda_sums *sums,
+                           struct CUstream_st *stream)
+{
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    return run(plan, samples, list, first, end, false, num_pol, sums, stream);
+}
+
+tess_status tile_cuda_degrid(const tess_grid_plan *plan,
+                             const tile_cuda_samples *samples,
+                             const tile_cuda_list *list, int64_t first, int64_t end,
+                             const tile_cuda_sums *sums, struct CUstream_st *stream)
+{
+    return run(plan, samples, list, first, end, true, samples->num_pol, sums, stream);
+}
+
+const char *tile_cuda_method(const tess_grid_plan *plan)
+{
+    if (plan->is_double) return "fp64 tensor cores";
+    if (plan->kernel.support > TENSOR_MAX_SUPPORT) return "fp32";
+    return products_of(plan) == 1 ? "fp16 tensor cores, one product"
+                                  : "fp16 tensor cores, three products";
+}
