@@ -152,8 +152,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
 /** A model image to predict from. */
 typedef struct imager_model {
     tess_fits_model fits;
-    tess_geom geom;            /* with the reference pixel in the middle */
-    int64_t offset_x, offset_y; /* of the file's first pixel in that geometry */
+    tess_geom geom;            /* of its pixels, where its header has them */
     int num_stokes;
     int stokes_index[4];       /* plane of I, Q, U, V in the file, or -1 */
     int stokes[4];             /* codes 1..4 of the grids */

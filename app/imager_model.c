@@ -8,36 +8,31 @@
 #include "tess_mem.h"
 
 /* A model belongs to a pointing when its reference position is this close [pixels], and
- * its pixels are those of the grid when reference pixel and scale are this exact. */
+ * its pixels are those of the grid when their size is this exact, over the image. */
 static const double POINTING_TOLERANCE = 0.01;
 static const double PIXEL_TOLERANCE = 1e-4;
 
-/* The geometry whose middle pixel is the reference pixel, with room for the whole file. */
-static tess_status center_model(imager_model *model)
+/* The file's pixels where its header has them: the reference pixel, anywhere inside or
+ * outside the image, is the phase centre. */
+static tess_status place_model(imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_fits_model *fits = &model->fits;
-    const double x = fits->crpix_x - 1, y = fits->crpix_y - 1;
-    const double rx = round(x), ry = round(y);
-    if (fabs(x - rx) > PIXEL_TOLERANCE || fabs(y - ry) > PIXEL_TOLERANCE)
+    const double scale = fits->scale_y_rad;
+    tess_geom *geom = &model->geom;
+    *geom = (tess_geom){.nx = fits->nx,
+                        .ny = fits->ny,
+                        .scale_rad = scale,
+                        .l0 = scale * (fits->crpix_x - 1 - (double)(fits->nx / 2)),
+                        .m0 = -scale * (fits->crpix_y - 1 - (double)(fits->ny / 2))};
+    const double l =
+        fmax(fabs(tess_geom_l(geom, 0)), fabs(tess_geom_l(geom, fits->nx - 1)));
+    const double m =
+        fmax(fabs(tess_geom_m(geom, 0)), fabs(tess_geom_m(geom, fits->ny - 1)));
+    if (!(l <= 1.01 && m <= 1.01))
         TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: its reference pixel %.4f, %.4f is not the centre of a pixel; regrid "
-                  "the model",
-                  fits->path, fits->crpix_x, fits->crpix_y);
-    if (fabs(rx) > 1e6 || fabs(ry) > 1e6)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: its reference pixel lies far outside the image",
+                  "%s: the model reaches beyond the half-sky around the phase centre",
                   fits->path);
-    const int64_t cx = (int64_t)rx, cy = (int64_t)ry;
-    /* n/2 pixels below and n − n/2 − 1 above the middle */
-    const int64_t below_x = cx > 0 ? cx : 0, below_y = cy > 0 ? cy : 0;
-    const int64_t above_x = fits->nx - 1 - cx > 0 ? fits->nx - 1 - cx : 0;
-    const int64_t above_y = fits->ny - 1 - cy > 0 ? fits->ny - 1 - cy : 0;
-    model->geom.nx = below_x > above_x ? 2 * below_x : 2 * above_x + 1;
-    model->geom.ny = below_y > above_y ? 2 * below_y : 2 * above_y + 1;
-    if (model->geom.nx < 1) model->geom.nx = 1;
-    if (model->geom.ny < 1) model->geom.ny = 1;
-    model->offset_x = model->geom.nx / 2 - cx;
-    model->offset_y = model->geom.ny / 2 - cy;
 cleanup:
     return status;
 }
@@ -88,11 +83,7 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
                   "%s: the model's reference position lies %.6g deg from the phase centre "
                   "of the observation; use a model of this pointing (or --center)",
                   path, apart / TESS_RAD_PER_DEG);
-    model->geom.scale_rad = scale;
-    TESS_TRY(center_model(model));
-    if (0.5 * (double)model->geom.nx * scale > 1.01 ||
-        0.5 * (double)model->geom.ny * scale > 1.01)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: the model is larger than the half-sky", path);
+    TESS_TRY(place_model(model));
     TESS_TRY(check_planes(model));
 cleanup:
     return status;
@@ -100,18 +91,15 @@ cleanup:
 
 /* ---- model to grid ---- */
 
-/* One row of the model in the centred geometry, zero outside the file and where it is
- * blank or beyond the horizon, times the grid correction. */
-static void corrected_row(const imager_job *job, const imager_model *model,
-                          const double *file_row, int64_t row, double *correction,
-                          double *out)
+/* One row of the model times the grid correction; zero where it is blank or beyond the
+ * horizon. */
+static void correct_row(const imager_job *job, int64_t row, double *correction,
+                        double *value)
 {
-    const int64_t nx = job->geom.nx;
     tess_grid_correction_row(job->plan, row, correction);
-    for (int64_t i = 0; i < nx; ++i) out[i] = 0;
-    for (int64_t i = 0; i < model->fits.nx; ++i) {
-        const double value = file_row[i] * correction[i + model->offset_x];
-        if (isfinite(value)) out[i + model->offset_x] = value;
+    for (int64_t i = 0; i < job->geom.nx; ++i) {
+        value[i] *= correction[i];
+        if (!isfinite(value[i])) value[i] = 0;
     }
 }
 
@@ -131,22 +119,19 @@ static tess_status load_model(const imager_job *job, const imager_model *model)
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx;
     int64_t first, count;
-    double *file_row = tess_alloc(model->fits.nx, sizeof *file_row);
-    double *work = tess_alloc(2 * nx, sizeof *work);
-    if (!file_row || !work) TESS_FAIL(TESS_ERR_ALLOC, "model rows");
+    double *value = tess_alloc(2 * nx, sizeof *value), *correction = NULL;
+    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "model rows");
+    correction = value + nx;
     tess_planes_rows(job->planes, &first, &count);
     for (int k = 0; k < model->num_stokes; ++k)
         for (int64_t row = first; row < first + count; ++row) {
-            const int64_t in_file = row - model->offset_y;
-            if (in_file < 0 || in_file >= model->fits.ny) continue; /* stays zero */
             TESS_TRY(tess_fits_read(&model->fits, model->stokes_index[model->stokes[k] - 1],
-                                    0, in_file, 1, file_row));
-            corrected_row(job, model, file_row, row, work, work + nx);
-            put_row(job, tess_planes_image(job->planes, k), row - first, work + nx);
+                                    0, row, 1, value));
+            correct_row(job, row, correction, value);
+            put_row(job, tess_planes_image(job->planes, k), row - first, value);
         }
 cleanup:
-    tess_free(file_row);
-    tess_free(work);
+    tess_free(value);
     return status;
 }
 

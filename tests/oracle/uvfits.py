@@ -228,11 +228,13 @@ def direct_dirty(uvw_m, freq_hz, vis, weight, nx, ny, scale_rad, block=2048):
     return out.reshape(ny, nx) / weight[use].sum()
 
 
-def direct_predict(uvw_m, freq_hz, image, scale_rad):
-    """V [rows, channels] = sum S exp(+2 pi i (u l + v m + w (n - 1))) of an image."""
+def direct_predict(uvw_m, freq_hz, image, scale_rad, shift=(0.0, 0.0)):
+    """V [rows, channels] = sum S exp(+2 pi i (u l + v m + w (n - 1))) of an image whose
+    phase centre lies `shift` pixels (x, y) from its middle one."""
     ny, nx = image.shape
     l, m = pixel_lm(nx, ny, scale_rad)
-    lit = image != 0
+    l, m = l + shift[0] * scale_rad, m - shift[1] * scale_rad
+    lit = (image != 0) & np.isfinite(image) & (l * l + m * m < 1)
     l, m, flux = l[lit], m[lit], image[lit]
     delay = uvw_m @ np.stack([l, m, n_minus_1(l, m)])
     out = np.empty((len(uvw_m), len(freq_hz)), complex)
@@ -243,16 +245,17 @@ def direct_predict(uvw_m, freq_hz, image, scale_rad):
 
 
 def write_model(path, image, scale_rad, ra_deg=60.0, dec_deg=-30.0, freq_hz=1.4e9,
-                stokes=1):
-    """Model image in Jy/pixel, double precision."""
+                stokes=1, shift=(0.0, 0.0)):
+    """Model image in Jy/pixel, double precision; its reference pixel lies `shift` pixels
+    (x, y) from the middle one."""
     fits = fits_module()
     ny, nx = image.shape[-2:]
     planes = image if image.ndim == 3 else image[None]
     hdu = fits.PrimaryHDU(planes[:, None].astype("f8"))
     deg = np.rad2deg(scale_rad)
     for k, (name, value, pixel, delta, unit) in enumerate(
-            [("RA---SIN", ra_deg, nx // 2 + 1.0, -deg, "deg"),
-             ("DEC--SIN", dec_deg, ny // 2 + 1.0, deg, "deg"),
+            [("RA---SIN", ra_deg, nx // 2 + 1.0 + shift[0], -deg, "deg"),
+             ("DEC--SIN", dec_deg, ny // 2 + 1.0 + shift[1], deg, "deg"),
              ("FREQ", freq_hz, 1.0, 1e6, "Hz"), ("STOKES", stokes, 1.0, 1.0, "")]):
         hdu.header[f"CTYPE{k + 1}"], hdu.header[f"CRVAL{k + 1}"] = name, value
         hdu.header[f"CRPIX{k + 1}"], hdu.header[f"CDELT{k + 1}"] = pixel, delta
