@@ -8,11 +8,25 @@
 
 #include "tess_const.h"
 
-/** sin and cos of 2π·turns: quadrant reduction, then Taylor polynomials on ±π/4, whose
- *  first neglected terms (θ^17/17!, θ^18/18!) are below 5e-17. */
+/** Nearest whole number, |x| < 2^51; vectorises on every instruction set. */
+static inline double tess_nearest(double x)
+{
+    const double shift = 0x1.8p52;
+    return (x + shift) - shift;
+}
+
+/** As tess_nearest(), |x| < 2^22. */
+static inline float tess_nearest_single(float x)
+{
+    const float shift = 0x1.8p23f;
+    return (x + shift) - shift;
+}
+
+/** sin and cos of 2π·turns, |turns| < 2^49: quadrant reduction, then Taylor polynomials
+ *  on ±π/4, whose first neglected terms (θ^17/17!, θ^18/18!) are below 5e-17. */
 static inline void tess_sincos_turns(double turns, double *sine, double *cosine)
 {
-    const double quadrant = floor(4.0 * turns + 0.5);
+    const double quadrant = tess_nearest(4.0 * turns);
     const double theta = (turns - 0.25 * quadrant) * TESS_TWO_PI, x = theta * theta;
     const double s =
         theta *
@@ -32,9 +46,29 @@ static inline void tess_sincos_turns(double turns, double *sine, double *cosine)
                                      x * (1.0 / 479001600 +
                                           x * (-1.0 / 87178291200.0 +
                                                x / 20922789888000.0)))))));
-    const double half = floor(0.5 * quadrant), odd = quadrant - 2 * half;
-    const double sign = 1 - 2 * (half - 2 * floor(0.5 * half));
+    /* halves, rounded down */
+    const double half = tess_nearest(0.5 * quadrant - 0.25), odd = quadrant - 2 * half;
+    const double sign = 1 - 2 * (half - 2 * tess_nearest(0.5 * half - 0.25));
     /* blended by arithmetic: odd is 0 or 1 */
+    *sine = sign * (s + odd * (c - s));
+    *cosine = sign * (c - odd * (c + s));
+}
+
+/** In single precision, |turns| ≤ ½: first neglected terms θ^11/11!, θ^10/10! are below
+ *  3e-8. */
+static inline void tess_sincos_turns_single(float turns, float *sine, float *cosine)
+{
+    const float quadrant = tess_nearest_single(4.0f * turns);
+    const float theta = (turns - 0.25f * quadrant) * (float)TESS_TWO_PI;
+    const float x = theta * theta;
+    const float s =
+        theta * (1.0f + x * (-1.0f / 6 + x * (1.0f / 120 +
+                                              x * (-1.0f / 5040 + x / 362880.0f))));
+    const float c =
+        1.0f + x * (-0.5f + x * (1.0f / 24 + x * (-1.0f / 720 + x / 40320.0f)));
+    const float half = tess_nearest_single(0.5f * quadrant - 0.25f);
+    const float odd = quadrant - 2.0f * half;
+    const float sign = 1.0f - 2.0f * (half - 2.0f * tess_nearest_single(0.5f * half - 0.25f));
     *sine = sign * (s + odd * (c - s));
     *cosine = sign * (c - odd * (c + s));
 }

@@ -13,10 +13,14 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     const int64_t bytes = plan->is_double ? 16 : 8;
     tile_function *degrid =
         tile_table_best()->degrid[plan->is_double][plan->kernel.support];
+    const int64_t work_bytes = tile_work_bytes(plan);
     tile_piece *piece = NULL;
+    char *work = NULL;
     int64_t num_pieces = 0, num_extra = 0;
     tile_taps *taps = tess_alloc(1, sizeof *taps);
     if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
+    work = tess_alloc(plan->opts.threads, (size_t)work_bytes);
+    if (!work) TESS_FAIL(TESS_ERR_ALLOC, "work memory of %d threads", plan->opts.threads);
     tile_taps_fill(&plan->kernel, taps);
     TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
                               &num_pieces, &num_extra));
@@ -27,6 +31,7 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
         tile_job_for(plan, samples, taps, sum, sums->num_pol,
                      (char *)sums->data + sum->offset * bytes, &job);
         job.vis_out = samples->vis;
+        job.work = work + tile_thread() * work_bytes;
         job.run = &bricks->run[piece[k].run];
         job.skip = piece[k].skip;
         job.count = piece[k].count;
@@ -34,6 +39,7 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     }
 cleanup:
     tess_free(taps);
+    tess_free(work);
     tess_free(piece);
     return status;
 }

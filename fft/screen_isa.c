@@ -27,26 +27,13 @@ static void turns_of_row(const screen_row *row, double scale, int64_t first,
         const double inside = r2 < 1.0 ? r2 : 1.0;
         const double nm1 = -inside / (sqrt(1.0 - inside) + 1.0);
         const double turns = w * (nm1 - center);
-        out[k] = turns - floor(turns + 0.5);
+        out[k] = turns - tess_nearest(turns);
     }
 }
 
-/* Single precision sine and cosine of 2π·turns, |turns| ≤ ½: quadrant reduction, then
- * Taylor polynomials on ±π/4 (first neglected terms θ^11/11!, θ^10/10!: below 3e-8). */
 static inline void sincos_single(float turns, float *sine, float *cosine)
 {
-    const float quadrant = floorf(4.0f * turns + 0.5f);
-    const float theta = (turns - 0.25f * quadrant) * (float)TESS_TWO_PI;
-    const float x = theta * theta;
-    const float s =
-        theta * (1.0f + x * (-1.0f / 6 + x * (1.0f / 120 +
-                                              x * (-1.0f / 5040 + x / 362880.0f))));
-    const float c =
-        1.0f + x * (-0.5f + x * (1.0f / 24 + x * (-1.0f / 720 + x / 40320.0f)));
-    const float half = floorf(0.5f * quadrant), odd = quadrant - 2.0f * half;
-    const float sign = 1.0f - 2.0f * (half - 2.0f * floorf(0.5f * half));
-    *sine = sign * (s + odd * (c - s));
-    *cosine = sign * (c - odd * (c + s));
+    tess_sincos_turns_single(turns, sine, cosine);
 }
 
 static inline void sincos_double(double turns, double *sine, double *cosine)

@@ -3,10 +3,6 @@
  * several pieces has a buffer for each, added in order at the end. */
 #include <string.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "locate.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -154,7 +150,8 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
         tile_table_best()->grid[plan->is_double][plan->kernel.support];
     tile_piece *piece = NULL;
     int64_t num_pieces = 0, num_extra = 0, *place_of_extra = NULL;
-    char *extras = NULL, *spares = NULL;
+    const int64_t work_bytes = tile_work_bytes(plan);
+    char *extras = NULL, *spares = NULL, *work = NULL;
     double busy = 0, start = tess_time_now();
     tile_taps *taps = tess_alloc(1, sizeof *taps);
     if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
@@ -162,20 +159,18 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
     TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
                               &num_pieces, &num_extra));
     spares = tess_alloc(threads * largest, (size_t)bytes);
+    work = tess_alloc(threads, (size_t)work_bytes);
     extras = tess_alloc(num_extra * largest, (size_t)bytes);
     place_of_extra = tess_alloc(num_extra, sizeof *place_of_extra);
-    if (!spares || !extras || !place_of_extra)
+    if (!spares || !work || !extras || !place_of_extra)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld tile buffers",
                   (long long)(num_extra + threads));
     for (int64_t k = 0; k < num_pieces; ++k)
         if (piece[k].extra > 0) place_of_extra[piece[k].extra - 1] = k;
     #pragma omp parallel num_threads(threads) reduction(+ : busy)
     {
-#ifdef _OPENMP
-        char *spare = spares + omp_get_thread_num() * largest * bytes;
-#else
-        char *spare = spares;
-#endif
+        const int64_t thread = tile_thread();
+        char *spare = spares + thread * largest * bytes;
         const double begin = tess_time_now();
         #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < num_pieces; ++k) {
@@ -186,6 +181,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
             tile_job job;
             tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
             job.psf = psf;
+            job.work = work + thread * work_bytes;
             grid_piece(plan, bricks, &piece[k], grid, &job, target, spare,
                        tile_values(plan, sum, sums->num_pol));
             if (report->progress)
@@ -201,6 +197,7 @@ cleanup:
     tess_free(taps);
     tess_free(piece);
     tess_free(spares);
+    tess_free(work);
     tess_free(extras);
     tess_free(place_of_extra);
     return status;

@@ -5,18 +5,45 @@
 #ifndef TESS_TILE_H
 #define TESS_TILE_H
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "tess_grid.h"
+
+/** Number of this thread in its team. */
+static inline int64_t tile_thread(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
 
 enum { TILE_MAX_POL = 16 };
 
-/** The kernel's tap polynomials as the loops want them: coefficient rows of whole
- *  vectors. `pairs` holds every tap twice, for (re, im). */
+enum {
+    TILE_SORTED = 4096,        /**< samples that the loops sort together */
+    TILE_HALF_DEGREE = TESS_MAX_DEGREE / 2 + 1,
+    TILE_SHIFTS = 8,           /**< complex cells in the widest vector */
+};
+
+/** The kernel's tap polynomials as the loops want them, in y = 2 × fraction − 1. With
+ *  j < (W + 1)/2, tap j is E_j(y²) + y O_j(y²) and tap W − 1 − j is E_j(y²) − y O_j(y²);
+ *  `pairs` holds every tap twice, for (re, im), moved by `shift` cells. */
 typedef struct tile_taps {
-    int degree;
-    _Alignas(64) float single[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
-    _Alignas(64) float single_pairs[TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
-    _Alignas(64) double full[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
-    _Alignas(64) double full_pairs[TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+    int degree, half_terms;    /**< half_terms: coefficients of E, and of O */
+    struct {
+        _Alignas(64) float even[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
+        float odd[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
+        float pairs[TILE_SHIFTS][TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+    } single;
+    struct {
+        _Alignas(64) double even[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
+        double odd[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
+        double pairs[TILE_SHIFTS][TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+    } full;
 } tile_taps;
 
 /** Part of a brick's visibilities and the buffer they go to or come from. */
@@ -34,6 +61,9 @@ typedef struct tile_job {
     bool psf;                  /**< grid: pols after the samples' own get the weights */
     void *data;                /**< [num_pol][num_planes][lines][stride] complex */
     void *vis_out;             /**< degrid: [samples][num_pol][2], indexed like samples */
+    void *work;                /**< tile_work_bytes(), aligned to 64 bytes and used by one
+                                    thread at a time; NULL: fewer samples are sorted
+                                    together, which takes longer */
 } tile_job;
 
 typedef void tile_function(const tile_job *job);
@@ -55,6 +85,9 @@ extern const tile_table tile_table_avx512;
 const tile_table *tile_table_best(void);
 
 void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps);
+
+/** Bytes of work memory of one thread, a multiple of 64. */
+int64_t tile_work_bytes(const tess_grid_plan *plan);
 
 /** Work of a step cut into pieces of whole chunks. Piece boundaries depend on the chunk
  *  length alone. */

@@ -28,18 +28,46 @@ const tile_table *tile_table_best(void)
     return &tile_table_portable;
 }
 
+/* Even and odd part of the taps j and W − 1 − j, which are each other's mirror images. */
+static void fill_half_taps(const tess_kernel *kernel, tile_taps *taps)
+{
+    const int support = kernel->support;
+    for (int d = 0; d <= kernel->degree; ++d)
+        for (int j = 0; j < (support + 1) / 2; ++j) {
+            const double sign = d % 2 == 0 ? 1 : -1;
+            const double c = 0.5 * (kernel->coefficient[d][j] +
+                                    sign * kernel->coefficient[d][support - 1 - j]);
+            if (d % 2 == 0)
+                taps->single.even[d / 2][j] = (float)(taps->full.even[d / 2][j] = c);
+            else
+                taps->single.odd[d / 2][j] = (float)(taps->full.odd[d / 2][j] = c);
+        }
+}
+
 void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps)
 {
     memset(taps, 0, sizeof *taps);
     taps->degree = kernel->degree;
-    for (int d = 0; d <= kernel->degree; ++d)
-        for (int j = 0; j < kernel->support; ++j) {
-            const double c = kernel->coefficient[d][j];
-            taps->full[d][j] = taps->full_pairs[d][2 * j] =
-                taps->full_pairs[d][2 * j + 1] = c;
-            taps->single[d][j] = taps->single_pairs[d][2 * j] =
-                taps->single_pairs[d][2 * j + 1] = (float)c;
-        }
+    taps->half_terms = kernel->degree / 2 + 1;
+    fill_half_taps(kernel, taps);
+    for (int shift = 0; shift < TILE_SHIFTS; ++shift)
+        for (int d = 0; d <= kernel->degree; ++d)
+            for (int j = 0; j < kernel->support; ++j) {
+                const int at = 2 * (j + shift);
+                if (at >= 2 * TESS_MAX_SUPPORT) break; /* no vector has room for it */
+                const double c = kernel->coefficient[d][j];
+                double *full = &taps->full.pairs[shift][d][at];
+                float *single = &taps->single.pairs[shift][d][at];
+                full[0] = full[1] = c;
+                single[0] = single[1] = (float)c;
+            }
+}
+
+int64_t tile_work_bytes(const tess_grid_plan *plan)
+{
+    /* index, place, key and order; kernel fractions and phase */
+    const int64_t bytes = 8 + 4 + 2 + 2 + 5 * (plan->is_double ? 8 : 4);
+    return (TILE_SORTED * bytes + 63) / 64 * 64;
 }
 
 int64_t tile_values(const tess_grid_plan *plan, const tess_brick_sum *sum, int num_pol)

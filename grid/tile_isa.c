@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "locate.h"
 #include "tess_sincos.h"
@@ -20,80 +21,89 @@ enum { VECTOR_BYTES = 32 };
 enum { VECTOR_BYTES = 16 };
 #endif
 
-/* Channels of a run whose positions and phases are worked out together. */
-enum { BATCH = 32 };
+#if defined(__AVX512F__)
+enum { MAX_SUMS = 24 }; /* of 32 vector registers, for sums over samples */
+#else
+enum { MAX_SUMS = 12 }; /* of 16 */
+#endif
 
-/* Offset on one axis of a footprint's first cell in a buffer that begins at `origin`, and
- * the kernel fraction there. The clamp only acts when rounding here and in sorting fall
- * on different sides of a cell border; the fraction then lies 1e-12 outside [0,1). */
-static inline int axis_offset(double coordinate, double support, double origin,
-                              double period, int last, double *fraction)
+enum {
+    PLACED = 256,      /* samples placed together: a vector loop over runs */
+    FEW = 256,         /* samples sorted together without work memory */
+    PART = 64,         /* samples whose taps are held together: about L1 */
+    RUNS_AHEAD = 12,   /* runs whose samples are prefetched */
+    PLANE_SLOTS = 16,  /* of a sort key */
+    KEYS = TESS_TILE * TESS_TILE * PLANE_SLOTS
+};
+
+/* Where a job has got to. */
+typedef struct cursor {
+    const tess_run *run;
+    int32_t done;              /* samples of the run */
+    int64_t left;              /* samples of the job */
+    const tess_run *ahead;     /* first run not prefetched */
+    int64_t ahead_left;        /* samples of the job from there */
+} cursor;
+
+/* Grid coordinates [cells], w [wavelengths], phase [turns]. */
+typedef struct coordinates {
+    double u[PLACED], v[PLACED], w[PLACED], turns[PLACED];
+} coordinates;
+
+/* An axis as seen from a buffer: footprints start between 0 and `last`. */
+typedef struct axis {
+    double origin, period, per_period, last;
+} axis;
+
+static inline axis axis_of(double origin, int support, double period, int last)
 {
-    double d = coordinate - 0.5 * support - origin;
-    d -= period * floor(d / period + 0.5);
-    double start = ceil(d);
-    start = start < 0 ? 0 : start > last ? last : start;
-    *fraction = start - d;
-    return (int)start;
+    return (axis){origin + 0.5 * support, period, 1.0 / period, last};
 }
 
-/* Positions, kernel fractions and w-phases of up to BATCH channels of a run. */
-typedef struct batch {
-    int offset_u[BATCH], offset_v[BATCH], plane[BATCH];
-    double fraction_u[BATCH], fraction_v[BATCH], fraction_w[BATCH];
-    double phase_re[BATCH], phase_im[BATCH];
-} batch;
-
-static inline void place_batch(const tile_job *job, const tess_row_scale *row,
-                               const double *inv_lambda, int n, batch *out)
+/* Offset of a footprint's first cell in the buffer, and where the coordinate lies in the
+ * cell: y = 2 × fraction − 1. The clamp only acts when rounding here and in sorting fall
+ * on different sides of a cell border; the fraction then lies 1e-12 outside [0,1). */
+static inline int32_t axis_place(const axis *on, double coordinate, double *y)
 {
-    const tess_grid_plan *plan = job->plan;
-    const double support = plan->kernel.support;
-    const double period_u = (double)plan->nu, period_v = (double)plan->nv;
-    const double cell_u = (double)job->cell_u, cell_v = (double)job->cell_v;
-    for (int c = 0; c < n; ++c) {
-        out->offset_u[c] = axis_offset(row->a * inv_lambda[c], support, cell_u, period_u,
-                                       TESS_TILE - 1, &out->fraction_u[c]);
-        out->offset_v[c] = axis_offset(row->b * inv_lambda[c], support, cell_v, period_v,
-                                       TESS_TILE - 1, &out->fraction_v[c]);
-    }
-    for (int c = 0; c < n && tess_has_phase(plan); ++c)
-        tess_sincos_turns(row->turns * inv_lambda[c], &out->phase_im[c], &out->phase_re[c]);
-    for (int c = 0; c < n && !tess_has_phase(plan); ++c) {
-        out->phase_im[c] = 0;
-        out->phase_re[c] = 1;
-    }
-    if (!plan->opts.do_w) {
-        for (int c = 0; c < n; ++c) {
-            out->plane[c] = 0;
-            out->fraction_w[c] = 0;
-        }
-        return;
-    }
-    const double first = plan->w_first_lambda, per_plane = 1.0 / plan->w_step_lambda;
-    const double plane_first = job->plane_first, far = 4.0 * plan->num_planes + 64;
-    const int last = job->num_planes - plan->w_support;
-    for (int c = 0; c < n; ++c) {
-        const double w = row->w * inv_lambda[c];
-        out->plane[c] = axis_offset((w - first) * per_plane, plan->w_support, plane_first,
-                                    far, last, &out->fraction_w[c]);
-    }
+    double d = coordinate - on->origin;
+    d -= on->period * tess_nearest(d * on->per_period);
+    const double near = tess_nearest(d);
+    double start = near < d ? near + 1.0 : near;
+    start = start < 0 ? 0 : start;
+    start = start > on->last ? on->last : start;
+    *y = 2 * (start - d) - 1;
+    return (int32_t)start;
+}
+
+static inline double fraction_of_turns(double turns)
+{
+    return turns - tess_nearest(turns);
+}
+
+static inline void sincos_single(double turns, float *sine, float *cosine)
+{
+    tess_sincos_turns_single((float)turns, sine, cosine);
+}
+
+static inline void sincos_double(double turns, double *sine, double *cosine)
+{
+    tess_sincos_turns(turns, sine, cosine);
 }
 
 #define REAL        float
 #define NAME(x)     x##_single
 #define TAPS        single
-#define TAP_PAIRS   single_pairs
+#define SINCOS      sincos_single
 #include "tile_loops.inc.h"
 #undef REAL
 #undef NAME
 #undef TAPS
-#undef TAP_PAIRS
+#undef SINCOS
 
 #define REAL        double
 #define NAME(x)     x##_double
 #define TAPS        full
-#define TAP_PAIRS   full_pairs
+#define SINCOS      sincos_double
 #include "tile_loops.inc.h"
 
 #define BY_SUPPORT(f)                                                                \

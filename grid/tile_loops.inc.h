@@ -1,12 +1,20 @@
 /* The loops themselves, for one precision; included by tile_isa.c with
  *   REAL        float or double
  *   NAME(x)     x with the precision's suffix
- *   TAPS, TAP_PAIRS   members of tile_taps
+ *   TAPS        member of tile_taps
+ *   SINCOS      sine and cosine of turns in this precision
  *
- * A kernel row of W complex cells is updated as whole vectors of (re, im) pairs: tap
- * pairs beyond the support are zero and the buffer's rows have room for them, so no masks
- * are needed. Kernel values in u, v and w are computed once per visibility and serve all
- * its planes and polarisations. */
+ * The samples of a job are placed (position, kernel fraction, w-phase: place_*), sorted by
+ * the cell and plane at which their footprints start, and worked on in parts (part_*).
+ * What starts at the same cell is a group: for one plane of the buffer at a time, its
+ * lines are held in registers while the samples of the group pass by, so that a cell is
+ * loaded and stored once a group instead of once a sample, and no store waits for the one
+ * before. Kernel rows are whole vectors of (re, im) pairs. Where a row has lanes to spare,
+ * starts a few cells apart share a group, their taps being moved along the vector.
+ *
+ * Taps are even and odd polynomials of which both ends of the kernel share one; along u
+ * and w they are worked out for a vector of samples at a time and kept tap by tap, along
+ * v for one sample as the vector of pairs that is needed. */
 
 /* unaligned vector of lanes; loads and stores go through it */
 typedef REAL NAME(vector)
@@ -14,7 +22,8 @@ typedef REAL NAME(vector)
 
 enum {
     NAME(LANES) = VECTOR_BYTES / (int)sizeof(REAL),
-    NAME(MAX_VECTORS) = 2 * TESS_MAX_SUPPORT / (VECTOR_BYTES / (int)sizeof(REAL))
+    NAME(CELLS) = NAME(LANES) / 2,
+    NAME(MAX_VECTORS) = TESS_MAX_SUPPORT / NAME(CELLS)
 };
 
 static inline __attribute__((always_inline)) NAME(vector) NAME(broadcast)(REAL value)
@@ -22,165 +31,30 @@ static inline __attribute__((always_inline)) NAME(vector) NAME(broadcast)(REAL v
     return value - (NAME(vector)){0};
 }
 
-/* (re, im, re, im, ...) */
-static inline __attribute__((always_inline)) NAME(vector) NAME(pair)(REAL re, REAL im)
-{
-    NAME(vector) out;
-    for (int k = 0; k < NAME(LANES); k += 2) {
-        out[k] = re;
-        out[k + 1] = im;
-    }
-    return out;
-}
+/* ---- placing ---- */
 
-/* Taps of one axis as scalars in memory, for broadcasting. */
-static inline __attribute__((always_inline)) void
-NAME(scalar_taps)(const tile_taps *taps, const int support, REAL fraction, REAL *out)
-{
-    const NAME(vector) y = NAME(broadcast)(2 * fraction - 1);
-    const int vectors = (support + NAME(LANES) - 1) / NAME(LANES);
-    for (int n = 0; n < vectors; ++n) {
-        const int lane = n * NAME(LANES);
-        NAME(vector) value = *(const NAME(vector) *)&taps->TAPS[taps->degree][lane];
-        for (int d = taps->degree - 1; d >= 0; --d)
-            value = value * y + *(const NAME(vector) *)&taps->TAPS[d][lane];
-        *(NAME(vector) *)(out + lane) = value;
-    }
-}
+/* Samples of a job in order of row and channel; arrays of `capacity`. */
+typedef struct NAME(block) {
+    int count;
+    REAL *y_u, *y_v, *y_w;     /* 2 × kernel fraction − 1 */
+    REAL *phase_re, *phase_im;
+    int64_t *sample;           /* index in the samples; ~index: to be conjugated */
+    uint32_t *place;           /* plane << 8 | u << 4 | v of the first cell */
+    uint16_t *key, *order;
+} NAME(block);
 
-/* Taps along v, each twice. */
-static inline __attribute__((always_inline)) void
-NAME(pair_taps)(const tile_taps *taps, const int vectors, REAL fraction,
-                NAME(vector) *out)
+static inline void NAME(block_divide)(char *work, int64_t capacity, NAME(block) *block)
 {
-    const NAME(vector) y = NAME(broadcast)(2 * fraction - 1);
-    for (int n = 0; n < vectors; ++n) {
-        const int lane = n * NAME(LANES);
-        NAME(vector) value = *(const NAME(vector) *)&taps->TAP_PAIRS[taps->degree][lane];
-        for (int d = taps->degree - 1; d >= 0; --d)
-            value = value * y + *(const NAME(vector) *)&taps->TAP_PAIRS[d][lane];
-        out[n] = value;
-    }
-}
-
-/* Kernel values around one sample, for all its planes and polarisations. */
-typedef struct NAME(footprint) {
-    REAL tap_u[TESS_MAX_SUPPORT], tap_w[TESS_MAX_SUPPORT];
-    NAME(vector) tap_v[NAME(MAX_VECTORS)];
-} NAME(footprint);
-
-static inline __attribute__((always_inline)) void
-NAME(footprint_of)(const tile_job *job, const batch *at, int c, const int support,
-                   NAME(footprint) *out)
-{
-    const int vectors = (2 * support + NAME(LANES) - 1) / NAME(LANES);
-    NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_u[c], out->tap_u);
-    if (job->plan->w_support > 1)
-        NAME(scalar_taps)(job->taps, support, (REAL)at->fraction_w[c], out->tap_w);
-    else
-        out->tap_w[0] = 1;
-    NAME(pair_taps)(job->taps, vectors, (REAL)at->fraction_v[c], out->tap_v);
-}
-
-/* What to add for polarisation `pol` of a sample: weight × visibility × w-phase, or
- * weight × w-phase for the PSF. */
-static inline __attribute__((always_inline)) void
-NAME(value_of)(const tile_job *job, int64_t sample, int pol, bool conjugate,
-               double phase_re, double phase_im, REAL *re, REAL *im)
-{
-    const tess_samples *s = job->samples;
-    const REAL *weight = (const REAL *)s->weight + sample * s->num_weight;
-    REAL vis_re = 1, vis_im = 0, w;
-    if (pol < s->num_pol) {
-        const REAL *vis = (const REAL *)s->vis + 2 * (sample * s->num_pol + pol);
-        vis_re = vis[0];
-        vis_im = conjugate ? -vis[1] : vis[1];
-        w = weight[s->num_weight == 1 ? 0 : pol];
-    } else
-        w = weight[pol - s->num_pol];
-    const REAL pr = (REAL)phase_re, pi = -(REAL)phase_im; /* e^{−2πi w (n_c − 1)} */
-    *re = w * (vis_re * pr - vis_im * pi);
-    *im = w * (vis_re * pi + vis_im * pr);
-}
-
-static inline __attribute__((always_inline)) void
-NAME(grid_sample)(const tile_job *job, const batch *at, int c, int64_t sample,
-                  bool conjugate, const int support)
-{
-    const int vectors = (2 * support + NAME(LANES) - 1) / NAME(LANES);
-    const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
-    const int64_t line_count = TESS_TILE + support - 1;
-    const int planes = job->plan->w_support;
-    NAME(footprint) f;
-    NAME(footprint_of)(job, at, c, support, &f);
-    for (int pol = 0; pol < job->num_pol; ++pol) {
-        REAL re, im;
-        NAME(value_of)(job, sample, pol, conjugate, at->phase_re[c], at->phase_im[c], &re,
-                       &im);
-        const NAME(vector) value = NAME(pair)(re, im);
-        REAL *plane = (REAL *)job->data +
-                      (((int64_t)pol * job->num_planes + at->plane[c]) * line_count +
-                       at->offset_u[c]) * stride + 2 * at->offset_v[c];
-        for (int p = 0; p < planes; ++p, plane += line_count * stride) {
-            const NAME(vector) in_plane = value * NAME(broadcast)(f.tap_w[p]);
-            REAL *line = plane;
-            #pragma GCC unroll 16
-            for (int i = 0; i < support; ++i, line += stride) {
-                const NAME(vector) in_line = in_plane * NAME(broadcast)(f.tap_u[i]);
-                #pragma GCC unroll 16
-                for (int n = 0; n < vectors; ++n) {
-                    NAME(vector) *cell = (NAME(vector) *)(line + n * NAME(LANES));
-                    *cell += in_line * f.tap_v[n];
-                }
-            }
-        }
-    }
-}
-
-static inline __attribute__((always_inline)) void
-NAME(degrid_sample)(const tile_job *job, const batch *at, int c, int64_t sample,
-                    bool conjugate, const int support)
-{
-    const int vectors = (2 * support + NAME(LANES) - 1) / NAME(LANES);
-    const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
-    const int64_t line_count = TESS_TILE + support - 1;
-    const int planes = job->plan->w_support;
-    NAME(footprint) f;
-    NAME(footprint_of)(job, at, c, support, &f);
-    for (int pol = 0; pol < job->num_pol; ++pol) {
-        const REAL *plane = (const REAL *)job->data +
-                            (((int64_t)pol * job->num_planes + at->plane[c]) * line_count +
-                             at->offset_u[c]) * stride + 2 * at->offset_v[c];
-        NAME(vector) sum[NAME(MAX_VECTORS)];
-        for (int n = 0; n < vectors; ++n) sum[n] = NAME(broadcast)(0);
-        for (int p = 0; p < planes; ++p, plane += line_count * stride) {
-            NAME(vector) in_plane[NAME(MAX_VECTORS)];
-            for (int n = 0; n < vectors; ++n) in_plane[n] = NAME(broadcast)(0);
-            const REAL *line = plane;
-            #pragma GCC unroll 16
-            for (int i = 0; i < support; ++i, line += stride) {
-                const NAME(vector) tap = NAME(broadcast)(f.tap_u[i]);
-                #pragma GCC unroll 16
-                for (int n = 0; n < vectors; ++n)
-                    in_plane[n] += tap * *(const NAME(vector) *)(line + n * NAME(LANES));
-            }
-            for (int n = 0; n < vectors; ++n)
-                sum[n] += NAME(broadcast)(f.tap_w[p]) * in_plane[n];
-        }
-        REAL re = 0, im = 0;
-        for (int n = 0; n < vectors; ++n) {
-            const NAME(vector) product = sum[n] * f.tap_v[n];
-            for (int k = 0; k < NAME(LANES); k += 2) {
-                re += product[k];
-                im += product[k + 1];
-            }
-        }
-        const REAL pr = (REAL)at->phase_re[c], pi = (REAL)at->phase_im[c];
-        REAL *out = (REAL *)job->vis_out + 2 * (sample * job->num_pol + pol);
-        out[0] = re * pr - im * pi;
-        out[1] = re * pi + im * pr;
-        if (conjugate) out[1] = -out[1];
-    }
+    const int64_t reals = capacity * (int64_t)sizeof(REAL);
+    REAL **const array[] = {&block->y_u, &block->y_v, &block->y_w, &block->phase_re,
+                            &block->phase_im};
+    block->sample = (int64_t *)(void *)work;
+    work += capacity * (int64_t)sizeof *block->sample;
+    for (int k = 0; k < 5; ++k, work += reals) *array[k] = (REAL *)(void *)work;
+    block->place = (uint32_t *)(void *)work;
+    work += capacity * (int64_t)sizeof *block->place;
+    block->key = (uint16_t *)(void *)work;
+    block->order = block->key + capacity;
 }
 
 /* Is there anything to grid in this sample? */
@@ -192,33 +66,466 @@ static inline bool NAME(has_weight)(const tess_samples *samples, int64_t sample)
     return false;
 }
 
+/* Touch what the runs ahead will need: they lie anywhere in the samples. */
+static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, cursor *at)
+{
+    enum { LINE = 64 / (int)sizeof(REAL) };
+    for (; at->ahead_left > 0 && at->ahead - at->run < RUNS_AHEAD; ++at->ahead) {
+        const tess_run *run = at->ahead;
+        const REAL *weight = (const REAL *)samples->weight + run->first * samples->num_weight;
+        const REAL *vis = (const REAL *)samples->vis + 2 * run->first * samples->num_pol;
+        at->ahead_left -= run->count;
+        __builtin_prefetch(samples->uvw_m + 3 * (int64_t)run->row);
+        for (int64_t k = 0; k < 2 * (int64_t)run->count * samples->num_pol; k += LINE)
+            __builtin_prefetch(vis + k, 0);
+        for (int64_t k = 0; !reverse && k < (int64_t)run->count * samples->num_weight;
+             k += LINE)
+            __builtin_prefetch(weight + k);
+    }
+}
+
+/* Up to `room` further samples of the job: grid coordinates and index. */
+static int NAME(take_samples)(const tile_job *job, bool reverse, int room, cursor *at,
+                              coordinates *out, int64_t *sample)
+{
+    const tess_samples *samples = job->samples;
+    int n = 0;
+    while (n < room && at->left > 0) {
+        const tess_run *run = at->run;
+        const tess_row_scale row =
+            tess_row_scale_of(job->plan, samples->uvw_m + 3 * (int64_t)run->row);
+        const double *inv_lambda = samples->inv_lambda + run->chan;
+        const int64_t conjugate = row.conjugate ? -1 : 0;
+        int32_t end = run->count;
+        if (end - at->done > at->left) end = at->done + (int32_t)at->left;
+        if (end - at->done > room - n) end = at->done + room - n;
+        at->left -= end - at->done;
+        NAME(look_ahead)(samples, reverse, at);
+        for (int32_t c = at->done; c < end; ++c) {
+            out->u[n] = row.a * inv_lambda[c];
+            out->v[n] = row.b * inv_lambda[c];
+            out->w[n] = row.w * inv_lambda[c];
+            out->turns[n] = row.turns * inv_lambda[c];
+            sample[n] = (run->first + c) ^ conjugate;
+            n += reverse || NAME(has_weight)(samples, run->first + c);
+        }
+        at->done = end;
+        if (end == run->count) {
+            ++at->run;
+            at->done = 0;
+        }
+    }
+    return n;
+}
+
+/* First cells, kernel fractions and w-phases of n samples, written from `at` on. */
+static void NAME(place_samples)(const tile_job *job, const coordinates *in, int n,
+                                const NAME(block) *block, int at)
+{
+    const tess_grid_plan *plan = job->plan;
+    const axis u = axis_of((double)job->cell_u, plan->kernel.support, (double)plan->nu,
+                           TESS_TILE - 1);
+    const axis v = axis_of((double)job->cell_v, plan->kernel.support, (double)plan->nv,
+                           TESS_TILE - 1);
+    REAL *restrict y_u = block->y_u + at, *restrict y_v = block->y_v + at;
+    uint32_t *restrict place = block->place + at;
+    for (int k = 0; k < n; ++k) {
+        double y[2];
+        const int32_t cell_u = axis_place(&u, in->u[k], &y[0]);
+        const int32_t cell_v = axis_place(&v, in->v[k], &y[1]);
+        y_u[k] = (REAL)y[0];
+        y_v[k] = (REAL)y[1];
+        place[k] = (uint32_t)(cell_u << 4 | cell_v);
+    }
+    REAL *restrict phase_re = block->phase_re + at, *restrict phase_im = block->phase_im + at;
+    if (tess_has_phase(plan))
+        for (int k = 0; k < n; ++k)
+            SINCOS(fraction_of_turns(in->turns[k]), &phase_im[k], &phase_re[k]);
+    else
+        for (int k = 0; k < n; ++k) {
+            phase_im[k] = 0;
+            phase_re[k] = 1;
+        }
+    if (!plan->opts.do_w) return; /* all in plane 0; y_w is not looked at */
+    const double first = plan->w_first_lambda, per_plane = 1.0 / plan->w_step_lambda;
+    const axis w = axis_of(job->plane_first, plan->w_support, 4.0 * plan->num_planes + 64,
+                           job->num_planes - plan->w_support);
+    REAL *restrict y_w = block->y_w + at;
+    for (int k = 0; k < n; ++k) {
+        double y;
+        place[k] |= (uint32_t)axis_place(&w, (in->w[k] - first) * per_plane, &y) << 8;
+        y_w[k] = (REAL)y;
+    }
+}
+
+/* The next samples of the job, as many as the block holds. */
+static void NAME(fill_block)(const tile_job *job, bool reverse, int capacity, cursor *at,
+                             NAME(block) *block)
+{
+    coordinates where;
+    block->count = 0;
+    while (at->left > 0 && block->count < capacity) {
+        const int room = capacity - block->count;
+        const int n = NAME(take_samples)(job, reverse, room < PLACED ? room : PLACED, at,
+                                         &where, block->sample + block->count);
+        NAME(place_samples)(job, &where, n, block, block->count);
+        block->count += n;
+    }
+}
+
+/* Order of the samples by cell u, group of cells v, plane; stable (counting sort). Planes
+ * share slots when there are many: the order inside a group then ends early now and then,
+ * which only costs speed. */
+static void NAME(sort_block)(const tile_job *job, int range, NAME(block) *block)
+{
+    uint16_t place_of[KEYS + 1];
+    const int starts = job->num_planes - job->plan->w_support + 1;
+    int coarse = 0;
+    while (((starts - 1) >> coarse) >= PLANE_SLOTS) ++coarse;
+    const uint32_t slots = (uint32_t)((starts - 1) >> coarse) + 1;
+    const uint32_t share = (uint32_t)(65536 / range + 1); /* v / range = v · share / 2^16 */
+    const uint32_t groups = (TESS_TILE - 1) * share / 65536 + 1;
+    const uint32_t *restrict place = block->place;
+    uint16_t *restrict key = block->key;
+    for (int k = 0; k < block->count; ++k) {
+        const uint32_t u = place[k] >> 4 & 15, group = (place[k] & 15) * share >> 16;
+        key[k] = (uint16_t)((u * groups + group) * slots + (place[k] >> (8 + coarse)));
+    }
+    const int keys = (int)(TESS_TILE * groups * slots);
+    memset(place_of, 0, (size_t)(keys + 1) * sizeof *place_of);
+    for (int k = 0; k < block->count; ++k) ++place_of[key[k] + 1];
+    for (int k = 1; k < keys; ++k) place_of[k] = (uint16_t)(place_of[k] + place_of[k - 1]);
+    for (int k = 0; k < block->count; ++k)
+        block->order[place_of[key[k]]++] = (uint16_t)k;
+}
+
+/* ---- parts: kernel values of some samples in sorted order ---- */
+
+typedef struct NAME(part) {
+    int count;
+    int cell_u[PART], cell_v[PART], plane[PART]; /* of the group's lines; of the sample */
+    int shift[PART];                             /* cells from there to the sample's */
+    int64_t sample[PART];
+    _Alignas(64) REAL y_u[PART], y_v[PART], y_w[PART], phase_re[PART], phase_im[PART];
+    _Alignas(64) REAL tap_u[TESS_MAX_SUPPORT][PART], tap_w[TESS_MAX_SUPPORT][PART];
+    _Alignas(64) NAME(vector) tap_v[PART][NAME(MAX_VECTORS)];
+    _Alignas(64) NAME(vector) value[PART][NAME(MAX_VECTORS)]; /* of one polarisation, times tap_v */
+} NAME(part);
+
+static void NAME(part_take)(const NAME(block) *block, int first, int range, bool has_w,
+                            NAME(part) *part)
+{
+    const int rest = block->count - first, n = rest < PART ? rest : PART;
+    part->count = n;
+    for (int k = 0; k < n; ++k) {
+        const int from = block->order[first + k];
+        const uint32_t place = block->place[from];
+        const int v = (int)(place & 15);
+        part->cell_u[k] = (int)(place >> 4 & 15);
+        part->cell_v[k] = v / range * range;
+        part->shift[k] = v % range;
+        part->plane[k] = (int)(place >> 8);
+        part->sample[k] = block->sample[from];
+        part->y_u[k] = block->y_u[from];
+        part->y_v[k] = block->y_v[from];
+        if (has_w) part->y_w[k] = block->y_w[from];
+        part->phase_re[k] = block->phase_re[from];
+        part->phase_im[k] = block->phase_im[from];
+    }
+    /* the vectors' rest */
+    for (int k = n; k < PART && k % NAME(LANES) != 0; ++k)
+        part->y_u[k] = part->y_w[k] = 0;
+}
+
+/* Taps of one axis of all samples of a part. */
+static inline __attribute__((always_inline)) void
+NAME(scalar_taps)(const tile_taps *taps, const int support, int count, const REAL *y,
+                  REAL (*out)[PART])
+{
+    const int half = (support + 1) / 2, terms = taps->half_terms;
+    for (int k = 0; k < count; k += NAME(LANES)) {
+        const NAME(vector) at = *(const NAME(vector) *)(y + k), square = at * at;
+        NAME(vector) even[TESS_MAX_SUPPORT / 2], odd[TESS_MAX_SUPPORT / 2];
+        #pragma GCC unroll 8
+        for (int j = 0; j < half; ++j) {
+            even[j] = NAME(broadcast)(taps->TAPS.even[terms - 1][j]);
+            odd[j] = NAME(broadcast)(taps->TAPS.odd[terms - 1][j]);
+        }
+        for (int d = terms - 2; d >= 0; --d) {
+            #pragma GCC unroll 8
+            for (int j = 0; j < half; ++j) {
+                even[j] = even[j] * square + NAME(broadcast)(taps->TAPS.even[d][j]);
+                odd[j] = odd[j] * square + NAME(broadcast)(taps->TAPS.odd[d][j]);
+            }
+        }
+        #pragma GCC unroll 8
+        for (int j = 0; j < half; ++j) {
+            *(NAME(vector) *)&out[support - 1 - j][k] = even[j] - at * odd[j];
+            *(NAME(vector) *)&out[j][k] = even[j] + at * odd[j];
+        }
+    }
+}
+
+/* Taps along v of one sample, each twice, moved by `shift` cells. */
+static inline __attribute__((always_inline)) void
+NAME(pair_taps)(const tile_taps *taps, const int vectors, int shift, REAL y_of_sample,
+                NAME(vector) *out)
+{
+    const NAME(vector) y = NAME(broadcast)(y_of_sample);
+    for (int n = 0; n < vectors; ++n) {
+        const int lane = n * NAME(LANES);
+        NAME(vector) value =
+            *(const NAME(vector) *)&taps->TAPS.pairs[shift][taps->degree][lane];
+        for (int d = taps->degree - 1; d >= 0; --d)
+            value = value * y + *(const NAME(vector) *)&taps->TAPS.pairs[shift][d][lane];
+        out[n] = value;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+NAME(part_taps)(const tile_job *job, const int support, NAME(part) *part)
+{
+    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    NAME(scalar_taps)(job->taps, support, part->count, part->y_u, part->tap_u);
+    if (job->plan->w_support > 1)
+        NAME(scalar_taps)(job->taps, support, part->count, part->y_w, part->tap_w);
+    else
+        for (int k = 0; k < PART; ++k) part->tap_w[0][k] = 1;
+    for (int k = 0; k < part->count; ++k)
+        NAME(pair_taps)(job->taps, vectors, part->shift[k], part->y_v[k], part->tap_v[k]);
+}
+
+/* Samples [first, end) of a part whose footprints start in one group, planes ascending. */
+static inline int NAME(group_end)(const NAME(part) *part, int first)
+{
+    int end = first + 1;
+    while (end < part->count && part->cell_u[end] == part->cell_u[first] &&
+           part->cell_v[end] == part->cell_v[first] && part->plane[end] >= part->plane[end - 1])
+        ++end;
+    return end;
+}
+
+/* ---- gridding ---- */
+
+/* What to add for polarisation `pol` of a sample: weight × visibility × w-phase, or
+ * weight × w-phase for the PSF; times the taps along v. */
+static inline __attribute__((always_inline)) void
+NAME(part_values)(const tile_job *job, int pol, const int vectors, NAME(part) *part)
+{
+    const tess_samples *s = job->samples;
+    const int which = pol < s->num_pol ? (s->num_weight == 1 ? 0 : pol) : pol - s->num_pol;
+    for (int k = 0; k < part->count; ++k) {
+        const bool conjugate = part->sample[k] < 0;
+        const int64_t sample = conjugate ? ~part->sample[k] : part->sample[k];
+        const REAL w = ((const REAL *)s->weight)[sample * s->num_weight + which];
+        const REAL *vis = (const REAL *)s->vis + 2 * (sample * s->num_pol + pol);
+        const bool is_psf = pol >= s->num_pol;
+        const REAL vis_re = is_psf ? 1 : vis[0];
+        const REAL vis_im = is_psf ? 0 : conjugate ? -vis[1] : vis[1];
+        const REAL pr = part->phase_re[k], pi = -part->phase_im[k]; /* e^{−2πi w (n_c−1)} */
+        const REAL pair[2] = {w * (vis_re * pr - vis_im * pi),
+                              w * (vis_re * pi + vis_im * pr)};
+        NAME(vector) value;
+        for (int l = 0; l < NAME(LANES); ++l) value[l] = pair[l % 2];
+        for (int n = 0; n < vectors; ++n) part->value[k][n] = part->tap_v[k][n] * value;
+    }
+}
+
+/* Add samples [first, end) of a group to `lines` lines of one plane, the first being the
+ * footprint's line i. */
+static inline __attribute__((always_inline)) void
+NAME(add_lines)(const NAME(part) *part, int plane, int first, int end, const int vectors,
+                const int i, const int lines, REAL *data, int64_t stride)
+{
+    NAME(vector) sum[MAX_SUMS][NAME(MAX_VECTORS)];
+    #pragma GCC unroll 16
+    for (int l = 0; l < lines; ++l)
+        #pragma GCC unroll 16
+        for (int n = 0; n < vectors; ++n)
+            sum[l][n] = *(const NAME(vector) *)(data + l * stride + n * NAME(LANES));
+    for (int k = first; k < end; ++k) {
+        NAME(vector) value[NAME(MAX_VECTORS)];
+        const NAME(vector) tap_w = NAME(broadcast)(part->tap_w[plane - part->plane[k]][k]);
+        #pragma GCC unroll 16
+        for (int n = 0; n < vectors; ++n) value[n] = part->value[k][n] * tap_w;
+        #pragma GCC unroll 16
+        for (int l = 0; l < lines; ++l) {
+            const NAME(vector) tap_u = NAME(broadcast)(part->tap_u[i + l][k]);
+            #pragma GCC unroll 16
+            for (int n = 0; n < vectors; ++n) sum[l][n] += value[n] * tap_u;
+        }
+    }
+    #pragma GCC unroll 16
+    for (int l = 0; l < lines; ++l)
+        #pragma GCC unroll 16
+        for (int n = 0; n < vectors; ++n)
+            *(NAME(vector) *)(data + l * stride + n * NAME(LANES)) = sum[l][n];
+}
+
+/* Lines whose sums fit into the registers together. */
+#define LINES_AT_ONCE(vectors) ((vectors) > MAX_SUMS / 2 ? 1 : MAX_SUMS / (vectors))
+
+static inline __attribute__((always_inline)) void
+NAME(grid_group)(const tile_job *job, const NAME(part) *part, int first, int end, int pol,
+                 const int support)
+{
+    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    const int at_once = LINES_AT_ONCE(vectors);
+    const int planes = job->plan->w_support;
+    const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
+    const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
+    const int last = part->plane[end - 1] + planes - 1;
+    int begin = first, stop = first;
+    REAL *data = (REAL *)job->data +
+                 ((int64_t)pol * job->num_planes + part->plane[first]) * plane_reals +
+                 part->cell_u[first] * stride + 2 * part->cell_v[first];
+    for (int p = part->plane[first]; p <= last; ++p, data += plane_reals) {
+        while (stop < end && part->plane[stop] <= p) ++stop;
+        while (begin < stop && part->plane[begin] + planes <= p) ++begin;
+        if (begin == stop) continue;
+        #pragma GCC unroll 16
+        for (int i = 0; i < support; i += at_once)
+            NAME(add_lines)(part, p, begin, stop, vectors, i,
+                            support - i < at_once ? support - i : at_once,
+                            data + i * stride, stride);
+    }
+}
+
+/* ---- degridding ---- */
+
+/* Read `lines` lines of one plane for samples [first, end) of a group. */
+static inline __attribute__((always_inline)) void
+NAME(read_lines)(NAME(part) *part, int plane, int first, int end, const int vectors,
+                 const int i, const int lines, const REAL *data, int64_t stride)
+{
+    NAME(vector) cell[MAX_SUMS][NAME(MAX_VECTORS)];
+    #pragma GCC unroll 16
+    for (int l = 0; l < lines; ++l)
+        #pragma GCC unroll 16
+        for (int n = 0; n < vectors; ++n)
+            cell[l][n] = *(const NAME(vector) *)(data + l * stride + n * NAME(LANES));
+    for (int k = first; k < end; ++k) {
+        NAME(vector) sum[NAME(MAX_VECTORS)];
+        #pragma GCC unroll 16
+        for (int l = 0; l < lines; ++l) {
+            const NAME(vector) tap_u = NAME(broadcast)(part->tap_u[i + l][k]);
+            #pragma GCC unroll 16
+            for (int n = 0; n < vectors; ++n)
+                sum[n] = l == 0 ? cell[l][n] * tap_u : sum[n] + cell[l][n] * tap_u;
+        }
+        const NAME(vector) tap_w = NAME(broadcast)(part->tap_w[plane - part->plane[k]][k]);
+        #pragma GCC unroll 16
+        for (int n = 0; n < vectors; ++n) part->value[k][n] += sum[n] * tap_w;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+NAME(degrid_group)(const tile_job *job, NAME(part) *part, int first, int end, int pol,
+                   const int support)
+{
+    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    const int at_once = LINES_AT_ONCE(vectors);
+    const int planes = job->plan->w_support;
+    const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
+    const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
+    const int last = part->plane[end - 1] + planes - 1;
+    int begin = first, stop = first;
+    const REAL *data = (const REAL *)job->data +
+                       ((int64_t)pol * job->num_planes + part->plane[first]) * plane_reals +
+                       part->cell_u[first] * stride + 2 * part->cell_v[first];
+    for (int p = part->plane[first]; p <= last; ++p, data += plane_reals) {
+        while (stop < end && part->plane[stop] <= p) ++stop;
+        while (begin < stop && part->plane[begin] + planes <= p) ++begin;
+        #pragma GCC unroll 16
+        for (int i = 0; i < support; i += at_once)
+            NAME(read_lines)(part, p, begin, stop, vectors, i,
+                             support - i < at_once ? support - i : at_once,
+                             data + i * stride, stride);
+    }
+}
+
+/* Sums of one polarisation, folded over the taps along v, to the samples. */
+static inline __attribute__((always_inline)) void
+NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(part) *part)
+{
+    for (int k = 0; k < part->count; ++k) {
+        const bool conjugate = part->sample[k] < 0;
+        const int64_t sample = conjugate ? ~part->sample[k] : part->sample[k];
+        NAME(vector) product = part->value[k][0] * part->tap_v[k][0];
+        for (int n = 1; n < vectors; ++n)
+            product += part->value[k][n] * part->tap_v[k][n];
+        REAL fold[NAME(LANES)];
+        *(NAME(vector) *)fold = product;
+        #pragma GCC unroll 8
+        for (int width = NAME(LANES) / 2; width >= 2; width /= 2)
+            #pragma GCC unroll 16
+            for (int l = 0; l < width; ++l) fold[l] += fold[l + width];
+        const REAL pr = part->phase_re[k], pi = part->phase_im[k];
+        REAL *out = (REAL *)job->vis_out + 2 * (sample * job->num_pol + pol);
+        out[0] = fold[0] * pr - fold[1] * pi;
+        out[1] = fold[0] * pi + fold[1] * pr;
+        if (conjugate) out[1] = -out[1];
+    }
+}
+
+/* ---- all of a job ---- */
+
+static inline __attribute__((always_inline)) void
+NAME(grid_part)(const tile_job *job, const int support, NAME(part) *part)
+{
+    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    for (int pol = 0; pol < job->num_pol; ++pol) {
+        NAME(part_values)(job, pol, vectors, part);
+        for (int first = 0; first < part->count;) {
+            const int end = NAME(group_end)(part, first);
+            NAME(grid_group)(job, part, first, end, pol, support);
+            first = end;
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+NAME(degrid_part)(const tile_job *job, const int support, NAME(part) *part)
+{
+    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    for (int pol = 0; pol < job->num_pol; ++pol) {
+        for (int k = 0; k < part->count; ++k)
+            for (int n = 0; n < vectors; ++n) part->value[k][n] = NAME(broadcast)(0);
+        for (int first = 0; first < part->count;) {
+            const int end = NAME(group_end)(part, first);
+            NAME(degrid_group)(job, part, first, end, pol, support);
+            first = end;
+        }
+        NAME(part_store)(job, pol, vectors, part);
+    }
+}
+
 static inline __attribute__((always_inline)) void
 NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
 {
-    batch at;
-    const tess_samples *samples = job->samples;
-    const tess_run *run = job->run;
-    int64_t left = job->count;
-    int32_t done = (int32_t)job->skip;
-    while (left > 0) {
-        const double *uvw_m = samples->uvw_m + 3 * (int64_t)run->row;
-        const tess_row_scale row = tess_row_scale_of(job->plan, uvw_m);
-        int32_t end = run->count;
-        if (end - done > left) end = done + (int32_t)left;
-        left -= end - done;
-        for (; done < end; done += BATCH) {
-            const int n = end - done < BATCH ? end - done : BATCH;
-            place_batch(job, &row, samples->inv_lambda + run->chan + done, n, &at);
-            for (int c = 0; c < n; ++c) {
-                const int64_t sample = run->first + done + c;
-                if (reverse)
-                    NAME(degrid_sample)(job, &at, c, sample, row.conjugate, support);
-                else if (NAME(has_weight)(samples, sample))
-                    NAME(grid_sample)(job, &at, c, sample, row.conjugate, support);
-            }
+    enum { SPARE = FEW * (int)(sizeof(int64_t) + 5 * sizeof(REAL) + 8) };
+    const int range = (support + NAME(CELLS) - 1) / NAME(CELLS) * NAME(CELLS) - support + 1;
+    const int capacity = job->work ? TILE_SORTED : FEW;
+    _Alignas(64) char spare[SPARE];
+    NAME(block) block;
+    NAME(part) part;
+    cursor at = {.run = job->run,
+                 .done = (int32_t)job->skip,
+                 .left = job->count,
+                 .ahead = job->run,
+                 .ahead_left = job->count + job->skip};
+    NAME(block_divide)(job->work ? job->work : spare, capacity, &block);
+    while (at.left > 0) {
+        NAME(fill_block)(job, reverse, capacity, &at, &block);
+        NAME(sort_block)(job, range, &block);
+        for (int first = 0; first < block.count; first += part.count) {
+            NAME(part_take)(&block, first, range, job->plan->opts.do_w, &part);
+            NAME(part_taps)(job, support, &part);
+            if (reverse)
+                NAME(degrid_part)(job, support, &part);
+            else
+                NAME(grid_part)(job, support, &part);
         }
-        ++run;
-        done = 0;
     }
 }
 
@@ -249,3 +556,4 @@ TILE_LOOP(16)
 #undef TILE_LOOP
 #undef TILE_PASTE
 #undef TILE_PASTE_
+#undef LINES_AT_ONCE

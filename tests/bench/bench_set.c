@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -177,10 +178,10 @@ static double fma_portable(int64_t rounds)
     return (double)rounds * 2;
 }
 
-double bench_fma_rate(int threads, double seconds)
+double bench_fma_rate(double seconds)
 {
     double (*loop)(int64_t) = fma_portable;
-    double flop = 0, wall = 0;
+    double flop = 0, spent = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f"))
@@ -188,13 +189,17 @@ double bench_fma_rate(int threads, double seconds)
     else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         loop = fma_avx2;
 #endif
-    #pragma omp parallel num_threads(threads) reduction(+ : flop) reduction(max : wall)
-    {
-        const double start = tess_time_now();
-        do {
-            flop += loop(200000);
-            wall = tess_time_now() - start;
-        } while (wall < seconds);
+    const double start = bench_cpu_now();
+    while (spent < seconds) {
+        flop += loop(200000);
+        spent = bench_cpu_now() - start;
     }
-    return flop / wall;
+    return flop / spent;
+}
+
+double bench_cpu_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -27,8 +27,11 @@ bool bench_set_make(int64_t num_times, bench_set *set);
 
 void bench_set_free(bench_set *set);
 
-/** Single-precision FMA rate [FLOP/s] of `threads` threads together, with the widest
- *  vectors here, measured for about `seconds`. */
-double bench_fma_rate(int threads, double seconds);
+/** Single-precision FMA rate [FLOP/s] of one core, with the widest vectors here, measured
+ *  for `seconds` of processor time. */
+double bench_fma_rate(double seconds);
+
+/** Processor seconds of this process so far, all threads. */
+double bench_cpu_now(void);
 
 #endif

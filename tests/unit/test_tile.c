@@ -1,0 +1,331 @@
+/* The innermost loops of every instruction set against sums over taps in double precision:
+ * all supports, both precisions, several polarisations and PSFs, few and many planes,
+ * with and without work memory. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "locate.h"
+#include "tess_mem.h"
+#include "tile.h"
+
+enum { ROWS = 30, CHANNELS = 21, VIS = ROWS * CHANNELS };
+
+/* A buffer somewhere on the grid, and samples whose footprints start in its brick. */
+typedef struct scene {
+    tess_grid_plan plan;
+    tess_samples samples;
+    double inv_lambda[CHANNELS];
+    tess_run run[2 * ROWS];
+    int num_runs;
+    int num_pol;               /* of the buffer */
+    tile_job job;
+    tile_taps taps;
+    double *expected;          /* buffer, stride included */
+    int64_t reals;
+} scene;
+
+static double value_of(const void *array, bool is_double, int64_t at)
+{
+    return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
+}
+
+static void set_value(void *array, bool is_double, int64_t at, double value)
+{
+    if (is_double)
+        ((double *)array)[at] = value;
+    else
+        ((float *)array)[at] = (float)value;
+}
+
+static void make_plan(scene *s, int support, bool is_double, bool do_w, int starts)
+{
+    s->plan = (tess_grid_plan){.geom = {.nx = 100,
+                                        .ny = 90,
+                                        .scale_rad = 1e-3,
+                                        .l0 = support % 2 ? 0.02 : 0,
+                                        .m0 = support % 2 ? -0.03 : 0},
+                               .is_double = is_double,
+                               .nu = 160,
+                               .nv = 150,
+                               .w_support = do_w ? support : 1,
+                               .num_planes = 3 + starts + support,
+                               .w_first_lambda = 5,
+                               .w_step_lambda = 0.5,
+                               .nm1_center = -0.01};
+    s->plan.opts.do_w = do_w;
+    tess_kernel_create(support, 1.5, &s->plan.kernel);
+    tile_taps_fill(&s->plan.kernel, &s->taps);
+}
+
+/* Rows whose channels all start in the brick at (64, 144), the last tile along v, which
+ * wraps around; half of them with w < 0. */
+static void make_rows(scene *s, draw *random, int starts)
+{
+    const double scale = s->plan.geom.scale_rad, half = 0.5 * s->plan.kernel.support;
+    const double half_w = 0.5 * s->plan.w_support;
+    tess_samples *samples = &s->samples;
+    for (int c = 0; c < CHANNELS; ++c) s->inv_lambda[c] = 1.0 + 1e-6 * c;
+    for (int64_t row = 0; row < ROWS; ++row) {
+        const double sign = row % 2 ? -1 : 1;
+        /* crowd some rows, so that groups of all sizes come up */
+        const double spread = row % 3 == 0 ? 1.9 : 15.9;
+        const double u = 64 + half + draw_uniform(random, -0.999, spread - 1);
+        const double v = 144 + half + draw_uniform(random, -0.999, fmin(spread, 5.9) - 1);
+        const double plane = 2 + half_w + draw_uniform(random, -0.999, starts - 1.01);
+        samples->uvw_m[3 * row] = -sign * u / (scale * (double)s->plan.nu);
+        samples->uvw_m[3 * row + 1] = sign * v / (scale * (double)s->plan.nv);
+        samples->uvw_m[3 * row + 2] =
+            sign * (s->plan.w_first_lambda + plane * s->plan.w_step_lambda);
+        s->run[s->num_runs++] = (tess_run){.first = row * CHANNELS,
+                                           .row = (int32_t)row,
+                                           .count = CHANNELS};
+    }
+    for (int64_t k = 0; k < 2 * VIS * samples->num_pol; ++k)
+        set_value(samples->vis, samples->is_double, k, draw_uniform(random, -1, 1));
+    for (int64_t k = 0; k < VIS * samples->num_weight; ++k)
+        set_value(samples->weight, samples->is_double, k,
+                  draw_index(random, 5) == 0 ? 0 : draw_uniform(random, 0.1, 2));
+}
+
+static scene *make_scene(int support, bool is_double, bool do_w, int num_pol,
+                         int num_weight, int starts)
+{
+    draw random = {(uint64_t)(100 * support + 10 * num_pol + starts)};
+    scene *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    make_plan(s, support, is_double, do_w, starts);
+    s->samples = (tess_samples){.is_double = is_double,
+                                .num_pol = num_pol,
+                                .num_weight = num_weight,
+                                .inv_lambda = s->inv_lambda};
+    assert_int_equal(tess_samples_reserve(&s->samples, ROWS, VIS), TESS_OK);
+    make_rows(s, &random, starts);
+    s->num_pol = num_pol + num_weight;
+    s->job = (tile_job){.plan = &s->plan,
+                        .samples = &s->samples,
+                        .taps = &s->taps,
+                        .run = s->run,
+                        .skip = 4,
+                        .count = VIS - 9,
+                        .cell_u = 64,
+                        .cell_v = 144,
+                        .plane_first = do_w ? 2 : 0,
+                        .num_planes = do_w ? starts + support - 1 : 1,
+                        .num_pol = s->num_pol,
+                        .psf = true};
+    s->reals = 2 * (int64_t)s->num_pol * s->job.num_planes *
+               tess_grid_brick_lines(&s->plan) * tess_grid_brick_stride(&s->plan);
+    s->expected = calloc((size_t)s->reals, sizeof *s->expected);
+    assert_non_null(s->expected);
+    return s;
+}
+
+static void free_scene(scene *s)
+{
+    tess_samples_free(&s->samples);
+    free(s->expected);
+    free(s);
+}
+
+/* One sample's place in the buffer. */
+typedef struct footprint {
+    int64_t u, v, plane;
+    double tap[3][TESS_MAX_SUPPORT];
+    double phase_re, phase_im;
+    bool conjugate;
+} footprint;
+
+static footprint footprint_of(const scene *s, int64_t sample)
+{
+    const tess_grid_plan *plan = &s->plan;
+    const double inv_lambda = s->inv_lambda[sample % CHANNELS];
+    const tess_row_scale row =
+        tess_row_scale_of(plan, s->samples.uvw_m + 3 * (sample / CHANNELS));
+    double fraction[3] = {0};
+    footprint f = {.conjugate = row.conjugate};
+    f.u = tess_kernel_start(&plan->kernel, row.a * inv_lambda, &fraction[0]) - 64;
+    f.v = tess_kernel_start(&plan->kernel, row.b * inv_lambda, &fraction[1]) - 144;
+    const double w = row.w * inv_lambda;
+    const double phase = 6.283185307179586 * row.turns * inv_lambda;
+    f.plane = tess_kernel_start(&plan->kernel, tess_plane_coordinate(plan, w),
+                                &fraction[2]) - s->job.plane_first;
+    if (!plan->opts.do_w) f.plane = 0;
+    for (int k = 0; k < 3; ++k) tess_kernel_taps(&plan->kernel, fraction[k], f.tap[k]);
+    if (!plan->opts.do_w) f.tap[2][0] = 1;
+    f.phase_re = tess_has_phase(plan) ? cos(phase) : 1;
+    f.phase_im = tess_has_phase(plan) ? sin(phase) : 0;
+    return f;
+}
+
+static int64_t place(const scene *s, const footprint *f, int pol, int p, int i, int j)
+{
+    const int64_t lines = tess_grid_brick_lines(&s->plan);
+    const int64_t layer = (int64_t)pol * s->job.num_planes + f->plane + p;
+    return 2 * ((layer * lines + f->u + i) * tess_grid_brick_stride(&s->plan) + f->v + j);
+}
+
+static void grid_expected(scene *s)
+{
+    const tess_samples *samples = &s->samples;
+    const int support = s->plan.kernel.support;
+    for (int64_t k = s->job.skip; k < s->job.skip + s->job.count; ++k) {
+        const footprint f = footprint_of(s, k);
+        for (int pol = 0; pol < s->num_pol; ++pol) {
+            const bool psf = pol >= samples->num_pol;
+            const int which = psf ? pol - samples->num_pol : samples->num_weight == 1 ? 0 : pol;
+            const double w = value_of(samples->weight, samples->is_double,
+                                      k * samples->num_weight + which);
+            const int64_t at = 2 * (k * samples->num_pol + pol);
+            const double vr = psf ? 1 : value_of(samples->vis, samples->is_double, at);
+            const double vi = psf ? 0 : value_of(samples->vis, samples->is_double, at + 1) *
+                                            (f.conjugate ? -1 : 1);
+            const double re = w * (vr * f.phase_re + vi * f.phase_im);
+            const double im = w * (vi * f.phase_re - vr * f.phase_im);
+            for (int p = 0; p < s->plan.w_support; ++p)
+                for (int i = 0; i < support; ++i)
+                    for (int j = 0; j < support; ++j) {
+                        const double tap = f.tap[0][i] * f.tap[1][j] * f.tap[2][p];
+                        double *cell = s->expected + place(s, &f, pol, p, i, j);
+                        cell[0] += tap * re;
+                        cell[1] += tap * im;
+                    }
+        }
+    }
+}
+
+/* A sample's taps and phase are a few roundings off, the same way in all its cells: relative
+ * to the largest value. In double precision the rounding of grid coordinates, of up to 160
+ * cells, times the kernel's slope of a few per cell, comes on top. */
+static double tolerance(bool is_double, const double *values, int64_t count)
+{
+    double largest = 0;
+    for (int64_t k = 0; k < count; ++k) largest = fmax(largest, fabs(values[k]));
+    return (is_double ? 0x1p-53 * 1000 : 0x1p-24 * 32) * largest;
+}
+
+static void check_grid(scene *s, tile_function *grid, void *work)
+{
+    const bool is_double = s->plan.is_double;
+    void *data = tess_alloc_zero(s->reals, is_double ? 8 : 4);
+    assert_non_null(data);
+    s->job.data = data;
+    s->job.work = work;
+    grid(&s->job);
+    const int64_t cells = tess_grid_brick_lines(&s->plan);
+    const int64_t stride = tess_grid_brick_stride(&s->plan);
+    const double within = tolerance(is_double, s->expected, s->reals);
+    for (int64_t k = 0; k < s->reals; ++k) {
+        if (k / 2 % stride >= cells) continue; /* behind the line: not read by anyone */
+        if (!(fabs(value_of(data, is_double, k) - s->expected[k]) <= within))
+            fail_msg("support %d, value %lld: %.9g, not %.9g", s->plan.kernel.support,
+                     (long long)k, value_of(data, is_double, k), s->expected[k]);
+    }
+    tess_free(data);
+}
+
+/* Sums of a buffer of noise. */
+static void check_degrid(scene *s, tile_function *degrid, void *work)
+{
+    const bool is_double = s->plan.is_double;
+    const int pols = s->samples.num_pol, support = s->plan.kernel.support;
+    draw random = {7};
+    void *data = tess_alloc_zero(s->reals, is_double ? 8 : 4);
+    void *out = tess_alloc_zero(2 * (int64_t)VIS * pols, is_double ? 8 : 4);
+    assert_true(data && out);
+    for (int64_t k = 0; k < s->reals; ++k)
+        set_value(data, is_double, k, draw_uniform(&random, -1, 1));
+    tile_job job = s->job;
+    job.num_pol = pols;
+    job.data = data;
+    job.vis_out = out;
+    job.work = work;
+    degrid(&job);
+    /* kernel values sum to W/2 or so along an axis, those of a noise to its root */
+    const double within = tolerance(is_double, (const double[]){support}, 1);
+    for (int64_t k = 0; k < VIS; ++k)
+        for (int pol = 0; pol < pols; ++pol) {
+            const footprint f = footprint_of(s, k);
+            double re = 0, im = 0;
+            for (int p = 0; p < s->plan.w_support; ++p)
+                for (int i = 0; i < support; ++i)
+                    for (int j = 0; j < support; ++j) {
+                        const double tap = f.tap[0][i] * f.tap[1][j] * f.tap[2][p];
+                        const int64_t at = place(s, &f, pol, p, i, j);
+                        re += tap * value_of(data, is_double, at);
+                        im += tap * value_of(data, is_double, at + 1);
+                    }
+            const bool inside = k >= job.skip && k < job.skip + job.count;
+            const double sign = f.conjugate ? -1 : 1;
+            const double vr = inside ? re * f.phase_re - im * f.phase_im : 0;
+            const double vi = inside ? sign * (re * f.phase_im + im * f.phase_re) : 0;
+            const int64_t at = 2 * (k * pols + pol);
+            assert_true(fabs(value_of(out, is_double, at) - vr) <= within);
+            assert_true(fabs(value_of(out, is_double, at + 1) - vi) <= within);
+        }
+    tess_free(data);
+    tess_free(out);
+}
+
+static void check_scene(scene *s, const tile_table *table, void *work)
+{
+    const int support = s->plan.kernel.support;
+    const bool is_double = s->plan.is_double;
+    check_grid(s, table->grid[is_double][support], work);
+    check_grid(s, table->grid[is_double][support], NULL);
+    check_degrid(s, table->degrid[is_double][support], work);
+    check_degrid(s, table->degrid[is_double][support], NULL);
+}
+
+/* The tables that this processor has. */
+static int tables(const tile_table *table[3])
+{
+    static const char *const name[] = {"portable", "avx2", "avx512"};
+    int count = 0;
+    for (int k = 0; k < 3; ++k) {
+        setenv("TESS_ISA", name[k], 1);
+        table[count] = tile_table_best();
+        count += count == 0 || table[count] != table[0];
+    }
+    unsetenv("TESS_ISA");
+    return count;
+}
+
+static void check_support(int support)
+{
+    /* one plane; one start; a usual block; more starts than a sort key holds */
+    static const int starts[] = {1, 1, 6, 37};
+    const tile_table *table[3];
+    const int count = tables(table);
+    for (int is_double = 0; is_double < 2; ++is_double)
+        for (int k = 0; k < 4; ++k) {
+            scene *s = make_scene(support, is_double, k > 0, 1 + k % 2, 1 + k % 2, starts[k]);
+            void *work = tess_alloc(tile_work_bytes(&s->plan), 1);
+            assert_non_null(work);
+            grid_expected(s);
+            for (int t = 0; t < count; ++t) check_scene(s, table[t], work);
+            tess_free(work);
+            free_scene(s);
+        }
+}
+
+static void test_every_support(void **state)
+{
+    for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support)
+        check_support(support);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_support)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
