@@ -18,7 +18,7 @@ static const char doc[] =
     "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
     "Jy/pixel, at the pointing of the observation. -o writes a copy of the observation "
     "with the predicted visibilities, --column a data column of a MeasurementSet in "
-    "place.\n\n"
+    "place; a file or column that exists is kept unless --overwrite is given.\n\n"
     "Examples:\n"
     "  tessera predict obs.uvfits --model sky-model.fits -o predicted.uvfits\n"
     "  mpirun -n 4 tessera predict obs.ms --model sky-model.fits \\\n"

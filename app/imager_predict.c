@@ -11,6 +11,9 @@ enum { BLOCK_BYTES = 32 << 20 };
 /* Share of a rank's memory for the visibilities of one batch of blocks. */
 static const double BATCH_SHARE = 0.25;
 
+/* Bytes of a row of a new file beside its weights: uvw, time, integration, antennas. */
+static const double ROW_BYTES = 48;
+
 /* A block of the observation: where it belongs, and which rows are predicted. */
 typedef struct predicted_block {
     int segment, num_corr;
@@ -19,6 +22,7 @@ typedef struct predicted_block {
     int64_t first_row, num_kept;  /* its rows in the batch's samples */
     const tess_recipe *recipe;
     double *file_w_m;             /* [num_kept][3] uvw of the file, when rotated */
+    tess_vis_block rows;          /* of a new file: all but vis, of num_rows rows */
 } predicted_block;
 
 typedef struct predicted_batch {
@@ -37,15 +41,61 @@ typedef struct predict_run {
     imager_predictor predictor;
     tess_vis_writer *writer;
     int64_t num_blocks, blocks_per_batch;
+    bool makes_rows; /* a new file: its rows are described here, not copied */
 } predict_run;
 
 static void batch_free(predicted_batch *batch)
 {
-    for (int64_t k = 0; k < batch->num_blocks; ++k) tess_free(batch->block[k].file_w_m);
+    for (int64_t k = 0; k < batch->num_blocks; ++k) {
+        tess_free(batch->block[k].file_w_m);
+        tess_vis_block_free(&batch->block[k].rows);
+    }
     tess_samples_free(&batch->samples);
     tess_free(batch->block_row);
     tess_free(batch->block);
     memset(batch, 0, sizeof *batch);
+}
+
+static void *copy_of(const void *from, int64_t count, size_t size)
+{
+    void *copy = tess_alloc(count, size);
+    if (copy) memcpy(copy, from, (size_t)count * size);
+    return copy;
+}
+
+/* Keep what a new file says of a block's rows beside visibilities. Local. */
+static tess_status keep_rows(const tess_vis_block *block, tess_vis_block *rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_rows = block->num_rows;
+    rows->uvw_m = copy_of(block->uvw_m, 3 * num_rows, sizeof *rows->uvw_m);
+    rows->time_mjd_s = copy_of(block->time_mjd_s, num_rows, sizeof *rows->time_mjd_s);
+    rows->integration_s =
+        copy_of(block->integration_s, num_rows, sizeof *rows->integration_s);
+    rows->antenna1 = copy_of(block->antenna1, num_rows, sizeof *rows->antenna1);
+    rows->antenna2 = copy_of(block->antenna2, num_rows, sizeof *rows->antenna2);
+    rows->weight = copy_of(block->weight, num_rows * block->num_chan * block->num_corr,
+                           sizeof *rows->weight);
+    if (!rows->uvw_m || !rows->time_mjd_s || !rows->integration_s || !rows->antenna1 ||
+        !rows->antenna2 || !rows->weight)
+        TESS_FAIL(TESS_ERR_ALLOC, "rows");
+cleanup:
+    return status;
+}
+
+/* Give the rows back to a block of their size. */
+static void restore_rows(const tess_vis_block *rows, tess_vis_block *block)
+{
+    const size_t num_rows = (size_t)block->num_rows;
+    const size_t num_vis = num_rows * (size_t)(block->num_chan * block->num_corr);
+    if (num_rows == 0) return;
+    memcpy(block->uvw_m, rows->uvw_m, 3 * num_rows * sizeof *block->uvw_m);
+    memcpy(block->time_mjd_s, rows->time_mjd_s, num_rows * sizeof *block->time_mjd_s);
+    memcpy(block->integration_s, rows->integration_s,
+           num_rows * sizeof *block->integration_s);
+    memcpy(block->antenna1, rows->antenna1, num_rows * sizeof *block->antenna1);
+    memcpy(block->antenna2, rows->antenna2, num_rows * sizeof *block->antenna2);
+    memcpy(block->weight, rows->weight, num_vis * sizeof *block->weight);
 }
 
 /* Read the positions of the next block into the batch. Local. */
@@ -75,6 +125,7 @@ static tess_status add_block(predict_run *run, predicted_batch *batch)
         TESS_FAIL(TESS_ERR_ALLOC, "rows");
     TESS_TRY(tess_prepare_positions(recipe, block, &batch->samples, batch->block_row));
     out->num_kept = batch->samples.num_rows - out->first_row;
+    if (run->makes_rows) TESS_TRY(keep_rows(block, &out->rows));
     if (recipe->rotate) {
         out->file_w_m = tess_alloc(3 * out->num_kept, sizeof *out->file_w_m);
         if (!out->file_w_m) TESS_FAIL(TESS_ERR_ALLOC, "rows");
@@ -117,7 +168,6 @@ static void fill_row(const predict_run *run, const predicted_batch *batch,
 {
     const tess_samples *samples = &batch->samples;
     const int64_t row = from->first_row + k, to = batch->block_row[row];
-    memcpy(block->uvw_m + 3 * to, samples->uvw_m + 3 * row, 3 * sizeof(double));
     for (int64_t c = 0; c < from->num_chan; ++c) {
         double re = 1, im = 0;
         if (from->file_w_m)
@@ -144,6 +194,7 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
     block->num_rows = from->num_rows;
     block->num_chan = from->num_chan;
     block->num_corr = from->num_corr;
+    if (run->makes_rows) restore_rows(&from->rows, block);
     /* rows without finite uvw have no prediction: 0 */
     memset(block->vis, 0, (size_t)(2 * values) * sizeof *block->vis);
     #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
@@ -182,7 +233,8 @@ static tess_status open_writer(predict_run *run)
     tess_status status = TESS_OK;
     tess_vis_reader *reader = tess_source_reader(run->source, 0);
     if (run->opts->column)
-        TESS_TRY(tess_vis_create_column(run->comm, reader, run->opts->column, &run->writer));
+        TESS_TRY(tess_vis_create_column(run->comm, reader, run->opts->column,
+                                        run->opts->overwrite, &run->writer));
     else
         TESS_TRY(tess_vis_create_like(run->comm, run->opts->output, reader,
                                       run->opts->overwrite, &run->writer));
@@ -200,6 +252,7 @@ static tess_status set_up(predict_run *run)
     selection.positions_only = true;
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     run->info = tess_source_info_of(run->source);
+    run->makes_rows = opts->output && strcmp(run->info->meta->format, "UVFITS") != 0;
     status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad, 0,
                                &model);
     const tess_pol first = {run->info->corr[0], false};
@@ -213,8 +266,11 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */
-    const double bytes = (double)num_vis * 3 * (opts->gridding.accuracy < 9e-6 ? 16 : 8) *
-                         model.num_stokes;
+    double bytes = (double)num_vis * 3 * (opts->gridding.accuracy < 9e-6 ? 16 : 8) *
+                   model.num_stokes;
+    if (run->makes_rows)
+        bytes += (double)num_vis * TESS_MAX_CORR * sizeof(float) +
+                 (double)num_rows * ROW_BYTES;
     int64_t batches = 1 + (int64_t)(bytes / (BATCH_SHARE * (double)rank_bytes));
     if (opts->layout.force_passes > 0) batches = opts->layout.force_passes;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));

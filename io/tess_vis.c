@@ -292,7 +292,8 @@ cleanup:
 }
 
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
-                                   const char *column, tess_vis_writer **writer)
+                                   const char *column, bool overwrite,
+                                   tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
     if (source->format != &tess_vis_format_ms)
@@ -300,7 +301,7 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                   "%s: is UVFITS, which has no columns; give an output file with -o",
                   source->meta.path);
     TESS_TRY(begin(comm, source->format, source->meta.path, &source->meta, source,
-                   column, false, writer));
+                   column, overwrite, writer));
 cleanup:
     return status;
 }

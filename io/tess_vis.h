@@ -157,14 +157,16 @@ tess_status tess_vis_create_like(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, bool overwrite,
                                  tess_vis_writer **writer);
 
-/** Replace (or add) a data column of an opened MS, in place. Collective. */
+/** Add a data column to an opened MS, in place; one that exists is replaced when
+ *  `overwrite`, else TESS_ERR_IO. Collective. */
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
-                                   const char *column, tess_vis_writer **writer);
+                                   const char *column, bool overwrite,
+                                   tess_vis_writer **writer);
 
 /** Write a block at block->segment, block->row_first. Every rank calls equally often;
  *  a block with num_rows = 0 takes part. UVFITS: each rank writes at its own offset.
- *  MS: rank 0 writes what the others send. For create_like and create_column only
- *  `vis` is used. Collective. */
+ *  MS: rank 0 writes what the others send. Only `vis` is used
+ *  for create_column, and for create_like of a UVFITS source. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
 
 /** What a UVFITS file gives back of this coordinate: it holds them as single-precision

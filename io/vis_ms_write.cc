@@ -341,6 +341,10 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
                 "%s: column %s does not hold visibilities; choose "
                 "another",
                 writer.path.c_str(), writer.column.c_str());
+    if (exists && !writer.overwrite)
+        MS_FAIL(TESS_ERR_IO,
+                "%s: column %s exists already; give --overwrite or another name",
+                writer.path.c_str(), writer.column.c_str());
     if (!Table::isWritable(casacore_name(writer.path)))
         MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
     double cells = 0.0;

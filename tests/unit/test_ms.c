@@ -360,7 +360,7 @@ static tess_status write_column(fixture *with, const char *column,
     tess_vis_writer *writer = NULL;
     tess_vis_block block = {0};
     assert_int_equal(open_set(with, select, &reader), TESS_OK);
-    tess_status status = tess_vis_create_column(with->comm, reader, column, &writer);
+    tess_status status = tess_vis_create_column(with->comm, reader, column, true, &writer);
     for (int64_t row = 0; status == TESS_OK && row < NUM_ROWS; row += 30) {
         assert_int_equal(tess_vis_read(reader, 0, row, 30, 1, &block), TESS_OK);
         for (int64_t k = 0; k < 2 * 30 * block.num_chan * NUM_CORR; ++k)
@@ -401,6 +401,25 @@ static void column_is_added_and_replaced(void **state)
     check_column(with, "MODEL_DATA", 1, 3);
     assert_int_equal(write_column(with, "MODEL_DATA", &more, true), TESS_OK);
     check_column(with, "MODEL_DATA", 1, 5);
+}
+
+static void column_is_kept_unless_asked(void **state)
+{
+    fixture *with = *state;
+    static const char *const column[] = {"DATA", "MODEL_DATA"};
+    tess_vis_reader *reader = NULL;
+    tess_vis_writer *writer = NULL;
+    assert_int_equal(write_column(with, "MODEL_DATA", NULL, true), TESS_OK);
+    assert_int_equal(open_set(with, NULL, &reader), TESS_OK);
+    for (int k = 0; k < 2; ++k) {
+        assert_int_equal(
+            tess_vis_create_column(with->comm, reader, column[k], false, &writer),
+            TESS_ERR_IO);
+        assert_non_null(strstr(tess_error_message(), "--overwrite"));
+        tess_error_clear();
+    }
+    tess_vis_close(reader);
+    check_column(with, "MODEL_DATA", 0, NUM_CHAN);
 }
 
 static void unfinished_column_is_removed(void **state)
@@ -596,6 +615,7 @@ int main(void)
         MS_TEST(unwritable_is_reported),
         MS_TEST(full_disk_leaves_nothing),
         MS_TEST(column_is_added_and_replaced),
+        MS_TEST(column_is_kept_unless_asked),
         MS_TEST(unfinished_column_is_removed),
         MS_TEST(refuses_bad_columns),
         MS_TEST(data_column_may_be_absent),

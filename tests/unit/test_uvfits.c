@@ -497,7 +497,7 @@ static void unfinished_files_vanish(void **state)
     refuse_new(comm, FILE_A, &set->meta, true, TESS_ERR_USAGE);
     tess_vis_reader *reader = open_ok(FILE_A, NULL);
     check_rows(&plain, reader, 0, NULL, 1);
-    assert_int_equal(tess_vis_create_column(comm, reader, "MODEL_DATA", &writer),
+    assert_int_equal(tess_vis_create_column(comm, reader, "MODEL_DATA", false, &writer),
                      TESS_ERR_USAGE);
     tess_vis_close(reader);
     assert_int_equal(empty_folder(), 1);

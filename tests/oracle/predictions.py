@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Where `tessera predict` writes: a new UVFITS of a MeasurementSet with its rows' times,
+antennas and weights, and columns that are replaced only on demand; on one rank and on
+three."""
+import os
+import shutil
+
+import numpy as np
+
+from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, have_ms, mpiexec, run,
+                 simulate, skip, tessera, write_sky)
+import uvfits
+
+RANKS = (1, 3) if mpiexec() else (1,)
+EPS, STORED = 1e-6, 6e-8
+SIDE, SCALE = 32, 60 * ASEC
+
+
+def rows_of(path):
+    """Parameters of the rows beside uvw."""
+    with fits_module().open(path) as hdus:
+        data = hdus[0].data
+        return {name: np.array(data.par(name), "f8")
+                for name in ("DATE", "BASELINE", "INTTIM")}
+
+
+def make_model(suite):
+    image = np.zeros((SIDE, SIDE))
+    image[5, 9], image[16, 16], image[30, 2] = 1.0, -0.4, 2.5
+    return uvfits.write_model(suite.path("model.fits"), image, SCALE), image
+
+
+def check_new_file(suite, ms, same, model, image):
+    """The MS and the UVFITS file `same` are one simulation."""
+    uvw, freq, _, weight, _ = uvfits.read(same)
+    wanted, rows = uvfits.direct_predict(uvw, freq, image, SCALE), rows_of(same)
+    # both have single-precision uvw, the prediction is made for the MS's double ones
+    turns = np.abs(uvw).max() * freq.max() / C_M_S * np.hypot(SIDE, SIDE) / 2 * SCALE
+    limit = EPS + STORED + 2 * np.pi * turns * 3 * STORED
+    suite.true("some rows are flagged", 0 < (weight <= 0).sum() < weight.size)
+    for ranks in RANKS:
+        for passes in (1, 3):
+            out = suite.path("new.uvfits")
+            label = f"MS to UVFITS, {ranks} ranks, {passes} passes"
+            result = tessera("predict", ms, "--model", model, "--accuracy", str(EPS),
+                             "--force-passes", str(passes), "--overwrite", "-o", out,
+                             ranks=ranks)
+            if not suite.ran(label, result):
+                continue
+            found = uvfits.read(out)
+            suite.true(f"{label}: uvw", np.array_equal(found[0], uvw))
+            suite.true(f"{label}: weights", np.array_equal(found[3], weight))
+            for name, values in rows_of(out).items():
+                suite.true(f"{label}: {name}", np.array_equal(values, rows[name]))
+            for k in range(2):
+                error = np.linalg.norm(found[2][..., k] - wanted) / np.linalg.norm(wanted)
+                suite.below(f"{label}: correlation {k}", error, limit)
+
+
+def column(suite, ms, name):
+    """A column's values, or None when they cannot be read."""
+    out, python = suite.path("column.npy"), casacore_python()
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ms_column.py")
+    if not python or run([python, script, ms, name, out], 60).status != 0:
+        return None
+    return np.load(out)
+
+
+def check_columns(suite, ms, model):
+    observed = column(suite, ms, "DATA")
+    predict = ("predict", ms, "--model", model, "--column")
+    for ranks in RANKS:
+        copy = suite.path("copy.ms")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(ms, copy)
+        predict = ("predict", copy, "--model", model, "--column")
+        suite.ran(f"a new column, {ranks} ranks",
+                  tessera(*predict, "MODEL_DATA", ranks=ranks))
+        for name in ("DATA", "MODEL_DATA"):
+            result = tessera(*predict, name, ranks=ranks)
+            suite.ran(f"existing {name}, {ranks} ranks", result, 3)
+            errors = result.errors()
+            suite.true("one line that says so", len(errors) == 1 and name in errors[0]
+                       and "--overwrite" in errors[0])
+        if observed is not None:
+            suite.true("DATA are untouched",
+                       np.array_equal(column(suite, copy, "DATA"), observed))
+        for name in ("MODEL_DATA", "DATA"):
+            suite.ran(f"{name} with --overwrite, {ranks} ranks",
+                      tessera(*predict, name, "--overwrite", ranks=ranks))
+        if observed is not None:
+            suite.true("DATA are predicted", np.array_equal(
+                column(suite, copy, "DATA"), column(suite, copy, "MODEL_DATA")))
+
+
+def main():
+    if not have_ms():
+        skip("no MeasurementSet support")
+    suite = Suite("predictions")
+    fits_module()
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    # the source rises through 18 degrees: rows below are flagged
+    common = dict(duration="20min", integration="60s", channels=3,
+                  extra=("--hour-angle=-2.5h", "--noise", "0.5Jy", "--min-elevation",
+                         "18deg"))
+    ms, same = (simulate(suite.path("set" + ending), sky, **common)
+                for ending in (".ms", ".uvfits"))
+    model, image = make_model(suite)
+    check_new_file(suite, ms, same, model, image)
+    check_columns(suite, ms, model)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
