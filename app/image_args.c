@@ -16,6 +16,7 @@ enum {
     OPT_SCALE,
     OPT_WEIGHT,
     OPT_RANK_FILTER,
+    OPT_DENSITY,
     OPT_STOKES,
     OPT_CHANNELS_OUT,
     OPT_INTERVALS_OUT,
@@ -37,6 +38,9 @@ static const struct argp_option image_options[] = {
      "Weighting of the visibilities (default briggs:0)", 0},
     {"weighting-rank-filter", OPT_RANK_FILTER, "X", 0,
      "Limit weights to X times their mean (default 0, off)", 0},
+    {"density", OPT_DENSITY, "own|first", 0,
+     "Weigh each of several Stokes parameters by the density of its own visibilities, or "
+     "all by that of the first listed, as WSClean does (default own)", 0},
     {"stokes", OPT_STOKES, "LIST", 0,
      "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 0},
     {"channels-out", OPT_CHANNELS_OUT, "N", 0,
@@ -87,6 +91,7 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     opts->make_psf = true;
     tess_cli_default(state, "weight", "briggs:0");
     tess_cli_default(state, "weighting-rank-filter", "0");
+    tess_cli_default(state, "density", "own");
     tess_cli_default(state, "stokes", "I");
     tess_cli_default(state, "channels-out", "1");
     tess_cli_default(state, "intervals-out", "1");
@@ -154,6 +159,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_RANK_FILTER:
         status = tess_parse_number(arg, 0, DBL_MAX, &opts->rank_filter);
+        break;
+    case OPT_DENSITY:
+        status = tess_parse_density(arg, &opts->first_density);
         break;
     case OPT_STOKES:
         status = tess_parse_stokes(arg, opts->pol, &opts->num_pol);

@@ -529,6 +529,16 @@ cleanup:
     return status;
 }
 
+tess_status tess_parse_density(const char *text, bool *first)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(text, "own") != 0 && strcmp(text, "first") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a density; write own or first", text);
+    *first = text[0] == 'f';
+cleanup:
+    return status;
+}
+
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode)
 {
     tess_status status = TESS_OK;

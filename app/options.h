@@ -69,6 +69,9 @@ tess_status tess_parse_uvrange(const char *text, double *min, double *max);
  */
 tess_status tess_parse_list(const char *text, int capacity, int *values, int *count);
 
+/** "own" or "first": whose density weighs a Stokes parameter. */
+tess_status tess_parse_density(const char *text, bool *first);
+
 /** "auto", "stacking" or "none". */
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode);
 

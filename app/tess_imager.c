@@ -244,7 +244,8 @@ static tess_status create_density(const image_run *run, int num_weight,
                                   tess_density **density)
 {
     const tess_image_opts *opts = run->opts;
-    const tess_weight_opts weights = {opts->weighting, opts->robust, opts->rank_filter};
+    const tess_weight_opts weights = {opts->weighting, opts->robust, opts->rank_filter,
+                                      opts->first_density};
     tess_status status = TESS_OK;
     if (opts->weighting != TESS_NATURAL)
         status = tess_density_create(&run->job.geom, &weights, num_weight, density);

@@ -83,6 +83,7 @@ typedef struct tess_image_opts {
     tess_weighting weighting;    /**< --weight, default briggs:0 */
     double robust;
     double rank_filter;          /**< --weighting-rank-filter, 0 = off (default) */
+    bool first_density;          /**< --density first; default own */
     int num_pol;                 /**< --stokes */
     tess_corr pol[TESS_MAX_POL]; /**< FITS codes asked for, default I */
     tess_selection selection;

@@ -14,7 +14,7 @@ enum { RANK_REACH = 8 };
 
 struct tess_density {
     tess_weight_opts opts;
-    int num_weight;
+    int num_grids;             /* one per weight, or one for all */
     int64_t nx, ny;            /* of the weight grid; rows [0, ny/2) are used */
     double scale_x, scale_y;   /* cells per wavelength */
     int64_t pages_x, pages_y;
@@ -30,7 +30,7 @@ static int64_t weight_grid_size(int64_t pixels)
 
 static int64_t num_pages(const tess_density *density)
 {
-    return density->num_weight * density->pages_x * density->pages_y;
+    return density->num_grids * density->pages_x * density->pages_y;
 }
 
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
@@ -40,7 +40,7 @@ tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *o
     tess_density *density = tess_alloc_zero(1, sizeof *density);
     if (!density) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     density->opts = *opts;
-    density->num_weight = num_weight;
+    density->num_grids = opts->first_density ? 1 : num_weight;
     density->nx = weight_grid_size(geom->nx);
     density->ny = weight_grid_size(geom->ny);
     density->scale_x = (double)density->nx * geom->scale_rad;
@@ -65,17 +65,18 @@ void tess_density_destroy(tess_density *density)
     tess_free(density);
 }
 
-/* Page and cell of a sample; false when it lies outside the grid. */
+/* Page and cell of a sample's weight `which`; false when it lies outside the grid. */
 static bool cell_of(const tess_density *density, int which, double u, double v,
                     int64_t *page, int *cell)
 {
+    const int grid = which < density->num_grids ? which : 0;
     const double sign = v < 0 ? -1.0 : 1.0;
     const double x = floor(sign * u * density->scale_x + (double)(density->nx / 2));
     const double y = floor(sign * v * density->scale_y);
     if (!(x >= 0 && x < (double)density->nx && y < (double)(density->ny / 2)))
         return false;
     const int64_t i = (int64_t)x, j = (int64_t)y;
-    *page = (which * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
+    *page = (grid * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
     *cell = (int)(j % PAGE) * PAGE + (int)(i % PAGE);
     return true;
 }
@@ -114,8 +115,10 @@ static bool add_row(tess_density *density, const tess_samples *samples, int64_t 
             if (weight == 0) continue;
             if (!cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell))
                 continue;
+            /* weights that do not count find their factors there */
             double *page = touch_page(density, number);
             if (!page) return false;
+            if (k >= density->num_grids) continue;
             #pragma omp atomic
             page[cell] += weight;
         }
@@ -219,7 +222,7 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
     for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k)
         memcpy(density->page[back[k].number], back[k].cell, sizeof back->cell);
     TESS_TRY(tess_comm_allreduce_f64(comm, sums, 16, TESS_SUM));
-    for (int k = 0; k < density->num_weight; ++k)
+    for (int k = 0; k < density->num_grids; ++k)
         density->mean_square[k] = sums[k] > 0 ? sums[8 + k] / sums[k] : 1;
 cleanup:
     tess_free(send);
@@ -229,17 +232,20 @@ cleanup:
     return status;
 }
 
-/* Factor of cell (i, j) of one grid, 0 outside it. An empty cell has the factor of no
- * density: 1 with Briggs weights, none with uniform ones. */
+/* An empty cell has the factor of no density: 1 with Briggs weights, none with uniform. */
+static double factor(const tess_density *density, double value)
+{
+    return value > 0 ? value : density->opts.weighting == TESS_BRIGGS ? 1 : 0;
+}
+
+/* Factor of cell (i, j) of one grid, 0 outside it. */
 static double cell_value(const tess_density *density, int which, int64_t i, int64_t j)
 {
-    const double empty = density->opts.weighting == TESS_BRIGGS ? 1 : 0;
     if (i < 0 || j < 0 || i >= density->nx || j >= density->ny / 2) return 0;
     const int64_t number =
         (which * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
     const double *page = density->page[number];
-    const double value = page ? page[(j % PAGE) * PAGE + i % PAGE] : 0;
-    return value > 0 ? value : empty;
+    return factor(density, page ? page[(j % PAGE) * PAGE + i % PAGE] : 0);
 }
 
 /* The rank filter looks beyond the border of a page: have the pages around each. */
@@ -346,7 +352,7 @@ static void apply_to_row(const tess_density *density, tess_samples *samples, int
             int cell;
             if (weight == 0) continue;
             if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell))
-                weight *= density->page[number][cell];
+                weight *= factor(density, density->page[number][cell]);
             else
                 weight = 0;
             if (samples->is_double)

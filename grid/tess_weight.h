@@ -13,6 +13,8 @@
 #ifndef TESS_WEIGHT_H
 #define TESS_WEIGHT_H
 
+#include <stdbool.h>
+
 #include "tess_comm.h"
 #include "tess_geom.h"
 #include "tess_samples.h"
@@ -27,9 +29,13 @@ typedef struct tess_weight_opts {
     double rank_filter;        /**< > 0: cap a cell's factor at so many times the mean of
                                     the occupied cells around it (16 × 16), as WSClean's
                                     -weighting-rank-filter does */
+    bool first_density;        /**< several weights (Stokes): W_c and f² of the first count
+                                    for all, as in a run of WSClean, instead of their own.
+                                    Where the first has no weights, Briggs leaves a weight
+                                    as it is, and uniform takes it away */
 } tess_weight_opts;
 
-/** An empty density of `num_weight` independent grids. Local. */
+/** An empty density of samples with `num_weight` weights each. Local. */
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
                                 int num_weight, tess_density **density);
 void tess_density_destroy(tess_density *density); /**< NULL is fine */

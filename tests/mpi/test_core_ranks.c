@@ -258,7 +258,10 @@ static void test_weights(void **state)
 {
     (void)state;
     static const tess_weight_opts kinds[] = {
-        {TESS_UNIFORM, 0, 0}, {TESS_BRIGGS, 0, 0}, {TESS_BRIGGS, -1, 3}, {TESS_UNIFORM, 0, 1.2}};
+        {.weighting = TESS_UNIFORM},
+        {.weighting = TESS_BRIGGS},
+        {.weighting = TESS_BRIGGS, .robust = -1, .rank_filter = 3},
+        {.weighting = TESS_UNIFORM, .rank_filter = 1.2}};
     const int size = tess_comm_size(world), rank = tess_comm_rank(world);
     const int64_t first = ROWS * rank / size, count = ROWS * (rank + 1) / size - first;
     scene *s = make_scene();

@@ -196,6 +196,47 @@ def check_polarisation(suite):
                 sum_of(-1j * one["XY"][0], one["XY"][1]))
 
 
+def imaging_weights(s, weight, density_weight, robust):
+    """Briggs weights by the definition in grid/tess_weight.h, or uniform (robust None)."""
+    nx, ny = (2 * int(np.ceil(np.ceil(1.2 * n) / 2)) for n in (NX, NY))
+    u, v = (s.uvw[:, k, None] * s.freq / C_M_S for k in (0, 1))
+    sign = np.where(v < 0, -1.0, 1.0)
+    at = (np.floor(sign * v * ny * SCALE).astype(int),
+          np.floor(sign * u * nx * SCALE + nx // 2).astype(int))
+    cells = np.zeros((ny // 2, nx))
+    np.add.at(cells, at, density_weight)
+    here = cells[at]
+    if robust is None:
+        return np.where(here > 0, weight / np.where(here > 0, here, 1), 0)
+    f2 = (5 * 10.0**-robust)**2 / ((cells**2).sum() / cells.sum())
+    return weight / (1 + here * f2)
+
+
+def check_density(suite):
+    """--density: whose visibilities make the density, on any number of ranks."""
+    def flag(s):
+        s.weight[::7, :, 1] = -1.0
+        s.weight[::5, :, 2] = 0.0
+        s.weight[40:90, :, 0] = 0.0     # cells that only U and V have
+    s = Samples(suite, "density", corrs=4, change=flag)
+    value_i, weight_i = combined(s, 0, 1, .5, .5)
+    value_u, weight_u = combined(s, 2, 3, .5, .5)
+    for weighting, robust in (("uniform", None), ("briggs:0", 0.0)):
+        for density, of_u in (("own", weight_u), ("first", weight_i)):
+            weight = imaging_weights(s, weight_u, of_u, robust)
+            expected = uvfits.direct_dirty(s.uvw, s.freq, value_u, weight, NX, NY, SCALE)
+            for ranks in RANKS:
+                label = f"{weighting} density {density} on {ranks} ranks"
+                ran, prefix = suite.image(
+                    label.replace(" ", "-").replace(":", ""), s.path, *IMAGE, "--weight",
+                    weighting, "--density", density, "--stokes", "I,U", ranks=ranks)
+                if not ran:
+                    continue
+                compare(suite, f"{label}: U", prefix + "-U-dirty.fits", expected)
+                with open(prefix + ".conf") as f:
+                    suite.true(f"{label}: kept", f"density = {density}\n" in f.read())
+
+
 def check_bad_samples(suite):
     """Non-finite values, weights and uvw are left out and counted."""
     def spoil(s):
@@ -243,7 +284,7 @@ def check_subtract(suite):
 def main():
     suite = Suite("fields_and_cubes")
     for check in (check_channels, check_intervals, check_fields, check_centres,
-                  check_polarisation, check_bad_samples, check_subtract):
+                  check_polarisation, check_density, check_bad_samples, check_subtract):
         check(suite)
     suite.finish()
 

@@ -207,6 +207,16 @@ static void weights(void **state)
     assert_refused(tess_parse_weight("briggsy", &w, &robust), "briggsy");
 }
 
+static void density(void **state)
+{
+    bool first = false;
+    assert_int_equal(tess_parse_density("first", &first), TESS_OK);
+    assert_true(first);
+    assert_int_equal(tess_parse_density("own", &first), TESS_OK);
+    assert_false(first);
+    assert_refused(tess_parse_density("firstly", &first), "firstly");
+}
+
 static void stokes(void **state)
 {
     tess_corr pol[TESS_MAX_POL];
@@ -275,6 +285,7 @@ int main(void)
         cmocka_unit_test_setup(memory, clear),
         cmocka_unit_test_setup(integers_and_numbers, clear),
         cmocka_unit_test_setup(weights, clear),
+        cmocka_unit_test_setup(density, clear),
         cmocka_unit_test_setup(stokes, clear),
         cmocka_unit_test_setup(ranges, clear),
         cmocka_unit_test_setup(lists, clear),

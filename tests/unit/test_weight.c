@@ -96,7 +96,8 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
     memset(density, 0, sizeof density);
     for (int k = 0; k < VIS; ++k)
         if (cell_of(s, k) >= 0)
-            density[cell_of(s, k)] += s->natural[k * num_weight + which];
+            density[cell_of(s, k)] +=
+                s->natural[k * num_weight + (opts->first_density ? 0 : which)];
     for (int c = 0; c < CELLS_X * CELLS_Y / 2; ++c) {
         sum += density[c];
         sum_of_squares += density[c] * density[c];
@@ -108,6 +109,8 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
         const int cell = cell_of(s, k);
         if (cell < 0 || natural == 0)
             out[k] = 0;
+        else if (density[cell] == 0)
+            out[k] = opts->weighting == TESS_UNIFORM ? 0 : natural;
         else
             out[k] = opts->weighting == TESS_UNIFORM
                          ? natural / density[cell]
@@ -158,10 +161,12 @@ static void compare(scene *s, const tess_weight_opts *opts)
 
 static void test_against_definition(void **state)
 {
-    static const tess_weight_opts opts[] = {{TESS_UNIFORM, 0, 0}, {TESS_BRIGGS, -2, 0},
-                                            {TESS_BRIGGS, -1, 0}, {TESS_BRIGGS, 0, 0},
-                                            {TESS_BRIGGS, 1, 0},  {TESS_BRIGGS, 2, 0}};
-    for (int k = 0; k < 6; ++k)
+    static const tess_weight_opts opts[] = {
+        {TESS_UNIFORM, 0, 0, false}, {TESS_BRIGGS, -2, 0, false},
+        {TESS_BRIGGS, -1, 0, false}, {TESS_BRIGGS, 0, 0, false},
+        {TESS_BRIGGS, 1, 0, false},  {TESS_BRIGGS, 2, 0, false},
+        {TESS_UNIFORM, 0, 0, true},  {TESS_BRIGGS, 0, 0, true}};
+    for (int k = 0; k < 8; ++k)
         for (int mode = 0; mode < 4; ++mode) {
             scene *s = make_scene(mode / 2, 1 + mode % 2);
             weigh(s, &opts[k], 1 + mode % 2 * 2);
