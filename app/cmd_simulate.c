@@ -355,7 +355,7 @@ static tess_status require(bool given, const char *name)
 {
     tess_status status = TESS_OK;
     if (!given)
-        TESS_FAIL(TESS_ERR_USAGE, "--%s is missing; see tessera simulate --help", name);
+        TESS_FAIL(TESS_ERR_USAGE, "--%s is missing", name);
 cleanup:
     return status;
 }

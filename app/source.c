@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ struct tess_source {
     tess_comm *comm;
     tess_selection selection;
     int num_obs;
-    tess_vis_reader **reader;
+    int64_t capacity_obs;
+    tess_vis_reader **reader;      /* [num_obs] files, or fields of them */
     tess_source_info info;
     double *freq_hz, *width_hz, *inv_lambda;
     int num_parts;
@@ -50,7 +52,57 @@ struct tess_source {
 
 /* ---- opening ---- */
 
-static tess_status open_readers(tess_source *source, const char *const *obs)
+/* The source owns the reader from here on, also when this fails. */
+static tess_status keep_reader(tess_source *source, tess_vis_reader *reader)
+{
+    tess_status status = TESS_OK;
+    if (tess_grow((void **)&source->reader, &source->capacity_obs, source->num_obs + 1,
+                  sizeof *source->reader)) {
+        tess_vis_close(reader);
+        TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
+    }
+    source->reader[source->num_obs++] = reader;
+cleanup:
+    return status;
+}
+
+static int fields_with_rows(const tess_vis_meta *meta)
+{
+    int count = 0;
+    for (int k = 0; k < meta->num_fields; ++k) count += meta->field[k].num_rows > 0;
+    return count;
+}
+
+/* Fields that --center rotates together: a reader for each one that has rows. */
+static tess_status open_each_field(tess_source *source, const char *path,
+                                   const tess_vis_select *select)
+{
+    tess_status status = TESS_OK;
+    tess_vis_select one = *select;
+    tess_vis_reader *every = NULL, *reader = NULL;
+    one.any_field = true;
+    TESS_TRY(tess_vis_open(path, &one, &every));
+    const tess_vis_meta *meta = tess_vis_reader_meta(every);
+    if (fields_with_rows(meta) <= 1) {
+        reader = every;
+        every = NULL;
+        TESS_TRY(keep_reader(source, reader));
+        return TESS_OK;
+    }
+    for (int k = 0; k < meta->num_fields; ++k) {
+        char number[16];
+        if (meta->field[k].num_rows == 0) continue;
+        snprintf(number, sizeof number, "%d", meta->field[k].id);
+        one.field = number;
+        TESS_TRY(tess_vis_open(path, &one, &reader));
+        TESS_TRY(keep_reader(source, reader));
+    }
+cleanup:
+    tess_vis_close(every);
+    return status;
+}
+
+static tess_status open_readers(tess_source *source, const char *const *obs, int num_obs)
 {
     tess_status status = TESS_OK;
     const tess_selection *s = &source->selection;
@@ -61,10 +113,15 @@ static tess_status open_readers(tess_source *source, const char *const *obs)
                               .chan_first = s->chan_first,
                               .chan_end = s->chan_end,
                               .model_only = s->positions_only};
-    source->reader = tess_alloc_zero(source->num_obs, sizeof *source->reader);
-    if (!source->reader) TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
-    for (int k = 0; k < source->num_obs; ++k)
-        TESS_TRY(tess_vis_open(obs[k], &select, &source->reader[k]));
+    for (int k = 0; k < num_obs; ++k) {
+        tess_vis_reader *reader = NULL;
+        if (s->has_center && !s->field) {
+            TESS_TRY(open_each_field(source, obs[k], &select));
+            continue;
+        }
+        TESS_TRY(tess_vis_open(obs[k], &select, &reader));
+        TESS_TRY(keep_reader(source, reader));
+    }
 cleanup:
     return status;
 }
@@ -165,8 +222,7 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
     if (source) {
         source->comm = comm;
         source->selection = *selection;
-        source->num_obs = num_obs;
-        status = open_readers(source, obs);
+        status = open_readers(source, obs, num_obs);
         if (status == TESS_OK) status = make_parts(source);
         if (status == TESS_OK) status = find_center(source);
     } else
@@ -194,7 +250,7 @@ void tess_source_close(tess_source *source)
 {
     if (!source) return;
     wait_for_reader(source);
-    for (int k = 0; source->reader && k < source->num_obs; ++k)
+    for (int k = 0; k < source->num_obs; ++k)
         tess_vis_close(source->reader[k]);
     for (int k = 0; k < 2; ++k) tess_vis_block_free(&source->block[k]);
     tess_free(source->reader);

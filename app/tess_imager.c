@@ -627,13 +627,12 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_output_check(&run.output));
     TESS_TRY(look_at_data(&run));
     TESS_TRY(log_ignored(&run));
-    if (run.job.extent.num_vis > 0)
-        TESS_TRY(imager_job_plan(&run.job));
-    else if (run.outputs.num == 1)
+    if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: nothing to image: all selected visibilities are flagged or "
                   "ignored (see the log for the reasons)",
                   run.info->meta->path);
+    TESS_TRY(imager_job_plan(&run.job));
     for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
     TESS_TRY(write_options(&run));
 cleanup:

@@ -88,7 +88,8 @@ typedef struct tess_vis_select {
     int num_spw;
     int64_t chan_first, chan_end;  /**< channels [first, end) of each spw; end 0 = all */
     bool model_only;               /**< uvw and metadata only: data column may be absent */
-    bool any_field;                /**< without `field`: rows of all fields, for `info` */
+    bool any_field;                /**< without `field`: never refused for having several;
+                                        rows of all (MS) or of the first (UVFITS) */
 } tess_vis_select;
 
 /** A block of rows of one segment. Arrays are owned by the block, grow as needed and are

@@ -144,6 +144,8 @@ def check_files(faults):
 def check_contents(faults):
     bad, write = faults.bad, faults.write
     bad("all flagged", 3, "image", write("flagged", weight=-1.0), *IMAGE, says="flagged")
+    bad("all flagged, in a cube", 3, "image", write("flagged", weight=-1.0), *IMAGE,
+        "--channels-out", "2", says="flagged")
     bad("all weights zero", 3, "image", write("zero", weight=0.0), *IMAGE)
     nan = np.full(faults.shape, np.nan + 1j * np.nan)
     bad("all data NaN", 3, "image", write("nan", vis=nan), *IMAGE)

@@ -126,6 +126,26 @@ def rotated(s, old, new):
     return uvw, s.i * np.exp(2j * np.pi * (turns - np.rint(turns)))
 
 
+def check_mosaic(suite):
+    """All fields of one file, rotated together by --center."""
+    fields = [("ALPHA", 60.0, -30.0), ("BETA", 60.4, -29.8)]
+    middle = (60.2, -29.9)
+    of_row = np.arange(900) % 2
+    s = Samples(suite, "mosaic", sources=fields, source_of_row=of_row)
+    uvw, value = np.empty_like(s.uvw), np.empty_like(s.i)
+    for k, (_, ra, dec) in enumerate(fields):
+        turned = rotated(s, (ra, dec), middle)
+        uvw[of_row == k] = turned[0][of_row == k]
+        value[of_row == k] = turned[1][of_row == k]
+    expected = uvfits.direct_dirty(uvw, s.freq, value, s.wi, NX, NY, SCALE)
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"mosaic{ranks}", s.path, *IMAGE, "--center",
+                                  "60.2deg,-29.9deg", ranks=ranks)
+        if ran:
+            compare(suite, f"fields together on {ranks} ranks", prefix + "-dirty.fits",
+                    expected)
+
+
 def check_centres(suite):
     """Two pointings: an error, unless --center says where to rotate them to."""
     centres = [(60.0, -30.0), (60.4, -29.8)]
@@ -283,8 +303,9 @@ def check_subtract(suite):
 
 def main():
     suite = Suite("fields_and_cubes")
-    for check in (check_channels, check_intervals, check_fields, check_centres,
-                  check_polarisation, check_density, check_bad_samples, check_subtract):
+    for check in (check_channels, check_intervals, check_fields, check_mosaic,
+                  check_centres, check_polarisation, check_density, check_bad_samples,
+                  check_subtract):
         check(suite)
     suite.finish()
 
