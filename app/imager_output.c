@@ -234,6 +234,9 @@ static tess_status write_image(const imager_output *output, const tess_pol *name
     if (opts->take)
         TESS_TRY(tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
     if (opts->output) TESS_TRY(write_file(output, named, product, false));
+    if (opts->output)
+        output->profile->stage_bytes[TESS_STAGE_WRITE] +=
+            pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
     if (opts->output && with_preview) TESS_TRY(write_file(output, named, product, true));
 cleanup:
     tess_free(single);

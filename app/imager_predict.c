@@ -200,6 +200,7 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
     #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
     for (int64_t k = 0; k < from->num_kept; ++k) fill_row(run, batch, from, k, block);
     TESS_TRY(tess_vis_write(run->writer, block));
+    run->profile->stage_bytes[TESS_STAGE_WRITE] += values * 2 * (int64_t)sizeof(float);
 cleanup:
     return status;
 }
@@ -297,6 +298,7 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
     TESS_TRY(tess_vis_finish(run.writer));
     tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
 cleanup:
+    if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
     tess_vis_block_free(&block);
     imager_predictor_free(&run.predictor);

@@ -48,6 +48,7 @@ struct tess_source {
     pthread_t thread;
     bool reading;
     tess_status read_status;
+    int64_t bytes_read;            /* of the blocks handed out */
 };
 
 /* ---- opening ---- */
@@ -475,6 +476,18 @@ static void note_times(const tess_vis_block *block, span *s)
     }
 }
 
+static int64_t block_bytes_of(const tess_source *source, const tess_vis_block *block)
+{
+    const int64_t row = 5 * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(int32_t);
+    const int64_t sample = source->selection.positions_only ? 0 : 3 * sizeof(float);
+    return block->num_rows * (row + block->num_chan * block->num_corr * sample);
+}
+
+int64_t tess_source_bytes(const tess_source *source)
+{
+    return source->bytes_read;
+}
+
 tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
                                    const tess_recipe **recipe)
 {
@@ -487,6 +500,7 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     *block = &source->block[source->turn];
     *recipe = &source->parts[s->part].recipe;
     note_times(*block, s);
+    source->bytes_read += block_bytes_of(source, *block);
     source->turn = 1 - source->turn;
     start_reading(source);
     return TESS_OK;

@@ -68,6 +68,9 @@ void tess_source_rewind(tess_source *source);
 tess_status tess_source_next(tess_source *source, tess_samples *samples, double **row_time,
                              tess_profile *profile);
 
+/** Bytes of the blocks read so far, of this rank, once for each pass. Local. */
+int64_t tess_source_bytes(const tess_source *source);
+
 /** As tess_source_next, but hands out the raw block with its recipe, for prediction; both
  *  are valid until the next call. `block` is NULL when this rank has no more. Local. */
 tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,

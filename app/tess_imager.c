@@ -636,6 +636,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
     TESS_TRY(write_options(&run));
 cleanup:
+    if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     free_run(&run);
     return status;
 }

@@ -71,6 +71,16 @@ void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
     const double now = tess_time_now();
     profile->stage_seconds[stage] += now - *mark;
     *mark = now;
+    tess_profile_sent(profile, stage);
+}
+
+void tess_profile_sent(tess_profile *profile, tess_stage stage)
+{
+    int64_t sent;
+    double seconds;
+    tess_comm_stats(&sent, &seconds);
+    profile->stage_bytes[stage] += sent - profile->sent_before;
+    profile->sent_before = sent;
 }
 
 static void fill_entry(const tess_comm *comm, const tess_profile *profile, entry *e)
@@ -87,7 +97,7 @@ static void fill_entry(const tess_comm *comm, const tess_profile *profile, entry
     memcpy(e->stage_visibilities, profile->stage_visibilities,
            sizeof e->stage_visibilities);
     memcpy(e->ignored, profile->ignored, sizeof e->ignored);
-    tess_comm_stats(comm, &e->sent_bytes, &e->communication_seconds);
+    tess_comm_stats(&e->sent_bytes, &e->communication_seconds);
 }
 
 /* Every rank's entry on the first rank, NULL on others; `*entries` with tess_free(). */

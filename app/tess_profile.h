@@ -37,7 +37,8 @@ typedef enum tess_ignored {
 
 typedef struct tess_profile {
     double stage_seconds[TESS_NUM_STAGES];   /**< of this rank */
-    int64_t stage_bytes[TESS_NUM_STAGES];
+    int64_t stage_bytes[TESS_NUM_STAGES];    /**< read, written, or sent to other ranks */
+    int64_t sent_before;                     /**< bytes sent that a stage has counted */
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;                    /**< imaged or predicted, from this rank's rows */
     int64_t ignored[TESS_NUM_IGNORED];
@@ -50,8 +51,12 @@ typedef struct tess_profile {
 
 void tess_profile_start(tess_profile *profile);
 
-/** Add the time since `*mark` to a stage and set `*mark` to now. */
+/** Add the time since `*mark`, and what was sent since the last call, to a stage and set
+ *  `*mark` to now. */
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);
+
+/** Add what was sent to other ranks since the last call to a stage. */
+void tess_profile_sent(tess_profile *profile, tess_stage stage);
 
 /** Log a short table of totals (rank 0). Collective. */
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);

@@ -17,9 +17,13 @@ struct tess_comm {
     MPI_Comm handle;
     int rank, size;
     bool owns_mpi;        /* this communicator started MPI */
+};
+
+/* Over all communicators: parts of the world talk for the same program. */
+static struct {
     int64_t bytes_sent;
     double seconds;
-};
+} spent;
 
 #define TESS_MPI(call)                                                               \
     do {                                                                             \
@@ -134,16 +138,16 @@ int tess_comm_size(const tess_comm *comm)
     return comm->size;
 }
 
-static void account(tess_comm *comm, double start, int64_t bytes)
+static void account(double start, int64_t bytes)
 {
-    comm->seconds += tess_time_now() - start;
-    comm->bytes_sent += bytes;
+    spent.seconds += tess_time_now() - start;
+    spent.bytes_sent += bytes;
 }
 
-void tess_comm_stats(const tess_comm *comm, int64_t *bytes_sent, double *seconds)
+void tess_comm_stats(int64_t *bytes_sent, double *seconds)
 {
-    *bytes_sent = comm->bytes_sent;
-    *seconds = comm->seconds;
+    *bytes_sent = spent.bytes_sent;
+    *seconds = spent.seconds;
 }
 
 tess_status tess_comm_barrier(tess_comm *comm)
@@ -152,7 +156,7 @@ tess_status tess_comm_barrier(tess_comm *comm)
     const double start = tess_time_now();
     if (!alone(comm)) TESS_MPI(MPI_Barrier(comm->handle));
 cleanup:
-    account(comm, start, 0);
+    account(start, 0);
     return status;
 }
 
@@ -165,7 +169,7 @@ tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root
         TESS_MPI(MPI_Bcast((char *)data + at, count, MPI_BYTE, root, comm->handle));
     }
 cleanup:
-    account(comm, start, comm->rank == root && comm->size > 1 ? bytes : 0);
+    account(start, comm->rank == root && comm->size > 1 ? bytes : 0);
     return status;
 }
 
@@ -185,7 +189,7 @@ static tess_status allreduce(tess_comm *comm, void *values, int64_t count, size_
                                type, mpi_op(op), comm->handle));
     }
 cleanup:
-    account(comm, start, comm->size > 1 ? count * (int64_t)size : 0);
+    account(start, comm->size > 1 ? count * (int64_t)size : 0);
     return status;
 }
 
@@ -213,7 +217,7 @@ tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count
     if (comm->rank == 0) /* MPI leaves it undefined there */
         memset(values, 0, (size_t)count * sizeof *values);
 cleanup:
-    account(comm, start, comm->size > 1 ? count * (int64_t)sizeof *values : 0);
+    account(start, comm->size > 1 ? count * (int64_t)sizeof *values : 0);
     return status;
 }
 
@@ -229,7 +233,7 @@ tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes
         TESS_MPI(MPI_Allgather(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE,
                                comm->handle));
 cleanup:
-    account(comm, start, comm->size > 1 ? bytes : 0);
+    account(start, comm->size > 1 ? bytes : 0);
     return status;
 }
 
@@ -336,7 +340,7 @@ tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *
     flight = NULL;
 cleanup:
     flight_free(flight);
-    account(comm, start, sent);
+    account(start, sent);
     return status;
 }
 
@@ -347,7 +351,7 @@ void tess_flight_progress(tess_flight *flight)
     const double start = tess_time_now();
     /* a failure shows when the flight is finished */
     MPI_Testall(flight->num_requests, flight->request, &done, MPI_STATUSES_IGNORE);
-    account(flight->comm, start, 0);
+    account(start, 0);
 }
 
 tess_status tess_flight_finish(tess_flight **flight_in, void **recv)
@@ -364,7 +368,7 @@ tess_status tess_flight_finish(tess_flight **flight_in, void **recv)
         flight->recv = NULL;
     }
 cleanup:
-    account(flight->comm, start, 0);
+    account(start, 0);
     flight_free(flight);
     return status;
 }
@@ -389,6 +393,6 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
         if (k != comm->rank) sent += counts[k] * (int64_t)size;
     }
 cleanup:
-    account(comm, start, sent);
+    account(start, sent);
     return status;
 }

@@ -115,9 +115,9 @@ tess_status tess_flight_finish(tess_flight **flight, void **recv);
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
                                      const int64_t *counts, bool is_double);
 
-/** Bytes this rank has sent and seconds it has spent in calls of this header since
- *  start; for the profile. Local. */
-void tess_comm_stats(const tess_comm *comm, int64_t *bytes_sent, double *seconds);
+/** Bytes this process has sent to others and seconds it has spent in calls of this
+ *  header since start, over all communicators; for the profile. Local. */
+void tess_comm_stats(int64_t *bytes_sent, double *seconds);
 
 #ifdef __cplusplus
 }

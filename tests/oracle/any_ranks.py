@@ -139,6 +139,22 @@ def check_memory(suite, obs):
     suite.below("memory per rank on 4 ranks, of that on 1", peak[4] / peak[1], 0.7)
 
 
+def check_bytes(suite, obs):
+    """The profile's bytes: one dirty image written; data read, sent, summed."""
+    profile = suite.path("bytes.json")
+    ran, _ = suite.image("bytes", obs, "--size", "200", "--scale", "20asec", "--no-psf",
+                         "--profile", profile, "--force-fft-ranks", "3", ranks=3)
+    if not ran:
+        return
+    with open(profile) as f:
+        stages = json.load(f)["totals"]["stages"]
+    for name in ("read", "exchange", "reduce"):
+        suite.true(f"bytes of stage {name}", stages[name]["bytes"] > 0)
+    # the images, and the few numbers that ranks tell each other in between
+    over = stages["write"]["bytes"] - 200 * 200 * 4
+    suite.true("bytes of stage write", 0 <= over < 20000)
+
+
 def main():
     if not mpiexec():
         skip("no MPI launcher")
@@ -154,6 +170,7 @@ def main():
     check_idle_ranks(suite)
     check_prediction(suite, obs)
     check_memory(suite, obs)
+    check_bytes(suite, obs)
     suite.finish()
 
 
