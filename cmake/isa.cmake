@@ -1,17 +1,19 @@
-# tess_isa_sources(file macro table): compile `file` for the portable instruction set and
-# once more for each wider one, with `macro` naming the table it defines; the right one is
-# picked at run time. FMA contraction and vectorised square roots are allowed in these
-# files alone.
+# tess_isa_sources(file macro table [options...]): compile `file` for the portable
+# instruction set and once more for each of base/tess_isa.h, with `macro` naming the table it
+# defines; the right one is picked at run time. FMA contraction and vectorised square roots
+# are allowed in these files alone; `options` come last.
 set(TESS_ISA_OPTIONS -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math)
 set(TESS_ISA_avx2 -mavx2 -mfma)
-set(TESS_ISA_avx512 -mavx512f -mavx512dq -mavx512vl -mfma)
+set(TESS_ISA_knl -mavx512f -mavx512cd -mfma)
+set(TESS_ISA_avx512 -mavx512f -mavx512cd -mavx512dq -mavx512vl -mfma)
 function(tess_isa_sources file macro table)
     target_sources(tessera_core PRIVATE ${file})
-    set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${TESS_ISA_OPTIONS}")
+    set_source_files_properties(${file} PROPERTIES
+                                COMPILE_OPTIONS "${TESS_ISA_OPTIONS};${ARGN}")
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         return()
     endif()
-    foreach(isa avx2 avx512)
+    foreach(isa avx2 knl avx512)
         add_library(${table}_${isa} OBJECT ${file})
         target_include_directories(${table}_${isa} PRIVATE
             ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/base

@@ -1,7 +1,6 @@
 #include "screen.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "tess_isa.h"
 
 int64_t screen_bytes(int64_t nx, double l0, bool is_double)
 {
@@ -11,15 +10,6 @@ int64_t screen_bytes(int64_t nx, double l0, bool is_double)
 
 const screen_table *screen_table_best(void)
 {
-#if defined(__x86_64__)
-    const char *asked = getenv("TESS_ISA");
-    __builtin_cpu_init();
-    if ((!asked || strcmp(asked, "avx512") == 0) && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return &screen_table_avx512;
-    if ((!asked || strcmp(asked, "avx2") == 0) && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("fma"))
-        return &screen_table_avx2;
-#endif
-    return &screen_table_portable;
+    static const screen_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(screen_table);
+    return table[tess_isa_best()];
 }

@@ -47,6 +47,7 @@ const screen_table *screen_table_best(void);
 extern const screen_table screen_table_portable;
 #if defined(__x86_64__)
 extern const screen_table screen_table_avx2;
+extern const screen_table screen_table_knl;
 extern const screen_table screen_table_avx512;
 #endif
 

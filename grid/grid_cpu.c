@@ -13,32 +13,40 @@ static size_t value_bytes(const tess_grid_plan *plan)
     return plan->is_double ? 2 * sizeof(double) : 2 * sizeof(float);
 }
 
-/* Planes that the visibilities of a brick touch: from the smallest and largest w of its
- * runs, whose channels are monotonic or at least bounded by their ends and middle. */
+/* Rows whose uvw are prefetched: they lie anywhere. */
+enum { RUNS_AHEAD = 16 };
+
+/* Widen [*low, *high] to the range of w of a run: w grows with 1/λ. */
+static void widen_to_run(const tess_grid_plan *plan, const tess_samples *samples,
+                         const tess_run *run, double *low, double *high)
+{
+    const double *inv_lambda = samples->inv_lambda + run->chan;
+    const double w = tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row).w;
+    double least = inv_lambda[0], most = inv_lambda[0];
+    for (int32_t c = 1; c < run->count; ++c) {
+        least = inv_lambda[c] < least ? inv_lambda[c] : least;
+        most = inv_lambda[c] > most ? inv_lambda[c] : most;
+    }
+    if (w * least < *low) *low = w * least;
+    if (w * most > *high) *high = w * most;
+}
+
+/* Planes that the visibilities of a brick touch. */
 static void planes_touched(const tess_grid_plan *plan, const tess_samples *samples,
                            const tess_brick_list *bricks, int64_t brick,
                            tess_brick_sum *sum)
 {
-    int64_t block, tile_u, tile_v;
-    tess_grid_brick_of_key(plan, bricks->key[brick], &block, &tile_u, &tile_v);
-    int64_t low = plan->num_planes, high = 0;
-    for (int64_t r = bricks->first_run[brick]; r < bricks->first_run[brick + 1]; ++r) {
-        const tess_run *run = &bricks->run[r];
-        const tess_row_scale row =
-            tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row);
-        for (int32_t c = 0; c < run->count; ++c) {
-            const double w = row.w * samples->inv_lambda[run->chan + c];
-            const int64_t start = tess_plane_start(plan, tess_plane_coordinate(plan, w));
-            if (start < low) low = start;
-            if (start > high) high = start;
-            if (low == block * plan->block_planes &&
-                high == low + plan->block_planes - 1)
-                goto whole_block;
-        }
+    const int64_t end = bricks->first_run[brick + 1];
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t r = bricks->first_run[brick]; r < end; ++r) {
+        if (r + RUNS_AHEAD < end)
+            __builtin_prefetch(samples->uvw_m + 3 * (int64_t)bricks->run[r + RUNS_AHEAD].row);
+        widen_to_run(plan, samples, &bricks->run[r], &low, &high);
     }
-whole_block:
-    sum->plane_first = (int32_t)low;
-    sum->num_planes = (int32_t)(high - low) + plan->w_support;
+    const int64_t first = tess_plane_start(plan, tess_plane_coordinate(plan, low));
+    const int64_t last = tess_plane_start(plan, tess_plane_coordinate(plan, high));
+    sum->plane_first = (int32_t)first;
+    sum->num_planes = (int32_t)(last - first) + plan->w_support;
 }
 
 static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,

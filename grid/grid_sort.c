@@ -5,14 +5,10 @@
 #include <omp.h>
 #endif
 
-#include "locate.h"
+#include "keys.h"
+#include "tess_isa.h"
 #include "tess_mem.h"
 #include "tess_samples.h"
-
-/* A row is cut by looking at its two end channels first: each grid coordinate is
- * monotonic in frequency, so equal ends mean one brick, unless the row spans so wide a
- * band that it could leave the brick and wrap back into it. */
-static const double MAX_BAND_RATIO = 1.5;
 
 static int64_t key_at(const tess_grid_plan *plan, const tess_row_scale *row,
                       double inv_lambda)
@@ -44,118 +40,71 @@ static bool ignored(const tess_samples *samples, int64_t k)
     return true;
 }
 
-static bool is_monotonic(const double *inv_lambda, int64_t count)
+/* Channels whose keys are worked out together. */
+enum { KEYS = 256 };
+
+/* The sink of runs: counts them, or writes them from `run` on. */
+typedef struct run_sink {
+    tess_run *run;             /* NULL: only count */
+    int64_t count;
+} run_sink;
+
+static void emit(run_sink *out, const tess_run *run)
 {
-    if (count < 2) return true;
-    const bool up = inv_lambda[1] >= inv_lambda[0];
-    for (int64_t c = 1; c < count; ++c)
-        if ((inv_lambda[c] >= inv_lambda[c - 1]) != up) return false;
-    const double ratio = inv_lambda[count - 1] / inv_lambda[0];
-    return ratio < MAX_BAND_RATIO && ratio > 1 / MAX_BAND_RATIO;
+    if (out->run) out->run[out->count] = *run;
+    ++out->count;
 }
 
-/* What is known of a row's channels; the same for all rows of a segment. */
-typedef struct band {
-    int32_t base, count;
-    bool monotonic;
-} band;
-
-typedef struct run_buffer {
-    tess_run *run;
-    int64_t count, capacity;
-} run_buffer;
-
-static int emit(run_buffer *out, int64_t brick, const tess_samples *samples, int64_t row,
-                int32_t begin, int32_t end)
+/* Continue the row's open run by sample k of brick `key`, or close it and open another;
+ * an open run has a count. */
+static void extend(run_sink *out, tess_run *open, int64_t key, const tess_samples *samples,
+                   int64_t row, int32_t k)
 {
-    if (tess_grow((void **)&out->run, &out->capacity, out->count + 1, sizeof *out->run))
-        return -1;
-    out->run[out->count++] = (tess_run){.brick = brick,
-                                        .first = samples->vis_first[row] + begin,
-                                        .row = (int32_t)row,
-                                        .chan = samples->chan_base[row] + begin,
-                                        .count = end - begin};
-    return 0;
-}
-
-/* Last channel + 1 of the run that begins at `begin` in brick `key`, for a monotonic band:
- * the border is found by bisection. */
-static int32_t run_end(const tess_grid_plan *plan, const tess_row_scale *scale,
-                       const double *inv_lambda, int32_t begin, int32_t end, int64_t key)
-{
-    if (key_at(plan, scale, inv_lambda[end - 1]) == key) return end;
-    int32_t inside = begin, outside = end - 1;
-    while (outside - inside > 1) {
-        const int32_t middle = (inside + outside) / 2;
-        *(key_at(plan, scale, inv_lambda[middle]) == key ? &inside : &outside) = middle;
+    if (open->count > 0 && open->brick == key) {
+        open->count = k + 1 - (open->chan - samples->chan_base[row]);
+        return;
     }
-    return outside;
+    if (open->count > 0) emit(out, open);
+    *open = (tess_run){.brick = key,
+                       .first = samples->vis_first[row] + k,
+                       .row = (int32_t)row,
+                       .chan = samples->chan_base[row] + k,
+                       .count = 1};
 }
 
-static int cut_row(const tess_grid_plan *plan, const tess_samples *samples, int64_t row,
-                   const band *channels, bool skip_ignored, run_buffer *out)
+static void cut_row(const tess_grid_plan *plan, const tess_samples *samples, int64_t row,
+                    bool skip_ignored, const key_table *keys, run_sink *out)
 {
     const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
-    const double *inv_lambda = samples->inv_lambda + channels->base;
+    const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
     const int64_t first = samples->vis_first[row];
-    int32_t begin = 0, end = channels->count;
-    /* nor may the band be so long that it wraps around the grid */
-    const double span = fabs(inv_lambda[end - 1] - inv_lambda[0]);
-    const bool monotonic = channels->monotonic &&
-                           fabs(scale.a) * span < 0.25 * (double)plan->nu &&
-                           fabs(scale.b) * span < 0.25 * (double)plan->nv;
-    if (skip_ignored) {
-        while (begin < end && ignored(samples, first + begin)) ++begin;
-        while (begin < end && ignored(samples, first + end - 1)) --end;
-    }
-    while (begin < end) {
-        const int64_t key = key_at(plan, &scale, inv_lambda[begin]);
-        int32_t stop = begin + 1;
-        if (monotonic)
-            stop = run_end(plan, &scale, inv_lambda, begin, end, key);
-        else
-            while (stop < end && key_at(plan, &scale, inv_lambda[stop]) == key) ++stop;
-        if (emit(out, key, samples, row, begin, stop)) return -1;
-        begin = stop;
-        while (skip_ignored && begin < end && ignored(samples, first + begin)) ++begin;
-    }
-    return 0;
-}
-
-static int cut_rows(const tess_grid_plan *plan, const tess_samples *samples,
-                    int64_t row_first, int64_t row_end, bool skip_ignored,
-                    run_buffer *out)
-{
-    band current = {.base = -1};
-    for (int64_t row = row_first; row < row_end; ++row) {
-        if (samples->chan_base[row] != current.base ||
-            samples->num_chan[row] != current.count) {
-            current.base = samples->chan_base[row];
-            current.count = samples->num_chan[row];
-            current.monotonic =
-                is_monotonic(samples->inv_lambda + current.base, current.count);
+    const int32_t count = samples->num_chan[row];
+    double key[KEYS];
+    tess_run open = {0};
+    for (int32_t begin = 0; begin < count; begin += KEYS) {
+        const int32_t n = count - begin < KEYS ? count - begin : KEYS;
+        keys->row(plan, &scale, inv_lambda + begin, n, key);
+        for (int32_t k = 0; k < n; ++k) {
+            const int64_t brick = (int64_t)key[k];
+            /* an ignored sample may lie inside a run, but not at its ends */
+            if (!skip_ignored || !ignored(samples, first + begin + k))
+                extend(out, &open, brick, samples, row, begin + k);
+            else if (open.count > 0 && open.brick != brick) {
+                emit(out, &open);
+                open.count = 0;
+            }
         }
-        if (cut_row(plan, samples, row, &current, skip_ignored, out)) return -1;
     }
-    return 0;
+    if (open.count > 0) emit(out, &open);
 }
 
-static tess_status join(tess_brick_list *list, const run_buffer *part, int num_parts)
+static void cut_rows(const tess_grid_plan *plan, const tess_samples *samples,
+                     int64_t row_first, int64_t row_end, bool skip_ignored, run_sink *out)
 {
-    tess_status status = TESS_OK;
-    int64_t total = list->num_runs;
-    for (int t = 0; t < num_parts; ++t) total += part[t].count;
-    if (tess_grow((void **)&list->run, &list->capacity_runs, total, sizeof *list->run))
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld runs of visibilities",
-                  (long long)total);
-    for (int t = 0; t < num_parts; ++t) {
-        if (part[t].count > 0)
-            memcpy(list->run + list->num_runs, part[t].run,
-                   (size_t)part[t].count * sizeof *list->run);
-        list->num_runs += part[t].count;
-    }
-cleanup:
-    return status;
+    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
+    const key_table *keys = table[tess_isa_best()];
+    for (int64_t row = row_first; row < row_end; ++row)
+        cut_row(plan, samples, row, skip_ignored, keys, out);
 }
 
 tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_samples *samples,
@@ -163,21 +112,30 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_sample
                                    int num_threads, tess_brick_list *list)
 {
     tess_status status = TESS_OK;
-    run_buffer *part = tess_alloc_zero(num_threads, sizeof *part);
-    bool failed = false;
-    if (!part) TESS_FAIL(TESS_ERR_ALLOC, "run buffers");
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1) \
-        reduction(|| : failed)
-    for (int t = 0; t < num_threads; ++t) {
-        const int64_t rows = row_end - row_first;
-        const int64_t begin = row_first + rows * t / num_threads;
-        const int64_t end = row_first + rows * (t + 1) / num_threads;
-        failed = cut_rows(plan, samples, begin, end, skip_ignored, &part[t]) != 0;
+    const int64_t rows = row_end - row_first;
+    int64_t total = list->num_runs;
+    run_sink *part = tess_alloc_zero(num_threads, sizeof *part);
+    if (!part) TESS_FAIL(TESS_ERR_ALLOC, "lists of runs");
+    /* counted first: lists that grow would be copied, and touch twice the memory */
+    for (int pass = 0; pass < 2; ++pass) {
+        #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+        for (int t = 0; t < num_threads; ++t)
+            cut_rows(plan, samples, row_first + rows * t / num_threads,
+                     row_first + rows * (t + 1) / num_threads, skip_ignored, &part[t]);
+        if (pass == 1) break;
+        for (int t = 0; t < num_threads; ++t) total += part[t].count;
+        if (tess_grow((void **)&list->run, &list->capacity_runs, total, sizeof *list->run))
+            TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld runs of visibilities",
+                      (long long)total);
+        tess_run *at = list->run + list->num_runs;
+        for (int t = 0; t < num_threads; ++t) {
+            const int64_t count = part[t].count;
+            part[t] = (run_sink){.run = at};
+            at += count;
+        }
     }
-    if (failed) TESS_FAIL(TESS_ERR_ALLOC, "no memory for the runs of visibilities");
-    TESS_TRY(join(list, part, num_threads));
+    list->num_runs = total;
 cleanup:
-    for (int t = 0; part && t < num_threads; ++t) tess_free(part[t].run);
     tess_free(part);
     return status;
 }

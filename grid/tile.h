@@ -77,11 +77,11 @@ typedef struct tile_table {
 extern const tile_table tile_table_portable;
 #if defined(__x86_64__)
 extern const tile_table tile_table_avx2;
+extern const tile_table tile_table_knl;
 extern const tile_table tile_table_avx512;
 #endif
 
-/** The table for this processor; TESS_ISA=portable|avx2|avx512 in the environment asks
- *  for a lesser one (tests compare them). */
+/** The table for this processor, see tess_isa_best(). */
 const tile_table *tile_table_best(void);
 
 void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps);

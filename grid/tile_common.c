@@ -2,30 +2,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tess_isa.h"
 #include "tess_mem.h"
 #include "tile.h"
 
 /* Chunks that one piece of work holds at most: a brick with more is shared by threads. */
 enum { CHUNKS_PER_PIECE = 16 };
 
-static bool not_asked_for(const char *name)
-{
-    const char *asked = getenv("TESS_ISA");
-    return asked && strcmp(asked, name) != 0;
-}
-
 const tile_table *tile_table_best(void)
 {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (!not_asked_for("avx512") && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return &tile_table_avx512;
-    if (!not_asked_for("avx2") && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("fma"))
-        return &tile_table_avx2;
-#endif
-    return &tile_table_portable;
+    static const tile_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(tile_table);
+    return table[tess_isa_best()];
 }
 
 /* Even and odd part of the taps j and W − 1 − j, which are each other's mirror images. */

@@ -80,13 +80,13 @@ static void run(const scene *s, const char *isa, double *dirty, double *psf,
 
 static void compare(double accuracy, bool do_w, int *seen)
 {
-    static const char *const wider[] = {"avx2", "avx512"};
+    static const char *const wider[] = {"avx2", "knl", "avx512"};
     static double dirty[2][PIXELS], psf[2][PIXELS], vis[2][2 * VIS];
     static scene s;
     make_scene(&s, accuracy, do_w);
     run(&s, "portable", dirty[0], psf[0], vis[0]);
     seen[s.facts.kernel.support] = 1;
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < 3; ++k) {
         run(&s, wider[k], dirty[1], psf[1], vis[1]);
         const double tolerance = rounding(&s.facts);
         assert_true(difference(dirty[1], dirty[0], PIXELS) <= tolerance);
@@ -121,8 +121,13 @@ static void test_choice(void **state)
         assert_ptr_equal(tile_table_best(), &tile_table_avx2);
         assert_ptr_equal(screen_table_best(), &screen_table_avx2);
     }
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd")) {
+        setenv("TESS_ISA", "knl", 1);
+        assert_ptr_equal(tile_table_best(), &tile_table_knl);
+        assert_ptr_equal(screen_table_best(), &screen_table_knl);
+    }
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         unsetenv("TESS_ISA");
         assert_ptr_equal(tile_table_best(), &tile_table_avx512);
     }

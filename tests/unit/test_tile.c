@@ -287,11 +287,11 @@ static void check_scene(scene *s, const tile_table *table, void *work)
 }
 
 /* The tables that this processor has. */
-static int tables(const tile_table *table[3])
+static int tables(const tile_table *table[4])
 {
-    static const char *const name[] = {"portable", "avx2", "avx512"};
+    static const char *const name[] = {"portable", "avx2", "knl", "avx512"};
     int count = 0;
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < 4; ++k) {
         setenv("TESS_ISA", name[k], 1);
         table[count] = tile_table_best();
         count += count == 0 || table[count] != table[0];
@@ -304,7 +304,7 @@ static void check_support(int support)
 {
     /* one plane; one start; a usual block; more starts than a sort key holds */
     static const int starts[] = {1, 1, 6, 37};
-    const tile_table *table[3];
+    const tile_table *table[4];
     const int count = tables(table);
     for (int is_double = 0; is_double < 2; ++is_double)
         for (int k = 0; k < 4; ++k) {

@@ -1,0 +1,33 @@
+/** @file tess_isa.h
+ *  Instruction sets for which inner loops are compiled (cmake/isa.cmake), and the one to
+ *  use here.
+ */
+#ifndef TESS_ISA_H
+#define TESS_ISA_H
+
+/** From the least to the best. */
+typedef enum tess_isa {
+    TESS_ISA_PORTABLE,
+    TESS_ISA_AVX2,         /**< AVX2 and FMA */
+    TESS_ISA_KNL,          /**< AVX-512F and CD alone, all that a Xeon Phi has */
+    TESS_ISA_AVX512,       /**< AVX-512F, CD, DQ and VL */
+    TESS_NUM_ISA
+} tess_isa;
+
+/** The tables of functions of one kind, `name`_portable and so on, by tess_isa. */
+#if defined(__x86_64__)
+#define TESS_ISA_TABLES(name)                                                        \
+    {&name##_portable, &name##_avx2, &name##_knl, &name##_avx512}
+#else
+#define TESS_ISA_TABLES(name)                                                        \
+    {&name##_portable, &name##_portable, &name##_portable, &name##_portable}
+#endif
+
+/** "portable", "avx2", "knl" or "avx512". */
+const char *tess_isa_name(tess_isa isa);
+
+/** The best instruction set of this processor. TESS_ISA=NAME in the environment asks for
+ *  another one, which tests compare; where the processor lacks it, portable is taken. */
+tess_isa tess_isa_best(void);
+
+#endif
