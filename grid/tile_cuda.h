@@ -10,6 +10,8 @@
  * thread-safe on one list; several streams may read one list. Memory that calls need
  * for themselves is taken and given back in stream order (cudaMallocAsync).
  *
+ *  Needs compute capability 8.0; 9.0 adds whole values at once to the sums.
+ *
  *  All fail with TESS_ERR_ALLOC when device memory is short and TESS_ERR_RESOURCE when
  *  the device reports anything else. All are Local.
  */

@@ -593,7 +593,7 @@ cleanup:
 void tile_cuda_list_free(tile_cuda_list *list)
 {
     if (list->work) {
-        /* cudaFree waits for whoever still uses them */
+        (void)cudaDeviceSynchronize(); /* whoever still uses them */
         (void)cudaFree(list->work->run);
         (void)cudaFree(list->work->memory);
     }

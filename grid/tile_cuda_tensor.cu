@@ -25,7 +25,13 @@
  *
  * Tensor cores truncate when they add. Sums are therefore added to the target after
  * each batch of 128 visibilities: where all have one sign, 24 additions then lose 7e-7;
- * over a chunk of 1024 they lost 6e-6. */
+ * over a chunk of 1024 they lost 6e-6 (and saved 6 % of the time).
+ *
+ * Slower on an H200 (29 M MeerKAT-like visibilities, support 7): whole tiles of 16 × 16
+ * start cells, which take 84 products where four sub-tiles take 36 (an experiment: half
+ * the speed); reading coordinates and visibilities ahead with asynchronous copies (4
+ * %); a fifth block on a multiprocessor, which costs spills (9 %, though 2 % faster
+ * with one product and support 4); steps not unrolled (3 %). */
 #include <cuda_fp16.h>
 
 #include "tile_cuda.cuh"
@@ -153,9 +159,32 @@ __device__ inline void split(float x, __half *high, __half *low)
     *low = __float2half_rn(x - __half2float(*high));
 }
 
+/* A row of halves: the taps from cell `offset` on, in words of two; their low
+ * halves `low_distance` bytes further on. */
+template <bool SPLIT>
+__device__ inline void write_halves(unsigned char *row, int offset, int low_distance,
+                                    const float *tap)
+{
+    const bool odd = offset & 1;
+    unsigned char *to = row + 4 * (offset >> 1);
+    #pragma unroll
+    for (int k = 0; k < (W + 2) / 2; ++k) {
+        const float before = k > 0 ? tap[2 * k - 1] : 0.0f;
+        const float here = 2 * k < W ? tap[2 * k] : 0.0f;
+        const float after = 2 * k + 1 < W ? tap[2 * k + 1] : 0.0f;
+        __half2 high, low;
+        split(odd ? before : here, odd ? here : after, &high, &low);
+        *(__half2 *)(to + 4 * k) = high;
+        if (SPLIT) *(__half2 *)(to + 4 * k + low_distance) = low;
+    }
+}
+
+/* 2^exponent, subnormal and 0 included. */
 __device__ inline float power_of_two(int exponent)
 {
-    return exponent < -126 ? 0.0f : __int_as_float((exponent + 127) << 23);
+    if (exponent < -149) return 0;
+    return __int_as_float(exponent < -126 ? 1 << (exponent + 149)
+                                          : (exponent + 127) << 23);
 }
 
 /* ---- what both directions do ---- */
@@ -283,14 +312,7 @@ __device__ inline void write_row(unsigned char *row, const fetched &at, float2 v
         *(__half2 *)to = high;
         if (SPLIT) *(__half2 *)(to + R::B_LOW) = low;
     }
-    #pragma unroll
-    for (int j = 0; j < W; ++j) {
-        unsigned char *to = row + R::U_HIGH + 2 * (at.offset_u + j);
-        __half high, low;
-        split(u[j] * (1 << TAP_EXPONENT), &high, &low);
-        *(__half *)to = high;
-        if (SPLIT) *(__half *)(to + 32) = low;
-    }
+    write_halves<SPLIT>(row + R::U_HIGH, at.offset_u, R::U_LOW - R::U_HIGH, u);
 }
 
 /* The warp's two steps of tap_w; all lanes must call. */
@@ -313,7 +335,7 @@ __device__ inline void write_tap_w(grid_shared<PLANES, SPLIT> &shared, int first
         const int p = first + j;
         if (j >= w_support || p < 0 || p >= PLANES * WARPS) continue;
         __half high, low;
-        split(w[j] * (1 << TAP_EXPONENT), &high, &low);
+        split(w[j], &high, &low);
         *(__half *)(mine + p * 4 * ENTRY) = high;
         if (SPLIT) *(__half *)(mine + p * 4 * ENTRY + 8) = low;
     }
@@ -470,10 +492,11 @@ __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
                 note_planes(0, shared.step_planes);
             else {
                 float u[W], v[W], w[W];
-                const float scale = power_of_two(VALUE_EXPONENT - exponent);
+                const float scale =
+                    power_of_two(VALUE_EXPONENT - TAP_EXPONENT - exponent);
                 taps_of_three(shared.coefficient, taps.terms, at.yu, at.yv, at.yw, u, v,
                               w);
-                if (BY_STEP && w_support == 1) w[0] = 1;
+                if (BY_STEP && w_support == 1) w[0] = 1 << TAP_EXPONENT;
                 write_row<SPLIT>(shared.row + threadIdx.x * grid_row<SPLIT>::BYTES, at,
                                  make_float2(at.value.x * scale, at.value.y * scale), u,
                                  v);
@@ -582,12 +605,9 @@ __device__ inline void write_taps(degrid_shared<PLANES, SPLIT> &shared,
     for (int k = 4 * lane; k < 2 * SLOTS * 16; k += 128)
         *(float4 *)(both + k) = make_float4(0, 0, 0, 0);
     __syncwarp();
+    write_halves<SPLIT>(row, at.offset_v, R::V_LOW, v);
     #pragma unroll
     for (int j = 0; j < W; ++j) {
-        __half high, low;
-        split(v[j] * (1 << TAP_EXPONENT), &high, &low);
-        *(__half *)(row + 2 * (at.offset_v + j)) = high;
-        if (SPLIT) *(__half *)(row + R::V_LOW + 2 * (at.offset_v + j)) = low;
         const int c = at.offset_u + j;
         tap_u[(c & 3) * 4 + (c >> 2)] = u[j];
         const int p = at.plane - first + j;
@@ -739,7 +759,7 @@ __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
         const int exponent = load_grid<PLANES, SPLIT, BY_STEP>(
             args, target_of(args, chunk, brick), pol, first, brick.num_planes,
             shared.largest, high, low);
-        const float unit = power_of_two(exponent - TAP_EXPONENT - VALUE_EXPONENT);
+        const float unit = power_of_two(exponent - 3 * TAP_EXPONENT - VALUE_EXPONENT);
         stored next, store;
         fetched at = fetch_place(args, chunk, brick, 0, &next);
         store.sample = -1;
@@ -753,7 +773,7 @@ __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
                 float u[W], v[W], w[W];
                 taps_of_three(shared.coefficient, taps.terms, at.yu, at.yv, at.yw, u, v,
                               w);
-                if (BY_STEP && w_support == 1) w[0] = 1;
+                if (BY_STEP && w_support == 1) w[0] = 1 << TAP_EXPONENT;
                 write_taps<PLANES, SPLIT>(shared, at, first, w_support, u, v, w);
                 note_planes(at.used ? planes_from(at.plane - first, w_support) : 0,
                             shared.step_planes);
@@ -779,8 +799,9 @@ half_taps half_taps_of(const tess_kernel *kernel)
         for (int j = 0; j < HALF; ++j) {
             const double sign = d % 2 ? -1 : 1;
             out.coefficient[d / 2][2 * j + d % 2] =
-                (float)(0.5 * (kernel->coefficient[d][j] +
-                               sign * kernel->coefficient[d][W - 1 - j]));
+                (float)(0.5 * (1 << TAP_EXPONENT) *
+                        (kernel->coefficient[d][j] +
+                         sign * kernel->coefficient[d][W - 1 - j]));
         }
     return out;
 }
@@ -799,8 +820,8 @@ cudaError_t launch(kernel_function *function, size_t bytes, const tess_kernel *k
     return cudaGetLastError();
 }
 
-/* One plane: warps share the steps. Up to 12: three planes a warp. More: four, and several
- * passes beyond 16. */
+/* One plane: warps share the steps. Up to 12: three planes a warp. More: four, and
+ * several passes beyond 16. */
 template <bool SPLIT>
 cudaError_t launch_grid(const tess_kernel *kernel, int most_planes, int num_pol,
                         int64_t num_chunks, const cuda_args &args, cudaStream_t stream)
@@ -818,18 +839,20 @@ cudaError_t launch_grid(const tess_kernel *kernel, int most_planes, int num_pol,
 
 template <bool SPLIT>
 cudaError_t launch_degrid(const tess_kernel *kernel, int most_planes, int num_pol,
-                          int64_t num_chunks, const cuda_args &args, cudaStream_t stream)
+                          int64_t num_chunks, const cuda_args &args,
+                          cudaStream_t stream)
 {
     if (args.geometry.w_support == 1)
         return launch(degrid_tensor_kernel<1, SPLIT, true>,
-                      sizeof(degrid_shared<1, SPLIT>), kernel, num_pol, num_chunks, args,
-                      stream);
+                      sizeof(degrid_shared<1, SPLIT>), kernel, num_pol, num_chunks,
+                      args, stream);
     if (most_planes <= 3 * WARPS)
         return launch(degrid_tensor_kernel<3, SPLIT, false>,
-                      sizeof(degrid_shared<3, SPLIT>), kernel, num_pol, num_chunks, args,
-                      stream);
-    return launch(degrid_tensor_kernel<4, SPLIT, false>, sizeof(degrid_shared<4, SPLIT>),
-                  kernel, num_pol, num_chunks, args, stream);
+                      sizeof(degrid_shared<3, SPLIT>), kernel, num_pol, num_chunks,
+                      args, stream);
+    return launch(degrid_tensor_kernel<4, SPLIT, false>,
+                  sizeof(degrid_shared<4, SPLIT>), kernel, num_pol, num_chunks, args,
+                  stream);
 }
 
 } // namespace
@@ -839,15 +862,18 @@ cudaError_t TENSOR_NAME(launch_grid_tensor_)(const tess_kernel *kernel, int prod
                                              int64_t num_chunks, const cuda_args &args,
                                              cudaStream_t stream)
 {
-    return (products == 1 ? launch_grid<false> : launch_grid<true>)(
-        kernel, most_planes, num_pol, num_chunks, args, stream);
+    return (products == 1 ? launch_grid<false> : launch_grid<true>)(kernel, most_planes,
+                                                                    num_pol, num_chunks,
+                                                                    args, stream);
 }
 
 cudaError_t TENSOR_NAME(launch_degrid_tensor_)(const tess_kernel *kernel, int products,
                                                int most_planes, int num_pol,
-                                               int64_t num_chunks, const cuda_args &args,
+                                               int64_t num_chunks,
+                                               const cuda_args &args,
                                                cudaStream_t stream)
 {
-    return (products == 1 ? launch_degrid<false> : launch_degrid<true>)(
-        kernel, most_planes, num_pol, num_chunks, args, stream);
+    return (products == 1 ? launch_degrid<false>
+                          : launch_degrid<true>)(kernel, most_planes, num_pol,
+                                                 num_chunks, args, stream);
 }

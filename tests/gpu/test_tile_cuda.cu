@@ -48,8 +48,14 @@ struct setting {
     double accuracy; /* chooses the number of products */
     bool do_w, psf, whole_planes, per_pol_weights, shifted;
     int num_pol, block_planes;
+    double unit;    /* of visibilities or grid; 0: 1 */
     double decades; /* range of the weights */
 };
+
+static double unit_of(const setting &with)
+{
+    return with.unit > 0 ? with.unit : 1;
+}
 
 /* Arrays in device memory. */
 template <typename T> struct on_device {
@@ -140,7 +146,8 @@ struct sample_set {
             for (int j = 0; j < weights; ++j)
                 weight.push_back(ignored ? 0 : pow(10, -with.decades * draw.next()));
             for (int j = 0; j < 2 * with.num_pol; ++j)
-                vis.push_back(ignored && k % 2 ? NAN : 2 * draw.next() - 1);
+                vis.push_back(ignored && k % 2 ? NAN
+                                               : unit_of(with) * (2 * draw.next() - 1));
         }
         if (!with.is_double) {
             /* the same numbers for both precisions */
@@ -280,8 +287,10 @@ static void check_direction(const setting &with, bool degrid, int rows)
         tess_grid_ops_cpu.begin(&full, &samples, &bricks, 0, bricks.num_bricks, &sums));
     if (degrid) {
         draws draw = {5};
-        for (double &x : planes)
-            x = with.is_double ? draw.next() : (float)draw.next();
+        for (double &x : planes) {
+            x = unit_of(with) * draw.next();
+            if (!with.is_double) x = (float)x;
+        }
         memset(sums.data, 0, (size_t)sums.num_values * 16);
         each_cell(full, sums, (double *)sums.data, planes.data(),
                   [](double &cell, double &plane) { cell = plane; });
@@ -393,6 +402,9 @@ static void check_support(int support, int rows)
         with.num_pol = 1;
         with.block_planes = 8;
         check(with, rows);
+        with.unit = precision == 0 ? 1e26 : 1e-26; /* Jy as W/m²/Hz, say */
+        check(with, rows);
+        with.unit = 0;
         with.psf = true;
         with.num_pol = 3;
         with.whole_planes = with.shifted = true;
