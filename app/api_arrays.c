@@ -363,6 +363,7 @@ static void note_plan(array_run *run)
     report->support = plan->kernel.support;
     report->double_grid = plan->is_double;
     report->error_estimate = plan->error_estimate;
+    report->rounding_estimate = tess_grid_rounding(plan);
     tess_grid_plan_text(plan, report->plan, (int)sizeof report->plan);
 }
 

@@ -149,6 +149,8 @@ static tess_status make_arguments(const tess_image *image, text_list *argv)
         TESS_FAIL(TESS_ERR_USAGE, "log: '%s' is none of quiet, info, debug", image->log);
     for (int64_t k = 0; k < image->names.count; ++k) {
         const char *value = image->values.text[k];
+        if (strcmp(image->names.text[k], "help") == 0)
+            TESS_FAIL(TESS_ERR_USAGE, "help is not an option of the library");
         if (asprintf(&text, "--%s%s%s", image->names.text[k], *value ? "=" : "", value) < 0) {
             text = NULL;
             TESS_FAIL(TESS_ERR_ALLOC, "options");
@@ -247,7 +249,6 @@ tess_status tess_image_run(tess_image *image)
     TESS_TRY(tess_comm_self(&comm));
     TESS_TRY(make_arguments(image, &argv));
     TESS_TRY(tess_image_args_parse(comm, "", (int)argv.count, argv.text, &args));
-    if (args.cli.help) TESS_FAIL(TESS_ERR_USAGE, "help is not an option of the library");
     args.opts.take = take;
     args.opts.take_context = image;
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));

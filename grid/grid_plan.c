@@ -124,14 +124,24 @@ static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts, bool 
            planes * opts->num_pol * (fft + screen);
 }
 
+/* Half a unit in the last place for every value of the grid and its transform, raised by
+ * the grid correction. */
+static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
+{
+    return (is_double ? 0x1p-53 : 0x1p-24) * pow(kernel->amplification, do_w ? 3 : 2);
+}
+
 /* Relative L2 error of an image made with this kernel on every axis: the kernel's own, and
- * half a unit in the last place for every value of the grid and its transform, raised by
- * the grid correction. The latter decides in single precision when padding is small. */
+ * rounding, which decides in single precision when padding is small. */
 static double error_of(const tess_kernel *kernel, bool is_double, bool do_w)
 {
-    const double axes = do_w ? 3 : 2, unit = is_double ? 0x1p-53 : 0x1p-24;
-    const double rounding = unit * pow(kernel->amplification, axes);
+    const double axes = do_w ? 3 : 2, rounding = rounding_of(kernel, is_double, do_w);
     return sqrt(axes * kernel->error * kernel->error + rounding * rounding);
+}
+
+double tess_grid_rounding(const tess_grid_plan *plan)
+{
+    return rounding_of(&plan->kernel, plan->is_double, plan->opts.do_w);
 }
 
 /* Paddings to choose from: what the caller allows of what is sensible. */

@@ -100,6 +100,9 @@ void tess_grid_plan_destroy(tess_grid_plan *plan); /**< NULL is fine */
 /** True when w may be ignored: the phase 2π w (n−1) left out stays below ε. */
 bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy);
 
+/** Relative L2 error that rounding brings to an image or a prediction. */
+double tess_grid_rounding(const tess_grid_plan *plan);
+
 /** "6160x6160 grid, 9 planes, support 6, ..." for logs. */
 void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size);
 

@@ -85,6 +85,7 @@ typedef struct tess_array_report {
     int num_planes, support, threads;
     bool double_grid;
     double error_estimate;     /**< relative L2 error expected */
+    double rounding_estimate;  /**< the part of it that rounding has */
     double grid_utilisation;   /**< busy share of the threads while gridding (0: unknown) */
     double prepare_s;          /**< checks, copies */
     double plan_s;             /**< choice of kernel and grid, FFT plans */

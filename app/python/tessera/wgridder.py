@@ -10,6 +10,9 @@ y = center_y + (j − npix_y//2)·pixsize_y and n = √(1 − x² − y²). The 
 `divide_by_n=False` and, like w and n − 1, with `do_wgridding=False`. The two functions are
 adjoints of one another.
 
+As in ducc0, a flip of u or v reverses the image around its own centre: with flip_u,
+x = center_x − (i − npix_x//2)·pixsize_x in the sums above, u as given.
+
 To image a MeasurementSet's uvw with East to the left and North up, give `flip_v=True` and
 show `dirty.T`: see examples/wgridder_tour.py.
 
@@ -43,7 +46,7 @@ def last_report():
     """Times and plan of the last call in this process, a dict: seconds `prepare_s`,
     `plan_s`, `sort_s`, `grid_s` (gridding or degridding), `fft_s` (FFT and w-screens),
     `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`, `grid_v`,
-    `threads`, `grid_utilisation`, `error_estimate`, `peak_bytes`. None before any call."""
+    `threads`, `grid_utilisation`, `error_estimate`, `rounding_estimate`, `peak_bytes`. None before any call."""
     return _REPORT
 
 
@@ -57,12 +60,10 @@ def _opts(shape, pixsize_x, pixsize_y, center_x, center_y, epsilon, do_wgridding
     opts = lib.ArrayOpts()
     lib.library.tess_array_opts_default(ctypes.byref(opts))
     # exp(+2πi(u x + v y − w(n−1))) is the library's sum at l = −x, m = −y; a flip of u
-    # or v is one of x or y, because n is even in both.
-    x = 1.0 if flip_u else -1.0
-    y = 1.0 if flip_v else -1.0
+    # or v reverses the image's axis.
     opts.nx, opts.ny = shape
-    opts.step_l, opts.center_l = x * float(pixsize_x), x * float(center_x)
-    opts.step_m, opts.center_m = y * float(pixsize_y), y * float(center_y)
+    opts.step_l, opts.center_l = (1 if flip_u else -1) * float(pixsize_x), -float(center_x)
+    opts.step_m, opts.center_m = (1 if flip_v else -1) * float(pixsize_y), -float(center_y)
     opts.accuracy = float(epsilon)
     opts.do_w = bool(do_wgridding)
     opts.negate_w = bool(flip_w)
@@ -183,7 +184,8 @@ def vis2dirty(*, uvw, freq, vis, wgt=None, npix_x=0, npix_y=0, pixsize_x, pixsiz
     mask : numpy.ndarray((nrows, nchan), dtype=numpy.uint8 or bool), optional
         visibilities with mask 0 are left out
     flip_u, flip_v, flip_w : bool
-        multiply that coordinate by −1
+        multiply that coordinate by −1; centers are not flipped: with flip_u,
+        exp(+2πi(u x + ...)) has x = center_x − (i − npix_x//2)·pixsize_x
     divide_by_n : bool
         divide the image by n
     dirty : numpy.ndarray((npix_x, npix_y), float of the same precision), optional

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""tessera.image(): the same pixels and headers as the program's files, errors as
+exceptions, lifetime of the arrays; and the module as pip installs it."""
+import gc
+import os
+import shutil
+import sys
+
+import numpy as np
+
+from module import SOURCE
+from e2e import BIN, Suite, fits_module, run, simulate, tessera as program
+import tessera
+
+fits = fits_module()
+# What a run in memory cannot know, or says in its own words.
+OWN = ("CHECKSUM", "DATASUM", "HISTORY", "COMMENT", "")
+
+
+def same_header(mine, file):
+    return [key for key in dict.fromkeys(list(mine) + list(file))
+            if key not in OWN and mine.get(key) != file.get(key)]
+
+
+def compare_with_files(suite, obs, what, names, args, **options):
+    """`names`: the program's files in the order in which they come."""
+    prefix = suite.path(what)
+    result = program("image", obs, "-o", prefix, "--size", "96,70", "--scale", "12asec",
+                     "--threads", "2", *args)
+    images = tessera.image(obs, size=(96, 70), scale="12asec", threads=2, **options)
+    if not suite.ran(f"{what}: the program", result):
+        return images
+    suite.equal(f"{what}: number of images", len(images), len(names))
+    for name, image in zip(names, images):
+        with fits.open(f"{prefix}-{name}.fits") as file:
+            data = file[0].data[0, 0]
+            suite.true(f"{what}: pixels of {name}", image.data.dtype.kind == "f" and
+                       np.array_equal(image.data, data, equal_nan=True) and
+                       image.data.dtype.itemsize == data.dtype.itemsize)
+            different = same_header(image.header, file[0].header)
+            suite.true(f"{what}: header of {name} {different}", not different)
+    return images
+
+
+def check_images(suite, obs):
+    images = compare_with_files(suite, obs, "plain", ["dirty", "psf"], [])
+    dirty = images.dirty
+    suite.true("kinds", [(i.kind, i.polarisation) for i in images] ==
+               [("dirty", "I"), ("psf", "I")] and images.psf is images[1])
+    suite.true("beam", dirty.beam_deg is not None and
+               abs(dirty.beam_deg[0] - dirty.header["BMAJ"]) < 1e-12)
+    suite.true("wcs", dirty.wcs["CTYPE1"] == "RA---SIN" and dirty.wcs["NAXIS1"] == 96 and
+               dirty.wcs["CDELT1"] == dirty.header["CDELT1"] and
+               isinstance(dirty.wcs["NAXIS1"], int))
+    place = dirty.celestial().pixel_to_world(48, 35)
+    suite.below("its centre is the phase centre [deg]",
+                abs(place.ra.deg - 60) + abs(place.dec.deg + 30), 1e-9)
+    numbers = (dirty.freq_hz, dirty.sum_weights, dirty.num_vis)
+    suite.true(f"numbers {numbers}", numbers == tuple(
+        dirty.header[key] for key in ("CRVAL3", "SUMWT", "NVIS")))
+    images = compare_with_files(
+        suite, obs, "stokes", ["XX-dirty", "YY-dirty", "psf"], ["--stokes", "XX,YY"],
+        stokes=("XX", "YY"))
+    suite.true("polarisations", [i.polarisation for i in images] == ["XX", "YY", "XX"])
+    compare_with_files(
+        suite, obs, "cube",
+        ["0000-dirty", "0000-psf", "0001-dirty", "0001-psf", "MFS-dirty", "MFS-psf"],
+        ["--channels-out", "2", "--weight", "natural", "--accuracy", "1e-8"],
+        channels_out=2, weight="natural", accuracy=1e-8)
+    images = compare_with_files(
+        suite, obs, "times", ["t0000-dirty", "t0001-dirty"],
+        ["--intervals-out", "2", "--no-psf", "--channels", "1:3"],
+        intervals_out=2, no_psf=True, channels="1:3")
+    suite.true("selection", [i.interval for i in images.select(kind="dirty")] == [0, 1] and
+               not images.select(kind="psf"))
+    try:
+        images.psf
+        suite.true("no PSF: KeyError", False)
+    except KeyError:
+        suite.true("no PSF: KeyError", True)
+
+
+def check_forms(suite, obs):
+    """Options may be given as numbers, and the scale as radians or Quantity."""
+    text = tessera.image([obs], size=64, scale="12asec").dirty.data
+    rad = tessera.image(obs, size="64", scale=float(np.deg2rad(12 / 3600)))
+    suite.true("scale in radians", np.array_equal(rad.dirty.data, text))
+    from astropy import units
+    quantity = tessera.image(obs, size=64, scale=0.2 * units.arcmin, preview=False)
+    suite.below("scale as a Quantity", float(np.abs(quantity.dirty.data - text).max()),
+                1e-5 * float(np.abs(text).max()))
+    name = suite.path("written")
+    written = tessera.image(obs, size=64, scale="12asec", output=name, preview=True)
+    files = sorted(f for f in os.listdir(suite.work) if f.startswith("written"))
+    suite.equal("output writes the program's files", files,
+                ["written-dirty.fits", "written-dirty.png", "written-psf.fits",
+                 "written.conf"])
+    suite.true("and returns the images", np.array_equal(written.dirty.data, text))
+
+
+def check_errors(suite, obs):
+    cases = [("an unknown option", ValueError, "bogus", dict(bogus=3)),
+             ("a wrong value", ValueError, "weight", dict(weight="heavy")),
+             ("a scale without unit", ValueError, "scale", dict(scale="12")),
+             ("no such file", OSError, "none.uvfits", dict(obs=suite.path("none.uvfits"))),
+             ("all flagged away", ValueError, "nothing", dict(uvrange="1M:2M")),
+             ("too large", MemoryError, "need", dict(size=1 << 19)),
+             ("an existing output", OSError, "exists", dict(output=suite.path("plain"))),
+             ("help", ValueError, "help", dict(help=True)),
+             ("a log of another kind", ValueError, "loud", dict(log="loud"))]
+    for what, kind, word, changes in cases:
+        options = {**dict(obs=obs, size=64, scale="12asec"), **changes}
+        try:
+            tessera.image(options.pop("obs"), **options)
+            suite.true(f"{what}: no exception", False)
+        except kind as error:
+            suite.true(f"{what}: {error}", word in str(error) and
+                       isinstance(error, tessera.Error))
+    again = tessera.image(obs, size=64, scale="12asec")
+    suite.true("an error leaves nothing behind", len(again) == 2)
+
+
+def check_lifetime(suite, obs):
+    images = tessera.image(obs, size=64, scale="12asec")
+    data = images.dirty.data
+    kept, row = data.copy(), data[5]
+    del images, data
+    gc.collect()
+    others = [tessera.image(obs, size=64, scale="20asec") for _ in range(3)]
+    suite.true("arrays live as long as they are used", np.array_equal(row, kept[5]))
+    suite.true("and belong to their run alone",
+               all(not np.array_equal(o.dirty.data, kept) for o in others))
+
+
+def check_quiet(suite, obs):
+    """Nothing on either stream unless asked for."""
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import tessera; "
+            "tessera.image(sys.argv[2], size=64, scale='12asec', log=sys.argv[3])")
+    for log, wanted in (("quiet", False), ("info", True)):
+        result = run([sys.executable, "-B", "-c", code, SOURCE, obs, log], 120)
+        suite.ran(f"a process with log={log}", result)
+        suite.true(f"stdout and stderr with log={log}", not result.out and
+                   bool(result.err) == wanted)
+
+
+def check_install(suite):
+    """pip installs it without a network; it finds a library by pkg-config, and says so when
+    there is none."""
+    suite.equal("the module's version is the library's", tessera.library_version().split()[0],
+                tessera.__version__)
+    if run([sys.executable, "-m", "pip", "--version"], 60).status != 0:
+        print("   pip is not there: pip install is not tested")
+        return
+    site = suite.path("site")
+    result = run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
+                  "--disable-pip-version-check", "--target", site, SOURCE], 300)
+    if not suite.ran("pip install", result):
+        return
+    env = {k: v for k, v in os.environ.items() if k != "TESSERA_LIBRARY"}
+    env.update(PYTHONPATH=site, HOME=suite.work, PYTHONDONTWRITEBYTECODE="1")
+    code = "import tessera; print(tessera.__version__, tessera.library_version())"
+    nowhere = run([sys.executable, "-c", code], 60, env={
+        **env, "TESSERA_LIBRARY": suite.path("nowhere")})
+    suite.true("a missing library is an ImportError which says where it was looked for",
+               nowhere.status != 0 and "TESSERA_LIBRARY" in nowhere.err and
+               "nowhere" in nowhere.err)
+    if not shutil.which("pkg-config"):
+        return
+    folder = os.environ["TESSERA_LIBRARY"]
+    with open(suite.path("tessera.pc"), "w") as file:
+        file.write(f"libdir={folder}\nName: tessera\nDescription: x\nVersion: 0\n")
+    found = run([sys.executable, "-c", code], 60, env={
+        **env, "PKG_CONFIG_PATH": suite.work})
+    suite.true("the library is found by pkg-config", found.status == 0 and
+               tessera.library_version() in found.out)
+
+
+def check_example(suite):
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        print("   matplotlib is not there: the example is not run")
+        return
+    env = {**os.environ, "PYTHONPATH": SOURCE, "MPLBACKEND": "Agg", "TESSERA": BIN,
+           "PYTHONDONTWRITEBYTECODE": "1"}
+    result = run([sys.executable, os.path.join(SOURCE, "examples", "wgridder_tour.py"),
+                  suite.path("tour")], 300, env=env)
+    suite.ran("the example", result)
+    suite.true("its plots", sum(f.endswith(".png")
+                                for f in os.listdir(suite.path("tour"))) >= 3)
+
+
+def main():
+    suite = Suite("python_images")
+    sky, obs = suite.path("sky.csv"), suite.path("obs.uvfits")
+    with open(sky, "w") as file:
+        file.write("name,ra,dec,flux_jy\na,60.03deg,-30.01deg,1\nb,59.96deg,-29.97deg,.5\n")
+    simulate(obs, sky, duration="20min", integration="60s")
+    check_images(suite, obs)
+    check_forms(suite, obs)
+    check_errors(suite, obs)
+    check_lifetime(suite, obs)
+    check_quiet(suite, obs)
+    check_install(suite)
+    check_example(suite)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+/* The library's calls on arrays: layouts, masks, bad values, and whose error is whose.
+ * Accuracy over random geometries is tested through the Python module (tests/python). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "tessera/tessera.h"
+
+enum { ROWS = 40, CHANS = 5, VIS = ROWS * CHANS, NX = 37, NY = 24, PIXELS = NX * NY };
+
+typedef struct scene {
+    double uvw[ROWS][3], freq[CHANS];
+    float vis[VIS][2], weight[VIS], image[PIXELS], dirty[2][PIXELS], predicted[2][VIS][2];
+    uint8_t mask[VIS];
+} scene;
+
+static scene *make_scene(void)
+{
+    scene *s = calloc(1, sizeof *s);
+    draw from = {11};
+    assert_non_null(s);
+    for (int c = 0; c < CHANS; ++c) s->freq[c] = 1.4e9 + 2e7 * c;
+    for (int k = 0; k < ROWS; ++k)
+        for (int i = 0; i < 3; ++i) s->uvw[k][i] = draw_uniform(&from, -90, 90);
+    for (int k = 0; k < VIS; ++k) {
+        s->vis[k][0] = (float)draw_normal(&from);
+        s->vis[k][1] = (float)draw_normal(&from);
+        s->weight[k] = (float)draw_uniform(&from, 0.5, 2);
+        s->mask[k] = draw_uniform(&from, 0, 1) < 0.8;
+    }
+    for (int k = 0; k < PIXELS; ++k) s->image[k] = (float)draw_normal(&from);
+    return s;
+}
+
+static tess_array_opts make_opts(void)
+{
+    tess_array_opts opts;
+    tess_array_opts_default(&opts);
+    opts.nx = NX;
+    opts.ny = NY;
+    opts.step_l = -1e-3;
+    opts.step_m = 1.5e-3;
+    opts.center_l = 0.02;
+    opts.threads = 2;
+    return opts;
+}
+
+static tess_array_vis vis_of(scene *s)
+{
+    return (tess_array_vis){.num_rows = ROWS,
+                            .num_chan = CHANS,
+                            .uvw = s->uvw[0],
+                            .uvw_step_row = sizeof s->uvw[0],
+                            .uvw_step_axis = sizeof s->uvw[0][0],
+                            .freq = s->freq,
+                            .freq_step = sizeof s->freq[0],
+                            .vis = s->vis,
+                            .vis_step_row = CHANS * sizeof s->vis[0],
+                            .vis_step_chan = sizeof s->vis[0],
+                            .weight = s->weight,
+                            .weight_step_row = CHANS * sizeof s->weight[0],
+                            .weight_step_chan = sizeof s->weight[0],
+                            .mask = s->mask,
+                            .mask_step_row = CHANS,
+                            .mask_step_chan = 1};
+}
+
+static tess_array_image image_of(float *pixel)
+{
+    return (tess_array_image){
+        .data = pixel, .step_x = sizeof *pixel, .step_y = NX * (int64_t)sizeof *pixel};
+}
+
+static double relative(const float *a, const float *b, int count)
+{
+    double difference = 0, size = 0;
+    for (int k = 0; k < count; ++k) {
+        const double d = (double)a[k] - (double)b[k];
+        difference += d * d;
+        size += (double)b[k] * (double)b[k];
+    }
+    return sqrt(difference / size);
+}
+
+/* Channels first and backwards, positions by axis, frequencies backwards, at odd
+ * addresses: the image is the same to the last bit, since the gridder sees the same. */
+static void test_layouts(void **state)
+{
+    (void)state;
+    scene *s = make_scene();
+    const tess_array_opts opts = make_opts();
+    const tess_array_image image = image_of(s->dirty[0]), other = image_of(s->dirty[1]);
+    tess_array_vis plain = vis_of(s), odd = vis_of(s);
+    char *vis = calloc(VIS, 9), *weight = calloc(VIS, 5), *uvw = calloc(3 * ROWS, 8);
+    uint8_t *mask = calloc(VIS, 2);
+    assert_true(vis && weight && uvw && mask);
+    for (int r = 0; r < ROWS; ++r) {
+        for (int i = 0; i < 3; ++i)
+            memcpy(uvw + 8 * (i * ROWS + ROWS - 1 - r), &s->uvw[r][i], sizeof(double));
+        for (int c = 0; c < CHANS; ++c) {
+            const int from = r * CHANS + c, to = (CHANS - 1 - c) * ROWS + r;
+            memcpy(vis + 9 * to + 1, s->vis[from], 8);
+            memcpy(weight + 5 * to + 1, &s->weight[from], 4);
+            mask[2 * to] = s->mask[from];
+        }
+    }
+    odd.uvw = (const double *)(const void *)(uvw + 8 * (ROWS - 1));
+    odd.uvw_step_row = -8;
+    odd.uvw_step_axis = 8 * ROWS;
+    odd.vis = vis + 9 * (CHANS - 1) * ROWS + 1;
+    odd.vis_step_row = 9;
+    odd.vis_step_chan = -9 * ROWS;
+    odd.weight = weight + 5 * (CHANS - 1) * ROWS + 1;
+    odd.weight_step_row = 5;
+    odd.weight_step_chan = -5 * ROWS;
+    odd.mask = mask + 2 * (CHANS - 1) * ROWS;
+    odd.mask_step_row = 2;
+    odd.mask_step_chan = -2 * ROWS;
+    assert_int_equal(tess_vis_to_dirty(&opts, &plain, &image, NULL), TESS_OK);
+    assert_int_equal(tess_vis_to_dirty(&opts, &odd, &other, NULL), TESS_OK);
+    assert_memory_equal(s->dirty[0], s->dirty[1], sizeof s->dirty[0]);
+    /* written to the odd layout, and read back from there */
+    const tess_array_image model = image_of(s->image);
+    plain.vis = s->predicted[0];
+    assert_int_equal(tess_dirty_to_vis(&opts, &model, &plain, NULL), TESS_OK);
+    assert_int_equal(tess_dirty_to_vis(&opts, &model, &odd, NULL), TESS_OK);
+    for (int r = 0; r < ROWS; ++r)
+        for (int c = 0; c < CHANS; ++c) {
+            const int to = (CHANS - 1 - c) * ROWS + r;
+            assert_memory_equal(vis + 9 * to + 1, s->predicted[0][r * CHANS + c], 8);
+            assert_int_equal(vis[9 * to], 0); /* between elements nothing is written */
+        }
+    free(vis);
+    free(weight);
+    free(uvw);
+    free(mask);
+    free(s);
+}
+
+/* Columns or rows next to one another, and East to the right: the same image within ε. */
+static void test_image_layouts(void **state)
+{
+    (void)state;
+    scene *s = make_scene();
+    tess_array_opts opts = make_opts();
+    tess_array_vis vis = vis_of(s);
+    const tess_array_image image = image_of(s->dirty[0]);
+    const tess_array_image transposed = {.data = s->dirty[1],
+                                         .step_x = NY * (int64_t)sizeof(float),
+                                         .step_y = sizeof(float)};
+    static float back[PIXELS];
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &transposed, NULL), TESS_OK);
+    for (int i = 0; i < NX; ++i)
+        for (int j = 0; j < NY; ++j) back[j * NX + i] = s->dirty[1][i * NY + j];
+    assert_true(relative(back, s->dirty[0], PIXELS) <= 2 * opts.accuracy);
+    /* pixel i at l, and at −l: columns in reverse order, odd sizes have a middle */
+    opts.step_l = -opts.step_l;
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
+    for (int j = 0; j < NY; ++j)
+        for (int i = 0; i < NX; ++i) s->dirty[1][j * NX + NX - 1 - i] = s->dirty[0][j * NX + i];
+    assert_true(relative(s->dirty[1], back, PIXELS) <= 2 * opts.accuracy);
+    free(s);
+}
+
+/* No weights, weights 1 and masks that let all pass are one thing. */
+static void test_weights(void **state)
+{
+    (void)state;
+    scene *s = make_scene();
+    const tess_array_opts opts = make_opts();
+    const tess_array_image image = image_of(s->dirty[0]), other = image_of(s->dirty[1]);
+    tess_array_vis vis = vis_of(s);
+    tess_array_report report;
+    for (int k = 0; k < VIS; ++k) s->weight[k] = 1;
+    vis.mask = NULL;
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, &report), TESS_OK);
+    assert_int_equal(report.num_vis, VIS);
+    vis.weight = NULL;
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &other, NULL), TESS_OK);
+    assert_memory_equal(s->dirty[0], s->dirty[1], sizeof s->dirty[0]);
+    memset(s->mask, 255, sizeof s->mask);
+    vis.mask = s->mask;
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &other, NULL), TESS_OK);
+    assert_memory_equal(s->dirty[0], s->dirty[1], sizeof s->dirty[0]);
+    memset(s->mask, 0, sizeof s->mask);
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &other, &report), TESS_OK);
+    assert_int_equal(report.num_vis, 0);
+    for (int k = 0; k < PIXELS; ++k) assert_true(s->dirty[1][k] == 0);
+    free(s);
+}
+
+/* Values that are ignored may be anything; others must be finite. */
+static void test_not_finite(void **state)
+{
+    (void)state;
+    scene *s = make_scene();
+    const tess_array_opts opts = make_opts();
+    const tess_array_image image = image_of(s->dirty[0]), model = image_of(s->image);
+    tess_array_vis vis = vis_of(s);
+    memset(s->mask, 1, sizeof s->mask);
+    memset(s->mask + 3 * CHANS, 0, CHANS); /* row 3 */
+    s->vis[3 * CHANS + 2][0] = NAN;
+    s->weight[3 * CHANS + 1] = INFINITY;
+    s->uvw[3][0] = NAN;
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
+    for (int k = 0; k < PIXELS; ++k) assert_true(isfinite(s->dirty[0][k]));
+    s->vis[17 * CHANS + 4][1] = -INFINITY;
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), "row 17, channel 4"));
+    vis.vis = s->predicted[0]; /* prediction does not look at values */
+    assert_int_equal(tess_dirty_to_vis(&opts, &model, &vis, NULL), TESS_OK);
+    s->image[5 * NX + 3] = NAN;
+    assert_int_equal(tess_dirty_to_vis(&opts, &model, &vis, NULL), TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), "image row 5"));
+    s->freq[1] = 0;
+    assert_int_equal(tess_dirty_to_vis(&opts, &model, &vis, NULL), TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), "channel 1"));
+    free(s);
+}
+
+static void refused(tess_array_opts opts, const char *word)
+{
+    scene *s = make_scene();
+    const tess_array_vis vis = vis_of(s);
+    const tess_array_image image = image_of(s->dirty[0]);
+    assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_last_error(), word));
+    free(s);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    tess_array_opts opts = make_opts();
+    opts.nx = 0;
+    refused(opts, "0 x 24");
+    opts = make_opts();
+    opts.ny = INT64_MAX;
+    refused(opts, "pixels");
+    opts = make_opts();
+    opts.step_m = NAN;
+    refused(opts, "direction cosines");
+    opts = make_opts();
+    opts.center_m = -1.1;
+    refused(opts, "centre");
+    opts = make_opts();
+    opts.accuracy = 1e-6;
+    refused(opts, "single precision");
+    opts = make_opts();
+    opts.accuracy = -1;
+    refused(opts, "accuracy");
+    opts = make_opts();
+    opts.threads = -2;
+    refused(opts, "threads");
+    opts = make_opts();
+    opts.padding_min = 2;
+    opts.padding_max = 1.5;
+    refused(opts, "paddings");
+}
+
+/* ---- whose error ---- */
+
+static void *fail_often(void *argument)
+{
+    const int channel = *(const int *)argument;
+    scene *s = make_scene();
+    const tess_array_opts opts = make_opts();
+    const tess_array_vis vis = vis_of(s);
+    const tess_array_image image = image_of(s->dirty[0]);
+    char word[32];
+    bool good = true;
+    snprintf(word, sizeof word, "channel %d is", channel);
+    s->freq[channel] = -1;
+    for (int k = 0; k < 200 && good; ++k)
+        good = tess_vis_to_dirty(&opts, &vis, &image, NULL) == TESS_ERR_INPUT &&
+               strstr(tess_last_error(), word);
+    free(s);
+    return good ? argument : NULL;
+}
+
+static void test_errors_of_threads(void **state)
+{
+    (void)state;
+    pthread_t thread[4];
+    int channel[4] = {0, 1, 2, 3};
+    for (int k = 0; k < 4; ++k)
+        assert_int_equal(pthread_create(&thread[k], NULL, fail_often, &channel[k]), 0);
+    for (int k = 0; k < 4; ++k) {
+        void *good = NULL;
+        assert_int_equal(pthread_join(thread[k], &good), 0);
+        assert_non_null(good);
+    }
+}
+
+/* ---- the imager ---- */
+
+static void test_imager_options(void **state)
+{
+    (void)state;
+    tess_image *image = NULL;
+    assert_int_equal(tess_image_create(&image), TESS_OK);
+    assert_int_equal(tess_image_count(image), 0);
+    assert_null(tess_image_get(image, 0));
+    assert_int_equal(tess_image_run(image), TESS_ERR_USAGE); /* no observation */
+    assert_int_equal(tess_image_set(image, "obs", "/nowhere/x.uvfits"), TESS_OK);
+    assert_int_equal(tess_image_set(image, "size", "many"), TESS_OK);
+    assert_int_equal(tess_image_run(image), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_last_error(), "many"));
+    assert_int_equal(tess_image_set(image, "size", "64"), TESS_OK);
+    assert_int_equal(tess_image_set(image, "scale", "1asec"), TESS_OK);
+    assert_int_equal(tess_image_set(image, "no-psf", NULL), TESS_OK);
+    assert_int_equal(tess_image_run(image), TESS_ERR_IO);
+    assert_non_null(strstr(tess_last_error(), "/nowhere/x.uvfits"));
+    assert_int_equal(tess_image_set(image, "help", NULL), TESS_OK);
+    assert_int_equal(tess_image_run(image), TESS_ERR_USAGE);
+    tess_image_destroy(image);
+    tess_image_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layouts),    cmocka_unit_test(test_image_layouts),
+        cmocka_unit_test(test_weights),    cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_errors_of_threads),
+        cmocka_unit_test(test_imager_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
