@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "sim_csv.h"
 
 #include <ctype.h>

@@ -5,6 +5,10 @@ function(tess_warnings target)
         -Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
         -Wcast-qual -Wundef>
         $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow>)
+    if(NOT TESS_OPENMP) # its pragmas, and numbers of threads that only they look at
+        target_compile_options(${target} PRIVATE -Wno-unknown-pragmas
+                               -Wno-unused-parameter)
+    endif()
     if(TESS_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()

@@ -87,4 +87,15 @@ if [ $sanitize = yes ]; then
         failed=$((failed + 1))
     fi
 fi
+
+# Without MPI: all tests of one rank, and jobs from file to image.
+if [ $full = yes ]; then
+    tess_say "building in build-serial/ (TESS_MPI=OFF)"
+    if tess_build build-serial -DCMAKE_BUILD_TYPE=Release -DTESS_MPI=OFF \
+        "${common[@]}"; then
+        run_tests build-serial -R '^(unit|oracle|mpi)\.|^e2e\.(oracle_cases|one_plan)$'
+    else
+        failed=$((failed + 1))
+    fi
+fi
 finish

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "bench_set.h"
 
 #include <math.h>

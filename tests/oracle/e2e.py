@@ -37,7 +37,9 @@ def skip(why):
 def mpiexec():
     """Launcher, or None when there is none."""
     given = os.environ.get("TESS_MPIEXEC")
-    return given or shutil.which("mpirun") or shutil.which("mpiexec")
+    if given is not None:  # empty: the program has been built without MPI
+        return given or None
+    return shutil.which("mpirun") or shutil.which("mpiexec")
 
 
 def have_ms():
