@@ -8,6 +8,7 @@
 #include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"
+#include "tess_out.h"
 #include "tess_profile.h"
 
 static const char doc[] =
@@ -37,6 +38,17 @@ static void log_options(const tess_cli *cli)
     tess_log_info("options: %s", text);
 }
 
+/* A file written beside the images is none of the inputs. */
+static tess_status check_beside(const tess_image_opts *opts, const char *path)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < opts->num_obs; ++k)
+        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
+    TESS_TRY(tess_out_check_other(path, opts->subtract));
+cleanup:
+    return status;
+}
+
 /* Start NAME.log and see that the profile can be written. */
 static tess_status prepare(tess_comm *comm, const tess_image_args *args)
 {
@@ -49,6 +61,8 @@ static tess_status prepare(tess_comm *comm, const tess_image_args *args)
             own =
                 tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "log");
         }
+        if (own == TESS_OK) own = check_beside(&args->opts, args->profile);
+        if (own == TESS_OK) own = check_beside(&args->opts, path);
         if (own == TESS_OK) own = tess_log_open(path);
     }
     TESS_TRY(tess_comm_agree(comm, own));

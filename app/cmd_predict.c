@@ -8,6 +8,7 @@
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out.h"
 #include "tess_profile.h"
 #include "threads.h"
 
@@ -112,14 +113,27 @@ cleanup:
     return status;
 }
 
-/* Threads, and whether the profile can be written. */
+/* Whether the outputs can be written, and are none of the inputs. */
+static tess_status check_outputs(const predict_args *args)
+{
+    tess_status status = TESS_OK;
+    const tess_predict_opts *opts = &args->opts;
+    if (args->profile) TESS_TRY(tess_fits_check_target(args->profile, true));
+    TESS_TRY(tess_out_check_other(args->profile, opts->obs));
+    TESS_TRY(tess_out_check_other(args->profile, opts->model));
+    TESS_TRY(tess_out_check_other(opts->output, opts->obs));
+    TESS_TRY(tess_out_check_other(opts->output, opts->model));
+cleanup:
+    return status;
+}
+
+/* Threads, and where the outputs go. */
 static tess_status prepare(tess_comm *comm, predict_args *args)
 {
     tess_status status = TESS_OK, own = TESS_OK;
     if (args->opts.layout.threads == 0)
         TESS_TRY(tess_threads_default(comm, &args->opts.layout.threads));
-    if (args->profile && tess_comm_rank(comm) == 0)
-        own = tess_fits_check_target(args->profile, true);
+    if (tess_comm_rank(comm) == 0) own = check_outputs(args);
     TESS_TRY(tess_comm_agree(comm, own));
     TESS_TRY(tess_job_log(comm, args->opts.layout.threads, args->opts.command_line));
 cleanup:

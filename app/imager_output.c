@@ -45,13 +45,53 @@ static const tess_pol *named_pol(const imager_output *output, int k)
     return output->num_pol > 1 ? &output->pol[k] : NULL;
 }
 
-static tess_status check_one(const imager_output *output, char *path)
+/* PSFs of further polarisations are there only where their weights differ. */
+static const tess_pol *psf_pol(const imager_output *output, int k)
+{
+    return k > 0 ? &output->pol[k] : NULL;
+}
+
+/* NAME.conf: the options used. */
+static char *options_name(const imager_output *output)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s.conf", output->opts->output) < 0 ? NULL : path;
+}
+
+static tess_status check_one(const imager_output *output, char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
     if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of an image");
-    TESS_TRY(tess_fits_check_target(path, output->opts->overwrite));
+    TESS_TRY(tess_fits_check_target(path, overwrite));
+    for (int k = 0; k < opts->num_obs; ++k)
+        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
+    TESS_TRY(tess_out_check_other(path, opts->subtract));
 cleanup:
     free(path); /* from asprintf */
+    return status;
+}
+
+/* Names of an output channel of an interval. */
+static tess_status check_names(const imager_output *output, int64_t interval,
+                               int64_t channel)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    const bool overwrite = opts->overwrite;
+    for (int k = 0; k < output->num_pol; ++k) {
+        const tess_pol *pol = named_pol(output, k);
+        char *path = file_name(output, interval, channel, pol, "dirty", "fits");
+        TESS_TRY(check_one(output, path, overwrite));
+        if (opts->preview) {
+            path = file_name(output, interval, channel, pol, "dirty", "png");
+            TESS_TRY(check_one(output, path, overwrite));
+        }
+        if (!opts->make_psf) continue;
+        path = file_name(output, interval, channel, psf_pol(output, k), "psf", "fits");
+        TESS_TRY(check_one(output, path, overwrite));
+    }
+cleanup:
     return status;
 }
 
@@ -59,18 +99,10 @@ static tess_status check_all(const imager_output *output)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
+    if (opts->used_options) TESS_TRY(check_one(output, options_name(output), true));
     for (int64_t t = 0; t < opts->intervals_out; ++t)
-        for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c) {
-            for (int k = 0; k < output->num_pol; ++k) {
-                const tess_pol *pol = named_pol(output, k);
-                TESS_TRY(check_one(output, file_name(output, t, c, pol, "dirty", "fits")));
-                if (opts->preview)
-                    TESS_TRY(
-                        check_one(output, file_name(output, t, c, pol, "dirty", "png")));
-            }
-            if (opts->make_psf)
-                TESS_TRY(check_one(output, file_name(output, t, c, NULL, "psf", "fits")));
-        }
+        for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c)
+            TESS_TRY(check_names(output, t, c));
 cleanup:
     return status;
 }
@@ -196,16 +228,16 @@ static void fill_meta(const imager_output *output, const imager_extent *extent,
 
 /* Write a file of the product, or its preview. */
 static tess_status write_file(const imager_output *output, const tess_pol *named,
-                              const tess_image_product *product, bool preview)
+                              const tess_image_product *product, bool preview,
+                              tess_held_files *held)
 {
     tess_status status = TESS_OK;
     char *path = file_name(output, product->interval, product->channel, named,
                            product->kind, preview ? "png" : "fits");
     TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY((preview ? tess_preview_write : tess_fits_write)(
-        output->comm, path, output->opts->overwrite, product->meta, product->is_double,
-        product->row_first, product->num_rows, product->pixel));
-    tess_log_info("wrote %s", path);
+    TESS_TRY((preview ? tess_preview_hold : tess_fits_hold)(
+        output->comm, path, held, product->meta, product->is_double, product->row_first,
+        product->num_rows, product->pixel));
 cleanup:
     free(path); /* from asprintf */
     return status;
@@ -215,7 +247,7 @@ cleanup:
  * name. */
 static tess_status write_image(const imager_output *output, const tess_pol *named,
                                const imager_rows *rows, bool with_preview,
-                               tess_image_product *product)
+                               tess_image_product *product, tess_held_files *held)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -233,13 +265,32 @@ static tess_status write_image(const imager_output *output, const tess_pol *name
     TESS_TRY(tess_comm_agree(output->comm, product->pixel ? TESS_OK : TESS_ERR_ALLOC));
     if (opts->take)
         TESS_TRY(tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
-    if (opts->output) TESS_TRY(write_file(output, named, product, false));
+    if (opts->output) TESS_TRY(write_file(output, named, product, false, held));
     if (opts->output)
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
             pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
-    if (opts->output && with_preview) TESS_TRY(write_file(output, named, product, true));
+    if (opts->output && with_preview)
+        TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
     tess_free(single);
+    return status;
+}
+
+/* All files of an output get their names together; NAME.conf goes with the first. */
+static tess_status publish(const imager_output *output, bool first, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    if (first && opts->used_options && tess_comm_rank(output->comm) == 0) {
+        char *path = options_name(output);
+        status = path ? tess_held_text(held, path, opts->used_options) : TESS_ERR_ALLOC;
+        free(path); /* from asprintf */
+    }
+    TESS_TRY(tess_comm_agree(output->comm, status));
+    TESS_TRY(tess_held_publish(output->comm, held));
+    for (int64_t k = 0; k < held->num; ++k)
+        tess_log_info("wrote %s", tess_held_path(held, k));
+cleanup:
     return status;
 }
 
@@ -252,6 +303,7 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     tess_image_meta meta;
     tess_beam beam = {0};
     double mark = tess_time_now();
+    tess_held_files held = {.overwrite = output->opts->overwrite};
     fill_meta(output, extent, &meta);
     if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
         TESS_TRY(
@@ -270,20 +322,22 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
         meta.imaginary = output->pol[k].imaginary;
         meta.sum_weights = product[k].sum_weights;
         TESS_TRY(write_image(output, named_pol(output, k), &product[k].rows,
-                             output->opts->preview, &to));
+                             output->opts->preview, &to, &held));
     }
-    /* PSFs of further polarisations only where their weights differ from the first's */
     to.kind = "psf";
     for (int k = 0; k < num_psf; ++k) {
         tess_pol_name(&output->pol[k], name);
         meta.stokes = output->pol[k].code;
         meta.imaginary = output->pol[k].imaginary;
         meta.sum_weights = product[output->num_pol + k].sum_weights;
-        TESS_TRY(write_image(output, k ? &output->pol[k] : NULL,
-                             &product[output->num_pol + k].rows, false, &to));
+        TESS_TRY(write_image(output, psf_pol(output, k),
+                             &product[output->num_pol + k].rows, false, &to, &held));
     }
+    if (output->opts->output)
+        TESS_TRY(publish(output, interval == 0 && channel == 0, &held));
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
 cleanup:
+    tess_held_free(&held);
     return status;
 }
 

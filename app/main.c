@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "tess_comm.h"
 #include "tess_log.h"
+#include "tess_out.h"
 #include "tess_status.h"
 #include "tess_version.h"
 
@@ -148,6 +149,7 @@ int main(int argc, char **argv)
         return tess_status_exit(status);
     }
     tess_log_start(tess_comm_rank(comm), TESS_LOG_INFO);
+    tess_out_catch_signals();
     status = run(comm, argc, argv, &chosen);
     if (status == TESS_OK) status = flush_output();
     const int blamed = tess_comm_blame(comm, status, &exit_status);

@@ -11,6 +11,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out.h"
 #include "threads.h"
 
 /* Visibilities of one block: large enough for fast writing, small beside any node's
@@ -211,6 +212,8 @@ static tess_status prepare_array(tess_comm *comm, simulation *sim)
 {
     tess_status status = TESS_OK;
     const tess_simulate_opts *opts = sim->opts;
+    TESS_TRY(tess_out_check_other(opts->output, opts->sky));
+    TESS_TRY(tess_out_check_other(opts->output, opts->layout)); /* may be a file */
     TESS_TRY(tess_sim_array_read(comm, opts->layout, &sim->array));
     TESS_TRY(
         tess_sim_array_choose(&sim->array, opts->max_radius_m, opts->num_antennas));

@@ -589,22 +589,6 @@ cleanup:
     return status;
 }
 
-/* NAME.conf: the options used, written when all images are there. */
-static tess_status write_options(const image_run *run)
-{
-    tess_status status = TESS_OK;
-    char *path = NULL;
-    if (tess_comm_rank(run->comm) == 0 && run->opts->output && run->opts->used_options) {
-        FILE *file = NULL;
-        if (asprintf(&path, "%s.conf", run->opts->output) >= 0) file = fopen(path, "w");
-        if (!file || fputs(run->opts->used_options, file) < 0 || fclose(file) != 0)
-            status = tess_error_record(TESS_ERR_IO, __FILE__, __LINE__, __func__,
-                                       "%s.conf: cannot be written", run->opts->output);
-        free(path); /* from asprintf */
-    }
-    return tess_comm_agree(run->comm, status);
-}
-
 static void free_run(image_run *run)
 {
     imager_job_free(&run->job);
@@ -634,7 +618,6 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                   run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
     for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
-    TESS_TRY(write_options(&run));
 cleanup:
     if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     free_run(&run);

@@ -23,7 +23,7 @@ enum { PIECE = 1 << 19 };
 
 typedef struct fits_output {
     const char *path;
-    char temp[TESS_OUT_FILE_NAME]; /* "" once renamed */
+    char temp[TESS_OUT_FILE_NAME]; /* "" once held */
     int fd;
     char *header; /* rank 0 */
     int64_t header_bytes, data_bytes;
@@ -156,9 +156,10 @@ cleanup:
     return status;
 }
 
-/* Rank 0: final header, zeros up to a whole block, final name. */
-static tess_status finish(const tess_image_meta *meta, bool is_double, bool overwrite,
-                          const tess_fits_stats *stats, fits_output *file)
+/* Rank 0: final header, zeros up to a whole block. */
+static tess_status finish(const tess_image_meta *meta, bool is_double,
+                          const tess_fits_stats *stats, fits_output *file,
+                          tess_held_files *held)
 {
     tess_status status = TESS_OK;
     static const char zeros[TESS_FITS_BLOCK];
@@ -180,8 +181,7 @@ static tess_status finish(const tess_image_meta *meta, bool is_double, bool over
     if (failed)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path,
                   strerror(errno));
-    TESS_TRY(tess_out_file_publish(file->temp, file->path, overwrite));
-    file->temp[0] = '\0';
+    TESS_TRY(tess_held_add(held, file->temp, file->path, held->overwrite));
 cleanup:
     return status;
 }
@@ -200,9 +200,9 @@ cleanup:
     return status;
 }
 
-tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
-                            const tess_image_meta *meta, bool is_double,
-                            int64_t row_first, int64_t num_rows, const void *rows)
+tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *held,
+                           const tess_image_meta *meta, bool is_double,
+                           int64_t row_first, int64_t num_rows, const void *rows)
 {
     tess_status status = TESS_OK;
     const bool root = tess_comm_rank(comm) == 0;
@@ -217,18 +217,31 @@ tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
     file.data_bytes = meta->nx * meta->ny * (is_double ? 8 : 4);
     file.data_bytes =
         (file.data_bytes + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
-    if (root) status = begin(meta, is_double, overwrite, &file);
+    if (root) status = begin(meta, is_double, held->overwrite, &file);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_bcast(comm, file.temp, sizeof file.temp, 0));
     TESS_TRY(tess_comm_bcast(comm, &file.header_bytes, sizeof file.header_bytes, 0));
     TESS_TRY(tess_comm_agree(
         comm, write_rows(&file, meta->nx, is_double, row_first, num_rows, rows)));
     TESS_TRY(combine(comm, &file, &stats));
-    if (root) status = finish(meta, is_double, overwrite, &stats, &file);
+    if (root) status = finish(meta, is_double, &stats, &file, held);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     if (file.fd >= 0) close(file.fd);
-    if (root && file.temp[0]) unlink(file.temp);
+    if (root) tess_out_file_discard(file.temp);
     tess_free(file.header);
+    return status;
+}
+
+tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
+                            const tess_image_meta *meta, bool is_double,
+                            int64_t row_first, int64_t num_rows, const void *rows)
+{
+    tess_status status = TESS_OK;
+    tess_held_files held = {.overwrite = overwrite};
+    TESS_TRY(tess_fits_hold(comm, path, &held, meta, is_double, row_first, num_rows, rows));
+    TESS_TRY(tess_held_publish(comm, &held));
+cleanup:
+    tess_held_free(&held);
     return status;
 }

@@ -74,9 +74,17 @@ tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME]
         temp[0] = '\0';
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
     }
+    tess_out_file_note(temp);
     *fd = opened;
 cleanup:
     return status;
+}
+
+void tess_out_file_discard(const char *temp)
+{
+    if (!temp[0]) return;
+    unlink(temp);
+    tess_out_file_forget(temp);
 }
 
 tess_status tess_out_file_reserve(int fd, const char *path, int64_t bytes)
@@ -123,6 +131,7 @@ tess_status tess_out_file_publish(const char *temp, const char *path, bool overw
     if (rename(temp, path) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be renamed from %s: %s", path, temp,
                   strerror(errno));
+    tess_out_file_forget(temp);
     /* The entry itself reaches the disk only with its folder; where folders cannot be
      * synchronised the file system does so on its own. */
     folder_of(path, folder);

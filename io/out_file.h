@@ -7,12 +7,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_out.h"
 #include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum { TESS_OUT_FILE_NAME = 4096 };
 
 /** Create a new file beside `path` under a name of its own, written to `temp`, open for
- *  reading and writing. TESS_ERR_IO. Local. */
+ *  reading and writing. It is noted until it is published or discarded. TESS_ERR_IO.
+ *  Local. */
 tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                  int *fd);
 
@@ -29,4 +35,20 @@ tess_status tess_out_file_write(int fd, const char *path, const void *data,
  *  there and is the caller's to remove. Local. */
 tess_status tess_out_file_publish(const char *temp, const char *path, bool overwrite);
 
+/** Remove an unpublished file; "" is none. Local. */
+void tess_out_file_discard(const char *temp);
+
+/** Note a file or folder for removal by signals (tess_out_catch_signals), and forget it.
+ *  Local. */
+void tess_out_file_note(const char *path);
+void tess_out_file_forget(const char *path);
+
+/** Hold a finished file; `temp` becomes "". TESS_ERR_ALLOC: then it is still the
+ *  caller's. Local. */
+tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
+                          const char *path, bool overwrite);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -273,8 +273,8 @@ cleanup:
     return status;
 }
 
-static tess_status write_png(const char *path, bool overwrite,
-                             const preview_canvas *canvas)
+static tess_status write_png(const char *path, const preview_canvas *canvas,
+                             tess_held_files *held)
 {
     tess_status status = TESS_OK;
     char temp[TESS_OUT_FILE_NAME] = "";
@@ -284,7 +284,7 @@ static tess_status write_png(const char *path, bool overwrite,
                      .width = (png_uint_32)canvas->width,
                      .height = (png_uint_32)canvas->height,
                      .format = PNG_FORMAT_RGB};
-    TESS_TRY(tess_fits_check_target(path, overwrite));
+    TESS_TRY(tess_fits_check_target(path, held->overwrite));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     file = fdopen(fd, "wb");
     if (!file)
@@ -296,20 +296,19 @@ static tess_status write_png(const char *path, bool overwrite,
     fd = -1;
     if (failed)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TESS_TRY(tess_out_file_publish(temp, path, overwrite));
-    temp[0] = '\0';
+    TESS_TRY(tess_held_add(held, temp, path, held->overwrite));
 cleanup:
     if (file)
         fclose(file);
     else if (fd >= 0)
         close(fd);
-    if (temp[0]) unlink(temp);
+    tess_out_file_discard(temp);
     return status;
 }
 
-tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite,
-                               const tess_image_meta *meta, bool is_double,
-                               int64_t row_first, int64_t num_rows, const void *rows)
+tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files *held,
+                              const tess_image_meta *meta, bool is_double,
+                              int64_t row_first, int64_t num_rows, const void *rows)
 {
     tess_status status = TESS_OK;
     preview_image image = {0};
@@ -324,11 +323,25 @@ tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite
                                  MAX_SIDE, &image));
     if (tess_comm_rank(comm) == 0) {
         status = draw(meta, &image, &canvas);
-        if (status == TESS_OK) status = write_png(path, overwrite, &canvas);
+        if (status == TESS_OK) status = write_png(path, &canvas, held);
     }
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     tess_free(image.value);
     tess_canvas_destroy(&canvas);
+    return status;
+}
+
+tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite,
+                               const tess_image_meta *meta, bool is_double,
+                               int64_t row_first, int64_t num_rows, const void *rows)
+{
+    tess_status status = TESS_OK;
+    tess_held_files held = {.overwrite = overwrite};
+    TESS_TRY(
+        tess_preview_hold(comm, path, &held, meta, is_double, row_first, num_rows, rows));
+    TESS_TRY(tess_held_publish(comm, &held));
+cleanup:
+    tess_held_free(&held);
     return status;
 }

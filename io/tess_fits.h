@@ -14,6 +14,7 @@
 
 #include "tess_comm.h"
 #include "tess_fits_array.h"
+#include "tess_out.h"
 #include "tess_status.h"
 
 #ifdef __cplusplus
@@ -65,6 +66,11 @@ tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
                             const tess_image_meta *meta, bool is_double,
                             int64_t row_first, int64_t num_rows, const void *rows);
 
+/** As tess_fits_write, but the file waits in `held`. Collective. */
+tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *held,
+                           const tess_image_meta *meta, bool is_double,
+                           int64_t row_first, int64_t num_rows, const void *rows);
+
 /** The cards that such a file's header would have for an image of these extremes, without
  *  checksums, as 80-character cards up to END: `*text` (tess_alloc, caller frees) of
  *  `*bytes`. min > max: no pixel is finite. Local. */
@@ -92,6 +98,11 @@ tess_status tess_fits_read(const tess_fits_model *model, int stokes_index, int f
 tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite,
                                const tess_image_meta *meta, bool is_double,
                                int64_t row_first, int64_t num_rows, const void *rows);
+
+/** As tess_preview_write, but the file waits in `held`. Collective. */
+tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files *held,
+                              const tess_image_meta *meta, bool is_double,
+                              int64_t row_first, int64_t num_rows, const void *rows);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "out_file.h"
 #include "tess_mem.h"
 #include "vis_gather.h"
 #include "vis_ms.h"
@@ -97,6 +98,7 @@ void hold_reserve(Writer &writer, const std::string &name, int64_t bytes)
     int error = fd < 0 ? errno : 0;
     if (fd >= 0) {
         writer.reserve = name;
+        tess_out_file_note(name.c_str());
         error = posix_fallocate(fd, 0, bytes);
         close(fd);
     }
@@ -107,7 +109,7 @@ void hold_reserve(Writer &writer, const std::string &name, int64_t bytes)
 
 void release_reserve(Writer &writer)
 {
-    if (!writer.reserve.empty()) unlink(writer.reserve.c_str());
+    if (!writer.reserve.empty()) tess_out_file_discard(writer.reserve.c_str());
     writer.reserve.clear();
 }
 
@@ -150,6 +152,7 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
     writer.temporary =
         (folder / ("." + path.filename().string() + ".tmp." + std::to_string(getpid())))
             .string();
+    tess_out_file_note(writer.temporary.c_str());
     hold_reserve(writer, writer.temporary + ".reserve", reserve);
     release_reserve(writer);
     make_set(writer.temporary, meta);
@@ -250,6 +253,7 @@ void publish(Writer &writer)
         MS_FAIL(TESS_ERR_IO, "%s: cannot be given its name: %s", writer.path.c_str(),
                 error.message().c_str());
     }
+    tess_out_file_forget(writer.temporary.c_str());
     writer.temporary.clear();
     if (replaces) fs::remove_all(replaced, error);
 }
@@ -434,6 +438,7 @@ void discard(Writer &writer)
     release_table(writer);
     std::error_code ignored;
     fs::remove_all(writer.temporary, ignored);
+    tess_out_file_forget(writer.temporary.c_str());
 }
 
 std::string without_slash(std::string path)

@@ -421,8 +421,7 @@ void uvfits_destroy(tess_vis_writer *writer)
     writer->state = NULL;
     if (!output) return;
     if (output->fd >= 0) close(output->fd);
-    if (output->is_maker && !writer->finished && output->temporary[0])
-        unlink(output->temporary);
+    if (output->is_maker && !writer->finished) tess_out_file_discard(output->temporary);
     uvfits_release(output->source);
     tess_free(output->shape);
     tess_free(output->buffer);

@@ -7,16 +7,18 @@ Also: header bytes changed at random never end the program by a signal.
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                                 "oracle"))
-from e2e import (ASEC, FULL, Suite, fits_module, have_ms, mpiexec,  # noqa: E402
-                 simulate, tessera, write_sky)
+from e2e import (ASEC, BIN, FULL, Suite, fits_module, have_ms,  # noqa: E402
+                 mpi_environment, mpiexec, simulate, tessera, write_sky)
 import uvfits  # noqa: E402
 
 IMAGE = ["--size", "64", "--scale", "60asec"]
@@ -230,6 +232,102 @@ def check_outputs(faults):
                    out=os.path.join(locked, "x"))
 
 
+def check_names(faults):
+    """Every name is checked before anything is made, and no run replaces its input."""
+    suite, valid = faults.suite, faults.valid
+    four = faults.write("four", vis=np.concatenate([faults.vis] * 2, 2),
+                        weight=np.where(np.arange(4) < 3, 1.0, 2.0))
+    for ranks in RANKS:
+        for taken, make in (("x-Q-psf.fits", lambda p: open(p, "w").close()),
+                            ("x.conf", os.makedirs)):
+            folder = tempfile.mkdtemp(dir=suite.work)
+            make(os.path.join(folder, taken))
+            result = tessera("image", four, *IMAGE, "--stokes", "IQUV", "-o",
+                             os.path.join(folder, "x"), ranks=ranks, timeout=TIMEOUT)
+            faults.judge(f"existing {taken}, {ranks} ranks", result, 3, taken)
+            left = [f for f in os.listdir(folder) if not f.endswith(ALLOWED)]
+            suite.equal(f"existing {taken}: left behind", left, [taken])
+        model = uvfits.write_model(suite.path("m-dirty.fits"), np.ones((64, 64)), 60 * ASEC)
+        named = suite.path("m-dirty.png")  # an observation of an image's name
+        shutil.copy(valid, named)
+        name, link = suite.path("m"), suite.path("link.uvfits")
+        if not os.path.exists(link):
+            os.link(valid, link)
+        for what, command in [
+                ("predict over the observation", ["predict", valid, "--model", model, "-o",
+                                                  link]),
+                ("predict over the model", ["predict", valid, "--model", model, "-o",
+                                            model]),
+                ("profile over the model", ["predict", valid, "--model", model, "-o",
+                                            suite.path("p.uvfits"), "--profile", model]),
+                ("residual over the model", ["image", valid, *IMAGE, "--subtract", model,
+                                             "-o", name]),
+                ("preview over the observation", ["image", named, *IMAGE, "--preview",
+                                                  "-o", name]),
+                ("profile over the observation", ["image", valid, *IMAGE, "-o", name,
+                                                  "--profile", link])]:
+            before = digest(valid), digest(model), digest(named)
+            result = tessera(*command, "--overwrite", ranks=ranks, timeout=TIMEOUT)
+            faults.judge(f"{what}, {ranks} ranks", result, 3, "another output name")
+            suite.equal(f"{what}: inputs", (digest(valid), digest(model), digest(named)),
+                        before)
+
+
+def children_of(parent):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # ended meanwhile
+        if int(fields[1]) == parent:
+            found.append(int(name))
+    return found
+
+
+def check_signals(faults):
+    """A run that is told to stop takes its unfinished files with it."""
+    suite = faults.suite
+    rng = np.random.default_rng(2)
+    sky = write_sky(suite.path("many.csv"),
+                    [dict(ra=f"{60 + d}deg", dec="-30deg", flux_jy=1)
+                     for d in rng.uniform(-0.1, 0.1, 3000)])
+    for ranks in RANKS:
+        # Open MPI 4 kills ranks 1 s after another has gone, which may be too little for
+        # the many files of an MS on a busy machine
+        for ending in (".uvfits", ".ms") if have_ms() and ranks == 1 else (".uvfits",):
+            for number in (signal.SIGTERM, signal.SIGINT):
+                folder = tempfile.mkdtemp(dir=suite.work)
+                command = [BIN, "simulate", "--layout", "vla-d", "--sky", sky, "--ra",
+                           "60deg", "--dec=-30deg", "--start", "2026-01-01T20:00:00",
+                           "--duration", "8h", "--integration", "10s", "--freq", "1.4GHz",
+                           "--chan-width", "1MHz", "--channels", "8", "--pol", "XX,YY",
+                           "--threads", "1", "-o", os.path.join(folder, "x" + ending)]
+                if ranks > 1:
+                    command = [mpiexec(), "-n", str(ranks)] + command
+                child = subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                                         stderr=subprocess.DEVNULL, env=mpi_environment())
+                end = time.monotonic() + TIMEOUT
+                while time.monotonic() < end and not os.listdir(folder):
+                    time.sleep(0.02)
+                time.sleep(0.5)
+                label = f"{number.name}, {ending[1:]}, {ranks} ranks"
+                suite.true(f"{label}: under way", child.poll() is None
+                           and os.listdir(folder))
+                # As batch systems do: to every process of the job. (Open MPI 4's launcher
+                # leaves its ranks no time between this signal and SIGKILL.)
+                for process in children_of(child.pid) + [child.pid]:
+                    os.kill(process, number)
+                try:
+                    status = child.wait(TIMEOUT)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    status = 0
+                suite.true(f"{label}: ended with status {status}", status != 0)
+                suite.equal(f"{label}: left behind", os.listdir(folder), [])
+
+
 class SmallDisk:
     """A tmpfs of a given size, or None when it cannot be mounted."""
 
@@ -280,6 +378,17 @@ def check_full_disk(faults):
                 suite.equal(f"full disk, {what}: left behind", left, ["filler"])
                 for f in os.listdir(disk):
                     os.remove(f"{disk}/{f}")
+    # The dirty image of 256² fits, the PSF does not; then both do, the preview does not.
+    for kilobytes, extra in ((340, []), (340, ["--stokes", "Q,I", "--no-psf"]),
+                             (264 + 20, ["--no-psf", "--preview"])):
+        for ranks in RANKS:
+            with SmallDisk(suite, kilobytes) as disk:
+                what = f"the second file does not fit {' '.join(extra)}, {ranks} ranks"
+                result = tessera("image", faults.valid, "--size", "256", "--scale", "20asec",
+                                 *extra, "-o", f"{disk}/x", ranks=ranks, timeout=TIMEOUT)
+                faults.judge(what, result, 3)
+                left = [f for f in os.listdir(disk) if not f.endswith(ALLOWED)]
+                suite.equal(f"{what}: left behind", left, [])
 
 
 def check_measurement_sets(faults):
@@ -350,8 +459,8 @@ def main():
     check = tessera("image", faults.valid, *IMAGE, "-o", suite.path("works"))
     suite.ran("the unspoilt observation", check)
     for part in (check_options, check_files, check_contents, check_resources,
-                 check_models, check_outputs, check_full_disk, check_measurement_sets,
-                 check_skies, check_damage):
+                 check_models, check_outputs, check_names, check_signals, check_full_disk,
+                 check_measurement_sets, check_skies, check_damage):
         part(faults)
     suite.finish()
 

@@ -1,0 +1,104 @@
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <errno.h>
+
+#include "out_file.h"
+#include "tess_fits.h"
+#include "tess_mem.h"
+#include "tess_out.h"
+
+struct tess_held_file {
+    char *temp, *path; /* owned */
+    bool overwrite;
+    bool published;
+};
+
+const char *tess_held_path(const tess_held_files *held, int64_t k)
+{
+    return held->file[k].path;
+}
+
+tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
+                          const char *path, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    struct tess_held_file file = {tess_strdup(temp), tess_strdup(path), overwrite, false};
+    if (!file.temp || !file.path ||
+        tess_grow((void **)&held->file, &held->capacity, held->num + 1, sizeof file))
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: list of files", path);
+    held->file[held->num++] = file;
+    temp[0] = '\0';
+    file = (struct tess_held_file){0};
+cleanup:
+    tess_free(file.temp);
+    tess_free(file.path);
+    return status;
+}
+
+tess_status tess_held_text(tess_held_files *held, const char *path, const char *text)
+{
+    tess_status status = TESS_OK;
+    char temp[TESS_OUT_FILE_NAME] = "";
+    int fd = -1;
+    TESS_TRY(tess_fits_check_target(path, true));
+    TESS_TRY(tess_out_file_create(path, temp, &fd));
+    TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
+    const int failed = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
+    if (failed) TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    TESS_TRY(tess_held_add(held, temp, path, true));
+cleanup:
+    if (fd >= 0) close(fd);
+    tess_out_file_discard(temp);
+    return status;
+}
+
+/* All or none. A file that was replaced is gone all the same: names are checked first, so
+ * that only a failing file system comes to that. */
+static tess_status publish_all(tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    int64_t done = 0;
+    for (int64_t k = 0; k < held->num; ++k)
+        TESS_TRY(tess_fits_check_target(held->file[k].path, held->file[k].overwrite));
+    for (; done < held->num; ++done) {
+        struct tess_held_file *file = &held->file[done];
+        TESS_TRY(tess_out_file_publish(file->temp, file->path, file->overwrite));
+        file->published = true;
+    }
+cleanup:
+    if (status != TESS_OK)
+        for (int64_t k = 0; k < done; ++k) unlink(held->file[k].path);
+    return status;
+}
+
+tess_status tess_held_publish(tess_comm *comm, tess_held_files *held)
+{
+    const bool root = tess_comm_rank(comm) == 0;
+    return tess_comm_agree(comm, root ? publish_all(held) : TESS_OK);
+}
+
+void tess_held_free(tess_held_files *held)
+{
+    for (int64_t k = 0; k < held->num; ++k) {
+        if (!held->file[k].published) tess_out_file_discard(held->file[k].temp);
+        tess_free(held->file[k].temp);
+        tess_free(held->file[k].path);
+    }
+    tess_free(held->file);
+    *held = (tess_held_files){.overwrite = held->overwrite};
+}
+
+tess_status tess_out_check_other(const char *path, const char *input)
+{
+    tess_status status = TESS_OK;
+    struct stat a, b;
+    if (path && input && stat(path, &a) == 0 && stat(input, &b) == 0 &&
+        a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        TESS_FAIL(TESS_ERR_IO, "%s: is read by this run; choose another output name",
+                  path);
+cleanup:
+    return status;
+}

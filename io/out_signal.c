@@ -1,0 +1,103 @@
+/* Unfinished files, listed so that a signal handler can remove them: a batch system's
+ * time limit would otherwise leave files as large as the output. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "out_file.h"
+#include "tess_out.h"
+
+/* More than one output of a run holds: images, previews and PSFs of 16 polarisations. */
+enum { MAX_FILES = 128, MAX_DEPTH = 8, MAX_PASSES = 100 };
+enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
+
+/* Process state, like the handler itself, which can only see what is static. */
+static struct {
+    atomic_int state;
+    char path[TESS_OUT_FILE_NAME];
+} slots[MAX_FILES];
+
+void tess_out_file_note(const char *path)
+{
+    for (int k = 0; k < MAX_FILES; ++k) {
+        int expected = SLOT_FREE;
+        if (!atomic_compare_exchange_strong(&slots[k].state, &expected, SLOT_FILLED_IN))
+            continue;
+        snprintf(slots[k].path, sizeof slots[k].path, "%s", path);
+        atomic_store(&slots[k].state, SLOT_USED);
+        return;
+    }
+}
+
+void tess_out_file_forget(const char *path)
+{
+    for (int k = 0; k < MAX_FILES; ++k)
+        if (atomic_load(&slots[k].state) == SLOT_USED &&
+            strcmp(slots[k].path, path) == 0) {
+            atomic_store(&slots[k].state, SLOT_FREE);
+            return;
+        }
+}
+
+/* ---- in the handler: system calls only ---- */
+
+static void remove_entry(int folder, const char *name, int depth);
+
+/* Remove what the folder holds; false when it was empty. */
+static bool remove_entries(int folder, int depth)
+{
+    _Alignas(struct dirent64) char buffer[4096];
+    bool found = false;
+    ssize_t bytes;
+    lseek(folder, 0, SEEK_SET);
+    while ((bytes = getdents64(folder, buffer, sizeof buffer)) > 0)
+        for (ssize_t at = 0; at < bytes;) {
+            const struct dirent64 *entry = (const void *)(buffer + at);
+            at += entry->d_reclen;
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                continue;
+            found = true;
+            remove_entry(folder, entry->d_name, depth);
+        }
+    return found;
+}
+
+/* A file, or a folder (of a MeasurementSet) with all in it. */
+static void remove_entry(int folder, const char *name, int depth)
+{
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT || depth == MAX_DEPTH) return;
+    const int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (inner < 0) return;
+    /* removing moves entries on some file systems, which may hide others */
+    for (int k = 0; k < MAX_PASSES && remove_entries(inner, depth + 1); ++k) continue;
+    close(inner);
+    unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+static void on_signal(int number)
+{
+    for (int k = 0; k < MAX_FILES; ++k)
+        if (atomic_load(&slots[k].state) == SLOT_USED)
+            remove_entry(AT_FDCWD, slots[k].path, 0);
+    raise(number); /* taken as before once this handler is left */
+}
+
+void tess_out_catch_signals(void)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
+        struct sigaction action = {.sa_handler = on_signal,
+                                   .sa_flags = (int)SA_RESETHAND};
+        struct sigaction before;
+        sigfillset(&action.sa_mask);
+        /* one that is ignored (nohup) or somebody's own stays */
+        if (sigaction(numbers[k], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(numbers[k], &action, NULL);
+    }
+}
