@@ -32,6 +32,8 @@ typedef struct imager_outputs {
     int64_t num_chan;          /* channels of the table */
     int32_t *chan_output;      /* [num_chan] output channel of each */
     double *interval_begin;    /* [num_intervals + 1] MJD s */
+    double *interval_span;     /* [num_intervals][2] start of the first integration and end
+                                  of the last, MJD s */
     imager_extent *extent;     /* [num] of the good samples, in the end over all ranks */
     int64_t *num_held;         /* [num] samples, good or not, of this rank's slice */
     int64_t *row_first, *row_end; /* [num_intervals] rows seen are within this range */
@@ -156,6 +158,8 @@ typedef struct imager_model {
     int num_stokes;
     int stokes_index[4];       /* plane of I, Q, U, V in the file, or -1 */
     int stokes[4];             /* codes 1..4 of the grids */
+    bool per_beam;             /* its header says Jy/beam */
+    bool blanks_told;          /* how many pixels are blank has been said */
 } imager_model;
 
 /** Open a model and check it against the phase centre and, when `scale_rad` is not 0,
@@ -207,6 +211,7 @@ typedef struct imager_output {
     tess_comm *comm;
     const tess_image_opts *opts;
     const tess_source_info *info;
+    const imager_outputs *outputs;
     const tess_pol *pol;
     int num_pol;
     tess_profile *profile;

@@ -1,6 +1,7 @@
 /* Visibilities from a model image. */
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "imager.h"
 #include "tess_const.h"
@@ -57,6 +58,25 @@ cleanup:
     return status;
 }
 
+/* Values must be Jy/pixel, which is also what a header without a unit is taken for. */
+static tess_status check_unit(const tess_fits_model *fits, bool *per_beam)
+{
+    tess_status status = TESS_OK;
+    static const char *const per_pixel[] = {"", "JY/PIXEL", "JY/PIX", "JY PIXEL-1",
+                                            "JY PIX-1", "JY/PIXEL-1"};
+    const char *unit = fits->unit;
+    while (*unit == ' ') ++unit;
+    for (size_t k = 0; k < sizeof per_pixel / sizeof *per_pixel; ++k)
+        if (strcasecmp(unit, per_pixel[k]) == 0) goto cleanup;
+    *per_beam = strcasecmp(unit, "JY/BEAM") == 0 || strcasecmp(unit, "JY BEAM-1") == 0;
+    if (!*per_beam)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its unit (BUNIT) is '%s'; give a model in JY/PIXEL", fits->path,
+                  unit);
+cleanup:
+    return status;
+}
+
 tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
                               double scale_rad, imager_model *model)
 {
@@ -83,6 +103,7 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
                   "%s: the model's reference position lies %.6g deg from the phase centre "
                   "of the observation; use a model of this pointing (or --center)",
                   path, apart / TESS_RAD_PER_DEG);
+    TESS_TRY(check_unit(fits, &model->per_beam));
     TESS_TRY(place_model(model));
     TESS_TRY(check_planes(model));
 cleanup:
@@ -92,15 +113,18 @@ cleanup:
 /* ---- model to grid ---- */
 
 /* One row of the model times the grid correction; zero where it is blank or beyond the
- * horizon. */
-static void correct_row(const imager_job *job, int64_t row, double *correction,
-                        double *value)
+ * horizon. Returns how many are blank. */
+static int64_t correct_row(const imager_job *job, int64_t row, double *correction,
+                           double *value)
 {
+    int64_t num_blank = 0;
     tess_grid_correction_row(job->plan, row, correction);
     for (int64_t i = 0; i < job->geom.nx; ++i) {
+        num_blank += !isfinite(value[i]);
         value[i] *= correction[i];
         if (!isfinite(value[i])) value[i] = 0;
     }
+    return num_blank;
 }
 
 static void put_row(const imager_job *job, void *image, int64_t row, const double *value)
@@ -113,8 +137,9 @@ static void put_row(const imager_job *job, void *image, int64_t row, const doubl
             ((float *)image)[row * nx + i] = (float)value[i];
 }
 
-/* This rank's rows of every Stokes plane, straight from the file. */
-static tess_status load_model(const imager_job *job, const imager_model *model)
+/* This rank's rows of every Stokes plane, straight from the file; adds up blank pixels. */
+static tess_status load_model(const imager_job *job, const imager_model *model,
+                              int64_t *num_blank)
 {
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx;
@@ -127,11 +152,29 @@ static tess_status load_model(const imager_job *job, const imager_model *model)
         for (int64_t row = first; row < first + count; ++row) {
             TESS_TRY(tess_fits_read(&model->fits, model->stokes_index[model->stokes[k] - 1],
                                     0, row, 1, value));
-            correct_row(job, row, correction, value);
+            *num_blank += correct_row(job, row, correction, value);
             put_row(job, tess_planes_image(job->planes, k), row - first, value);
         }
 cleanup:
     tess_free(value);
+    return status;
+}
+
+/* Load it on all ranks, and say once how much of it is blank. Collective. */
+static tess_status load_everywhere(const imager_job *job, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    int64_t first, sum[2] = {0}; /* blank pixels, rows */
+    tess_planes_rows(job->planes, &first, &sum[1]);
+    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sum[0])));
+    if (model->blanks_told) return TESS_OK;
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
+    model->blanks_told = true;
+    /* every group of ranks that transforms planes has all rows */
+    if (sum[0] > 0 && tess_comm_rank(job->comm) == 0)
+        tess_log_warn("%s: %lld pixels are blank or not finite; they count as 0",
+                      model->fits.path, (long long)(sum[0] * job->geom.ny / sum[1]));
+cleanup:
     return status;
 }
 
@@ -179,6 +222,9 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
                                   .num_images = model->num_stokes,
                                   .profile = profile,
                                   .extent = imager_extent_empty()};
+    if (model->per_beam && tess_comm_rank(comm) == 0)
+        tess_log_warn("%s: its unit is %s; its values are taken as Jy/pixel",
+                      model->fits.path, model->fits.unit);
     status = tess_backend_find(gridding->backend, &predictor->job.backend);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(imager_rank_bytes(comm, layout, &predictor->job.rank_bytes));
@@ -254,8 +300,7 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(imager_job_partition(job, &runs, false));
     imager_job_log(job);
     mark = tess_time_now();
-    if (fresh) status = load_model(job, &predictor->model);
-    TESS_TRY(tess_comm_agree(job->comm, status));
+    if (fresh) TESS_TRY(load_everywhere(job, &predictor->model));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
     TESS_TRY(imager_job_predict(job, samples, &runs));
 cleanup:

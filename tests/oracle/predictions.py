@@ -93,6 +93,32 @@ def check_columns(suite, ms, model):
                 column(suite, copy, "DATA"), column(suite, copy, "MODEL_DATA")))
 
 
+def check_units(suite, observation, image):
+    """Jy/pixel or nothing said; Jy/beam and blank pixels with a warning; no other unit."""
+    fits = fits_module()
+    for ranks in RANKS:
+        for unit, blanks, status, word in (
+                ("JY/PIXEL", 0, 0, None), ("Jy/pixel", 0, 0, None), (None, 0, 0, None),
+                ("JY/BEAM", 0, 0, "JY/BEAM"), ("K", 0, 3, "'K'"), ("mJy/pixel", 0, 3, "mJy"),
+                ("JY/PIXEL", 3, 0, " 3 pixels")):
+            values = image.copy()
+            values[[0, 20, 31][:blanks], [0, 7, 31][:blanks]] = [np.nan, np.inf, -np.inf][:blanks]
+            model = uvfits.write_model(suite.path("unit.fits"), values, SCALE)
+            with fits.open(model, mode="update") as hdus:
+                del hdus[0].header["BUNIT"]
+                if unit:
+                    hdus[0].header["BUNIT"] = unit
+            for layout in ([], ["--force-fft-ranks", "3"])[:2 if ranks == 3 else 1]:
+                out, label = suite.path("unit.uvfits"), f"{unit}, {blanks} blank, {ranks} ranks"
+                result = tessera("predict", observation, "--model", model, "-o", out,
+                                 "--overwrite", *layout, ranks=ranks)
+                suite.ran(label, result, status)
+                said = [s for s in result.err.splitlines() if s.startswith("tessera: ")]
+                suite.equal(f"{label}: lines", len(said), 1 if word else 0)
+                if word and said:
+                    suite.true(f"{label}: {said[0]}", word in said[0])
+
+
 def main():
     if not have_ms():
         skip("no MeasurementSet support")
@@ -105,9 +131,11 @@ def main():
                          "18deg"))
     ms, same = (simulate(suite.path("set" + ending), sky, **common)
                 for ending in (".ms", ".uvfits"))
+    simulate(suite.path("good.uvfits"), sky, duration="2min", channels=1)
     model, image = make_model(suite)
     check_new_file(suite, ms, same, model, image)
     check_columns(suite, ms, model)
+    check_units(suite, suite.path("good.uvfits"), image)
     suite.finish()
 
 
