@@ -200,11 +200,12 @@ static const char *weighting_text(const tess_image_opts *opts, char *text, size_
     return text;
 }
 
-static void fill_meta(const imager_output *output, const imager_extent *extent,
-                      tess_image_meta *meta)
+static void fill_meta(const imager_output *output, int64_t interval,
+                      const imager_extent *extent, tess_image_meta *meta)
 {
     const tess_image_opts *opts = output->opts;
     const tess_source_info *info = output->info;
+    const double *span = output->outputs->interval_span + 2 * interval;
     const double mean = extent->num_vis > 0 ? extent->freq_sum / (double)extent->num_vis
                                             : info->freq_hz[0];
     *meta = (tess_image_meta){.nx = opts->nx,
@@ -216,7 +217,8 @@ static void fill_meta(const imager_output *output, const imager_extent *extent,
                               .bandwidth_hz = info->width_hz[0],
                               .num_vis = (double)extent->num_vis,
                               .equinox = info->meta->equinox,
-                              .time_start_mjd_s = info->time_first,
+                              .time_start_mjd_s = span[0],
+                              .time_end_mjd_s = span[1],
                               .history = opts->command_line};
     if (extent->num_vis > 0) meta->bandwidth_hz += extent->freq_max - extent->freq_min;
     snprintf(meta->telescope, sizeof meta->telescope, "%s", info->meta->telescope);
@@ -304,7 +306,7 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     tess_beam beam = {0};
     double mark = tess_time_now();
     tess_held_files held = {.overwrite = output->opts->overwrite};
-    fill_meta(output, extent, &meta);
+    fill_meta(output, interval, extent, &meta);
     if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
         TESS_TRY(
             fit_beam(output, &product[output->num_pol].rows, extent->uvw_max_lambda, &beam));

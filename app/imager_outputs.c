@@ -37,6 +37,10 @@ static tess_status deal_times(tess_source *source, const tess_selection *selecti
     double *times = NULL;
     outputs->interval_begin[0] = -INFINITY;
     outputs->interval_begin[intervals] = INFINITY;
+    const tess_source_info *info = tess_source_info_of(source);
+    const double half_s = 0.5 * info->meta->integration_s; /* times are of the middle */
+    outputs->interval_span[0] = info->time_first - half_s;
+    outputs->interval_span[1] = info->time_end + half_s;
     if (intervals == 1 && begin == 0 && end == 0) return TESS_OK;
     TESS_TRY(tess_source_times(source, &times, &count));
     if (end == 0 || end > count) end = count;
@@ -51,6 +55,8 @@ static tess_status deal_times(tess_source *source, const tess_selection *selecti
         const int64_t at = begin + (end - begin) * k / intervals;
         /* half a millisecond before the integration: times in files are rounded */
         outputs->interval_begin[k] = at < count ? times[at] - 5e-4 : (double)INFINITY;
+        if (k < intervals) outputs->interval_span[2 * k] = times[at] - half_s;
+        if (k > 0) outputs->interval_span[2 * k - 1] = times[at - 1] + half_s;
     }
 cleanup:
     tess_free(times);
@@ -63,11 +69,12 @@ static tess_status allocate(imager_outputs *outputs)
     const int64_t intervals = outputs->num_intervals;
     outputs->interval_begin =
         tess_alloc(intervals + 1, sizeof *outputs->interval_begin);
+    outputs->interval_span = tess_alloc_zero(2 * intervals, sizeof(double));
     outputs->row_first = tess_alloc_zero(intervals, sizeof *outputs->row_first);
     outputs->row_end = tess_alloc_zero(intervals, sizeof *outputs->row_end);
     outputs->extent = tess_alloc(outputs->num, sizeof *outputs->extent);
     outputs->num_held = tess_alloc_zero(outputs->num, sizeof *outputs->num_held);
-    if (!outputs->interval_begin || !outputs->row_first || !outputs->row_end ||
+    if (!outputs->interval_begin || !outputs->interval_span || !outputs->row_first || !outputs->row_end ||
         !outputs->extent || !outputs->num_held)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
     for (int64_t k = 0; k < outputs->num; ++k)
@@ -95,6 +102,7 @@ void imager_outputs_free(imager_outputs *outputs)
 {
     tess_free(outputs->chan_output);
     tess_free(outputs->interval_begin);
+    tess_free(outputs->interval_span);
     tess_free(outputs->row_first);
     tess_free(outputs->row_end);
     tess_free(outputs->extent);

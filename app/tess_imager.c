@@ -99,6 +99,7 @@ static tess_status set_up(image_run *run)
     run->output = (imager_output){.comm = run->comm,
                                   .opts = opts,
                                   .info = run->info,
+                                  .outputs = &run->outputs,
                                   .pol = run->pol,
                                   .num_pol = run->num_pol,
                                   .profile = run->profile};

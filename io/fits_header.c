@@ -11,6 +11,12 @@
 
 static const double deg_per_rad = 1.0 / TESS_RAD_PER_DEG;
 
+double tess_fits_degrees(double rad)
+{
+    const double degrees = rad * deg_per_rad, rounded = round(degrees * 1e12) / 1e12;
+    return fabs(rounded - degrees) < 1e-9 / 3600 ? rounded : degrees;
+}
+
 uint32_t tess_fits_fold(uint64_t sum)
 {
     while (sum >> 32)
@@ -89,7 +95,7 @@ static void put_axis(fitsfile *fits, int axis, const char *type, const char *uni
 /* Right ascension in [0, 360). */
 static double longitude_deg(double radians)
 {
-    double degrees = fmod(radians * deg_per_rad, 360.0);
+    double degrees = fmod(tess_fits_degrees(radians), 360.0);
     if (degrees < 0) degrees += 360.0;
     return degrees < 360.0 ? degrees : 0.0;
 }
@@ -101,7 +107,7 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_axis(fits, 1, "RA---SIN", "deg", (double)(meta->nx / 2 + 1),
              longitude_deg(meta->ra_rad), -scale_deg, failed);
     put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1),
-             meta->dec_rad * deg_per_rad, scale_deg, failed);
+             tess_fits_degrees(meta->dec_rad), scale_deg, failed);
     /* a step of zero would make the coordinate system singular */
     put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz,
              meta->bandwidth_hz > 0 ? meta->bandwidth_hz : 1.0, failed);
@@ -138,19 +144,30 @@ static void date_text(double mjd_s, char text[40])
              (int)(of_day % 1000));
 }
 
+static bool is_time(double mjd_s)
+{
+    return isfinite(mjd_s) && mjd_s > 0 && mjd_s < 1e6 * TESS_SECONDS_PER_DAY;
+}
+
 static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     put_text_if(fits, "OBJECT", meta->object, failed);
     put_text_if(fits, "TELESCOP", meta->telescope, failed);
     put_text_if(fits, "OBSERVER", meta->observer, failed);
-    put_text(fits, "ORIGIN", "tessera", "radio-interferometric imager", failed);
-    if (isfinite(meta->time_start_mjd_s) && meta->time_start_mjd_s > 0 &&
-        meta->time_start_mjd_s < 1e6 * TESS_SECONDS_PER_DAY) {
-        char date[40];
-        date_text(meta->time_start_mjd_s, date);
-        put_text(fits, "DATE-OBS", date, "start of the observation", failed);
-        put_text(fits, "TIMESYS", "UTC", NULL, failed);
+    put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT,
+             "radio-interferometric imager", failed);
+    if (!is_time(meta->time_start_mjd_s)) return;
+    char date[40];
+    date_text(meta->time_start_mjd_s, date);
+    put_text(fits, "DATE-OBS", date, "start of the first integration", failed);
+    if (is_time(meta->time_end_mjd_s)) {
+        date_text(meta->time_end_mjd_s, date);
+        put_text(fits, "DATE-END", date, "end of the last integration", failed);
+        put_number(fits, "TELAPSE",
+                   round(1e3 * (meta->time_end_mjd_s - meta->time_start_mjd_s)) / 1e3,
+                   "[s] between them", failed);
     }
+    put_text(fits, "TIMESYS", "UTC", NULL, failed);
 }
 
 static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
@@ -184,6 +201,7 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
 static void put_history(fitsfile *fits, const char *history, int *failed)
 {
     enum { WIDTH = 72 };
+    fits_write_history(fits, "tessera " TESS_VERSION_TEXT, failed);
     while (history && *history && !*failed) {
         size_t left = strcspn(history, "\n");
         bool continued = false;

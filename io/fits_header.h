@@ -20,6 +20,10 @@ typedef struct tess_fits_stats {
 /** Fold a sum of 32-bit words into their ones-complement sum (end-around carry). */
 uint32_t tess_fits_fold(uint64_t sum);
 
+/** Degrees for a header: at most 12 decimals where that is the same angle to 1e-9 arcsec,
+ *  so that 60 degrees are not 59.99999999999999. Local. */
+double tess_fits_degrees(double rad);
+
 /** Cards, END and padding to whole blocks: `*text` (tess_alloc, caller frees) of
  *  `*bytes`, whose length does not depend on `stats`. `path` is for messages.
  *  TESS_ERR_ALLOC, TESS_ERR_INTERNAL. Local. */

@@ -32,7 +32,8 @@ typedef struct tess_image_meta {
     double sum_weights;          /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
     double num_vis;              /**< visibilities gridded */
     double equinox;
-    double time_start_mjd_s;     /**< DATE-OBS; 0 = unknown */
+    double time_start_mjd_s;     /**< DATE-OBS, start of the first integration; 0 = unknown */
+    double time_end_mjd_s;       /**< DATE-END, end of the last one; 0 = unknown */
     char telescope[64], observer[64], object[64];
     char unit[16];               /**< BUNIT: "JY/BEAM", "JY/PIXEL" */
     char weighting[32];          /**< "natural", "briggs 0", ... */

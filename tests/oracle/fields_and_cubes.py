@@ -94,6 +94,24 @@ def check_intervals(suite):
             compare(suite, f"interval {k}", f"{prefix}-t{k:04d}-dirty.fits", s.dirty(rows))
         found = glob.glob(prefix + "*-dirty.fits")
         suite.equal("intervals written", len(found), 2)
+    # rows are 10 s each about 00:00:00, 00:00:10 ...: from start of the first to end
+    day = "2025-12-31T23:59:55.000", "2026-01-01T00:00:"
+    spans = {"snap-t0000": (day[0], day[1] + "35.000", 40.0),
+             "snap-t0001": (day[1] + "35.000", day[1] + "75.000", 40.0),
+             "part": (day[1] + "05.000", day[1] + "25.000", 20.0),
+             "whole": (day[0], day[1] + "75.000", 80.0)}
+    suite.image("whole", s.path, *IMAGE, "--no-psf")
+    suite.image("part", s.path, *IMAGE, "--no-psf", "--intervals", "1:3")
+    for name, span in spans.items():
+        _, header = read_image(suite.path(name + "-dirty.fits"))
+        span = [t.replace(":00:75", ":01:15") if isinstance(t, str) else t for t in span]
+        suite.equal(f"{name}: times", [header.get(k) for k in
+                                       ("DATE-OBS", "DATE-END", "TELAPSE")], span)
+        suite.equal(f"{name}: degrees", (header["CRVAL1"], header["CRVAL2"]),
+                    (60.0, -30.0))
+        suite.true(f"{name}: version", header["ORIGIN"].split()[0] == "tessera"
+                   and header["ORIGIN"].split()[1][0].isdigit()
+                   and header["ORIGIN"] in str(header["HISTORY"]))
 
 
 def check_fields(suite):
