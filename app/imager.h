@@ -95,6 +95,7 @@ typedef struct imager_job {
     const tess_layout *layout;
     const tess_gridding *gridding;
     tess_geom geom;
+    bool worst_pixel;          /* plan for prediction (tess_grid_opts) */
     int num_pol, num_images;   /* grids: polarisations, and PSFs */
     int64_t rank_bytes;        /* memory this rank may use */
     tess_profile *profile;

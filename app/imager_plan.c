@@ -213,6 +213,7 @@ tess_status imager_job_plan(imager_job *job)
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
     opts.accuracy = gridding->accuracy;
+    opts.worst_pixel = job->worst_pixel;
     opts.w_min_lambda = job->extent.w_min_lambda;
     opts.w_max_lambda = job->extent.w_max_lambda;
     opts.w_span_lambda = job->extent.w_span_lambda < 0

@@ -29,6 +29,10 @@ static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 static const double W_SHARE = 0.25;
 static const double MAX_W_PADDING = 4.0;
 
+/* What the second largest alias may add to the error of the largest, which is the same at
+ * every fraction of a cell: rms over fractions to largest. */
+static const double NEXT_ALIAS = 1.1;
+
 /* The kernel's error rises steeply at the very edge of the field, where a small image has
  * a larger share of its pixels than the mean allows for: pixels left free around it. */
 enum { MARGIN = 4 };
@@ -49,10 +53,15 @@ void tess_grid_opts_default(tess_grid_opts *opts)
                              .threads = 1};
 }
 
+/* Largest phase [rad] that is left out with w. */
+static double w_phase(const tess_geom *geom, double w_max_lambda)
+{
+    return TESS_TWO_PI * w_max_lambda * fabs(tess_geom_nm1_min(geom));
+}
+
 bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy)
 {
-    const double turns = w_max_lambda * fabs(tess_geom_nm1_min(geom));
-    return TESS_TWO_PI * turns < accuracy / 3;
+    return w_phase(geom, w_max_lambda) < accuracy / 3;
 }
 
 int tess_grid_brick_lines(const tess_grid_plan *plan)
@@ -133,7 +142,7 @@ static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
 
 /* Relative L2 error of an image made with this kernel on every axis: the kernel's own, and
  * rounding, which decides in single precision when padding is small. */
-static double error_of(const tess_kernel *kernel, bool is_double, bool do_w)
+static double image_error(const tess_kernel *kernel, bool is_double, bool do_w)
 {
     const double axes = do_w ? 3 : 2, rounding = rounding_of(kernel, is_double, do_w);
     return sqrt(axes * kernel->error * kernel->error + rounding * rounding);
@@ -142,6 +151,35 @@ static double error_of(const tess_kernel *kernel, bool is_double, bool do_w)
 double tess_grid_rounding(const tess_grid_plan *plan)
 {
     return rounding_of(&plan->kernel, plan->is_double, plan->opts.do_w);
+}
+
+/* Largest relative error of one pixel's visibilities, wherever they and the pixel are: at
+ * the edge of the field on every axis, which in w is the image's corner as well as the
+ * phase centre, with the axes' errors in phase. Rounding as in an image, with the gain of
+ * the edge. */
+static double pixel_error(const tess_kernel *kernel, bool is_double, bool do_w)
+{
+    const double axes = do_w ? 3 : 2, unit = is_double ? 0x1p-53 : 0x1p-24;
+    return NEXT_ALIAS * axes * kernel->largest_error +
+           unit * pow(kernel->largest_gain, axes);
+}
+
+static double error_of(const tess_grid_plan *plan, const tess_kernel *kernel)
+{
+    const bool is_double = plan->is_double, do_w = plan->opts.do_w;
+    return plan->opts.worst_pixel ? pixel_error(kernel, is_double, do_w)
+                                  : image_error(kernel, is_double, do_w);
+}
+
+/* What of ε is left for error_of. A w-term left out is for every pixel what it is for the
+ * farthest; where it is more than the promise allows, the caller has no use for w. */
+static double allowed_error(const tess_grid_plan *plan)
+{
+    const tess_grid_opts *opts = &plan->opts;
+    if (!opts->worst_pixel) return SHARE * opts->accuracy;
+    if (opts->do_w) return opts->accuracy;
+    return opts->accuracy -
+           fmin(w_phase(&plan->geom, opts->w_max_lambda), opts->accuracy / 3);
 }
 
 /* Paddings to choose from: what the caller allows of what is sensible. */
@@ -160,15 +198,14 @@ static double largest_padding(const tess_grid_plan *plan)
 static double padding_for(int support, const tess_grid_plan *plan)
 {
     tess_kernel kernel;
-    const bool do_w = plan->opts.do_w;
-    const double error = SHARE * plan->opts.accuracy;
+    const double error = allowed_error(plan);
     tess_kernel_create(support, largest_padding(plan), &kernel);
-    if (error_of(&kernel, plan->is_double, do_w) > error) return 0;
+    if (error_of(plan, &kernel) > error) return 0;
     double low = least_padding(plan), high = largest_padding(plan);
     while (high - low > 0.01) {
         const double middle = 0.5 * (low + high);
         tess_kernel_create(support, middle, &kernel);
-        *(error_of(&kernel, plan->is_double, do_w) <= error ? &high : &low) = middle;
+        *(error_of(plan, &kernel) <= error ? &high : &low) = middle;
     }
     return high;
 }
@@ -203,7 +240,7 @@ static tess_status choose_kernel(tess_grid_plan *plan)
     plan->nu = tess_geom_fft_size(plan->nu > least_size ? plan->nu : least_size);
     plan->nv = tess_geom_fft_size(plan->nv > least_size ? plan->nv : least_size);
     tess_kernel_create(best_support, best_padding, &plan->kernel);
-    plan->error_estimate = error_of(&plan->kernel, plan->is_double, plan->opts.do_w);
+    plan->error_estimate = error_of(plan, &plan->kernel);
 cleanup:
     return status;
 }
@@ -232,6 +269,7 @@ static double w_padding_of(const tess_grid_plan *plan, double range)
                                    : opts->w_span_lambda;
     const double span = span_lambda * range;
     double padding = plan->kernel.padding;
+    if (opts->worst_pixel) return padding; /* good wherever w meets the kernel */
     while (padding < MAX_W_PADDING) {
         const double steps = fmax(1, span * padding);
         if (largest_error(&plan->kernel, 0.5 / padding) <=
@@ -343,12 +381,14 @@ void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size)
 {
     snprintf(text, (size_t)size,
              "%lld x %lld grid, %d w-plane%s in %d block%s, support %d, padding %.2f, "
-             "%s precision, error estimate %.1e",
+             "%s precision, %s %.1e",
              (long long)plan->nu, (long long)plan->nv, plan->num_planes,
              plan->num_planes == 1 ? "" : "s", plan->num_blocks,
              plan->num_blocks == 1 ? "" : "s", plan->kernel.support,
              (double)plan->nu / (double)plan->geom.nx,
-             plan->is_double ? "double" : "single", plan->error_estimate);
+             plan->is_double ? "double" : "single",
+             plan->opts.worst_pixel ? "error of the worst pixel" : "error estimate",
+             plan->error_estimate);
 }
 
 int64_t tess_grid_brick_key(const tess_grid_plan *plan, int64_t block, int64_t tile_u,

@@ -36,6 +36,8 @@ typedef enum tess_precision {
 /** What a plan is made for. tess_grid_opts_default() fills the rest. */
 typedef struct tess_grid_opts {
     double accuracy;           /**< ε: relative L2 error of the image */
+    bool worst_pixel;          /**< for prediction: ε holds for the visibilities of every
+                                    single pixel, not for a field of them on average */
     bool do_w;                 /**< false: the field is narrow, w is ignored */
     double w_min_lambda, w_max_lambda; /**< range of |w| over the visibilities */
     double w_span_lambda;      /**< smallest w_max − w_min of what becomes one image, when
@@ -67,7 +69,8 @@ typedef struct tess_grid_plan {
     double *correction_v;      /**< [ny] h(y) of the rows */
     double correction_w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
     double nm1_range;          /**< largest |n − 1 − nm1_center| */
-    double error_estimate;     /**< relative L2 error expected of an image */
+    double error_estimate;     /**< relative L2 error expected of an image, or largest one
+                                    of a pixel's visibilities (worst_pixel) */
     const tess_backend *backend;
 } tess_grid_plan;
 

@@ -94,39 +94,53 @@ double tess_kernel_correction(const tess_kernel *kernel, double x, double *error
                          error);
 }
 
-/* rms error over the field, |x| ≤ edge. The error grows and ripples towards the edge, the
- * last ripple being narrow and high when padding is small: places crowd there, x = edge
- * (1 − t²) with t uniform. */
-static double field_error(const tap_table taps, int support, double edge,
-                          double *amplification)
+/* How a kernel does over the field. */
+typedef struct field_quality {
+    double error, largest_error;
+    double amplification, largest_gain;
+} field_quality;
+
+/* Errors over the field, |x| ≤ edge. The error grows and ripples towards the edge, the last
+ * ripple being narrow and high when padding is small: places crowd there, x = edge (1 − t²)
+ * with t uniform. The largest gain is that of the edge: h grows all the way. */
+static field_quality quality_of(const tap_table taps, int support, double edge)
 {
     double square = 0, gain = 0;
+    field_quality found = {0};
+    const double at_edge = correction_of(taps, support, edge, &found.largest_error);
+    const double at_centre = correction_of(taps, support, 0, NULL);
     for (int k = 0; k < PLACES; ++k) {
         const double t = (k + 0.5) / PLACES;
         double error;
         const double h = correction_of(taps, support, edge * (1 - t * t), &error);
         square += error * error * 2 * t / PLACES;
         gain += h * h * 2 * t / PLACES;
+        found.largest_error = fmax(found.largest_error, error);
     }
-    if (amplification)
-        *amplification = sqrt(gain) / correction_of(taps, support, 0, NULL);
-    return sqrt(square);
+    found.error = sqrt(square);
+    found.amplification = sqrt(gain) / at_centre;
+    found.largest_gain = at_edge / at_centre;
+    return found;
 }
 
 static double exact_error(int support, double beta, double edge)
 {
     tap_table taps;
     for (int k = 0; k < FRACTIONS; ++k) exact_taps(support, beta, fraction_at(k), taps[k]);
-    return field_error((const double (*)[TESS_MAX_SUPPORT])taps, support, edge, NULL);
+    return quality_of((const double (*)[TESS_MAX_SUPPORT])taps, support, edge).error;
 }
 
-static double polynomial_error(const tess_kernel *kernel, double edge,
-                               double *amplification)
+/* Note how the kernel does with the polynomials. */
+static void assess(tess_kernel *kernel, double edge)
 {
     tap_table taps;
     for (int k = 0; k < FRACTIONS; ++k) tess_kernel_taps(kernel, fraction_at(k), taps[k]);
-    return field_error((const double (*)[TESS_MAX_SUPPORT])taps, kernel->support, edge,
-                       amplification);
+    const field_quality found =
+        quality_of((const double (*)[TESS_MAX_SUPPORT])taps, kernel->support, edge);
+    kernel->error = found.error;
+    kernel->largest_error = found.largest_error;
+    kernel->amplification = found.amplification;
+    kernel->largest_gain = found.largest_gain;
 }
 
 /* β for the smallest error in the field: a coarse search around the asymptotic optimum
@@ -216,7 +230,7 @@ void tess_kernel_create(int support, double padding, tess_kernel *kernel)
      * degree that costs less than a twentieth of the error is enough. */
     for (int degree = support / 2 + 1; degree <= TESS_MAX_DEGREE; ++degree) {
         fit_taps(kernel, degree);
-        kernel->error = polynomial_error(kernel, edge, &kernel->amplification);
+        assess(kernel, edge);
         if (kernel->error <= 1.05 * target || degree >= support + 6) break;
     }
 }

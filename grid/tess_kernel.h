@@ -33,6 +33,8 @@ typedef struct tess_kernel {
     double amplification;      /**< rms over the field of h(x)/h(0): how much the grid
                                     correction raises rounding errors, per axis */
     double error;              /**< rms of e(x) over the field, |x| ≤ 1/2σ */
+    double largest_error;      /**< largest e(x) in the field, 2 to 9 times the rms */
+    double largest_gain;       /**< h(1/2σ)/h(0): amplification at the field's edge */
     /** Tap j at fraction f in [0,1) is Σ_d coefficient[d][j] y^d, y = 2f − 1; f is the
      *  distance of the first tap from the footprint's lower edge. Lanes ≥ W are 0. */
     double coefficient[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];

@@ -42,8 +42,10 @@ typedef struct tess_array_opts {
     int64_t nx, ny;            /**< image size [pixels] */
     double step_l, step_m;     /**< pixel size with sign [direction cosines] */
     double center_l, center_m; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), default 0 */
-    double accuracy;           /**< ε: relative L2 error of the result, default 1e-4; from
-                                    1e-2 to 1e-12, in single precision to 1e-5 */
+    double accuracy;           /**< ε: relative L2 error of the result for data that fill the
+                                    field (a lone source at its border: up to a few ε, as
+                                    both directions use one plan), default 1e-4; from 1e-2
+                                    to 1e-12, in single precision to 1e-5 */
     bool do_w;                 /**< false: w is taken as 0 and n as 1; default true */
     bool negate_w;             /**< use −w */
     bool divide_by_n;          /**< default false */

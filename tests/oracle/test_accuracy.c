@@ -1,7 +1,8 @@
 /* Images and predictions against direct sums, for every accuracy from 1e-2 to 1e-12.
  *
- * The bounds are the promise of --accuracy ε: relative L2 error ≤ ε, and in each of 8 ×
- * 8 blocks of the image an rms error ≤ 2 ε × the rms of the whole image. The direct
+ * The bounds are the promise of --accuracy ε: relative L2 error ≤ ε, also of the
+ * visibilities of any single pixel, and in each of 8 × 8 blocks of the image an rms
+ * error ≤ 2 ε × the rms of the whole image. The direct
  * sums are exact to about 1e-15 (direct_sum.h). Names of the quantities are theirs.
  *
  * TESS_TEST_FULL=1 in the environment adds random geometries. */
@@ -27,7 +28,9 @@
 static const double ACCURACY[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12};
 enum { NUM_ACCURACIES = sizeof ACCURACY / sizeof *ACCURACY };
 
-enum { LEAST_FIELD = 500 }; /* pixels */
+/* Pixels that are predicted one by one: the centre (one end of the range of n − 1), a
+ * corner (or the diagonal's last pixel above the horizon), the middle of an edge, any. */
+enum { LONE_PIXELS = 4 };
 
 typedef enum coverage { UNIFORM, CLUSTERED, TRACKS } coverage;
 typedef enum sky { POINTS, CORNERS, OUTSIDE, NOISE } sky;
@@ -84,7 +87,9 @@ typedef struct scene {
     double *uvw_m, *freq_hz, *vis, *weight;
     double *points; /* [ny][nx] models for prediction: the sources */
     double *noise;  /* and noise all over the field */
+    double *lone;   /* [LONE_PIXELS][ny][nx] models of one pixel each */
     double *image_true, *points_true, *noise_true, *image, *vis_out;
+    double *lone_true; /* [LONE_PIXELS][num_vis][2] */
     draw random;
 } scene;
 
@@ -196,6 +201,26 @@ static void make_sky(scene *of)
     }
 }
 
+static void choose_lone_pixels(scene *of)
+{
+    const int64_t nx = of->is->nx, ny = of->is->ny, num_vis =
+        of->is->num_rows * of->is->num_chan;
+    int64_t at[LONE_PIXELS][2] = {{nx / 2, ny / 2}, {0, 0}, {0, ny / 2}};
+    at[3][0] = draw_index(&of->random, nx);
+    at[3][1] = draw_index(&of->random, ny);
+    for (int p = 0; p < LONE_PIXELS; ++p) {
+        int64_t i = at[p][0], j = at[p][1];
+        while (hypot(pixel_l(of, (double)i), pixel_m(of, (double)j)) > 0.999) {
+            i += i < nx / 2 ? 1 : i > nx / 2 ? -1 : 0;
+            j += j < ny / 2 ? 1 : j > ny / 2 ? -1 : 0;
+        }
+        double *model = of->lone + p * nx * ny;
+        model[j * nx + i] = 1;
+        assert_int_equal(
+            tess_direct_predict(&of->direct, model, of->lone_true + 2 * num_vis * p), 0);
+    }
+}
+
 static double *numbers(int64_t count)
 {
     double *array = calloc((size_t)count, sizeof *array);
@@ -219,6 +244,8 @@ static void make_scene(const accuracy_case *is, uint64_t seed, scene *of)
     of->noise = numbers(pixels);
     of->image = numbers(pixels);
     of->image_true = numbers(pixels);
+    of->lone = numbers(LONE_PIXELS * pixels);
+    of->lone_true = numbers(2 * num_vis * LONE_PIXELS);
     for (int64_t c = 0; c < is->num_chan; ++c)
         of->freq_hz[c] = 1.4e9 * (1 - (1 - is->band) * (double)(is->num_chan - 1 - c) /
                                           (double)is->num_chan);
@@ -252,6 +279,7 @@ static void make_scene(const accuracy_case *is, uint64_t seed, scene *of)
         of->noise[p] = draw_normal(&of->random);
     assert_int_equal(tess_direct_predict(&of->direct, of->points, of->points_true), 0);
     assert_int_equal(tess_direct_predict(&of->direct, of->noise, of->noise_true), 0);
+    choose_lone_pixels(of);
 }
 
 static void free_scene(scene *of)
@@ -268,6 +296,8 @@ static void free_scene(scene *of)
     free(of->noise);
     free(of->image);
     free(of->image_true);
+    free(of->lone);
+    free(of->lone_true);
 }
 
 /* Was the promise kept? Says so when not, and goes on: the other accuracies tell
@@ -284,50 +314,6 @@ static bool kept(const scene *of, double accuracy, const char *what, double erro
                       of->facts.num_blocks, of->facts.kernel.support,
                       good ? "" : " TOO LARGE");
     return good;
-}
-
-/* The kernel's error at x, and how much its correction raises rounding. */
-static double axis_error(const tess_kernel *kernel, double x, double *gain)
-{
-    double error;
-    *gain *= tess_kernel_correction(kernel, x, &error) /
-             tess_kernel_correction(kernel, 0, NULL);
-    return error;
-}
-
-/* Largest relative error of a point's visibilities at pixel (i, j): the kernel's errors
- * along the axes, should their phases agree, and rounding, half a unit in the last
- * place raised by the correction. One alias outweighs the others, so that a kernel's
- * error is nearly the same for every fraction of a cell and its rms bounds it but for
- * the tenth or so that the next alias may add. */
-static double point_error(const scene *of, int64_t i, int64_t j)
-{
-    const pipeline_facts *facts = &of->facts;
-    const tess_kernel *kernel = &facts->kernel;
-    const double l = pixel_l(of, (double)i), m = pixel_m(of, (double)j);
-    double gain = facts->is_double ? 0x1p-53 : 0x1p-24;
-    double sum =
-        axis_error(kernel, (double)(i - of->is->nx / 2) / (double)facts->nu, &gain);
-    sum += axis_error(kernel, (double)(j - of->is->ny / 2) / (double)facts->nv, &gain);
-    if (facts->do_w)
-        sum += axis_error(
-            kernel, (nm1(l, m) - facts->nm1_center) * facts->w_step_lambda, &gain);
-    return 1.1 * sum + gain;
-}
-
-/* Limit for the prediction of a few points, and at least the promise. Errors of
- * different points add up like their visibilities. Rounding, and w left out, are in the
- * estimate and the promise. */
-static double point_model_limit(const scene *of, const double *model, double accuracy)
-{
-    double error2 = 0, flux2 = 0;
-    for (int64_t p = 0; p < of->is->nx * of->is->ny; ++p) {
-        if (model[p] == 0) continue;
-        const double error = point_error(of, p % of->is->nx, p / of->is->nx);
-        error2 += model[p] * model[p] * error * error;
-        flux2 += model[p] * model[p];
-    }
-    return fmax(accuracy, sqrt(error2 / flux2));
 }
 
 /* The promise for blocks is of their rms; that of the n pixels of a small block, drawn
@@ -356,21 +342,40 @@ static bool check_image(scene *of, double accuracy)
     return good;
 }
 
+static bool check_lone_pixels(scene *of, double accuracy)
+{
+    static const char *const what[LONE_PIXELS] = {
+        "error of the predicted centre", "error of the predicted corner",
+        "error of the predicted edge", "error of a predicted pixel"};
+    const int64_t num_vis = of->is->num_rows * of->is->num_chan;
+    double *found = numbers(2 * num_vis * LONE_PIXELS), *own = numbers(2 * num_vis);
+    bool good = true;
+    of->with.num_pol = LONE_PIXELS;
+    assert_int_equal(pipeline_predict(&of->with, of->lone, found), TESS_OK);
+    of->with.num_pol = 1;
+    for (int p = 0; p < LONE_PIXELS; ++p) {
+        for (int64_t k = 0; k < 2 * num_vis; ++k)
+            own[k] = found[2 * (k / 2 * LONE_PIXELS + p) + k % 2];
+        good &= kept(of, accuracy, what[p],
+                     tess_direct_rel_l2(2 * num_vis, own, of->lone_true + 2 * num_vis * p),
+                     accuracy);
+    }
+    free(found);
+    free(own);
+    return good;
+}
+
 static bool check_prediction(scene *of, double accuracy)
 {
     const int64_t values = 2 * of->is->num_rows * of->is->num_chan;
-    /* a handful of pixels has no rms over the field */
-    const bool is_field = of->is->nx * of->is->ny >= LEAST_FIELD;
-    bool good = true;
+    bool good = check_lone_pixels(of, accuracy);
     assert_int_equal(pipeline_predict(&of->with, of->noise, of->vis_out), TESS_OK);
     good &= kept(of, accuracy, "error of the predicted field",
-                 tess_direct_rel_l2(values, of->vis_out, of->noise_true),
-                 is_field ? accuracy : point_model_limit(of, of->noise, accuracy));
+                 tess_direct_rel_l2(values, of->vis_out, of->noise_true), accuracy);
     if (of->is->what == NOISE) return good; /* no points */
     assert_int_equal(pipeline_predict(&of->with, of->points, of->vis_out), TESS_OK);
     good &= kept(of, accuracy, "error of the predicted points",
-                 tess_direct_rel_l2(values, of->vis_out, of->points_true),
-                 point_model_limit(of, of->points, accuracy));
+                 tess_direct_rel_l2(values, of->vis_out, of->points_true), accuracy);
     return good;
 }
 

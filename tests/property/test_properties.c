@@ -84,14 +84,15 @@ static double rounding(const pipeline_facts *facts)
     return 8 * 0x1p-53 * pow(facts->kernel.amplification, 3);
 }
 
-/* Re⟨y, P x⟩ = ⟨Pᴴ y, x⟩; the image is divided by the sum of weights, VIS. Rounding in
- * double leaves 1e-16 × √(terms) × the grid correction's gain, far below 1e-12. */
+/* Re⟨y, P x⟩ = ⟨Pᴴ y, x⟩ for one plan; the image is divided by the sum of weights, VIS.
+ * Rounding in double leaves 1e-16 × √(terms) × the grid correction's gain, far below 1e-12. */
 static void adjoint(double accuracy, double tolerance)
 {
     tess_comm *comm;
     scene *s = make_scene(&comm, accuracy, 11);
     double(*predicted)[2] = calloc(VIS, sizeof *predicted);
     double *dirty = calloc(PIXELS, sizeof *dirty);
+    s->with.adjoint = true;
     assert_int_equal(pipeline_predict(&s->with, s->image, &predicted[0][0]), TESS_OK);
     dirty_of(s, &s->vis[0][0], dirty, NULL);
     const double left = dot(&s->vis[0][0], &predicted[0][0], 2 * VIS);

@@ -206,6 +206,7 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     status = inv_lambda ? make_samples(with, inv_lambda, &samples) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(start_job(with, &samples, false, with->num_pol, &profile, &job));
+    job.worst_pixel = !with->adjoint;
     TESS_TRY(imager_job_plan(&job));
     status = tess_brick_list_append(job.plan, &samples, 0, samples.num_rows, false,
                                     with->layout.threads, &runs);
