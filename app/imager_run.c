@@ -271,23 +271,57 @@ cleanup:
 
 /* ---- from sums to images ---- */
 
-static void correct_rows(const imager_job *job, double factor, imager_rows *rows)
+/* Correct one row; returns how many of its pixels above the horizon are not finite. */
+static int64_t correct_row(const imager_job *job, double factor, int64_t line,
+                           double *correction, double *row)
 {
-    #pragma omp parallel num_threads(job->layout->threads)
+    int64_t bad = 0;
+    tess_grid_correction_row(job->plan, line, correction);
+    for (int64_t i = 0; i < job->geom.nx; ++i) {
+        row[i] *= correction[i] * factor;
+        bad += !isfinite(row[i]) && isfinite(correction[i]);
+    }
+    return bad;
+}
+
+static tess_status correct_rows(const imager_job *job, double factor, imager_rows *rows,
+                                int64_t *num_bad)
+{
+    tess_status status = TESS_OK;
+    int64_t bad = 0;
+    bool complete = true;
+    #pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
+        reduction(&& : complete)
     {
         double *correction = tess_alloc(rows->nx, sizeof *correction);
+        complete = correction != NULL;
         #pragma omp for schedule(dynamic, 16)
-        for (int64_t k = 0; k < rows->num_rows; ++k) {
-            double *row = rows->value + k * rows->nx;
-            if (!correction) {
-                for (int64_t i = 0; i < rows->nx; ++i) row[i] = NAN;
-                continue;
-            }
-            tess_grid_correction_row(job->plan, rows->row_first + k, correction);
-            for (int64_t i = 0; i < rows->nx; ++i) row[i] *= correction[i] * factor;
-        }
+        for (int64_t k = 0; k < rows->num_rows; ++k)
+            if (correction)
+                bad += correct_row(job, factor, rows->row_first + k, correction,
+                                   rows->value + k * rows->nx);
         tess_free(correction);
     }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "grid correction of an image's rows");
+    *num_bad = bad;
+cleanup:
+    return status;
+}
+
+/* Values that pass every check of one visibility may still overflow together. Collective. */
+static tess_status check_finite(const imager_job *job, int64_t num_bad, double sum_weights)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, &num_bad, 1, TESS_SUM));
+    if (num_bad > 0 || !isfinite(sum_weights))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%lld pixels of the image are not finite (sum of weights %.3g): some "
+                  "weights or visibilities are so large that their products overflow %s "
+                  "precision; flag them or mend the weights",
+                  (long long)num_bad, sum_weights,
+                  job->plan->is_double ? "double" : "single");
+cleanup:
+    return status;
 }
 
 static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
@@ -329,7 +363,11 @@ static tess_status finish_images(imager_job *job, int num_pol, const double *sum
             TESS_TRY(imager_dump(job->comm, dump_stages, "1-transformed", k, &job->geom,
                                  &product[k].rows));
         product[k].sum_weights = sums[weight];
-        correct_rows(job, sums[weight] > 0 ? 1 / sums[weight] : 0, &product[k].rows);
+        int64_t num_bad = 0;
+        status = correct_rows(job, sums[weight] > 0 ? 1 / sums[weight] : 0,
+                              &product[k].rows, &num_bad);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        TESS_TRY(check_finite(job, num_bad, sums[weight]));
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
         if (dump_stages)
             TESS_TRY(imager_dump(job->comm, dump_stages, "2-corrected", k, &job->geom,
