@@ -334,9 +334,19 @@ void imager_job_log(imager_job *job)
              job->fft_ranks);
 }
 
+/* Keep in the profile how much of an image and of a plane this rank held. */
+static void note_slabs(imager_job *job)
+{
+    int64_t image, plane;
+    tess_planes_held(job->planes, &image, &plane);
+    if (image > job->profile->image_slab_bytes) job->profile->image_slab_bytes = image;
+    if (plane > job->profile->plane_slab_bytes) job->profile->plane_slab_bytes = plane;
+}
+
 void imager_job_free(imager_job *job)
 {
     free_partition(job);
+    if (job->planes) note_slabs(job);
     tess_planes_destroy(job->planes);
     tess_grid_plan_destroy(job->plan);
     job->planes = NULL;

@@ -43,6 +43,7 @@ typedef struct entry {
     double communication_seconds;
     int64_t sent_bytes;
     int64_t peak_memory_bytes;
+    int64_t image_slab_bytes, plane_slab_bytes;
     int64_t plans, transforms;
     double grid_utilisation;
 } entry;
@@ -88,6 +89,8 @@ static void fill_entry(const tess_comm *comm, const tess_profile *profile, entry
     *e = (entry){.visibilities = profile->visibilities,
                  .seconds = tess_time_now() - profile->start_s,
                  .peak_memory_bytes = tess_mem_peak_bytes(),
+                 .image_slab_bytes = profile->image_slab_bytes,
+                 .plane_slab_bytes = profile->plane_slab_bytes,
                  .plans = profile->plans,
                  .transforms = profile->transforms,
                  .grid_utilisation = profile->grid_utilisation};
@@ -230,12 +233,14 @@ static json_t *rank_stages(const entry *e)
 
 static json_t *rank_object(const entry *e, int rank)
 {
-    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:f}", "rank", rank,
+    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f}", "rank", rank,
                      "host", e->host, "stages", rank_stages(e), "visibilities",
                      (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
                      "communication_seconds", json_seconds(e->communication_seconds),
                      "sent_bytes", (json_int_t)e->sent_bytes, "peak_memory_bytes",
-                     (json_int_t)e->peak_memory_bytes, "grid_utilisation",
+                     (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
+                     (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
+                     (json_int_t)e->plane_slab_bytes, "grid_utilisation",
                      e->grid_utilisation);
 }
 

@@ -44,6 +44,8 @@ typedef struct tess_profile {
     int64_t ignored[TESS_NUM_IGNORED];
     int64_t plans;                           /**< gridding plans made */
     int64_t transforms;                      /**< plane transforms set up */
+    int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of one
+                                                  w-plane on this rank */
     double start_s;                          /**< tess_time_now() at program start */
     double grid_utilisation;                 /**< busy share of the threads while gridding */
     char plan[1024];                         /**< the plan in words */
@@ -62,7 +64,7 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage);
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
- *  visibilities}}, peak_memory_bytes}], "totals":{visibilities, ignored:{reason:n},
+ *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes}], "totals":{visibilities, ignored:{reason:n},
  *  seconds, communication_fraction, peak_memory_bytes, plans, transforms}}. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);

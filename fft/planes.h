@@ -18,6 +18,7 @@ struct tess_planes {
     int64_t line_first, line_end;
     int64_t row_first, row_end;
     int64_t value_bytes;       /* of a complex value */
+    int64_t image_held, plane_held; /* tess_planes_held() */
     union {                    /* the backend's own */
         struct planes_cpu *cpu;
         struct planes_cuda *cuda;
@@ -59,6 +60,10 @@ struct tess_planes_ops {
                               void **host);
     void (*values_free)(void *values);
 };
+
+/* Note a buffer for values of one plane, or one image. Local. */
+void planes_note_plane(tess_planes *planes, int64_t bytes);
+void planes_note_image(tess_planes *planes, int64_t bytes);
 
 /* First of the items that part `part` of `parts` gets. */
 int64_t planes_share(int64_t total, int64_t part, int64_t parts);

@@ -62,6 +62,7 @@ static tess_status cpu_clear(tess_planes *planes)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
+    planes_note_image(planes, image_bytes(planes));
     for (int k = 0; k < planes->opts.num_images; ++k) {
         if (planes->cpu->image[k]) {
             memset(planes->cpu->image[k], 0, (size_t)image_bytes(planes));
@@ -185,6 +186,7 @@ static tess_status allocate_lines(tess_planes *planes, int64_t row_count, int64_
     const int64_t bytes = set->num_lines * stride * planes->value_bytes;
     set->row_count = row_count;
     set->stride = stride;
+    planes_note_plane(planes, bytes);
     set->data = work_memory(planes, WORK_LINES, bytes);
     if (!set->data && bytes > 0)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld lines of a w-plane (%s)",
@@ -373,6 +375,7 @@ static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_se
     }
     counts = tess_alloc_zero(3 * slabs, sizeof *counts);
     packed = tess_alloc(own->num_lines * planes->opts.ny, (size_t)planes->value_bytes);
+    planes_note_plane(planes, own->num_lines * planes->opts.ny * planes->value_bytes);
     TESS_TRY(tess_comm_agree(planes->group, counts && packed ? TESS_OK : TESS_ERR_ALLOC));
     send = counts + slabs;
     recv = counts + 2 * slabs;
@@ -391,6 +394,7 @@ static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_se
     all->data = received;
     all->owned = true;
     all->row_count = all->stride = planes->row_end - planes->row_first;
+    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes);
 cleanup:
     tess_free(counts);
     tess_free(packed);
@@ -413,6 +417,7 @@ static tess_status transpose_to_lines(tess_planes *planes, line_set *all,
         return TESS_OK;
     }
     counts = tess_alloc_zero(2 * slabs, sizeof *counts);
+    planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
     own->data = work_memory(planes, WORK_OWN_LINES,
                             own->num_lines * planes->opts.ny * bytes + 1);
     TESS_TRY(tess_comm_agree(planes->group,

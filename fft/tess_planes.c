@@ -99,6 +99,22 @@ void *tess_planes_image(tess_planes *planes, int image)
     return planes->ops->image(planes, image);
 }
 
+void planes_note_plane(tess_planes *planes, int64_t bytes)
+{
+    if (bytes > planes->plane_held) planes->plane_held = bytes;
+}
+
+void planes_note_image(tess_planes *planes, int64_t bytes)
+{
+    if (bytes > planes->image_held) planes->image_held = bytes;
+}
+
+void tess_planes_held(const tess_planes *planes, int64_t *image_bytes, int64_t *plane_bytes)
+{
+    *image_bytes = planes->image_held;
+    *plane_bytes = planes->plane_held;
+}
+
 double tess_planes_bytes(const tess_planes_opts *opts)
 {
     const double value = opts->is_double ? 16 : 8, f = opts->fft_ranks;

@@ -102,6 +102,11 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
 tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 
+/** Largest buffer so far of one image and of one plane [bytes] on this rank: when F ranks
+ *  share a plane, about an F-th of either. 0 where the backend does not tell. Local. */
+void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,
+                      int64_t *plane_bytes);
+
 /** Bytes a rank needs at most for such a plan, pieces excepted; for the planner. */
 double tess_planes_bytes(const tess_planes_opts *opts);
 
