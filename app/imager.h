@@ -1,7 +1,8 @@
 /** @file imager.h  (private to app/)
  *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
  *  (which samples make which image), imager_plan.c (what the data need), imager_run.c (one
- *  image from samples), imager_model.c (prediction), imager_output.c (files).
+ *  image from samples), imager_model.c (prediction), imager_output.c (files),
+ *  imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -78,6 +79,7 @@ typedef struct imager_data {
     int64_t num_sets;         /* the same on all ranks */
     int64_t set_blocks;       /* blocks of the source in a set */
     int64_t num_vis;          /* of the image, over all ranks */
+    int64_t num_runs;         /* formed by imager_count_bricks, on this rank */
     const tess_density *density; /* weights that are still to be applied, or NULL */
     struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
     const tess_pol *pol;      /* polarisations of the samples, for the model */
@@ -151,6 +153,31 @@ void imager_job_log(imager_job *job);
  *  Collective. */
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,
                                const tess_brick_list *runs);
+
+/** What a rank reads and keeps, for estimates. */
+typedef struct imager_workload {
+    int64_t num_vis;           /* of its slice, ignored ones too */
+    int64_t num_runs;          /* they form, see tess_samples.h */
+    int64_t num_outputs;
+    double file_bytes, block_bytes; /* of its slice, and of a block, as read */
+    double sample_bytes;       /* of its slice when it is kept */
+    double owned_bytes;        /* of the samples that it grids at a time */
+    bool cached;               /* samples are kept */
+    bool weighted;             /* other than naturally */
+} imager_workload;
+
+/** What a run will need. Seconds are for idle cores of the kind that the rates in
+ *  imager_estimate.c are from. */
+typedef struct imager_estimate {
+    double seconds[TESS_NUM_STAGES], total_s;
+    double reading, samples, sums, planes; /* bytes of a rank: file buffers, samples and
+                                  runs, brick sums, planes with images */
+    double peak;               /* most of it at a time, with the program */
+} imager_estimate;
+
+/** Of a partitioned job with this rank's bricks; the largest of all ranks. Collective. */
+tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
+                                 const tess_brick_list *bricks, imager_estimate *estimate);
 
 /** A model image to predict from. */
 typedef struct imager_model {

@@ -89,6 +89,7 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data,
         TESS_TRY(imager_data_get(data, k, &samples));
         status = sorted_runs(job, samples, &runs);
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
+        data->num_runs += runs.num_runs;
         tess_brick_list_free(&runs);
         TESS_TRY(status);
     }

@@ -458,6 +458,12 @@ static void start_reading(tess_source *source)
         read_span(source);
 }
 
+void tess_source_rest(tess_source *source)
+{
+    wait_for_reader(source);
+    for (int k = 0; k < 2; ++k) tess_vis_block_free(&source->block[k]);
+}
+
 void tess_source_rewind(tess_source *source)
 {
     wait_for_reader(source);

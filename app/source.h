@@ -59,6 +59,9 @@ int64_t tess_source_own_blocks(const tess_source *source);
 /** The most of any rank; those with fewer get empty ones in the end. Collective. */
 tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks);
 
+/** Nothing more is read for now: free the buffers. Local. */
+void tess_source_rest(tess_source *source);
+
 /** Start a pass over the data. Local. */
 void tess_source_rewind(tess_source *source);
 

@@ -185,6 +185,17 @@ static tess_status fits_all(const image_run *run, double bytes, bool *fits)
     return status;
 }
 
+/* Memory when all samples are kept; with several outputs, those of one are copied and sent
+ * at a time. */
+static double cached_bytes(const image_run *run)
+{
+    int64_t num_rows, num_vis;
+    const double outputs = (double)run->outputs.num;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    return samples_bytes(run, (double)num_rows, (outputs > 1 ? 2 : 1) * (double)num_vis,
+                         (double)run->info->num_vis / outputs);
+}
+
 /* Times of all outputs together, all channels. */
 static void want_all(image_run *run)
 {
@@ -227,6 +238,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
+    tess_source_rest(run->source);
     if (status == TESS_OK)
         status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
                                     run->info->freq_hz, run->opts->layout.threads);
@@ -328,12 +340,9 @@ static tess_status look_at_data(image_run *run)
     tess_status status = TESS_OK;
     int64_t num_rows, num_vis;
     bool fits;
-    tess_source_slice(run->source, &num_rows, &num_vis);
-    /* with several outputs the samples of one are copied or sent at a time */
     const bool several = run->outputs.num > 1;
-    const double bytes =
-        samples_bytes(run, (double)num_rows, (several ? 2 : 1) * (double)num_vis,
-                      (double)run->info->num_vis / (double)run->outputs.num);
+    const double bytes = cached_bytes(run);
+    tess_source_slice(run->source, &num_rows, &num_vis);
     TESS_TRY(fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
     if (fits) {
@@ -627,24 +636,55 @@ cleanup:
 
 /* ---- plan ---- */
 
-static void print_plan(const image_run *run, const imager_job *job)
+/* What this rank would do with its slice. Collective. */
+static tess_status workload_of(const image_run *run, const imager_data *data,
+                               imager_workload *work)
+{
+    tess_status status = TESS_OK;
+    const tess_samples like = tess_source_samples(run->source);
+    const double vis_bytes = (double)tess_samples_vis_bytes(&like);
+    int64_t num_rows, num_vis;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    *work = (imager_workload){
+        .num_vis = num_vis,
+        .num_runs = data->num_runs,
+        .num_outputs = run->outputs.num,
+        .file_bytes = 64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
+        .block_bytes = (double)run->block_bytes,
+        .sample_bytes = vis_bytes * (double)num_vis + ROW_BYTES * (double)num_rows,
+        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm)};
+    TESS_TRY(fits_all(run, cached_bytes(run), &work->cached));
+cleanup:
+    return status;
+}
+
+static void print_seconds(const imager_estimate *estimate)
+{
+    static const tess_stage shown[] = {
+        TESS_STAGE_READ, TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
+        TESS_STAGE_SORT, TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
+        TESS_STAGE_CORRECT, TESS_STAGE_WRITE};
+    printf("time          about %.2g s:", estimate->total_s);
+    for (size_t k = 0; k < sizeof shown / sizeof *shown; ++k)
+        if (estimate->seconds[shown[k]] > 0)
+            printf("%s %s %.2g s", k ? "," : "", tess_stage_name(shown[k]),
+                   estimate->seconds[shown[k]]);
+    printf("\n");
+}
+
+static void print_plan(const image_run *run, const imager_job *job,
+                       const imager_estimate *estimate)
 {
     char text[512];
     double largest, mean;
     int64_t split;
-    const tess_grid_plan *plan = job->plan;
     const int ranks = tess_comm_size(run->comm), threads = run->opts->layout.threads;
-    const double vis_bytes = (double)job->extent.num_vis *
-                             (plan->is_double ? 24.0 : 12.0) * run->num_pol / ranks;
-    const double planes = (double)plan->num_planes * job->num_images;
-    const double fft_s = planes * 1.4e-9 *
-                         ((double)plan->nu * (double)plan->nv * 2 +
-                          (double)job->geom.nx * (double)job->geom.ny);
-    tess_grid_plan_text(plan, text, sizeof text);
+    tess_grid_plan_text(job->plan, text, sizeof text);
     tess_partition_balance(job->partition, &largest, &mean, &split);
-    printf("visibilities  %lld of %lld, |w| %.4g to %.4g wavelengths\n",
+    printf("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
            (long long)job->extent.num_vis, (long long)run->info->num_vis,
-           job->extent.w_min_lambda, job->extent.w_max_lambda);
+           run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
+           job->extent.w_max_lambda);
     printf("grid          %s\n", text);
     printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
            "groups of %d\n",
@@ -653,14 +693,12 @@ static void print_plan(const image_run *run, const imager_job *job)
     printf("balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
            "bricks, no visibility sent twice\n",
            mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
-    printf("memory a rank about %s for visibilities, %s for planes and images, of %s\n",
-           tess_mem_text(vis_bytes * (ranks > 1 ? 2 : 1)),
-           tess_mem_text((double)job->geom.nx * (double)job->geom.ny *
-                         (plan->is_double ? 8 : 4) * job->num_images / job->fft_ranks),
-           tess_mem_text((double)run->job.rank_bytes));
-    printf("time          about %.2g s gridding, %.2g s FFT and w-screens (rough, without "
-           "reading)\n",
-           largest / threads, fft_s / (ranks * threads));
+    printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, %.0f MiB "
+           "sums of bricks, %.0f MiB planes and images\n",
+           estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
+           estimate->reading / (1 << 20), estimate->samples / (1 << 20),
+           estimate->sums / (1 << 20), estimate->planes / (1 << 20));
+    print_seconds(estimate);
 }
 
 /* As tess_imager_image, but stops when the work of the largest output has been
@@ -672,6 +710,8 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm, .opts = opts, .profile = profile};
     imager_data data = {0};
     tess_brick_list bricks = {0};
+    imager_workload work;
+    imager_estimate estimate;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     int64_t largest = 0;
     natural.weighting = TESS_NATURAL;
@@ -691,7 +731,10 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     status = imager_count_bricks(&run.job, &data, &bricks);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
-    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job);
+    TESS_TRY(workload_of(&run, &data, &work));
+    work.weighted = opts->weighting != TESS_NATURAL;
+    TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
+    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
 cleanup:
     tess_brick_list_free(&bricks);
     data_free(&data);

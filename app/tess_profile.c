@@ -61,6 +61,11 @@ typedef struct totals {
     int64_t plans, transforms; /* each rank counts the same ones */
 } totals;
 
+const char *tess_stage_name(tess_stage stage)
+{
+    return stage_names[stage];
+}
+
 void tess_profile_start(tess_profile *profile)
 {
     *profile = (tess_profile){0};

@@ -51,6 +51,9 @@ typedef struct tess_profile {
     char plan[1024];                         /**< the plan in words */
 } tess_profile;
 
+/** "read", "grid" ... */
+const char *tess_stage_name(tess_stage stage);
+
 void tess_profile_start(tess_profile *profile);
 
 /** Add the time since `*mark`, and what was sent since the last call, to a stage and set

@@ -1,0 +1,247 @@
+/* What a run will need: memory of a rank and seconds of each stage, for `tessera plan`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_mem.h"
+
+/* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on runs of
+ * 2 to 30 million visibilities. */
+static const double READ_BYTES_PER_S = 200e6;     /* a rank, samples prepared */
+static const double EXCHANGE_BYTES_PER_S = 0.5e9; /* packed, sent and unpacked */
+static const double REDUCE_BYTES_PER_S = 1.5e9;
+static const double WEIGH_VIS_S = 80e-9;
+static const double START_S = 0.1;                /* kernel and FFT planning */
+static const double SORT_VIS_S = 80e-9;
+static const double GRID_FACTOR = 1.3;            /* memory of brick sums on first touch */
+static const double FFT_VALUE_S[2] = {3.8e-9, 7.0e-9}; /* line, column, pixel; by is_double */
+static const double CORRECT_PIXEL_S = 18e-9;
+static const double WRITE_PIXEL_S = 10e-9;
+
+/* The program and its libraries, before any data. */
+static const double BASE_BYTES = 48.0 * (1 << 20);
+
+/* Buffers of one rank's exchange: see exchange.c. */
+static const double EXCHANGE_BYTES = 4.0 * (24 << 20);
+
+/* A brick of this rank and how many samples it has. */
+typedef struct brick {
+    int64_t key, num_vis;
+} brick;
+
+static int by_key(const void *a, const void *b)
+{
+    const brick *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Bricks by owner, in order of rank: counts[rank] of them. */
+static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks,
+                            int64_t *counts)
+{
+    const int ranks = tess_comm_size(job->comm);
+    brick *out = tess_alloc(bricks->num_bricks, sizeof *out);
+    int64_t at = 0;
+    for (int rank = 0; out && rank < ranks; ++rank) {
+        const int64_t before = at;
+        for (int64_t k = 0; k < bricks->num_bricks; ++k)
+            if (tess_partition_owner(job->partition, bricks->key[k], 0) == rank)
+                out[at++] = (brick){bricks->key[k], bricks->num_vis[k]};
+        counts[rank] = (at - before) * (int64_t)sizeof *out;
+    }
+    return out;
+}
+
+/* Bricks that this rank will grid, ascending; owned by the caller. Collective. */
+static tess_status owned_bricks(const imager_job *job, const tess_brick_list *bricks,
+                                brick **out, int64_t *count)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(job->comm);
+    brick *send = NULL, *own = NULL;
+    void *received = NULL;
+    int64_t *bytes = tess_alloc_zero(2 * ranks, sizeof *bytes), total = 0;
+    if (bytes) send = pack_by_owner(job, bricks, bytes);
+    TESS_TRY(tess_comm_agree(job->comm, bytes && send ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_alltoallv(job->comm, send, bytes, &received, bytes + ranks));
+    for (int k = 0; k < ranks; ++k) total += bytes[ranks + k];
+    total /= (int64_t)sizeof *own;
+    own = received;
+    qsort(own, (size_t)total, sizeof *own, by_key);
+    *count = 0;
+    for (int64_t k = 0; k < total; ++k) {
+        if (*count > 0 && own[*count - 1].key == own[k].key)
+            own[*count - 1].num_vis += own[k].num_vis;
+        else
+            own[(*count)++] = own[k];
+    }
+    *out = own;
+cleanup:
+    tess_free(send);
+    tess_free(bytes);
+    return status;
+}
+
+/* Planes that a brick's sum is likely to have: with k runs at random among the B starts of
+ * its block, their range is (B − 1)(k − 1)/(k + 1) on average. */
+static double planes_of(const tess_grid_plan *plan, const brick *b, double run_length)
+{
+    int64_t block, tile_u, tile_v;
+    tess_grid_brick_of_key(plan, b->key, &block, &tile_u, &tile_v);
+    const double starts = plan->num_planes - plan->w_support + 1;
+    const double left = starts - (double)block * plan->block_planes;
+    const double in_block = fmin(left, plan->block_planes);
+    const double runs = fmax(1, (double)b->num_vis / run_length);
+    return plan->w_support + (in_block - 1) * (runs - 1) / (runs + 1);
+}
+
+/* Bytes of this rank's brick sums, in all and at a time: planes of a block are complete
+ * after the next one. */
+static tess_status sum_bytes(const imager_job *job, const brick *own, int64_t count,
+                             double run_length, double *all, double *window)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = job->plan;
+    const double layer = (double)tess_grid_brick_lines(plan) *
+                         (double)tess_grid_brick_stride(plan) *
+                         (plan->is_double ? 16 : 8) * job->num_images;
+    double *of_block = tess_alloc_zero(plan->num_blocks, sizeof *of_block);
+    *all = *window = 0;
+    if (!of_block) TESS_FAIL(TESS_ERR_ALLOC, "blocks of w-planes");
+    for (int64_t k = 0; k < count; ++k) {
+        const double bytes = planes_of(plan, &own[k], run_length) * layer;
+        of_block[own[k].key / (plan->tiles_u * plan->tiles_v)] += bytes;
+        *all += bytes;
+    }
+    for (int k = 0; k < plan->num_blocks; ++k)
+        *window = fmax(*window, of_block[k] + (k > 0 ? of_block[k - 1] : 0));
+cleanup:
+    tess_free(of_block);
+    return status;
+}
+
+/* Share of the grid's lines that any brick covers. Collective. */
+static tess_status occupied_share(const imager_job *job, const brick *own, int64_t count,
+                                  double *share)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = job->plan;
+    int64_t *touched = tess_alloc_zero(plan->tiles_u + 1, sizeof *touched), tiles = 0;
+    TESS_TRY(tess_comm_agree(job->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < count; ++k) {
+        const int64_t tile_u = own[k].key / plan->tiles_v % plan->tiles_u;
+        touched[tile_u] = touched[tile_u + 1] = 1; /* a brick's halo is in the next one */
+    }
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, touched, plan->tiles_u + 1, TESS_MAX));
+    for (int64_t k = 0; k < plan->tiles_u; ++k) tiles += touched[k];
+    *share = (double)tiles / (double)plan->tiles_u;
+cleanup:
+    tess_free(touched);
+    return status;
+}
+
+static void estimate_memory(const imager_job *job, const imager_workload *work,
+                            double sums, double all_sums, double lines,
+                            imager_estimate *estimate)
+{
+    const tess_grid_plan *plan = job->plan;
+    const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
+    const double value = plan->is_double ? 16 : 8;
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const double own = work->cached ? work->sample_bytes : work->block_bytes;
+    const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
+    const double received = ranks > 1 || !work->cached ? work->owned_bytes + runs : 0;
+    const double flight = ranks > 1 ? fmin(EXCHANGE_BYTES, 4 * own) : 0;
+    const double groups = (double)ranks / f, planes = plan->num_planes * job->num_images;
+    const double pieces =
+        ranks > 1 ? all_sums * fmin(groups, planes) / planes + all_sums * ranks / planes / f
+                  : 0;
+    const double images = job->num_images * pixels * value / 2 / f;
+    const double plane_lines =
+        lines * (double)plan->nu * (double)job->geom.ny * value / f * (f > 1 ? 3 : 1);
+    const double products = (8 * job->num_images + value / 2) * pixels / ranks;
+    estimate->reading = fmin(2 * work->block_bytes, work->file_bytes);
+    estimate->samples = own + received + runs;
+    estimate->sums = sums;
+    estimate->planes = images + plane_lines + pieces;
+    /* buffers of files are given up when all samples are kept */
+    const double kept =
+        BASE_BYTES + estimate->samples + (work->cached ? 0 : estimate->reading);
+    const double loading = BASE_BYTES + own + 1.5 * estimate->reading;
+    const double sorting = kept + runs + flight + received;
+    const double gridding = kept + sums + estimate->planes;
+    const double finishing = kept + images + products;
+    estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
+}
+
+static void estimate_time(const imager_job *job, const imager_workload *work, double lines,
+                          imager_estimate *estimate)
+{
+    const tess_grid_plan *plan = job->plan;
+    const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
+    const double threads = job->layout->threads, reads = work->cached ? 1 : 3;
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const double share = pixels * job->num_images / ranks / threads;
+    const double nu = (double)plan->nu, nv = (double)plan->nv, ny = (double)job->geom.ny;
+    double *s = estimate->seconds, largest, mean;
+    int64_t split;
+    tess_partition_balance(job->partition, &largest, &mean, &split);
+    const double outputs = (double)work->num_outputs;
+    const double per_plane = FFT_VALUE_S[plan->is_double] *
+                             (lines * nu * nv + lines * nu * ny / 2 + nu * ny / 2 + pixels);
+    const double batches = ceil((double)plan->num_planes * job->num_images * f / ranks);
+    s[TESS_STAGE_READ] = reads * work->file_bytes / READ_BYTES_PER_S;
+    if (work->weighted) s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
+    s[TESS_STAGE_PLAN] = START_S;
+    s[TESS_STAGE_SORT] = SORT_VIS_S * (double)work->num_vis / threads;
+    if (ranks > 1) {
+        s[TESS_STAGE_EXCHANGE] = work->owned_bytes * outputs / EXCHANGE_BYTES_PER_S;
+        s[TESS_STAGE_REDUCE] = estimate->sums * outputs / REDUCE_BYTES_PER_S;
+    }
+    s[TESS_STAGE_GRID] = GRID_FACTOR * largest * outputs / threads;
+    s[TESS_STAGE_FFT] = batches * per_plane * outputs / (f * threads);
+    s[TESS_STAGE_CORRECT] = CORRECT_PIXEL_S * share * outputs;
+    s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
+}
+
+/* Every rank knows the largest of all. Collective. */
+static tess_status largest_of_all(tess_comm *comm, imager_estimate *estimate)
+{
+    tess_status status = TESS_OK;
+    double memory[5] = {estimate->peak, estimate->reading, estimate->samples, estimate->sums,
+                        estimate->planes};
+    TESS_TRY(tess_comm_allreduce_f64(comm, memory, 5, TESS_MAX));
+    TESS_TRY(tess_comm_allreduce_f64(comm, estimate->seconds, TESS_NUM_STAGES, TESS_MAX));
+    estimate->peak = memory[0];
+    estimate->reading = memory[1];
+    estimate->samples = memory[2];
+    estimate->sums = memory[3];
+    estimate->planes = memory[4];
+    estimate->total_s = 0;
+    for (int k = 0; k < TESS_NUM_STAGES; ++k) estimate->total_s += estimate->seconds[k];
+cleanup:
+    return status;
+}
+
+tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
+                                 const tess_brick_list *bricks, imager_estimate *estimate)
+{
+    tess_status status = TESS_OK;
+    brick *own = NULL;
+    int64_t count = 0;
+    double all = 0, window = 0, lines = 0;
+    const double run_length =
+        work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs) : 1;
+    *estimate = (imager_estimate){0};
+    TESS_TRY(owned_bricks(job, bricks, &own, &count));
+    status = sum_bytes(job, own, count, run_length, &all, &window);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(occupied_share(job, own, count, &lines));
+    estimate_memory(job, work, window, all, lines, estimate);
+    estimate_time(job, work, lines, estimate);
+    TESS_TRY(largest_of_all(job->comm, estimate));
+cleanup:
+    tess_free(own);
+    return status;
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""`tessera plan` against the run it is about: memory of a rank, and seconds of a stage.
+
+Memory is promised within 25 % for runs of some hundred MiB; the limit here leaves room for
+other allocators and libraries. Seconds are shown and never judged: they depend on the
+machine and on what else it does.
+"""
+import json
+import re
+
+from e2e import Suite, mpiexec, simulate, tessera, write_sky
+
+LIMIT = 0.4
+CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
+         (3, 1, ["--force-fft-ranks", "3"])]
+
+
+def predicted(text):
+    """Peak memory [MiB] and {stage: seconds} of the plan's last lines."""
+    memory = float(re.search(r"memory a rank about (\d+) MiB", text).group(1))
+    line = re.search(r"time +about [^:]*: (.*)", text).group(1)
+    return memory, {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.e+-]+) s", line)}
+
+
+def main():
+    suite = Suite("plan_estimates")
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="40deg", flux_jy=1)])
+    obs = simulate(suite.path("vla.uvfits"), sky, layout="vla-a", dec="40deg",
+                   duration="6000s", integration="40s", channels=16,
+                   extra=["--max-radius", "20km", "--hour-angle=-1h"])
+    options = [obs, "--size", "1600", "--scale", "0.6asec"]
+    for ranks, threads, more in CASES:
+        if ranks > 1 and not mpiexec():
+            continue
+        what = [*options, "--threads", threads, *more]
+        label = f"{ranks} x {threads} {' '.join(more)}"
+        planned = tessera("plan", *what, ranks=ranks)
+        profile = suite.path("profile.json")
+        ran, _ = suite.image("image", *what, "--profile", profile, ranks=ranks)
+        if not suite.ran(f"plan {label}", planned) or not ran:
+            continue
+        memory, seconds = predicted(planned.out)
+        with open(profile) as f:
+            totals = json.load(f)["totals"]
+        peak = totals["peak_memory_bytes"] / 2 ** 20
+        print(f"   {label}: memory {memory:.0f} MiB planned, {peak:.0f} used; seconds:",
+              ", ".join(f"{k} {v:g}/{totals['stages'][k]['seconds']:.2f}"
+                        for k, v in seconds.items()))
+        suite.below(f"{label}: memory planned, of that used, less 1", abs(memory / peak - 1),
+                    LIMIT)
+        suite.true(f"{label}: seconds of the main stages",
+                   all(seconds.get(k, 0) > 0 for k in ("read", "grid", "fft", "write")))
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
