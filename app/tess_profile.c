@@ -89,7 +89,7 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage)
     profile->sent_before = sent;
 }
 
-static void fill_entry(const tess_comm *comm, const tess_profile *profile, entry *e)
+static void fill_entry(const tess_profile *profile, entry *e)
 {
     *e = (entry){.visibilities = profile->visibilities,
                  .seconds = tess_time_now() - profile->start_s,
@@ -119,7 +119,7 @@ static tess_status gather(tess_comm *comm, const tess_profile *profile, entry **
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                    "profile of %d ranks", tess_comm_size(comm));
     TESS_TRY(tess_comm_agree(comm, status));
-    fill_entry(comm, profile, &own);
+    fill_entry(profile, &own);
     TESS_TRY(tess_comm_gatherv(comm, &own, sizeof own, 0, &all, bytes));
     *entries = all;
 cleanup:
