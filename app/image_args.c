@@ -55,7 +55,7 @@ static const struct argp_option image_options[] = {
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
     {"dump-stages", OPT_DUMP_STAGES, "DIR", 0,
-     "Write what each stage made to DIR, for tessera compare", 0},
+     "Write what each stage of each output made to this folder, for tessera compare", 0},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},
 };

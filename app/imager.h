@@ -229,10 +229,37 @@ typedef struct imager_product {
     double sum_weights;
 } imager_product;
 
+/** Where --dump-stages puts what the stages of an output made, as images named
+ *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. */
+typedef struct imager_stages {
+    tess_comm *comm;
+    const char *folder;        /**< NULL: nowhere, and all of these do nothing */
+    int64_t interval, channel;
+} imager_stages;
+
+/** Make the folder, or remove the stages of an earlier run from it; without `overwrite`
+ *  such are TESS_ERR_IO. Collective. */
+tess_status imager_stages_start(tess_comm *comm, const char *folder, bool overwrite);
+
+/** Write an image of a stage. Collective. */
+tess_status imager_stages_write(const imager_stages *to, const char *stage, int image,
+                                const tess_geom *geom, const imager_rows *rows);
+
+/** Maps of what is about to be gridded: Σ w and Σ w|V|² of the first polarisation on a
+ *  coarse uv-plane, the same for any number of ranks. `*map` stays NULL when nothing is
+ *  to be written; free it with tess_free(). Collective. */
+tess_status imager_map_create(const imager_stages *to, double **map);
+
+/** Add samples, unless `map` is NULL. Local. */
+void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *map);
+
+/** Sum over ranks, and write. Collective. */
+tess_status imager_map_write(const imager_stages *to, const tess_geom *geom, double *map);
+
 /** Make the images of one output with the job's plan: products[num_pol] dirty, then
  *  [num_weight] PSFs, in the order of the samples' grids. Collective. */
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
-                       imager_product *product, const char *dump_stages);
+                       imager_product *product, const imager_stages *stages);
 
 /** Where products go. */
 typedef struct imager_output {
@@ -253,10 +280,6 @@ tess_status imager_output_check(const imager_output *output);
 tess_status imager_output_write(const imager_output *output, int64_t interval,
                                 int64_t channel, const imager_product *product,
                                 int num_psf, const imager_extent *extent);
-
-/** Write an image of a stage into the --dump-stages folder. Collective. */
-tess_status imager_dump(tess_comm *comm, const char *folder, const char *stage, int image,
-                        const tess_geom *geom, const imager_rows *rows);
 
 void imager_rows_free(imager_rows *rows);
 

@@ -342,28 +342,3 @@ cleanup:
     tess_held_free(&held);
     return status;
 }
-
-tess_status imager_dump(tess_comm *comm, const char *folder, const char *stage, int image,
-                        const tess_geom *geom, const imager_rows *rows)
-{
-    tess_status status = TESS_OK;
-    char *path = NULL;
-    const tess_image_meta meta = {.nx = geom->nx,
-                                  .ny = geom->ny,
-                                  .scale_rad = geom->scale_rad,
-                                  .freq_hz = 1,
-                                  .stokes = 1,
-                                  .equinox = 2000.0,
-                                  .unit = "JY/BEAM"};
-    if (tess_comm_rank(comm) == 0) mkdir(folder, 0777); /* failure shows when writing */
-    if (asprintf(&path, "%s/%s-%d.stage.fits", folder, stage, image) < 0) {
-        path = NULL;
-        status = TESS_ERR_ALLOC;
-    }
-    TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_fits_write(comm, path, true, &meta, true, rows->row_first,
-                             rows->num_rows, rows->value));
-cleanup:
-    free(path); /* from asprintf */
-    return status;
-}

@@ -128,6 +128,12 @@ static bool in_pass(const void *context, int64_t key)
            step < pass_first_step(filter, filter->pass + 1);
 }
 
+/* What is summed over the samples of an output while they are gridded. */
+typedef struct imager_sums {
+    double weight[2 * TESS_MAX_POL];
+    double *map;                 /* for --dump-stages, or NULL */
+} imager_sums;
+
 static void add_weights(const tess_samples *samples, double *sums)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
@@ -142,58 +148,17 @@ static void add_weights(const tess_samples *samples, double *sums)
     }
 }
 
-/* Maps of what is about to be gridded, for --dump-stages: Σ w and Σ w|V|² of the first
- * polarisation on a coarse uv-plane, the same for any number of ranks. */
-enum { MAP_SIDE = 128, MAP_CELLS = MAP_SIDE * MAP_SIDE };
-
-static void add_to_map(const imager_job *job, const tess_samples *samples, double *map)
+/* Add what is about to be gridded to the sums. */
+static void add_sums(const imager_job *job, const tess_samples *samples, imager_sums *sums)
 {
-    const double per_metre = job->geom.scale_rad * MAP_SIDE; /* of ±1/(2 scale) */
-    for (int64_t row = 0; row < samples->num_rows; ++row)
-        for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
-            const double inv = samples->inv_lambda[samples->chan_base[row] + c];
-            const double x = samples->uvw_m[3 * row] * inv * per_metre + MAP_SIDE / 2;
-            const double y = samples->uvw_m[3 * row + 1] * inv * per_metre + MAP_SIDE / 2;
-            const int64_t k = samples->vis_first[row] + c;
-            const int64_t v = 2 * k * samples->num_pol, w = k * samples->num_weight;
-            const bool full = samples->is_double;
-            if (!(x >= 0 && x < MAP_SIDE && y >= 0 && y < MAP_SIDE)) continue;
-            const double weight = full ? ((const double *)samples->weight)[w]
-                                       : (double)((const float *)samples->weight)[w];
-            const double re = full ? ((const double *)samples->vis)[v]
-                                   : (double)((const float *)samples->vis)[v];
-            const double im = full ? ((const double *)samples->vis)[v + 1]
-                                   : (double)((const float *)samples->vis)[v + 1];
-            const int64_t cell = (int64_t)y * MAP_SIDE + (int64_t)x;
-            map[cell] += weight;
-            map[MAP_CELLS + cell] += weight * (re * re + im * im);
-        }
-}
-
-static tess_status dump_samples(const imager_job *job, const tess_samples *samples,
-                                const char *folder)
-{
-    tess_status status = TESS_OK;
-    const tess_geom geom = {
-        .nx = MAP_SIDE, .ny = MAP_SIDE, .scale_rad = job->geom.scale_rad};
-    const int64_t mine = tess_comm_rank(job->comm) == 0 ? MAP_SIDE : 0;
-    double *map = tess_alloc_zero(2 * MAP_CELLS, sizeof *map);
-    TESS_TRY(tess_comm_agree(job->comm, map ? TESS_OK : TESS_ERR_ALLOC));
-    add_to_map(job, samples, map);
-    TESS_TRY(tess_comm_allreduce_f64(job->comm, map, 2 * MAP_CELLS, TESS_SUM));
-    for (int k = 0; k < 2; ++k) {
-        const imager_rows rows = {0, mine, MAP_SIDE, map + k * MAP_CELLS};
-        TESS_TRY(imager_dump(job->comm, folder, "0-samples", k, &geom, &rows));
-    }
-cleanup:
-    tess_free(map);
-    return status;
+    add_weights(samples, sums->weight);
+    imager_map_add(&job->geom, samples, sums->map);
 }
 
 /* Read, weight and send the data of one pass. */
 static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list *runs,
                              tess_exchange *exchange, const pass_filter *filter,
-                             double *sums)
+                             imager_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_exchange_filter *test = filter->num_passes > 1 ? in_pass : NULL;
@@ -209,7 +174,7 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
             TESS_TRY(imager_predictor_subtract(data->subtract, data->pol, samples));
             mark = tess_time_now(); /* counted by the stages of prediction */
         }
-        if (filter->pass == 0) add_weights(samples, sums);
+        if (filter->pass == 0) add_sums(job, samples, sums);
         if (!data->in_memory) {
             tess_brick_list_free(&own);
             status = sorted_runs(job, samples, &own);
@@ -227,7 +192,7 @@ cleanup:
 }
 
 static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_list *runs,
-                              int num_passes, bool psf, double *sums)
+                              int num_passes, bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_exchange *exchange = NULL;
@@ -260,10 +225,10 @@ cleanup:
 
 /* One rank with everything in memory: nothing needs to move. */
 static tess_status run_in_place(imager_job *job, imager_data *data, tess_brick_list *runs,
-                                bool psf, double *sums)
+                                bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
-    add_weights(&data->cached, sums);
+    add_sums(job, &data->cached, sums);
     TESS_TRY(tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
                               &data->cached, runs, psf));
 cleanup:
@@ -352,7 +317,7 @@ cleanup:
 
 static tess_status finish_images(imager_job *job, int num_pol, const double *sums,
                                  int num_weight, imager_product *product,
-                                 const char *dump_stages)
+                                 const imager_stages *stages)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < job->num_images; ++k) {
@@ -360,9 +325,8 @@ static tess_status finish_images(imager_job *job, int num_pol, const double *sum
         double mark = tess_time_now();
         TESS_TRY(take_rows(job, k, &product[k].rows));
         tess_profile_lap(job->profile, TESS_STAGE_REDUCE, &mark);
-        if (dump_stages)
-            TESS_TRY(imager_dump(job->comm, dump_stages, "1-transformed", k, &job->geom,
-                                 &product[k].rows));
+        TESS_TRY(imager_stages_write(stages, "1-transformed", k, &job->geom,
+                                     &product[k].rows));
         product[k].sum_weights = sums[weight];
         int64_t num_bad = 0;
         status = correct_rows(job, sums[weight] > 0 ? 1 / sums[weight] : 0,
@@ -370,9 +334,8 @@ static tess_status finish_images(imager_job *job, int num_pol, const double *sum
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, sums[weight]));
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
-        if (dump_stages)
-            TESS_TRY(imager_dump(job->comm, dump_stages, "2-corrected", k, &job->geom,
-                                 &product[k].rows));
+        TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
+                                     &product[k].rows));
     }
 cleanup:
     return status;
@@ -392,11 +355,12 @@ static int choose_passes(const imager_job *job, const imager_data *data)
 }
 
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
-                       imager_product *product, const char *dump_stages)
+                       imager_product *product, const imager_stages *stages)
 {
     tess_status status = TESS_OK;
     tess_brick_list bricks = {0};
-    double sums[2 * TESS_MAX_POL] = {0}, mark = tess_time_now();
+    imager_sums sums = {0};
+    double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int num_pol = like->num_pol, num_weight = like->num_weight;
     status = imager_count_bricks(job, data, &bricks);
@@ -405,15 +369,16 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     TESS_TRY(imager_job_partition(job, &bricks, true));
     imager_job_log(job);
     const int num_passes = choose_passes(job, data);
-    if (dump_stages && data->in_memory)
-        TESS_TRY(dump_samples(job, &data->cached, dump_stages));
+    TESS_TRY(imager_map_create(stages, &sums.map));
     if (tess_comm_size(job->comm) == 1 && data->in_memory && num_passes == 1)
-        TESS_TRY(run_in_place(job, data, &bricks, psf, sums));
+        TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
-        TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, sums));
-    TESS_TRY(tess_comm_allreduce_f64(job->comm, sums, num_weight, TESS_SUM));
-    TESS_TRY(finish_images(job, num_pol, sums, num_weight, product, dump_stages));
+        TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, sums.weight, num_weight, TESS_SUM));
+    TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
+    TESS_TRY(finish_images(job, num_pol, sums.weight, num_weight, product, stages));
 cleanup:
+    tess_free(sums.map);
     tess_brick_list_free(&bricks);
     return status;
 }

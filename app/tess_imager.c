@@ -533,12 +533,15 @@ static tess_status make_products(image_run *run, int64_t output, imager_product 
     tess_status status = TESS_OK;
     imager_data data = {0};
     tess_density *density = NULL;
+    const imager_stages stages = {.comm = run->comm,
+                                  .folder = run->opts->dump_stages,
+                                  .interval = output / run->outputs.num_channels,
+                                  .channel = output % run->outputs.num_channels};
     if (run->outputs.extent[output].num_vis == 0)
         return empty_products(run, run->job.num_images, product);
     TESS_TRY(data_for(run, output, &data));
     TESS_TRY(weigh(run, &data, &density));
-    TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product,
-                        run->opts->dump_stages));
+    TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
 cleanup:
     tess_density_destroy(density);
     data_free(&data);
@@ -619,6 +622,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     run.output.comm = comm;
     TESS_TRY(set_up(&run));
     TESS_TRY(imager_output_check(&run.output));
+    TESS_TRY(imager_stages_start(comm, opts->dump_stages, opts->overwrite));
     TESS_TRY(look_at_data(&run));
     TESS_TRY(log_ignored(&run));
     if (run.job.extent.num_vis == 0)

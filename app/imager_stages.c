@@ -1,0 +1,148 @@
+/* --dump-stages: an image of what each stage of each output made, for `tessera compare`
+ * of two runs. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "imager.h"
+#include "tess_fits.h"
+#include "tess_mem.h"
+
+static const char ENDING[] = ".stage.fits";
+
+/* ---- the folder ---- */
+
+static bool is_stage(const char *name)
+{
+    const size_t length = strlen(name), ending = sizeof ENDING - 1;
+    return length > ending && strcmp(name + length - ending, ENDING) == 0;
+}
+
+/* What an earlier run left would be compared along with this one's. */
+static tess_status clear_folder(const char *folder, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    struct dirent *entry;
+    DIR *open = opendir(folder);
+    if (!open)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be listed: %s", folder, strerror(errno));
+    while ((entry = readdir(open)) != NULL) {
+        if (!is_stage(entry->d_name)) continue;
+        if (!overwrite)
+            TESS_FAIL(TESS_ERR_IO,
+                      "%s: holds %s of another run; use --overwrite to replace its stages",
+                      folder, entry->d_name);
+        if (unlinkat(dirfd(open), entry->d_name, 0) != 0)
+            TESS_FAIL(TESS_ERR_IO, "%s/%s: cannot be replaced: %s", folder, entry->d_name,
+                      strerror(errno));
+    }
+cleanup:
+    if (open) closedir(open);
+    return status;
+}
+
+static tess_status make_folder(const char *folder, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    struct stat found;
+    if (mkdir(folder, 0777) == 0) return TESS_OK;
+    if (errno != EEXIST)
+        TESS_FAIL(TESS_ERR_IO, "%s: folder cannot be made: %s", folder, strerror(errno));
+    if (stat(folder, &found) != 0 || !S_ISDIR(found.st_mode))
+        TESS_FAIL(TESS_ERR_IO, "%s: is a file; --dump-stages needs a folder", folder);
+    TESS_TRY(clear_folder(folder, overwrite));
+cleanup:
+    return status;
+}
+
+tess_status imager_stages_start(tess_comm *comm, const char *folder, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    if (folder && tess_comm_rank(comm) == 0) status = make_folder(folder, overwrite);
+    return tess_comm_agree(comm, status);
+}
+
+/* ---- images ---- */
+
+tess_status imager_stages_write(const imager_stages *to, const char *stage, int image,
+                                const tess_geom *geom, const imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    char *path = NULL;
+    const tess_image_meta meta = {.nx = geom->nx,
+                                  .ny = geom->ny,
+                                  .scale_rad = geom->scale_rad,
+                                  .freq_hz = 1,
+                                  .stokes = 1,
+                                  .equinox = 2000.0,
+                                  .unit = "JY/BEAM"};
+    if (!to->folder) return TESS_OK;
+    if (asprintf(&path, "%s/%s-t%04lld-%04lld-%d%s", to->folder, stage,
+                 (long long)to->interval, (long long)to->channel, image, ENDING) < 0) {
+        path = NULL;
+        status = TESS_ERR_ALLOC;
+    }
+    TESS_TRY(tess_comm_agree(to->comm, status));
+    TESS_TRY(tess_fits_write(to->comm, path, true, &meta, true, rows->row_first,
+                             rows->num_rows, rows->value));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+/* ---- samples ---- */
+
+enum { SIDE = 128, CELLS = SIDE * SIDE };
+
+tess_status imager_map_create(const imager_stages *to, double **map)
+{
+    if (to->folder) *map = tess_alloc_zero(2 * CELLS, sizeof **map);
+    return tess_comm_agree(to->comm, *map || !to->folder ? TESS_OK : TESS_ERR_ALLOC);
+}
+
+static double number_at(const void *array, bool is_double, int64_t k)
+{
+    return is_double ? ((const double *)array)[k] : (double)((const float *)array)[k];
+}
+
+void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *map)
+{
+    const double per_metre = geom->scale_rad * SIDE; /* of ±1/(2 scale) */
+    const bool full = samples->is_double;
+    for (int64_t row = 0; map && row < samples->num_rows; ++row)
+        for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
+            const double inv = samples->inv_lambda[samples->chan_base[row] + c];
+            const double x = samples->uvw_m[3 * row] * inv * per_metre + SIDE / 2;
+            const double y = samples->uvw_m[3 * row + 1] * inv * per_metre + SIDE / 2;
+            const int64_t k = samples->vis_first[row] + c;
+            const int64_t v = 2 * k * samples->num_pol;
+            if (!(x >= 0 && x < SIDE && y >= 0 && y < SIDE)) continue;
+            const double weight =
+                number_at(samples->weight, full, k * samples->num_weight);
+            const double re = number_at(samples->vis, full, v);
+            const double im = number_at(samples->vis, full, v + 1);
+            const int64_t cell = (int64_t)y * SIDE + (int64_t)x;
+            map[cell] += weight;
+            map[CELLS + cell] += weight * (re * re + im * im);
+        }
+}
+
+tess_status imager_map_write(const imager_stages *to, const tess_geom *geom, double *map)
+{
+    tess_status status = TESS_OK;
+    const tess_geom coarse = {.nx = SIDE, .ny = SIDE, .scale_rad = geom->scale_rad};
+    if (!to->folder) return TESS_OK;
+    const int64_t mine = tess_comm_rank(to->comm) == 0 ? SIDE : 0;
+    TESS_TRY(tess_comm_allreduce_f64(to->comm, map, 2 * CELLS, TESS_SUM));
+    for (int k = 0; k < 2; ++k) {
+        const imager_rows rows = {0, mine, SIDE, map + k * CELLS};
+        TESS_TRY(imager_stages_write(to, "0-samples", k, &coarse, &rows));
+    }
+cleanup:
+    return status;
+}
