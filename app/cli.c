@@ -23,7 +23,7 @@ static tess_cli *cli_of(const struct argp_state *state)
 
 /* ---- options of every subcommand ---- */
 
-enum { OPT_CONFIG = 0x100, OPT_HELP };
+enum { OPT_CONFIG = 0x100, OPT_VERSION };
 
 static const struct argp_option common_options[] = {
     {"config", OPT_CONFIG, "FILE", 0,
@@ -33,6 +33,7 @@ static const struct argp_option common_options[] = {
     {"quiet", 'q', NULL, 0, "Print warnings and errors only", 0},
     {"verbose", 'v', NULL, 0, "Print more, and where errors arose", 0},
     {"help", 'h', NULL, 0, "Print this help", 0},
+    {"version", OPT_VERSION, NULL, 0, "Print the version", 0},
     {0},
 };
 
@@ -48,6 +49,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
         break;
     case OPT_CONFIG: /* taken out before argp saw it */
     case 'h':
+    case OPT_VERSION: /* seen by main() */
         break; /* as above */
     default:
         return ARGP_ERR_UNKNOWN;

@@ -35,8 +35,8 @@ typedef struct tess_cli {
     int failed_index; /**< private: where argp stopped, 0 = nowhere */
 } tess_cli;
 
-/** Options that every subcommand has: --config, --quiet, --verbose, --help. Needs no
- *  input. */
+/** Options that every subcommand has: --config, --quiet, --verbose, --help,
+ *  --version. Needs no input. */
 extern const struct argp tess_cli_common_argp;
 
 /** Parse argv (argv[0] is the subcommand's name) with `argp`, whose parser gets

@@ -227,9 +227,9 @@ static tess_status compare_pair(const char *a, const char *b,
     snprintf(result->name, sizeof result->name, "%.255s", base_name(a));
     TESS_TRY(tess_fits_array_open(a, &pair->a));
     TESS_TRY(tess_fits_array_open(b, &pair->b));
-    result->num_pixels = pair->a.num_pixels;
     result->differs = sizes_differ(pair, result);
     if (result->differs) goto cleanup;
+    result->num_pixels = pair->a.num_pixels;
     if (!opts->pixels_only) result->differs = headers_differ(pair, result);
     pair->values_a = tess_alloc(PIECE, sizeof(double));
     pair->values_b = tess_alloc(PIECE, sizeof(double));

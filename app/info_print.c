@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "info.h"
+#include "polar.h"
 #include "tess_const.h"
 
 /* ---- texts ---- */
@@ -48,8 +49,10 @@ static void sexagesimal(double value, int decimals, char *text, size_t size)
     const double scale = pow(10, decimals), units = round(fabs(value) * 3600 * scale);
     const double seconds = fmod(units, 60 * scale) / scale;
     const long long minutes = (long long)(units / (60 * scale));
-    snprintf(text, size, "%s%02lld:%02lld:%0*.*f", value < 0 ? "-" : "", minutes / 60,
-             minutes % 60, decimals + 3, decimals, seconds);
+    const int length =
+        snprintf(text, size, "%s%02lld:%02lld:%0*.*f", value < 0 ? "-" : "", minutes / 60,
+                 minutes % 60, decimals + 3, decimals, seconds);
+    if (length < 0 || (size_t)length >= size) snprintf(text, size, "unknown");
 }
 
 static void ra_text(double rad, char *text, size_t size)
@@ -193,6 +196,21 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
         print_line(out, "", "Nothing can be imaged: no sample is usable.");
 }
 
+/* What to image: nothing to say where Stokes I can be made, else " --stokes XY" with the
+ * first correlation that is there. */
+static void stokes_option(const tess_vis_meta *meta, char *text, size_t size)
+{
+    const tess_pol stokes_i = {.code = 1};
+    const tess_vis_segment *first = NULL;
+    text[0] = '\0';
+    for (int k = 0; k < meta->num_segments; ++k) {
+        const tess_vis_segment *segment = &meta->segment[k];
+        if (tess_pol_mix_of(&stokes_i, segment->corr, segment->num_corr).num > 0) return;
+        if (!first && segment->num_corr > 0) first = segment;
+    }
+    if (first) snprintf(text, size, " --stokes %s", tess_corr_name(first->corr[0]));
+}
+
 static int fields_with_rows(const tess_vis_meta *meta)
 {
     int count = 0;
@@ -216,13 +234,14 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
     if (antennas) print_antennas(out, meta);
     print_rows(out, meta, info);
     if (info->scale_rad > 0 && has_usable(info)) {
-        char beam[32], scale[32];
+        char beam[32], scale[32], stokes[32];
         tess_info_angle_text(1 / info->max_uv_lambda, beam, sizeof beam);
         tess_info_angle_text(info->scale_rad, scale, sizeof scale);
+        stokes_option(meta, stokes, sizeof stokes);
         fprintf(out,
                 "\nThe finest detail is about %s. To begin with, try\n"
-                "  tessera image %s -o NAME --size %lld --scale %s\n",
-                beam, meta->path, (long long)info->size, scale);
+                "  tessera image %s -o NAME --size %lld --scale %s%s\n",
+                beam, meta->path, (long long)info->size, scale, stokes);
         if (fields_with_rows(meta) > 1)
             fputs("with --field F for one of the fields above\n", out);
     }

@@ -58,6 +58,15 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
+/* --version anywhere, but not behind "--". */
+static bool wants_version(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "-V") == 0) return true;
+    for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; ++k)
+        if (strcmp(argv[k], "--version") == 0) return true;
+    return false;
+}
+
 /* `tessera`, `tessera --help`, `tessera --version`, or a command. Collective. */
 static tess_status run(tess_comm *comm, int argc, char **argv, const command **chosen)
 {
@@ -69,7 +78,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
         if (argc < 2) TESS_FAIL(TESS_ERR_USAGE, "no command given");
         goto cleanup;
     }
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+    if (wants_version(argc, argv)) {
         if (first) print_version();
         goto cleanup;
     }

@@ -182,6 +182,10 @@ tess_status tess_vis_open(const char *path, const tess_vis_select *select,
     if (!reader) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to open %s", path);
     TESS_TRY(find_format(path, &format));
     reader->format = format;
+    if (select && select->data_column && format != &tess_vis_format_ms)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--datacolumn %s: %s is not a MeasurementSet and has no columns",
+                  select->data_column, path);
     TESS_TRY(format->open(path, select ? select : &everything, reader));
     *reader_out = reader;
     reader = NULL;

@@ -116,8 +116,8 @@ typedef struct tess_vis_writer tess_vis_writer;
 /** Open a set; the format is found by looking (an MS is a folder with table.dat).
  *  Local: every rank opens for itself. Errors: TESS_ERR_IO (missing, unreadable),
  *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency, unknown
- *  field, missing column; the message names file and remedy), TESS_ERR_RESOURCE
- *  (an MS without TESS_MS). */
+ *  field, missing column; the message names file and remedy), TESS_ERR_USAGE (a data
+ *  column of a set that is no MS), TESS_ERR_RESOURCE (an MS without TESS_MS). */
 tess_status tess_vis_open(const char *path, const tess_vis_select *select,
                           tess_vis_reader **reader);
 
