@@ -10,6 +10,7 @@ import os
 
 import numpy as np
 
+import check_wcs
 from e2e import (ASEC, C_M_S, Suite, l2_error, mpiexec, read_image, tessera)
 import uvfits
 
@@ -319,11 +320,24 @@ def check_subtract(suite):
                 2 * LIMIT)
 
 
+def check_headers(suite):
+    """Checksums, axes and positions of all images made above, by astropy."""
+    paths = sorted(glob.glob(suite.path("*-dirty.fits"))
+                   + glob.glob(suite.path("*-psf.fits")))
+    suite.true(f"{len(paths)} headers to check, of 1 rank and more",
+               len(paths) > 30 and suite.path("cube3-MFS-psf.fits") in paths
+               or len(RANKS) == 1)
+    for path in paths:
+        faults = list(check_wcs.check(path))
+        if faults:
+            suite.true(f"header of {os.path.basename(path)}: {faults}", False)
+
+
 def main():
     suite = Suite("fields_and_cubes")
     for check in (check_channels, check_intervals, check_fields, check_mosaic,
                   check_centres, check_polarisation, check_density, check_bad_samples,
-                  check_subtract):
+                  check_subtract, check_headers):
         check(suite)
     suite.finish()
 
