@@ -141,6 +141,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
                            double *sum_weights)
 {
     tess_status status = TESS_OK;
+    const imager_stages no_stages = {.comm = with->comm};
     const int num_images = with->num_pol + (psf ? 1 : 0);
     const int64_t pixels = with->geom.nx * with->geom.ny;
     tess_profile profile = {0};
@@ -156,7 +157,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     fill_values(vis, weight, &data.cached);
     TESS_TRY(start_job(with, &data.cached, true, num_images, &profile, &job));
     TESS_TRY(imager_job_plan(&job));
-    TESS_TRY(imager_run(&job, &data, psf != NULL, product, NULL));
+    TESS_TRY(imager_run(&job, &data, psf != NULL, product, &no_stages));
     note_facts(with, &job);
     for (int k = 0; k < num_images; ++k)
         TESS_TRY(gather_rows(with, &product[k].rows,
