@@ -112,6 +112,13 @@ typedef struct imager_job {
     tess_steps *steps;
 } imager_job;
 
+/** The backend of this name on all ranks, with its device taken. "auto" is the cpu as soon
+ *  as one rank has no device. Collective. */
+tess_status imager_backend(tess_comm *comm, const char *name, const tess_backend **backend);
+
+/** Log which one was taken for that name and what it computes on. Local. */
+void imager_backend_log(const char *name, const tess_backend *backend);
+
 /** Memory that this rank may use [bytes]. Collective. */
 tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout, int64_t *bytes);
 
@@ -134,9 +141,14 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t co
  *  would need when it cannot fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
 
-/** This rank's bricks and their counts; with the data in memory, also the sorted runs.
- *  Local. */
-tess_status imager_count_bricks(const imager_job *job, imager_data *data,
+/** Sort samples to bricks: with `in_place` for the backend to work on as they are, else
+ *  as runs in host memory, to be sent. Local. */
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks);
+
+/** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
+ *  does. Local. */
+tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
                                 tess_brick_list *bricks);
 
 /** Partition the bricks of the sorted list (this rank's) and make the steps; set up the

@@ -226,8 +226,7 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
     if (model->per_beam && tess_comm_rank(comm) == 0)
         tess_log_warn("%s: its unit is %s; its values are taken as Jy/pixel",
                       model->fits.path, model->fits.unit);
-    status = tess_backend_find(gridding->backend, &predictor->job.backend);
-    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(imager_backend(comm, gridding->backend, &predictor->job.backend));
     TESS_TRY(imager_rank_bytes(comm, layout, &predictor->job.rank_bytes));
 cleanup:
     return status;
@@ -284,7 +283,6 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
 {
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
-    const int threads = job->layout->threads;
     tess_brick_list runs = {0};
     double mark;
     imager_extent extent = extent_in_w(samples);
@@ -293,9 +291,7 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(plan_for(predictor, &extent));
     const bool fresh = !job->planes;
     mark = tess_time_now();
-    status = tess_brick_list_append(job->plan, samples, 0, samples->num_rows, false,
-                                    threads, &runs);
-    if (status == TESS_OK) status = tess_brick_list_sort(&runs, threads);
+    status = imager_sort(job, samples, false, tess_comm_size(job->comm) == 1, &runs);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     TESS_TRY(imager_job_partition(job, &runs, false));

@@ -249,8 +249,11 @@ static tess_status set_up(predict_run *run)
     const tess_predict_opts *opts = run->opts;
     int64_t rank_bytes, num_rows, num_vis;
     imager_model model;
+    const tess_backend *backend;
     tess_selection selection = opts->selection;
     selection.positions_only = true;
+    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
+    imager_backend_log(opts->gridding.backend, backend);
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     run->info = tess_source_info_of(run->source);
     run->makes_rows = opts->output && strcmp(run->info->meta->format, "UVFITS") != 0;

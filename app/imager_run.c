@@ -63,31 +63,32 @@ cleanup:
     return status;
 }
 
-static tess_status sorted_runs(const imager_job *job, const tess_samples *samples,
-                               tess_brick_list *runs)
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     const int threads = job->layout->threads;
-    TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows, true, threads,
-                                    runs));
-    TESS_TRY(tess_brick_list_sort(runs, threads));
+    if (in_place) return tess_brick_list_make(job->plan, samples, skip_ignored, bricks);
+    TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows, skip_ignored,
+                                    threads, bricks));
+    TESS_TRY(tess_brick_list_sort(bricks, threads));
 cleanup:
     return status;
 }
 
-tess_status imager_count_bricks(const imager_job *job, imager_data *data,
+tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
                                 tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
     if (data->in_memory) {
         TESS_TRY(imager_data_get(data, 0, &samples));
-        return sorted_runs(job, samples, bricks);
+        return imager_sort(job, samples, true, in_place, bricks);
     }
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
         TESS_TRY(imager_data_get(data, k, &samples));
-        status = sorted_runs(job, samples, &runs);
+        status = imager_sort(job, samples, true, false, &runs);
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
         data->num_runs += runs.num_runs;
         tess_brick_list_free(&runs);
@@ -177,7 +178,7 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
         if (filter->pass == 0) add_sums(job, samples, sums);
         if (!data->in_memory) {
             tess_brick_list_free(&own);
-            status = sorted_runs(job, samples, &own);
+            status = imager_sort(job, samples, true, false, &own);
         }
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
@@ -363,14 +364,16 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int num_pol = like->num_pol, num_weight = like->num_weight;
-    status = imager_count_bricks(job, data, &bricks);
+    const int num_passes = choose_passes(job, data);
+    const bool in_place =
+        tess_comm_size(job->comm) == 1 && data->in_memory && num_passes == 1;
+    status = imager_count_bricks(job, data, in_place, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     TESS_TRY(imager_job_partition(job, &bricks, true));
     imager_job_log(job);
-    const int num_passes = choose_passes(job, data);
     TESS_TRY(imager_map_create(stages, &sums.map));
-    if (tess_comm_size(job->comm) == 1 && data->in_memory && num_passes == 1)
+    if (in_place)
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
         TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));

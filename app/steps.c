@@ -432,6 +432,10 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
         status = degrid_step(steps, step, samples, bricks);
         TESS_TRY(tess_comm_agree(steps->comm, status));
     }
+    const double start = tess_time_now();
+    status = tess_degrid_finish(plan, samples, bricks);
+    steps->profile->stage_seconds[TESS_STAGE_GRID] += tess_time_now() - start;
+    TESS_TRY(tess_comm_agree(steps->comm, status));
 cleanup:
     tess_free(needed);
     return status;

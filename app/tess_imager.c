@@ -85,8 +85,8 @@ static tess_status set_up(image_run *run)
                                      .ny = opts->ny,
                                      .scale_rad = opts->scale_rad},
                             .profile = run->profile};
-    status = tess_backend_find(opts->gridding.backend, &run->job.backend);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &run->job.backend));
+    imager_backend_log(opts->gridding.backend, run->job.backend);
     TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->job.rank_bytes));
     TESS_TRY(check_size(run));
     run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
@@ -732,7 +732,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
         if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
             largest = k;
     TESS_TRY(data_for(&run, largest, &data));
-    status = imager_count_bricks(&run.job, &data, &bricks);
+    status = imager_count_bricks(&run.job, &data, false, &bricks);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
     TESS_TRY(workload_of(&run, &data, &work));

@@ -13,6 +13,13 @@ static const tess_backend *const registry[] = {
 #undef TESS_BACKEND
 };
 
+bool tess_backend_built(const char *name)
+{
+    for (size_t k = 0; k < sizeof registry / sizeof *registry; ++k)
+        if (strcmp(name, registry[k]->name) == 0) return true;
+    return false;
+}
+
 tess_status tess_backend_find(const char *name, const tess_backend **backend)
 {
     tess_status status = TESS_OK;
@@ -25,12 +32,15 @@ tess_status tess_backend_find(const char *name, const tess_backend **backend)
             return TESS_OK;
         }
         if (named)
-            TESS_FAIL(TESS_ERR_RESOURCE, "backend %s has no device here", name);
+            TESS_FAIL(TESS_ERR_RESOURCE,
+                      "backend %s has no device here (no GPU or no driver); use --backend "
+                      "cpu or auto",
+                      name);
     }
     if (!any && strcmp(name, "cuda") == 0)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "backend cuda is not built in; use --backend cpu or auto");
-    TESS_FAIL(TESS_ERR_USAGE, "unknown backend '%s'; there are auto and cpu",
+    TESS_FAIL(TESS_ERR_USAGE, "unknown backend '%s'; there are auto, cpu and cuda",
               name ? name : "auto");
 cleanup:
     return status;

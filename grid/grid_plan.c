@@ -460,7 +460,10 @@ void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out
 void tess_brick_sums_free(tess_brick_sums *sums)
 {
     tess_free(sums->brick);
-    tess_free(sums->data);
+    if (sums->release)
+        sums->release(sums->data);
+    else
+        tess_free(sums->data);
     *sums = (tess_brick_sums){0};
 }
 

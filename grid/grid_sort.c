@@ -230,8 +230,22 @@ cleanup:
     return status;
 }
 
+tess_status tess_brick_list_make(const tess_grid_plan *plan, const tess_samples *samples,
+                                 bool skip_ignored, tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    if (plan->backend->grid->load)
+        return plan->backend->grid->load(plan, samples, skip_ignored, list);
+    TESS_TRY(tess_brick_list_append(plan, samples, 0, samples->num_rows, skip_ignored,
+                                    plan->opts.threads, list));
+    TESS_TRY(tess_brick_list_sort(list, plan->opts.threads));
+cleanup:
+    return status;
+}
+
 void tess_brick_list_free(tess_brick_list *list)
 {
+    if (list->own) list->release(list->own);
     tess_free(list->run);
     tess_free(list->key);
     tess_free(list->first_run);

@@ -87,9 +87,10 @@ typedef struct tess_brick_sum {
 typedef struct tess_brick_sums {
     int64_t num_bricks;
     tess_brick_sum *brick;     /**< [num_bricks] */
-    void *data;                /**< the arena */
+    void *data;                /**< the arena, in memory of the backend's */
     int64_t num_values;        /**< complex values in the arena */
     int num_pol;
+    void (*release)(void *data); /**< gives the arena back; NULL: tess_free */
 } tess_brick_sums;
 
 void tess_grid_opts_default(tess_grid_opts *opts);
@@ -136,6 +137,12 @@ typedef struct tess_grid_report {
 
 /** The backend's functions for gridding. */
 struct tess_grid_ops {
+    /** Take the samples to where the backend works and sort them there: fills everything
+     *  of the list but `run`, `first_run`. NULL: the backend works on host memory and
+     *  wants runs (tess_brick_list_make chooses). The samples stay borrowed until the list
+     *  is freed. */
+    tess_status (*load)(const tess_grid_plan *plan, const tess_samples *samples,
+                        bool skip_ignored, tess_brick_list *list);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
      *  offsets; allocate the arena, zeroed. */
     tess_status (*begin)(const tess_grid_plan *plan, const tess_samples *samples,
@@ -150,6 +157,11 @@ struct tess_grid_ops {
 
 /** Release the arena and list of a step. */
 void tess_brick_sums_free(tess_brick_sums *sums);
+
+/** Cut all rows into runs and sort them, or what the plan's backend does instead; see
+ *  tess_brick_list_append. Local. */
+tess_status tess_brick_list_make(const tess_grid_plan *plan, const tess_samples *samples,
+                                 bool skip_ignored, tess_brick_list *list);
 
 /** begin, then grid, of the plan's backend. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,

@@ -45,6 +45,9 @@ typedef struct tess_brick_list {
     int64_t *key;              /**< [num_bricks] ascending */
     int64_t *first_run;        /**< [num_bricks + 1] */
     int64_t *num_vis;          /**< [num_bricks] samples */
+    void *own;                 /**< what a backend has made of the samples; then `run` and
+                                    `first_run` may be NULL */
+    void (*release)(void *own); /**< frees it */
 } tess_brick_list;
 
 struct tess_grid_plan;

@@ -61,7 +61,8 @@ finish() {
 
 common=(-DTESS_TESTS=ON -DTESS_TEST_PYTHON="$TESS_TEST_PYTHON" -DTESS_TEST_NPROC="$cores")
 tess_say "building in build/ (Release)"
-if ! tess_build build -DCMAKE_BUILD_TYPE=Release -DTESS_SANITIZE= "${common[@]}"; then
+if ! tess_build build -DCMAKE_BUILD_TYPE=Release -DTESS_SANITIZE= \
+    -DTESS_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=90 "${common[@]}"; then
     failed=$((failed + 1))
     finish
 fi
@@ -76,6 +77,7 @@ if [ $sanitize = yes ]; then
     tess_say "building in build-asan/ (address and undefined-behaviour sanitizers)"
     if tess_build build-asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" \
         "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g" -DTESS_SANITIZE=address,undefined \
+        -DTESS_CUDA=EMULATED \
         "${common[@]}"; then
         # Four ranks on few cores are slow under sanitizers and find nothing more.
         if [ $full = yes ]; then

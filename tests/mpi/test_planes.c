@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "draw.h"
+#include "planes.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
 #include "tess_planes.h"
+#include "core_backend.h"
 
 enum { NX = 19, NY = 26, NU = 90, NV = 36, PIXELS = NX * NY };
 enum {
@@ -183,6 +185,28 @@ static int64_t hold(const plane *from, const set_up *is, held *own)
     return count;
 }
 
+/* Move the values of held pieces to memory of the backend's, or back from there. */
+static void move_values(tess_planes *planes, held *own, int64_t count, bool back)
+{
+    const tess_planes_ops *ops = backend->planes;
+    const int64_t bytes = (int64_t)sizeof own->value[0];
+    for (int64_t k = 0; k < count; ++k) {
+        void *host = NULL;
+        if (back) {
+            assert_int_equal(ops->values_out(planes, own->piece[k].data, bytes, &host),
+                             TESS_OK);
+            memcpy(own->value[k], host, (size_t)bytes);
+            tess_free(host);
+        } else {
+            host = tess_alloc(bytes, 1);
+            assert_non_null(host);
+            memcpy(host, own->value[k], (size_t)bytes);
+            assert_int_equal(ops->values_in(planes, host, bytes, &own->piece[k].data),
+                             TESS_OK);
+        }
+    }
+}
+
 /* Planes in batches of one per group; the last batch is not full. */
 static void for_each_batch(tess_planes *planes, const plane *from, const set_up *is,
                            held *own, bool forward)
@@ -193,15 +217,19 @@ static void for_each_batch(tess_planes *planes, const plane *from, const set_up 
         tess_plane_job job[16] = {{0}};
         for (int g = 0; g < groups && first + g < NUM_PLANES; ++g) {
             const plane *next = &from[first + g];
+            const int64_t count = hold(next, is, &own[first + g]);
+            move_values(planes, &own[first + g], count, false);
             job[g] = (tess_plane_job){.active = true,
                                       .image = next->image,
                                       .w_lambda = next->w_lambda,
-                                      .num_pieces = hold(next, is, &own[first + g]),
+                                      .num_pieces = count,
                                       .piece = own[first + g].piece};
         }
         assert_int_equal(forward ? tess_planes_accumulate(planes, job, &times)
                                  : tess_planes_extract(planes, job, &times),
                          TESS_OK);
+        for (int g = 0; g < groups && first + g < NUM_PLANES; ++g)
+            move_values(planes, &own[first + g], job[g].num_pieces, true);
     }
 }
 
@@ -379,9 +407,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_groups),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
-    if (tess_backend_find("cpu", &backend) != TESS_OK) return 1;
+    if (tess_backend_find(test_backend(), &backend) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
+    if (backend->start && backend->start(rank, size) != TESS_OK) return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     tess_comm_finish(world);
     return failed;

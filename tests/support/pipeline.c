@@ -6,6 +6,7 @@
 #include "imager.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "core_backend.h"
 
 /* Below this the program works in double precision (app/imager_predict.c). */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
@@ -72,8 +73,7 @@ static tess_status start_job(const pipeline *with, const tess_samples *samples,
                         .num_images = num_images,
                         .profile = profile,
                         .extent = imager_extent_empty()};
-    status = tess_backend_find(with->gridding.backend, &job->backend);
-    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(imager_backend(with->comm, test_backend(), &job->backend));
     TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->rank_bytes));
     imager_extent_add(samples, with->freq_hz, skip_ignored, with->layout.threads,
                       &job->extent);
@@ -209,9 +209,8 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     TESS_TRY(start_job(with, &samples, false, with->num_pol, &profile, &job));
     job.worst_pixel = !with->adjoint;
     TESS_TRY(imager_job_plan(&job));
-    status = tess_brick_list_append(job.plan, &samples, 0, samples.num_rows, false,
-                                    with->layout.threads, &runs);
-    if (status == TESS_OK) status = tess_brick_list_sort(&runs, with->layout.threads);
+    status =
+        imager_sort(&job, &samples, false, tess_comm_size(with->comm) == 1, &runs);
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_job_partition(&job, &runs, false));
     note_facts(with, &job);

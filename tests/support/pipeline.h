@@ -1,7 +1,7 @@
 /** @file pipeline.h  (tests)
  *  The computing core from arrays to arrays: visibilities to dirty image and PSF, and
  *  image to visibilities, through the same calls as `tessera image` and `predict` but
- *  without files and weights.
+ *  without files and weights, on the backend of core_backend.h.
  */
 #ifndef TESS_TEST_PIPELINE_H
 #define TESS_TEST_PIPELINE_H

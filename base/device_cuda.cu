@@ -1,0 +1,266 @@
+/* tess_device.h on CUDA. Device memory comes from the device's pool in stream order, which
+ * keeps what is given back, so that allocating costs microseconds after the first time.
+ * Copies from pageable memory go through a ring of pinned buffers that threads fill while
+ * the link empties others. */
+#include "tess_device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tess_cuda.h"
+#include "tess_mem.h"
+
+/* A ring of 4 × 16 MiB: 16 MiB take 0.3 ms on a link of 55 GB/s, long against the cost of a
+ * copy's launch, and pinning 64 MiB takes about 20 ms. */
+enum { RING_BUFFERS = 4 };
+static const int64_t RING_BYTES = 16 << 20;
+
+/* Copies up to this go straight to the driver, which stages them itself. */
+static const int64_t SMALL_BYTES = 256 << 10;
+
+/* Share of the memory free at the start that ranks may take; the rest is for libraries'
+ * work space and the pool's rounding. */
+static const double MEMORY_SHARE = 0.92;
+
+/* The process's device. CUDA keeps such a state per process as well: a device is not
+ * something a caller could have two of. */
+static struct {
+    bool started;
+    int number;
+    cudaStream_t stream;
+    cudaMemPool_t pool;
+    int64_t limit;              /* bytes this process may take */
+    char *ring[RING_BUFFERS];   /* pinned */
+    cudaEvent_t ring_free[RING_BUFFERS];
+    int next_buffer, threads;
+} device;
+
+bool tess_device_present(void)
+{
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    (void)cudaGetLastError();
+    return error == cudaSuccess && count > 0;
+}
+
+static tess_status make_ring(void)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < RING_BUFFERS; ++k) {
+        TESS_CUDA(cudaHostAlloc((void **)&device.ring[k], RING_BYTES,
+                                cudaHostAllocPortable));
+        TESS_CUDA(cudaEventCreateWithFlags(&device.ring_free[k], cudaEventDisableTiming));
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_device_start(int local_rank, int local_size)
+{
+    tess_status status = TESS_OK;
+    int count = 0, sharing = 0;
+    size_t free_bytes = 0, total_bytes = 0;
+    uint64_t keep = UINT64_MAX;
+    if (device.started) return TESS_OK;
+    TESS_CUDA(cudaGetDeviceCount(&count));
+    device.number = local_rank % count;
+    for (int k = 0; k < local_size; ++k) sharing += k % count == device.number;
+    TESS_CUDA(cudaSetDevice(device.number));
+    TESS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+    device.limit = (int64_t)(MEMORY_SHARE * (double)free_bytes / sharing);
+    TESS_CUDA(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking));
+    TESS_CUDA(cudaDeviceGetDefaultMemPool(&device.pool, device.number));
+    TESS_CUDA(cudaMemPoolSetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &keep));
+    TESS_TRY(make_ring());
+    if (device.threads < 1) device.threads = 1;
+    device.started = true;
+cleanup:
+    return status;
+}
+
+int tess_device_number(void)
+{
+    return device.number;
+}
+
+void tess_device_text(char *text, int size)
+{
+    cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, device.number) != cudaSuccess) {
+        (void)cudaGetLastError();
+        snprintf(text, (size_t)size, "device %d", device.number);
+        return;
+    }
+    snprintf(text, (size_t)size, "%s, %s may be used", properties.name,
+             tess_mem_text((double)device.limit));
+}
+
+struct CUstream_st *tess_device_stream(void)
+{
+    return device.stream;
+}
+
+void tess_device_threads(int threads)
+{
+    device.threads = threads;
+}
+
+/* ---- memory ---- */
+
+static int64_t pool_attribute(cudaMemPoolAttr attribute)
+{
+    uint64_t value = 0;
+    if (cudaMemPoolGetAttribute(device.pool, attribute, &value) != cudaSuccess)
+        (void)cudaGetLastError();
+    return (int64_t)value;
+}
+
+int64_t tess_device_room(void)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    const int64_t used = pool_attribute(cudaMemPoolAttrUsedMemCurrent);
+    const int64_t reserved = pool_attribute(cudaMemPoolAttrReservedMemCurrent);
+    if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+        (void)cudaGetLastError();
+    const int64_t there = (int64_t)free_bytes + reserved - used;
+    const int64_t allowed = device.limit - used;
+    return allowed < there ? allowed : there;
+}
+
+tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
+{
+    tess_status status = TESS_OK;
+    void *made = NULL;
+    const int64_t wanted = bytes > 0 ? bytes : 1;
+    if (wanted > tess_device_room())
+        TESS_FAIL(TESS_ERR_ALLOC,
+                  "no device memory for %s: %s wanted, %s there; use more GPUs, a smaller "
+                  "--size, or --backend cpu",
+                  what, tess_mem_text((double)wanted),
+                  tess_mem_text((double)tess_device_room()));
+    TESS_CUDA(cudaMallocAsync(&made, (size_t)wanted, device.stream));
+    *memory = made;
+cleanup:
+    return status;
+}
+
+void tess_device_free(void *memory)
+{
+    if (!memory) return;
+    if (cudaFreeAsync(memory, device.stream) != cudaSuccess) (void)cudaGetLastError();
+}
+
+tess_status tess_device_zero(void *memory, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    if (bytes > 0) TESS_CUDA(cudaMemsetAsync(memory, 0, (size_t)bytes, device.stream));
+cleanup:
+    return status;
+}
+
+tess_status tess_device_wait(void)
+{
+    tess_status status = TESS_OK;
+    TESS_CUDA(cudaStreamSynchronize(device.stream));
+cleanup:
+    return status;
+}
+
+/* ---- copies ---- */
+
+/* memcpy by several threads: one alone is slower than the link. */
+static void copy_in_parallel(char *to, const char *from, int64_t bytes)
+{
+    const int threads = bytes < (1 << 20) ? 1 : device.threads;
+    #pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int t = 0; t < threads; ++t) {
+        const int64_t first = bytes * t / threads, end = bytes * (t + 1) / threads;
+        memcpy(to + first, from + first, (size_t)(end - first));
+    }
+}
+
+static int take_buffer(void)
+{
+    const int k = device.next_buffer;
+    device.next_buffer = (k + 1) % RING_BUFFERS;
+    return k;
+}
+
+tess_status tess_device_upload(void *to, const void *from, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    if (bytes <= SMALL_BYTES) {
+        /* returns when the source may be changed, if it is pageable */
+        if (bytes > 0)
+            TESS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice,
+                                      device.stream));
+        return TESS_OK;
+    }
+    for (int64_t done = 0; done < bytes; done += RING_BYTES) {
+        const int64_t count = bytes - done < RING_BYTES ? bytes - done : RING_BYTES;
+        const int k = take_buffer();
+        TESS_CUDA(cudaEventSynchronize(device.ring_free[k]));
+        copy_in_parallel(device.ring[k], (const char *)from + done, count);
+        TESS_CUDA(cudaMemcpyAsync((char *)to + done, device.ring[k], (size_t)count,
+                                  cudaMemcpyHostToDevice, device.stream));
+        TESS_CUDA(cudaEventRecord(device.ring_free[k], device.stream));
+    }
+cleanup:
+    return status;
+}
+
+/* While one buffer is emptied by threads, the next ones are on their way. */
+tess_status tess_device_download(void *to, const void *from, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    int buffer[RING_BUFFERS];
+    const int64_t parts = (bytes + RING_BYTES - 1) / RING_BYTES;
+    for (int64_t k = 0; k < parts + RING_BUFFERS - 1; ++k) {
+        const int64_t arrived = k - (RING_BUFFERS - 1);
+        if (k < parts) {
+            const int64_t at = k * RING_BYTES;
+            const int64_t count = bytes - at < RING_BYTES ? bytes - at : RING_BYTES;
+            const int b = buffer[k % RING_BUFFERS] = take_buffer();
+            TESS_CUDA(cudaEventSynchronize(device.ring_free[b]));
+            TESS_CUDA(cudaMemcpyAsync(device.ring[b], (const char *)from + at, (size_t)count,
+                                      cudaMemcpyDeviceToHost, device.stream));
+            TESS_CUDA(cudaEventRecord(device.ring_free[b], device.stream));
+        }
+        if (arrived >= 0 && arrived < parts) {
+            const int64_t at = arrived * RING_BYTES;
+            const int64_t count = bytes - at < RING_BYTES ? bytes - at : RING_BYTES;
+            const int b = buffer[arrived % RING_BUFFERS];
+            TESS_CUDA(cudaEventSynchronize(device.ring_free[b]));
+            copy_in_parallel((char *)to + at, device.ring[b], count);
+        }
+    }
+    TESS_TRY(tess_device_wait());
+cleanup:
+    return status;
+}
+
+tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
+                                    int64_t from_stride, int64_t bytes, int64_t count)
+{
+    tess_status status = TESS_OK;
+    if (bytes > 0 && count > 0)
+        TESS_CUDA(cudaMemcpy2DAsync(to, (size_t)to_stride, from, (size_t)from_stride,
+                                    (size_t)bytes, (size_t)count, cudaMemcpyHostToDevice,
+                                    device.stream));
+    TESS_TRY(tess_device_wait());
+cleanup:
+    return status;
+}
+
+tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
+                                      int64_t from_stride, int64_t bytes, int64_t count)
+{
+    tess_status status = TESS_OK;
+    if (bytes > 0 && count > 0)
+        TESS_CUDA(cudaMemcpy2DAsync(to, (size_t)to_stride, from, (size_t)from_stride,
+                                    (size_t)bytes, (size_t)count, cudaMemcpyDeviceToHost,
+                                    device.stream));
+    TESS_TRY(tess_device_wait());
+cleanup:
+    return status;
+}

@@ -1,0 +1,75 @@
+/** @file tess_device.h
+ *  The GPU of this process as code without CUDA headers sees it: which one, its memory,
+ *  and copies. Backends that compute elsewhere do without.
+ *
+ *  All work goes, in order, into one stream; calls return before it is done unless they
+ *  say that they wait. One thread at a time. Local throughout.
+ *
+ *  Errors: TESS_ERR_ALLOC when device memory is short (the message says how much was
+ *  wanted and how much there is), TESS_ERR_RESOURCE for whatever else the device reports.
+ */
+#ifndef TESS_DEVICE_H
+#define TESS_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+
+/** Is there a driver with a device? Never fails. */
+bool tess_device_present(void);
+
+/** Take a device: the `local_rank`-th of the node's `local_size` ranks takes the visible
+ *  device of that number, modulo how many there are, and its share of the memory. Once;
+ *  further calls do nothing. */
+tess_status tess_device_start(int local_rank, int local_size);
+
+/** Number of the device that was taken, among the visible ones. */
+int tess_device_number(void);
+
+/** "NVIDIA H200, 139.8 GiB free" for logs. */
+void tess_device_text(char *text, int size);
+
+/** The stream everything is enqueued in, for launches. */
+struct CUstream_st *tess_device_stream(void);
+
+/** Memory that this process may still take [bytes]. */
+int64_t tess_device_room(void);
+
+/** Device memory, aligned to 256 bytes; `what` it is for goes into the message of a
+ *  failure. Free with tess_device_free (NULL is fine), which waits for nothing. */
+tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory);
+void tess_device_free(void *memory);
+
+/** Set all bytes to zero. */
+tess_status tess_device_zero(void *memory, int64_t bytes);
+
+/** Copy from host memory of any kind; afterwards it may be changed. */
+tess_status tess_device_upload(void *to, const void *from, int64_t bytes);
+
+/** Copy to host memory of any kind; waits until it is there. */
+tess_status tess_device_download(void *to, const void *from, int64_t bytes);
+
+/** `count` rows of `bytes` bytes, which lie `to_stride` and `from_stride` bytes apart: to
+ *  the device, and from it (waits). */
+tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
+                                    int64_t from_stride, int64_t bytes, int64_t count);
+tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
+                                      int64_t from_stride, int64_t bytes, int64_t count);
+
+/** Wait until everything enqueued is done, and say whether it went well. */
+tess_status tess_device_wait(void);
+
+/** Threads that fill the buffers of uploads, 1 before the first call. */
+void tess_device_threads(int threads);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,18 @@
+/* The cuda backend: a GPU for every rank. Its parts live in base/, grid/, degrid/ and
+ * fft/; this folder sees all. */
+#include "tess_degrid.h"
+#include "tess_device.h"
+
+extern const tess_grid_ops tess_grid_ops_cuda;
+extern const tess_degrid_ops tess_degrid_ops_cuda;
+extern const tess_planes_ops tess_planes_ops_cuda;
+extern const tess_backend tess_backend_cuda;
+
+const tess_backend tess_backend_cuda = {.name = "cuda",
+                                        .available = tess_device_present,
+                                        .any_geometry = true,
+                                        .start = tess_device_start,
+                                        .text = tess_device_text,
+                                        .grid = &tess_grid_ops_cuda,
+                                        .degrid = &tess_degrid_ops_cuda,
+                                        .planes = &tess_planes_ops_cuda};

@@ -1,0 +1,38 @@
+/* Degridding by the cuda backend: visibilities stay on the device until all bricks are
+ * done, unless they come in sets. */
+#include "grid_cuda.h"
+#include "tess_degrid.h"
+#include "tess_device.h"
+
+static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first, int64_t end,
+                              tess_brick_sums *sums)
+{
+    (void)samples;
+    return cuda_lay_out(plan, bricks, first, end, false, sums);
+}
+
+static tess_status degrid_part(const tess_grid_plan *plan, const cuda_part *part, bool psf)
+{
+    (void)psf;
+    return tile_cuda_degrid(plan, part->samples, part->list, part->first, part->end,
+                            part->sums, tess_device_stream());
+}
+
+static tess_status cuda_degrid(const tess_grid_plan *plan, tess_samples *samples,
+                               const tess_brick_list *bricks, int64_t first,
+                               const tess_brick_sums *sums)
+{
+    (void)first;
+    return cuda_each_set(plan, samples, bricks, sums, false, degrid_part);
+}
+
+static tess_status cuda_finish(const tess_grid_plan *plan, tess_samples *samples,
+                               const tess_brick_list *bricks)
+{
+    (void)plan;
+    return cuda_fetch_vis(samples, bricks);
+}
+
+const tess_degrid_ops tess_degrid_ops_cuda = {
+    .begin = cuda_begin, .degrid = cuda_degrid, .finish = cuda_finish};

@@ -1,0 +1,477 @@
+/* The cuda backend's samples and brick sums; the work itself is tile_cuda.h's. */
+#include "grid_cuda.h"
+
+#include <string.h>
+
+#include "tess_device.h"
+#include "tess_mem.h"
+
+/* Share of the device memory, images and planes put aside, that samples may take; the rest
+ * is for brick sums. */
+static const double SAMPLES_SHARE = 0.6;
+
+/* Rows that are on the device together. */
+typedef struct sample_set {
+    int64_t row_first, num_rows, vis_first, num_vis;
+    bool there;
+    tile_cuda_samples samples;
+    tile_cuda_list list;
+} sample_set;
+
+/* What tess_brick_list.own points to. */
+typedef struct cuda_samples {
+    const tess_samples *host;
+    bool with_data;            /* visibilities and weights are uploaded (imaging) */
+    double *inv_lambda;        /* device */
+    int64_t num_sets;
+    sample_set *set;
+    int32_t *plane_first, *num_planes; /* [num_bricks] of the list: planes touched */
+} cuda_samples;
+
+/* ---- memory ---- */
+
+static int64_t value_bytes(const tess_grid_plan *plan)
+{
+    return plan->is_double ? 16 : 8;
+}
+
+/* Device bytes of samples while they are sorted. */
+static double bytes_of(const tess_samples *samples, int64_t num_rows, int64_t num_vis)
+{
+    return 40.0 * (double)num_rows +
+           (double)num_vis * (double)tess_samples_vis_bytes(samples) +
+           (double)tile_cuda_sort_bytes(num_rows, num_vis);
+}
+
+/* Device bytes that samples may take: images, the rows of a plane and the batches of its
+ * transform come first. */
+static double samples_budget(const tess_grid_plan *plan)
+{
+    const double value = (double)value_bytes(plan);
+    const double pixels = (double)plan->geom.nx * (double)plan->geom.ny;
+    const double rows = (double)plan->nu * (double)plan->geom.ny;
+    const double planes = plan->opts.num_pol * pixels * value / 2 + rows * value + 1e9;
+    const double room = (double)tess_device_room() - planes;
+    const double least = 0.1 * (double)tess_device_room();
+    return SAMPLES_SHARE * (room > least ? room : least);
+}
+
+static void drop_set(sample_set *set)
+{
+    tile_cuda_samples *s = &set->samples;
+    const void *const array[] = {s->uvw_m, s->chan_base, s->num_chan,
+                                 s->vis_first, s->vis, s->weight};
+    if (set->list.work) tile_cuda_list_free(&set->list);
+    for (size_t k = 0; k < sizeof array / sizeof *array; ++k) {
+        void *memory;
+        memcpy(&memory, &array[k], sizeof memory); /* const for the kernels alone */
+        tess_device_free(memory);
+    }
+    *s = (tile_cuda_samples){0};
+    set->list = (tile_cuda_list){0};
+    set->there = false;
+}
+
+static void free_own(void *own)
+{
+    cuda_samples *samples = own;
+    if (!samples) return;
+    for (int64_t k = 0; samples->set && k < samples->num_sets; ++k)
+        drop_set(&samples->set[k]);
+    tess_device_free(samples->inv_lambda);
+    tess_free(samples->set);
+    tess_free(samples->plane_first);
+    tess_free(samples->num_planes);
+    tess_free(samples);
+}
+
+/* ---- upload ---- */
+
+/* A device copy of host memory. */
+static tess_status copy_of(const void *host, int64_t bytes, const void **out)
+{
+    tess_status status = TESS_OK;
+    void *made = NULL;
+    TESS_TRY(tess_device_alloc(bytes, "visibilities", &made));
+    TESS_TRY(tess_device_upload(made, host, bytes));
+    *out = made;
+    made = NULL;
+cleanup:
+    tess_device_free(made);
+    return status;
+}
+
+/* Indices of rows' first samples, counted from the set's first. */
+static tess_status upload_vis_first(const tess_samples *samples, sample_set *set)
+{
+    tess_status status = TESS_OK;
+    int64_t *first = tess_alloc(set->num_rows, sizeof *first);
+    if (!first) TESS_FAIL(TESS_ERR_ALLOC, "rows");
+    for (int64_t k = 0; k < set->num_rows; ++k)
+        first[k] = samples->vis_first[set->row_first + k] - set->vis_first;
+    TESS_TRY(copy_of(first, set->num_rows * (int64_t)sizeof *first,
+                     (const void **)&set->samples.vis_first));
+cleanup:
+    tess_free(first);
+    return status;
+}
+
+static tess_status upload_values(const cuda_samples *own, sample_set *set)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *host = own->host;
+    const int64_t element = host->is_double ? 8 : 4;
+    const int64_t vis = 2 * element * host->num_pol, weight = element * host->num_weight;
+    TESS_TRY(tess_device_alloc(set->num_vis * vis, "visibilities", &set->samples.vis));
+    /* predicted in several sets: each leaves the others' values as they are */
+    if (own->with_data || own->num_sets > 1)
+        TESS_TRY(tess_device_upload(set->samples.vis,
+                                    (const char *)host->vis + set->vis_first * vis,
+                                    set->num_vis * vis));
+    if (own->with_data)
+        TESS_TRY(copy_of((const char *)host->weight + set->vis_first * weight,
+                         set->num_vis * weight, &set->samples.weight));
+cleanup:
+    return status;
+}
+
+static int32_t most_channels(const tess_samples *samples, const sample_set *set)
+{
+    int32_t most = 1;
+    for (int64_t k = 0; k < set->num_rows; ++k) {
+        const int32_t here = samples->num_chan[set->row_first + k];
+        if (here > most) most = here;
+    }
+    return most;
+}
+
+/* Upload a set and sort it. */
+static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own,
+                             sample_set *set)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *host = own->host;
+    const int64_t rows = set->num_rows, first = set->row_first;
+    if (set->there) return TESS_OK;
+    set->samples = (tile_cuda_samples){.is_double = host->is_double,
+                                       .num_pol = host->num_pol,
+                                       .num_weight = host->num_weight,
+                                       .max_chan = most_channels(host, set),
+                                       .num_rows = rows,
+                                       .num_vis = set->num_vis,
+                                       .inv_lambda = own->inv_lambda};
+    TESS_TRY(copy_of(host->uvw_m + 3 * first, rows * 3 * (int64_t)sizeof(double),
+                     (const void **)&set->samples.uvw_m));
+    TESS_TRY(copy_of(host->chan_base + first, rows * (int64_t)sizeof(int32_t),
+                     (const void **)&set->samples.chan_base));
+    TESS_TRY(copy_of(host->num_chan + first, rows * (int64_t)sizeof(int32_t),
+                     (const void **)&set->samples.num_chan));
+    TESS_TRY(upload_vis_first(host, set));
+    TESS_TRY(upload_values(own, set));
+    TESS_TRY(tile_cuda_sort(plan, &set->samples, own->with_data, tess_device_stream(),
+                            &set->list));
+    set->there = true;
+cleanup:
+    if (status != TESS_OK) drop_set(set);
+    return status;
+}
+
+/* ---- load ---- */
+
+/* Cut the rows into as many sets as the memory asks for. */
+static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *host = own->host;
+    const double sets = bytes_of(host, host->num_rows, host->num_vis) / samples_budget(plan);
+    own->num_sets = sets <= 1 ? 1 : sets > 1e4 ? 10000 : (int64_t)sets + 1;
+    if (own->num_sets > host->num_rows)
+        own->num_sets = host->num_rows > 0 ? host->num_rows : 1;
+    own->set = tess_alloc_zero(own->num_sets, sizeof *own->set);
+    if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    for (int64_t k = 0; k < own->num_sets; ++k) {
+        sample_set *set = &own->set[k];
+        const int64_t end = host->num_rows * (k + 1) / own->num_sets;
+        set->row_first = host->num_rows * k / own->num_sets;
+        set->num_rows = end - set->row_first;
+        if (set->num_rows == 0) continue;
+        set->vis_first = host->vis_first[set->row_first];
+        set->num_vis = host->vis_first[end - 1] + host->num_chan[end - 1] - set->vis_first;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status upload_channels(cuda_samples *own)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *host = own->host;
+    int64_t channels = 1;
+    for (int64_t k = 0; k < host->num_rows; ++k) {
+        const int64_t end = host->chan_base[k] + host->num_chan[k];
+        if (end > channels) channels = end;
+    }
+    if (host->num_rows == 0) return TESS_OK;
+    TESS_TRY(copy_of(host->inv_lambda, channels * (int64_t)sizeof(double),
+                     (const void **)&own->inv_lambda));
+cleanup:
+    return status;
+}
+
+/* Bricks, and the planes they touch, of the sets looked at so far. */
+typedef struct brick_table {
+    int64_t count;
+    int64_t *key, *num_vis;
+    int32_t *plane_first, *num_planes;
+} brick_table;
+
+static void table_free(brick_table *table)
+{
+    tess_free(table->key);
+    tess_free(table->num_vis);
+    tess_free(table->plane_first);
+    tess_free(table->num_planes);
+}
+
+static tess_status table_create(int64_t most, brick_table *table)
+{
+    tess_status status = TESS_OK;
+    *table = (brick_table){.key = tess_alloc(most, sizeof(int64_t)),
+                           .num_vis = tess_alloc(most, sizeof(int64_t)),
+                           .plane_first = tess_alloc(most, sizeof(int32_t)),
+                           .num_planes = tess_alloc(most, sizeof(int32_t))};
+    if (!table->key || !table->num_vis || !table->plane_first || !table->num_planes)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld bricks", (long long)most);
+cleanup:
+    return status;
+}
+
+/* Add the bricks of one more set. */
+static tess_status add_bricks(const tile_cuda_list *list, brick_table *table)
+{
+    tess_status status = TESS_OK;
+    brick_table merged = {0};
+    int64_t a = 0, b = 0, n = 0;
+    TESS_TRY(table_create(table->count + list->num_bricks, &merged));
+    while (a < table->count || b < list->num_bricks) {
+        const int64_t ka = a < table->count ? table->key[a] : INT64_MAX;
+        const int64_t kb = b < list->num_bricks ? list->key[b] : INT64_MAX;
+        int32_t low = INT32_MAX, high = 0;
+        merged.key[n] = ka < kb ? ka : kb;
+        merged.num_vis[n] = 0;
+        if (ka == merged.key[n]) {
+            merged.num_vis[n] += table->num_vis[a];
+            low = table->plane_first[a];
+            high = low + table->num_planes[a++];
+        }
+        if (kb == merged.key[n]) {
+            merged.num_vis[n] += list->brick_vis[b];
+            if (list->plane_first[b] < low) low = list->plane_first[b];
+            if (list->plane_first[b] + list->num_planes[b] > high)
+                high = list->plane_first[b] + list->num_planes[b];
+            ++b;
+        }
+        merged.plane_first[n] = low;
+        merged.num_planes[n++] = high - low;
+    }
+    table_free(table);
+    merged.count = n;
+    *table = merged;
+    merged = (brick_table){0};
+cleanup:
+    table_free(&merged);
+    return status;
+}
+
+/* See every set once; a single one stays. */
+static tess_status find_bricks(const tess_grid_plan *plan, cuda_samples *own,
+                               brick_table *table)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(table_create(0, table));
+    for (int64_t k = 0; k < own->num_sets; ++k) {
+        sample_set *set = &own->set[k];
+        if (set->num_vis == 0) continue;
+        TESS_TRY(fetch_set(plan, own, set));
+        TESS_TRY(add_bricks(&set->list, table));
+        if (own->num_sets > 1) drop_set(set);
+    }
+cleanup:
+    return status;
+}
+
+static tess_status cuda_load(const tess_grid_plan *plan, const tess_samples *samples,
+                             bool skip_ignored, tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    brick_table table = {0};
+    cuda_samples *own = tess_alloc_zero(1, sizeof *own);
+    if (!own) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    own->host = samples;
+    own->with_data = skip_ignored;
+    TESS_TRY(upload_channels(own));
+    TESS_TRY(make_sets(plan, own));
+    TESS_TRY(find_bricks(plan, own, &table));
+    own->plane_first = table.plane_first;
+    own->num_planes = table.num_planes;
+    *list = (tess_brick_list){.num_bricks = table.count,
+                              .key = table.key,
+                              .num_vis = table.num_vis,
+                              .own = own,
+                              .release = free_own};
+    own = NULL;
+    table = (brick_table){0};
+cleanup:
+    table_free(&table);
+    free_own(own);
+    return status;
+}
+
+/* ---- brick sums ---- */
+
+tess_status cuda_lay_out(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                         int64_t first, int64_t end, bool zeroed, tess_brick_sums *sums)
+{
+    tess_status status = TESS_OK;
+    const cuda_samples *own = bricks->own;
+    const int64_t values =
+        (int64_t)tess_grid_brick_lines(plan) * tess_grid_brick_stride(plan);
+    sums->release = tess_device_free;
+    sums->num_bricks = end - first;
+    sums->brick = tess_alloc_zero(sums->num_bricks, sizeof *sums->brick);
+    if (!sums->brick)
+        TESS_FAIL(TESS_ERR_ALLOC, "list of %lld bricks", (long long)sums->num_bricks);
+    sums->num_values = 0;
+    for (int64_t b = first; b < end; ++b) {
+        sums->brick[b - first] = (tess_brick_sum){.key = bricks->key[b],
+                                                  .plane_first = own->plane_first[b],
+                                                  .num_planes = own->num_planes[b],
+                                                  .offset = sums->num_values};
+        sums->num_values += sums->num_pol * own->num_planes[b] * values;
+    }
+    const int64_t bytes = sums->num_values * value_bytes(plan);
+    TESS_TRY(tess_device_alloc(bytes, "brick sums", &sums->data));
+    if (zeroed) TESS_TRY(tess_device_zero(sums->data, bytes));
+cleanup:
+    return status;
+}
+
+/* First of the ascending keys that is not below `key`. */
+static int64_t lower_bound(const int64_t *keys, int64_t count, int64_t key)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (keys[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The sums of a set's bricks [first, end), as the device wants them. */
+static tess_status upload_bricks(const tile_cuda_list *list, int64_t first, int64_t end,
+                                 const tess_brick_sums *sums, const tess_brick_sum **out)
+{
+    tess_status status = TESS_OK;
+    tess_brick_sum *brick = tess_alloc(end - first, sizeof *brick);
+    if (!brick) TESS_FAIL(TESS_ERR_ALLOC, "list of bricks");
+    for (int64_t b = first, k = 0; b < end; ++b) {
+        while (sums->brick[k].key < list->key[b]) ++k;
+        brick[b - first] = sums->brick[k];
+    }
+    TESS_TRY(copy_of(brick, (end - first) * (int64_t)sizeof *brick, (const void **)out));
+cleanup:
+    tess_free(brick);
+    return status;
+}
+
+static tess_status visit_set(const tess_grid_plan *plan, const sample_set *set,
+                             const tess_brick_sums *sums, bool psf,
+                             cuda_part_function *function)
+{
+    tess_status status = TESS_OK;
+    const tile_cuda_list *list = &set->list;
+    tile_cuda_sums target = {.data = sums->data, .num_pol = sums->num_pol};
+    cuda_part part = {.samples = &set->samples, .list = list, .sums = &target};
+    void *bricks = NULL;
+    part.first = lower_bound(list->key, list->num_bricks, sums->brick[0].key);
+    part.end = lower_bound(list->key, list->num_bricks,
+                           sums->brick[sums->num_bricks - 1].key + 1);
+    if (part.first == part.end) return TESS_OK;
+    TESS_TRY(upload_bricks(list, part.first, part.end, sums, &target.brick));
+    memcpy(&bricks, &target.brick, sizeof bricks);
+    TESS_TRY(function(plan, &part, psf));
+cleanup:
+    tess_device_free(bricks);
+    return status;
+}
+
+static tess_status download_vis(const tess_samples *samples, const sample_set *set)
+{
+    const int64_t vis = (samples->is_double ? 16 : 8) * samples->num_pol;
+    return tess_device_download((char *)samples->vis + set->vis_first * vis,
+                                set->samples.vis, set->num_vis * vis);
+}
+
+tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *samples,
+                          const tess_brick_list *bricks, const tess_brick_sums *sums,
+                          bool psf, cuda_part_function *function)
+{
+    tess_status status = TESS_OK;
+    const cuda_samples *own = bricks->own;
+    for (int64_t k = 0; k < own->num_sets && sums->num_bricks > 0; ++k) {
+        sample_set *set = &own->set[k];
+        if (set->num_vis == 0) continue;
+        TESS_TRY(fetch_set(plan, own, set));
+        TESS_TRY(visit_set(plan, set, sums, psf, function));
+        if (own->num_sets == 1) continue;
+        if (!own->with_data) TESS_TRY(download_vis(samples, set));
+        drop_set(set);
+    }
+    TESS_TRY(tess_device_wait());
+cleanup:
+    return status;
+}
+
+tess_status cuda_fetch_vis(tess_samples *samples, const tess_brick_list *bricks)
+{
+    const cuda_samples *own = bricks->own;
+    if (own->num_sets > 1 || !own->set[0].there) return TESS_OK;
+    return download_vis(samples, &own->set[0]);
+}
+
+/* ---- the table ---- */
+
+static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *samples,
+                              const tess_brick_list *bricks, int64_t first, int64_t end,
+                              tess_brick_sums *sums)
+{
+    (void)samples;
+    return cuda_lay_out(plan, bricks, first, end, true, sums);
+}
+
+static tess_status grid_part(const tess_grid_plan *plan, const cuda_part *part, bool psf)
+{
+    return tile_cuda_grid(plan, part->samples, part->list, part->first, part->end, psf,
+                          part->sums, tess_device_stream());
+}
+
+static tess_status cuda_grid(const tess_grid_plan *plan, const tess_samples *samples,
+                             const tess_brick_list *bricks, int64_t first, bool psf,
+                             tess_brick_sums *sums, tess_grid_report *report)
+{
+    tess_status status = TESS_OK;
+    double num_vis = 0;
+    report->busy_share = 1;
+    TESS_TRY(cuda_each_set(plan, samples, bricks, sums, psf, grid_part));
+    for (int64_t b = 0; b < sums->num_bricks; ++b)
+        num_vis += (double)bricks->num_vis[first + b];
+    if (report->progress) tess_progress_add(report->progress, num_vis);
+cleanup:
+    return status;
+}
+
+const tess_grid_ops tess_grid_ops_cuda = {
+    .load = cuda_load, .begin = cuda_begin, .grid = cuda_grid};

@@ -1,0 +1,130 @@
+/* tess_device.h in host memory, so that what the cuda backend does on the host is tested
+ * without a GPU, under sanitizers and on several ranks (-DTESS_CUDA=EMULATED). The
+ * sanitizers then also see reads and writes beyond "device" memory.
+ *
+ * There is a device when TESS_EMULATED is set in the environment: BYTES that it has, or
+ * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples are
+ * cut into sets. */
+#include "tess_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_mem.h"
+
+/* Bytes in front of every allocation, which hold its size. */
+enum { HEAD = 256 };
+
+static struct {
+    bool started;
+    int number;
+    int64_t limit, room, used;
+} device;
+
+bool tess_device_present(void)
+{
+    return getenv("TESS_EMULATED") != NULL;
+}
+
+tess_status tess_device_start(int local_rank, int local_size)
+{
+    const char *bytes = getenv("TESS_EMULATED"), *room = bytes ? strchr(bytes, ':') : NULL;
+    (void)local_size;
+    if (device.started) return TESS_OK;
+    device.started = true;
+    device.number = local_rank;
+    device.limit = bytes ? atoll(bytes) : 0;
+    device.room = room ? atoll(room + 1) : INT64_MAX;
+    return TESS_OK;
+}
+
+int tess_device_number(void)
+{
+    return device.number;
+}
+
+void tess_device_text(char *text, int size)
+{
+    snprintf(text, (size_t)size, "emulated");
+}
+
+struct CUstream_st *tess_device_stream(void)
+{
+    return NULL;
+}
+
+void tess_device_threads(int threads)
+{
+    (void)threads;
+}
+
+int64_t tess_device_room(void)
+{
+    const int64_t room = device.limit - device.used;
+    return room < device.room ? room : device.room;
+}
+
+tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
+{
+    tess_status status = TESS_OK;
+    if (bytes > device.limit - device.used)
+        TESS_FAIL(TESS_ERR_ALLOC, "no device memory for %s: %s wanted, %s there", what,
+                  tess_mem_text((double)bytes),
+                  tess_mem_text((double)(device.limit - device.used)));
+    char *made = tess_alloc(bytes + HEAD, 1);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s", what);
+    memcpy(made, &bytes, sizeof bytes);
+    memset(made + HEAD, 0xff, (size_t)bytes); /* NaN: nothing may count on zeros */
+    device.used += bytes;
+    *memory = made + HEAD;
+cleanup:
+    return status;
+}
+
+void tess_device_free(void *memory)
+{
+    int64_t bytes;
+    if (!memory) return;
+    char *made = (char *)memory - HEAD;
+    memcpy(&bytes, made, sizeof bytes);
+    device.used -= bytes;
+    tess_free(made);
+}
+
+tess_status tess_device_zero(void *memory, int64_t bytes)
+{
+    if (bytes > 0) memset(memory, 0, (size_t)bytes);
+    return TESS_OK;
+}
+
+tess_status tess_device_upload(void *to, const void *from, int64_t bytes)
+{
+    if (bytes > 0) memcpy(to, from, (size_t)bytes);
+    return TESS_OK;
+}
+
+tess_status tess_device_download(void *to, const void *from, int64_t bytes)
+{
+    return tess_device_upload(to, from, bytes);
+}
+
+tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
+                                    int64_t from_stride, int64_t bytes, int64_t count)
+{
+    for (int64_t k = 0; k < count && bytes > 0; ++k)
+        memcpy((char *)to + k * to_stride, (const char *)from + k * from_stride,
+               (size_t)bytes);
+    return TESS_OK;
+}
+
+tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
+                                      int64_t from_stride, int64_t bytes, int64_t count)
+{
+    return tess_device_upload_rows(to, to_stride, from, from_stride, bytes, count);
+}
+
+tess_status tess_device_wait(void)
+{
+    return TESS_OK;
+}
