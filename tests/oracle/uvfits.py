@@ -24,7 +24,7 @@ def stored_uvw(uvw_m):
     return (uvw_m / C_M_S).astype("f4").astype("f8") * C_M_S
 
 
-def _table_bytes(hdus):
+def table_bytes(hdus):
     fits = fits_module()
     buffer = io.BytesIO()
     fits.HDUList([fits.PrimaryHDU()] + hdus).writeto(buffer)
@@ -145,7 +145,7 @@ def write(path, uvw_m, freq_hz, vis, weight, corr_first=-5, ra_deg=60.0, dec_deg
     with open(path, "wb") as f:
         f.write(header.tostring(padding=True).encode())
         f.write(raw + b"\0" * (-len(raw) % BLOCK))
-        f.write(_table_bytes(tables))
+        f.write(table_bytes(tables))
     return stored_uvw(uvw_m)
 
 
