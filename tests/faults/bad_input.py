@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                                 "oracle"))
 from e2e import (ASEC, BIN, FULL, Suite, fits_module, have_ms,  # noqa: E402
-                 mpi_environment, mpiexec, simulate, tessera, write_sky)
+                 mpi_environment, mpiexec, run, simulate, tessera, write_sky)
 import uvfits  # noqa: E402
 
 IMAGE = ["--size", "64", "--scale", "60asec"]
@@ -211,6 +211,12 @@ def digest(path):
         return hashlib.sha256(f.read()).hexdigest()
 
 
+def tree_digest(folder):
+    """What all files of a folder hold, by their names; locks aside, which say who reads."""
+    return {os.path.relpath(os.path.join(path, f), folder): digest(os.path.join(path, f))
+            for path, _, files in os.walk(folder) for f in files if f != "table.lock"}
+
+
 def check_outputs(faults):
     suite, valid = faults.suite, faults.valid
     folder = suite.path("kept")
@@ -229,11 +235,89 @@ def check_outputs(faults):
     faults.bad("output folder that is not there", 3, "image", valid, *IMAGE,
                out=suite.path("no", "such", "x"), says="no/such")
     faults.bad("output below a file", 3, "image", valid, *IMAGE, out=valid + "/x")
-    if os.geteuid() != 0:
-        locked = suite.path("locked")
-        os.makedirs(locked, mode=0o500)
-        faults.bad("folder without write permission", 3, "image", valid, *IMAGE,
-                   out=os.path.join(locked, "x"))
+
+
+NOBODY = 65534
+
+
+class Unprivileged:
+    """How to run tessera without the rights of root: as who, and in which environment.
+    `why` says why not, where that is not possible: nobody may not reach the program."""
+
+    def __init__(self, folder, observation):
+        """`folder` is made nobody's, who must be able to read `observation`."""
+        self.user, self.env, self.why = None, mpi_environment(), None
+        if os.geteuid() != 0:
+            return
+        self.user = NOBODY
+        home = os.path.join(folder, "home")
+        os.makedirs(home)
+        for path in (folder, home):
+            os.chown(path, NOBODY, NOBODY)
+        self.env.update(HOME=home, TMPDIR=home)
+        try:
+            result = run([BIN, "info", observation], TIMEOUT, env=self.env,
+                         user=self.user)
+        except OSError as error:
+            self.why = str(error)
+            return
+        if result.status != 0:
+            self.why = (result.errors() or [f"exit status {result.status}"])[0]
+
+
+def check_permissions(faults):
+    """Folders that may not be written to, by a user for whom that means something."""
+    suite = faults.suite
+    # Not below the work folder, which others may not be let into.
+    folder = tempfile.mkdtemp(prefix="tessera-test-")
+    try:
+        os.chmod(folder, 0o755)
+        valid = shutil.copy(faults.valid, folder)
+        model = uvfits.write_model(os.path.join(folder, "good.fits"), np.ones((64, 64)),
+                                   60 * ASEC)
+        sky = write_sky(os.path.join(folder, "sky.csv"),
+                        [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+        observed = dict(duration="4min", integration="2min", channels=2)
+        ms = (simulate(os.path.join(folder, "set.ms"), sky, **observed)
+              if have_ms() else None)
+        other = Unprivileged(folder, valid)
+        if other.why:
+            suite.skipped(f"folders without write permission: not as nobody: {other.why}")
+            return
+        locked = os.path.join(folder, "locked")
+        os.makedirs(locked)
+        os.chmod(locked, 0o555)
+        if ms:
+            for path, _, _ in os.walk(ms):
+                os.chmod(path, 0o555)
+        target = os.path.join(locked, "x")
+        make = ["simulate", "--layout", "vla-d", "--sky", sky, "--ra", "60deg",
+                "--dec=-30deg", "--start", "2026-01-01T20:00:00", "--duration", "4min",
+                "--integration", "2min", "--freq", "1.4GHz", "--chan-width", "1MHz",
+                "--channels", "2", "--pol", "XX,YY"]
+        cases = [("image", ["image", valid, *IMAGE, "-o", target]),
+                 ("predict", ["predict", valid, "--model", model, "-o",
+                              target + ".uvfits"]),
+                 ("simulate", make + ["-o", target + ".uvfits"])]
+        if ms:
+            cases += [("simulate to an MS", make + ["-o", target + ".ms"]),
+                      ("predict to a column", ["predict", ms, "--model", model,
+                                               "--column", "MODEL_DATA"])]
+        before = tree_digest(ms) if ms else None
+        for ranks in RANKS:
+            for what, command in cases:
+                what = f"no write permission, {what}, {ranks} ranks"
+                result = tessera(*command, ranks=ranks, timeout=TIMEOUT, env=other.env,
+                                 user=other.user)
+                faults.judge(what, result, 3)
+                suite.equal(f"{what}: left behind", os.listdir(locked), [])
+            if ms:
+                suite.true(f"the read-only MS is as it was, {ranks} ranks",
+                           tree_digest(ms) == before)
+    finally:
+        for path, _, _ in os.walk(folder):
+            os.chmod(path, 0o755)
+        shutil.rmtree(folder)
 
 
 def check_names(faults):
@@ -357,7 +441,7 @@ def check_full_disk(faults):
     model = uvfits.write_model(suite.path("good.fits"), np.ones((64, 64)), 60 * ASEC)
     with SmallDisk(suite, 300) as disk:
         if disk is None:
-            print("   a small tmpfs cannot be mounted: full disk not tested")
+            suite.skipped("full disk: a small tmpfs cannot be mounted")
             return
         for ranks in RANKS:
             for what, args in [
@@ -458,14 +542,17 @@ def check_damage(faults):
 
 
 def main():
+    chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     suite = Suite("bad_input_full" if FULL else "bad_input")
     faults = Faults(suite)
     check = tessera("image", faults.valid, *IMAGE, "-o", suite.path("works"))
     suite.ran("the unspoilt observation", check)
     for part in (check_options, check_files, check_contents, check_resources,
-                 check_models, check_outputs, check_names, check_signals, check_full_disk,
-                 check_measurement_sets, check_skies, check_damage):
-        part(faults)
+                 check_models, check_outputs, check_permissions, check_names,
+                 check_signals, check_full_disk, check_measurement_sets, check_skies,
+                 check_damage):
+        if not chosen or part.__name__ in chosen:
+            part(faults)
     suite.finish()
 
 

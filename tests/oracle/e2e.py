@@ -3,6 +3,7 @@ that are counted and printed one per line.
 
 A test is a script: `suite = Suite("name")`, any number of checks, `suite.finish()`.
 Exit status 0 when all checks hold, 1 when one does not, 77 when it has to be skipped.
+`suite.skipped(why)` counts a case that cannot run here, while others do.
 
 Environment (set by ctest):
   TESS_BIN         the program under test (default: build/bin/tessera)
@@ -86,12 +87,14 @@ def mpi_environment():
     return env
 
 
-def run(command, timeout, cwd=None, env=None):
-    """Run a command in its own process group, which is ended as a whole if it hangs."""
+def run(command, timeout, cwd=None, env=None, user=None):
+    """Run a command in its own process group, which is ended as a whole if it hangs.
+    `user`: the number of the user, and of the only group, to run it as (root's)."""
     start = time.monotonic()
+    other = {} if user is None else dict(user=user, group=user, extra_groups=[])
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              cwd=cwd, env=env or mpi_environment(), text=True,
-                             errors="replace", start_new_session=True)
+                             errors="replace", start_new_session=True, **other)
     hung = False
     try:
         out, err = child.communicate(timeout=timeout)
@@ -102,12 +105,12 @@ def run(command, timeout, cwd=None, env=None):
     return Result(child.returncode, out, err, time.monotonic() - start, hung)
 
 
-def tessera(*args, ranks=1, timeout=120, cwd=None):
+def tessera(*args, ranks=1, timeout=120, cwd=None, env=None, user=None):
     """Run tessera. With one rank it is started directly, else through the launcher."""
     command = [BIN] + [str(a) for a in args]
     if ranks > 1:
         command = [mpiexec(), "-n", str(ranks)] + command
-    return run(command, timeout * SLOWER, cwd=cwd)
+    return run(command, timeout * SLOWER, cwd=cwd, env=env, user=user)
 
 
 def casacore_python():
@@ -222,7 +225,7 @@ class Suite:
     """Counts checks; prints each as `ok` or `FAILED` with value and limit."""
 
     def __init__(self, name):
-        self.name, self.passed, self.failed = name, 0, 0
+        self.name, self.passed, self.failed, self.not_run = name, 0, 0, []
         if not os.access(BIN, os.X_OK):
             skip(f"{BIN} is not built")
         self.work = os.environ.get("TESS_WORK") or os.path.join(
@@ -258,6 +261,11 @@ class Suite:
             print("\n".join((result.out[-2000:], result.err[-3000:])), flush=True)
         return good
 
+    def skipped(self, why):
+        """A case that cannot run here."""
+        self.not_run.append(why)
+        print("  skipped", why, flush=True)
+
     def image(self, name, *args, ranks=1, timeout=120, status=0):
         """`tessera image ... -o work/name`; returns whether it ran and the prefix."""
         prefix = self.path(name)
@@ -266,7 +274,11 @@ class Suite:
         return self.ran(f"image {name}", result, status), prefix
 
     def finish(self):
-        print(f"{self.name}: {self.passed} checks passed, {self.failed} failed")
+        print(f"{self.name}: {self.passed} checks passed, {self.failed} failed, "
+              f"{len(self.not_run)} cases skipped" + "".join(
+                  f"\n  skipped: {why}" for why in self.not_run))
         if self.failed == 0 and "TESS_KEEP" not in os.environ:
             shutil.rmtree(self.work, ignore_errors=True)
+        if self.not_run and not self.passed and not self.failed:
+            sys.exit(SKIP)
         sys.exit(1 if self.failed or not self.passed else 0)
