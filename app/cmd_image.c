@@ -10,6 +10,7 @@
 #include "tess_log.h"
 #include "tess_out.h"
 #include "tess_profile.h"
+#include "trace_file.h"
 
 static const char doc[] =
     "Make FITS images of observations (UVFITS files, MeasurementSets), several of "
@@ -49,19 +50,21 @@ cleanup:
     return status;
 }
 
-/* Start NAME.log and see that the profile can be written. */
+/* Start NAME.log and see that profile and trace can be written. */
 static tess_status prepare(tess_comm *comm, const tess_image_args *args)
 {
     tess_status status = TESS_OK, own = TESS_OK;
     char *path = NULL;
     if (tess_comm_rank(comm) == 0) {
         if (args->profile) own = tess_fits_check_target(args->profile, true);
+        if (own == TESS_OK && args->trace) own = tess_fits_check_target(args->trace, true);
         if (own == TESS_OK && asprintf(&path, "%s.log", args->opts.output) < 0) {
             path = NULL;
             own =
                 tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "log");
         }
         if (own == TESS_OK) own = check_beside(&args->opts, args->profile);
+        if (own == TESS_OK) own = check_beside(&args->opts, args->trace);
         if (own == TESS_OK) own = check_beside(&args->opts, path);
         if (own == TESS_OK) own = tess_log_open(path);
     }
@@ -82,10 +85,13 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
     TESS_TRY(prepare(comm, &args));
+    if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
     if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
+    if (args.trace) TESS_TRY(tess_trace_write(comm, &profile, args.trace));
 cleanup:
+    tess_trace_destroy(profile.trace);
     tess_image_args_free(&args);
     return status;
 }

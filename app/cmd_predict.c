@@ -11,6 +11,7 @@
 #include "tess_out.h"
 #include "tess_profile.h"
 #include "threads.h"
+#include "trace_file.h"
 
 static const char doc[] =
     "Predict the visibilities of a model image, for every row of an observation, "
@@ -25,7 +26,7 @@ static const char doc[] =
     "  mpirun -n 4 tessera predict obs.ms --model sky-model.fits \\\n"
     "      --column MODEL_DATA";
 
-enum { OPT_MODEL = 0x100, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_OBS };
+enum { OPT_MODEL = 0x100, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_TRACE, OPT_OBS };
 
 static const struct argp_option options[] = {
     {"model", OPT_MODEL, "MODEL.fits", 0, "Model image", 0},
@@ -35,6 +36,9 @@ static const struct argp_option options[] = {
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing file or column", 0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
+    {"trace", OPT_TRACE, "FILE.json", 0,
+     "Write when each rank and thread did what, in Chrome's trace format (for Perfetto)",
+     0},
     {"obs", OPT_OBS, "OBS", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},
 };
@@ -49,7 +53,7 @@ static const struct argp_child children[] = {
 
 typedef struct predict_args {
     tess_predict_opts opts;
-    const char *obs, *config_obs, *profile;
+    const char *obs, *config_obs, *profile, *trace;
 } predict_args;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -83,6 +87,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_PROFILE:
         args->profile = arg;
+        break;
+    case OPT_TRACE:
+        args->trace = arg;
         break;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -119,6 +126,9 @@ static tess_status check_outputs(const predict_args *args)
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = &args->opts;
     if (args->profile) TESS_TRY(tess_fits_check_target(args->profile, true));
+    if (args->trace) TESS_TRY(tess_fits_check_target(args->trace, true));
+    TESS_TRY(tess_out_check_other(args->trace, opts->obs));
+    TESS_TRY(tess_out_check_other(args->trace, opts->model));
     TESS_TRY(tess_out_check_other(args->profile, opts->obs));
     TESS_TRY(tess_out_check_other(args->profile, opts->model));
     TESS_TRY(tess_out_check_other(opts->output, opts->obs));
@@ -154,10 +164,13 @@ tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
     command_line = tess_cli_command_line(argc, argv);
     args.opts.command_line = command_line ? command_line : "tessera predict";
     TESS_TRY(prepare(comm, &args));
+    if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
     if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
+    if (args.trace) TESS_TRY(tess_trace_write(comm, &profile, args.trace));
 cleanup:
+    tess_trace_destroy(profile.trace);
     tess_free(command_line);
     tess_cli_free(&cli);
     return status;

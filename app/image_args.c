@@ -26,6 +26,7 @@ enum {
     OPT_SUBTRACT,
     OPT_DUMP_STAGES,
     OPT_PROFILE,
+    OPT_TRACE,
     OPT_OBS,
 };
 
@@ -54,6 +55,9 @@ static const struct argp_option image_options[] = {
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
+    {"trace", OPT_TRACE, "FILE.json", 0,
+     "Write when each rank and thread did what, in Chrome's trace format (for Perfetto)",
+     0},
     {"dump-stages", OPT_DUMP_STAGES, "DIR", 0,
      "Write what each stage of each output made to this folder, for tessera compare", 0},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
@@ -125,6 +129,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_PROFILE:
         args->profile = arg;
+        return true;
+    case OPT_TRACE:
+        args->trace = arg;
         return true;
     default:
         return false;

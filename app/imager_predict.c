@@ -255,6 +255,7 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
     imager_backend_log(opts->gridding.backend, backend);
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
+    tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
     run->makes_rows = opts->output && strcmp(run->info->meta->format, "UVFITS") != 0;
     status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad, 0,

@@ -49,6 +49,7 @@ struct tess_source {
     bool reading;
     tess_status read_status;
     int64_t bytes_read;            /* of the blocks handed out */
+    tess_trace *trace;
 };
 
 /* ---- opening ---- */
@@ -375,6 +376,11 @@ cleanup:
     return status;
 }
 
+void tess_source_trace(tess_source *source, tess_trace *trace)
+{
+    source->trace = trace;
+}
+
 void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
                         double time_end)
 {
@@ -439,9 +445,11 @@ static void *read_span(void *argument)
     tess_source *source = argument;
     const span *s = &source->spans[source->next_span];
     const part *p = &source->parts[s->part];
+    const double begin = tess_time_now();
     source->read_status =
         tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
                       source->threads, &source->block[source->turn]);
+    tess_trace_add(source->trace, TESS_LANE_READER, "read", begin, tess_time_now());
     return NULL;
 }
 

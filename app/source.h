@@ -42,6 +42,9 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
                               double uv_limit_lambda, bool is_double, int threads,
                               int64_t block_bytes);
 
+/** The reading thread records its blocks as spans there (borrowed, NULL: nowhere). Local. */
+void tess_source_trace(tess_source *source, tess_trace *trace);
+
 /** Only these channels of the table (borrowed; NULL: all) and times [first, end). Local. */
 void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
                         double time_end);

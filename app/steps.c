@@ -167,7 +167,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = steps->plan;
     const int groups = tess_planes_groups(steps->planes);
-    tess_planes_times times = {0};
+    tess_planes_times times = {.trace = steps->profile->trace};
     tess_plane_job *job = tess_alloc_zero(groups, sizeof *job);
     int64_t *begin = tess_alloc_zero(groups + 1, sizeof *begin);
     TESS_TRY(tess_comm_agree(steps->comm, job && begin ? TESS_OK : TESS_ERR_ALLOC));
@@ -303,7 +303,9 @@ static tess_status grid_block(tess_steps *steps, int64_t block, const tess_sampl
     int64_t first, end;
     const double start = tess_time_now();
     double num_vis = 0;
-    tess_grid_report report = {.progress = &steps->progress, .busy_share = 1};
+    tess_grid_report report = {.progress = &steps->progress,
+                               .busy_share = 1,
+                               .trace = steps->profile->trace};
     bricks_of_block(steps->plan, bricks, block, &first, &end);
     if (first == end) return TESS_OK;
     for (int64_t b = first; b < end; ++b) num_vis += (double)bricks->num_vis[b];
@@ -315,7 +317,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block, const tess_sampl
     const double wall = tess_time_now() - start;
     steps->grid_wall_s += wall;
     steps->grid_busy_s += wall * report.busy_share;
-    steps->profile->stage_seconds[TESS_STAGE_GRID] += wall;
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     if (steps->grid_wall_s > 0)
         steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
 cleanup:
@@ -408,7 +410,7 @@ static tess_status degrid_step(tess_steps *steps, int step, tess_samples *sample
             steps->live[kept++] = *live;
     }
     steps->num_live = kept;
-    steps->profile->stage_seconds[TESS_STAGE_GRID] += tess_time_now() - start;
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     return status;
 }
 
@@ -434,7 +436,7 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
     }
     const double start = tess_time_now();
     status = tess_degrid_finish(plan, samples, bricks);
-    steps->profile->stage_seconds[TESS_STAGE_GRID] += tess_time_now() - start;
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     TESS_TRY(tess_comm_agree(steps->comm, status));
 cleanup:
     tess_free(needed);

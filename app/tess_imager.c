@@ -96,6 +96,7 @@ static tess_status set_up(image_run *run)
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
     run->info = tess_source_info_of(run->source);
+    tess_source_trace(run->source, run->profile->trace);
     run->output = (imager_output){.comm = run->comm,
                                   .opts = opts,
                                   .info = run->info,

@@ -72,11 +72,22 @@ void tess_profile_start(tess_profile *profile)
     profile->start_s = tess_time_now();
 }
 
+static void add_span(tess_profile *profile, tess_stage stage, double begin, double end)
+{
+    profile->stage_seconds[stage] += end - begin;
+    tess_trace_add(profile->trace, TESS_LANE_STAGES, stage_names[stage], begin, end);
+}
+
+void tess_profile_since(tess_profile *profile, tess_stage stage, double begin)
+{
+    add_span(profile, stage, begin, tess_time_now());
+}
+
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
 {
-    const double now = tess_time_now();
-    profile->stage_seconds[stage] += now - *mark;
-    *mark = now;
+    const double begin = *mark;
+    *mark = tess_time_now();
+    add_span(profile, stage, begin, *mark);
     tess_profile_sent(profile, stage);
 }
 

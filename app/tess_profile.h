@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_trace.h"
 
 typedef enum tess_stage {
     TESS_STAGE_READ,
@@ -49,6 +50,7 @@ typedef struct tess_profile {
     double start_s;                          /**< tess_time_now() at program start */
     double grid_utilisation;                 /**< busy share of the threads while gridding */
     char plan[1024];                         /**< the plan in words */
+    tess_trace *trace;                       /**< gets the stages as spans, or NULL; borrowed */
 } tess_profile;
 
 /** "read", "grid" ... */
@@ -59,6 +61,10 @@ void tess_profile_start(tess_profile *profile);
 /** Add the time since `*mark`, and what was sent since the last call, to a stage and set
  *  `*mark` to now. */
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);
+
+/** Add the time since `begin` to a stage, as tess_profile_lap does; what was sent is counted
+ *  elsewhere. */
+void tess_profile_since(tess_profile *profile, tess_stage stage, double begin);
 
 /** Add what was sent to other ranks since the last call to a stage. */
 void tess_profile_sent(tess_profile *profile, tess_stage stage);

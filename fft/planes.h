@@ -65,6 +65,10 @@ struct tess_planes_ops {
 void planes_note_plane(tess_planes *planes, int64_t bytes);
 void planes_note_image(tess_planes *planes, int64_t bytes);
 
+/* What the time since `*mark`, which moves on to now, was spent on. Local. */
+void planes_exchanged(tess_planes_times *times, double *mark);
+void planes_transformed(tess_planes_times *times, double *mark);
+
 /* First of the items that part `part` of `parts` gets. */
 int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 

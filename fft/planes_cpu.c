@@ -590,22 +590,19 @@ static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job
     const tess_plane_job *mine = &job[planes->group_index];
     piece_set pieces = {0};
     line_set own = {0}, all = {0};
-    double start = tess_time_now(), now;
+    double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
-    now = tess_time_now();
-    times->exchange_s += now - start;
+    planes_exchanged(times, &mark);
     if (mine->active) status = transform_lines(planes, &pieces, &own);
     TESS_TRY(planes_agree(planes, status));
     pieces_free(&pieces);
-    start = tess_time_now();
-    times->fft_s += start - now;
+    planes_transformed(times, &mark);
     if (mine->active) status = transpose_to_rows(planes, &own, &all);
     TESS_TRY(planes_agree(planes, status));
-    now = tess_time_now();
-    times->exchange_s += now - start;
+    planes_exchanged(times, &mark);
     if (mine->active) status = transform_columns(planes, &all, mine);
     TESS_TRY(planes_agree(planes, status));
-    times->fft_s += tess_time_now() - now;
+    planes_transformed(times, &mark);
 cleanup:
     pieces_free(&pieces);
     lines_free(&own);
@@ -620,7 +617,7 @@ static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
     const tess_plane_job *mine = &job[planes->group_index];
     piece_set pieces = {0};
     line_set own = {0}, all = {0};
-    double start = tess_time_now(), now;
+    double mark = tess_time_now();
     int64_t *num_lines = tess_alloc_zero(planes->opts.fft_ranks, sizeof *num_lines);
     TESS_TRY(planes_agree(planes, num_lines ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(pieces_exchange(planes, job, false, &pieces));
@@ -635,22 +632,18 @@ static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
                 &all);
     }
     TESS_TRY(planes_agree(planes, status));
-    now = tess_time_now();
-    times->exchange_s += now - start;
+    planes_exchanged(times, &mark);
     if (mine->active) status = transform_columns(planes, &all, mine);
     TESS_TRY(planes_agree(planes, status));
-    start = tess_time_now();
-    times->fft_s += start - now;
+    planes_transformed(times, &mark);
     if (mine->active) status = transpose_to_lines(planes, &all, num_lines, &own);
     TESS_TRY(planes_agree(planes, status));
-    now = tess_time_now();
-    times->exchange_s += now - start;
+    planes_exchanged(times, &mark);
     if (mine->active) status = untransform_lines(planes, &pieces, &own);
     TESS_TRY(planes_agree(planes, status));
-    start = tess_time_now();
-    times->fft_s += start - now;
+    planes_transformed(times, &mark);
     TESS_TRY(pieces_return(planes, job, &pieces));
-    times->exchange_s += tess_time_now() - start;
+    planes_exchanged(times, &mark);
 cleanup:
     tess_free(num_lines);
     pieces_free(&pieces);

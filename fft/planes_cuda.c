@@ -423,13 +423,12 @@ cleanup:
 
 /* ---- a batch of planes, one per group ---- */
 
-/* Seconds since `*mark`, which moves on; waits for the device. */
-static tess_status lap(double *mark, double *seconds)
+/* What the time since `*mark` was spent on; waits for the device. */
+static tess_status lap(tess_planes_times *times,
+                       void (*note)(tess_planes_times *times, double *mark), double *mark)
 {
-    tess_status status = tess_device_wait();
-    const double now = tess_time_now();
-    *seconds += now - *mark;
-    *mark = now;
+    const tess_status status = tess_device_wait();
+    note(times, mark);
     return status;
 }
 
@@ -445,16 +444,16 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
     if (mine->active) status = find_lines(planes, &pieces, &lines);
     if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->exchange_s));
+    TESS_TRY(lap(times, planes_exchanged, &mark));
     if (mine->active) status = transform_lines(planes, &pieces, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->fft_s));
+    TESS_TRY(lap(times, planes_transformed, &mark));
     if (mine->active) status = transpose_to_rows(planes, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->exchange_s));
+    TESS_TRY(lap(times, planes_exchanged, &mark));
     if (mine->active) status = transform_columns(planes, mine, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->fft_s));
+    TESS_TRY(lap(times, planes_transformed, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);
@@ -488,18 +487,18 @@ static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
     if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
     if (status == TESS_OK && mine->active) status = upload_model(planes, mine->image);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->exchange_s));
+    TESS_TRY(lap(times, planes_exchanged, &mark));
     if (mine->active) status = transform_columns(planes, mine, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->fft_s));
+    TESS_TRY(lap(times, planes_transformed, &mark));
     if (mine->active) status = transpose_to_lines(planes, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->exchange_s));
+    TESS_TRY(lap(times, planes_exchanged, &mark));
     if (mine->active) status = transform_lines(planes, &pieces, &lines);
     TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(&mark, &times->fft_s));
+    TESS_TRY(lap(times, planes_transformed, &mark));
     TESS_TRY(pieces_return(planes, job, &pieces));
-    TESS_TRY(lap(&mark, &times->exchange_s));
+    TESS_TRY(lap(times, planes_exchanged, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "planes.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 int64_t planes_share(int64_t total, int64_t part, int64_t parts)
@@ -15,6 +16,24 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts)
 tess_status planes_agree(const tess_planes *planes, tess_status status)
 {
     return tess_comm_size(planes->comm) > 1 ? tess_comm_agree(planes->comm, status) : status;
+}
+
+static double lap(tess_planes_times *times, const char *name, double *mark)
+{
+    const double begin = *mark;
+    *mark = tess_time_now();
+    tess_trace_add(times->trace, TESS_LANE_STAGES, name, begin, *mark);
+    return *mark - begin;
+}
+
+void planes_exchanged(tess_planes_times *times, double *mark)
+{
+    times->exchange_s += lap(times, "reduce", mark);
+}
+
+void planes_transformed(tess_planes_times *times, double *mark)
+{
+    times->fft_s += lap(times, "fft", mark);
 }
 
 static tess_status make_groups(tess_planes *planes)

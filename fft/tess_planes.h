@@ -21,6 +21,7 @@
 
 #include "tess_backend.h"
 #include "tess_comm.h"
+#include "tess_trace.h"
 
 typedef struct tess_planes_opts {
     int64_t nx, ny;            /**< image */
@@ -63,6 +64,7 @@ typedef struct tess_plane_job {
 /** Seconds spent, for the profile. */
 typedef struct tess_planes_times {
     double exchange_s, fft_s;
+    tess_trace *trace;         /**< gets the same as spans "reduce" and "fft", or NULL */
 } tess_planes_times;
 
 /** `ops` is a backend's (tess_backend.h). TESS_ERR_USAGE when fft_ranks does not divide the

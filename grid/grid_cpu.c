@@ -195,7 +195,9 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
             if (report->progress)
                 tess_progress_add(report->progress, (double)piece[k].count);
         }
-        busy += tess_time_now() - begin;
+        const double end = tess_time_now();
+        busy += end - begin;
+        tess_trace_add(report->trace, TESS_LANE_GRID + thread, "grid", begin, end);
     }
     const double wall = tess_time_now() - start;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;

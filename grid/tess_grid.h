@@ -23,6 +23,7 @@
 #include "tess_log.h"
 #include "tess_samples.h"
 #include "tess_status.h"
+#include "tess_trace.h"
 
 enum { TESS_TILE = 16 };
 
@@ -133,6 +134,7 @@ double tess_grid_cost_brick(const tess_grid_plan *plan);
 typedef struct tess_grid_report {
     tess_progress *progress;   /**< moved on by visibilities, or NULL */
     double busy_share;         /**< out: share of the threads' time spent gridding */
+    tess_trace *trace;         /**< gets a span of each thread, or NULL */
 } tess_grid_report;
 
 /** The backend's functions for gridding. */
