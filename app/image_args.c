@@ -23,6 +23,7 @@ enum {
     OPT_NO_PSF,
     OPT_OVERWRITE,
     OPT_PREVIEW,
+    OPT_REPRODUCIBLE,
     OPT_SUBTRACT,
     OPT_DUMP_STAGES,
     OPT_PROFILE,
@@ -53,6 +54,10 @@ static const struct argp_option image_options[] = {
     {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 0},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 0},
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
+    {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
+     "Make images that do not differ in a single bit on any number of ranks and threads of "
+     "one kind of processor; takes a little longer (backend cpu)",
+     0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
     {"trace", OPT_TRACE, "FILE.json", 0,
@@ -120,6 +125,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_PREVIEW:
         opts->preview = true;
+        return true;
+    case OPT_REPRODUCIBLE:
+        opts->layout.reproducible = true;
         return true;
     case OPT_SUBTRACT:
         opts->subtract = arg;
@@ -257,6 +265,20 @@ cleanup:
     return status;
 }
 
+/* Sums on a GPU are formed in no fixed order. */
+static tess_status check_reproducible(tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    if (!opts->layout.reproducible) return TESS_OK;
+    if (strcmp(opts->gridding.backend, "auto") == 0) opts->gridding.backend = "cpu";
+    if (strcmp(opts->gridding.backend, "cpu") != 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--reproducible goes with --backend cpu; %s adds in no fixed order",
+                  opts->gridding.backend);
+cleanup:
+    return status;
+}
+
 static tess_status check(tess_comm *comm, tess_image_args *args)
 {
     tess_status status = TESS_OK;
@@ -269,6 +291,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
                                   "--scale 1.5asec (tessera info suggests one)");
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
+    TESS_TRY(check_reproducible(&args->opts));
 cleanup:
     return status;
 }

@@ -158,6 +158,10 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward);
 void imager_job_free(imager_job *job); /* Collective. */
 
+/** With --reproducible, the samples of a part of a brick that is summed alone, and of which
+ *  several ranks may share a brick. Local. */
+int64_t imager_part_vis(const imager_job *job);
+
 /** Log (rank 0, once) and keep in the profile what was planned. */
 void imager_job_log(imager_job *job);
 

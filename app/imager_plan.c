@@ -189,7 +189,8 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward, int 
                               .fft_ranks = fft_ranks,
                               .num_planes =
                                   plan->num_planes *
-                                  (job->num_outputs > 1 ? job->num_outputs : 1)};
+                                  (job->num_outputs > 1 ? job->num_outputs : 1),
+                              .repeatable = job->layout->reproducible};
 }
 
 /* w-groups: as few as keep one plane of every rank's FFT in flight; cutting in w costs
@@ -199,6 +200,7 @@ static int choose_groups(const imager_job *job)
     const tess_grid_plan *plan = job->plan;
     const int ranks = tess_comm_size(job->comm);
     if (job->layout->force_pw > 0) return job->layout->force_pw;
+    if (job->layout->reproducible) return 1;
     int limit = plan->num_planes / (2 * plan->w_support);
     if (limit > plan->num_blocks) limit = plan->num_blocks;
     const int wanted = (ranks + plan->block_planes * job->num_images - 1) /
@@ -207,11 +209,13 @@ static int choose_groups(const imager_job *job)
 }
 
 /* Ranks that share a plane: 1 while there are planes for all in every step, else so many
- * that all are busy; more when images or planes would not fit otherwise. */
+ * that all are busy; more when images or planes would not fit otherwise. Images that groups
+ * of ranks have summed apart depend on their number: with --reproducible there is one. */
 static int choose_fft_ranks(const imager_job *job)
 {
     const int ranks = tess_comm_size(job->comm);
     if (job->layout->force_fft_ranks > 0) return job->layout->force_fft_ranks;
+    if (job->layout->reproducible) return ranks;
     const int at_once = job->plan->block_planes * job->num_groups * job->num_images;
     int fft_ranks = ranks / tess_partition_divisor(ranks, at_once > 1 ? at_once : 1);
     for (int f = fft_ranks; f <= ranks; ++f) {
@@ -221,6 +225,20 @@ static int choose_fft_ranks(const imager_job *job)
         if (tess_planes_bytes(&opts) < 0.5 * (double)job->rank_bytes) break;
     }
     return fft_ranks;
+}
+
+/* What would add up planes or images in an order of its own. */
+static tess_status check_reproducible(const imager_job *job)
+{
+    tess_status status = TESS_OK;
+    if (!job->layout->reproducible) return TESS_OK;
+    if (job->num_groups > 1 || job->fft_ranks != tess_comm_size(job->comm))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--reproducible has one w-group and planes shared by all %d ranks; leave "
+                  "out --force-pw and --force-fft-ranks",
+                  tess_comm_size(job->comm));
+cleanup:
+    return status;
 }
 
 static tess_status check_memory(const imager_job *job)
@@ -278,6 +296,7 @@ tess_status imager_job_plan(imager_job *job)
     if (ranks % job->fft_ranks != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-fft-ranks %d does not divide %d ranks",
                   job->fft_ranks, ranks);
+    TESS_TRY(check_reproducible(job));
     TESS_TRY(check_memory(job));
     ++job->profile->plans;
 cleanup:
@@ -313,6 +332,11 @@ static void free_partition(imager_job *job)
     job->partition = NULL;
 }
 
+int64_t imager_part_vis(const imager_job *job)
+{
+    return job->plan->chunk * TESS_CHUNKS_PER_PIECE;
+}
+
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward)
 {
@@ -321,7 +345,9 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     const tess_partition_opts opts = {.num_blocks = plan->num_blocks,
                                       .bricks_per_block = plan->tiles_u * plan->tiles_v,
                                       .num_groups = job->num_groups,
-                                      .chunk = plan->chunk,
+                                      .chunk = job->layout->reproducible
+                                                   ? imager_part_vis(job)
+                                                   : plan->chunk,
                                       .cost_vis_s = tess_grid_cost_vis(plan),
                                       .cost_brick_s = tess_grid_cost_brick(plan),
                                       .always_split = job->layout->force_split > 0};

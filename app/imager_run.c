@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "imager.h"
+#include "tess_exact.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -132,19 +133,38 @@ static bool in_pass(const void *context, int64_t key)
 /* What is summed over the samples of an output while they are gridded. */
 typedef struct imager_sums {
     double weight[2 * TESS_MAX_POL];
+    tess_exact *exact;           /* [num_weight] of the same with --reproducible, or NULL */
     double *map;                 /* for --dump-stages, or NULL */
 } imager_sums;
+
+static double weight_at(const tess_samples *samples, int64_t at)
+{
+    return samples->is_double ? ((const double *)samples->weight)[at]
+                              : (double)((const float *)samples->weight)[at];
+}
+
+static void add_weights_exactly(const tess_samples *samples, int threads, tess_exact *sums)
+{
+    for (int k = 0; k < samples->num_weight; ++k) {
+        #pragma omp parallel num_threads(threads)
+        {
+            tess_exact own = {0};
+            #pragma omp for schedule(static) nowait
+            for (int64_t s = 0; s < samples->num_vis; ++s)
+                tess_exact_add(&own, weight_at(samples, s * samples->num_weight + k));
+            #pragma omp critical(tess_imager_exact)
+            for (int j = 0; j < TESS_EXACT_WORDS; ++j) sums[k].word[j] += own.word[j];
+        }
+    }
+}
 
 static void add_weights(const tess_samples *samples, double *sums)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
         double sum = 0;
         #pragma omp parallel for reduction(+ : sum) schedule(static)
-        for (int64_t s = 0; s < samples->num_vis; ++s) {
-            const int64_t at = s * samples->num_weight + k;
-            sum += samples->is_double ? ((const double *)samples->weight)[at]
-                                      : (double)((const float *)samples->weight)[at];
-        }
+        for (int64_t s = 0; s < samples->num_vis; ++s)
+            sum += weight_at(samples, s * samples->num_weight + k);
         sums[k] += sum;
     }
 }
@@ -152,8 +172,26 @@ static void add_weights(const tess_samples *samples, double *sums)
 /* Add what is about to be gridded to the sums. */
 static void add_sums(const imager_job *job, const tess_samples *samples, imager_sums *sums)
 {
-    add_weights(samples, sums->weight);
+    if (sums->exact)
+        add_weights_exactly(samples, job->layout->threads, sums->exact);
+    else
+        add_weights(samples, sums->weight);
     imager_map_add(&job->geom, samples, sums->map);
+}
+
+/* ΣW over ranks. Collective. */
+static tess_status sum_weights(const imager_job *job, int num_weight, imager_sums *sums)
+{
+    tess_status status = TESS_OK;
+    if (sums->exact) {
+        TESS_TRY(tess_comm_allreduce_i64(job->comm, sums->exact->word,
+                                         (int64_t)num_weight * TESS_EXACT_WORDS, TESS_SUM));
+        for (int k = 0; k < num_weight; ++k)
+            sums->weight[k] = tess_exact_value(&sums->exact[k]);
+    } else
+        TESS_TRY(tess_comm_allreduce_f64(job->comm, sums->weight, num_weight, TESS_SUM));
+cleanup:
+    return status;
 }
 
 /* Read, weight and send the data of one pass. */
@@ -192,6 +230,14 @@ cleanup:
     return status;
 }
 
+/* Parts of a brick that several ranks may share have sums of their own, on one rank too:
+ * they are then added to the planes one by one, in the same order on any number of ranks. */
+static tess_status cut_bricks(const imager_job *job, tess_brick_list *bricks)
+{
+    if (!job->layout->reproducible) return TESS_OK;
+    return tess_brick_list_cut(bricks, imager_part_vis(job));
+}
+
 static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_list *runs,
                               int num_passes, bool psf, imager_sums *sums)
 {
@@ -213,6 +259,7 @@ static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_lis
         TESS_TRY(send_pass(job, data, runs, exchange, &filter, sums));
         double mark = tess_time_now();
         status = tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
+        if (status == TESS_OK) status = cut_bricks(job, bricks);
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         TESS_TRY(tess_steps_image(job->steps, whole ? pass_first_step(&filter, pass) : 0,
@@ -230,6 +277,7 @@ static tess_status run_in_place(imager_job *job, imager_data *data, tess_brick_l
 {
     tess_status status = TESS_OK;
     add_sums(job, &data->cached, sums);
+    TESS_TRY(cut_bricks(job, runs));
     TESS_TRY(tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
                               &data->cached, runs, psf));
 cleanup:
@@ -372,16 +420,21 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     TESS_TRY(imager_job_partition(job, &bricks, true));
     imager_job_log(job);
+    if (job->layout->reproducible) {
+        sums.exact = tess_alloc_zero(num_weight, sizeof *sums.exact);
+        TESS_TRY(tess_comm_agree(job->comm, sums.exact ? TESS_OK : TESS_ERR_ALLOC));
+    }
     TESS_TRY(imager_map_create(stages, &sums.map));
     if (in_place)
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
         TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));
-    TESS_TRY(tess_comm_allreduce_f64(job->comm, sums.weight, num_weight, TESS_SUM));
+    TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
     TESS_TRY(finish_images(job, num_pol, sums.weight, num_weight, product, stages));
 cleanup:
     tess_free(sums.map);
+    tess_free(sums.exact);
     tess_brick_list_free(&bricks);
     return status;
 }

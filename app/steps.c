@@ -142,7 +142,10 @@ static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums, in
                                   .cell = (int32_t)(tile_v * TESS_TILE),
                                   .num_cells = (int32_t)lines,
                                   .stride = stride,
-                                  .data = data};
+                                  .data = data,
+                                  .order = (tile_u * plan->num_blocks + block) *
+                                               plan->tiles_v +
+                                           tile_v};
         steps->piece[(*count)++] = piece;
         if (before == lines) continue;
         steps->piece[*count] = piece;

@@ -44,6 +44,7 @@ typedef struct image_run {
     double *row_time;            /* [rows] of `all`, NULL for one output */
     bool *chan_wanted;           /* [num_chan] of the current output */
     imager_outputs outputs;
+    double largest_weight;       /* natural, of all data, with --reproducible */
     tess_density *density;       /* of the only output, when the survey made it */
     imager_predictor subtract;
     imager_job job;              /* one plan for all outputs */
@@ -159,6 +160,18 @@ static bool weights_agree(const tess_samples *samples)
     return true;
 }
 
+/* Natural weights are summed as integers, of a quantum that depends on their largest. */
+static void note_weights(image_run *run, const tess_samples *samples)
+{
+    if (!run->opts->layout.reproducible) return;
+    for (int64_t k = 0; k < samples->num_vis * samples->num_weight; ++k) {
+        const double weight = samples->is_double
+                                  ? ((const double *)samples->weight)[k]
+                                  : (double)((const float *)samples->weight)[k];
+        if (weight > run->largest_weight) run->largest_weight = weight;
+    }
+}
+
 static tess_status subtract_model(image_run *run, tess_samples *samples)
 {
     if (!run->opts->subtract) return TESS_OK;
@@ -244,6 +257,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
         status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
                                     run->info->freq_hz, run->opts->layout.threads);
     TESS_TRY(tess_comm_agree(run->comm, status));
+    note_weights(run, &run->all);
     run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
     int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
@@ -258,8 +272,11 @@ static tess_status create_density(const image_run *run, int num_weight,
                                   tess_density **density)
 {
     const tess_image_opts *opts = run->opts;
-    const tess_weight_opts weights = {opts->weighting, opts->robust, opts->rank_filter,
-                                      opts->first_density};
+    const tess_weight_opts weights = {
+        opts->weighting, opts->robust, opts->rank_filter, opts->first_density,
+        opts->layout.reproducible
+            ? tess_density_quantum(run->largest_weight, run->info->num_vis)
+            : 0};
     tess_status status = TESS_OK;
     if (opts->weighting != TESS_NATURAL)
         status = tess_density_create(&run->job.geom, &weights, num_weight, density);
@@ -276,7 +293,8 @@ static tess_status survey_blocks(image_run *run)
     const int threads = run->opts->layout.threads;
     const bool timed = run->outputs.num_intervals > 1;
     tess_samples block = tess_source_samples(run->source);
-    if (run->outputs.num == 1)
+    /* not yet where it needs the largest weight */
+    if (run->outputs.num == 1 && !run->opts->layout.reproducible)
         TESS_TRY(create_density(run, block.num_weight, &run->density));
     want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
@@ -290,6 +308,7 @@ static tess_status survey_blocks(image_run *run)
                                         run->info->freq_hz, threads);
         if (status == TESS_OK && run->density)
             status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
+        note_weights(run, &block);
         shared = shared && (block.num_weight == 1 || weights_agree(&block));
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
@@ -327,6 +346,7 @@ static tess_status finish_survey(image_run *run)
     const int num_weight =
         run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
     TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
+    TESS_TRY(tess_comm_allreduce_f64(run->comm, &run->largest_weight, 1, TESS_MAX));
     run->job.extent = imager_outputs_union(&run->outputs);
     run->job.num_pol = run->num_pol;
     run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);
@@ -346,6 +366,11 @@ static tess_status look_at_data(image_run *run)
     tess_source_slice(run->source, &num_rows, &num_vis);
     TESS_TRY(fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
+    if (!fits && run->opts->layout.reproducible && run->opts->subtract)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "--reproducible with --subtract needs all data in memory: %s per rank, "
+                  "which may use %s; use more ranks or nodes",
+                  tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
     if (fits) {
         TESS_TRY(load_all(run, num_rows, num_vis));
     } else {

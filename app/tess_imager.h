@@ -46,6 +46,8 @@ typedef struct tess_layout {
                                       least; max 0 = that of the data */
     int64_t force_round_bytes;   /**< a rank sends in one round of the exchange */
     int64_t force_num_vis;       /**< plan for this many visibilities an image */
+    bool reproducible;           /**< --reproducible: the same sums on any number of ranks
+                                      and threads */
 } tess_layout;
 
 /** Gridding of one plan; shared by image, predict and plan. */

@@ -93,11 +93,22 @@ static void wisdom_save(bool is_double)
     if (!written || rename(temporary, path) != 0) unlink(temporary);
 }
 
-static void make_plan(tess_fft *fft, int length, int sign, unsigned flags, void *line)
+/* FFTW takes what it knows into plans that it only estimates, too. */
+static void forget(bool is_double)
+{
+    if (is_double)
+        fftw_forget_wisdom();
+    else
+        fftwf_forget_wisdom();
+}
+
+static void make_plan(tess_fft *fft, int length, int sign, unsigned flags, bool repeatable,
+                      void *line)
 {
     const bool measure = flags == FFTW_MEASURE;
     pthread_mutex_lock(&planner);
     if (measure) wisdom_load(fft->is_double);
+    if (repeatable) forget(fft->is_double);
     if (fft->is_double) {
         fftw_set_timelimit(MEASURE_LIMIT_S);
         fft->plan = fftw_plan_dft_1d(length, line, line, sign, flags);
@@ -119,7 +130,7 @@ tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_
     void *line = tess_alloc_zero(length, is_double ? 16 : 8);
     if (!fft || !line) TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
     fft->is_double = is_double;
-    make_plan(fft, n, sign, measure ? FFTW_MEASURE : FFTW_ESTIMATE, line);
+    make_plan(fft, n, sign, measure ? FFTW_MEASURE : FFTW_ESTIMATE, lines == 0, line);
     if (!fft->plan && !fft->plan_single)
         TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values", (long long)length);
     *fft_out = fft;

@@ -114,10 +114,11 @@ static tess_status cpu_create(tess_planes *planes)
     if (!planes->cpu->image) TESS_FAIL(TESS_ERR_ALLOC, "images");
     TESS_TRY(cpu_clear(planes));
     TESS_TRY(make_row_groups(planes));
+    const int64_t num_planes = opts->repeatable ? 0 : opts->num_planes;
     TESS_TRY(tess_fft_create(opts->nu, opts->forward, opts->is_double,
-                             opts->num_planes * opts->ny, &planes->cpu->fft_u));
+                             num_planes * opts->ny, &planes->cpu->fft_u));
     TESS_TRY(tess_fft_create(opts->nv, opts->forward, opts->is_double,
-                             opts->num_planes * opts->nu, &planes->cpu->fft_v));
+                             num_planes * opts->nu, &planes->cpu->fft_v));
 cleanup:
     return status;
 }

@@ -1,6 +1,7 @@
 /* Pieces of planes on their way between the ranks that grid them and the ranks that
  * transform them. Their places travel ahead of their values, which the backend packs and
  * takes in: they may be device memory. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "planes.h"
@@ -9,6 +10,7 @@
 /* What travels ahead of a piece's values. */
 typedef struct piece_header {
     int32_t line, num_lines, cell, num_cells;
+    int64_t order;
 } piece_header;
 
 static int64_t values_of(const tess_piece *piece)
@@ -116,7 +118,8 @@ static tess_status list_parts(const tess_planes *planes, const tess_plane_job *j
     if (!at || !value) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
     while (next_part(planes, job, &walk, &part, &rank)) {
         if (rank == me) {
-            if (own) *own++ = part;
+            if (own) *own = part;
+            if (own) own++->source = me;
             continue;
         }
         if (out) out[at[rank]++] = (plane_part){part, value[rank]};
@@ -144,7 +147,7 @@ static tess_status exchange_places(const tess_planes *planes, const part_counts 
     for (int64_t k = 0; k < counts->total_parts; ++k) {
         const tess_piece *piece = &parts[k].piece;
         send[k] = (piece_header){piece->line, piece->num_lines, piece->cell,
-                                 piece->num_cells};
+                                 piece->num_cells, piece->order};
     }
     for (int k = 0; k < size; ++k)
         bytes[k] = counts->parts[k] * (int64_t)sizeof *send;
@@ -180,7 +183,9 @@ static tess_status add_places(const tess_planes *planes, const piece_header *hea
                                   .num_lines = header->num_lines,
                                   .cell = header->cell,
                                   .num_cells = header->num_cells,
-                                  .stride = header->num_cells};
+                                  .stride = header->num_cells,
+                                  .order = header->order,
+                                  .source = rank};
             set->value_bytes[rank] += values_of(piece) * planes->value_bytes;
         }
     }
@@ -241,8 +246,29 @@ cleanup:
     return status;
 }
 
-/* Order pieces by bucket, keeping their order inside one: sums over pieces are then
- * formed in the order of brick and rank. (Counting sort; values do not move.) */
+static int in_order(const void *a, const void *b)
+{
+    const tess_piece *x = a, *y = b;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    if (x->source != y->source) return x->source < y->source ? -1 : 1;
+    return ((const char *)x->data > (const char *)y->data) -
+           ((const char *)x->data < (const char *)y->data);
+}
+
+/* Order the pieces of one bucket; those of one rank alone mostly are in order. */
+static void sort_bucket(tess_piece *piece, int64_t count)
+{
+    for (int64_t k = 1; k < count; ++k) {
+        if (in_order(&piece[k - 1], &piece[k]) <= 0) continue;
+        qsort(piece, (size_t)count, sizeof *piece, in_order);
+        return;
+    }
+}
+
+/* Order pieces by bucket (counting sort; values do not move) and inside one as tess_piece
+ * says. A line's pieces then add up in the same order whatever ranks they come from: a
+ * piece of the bucket before that a slab cuts off at its first line, and so lies in the
+ * line's own bucket, has a lower order than those that begin there. */
 static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
 {
     tess_status status = TESS_OK;
@@ -268,6 +294,8 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
     }
     tess_free(set->piece);
     set->piece = sorted;
+    for (int64_t b = 0; b < set->num_buckets; ++b)
+        sort_bucket(sorted + set->bucket[b], set->bucket[b + 1] - set->bucket[b]);
 cleanup:
     return status;
 }

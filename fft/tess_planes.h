@@ -39,6 +39,7 @@ typedef struct tess_planes_opts {
     const int64_t *slab_line;  /**< [F + 1] first grid line of each slab, a multiple of 16,
                                     and nu; copied */
     int64_t num_planes;        /**< that will be transformed, to judge FFT planning */
+    bool repeatable;           /**< no FFT plan that was found by measuring */
 } tess_planes_opts;
 
 typedef struct tess_planes tess_planes;
@@ -50,6 +51,9 @@ typedef struct tess_piece {
     int32_t cell, num_cells;   /**< first cell of each; the rest may wrap around nv */
     int64_t stride;            /**< complex values from line to line of `data` */
     void *data;
+    int64_t order;             /**< lines are summed in this order, and by rank and `data`
+                                    where it is equal */
+    int source;                /**< private: rank that the piece came from */
 } tess_piece;
 
 /** The plane a group transforms next. */

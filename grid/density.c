@@ -65,6 +65,13 @@ void tess_density_destroy(tess_density *density)
     tess_free(density);
 }
 
+double tess_density_quantum(double largest, int64_t num_vis)
+{
+    int exponent;
+    frexp(largest * (double)num_vis, &exponent);
+    return ldexp(1, exponent - 62);
+}
+
 /* Page and cell of a sample's weight `which`; false when it lies outside the grid. */
 static bool cell_of(const tess_density *density, int which, double u, double v,
                     int64_t *page, int *cell)
@@ -102,6 +109,21 @@ static double *touch_page(tess_density *density, int64_t number)
     return expected;
 }
 
+/* Add to a cell, together with other threads. A page of integers has the size of one of
+ * doubles, which it becomes at the end. */
+static void add_to_cell(const tess_density *density, double *page, int cell, double weight)
+{
+    const double quantum = density->opts.quantum;
+    if (quantum > 0) {
+        int64_t *fixed = (int64_t *)(void *)page;
+        #pragma omp atomic
+        fixed[cell] += llrint(weight / quantum);
+    } else {
+        #pragma omp atomic
+        page[cell] += weight;
+    }
+}
+
 static bool add_row(tess_density *density, const tess_samples *samples, int64_t row)
 {
     const double u = samples->uvw_m[3 * row], v = samples->uvw_m[3 * row + 1];
@@ -119,8 +141,7 @@ static bool add_row(tess_density *density, const tess_samples *samples, int64_t 
             double *page = touch_page(density, number);
             if (!page) return false;
             if (k >= density->num_grids) continue;
-            #pragma omp atomic
-            page[cell] += weight;
+            add_to_cell(density, page, cell, weight);
         }
     return true;
 }
@@ -166,6 +187,37 @@ cleanup:
     return status;
 }
 
+static void add_page(const tess_density *density, double *to, const double *from)
+{
+    for (int c = 0; c < PAGE_CELLS; ++c) {
+        int64_t sum[2];
+        if (density->opts.quantum > 0) {
+            memcpy(&sum[0], &to[c], sizeof *sum);
+            memcpy(&sum[1], &from[c], sizeof *sum);
+            sum[0] += sum[1];
+            memcpy(&to[c], &sum[0], sizeof *sum);
+        } else
+            to[c] += from[c];
+    }
+}
+
+/* Integers become weights. */
+static void scale_page(const tess_density *density, double *page)
+{
+    for (int c = 0; density->opts.quantum > 0 && c < PAGE_CELLS; ++c) {
+        int64_t fixed;
+        memcpy(&fixed, &page[c], sizeof fixed);
+        page[c] = (double)fixed * density->opts.quantum;
+    }
+}
+
+/* Numbers that ΣW and ΣW² are summed up in over the ranks: one a grid, or one a page, which
+ * has one owner, when the order has to be the same for any number of them. */
+static int64_t num_sums(const tess_density *density)
+{
+    return density->opts.quantum > 0 ? num_pages(density) : density->num_grids;
+}
+
 /* At the owner: sum what the ranks sent for each page (in rank order), put the sums back
  * into all copies, and add to ΣW and ΣW² once a page. */
 static tess_status sum_pages(const tess_density *density, page_message *message,
@@ -179,13 +231,17 @@ static tess_status sum_pages(const tess_density *density, page_message *message,
         if (!*page)
             *page = message[k].cell;
         else
-            for (int c = 0; c < PAGE_CELLS; ++c) (*page)[c] += message[k].cell[c];
+            add_page(density, *page, message[k].cell);
     }
+    for (int64_t k = 0; k < num_pages(density); ++k)
+        if (total[k]) scale_page(density, total[k]);
     for (int64_t k = 0; k < count; ++k)
         if (total[message[k].number] != message[k].cell)
             memcpy(message[k].cell, total[message[k].number], sizeof message[k].cell);
     for (int64_t k = 0; k < num_pages(density); ++k) {
-        const int64_t which = k / (density->pages_x * density->pages_y);
+        const int64_t which = density->opts.quantum > 0
+                                  ? k
+                                  : k / (density->pages_x * density->pages_y);
         for (int c = 0; total[k] && c < PAGE_CELLS; ++c) {
             sum[which] += total[k][c];
             sum_square[which] += total[k][c] * total[k][c];
@@ -196,15 +252,28 @@ cleanup:
     return status;
 }
 
+/* Σ W² / Σ W of a grid from the parts of both sums. */
+static double mean_square_of(const tess_density *density, const double *sums, int which)
+{
+    const int64_t parts = num_sums(density), each = parts / density->num_grids;
+    double sum = 0, sum_square = 0;
+    for (int64_t k = which * each; k < (which + 1) * each; ++k) {
+        sum += sums[k];
+        sum_square += sums[parts + k];
+    }
+    return sum > 0 ? sum_square / sum : 1;
+}
+
 static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(comm);
-    double sums[16] = {0};
+    const int64_t parts = num_sums(density);
+    double *sums = tess_alloc_zero(2 * parts, sizeof *sums);
     page_message *send = NULL, *back = NULL;
     void *at_owner = NULL, *returned = NULL;
     int64_t *counts = tess_alloc_zero(3 * size, sizeof *counts), received = 0, own = 0;
-    if (!counts)
+    if (!counts || !sums)
         status = TESS_ERR_ALLOC;
     else
         status = pack_pages(density, size, &send, counts);
@@ -214,17 +283,19 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
         received += counts[size + k];
         own += counts[k];
     }
-    status = sum_pages(density, at_owner, received / (int64_t)sizeof *send, sums, sums + 8);
+    status = sum_pages(density, at_owner, received / (int64_t)sizeof *send, sums,
+                       sums + parts);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_alltoallv(comm, at_owner, counts + size, &returned,
                                  counts + 2 * size));
     back = returned;
     for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k)
         memcpy(density->page[back[k].number], back[k].cell, sizeof back->cell);
-    TESS_TRY(tess_comm_allreduce_f64(comm, sums, 16, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, sums, 2 * parts, TESS_SUM));
     for (int k = 0; k < density->num_grids; ++k)
-        density->mean_square[k] = sums[k] > 0 ? sums[8 + k] / sums[k] : 1;
+        density->mean_square[k] = mean_square_of(density, sums, k);
 cleanup:
+    tess_free(sums);
     tess_free(send);
     tess_free(at_owner);
     tess_free(returned);

@@ -25,7 +25,11 @@
 #include "tess_status.h"
 #include "tess_trace.h"
 
-enum { TESS_TILE = 16 };
+enum {
+    TESS_TILE = 16,
+    TESS_CHUNKS_PER_PIECE = 16 /**< at most, in a piece of work: a brick with more is shared
+                                    by threads */
+};
 
 /** Precision of grid and images; auto: single where it keeps the promise. */
 typedef enum tess_precision {

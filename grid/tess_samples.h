@@ -70,6 +70,10 @@ tess_status tess_brick_list_append(const struct tess_grid_plan *plan,
 /** Stable parallel radix sort of the runs by brick, then the index of bricks. Local. */
 tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads);
 
+/** Cut bricks with more than `most` samples, and runs where they do, into several of the
+ *  same key: the sum of each is then formed alone. Local. */
+tess_status tess_brick_list_cut(tess_brick_list *list, int64_t most);
+
 void tess_brick_list_free(tess_brick_list *list);
 
 /** Key of the brick in which a sample of this row and channel starts. */

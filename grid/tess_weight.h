@@ -33,7 +33,14 @@ typedef struct tess_weight_opts {
                                     for all, as in a run of WSClean, instead of their own.
                                     Where the first has no weights, Briggs leaves a weight
                                     as it is, and uniform takes it away */
+    double quantum;            /**< > 0: natural weights are rounded to multiples of it, and
+                                    cells are sums of integers: the same in any order. No
+                                    cell may reach 2^62 of them (tess_density_quantum) */
 } tess_weight_opts;
+
+/** The smallest quantum, a power of two, for so many weights up to `largest`: 2e-19 of
+ *  their largest possible sum. */
+double tess_density_quantum(double largest, int64_t num_vis);
 
 /** An empty density of samples with `num_weight` weights each. Local. */
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,

@@ -6,9 +6,6 @@
 #include "tess_mem.h"
 #include "tile.h"
 
-/* Chunks that one piece of work holds at most: a brick with more is shared by threads. */
-enum { CHUNKS_PER_PIECE = 16 };
-
 const tile_table *tile_table_best(void)
 {
     static const tile_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(tile_table);
@@ -102,18 +99,18 @@ void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
     }
 }
 
-/* The pieces of one brick: walk its runs and cut every CHUNKS_PER_PIECE chunks. */
+/* The pieces of one brick: walk its runs and cut every TESS_CHUNKS_PER_PIECE chunks. */
 static void cut_brick(const tess_grid_plan *plan, const tess_brick_list *bricks,
                       int64_t brick, tile_piece *piece, int64_t num_pieces,
                       int64_t *extra)
 {
-    const int64_t length = plan->chunk * CHUNKS_PER_PIECE;
+    const int64_t length = plan->chunk * TESS_CHUNKS_PER_PIECE;
     int64_t run = bricks->first_run[brick], skip = 0;
     for (int64_t k = 0; k < num_pieces; ++k) {
         const int64_t rest = bricks->num_vis[brick] - k * length;
         const int64_t count = rest < length ? rest : length;
         piece[k] = (tile_piece){.brick = brick,
-                                .chunk_first = k * CHUNKS_PER_PIECE,
+                                .chunk_first = k * TESS_CHUNKS_PER_PIECE,
                                 .num_chunks = (count + plan->chunk - 1) / plan->chunk,
                                 .run = run,
                                 .skip = skip,
@@ -128,7 +125,7 @@ tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *
                              int64_t *num_pieces, int64_t *num_extra)
 {
     tess_status status = TESS_OK;
-    const int64_t length = plan->chunk * CHUNKS_PER_PIECE;
+    const int64_t length = plan->chunk * TESS_CHUNKS_PER_PIECE;
     int64_t total = 0, extra = 0, at = 0;
     for (int64_t b = first; b < end; ++b)
         total += (bricks->num_vis[b] + length - 1) / length;

@@ -220,6 +220,47 @@ static void test_wrap(void **state)
     free_scene(s);
 }
 
+/* The same samples in the same order, in parts that are full but for a brick's last. */
+static void test_cut(void **state)
+{
+    enum { MOST = 5 };
+    scene *s = make_scene(0, false);
+    tess_brick_list whole = {0}, cut = {0};
+    tess_brick_list *both[2] = {&whole, &cut};
+    for (int k = 0; k < 2; ++k) {
+        assert_int_equal(
+            tess_brick_list_append(s->plan, &s->samples, 0, ROWS, true, 2, both[k]), TESS_OK);
+        assert_int_equal(tess_brick_list_sort(both[k], 2), TESS_OK);
+    }
+    assert_int_equal(tess_brick_list_cut(&cut, MOST), TESS_OK);
+    assert_true(cut.num_bricks > whole.num_bricks);
+    int64_t part = 0, run = 0, used = 0; /* of `cut`, and samples of the run */
+    for (int64_t b = 0; b < whole.num_bricks; ++b) {
+        for (int64_t left = whole.num_vis[b]; left > 0; left -= MOST, ++part) {
+            assert_int_equal(cut.key[part], whole.key[b]);
+            assert_int_equal(cut.num_vis[part], left < MOST ? left : MOST);
+            int64_t count = 0;
+            for (int64_t r = cut.first_run[part]; r < cut.first_run[part + 1]; ++r)
+                count += cut.run[r].count;
+            assert_int_equal(count, cut.num_vis[part]);
+        }
+        for (int64_t r = whole.first_run[b]; r < whole.first_run[b + 1]; ++r)
+            for (int32_t k = 0; k < whole.run[r].count; ++k) {
+                assert_int_equal(cut.run[run].row, whole.run[r].row);
+                assert_int_equal(cut.run[run].first + used, whole.run[r].first + k);
+                assert_int_equal(cut.run[run].chan + used, whole.run[r].chan + k);
+                if (++used < cut.run[run].count) continue;
+                used = 0;
+                ++run;
+            }
+    }
+    assert_int_equal(part, cut.num_bricks);
+    assert_int_equal(run, cut.num_runs);
+    tess_brick_list_free(&whole);
+    tess_brick_list_free(&cut);
+    free_scene(s);
+}
+
 static void test_empty(void **state)
 {
     scene *s = make_scene(0, false);
@@ -244,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_every_sample_once),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""--reproducible: the data of every image are the same, byte by byte, on any number of
+ranks and threads, however the work is laid out. And they are as good as without it: their
+relative L2 difference is a fifth of the accuracy asked for at most (see any_ranks.py).
+"""
+import os
+
+import numpy as np
+
+from e2e import ASEC, FULL, Suite, l2_error, mpiexec, read_image, skip, tessera
+import uvfits
+
+# (ranks, options): how a run differs from that of one rank and one thread.
+FAST = [(1, ["--threads", "2"]), (2, []), (3, ["--threads", "2"]), (4, [])]
+LARGE = [(1, ["--threads", "3"]), (2, []), (3, []), (4, ["--threads", "2"]), (7, []),
+         (16, [])]
+# Many small parts of bricks, which ranks share; several bricks of planes.
+CUT = ["--force-chunk", "8", "--force-split", "--force-block-planes", "2"]
+
+CASES = [
+    ("natural", ["--weight", "natural"]),
+    ("uniform, cut", ["--weight", "uniform", *CUT]),
+    ("Briggs, IQUV, cut", ["--weight", "briggs:0", "--stokes", "IQUV", *CUT]),
+    ("double", ["--weight", "briggs:0.5", "--accuracy", "1e-9", *CUT]),
+    ("passes", ["--weight", "uniform", "--force-passes", "3", *CUT]),
+    ("channels", ["--weight", "briggs:0", "--channels-out", "2"]),
+    ("rank filter", ["--weight", "uniform", "--weighting-rank-filter", "2", "--stokes",
+                     "I,Q"]),
+    ("narrow", ["--weight", "natural", "--w", "none", *CUT]),
+]
+
+
+def make_observation(suite, rows, channels=4):
+    """Crowded towards the centre of the uv-plane; weights of several magnitudes, which
+    differ between correlations; some flagged."""
+    rng = np.random.default_rng(4)
+    uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
+    uvw *= rng.uniform(0.02, 1, (rows, 1)) ** 2
+    shape = (rows, channels, 4)
+    vis = 1 + 0.3 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    weight = 10 ** rng.uniform(-2, 2, shape)
+    weight[rng.uniform(size=shape) < 0.05] *= -1
+    path = suite.path("obs.uvfits")
+    uvfits.write(path, uvw, 1.2e9 + 4e7 * np.arange(channels), vis, weight)
+    return path
+
+
+def data_bytes(path):
+    """What follows a FITS file's header."""
+    with open(path, "rb") as f:
+        content = f.read()
+    end = next(k for k in range(0, len(content), 80) if content[k:k + 8] == b"END     ")
+    return content[(end // 2880 + 1) * 2880:]
+
+
+def images_of(suite, name):
+    names = sorted(n for n in os.listdir(suite.work)
+                   if n.startswith(name + "-") and n.endswith(".fits"))
+    return {n[len(name) + 1:]: suite.path(n) for n in names}
+
+
+def check(suite, obs, label, options, layouts):
+    options = [obs, "--size", "200,160", "--scale", "25asec", *options]
+    ran, _ = suite.image("one", *options, "--reproducible", "--threads", "1")
+    free, _ = suite.image("free", *options)
+    if not (ran and free):
+        return
+    one = {kind: data_bytes(path) for kind, path in images_of(suite, "one").items()}
+    accuracy = float(options[options.index("--accuracy") + 1]) \
+        if "--accuracy" in options else 1e-4
+    for kind, path in images_of(suite, "free").items():
+        suite.below(f"{label} {kind}: L2 to an image that is not reproducible",
+                    l2_error(read_image(path)[0], read_image(suite.path(f"one-{kind}"))[0]),
+                    accuracy / 5)
+    for ranks, layout in layouts:
+        how = f"{label}: {ranks} ranks {' '.join(layout)}"
+        ran, _ = suite.image("many", *options, "--reproducible",
+                             *(layout or ["--threads", "1"]), ranks=ranks)
+        many = images_of(suite, "many")
+        suite.equal(f"{how}: images", sorted(many), sorted(one))
+        different = [kind for kind in one if ran and data_bytes(many[kind]) != one[kind]]
+        suite.equal(f"{how}: images that differ", different, [])
+        for path in [*many.values()]:
+            os.remove(path)
+    for path in [*images_of(suite, "one").values(), *images_of(suite, "free").values()]:
+        os.remove(path)
+
+
+def main():
+    if not mpiexec():
+        skip("no MPI launcher")
+    suite = Suite("reproducible")
+    obs = make_observation(suite, rows=6000 if FULL else 3000)
+    for k, (label, options) in enumerate(CASES):
+        check(suite, obs, label, options, LARGE if FULL else FAST if k < 3 else FAST[2:])
+    # Without room for the data in memory they are read in passes; the image is the same.
+    small = ["--weight", "briggs:0", *CUT]
+    check(suite, obs, "streamed", small, [(2, ["--memory", "4MB"])])
+    model = uvfits.write_model(suite.path("model.fits"), np.eye(64), 25 * ASEC)
+    check(suite, obs, "subtract", ["--weight", "natural", "--subtract", model],
+          LARGE if FULL else FAST[2:])
+
+    options = [obs, "--size", "64", "--scale", "25asec", "--reproducible", "-o",
+               suite.path("bad")]
+    for extra in (["--backend", "cuda"], ["--force-pw", "2"], ["--force-fft-ranks", "1"]):
+        result = tessera("image", *options, *extra, ranks=2)
+        suite.equal(f"{' '.join(extra)}: status", result.status, 2)
+        suite.equal(f"{' '.join(extra)}: one line", len(result.errors()), 1)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
