@@ -158,7 +158,7 @@ int main(int argc, char **argv)
         return tess_status_exit(status);
     }
     tess_log_start(tess_comm_rank(comm), TESS_LOG_INFO);
-    tess_out_catch_signals();
+    tess_out_catch_signals(comm);
     status = run(comm, argc, argv, &chosen);
     if (status == TESS_OK) status = flush_output();
     const int blamed = tess_comm_blame(comm, status, &exit_status);

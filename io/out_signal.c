@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,7 +15,8 @@
 #include "out_file.h"
 #include "tess_out.h"
 
-/* More than one output of a run holds: images, previews and PSFs of 16 polarisations. */
+/* More than one output of a run holds: images, previews and PSFs of 16 polarisations.
+ */
 enum { MAX_FILES = 128, MAX_DEPTH = 8, MAX_PASSES = 100 };
 enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
 
@@ -75,22 +78,51 @@ static void remove_entry(int folder, const char *name, int depth)
     const int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (inner < 0) return;
     /* removing moves entries on some file systems, which may hide others */
-    for (int k = 0; k < MAX_PASSES && remove_entries(inner, depth + 1); ++k) continue;
+    for (int k = 0; k < MAX_PASSES && remove_entries(inner, depth + 1); ++k)
+        continue;
     close(inner);
     unlinkat(folder, name, AT_REMOVEDIR);
 }
 
-static void on_signal(int number)
+/* Returns an int for clone(). */
+static int remove_all(void *unused)
 {
+    (void)unused;
+    (void)setsid();
     for (int k = 0; k < MAX_FILES; ++k)
         if (atomic_load(&slots[k].state) == SLOT_USED)
             remove_entry(AT_FDCWD, slots[k].path, 0);
+    return 0;
+}
+
+/* A launcher kills all ranks at once when one has gone: those with nothing to remove
+ * wait until one that is busy, in a long write for instance, has come to its handler.
+ */
+static int leave_others_ms;
+
+/* The hundred files of a MeasurementSet take longer than the second that Open MPI's
+ * launcher leaves a rank before it kills its process group. So a process of a session
+ * of its own removes them, while this one waits for it or is killed. It shares this
+ * one's memory, which may be too large to be copied in time. */
+static void on_signal(int number)
+{
+    static _Alignas(64) char stack[1 << 18];
+    static atomic_flag under_way = ATOMIC_FLAG_INIT; /* by another thread's handler */
+    bool any = false;
+    for (int k = 0; k < MAX_FILES && !any; ++k)
+        any = atomic_load(&slots[k].state) == SLOT_USED;
+    if (!any)
+        (void)poll(NULL, 0, leave_others_ms);
+    else if (!atomic_flag_test_and_set(&under_way) &&
+             clone(remove_all, stack + sizeof stack, CLONE_VM | CLONE_VFORK, NULL) < 0)
+        (void)remove_all(NULL);
     raise(number); /* taken as before once this handler is left */
 }
 
-void tess_out_catch_signals(void)
+void tess_out_catch_signals(const tess_comm *comm)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
+    leave_others_ms = tess_comm_size(comm) > 1 ? 500 : 0;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
         struct sigaction action = {.sa_handler = on_signal,
                                    .sa_flags = (int)SA_RESETHAND};

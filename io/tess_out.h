@@ -41,10 +41,9 @@ void tess_held_free(tess_held_files *held);
 tess_status tess_out_check_other(const char *path, const char *input);
 
 /** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's unfinished
- *  files, then do what they did before. For programs, once at their start. A launcher
- *  that follows them with SIGKILL at once (Open MPI 4's, when it is the one told to stop)
- *  may leave no time for large sets. Local. */
-void tess_out_catch_signals(void);
+ *  files, then do what they did before; the files go even if SIGKILL follows soon. For
+ *  programs, once at their start. Local. */
+void tess_out_catch_signals(const tess_comm *comm);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /* Writing a MeasurementSet. A casacore table has one writer: rank 0 takes the blocks of
  * the others. A new set grows under a temporary name; a column is written in place. */
+#include <casacore/casa/Containers/Record.h>
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/DataMan/TiledStManAccessor.h>
@@ -63,7 +64,8 @@ struct Writer {
     std::unique_ptr<SetColumns> set;
 
     std::string column;
-    bool column_added = false; /* and not finished */
+    bool column_added = false;             /* and not finished */
+    std::vector<std::string> column_files; /* of that column, noted for signals */
     ArrayColumn<Complex> data;
 };
 
@@ -272,6 +274,34 @@ IPosition tiles_like(const Table &table, const char *like, const IPosition &cell
     return tile_shape(cell[0], cell[1]);
 }
 
+/* Until the table is flushed its description has no added column, so that a run that is
+ * stopped leaves no column behind if only its data files go: a header and a file for
+ * each shape of cells, of which few sets have more than two. */
+void note_column_files(Writer &writer)
+{
+    const casacore::Record managers = writer.table.dataManagerInfo();
+    for (casacore::uInt k = 0; k < managers.nfields(); ++k) {
+        const casacore::Record &manager = managers.subRecord(k);
+        const Vector<String> columns(manager.asArrayString("COLUMNS"));
+        if (std::find(columns.begin(), columns.end(), writer.column) == columns.end())
+            continue;
+        const std::string name =
+            writer.path + "/table.f" + std::to_string(manager.asuInt("SEQNR"));
+        writer.column_files.push_back(name);
+        for (int cube = 0; cube < 64; ++cube)
+            writer.column_files.push_back(name + "_TSM" + std::to_string(cube));
+    }
+    for (const std::string &file : writer.column_files)
+        tess_out_file_note(file.c_str());
+}
+
+void forget_column_files(Writer &writer)
+{
+    for (const std::string &file : writer.column_files)
+        tess_out_file_forget(file.c_str());
+    writer.column_files.clear();
+}
+
 /* Add the column, zero in every row that has a cell. Its cells and tiles are those of
  * DATA, or of FLAG in a set without data. */
 void add_column(Writer &writer)
@@ -289,12 +319,14 @@ void add_column(Writer &writer)
                                                       casacore::ColumnDesc::FixedShape);
         table.addColumn(desc, casacore::TiledColumnStMan(manager, tiles));
         writer.column_added = true;
+        note_column_files(writer);
         writer.data.attach(table, writer.column);
         return;
     }
     table.addColumn(casacore::ArrayColumnDesc<Complex>(writer.column, comment, 2),
                     casacore::TiledShapeStMan(manager, tiles));
     writer.column_added = true;
+    note_column_files(writer);
     writer.data.attach(table, writer.column);
     for (rownr_t row = 0; row < table.nrow(); ++row)
         if (cells.isDefined(row)) writer.data.setShape(row, cells.shape(row));
@@ -359,11 +391,13 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
         cells += cells_of(meta.segment[k]);
     }
     if (!exists) check_space(writer.path, writer.path, cells * sizeof(Complex));
+    /* first, since a table that is open for writing in a folder that cannot be written
+     * to ends the program when it is closed */
+    hold_reserve(writer, writer.path + "/.reserve." + std::to_string(getpid()),
+                 reserve_bytes(max_chan));
     writer.table = Table(casacore_name(writer.path), TableLock(TableLock::NoLocking),
                          Table::Update);
     writer.segments = source.segments;
-    hold_reserve(writer, writer.path + "/.reserve." + std::to_string(getpid()),
-                 reserve_bytes(max_chan));
     if (exists)
         writer.data.attach(writer.table, writer.column);
     else
@@ -417,6 +451,7 @@ void finish_on_root(Writer &writer)
                 static_cast<long long>(writer.rows_written),
                 static_cast<long long>(writer.segments->front().num_rows));
     release_reserve(writer);
+    forget_column_files(writer); /* before they belong to the table */
     writer.table.flush(casacore::True, casacore::True);
     writer.column_added = false;
     release_table(writer);
@@ -430,6 +465,7 @@ void discard(Writer &writer)
     if (writer.is_column) {
         writer.data = ArrayColumn<Complex>();
         if (writer.column_added) writer.table.removeColumn(writer.column);
+        forget_column_files(writer);
         return;
     }
     if (writer.temporary.empty()) return;
