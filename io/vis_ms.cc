@@ -107,6 +107,28 @@ void check_antennas(const tess_vis_meta &meta, const tess_vis_block &block)
                     block.antenna1[row], block.antenna2[row], meta.num_antennas);
 }
 
+/* Cells are those of the spectral window: of larger ones casacore would hand out the
+ * first channels as if nothing were wrong. */
+template <class T>
+void check_shapes(const ArrayColumn<T> &column, const tess_vis_meta &meta,
+                  const Segment &segment, const Rows &rows)
+{
+    const IPosition shape = segment.cell_shape();
+    const auto &desc = column.columnDesc();
+    if (desc.isFixedShape() && column.shapeColumn().isEqual(shape)) return;
+    for (const Run &run : rows.runs())
+        for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
+            const rownr_t row = static_cast<rownr_t>(k);
+            if (!column.isDefined(row) || !column.shape(row).isEqual(shape))
+                MS_FAIL(
+                    TESS_ERR_INPUT,
+                    "%s: row %lld has no %s of the %d correlations and %lld channels "
+                    "of its spectral window; the set is damaged",
+                    meta.path, static_cast<long long>(k), desc.name().c_str(),
+                    segment.num_corr, static_cast<long long>(segment.num_chan_file));
+        }
+}
+
 void read_rows(Reader &reader, const tess_vis_meta &meta, const Segment &segment,
                tess_vis_block &block)
 {
@@ -118,6 +140,8 @@ void read_rows(Reader &reader, const tess_vis_meta &meta, const Segment &segment
     rows.get(reader.antenna1, vector_over(block.antenna1, num_rows));
     rows.get(reader.antenna2, vector_over(block.antenna2, num_rows));
     check_antennas(meta, block);
+    if (!reader.model_only) check_shapes(reader.data, meta, segment, rows);
+    check_shapes(reader.flag, meta, segment, rows);
     if (reader.model_only)
         memset(block.vis, 0,
                static_cast<size_t>(num_rows * block.num_chan * block.num_corr) * 2 *

@@ -1,32 +1,92 @@
 #!/usr/bin/env python3
 """Spoil a MeasurementSet in one way, by casacore.
 
-usage: spoil_ms.py MS rows|frequency|uvw|antenna|flag_row
+usage: spoil_ms.py MS WAY
+
+WAY: rows (removes them all); frequency, frequency-inf; uvw, antenna, antenna-negative,
+data, data-inf, weight (negative), weight-nan, row-weight, row-weight-nan (those of a set
+without WEIGHT_SPECTRUM): all rows, with `-some` only rows 0, 3, 6 ...; channels (the
+window has one more than the data); shape, shape-first, shape-more, shape-none (the DATA
+of one row, the first or the middle one, has a channel less than its window, a channel
+more, or is not there); flag_row.
 
 A script of its own because python3-casacore may belong to another interpreter than the
 tests'. Exit status 77 without casacore.
 """
+import os
+import shutil
 import sys
 
 try:
     import numpy as np
-    from casacore.tables import table
+    from casacore.tables import makearrcoldesc, maketabdesc, table
 except ImportError:
     sys.exit(77)
 
-path, what = sys.argv[1:]
-if what == "frequency":
-    with table(path + "::SPECTRAL_WINDOW", readonly=False, ack=False) as t:
-        t.putcol("CHAN_FREQ", t.getcol("CHAN_FREQ") * np.nan)
-    sys.exit(0)
-with table(path, readonly=False, ack=False) as t:
-    if what == "rows":
-        t.removerows(range(t.nrows()))
-    elif what == "uvw":
-        t.putcol("UVW", t.getcol("UVW") * np.nan)
-    elif what == "antenna":
-        t.putcol("ANTENNA2", t.getcol("ANTENNA2") + 1000)
-    elif what == "flag_row":
-        t.putcol("FLAG_ROW", np.arange(t.nrows()) % 3 == 0)
-    else:
-        sys.exit(f"{what} is not known")
+
+def spoil_window(ms, way):
+    with table(ms + "::SPECTRAL_WINDOW", readonly=False, ack=False) as t:
+        freq = t.getcol("CHAN_FREQ")
+        if way == "channels":
+            longer = np.append(freq, freq[:, -1:] + 1e6, axis=1)
+            for name in ("CHAN_FREQ", "CHAN_WIDTH", "EFFECTIVE_BW", "RESOLUTION"):
+                for row in range(t.nrows()):
+                    t.putcell(name, row, longer[row])
+            t.putcol("NUM_CHAN", t.getcol("NUM_CHAN") + 1)
+        else:
+            freq[:, -1] = np.inf if way.endswith("inf") else np.nan
+            t.putcol("CHAN_FREQ", freq)
+
+
+def spoil_shape(t, way):
+    """DATA once more as a column of any shapes, one of them wrong."""
+    data = t.getcol("DATA")
+    t.removecols("DATA")
+    t.addcols(maketabdesc(makearrcoldesc("DATA", 0j, ndim=2, valuetype="complex",
+                                         datamanagertype="TiledShapeStMan",
+                                         datamanagergroup="AnyData")))
+    wrong = 0 if way == "shape-first" else t.nrows() // 2
+    for row in range(t.nrows()):
+        if row != wrong:
+            t.putcell("DATA", row, data[row])
+        elif way == "shape-more":
+            t.putcell("DATA", row, np.append(data[row], data[row][:1], axis=0))
+        elif way != "shape-none":
+            t.putcell("DATA", row, data[row][:-1])
+
+
+VALUES = {"uvw": ("UVW", np.nan), "antenna": ("ANTENNA2", 1000),
+          "antenna-negative": ("ANTENNA1", -1), "data": ("DATA", np.nan),
+          "data-inf": ("DATA", np.inf), "weight": ("WEIGHT_SPECTRUM", -1),
+          "weight-nan": ("WEIGHT_SPECTRUM", np.nan), "row-weight": ("WEIGHT", -1),
+          "row-weight-nan": ("WEIGHT", np.nan)}
+
+
+def main(ms, way):
+    if way == "channels" or way.startswith("frequency"):
+        spoil_window(ms, way)
+        return
+    if way == "rows":  # tiled columns let go of no rows, so a copy with none
+        with table(ms, ack=False) as t:
+            t.copy(ms + ".bare", deep=True, copynorows=True).close()
+        shutil.rmtree(ms)
+        os.rename(ms + ".bare", ms)
+        return
+    with table(ms, readonly=False, ack=False) as t:
+        step = 3 if way.endswith("-some") else 1
+        column, value = VALUES.get(way.removesuffix("-some"), (None, None))
+        if column:
+            if column == "WEIGHT":
+                t.removecols("WEIGHT_SPECTRUM")
+            values = t.getcol(column)
+            values[::step] = value
+            t.putcol(column, values)
+        elif way.startswith("shape"):
+            spoil_shape(t, way)
+        elif way == "flag_row":
+            t.putcol("FLAG_ROW", np.arange(t.nrows()) % 3 == 0)
+        else:
+            sys.exit(f"{way} is not known")
+
+
+main(*sys.argv[1:])

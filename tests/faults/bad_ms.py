@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Damaged MeasurementSets end in one line and exit status 3, samples that are not finite
+or without weight are counted, and a set that cannot be written to is as it was; on one
+rank and on three; and nothing hangs.
+"""
+import json
+import os
+import shutil
+import signal
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from bad_input import (IMAGE, RANKS, TIMEOUT, Faults, stop_job, tree_digest,  # noqa: E402
+                       wait_for)
+from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, run, simulate,  # noqa: E402
+                 skip, tessera, write_sky)
+import uvfits  # noqa: E402
+
+CHANNELS = 2
+SPOIL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spoil_ms.py")
+# Storage managers' files of a set that simulate has made: the data and their header,
+# flags, uvw, columns of one value per row and of one value in all.
+FILES = ("table.f2_TSM0", "table.f2", "table.f3_TSM0", "table.f5_TSM0", "table.f1",
+         "table.f0")
+
+
+class Sets:
+    """Copies of a small set, each damaged in one way."""
+
+    def __init__(self, faults):
+        self.faults, self.suite = faults, faults.suite
+        sky = write_sky(self.suite.path("sky.csv"),
+                        [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+        self.good = simulate(self.suite.path("good.ms"), sky, duration="4min",
+                             integration="2min", channels=CHANNELS)
+        self.python = casacore_python()
+
+    def copy(self, name):
+        path = self.suite.path(name + ".ms")
+        shutil.copytree(self.good, path)
+        return path
+
+    def spoilt(self, way):
+        """A copy spoilt by casacore's Python module, or None without one."""
+        if not self.python:
+            self.suite.skipped(f"{way}: casacore's Python module is not there")
+            return None
+        path = self.copy(way)
+        done = run([self.python, SPOIL, path, way], 120)
+        return path if self.suite.ran(f"spoilt: {way}", done) else None
+
+
+def check_structure(sets):
+    bad, suite = sets.faults.bad, sets.suite
+    bad("MS without the chosen column", 3, "image", sets.good, *IMAGE, "--datacolumn",
+        "ROTTEN_DATA", says="ROTTEN_DATA")
+    bad("MS without the chosen window", 3, "image", sets.good, *IMAGE, "--spw", "5")
+    for name in ("SPECTRAL_WINDOW", "FIELD", "ANTENNA", "POLARIZATION",
+                 "DATA_DESCRIPTION"):
+        broken = sets.copy("no-" + name)
+        shutil.rmtree(os.path.join(broken, name))
+        bad(f"MS without {name}", 3, "image", broken, *IMAGE, says=broken)
+    broken = sets.copy("cut")
+    os.truncate(os.path.join(broken, "table.dat"), 100)
+    bad("MS with a truncated table", 3, "image", broken, *IMAGE, says=broken)
+    for name in FILES:
+        size = os.path.getsize(os.path.join(sets.good, name))
+        for what, length in (("absent", None), ("empty", 0), ("cut", size // 2)):
+            broken = sets.copy(f"{name}-{what}")
+            path = os.path.join(broken, name)
+            if length is None:
+                os.remove(path)
+            else:
+                os.truncate(path, length)
+            bad(f"MS with {name} {what}", 3, "image", broken, *IMAGE, says=broken)
+    suite.equal("the first set still works", tessera("info", sets.good).status, 0)
+
+
+def check_contents(sets):
+    bad = sets.faults.bad
+    for way, says in (("rows", "no rows"), ("frequency", "channel 1"),
+                      ("frequency-inf", "channel 1"), ("uvw", "nothing to image"),
+                      ("data", "nothing to image"), ("data-inf", "nothing to image"),
+                      ("weight", "nothing to image"), ("weight-nan", "nothing to image"),
+                      ("row-weight", "nothing to image"),
+                      ("row-weight-nan", "nothing to image"),
+                      ("antenna", "antennas 0 and 1000 of 27"),
+                      ("antenna-some", "antennas 0 and 1000 of 27"),
+                      ("antenna-negative", "antennas -1 and"),
+                      ("channels", "spectral window"), ("shape-first", "spectral window"),
+                      ("shape", "row 351 has no DATA"),
+                      ("shape-more", "row 351 has no DATA"),
+                      ("shape-none", "row 351 has no DATA")):
+        broken = sets.spoilt(way)
+        if broken:
+            bad(f"MS with bad {way}", 3, "image", broken, *IMAGE, says=says)
+
+
+def check_counts(sets):
+    """Every third row is bad: ignored, counted by reason, the rest imaged."""
+    suite = sets.suite
+    # the scale keeps all baselines on the grid, so that each reason is the only one
+    args = ["--size", "64", "--scale", "15asec"]
+    for way, reason in (("uvw-some", "not_finite"), ("data-some", "not_finite"),
+                        ("data-inf-some", "not_finite"),
+                        ("weight-some", "weight_not_positive"),
+                        ("weight-nan-some", "not_finite"),
+                        ("row-weight-some", "weight_not_positive"),
+                        ("row-weight-nan-some", "not_finite")):
+        broken = sets.spoilt(way)
+        if not broken:
+            continue
+        for ranks in RANKS:
+            profile = suite.path("profile.json")
+            good, _ = suite.image(way, broken, *args, "--profile", profile, ranks=ranks,
+                                  timeout=TIMEOUT)
+            if not good:
+                continue
+            with open(profile) as f:
+                totals = json.load(f)["totals"]
+            rows = 27 * 26 // 2 * 2  # baselines, integrations
+            expected = dict.fromkeys(totals["ignored"], 0)
+            expected[reason] = rows // 3 * CHANNELS  # of Stokes I, XX and YY together
+            suite.equal(f"{way}, {ranks} ranks: ignored", totals["ignored"], expected)
+
+
+def check_stopped(sets):
+    """A prediction that is stopped leaves the set as it was; one that is killed can be
+    made again."""
+    suite = sets.suite
+    sky = suite.path("sky.csv")
+    ms = simulate(suite.path("long.ms"), sky, duration="8h", integration="30s",
+                  channels=16)
+    model = uvfits.write_model(suite.path("model.fits"), np.ones((64, 64)), 60 * ASEC)
+    command = [BIN, "predict", ms, "--model", model, "--column", "MODEL_DATA",
+               "--threads", "1", "--accuracy", "1e-4"]
+    before, entries = tree_digest(ms), os.listdir(ms)
+
+    def added():
+        return sorted(set(os.listdir(ms)) - set(entries))
+
+    def writing():
+        return any(f.endswith("_TSM0") and os.path.getsize(os.path.join(ms, f)) > 1 << 20
+                   for f in added())
+    for ranks in RANKS:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            label = f"{number.name}, predict to a column, {ranks} ranks"
+            stop_job(suite, label, command, ranks, number, writing)
+            suite.equal(f"{label}: left behind", wait_for([], added), [])
+            suite.true(f"{label}: the set is as it was", tree_digest(ms) == before)
+    label = "SIGKILL, predict to a column"
+    stop_job(suite, label, command, 1, signal.SIGKILL, writing)
+    after = tree_digest(ms)
+    suite.true(f"{label}: what was there is as it was",
+               all(after.get(f) == before[f] for f in before))
+    suite.ran("predict after all that", tessera(*command[1:]))
+    suite.ran("image what is predicted", tessera("image", ms, *IMAGE, "--datacolumn",
+                                                 "MODEL_DATA", "-o", suite.path("after")))
+
+
+def main():
+    if not have_ms():
+        skip("built without MeasurementSets")
+    chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
+    sets = Sets(Faults(Suite("bad_ms")))
+    for part in (check_structure, check_contents, check_counts, check_stopped):
+        if not chosen or part.__name__ in chosen:
+            part(sets)
+    sets.suite.finish()
+
+
+if __name__ == "__main__":
+    main()
