@@ -274,27 +274,11 @@ static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
 
 /* ---- AIPS AN ---- */
 
-/* Mean position, or the Earth's centre for antennas more than 1000 km apart, as AIPS
- * has it for VLBI. */
-static void array_center(const tess_vis_meta *meta, double center_m[3])
-{
-    double mean_m[3] = {0, 0, 0};
-    bool compact = meta->num_antennas > 0;
-    for (int k = 0; k < meta->num_antennas; ++k)
-        for (int j = 0; j < 3; ++j)
-            mean_m[j] += meta->antenna[k].xyz_m[j] / meta->num_antennas;
-    for (int k = 0; k < meta->num_antennas; ++k)
-        for (int j = 0; j < 3; ++j)
-            compact = compact && fabs(meta->antenna[k].xyz_m[j] - mean_m[j]) < 1e6;
-    const double height =
-        sqrt(mean_m[0] * mean_m[0] + mean_m[1] * mean_m[1] + mean_m[2] * mean_m[2]);
-    for (int j = 0; j < 3; ++j)
-        center_m[j] = compact && height > 6e6 ? mean_m[j] : 0;
-}
-
+/* Positions are geocentric: ARRAYX, Y and Z are 0, as VLBI and today's VLA have it.
+ * Offsets from an array centre are ambiguous, for AIPS Memo 117 (and pyuvdata) turn
+ * them to the local meridian, and CASA does not. */
 static void put_array_keys(fitsfile *fits, const tess_vis_meta *meta,
-                           const uvfits_plan *plan, const double center_m[3],
-                           int *failed)
+                           const uvfits_plan *plan, int *failed)
 {
     static const char *const center_keys[] = {"ARRAYX", "ARRAYY", "ARRAYZ"};
     static const char *const zero_keys[] = {"POLARX", "POLARY", "UT1UTC", "DATUTC",
@@ -304,7 +288,7 @@ static void put_array_keys(fitsfile *fits, const tess_vis_meta *meta,
     calendar_text(plan->zero_mjd, date);
     fits_update_key(fits, TINT, "EXTVER", &version, NULL, failed);
     for (int k = 0; k < 3; ++k)
-        put_number(fits, center_keys[k], center_m[k], "[m]", failed);
+        put_number(fits, center_keys[k], 0.0, "[m]", failed);
     put_number(fits, "GSTIA0", sidereal_deg(plan->zero_mjd), "[deg]", failed);
     put_number(fits, "DEGPDY", 360.9856473354, "[deg/d]", failed);
     put_number(fits, "FREQ", meta->segment->freq_hz[0], "[Hz]", failed);
@@ -354,25 +338,21 @@ static void make_antennas(fitsfile *fits, const tess_vis_meta *meta,
         if ((int)strlen(meta->antenna[k].name) > width)
             width = (int)strlen(meta->antenna[k].name);
     snprintf(name_form, sizeof name_form, "%dA", width);
-    double center_m[3];
-    array_center(meta, center_m);
     fits_create_tbl(fits, BINARY_TBL, meta->num_antennas, NUM_COLUMNS, names, forms,
                     units, "AIPS AN", failed);
-    put_array_keys(fits, meta, plan, center_m, failed);
+    put_array_keys(fits, meta, plan, failed);
     const bool linear = plan->stokes_first < -4;
     for (int k = 0; k < meta->num_antennas; ++k) {
         const tess_vis_antenna *antenna = &meta->antenna[k];
-        double offset_m[3];
+        double xyz_m[3] = {antenna->xyz_m[0], antenna->xyz_m[1], antenna->xyz_m[2]};
         float diameter_m = (float)antenna->diameter_m;
         float zero = 0, angle_b = linear ? 90.0f : 0.0f;
         int number = k + 1, mount = 0;
         char name[sizeof antenna->name];
         char *text = name, *feed_a = linear ? "X" : "R", *feed_b = linear ? "Y" : "L";
         snprintf(name, sizeof name, "%s", antenna->name);
-        for (int j = 0; j < 3; ++j)
-            offset_m[j] = antenna->xyz_m[j] - center_m[j];
         fits_write_col(fits, TSTRING, NAME, k + 1, 1, 1, &text, failed);
-        fits_write_col(fits, TDOUBLE, POSITION, k + 1, 1, 3, offset_m, failed);
+        fits_write_col(fits, TDOUBLE, POSITION, k + 1, 1, 3, xyz_m, failed);
         fits_write_col(fits, TINT, NUMBER, k + 1, 1, 1, &number, failed);
         fits_write_col(fits, TINT, MOUNT, k + 1, 1, 1, &mount, failed);
         fits_write_col(fits, TFLOAT, OFFSET, k + 1, 1, 1, &zero, failed);
