@@ -420,7 +420,10 @@ def stop_job(suite, label, command, ranks, number, under_way, launcher_only=Fals
     if ranks > 1:
         command = [mpiexec(), "-n", str(ranks)] + command
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, env=mpi_environment())
+                             stderr=subprocess.DEVNULL, env=mpi_environment(),
+                             # which a shell's background jobs start with ignored
+                             preexec_fn=lambda: signal.signal(signal.SIGINT,
+                                                              signal.SIG_DFL))
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end and child.poll() is None and not under_way():
         time.sleep(0.02)

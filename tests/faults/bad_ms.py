@@ -131,7 +131,7 @@ def check_stopped(sets):
     made again."""
     suite = sets.suite
     sky = suite.path("sky.csv")
-    ms = simulate(suite.path("long.ms"), sky, duration="8h", integration="30s",
+    ms = simulate(suite.path("long.ms"), sky, duration="8h", integration="20s",
                   channels=16)
     model = uvfits.write_model(suite.path("model.fits"), np.ones((64, 64)), 60 * ASEC)
     command = [BIN, "predict", ms, "--model", model, "--column", "MODEL_DATA",
