@@ -160,6 +160,7 @@ enum {
     OPT_FORCE_ROUND_BYTES,
     OPT_FORCE_W_RANGE,
     OPT_FORCE_NUM_VIS,
+    OPT_FORCE_NCCL,
 };
 
 static const struct argp_option layout_options[] = {
@@ -185,6 +186,8 @@ static const struct argp_option layout_options[] = {
      "Plan for at least this range of |w| (wavelengths)", 1},
     {"force-num-vis", OPT_FORCE_NUM_VIS, "N", 0,
      "Plan for this number of visibilities in an image", 1},
+    {"force-nccl", OPT_FORCE_NCCL, NULL, 0,
+     "Sum images over ranks with a GPU each by NCCL, however small", 1},
     {0},
 };
 
@@ -235,6 +238,9 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
         break;
     case OPT_FORCE_NUM_VIS:
         status = tess_parse_integer(arg, 1, INT64_MAX, &layout->force_num_vis);
+        break;
+    case OPT_FORCE_NCCL:
+        layout->force_nccl = 1;
         break;
     default:
         return ARGP_ERR_UNKNOWN;

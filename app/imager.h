@@ -104,6 +104,10 @@ typedef struct imager_job {
     imager_extent extent;      /* of all that the plan serves */
     int64_t num_outputs;       /* sets of images that share the plan; 0: one */
     const tess_backend *backend;
+    tess_comm *alone;          /* not NULL: every rank makes whole images of the samples it
+                                  has, which are summed in the end (ingest.h); of this rank
+                                  only, owned by whoever set it */
+    struct tess_device_comm *devices; /* connects their GPUs, or NULL; likewise */
     bool logged;               /* the plan has been told */
     int num_groups, fft_ranks; /* Pw and F */
     tess_grid_plan *plan;
@@ -111,6 +115,9 @@ typedef struct imager_job {
     tess_planes *planes;
     tess_steps *steps;
 } imager_job;
+
+/** The ranks that work on one set of images together. */
+tess_comm *imager_team(const imager_job *job);
 
 /** The backend of this name on all ranks, with its device taken. "auto" is the cpu as soon
  *  as one rank has no device. Collective. */

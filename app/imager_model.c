@@ -143,20 +143,36 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
 {
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx;
-    int64_t first, count;
-    double *value = tess_alloc(2 * nx, sizeof *value), *correction = NULL;
-    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "model rows");
-    correction = value + nx;
+    int64_t first, count, blank = 0;
+    void *image[4] = {NULL};
     tess_planes_rows(job->planes, &first, &count);
-    for (int k = 0; k < model->num_stokes; ++k)
-        for (int64_t row = first; row < first + count; ++row) {
-            TESS_TRY(tess_fits_read(&model->fits, model->stokes_index[model->stokes[k] - 1],
-                                    0, row, 1, value));
-            *num_blank += correct_row(job, row, correction, value);
-            put_row(job, tess_planes_image(job->planes, k), row - first, value);
+    for (int k = 0; k < model->num_stokes; ++k) image[k] = tess_planes_image(job->planes, k);
+    #pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank)
+    {
+        tess_status own = TESS_OK;
+        double *value = tess_alloc(2 * nx, sizeof *value);
+        if (!value)
+            own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                    "model rows");
+        #pragma omp for schedule(dynamic, 16)
+        for (int64_t k = 0; k < model->num_stokes * count; ++k) {
+            const int stokes = (int)(k / count);
+            const int64_t row = first + k % count;
+            if (own == TESS_OK)
+                own = tess_fits_read(&model->fits,
+                                     model->stokes_index[model->stokes[stokes] - 1], 0, row,
+                                     1, value);
+            if (own != TESS_OK) continue;
+            blank += correct_row(job, row, value + nx, value);
+            put_row(job, image[stokes], row - first, value);
         }
-cleanup:
-    tess_free(value);
+        tess_free(value);
+        if (own != TESS_OK) {
+            #pragma omp critical(tess_model_rows)
+            status = own;
+        }
+    }
+    *num_blank += blank;
     return status;
 }
 
@@ -241,6 +257,12 @@ void imager_predictor_free(imager_predictor *predictor)
 static imager_extent extent_in_w(const tess_samples *samples)
 {
     imager_extent extent = imager_extent_empty();
+    if (samples->resident) {
+        extent.num_vis = samples->num_vis;
+        extent.w_min_lambda = samples->resident->w_min_lambda;
+        extent.w_max_lambda = samples->resident->w_max_lambda;
+        return extent;
+    }
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const double w_m = fabs(samples->uvw_m[3 * row + 2]);
         for (int32_t c = 0; c < samples->num_chan[row]; ++c) {

@@ -168,6 +168,11 @@ cleanup:
 
 /* ---- plan ---- */
 
+tess_comm *imager_team(const imager_job *job)
+{
+    return job->alone ? job->alone : job->comm;
+}
+
 static tess_planes_opts planes_opts_of(const imager_job *job, bool forward, int fft_ranks)
 {
     const tess_grid_plan *plan = job->plan;
@@ -187,6 +192,8 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward, int 
                               .num_images = job->num_images,
                               .threads = job->layout->threads,
                               .fft_ranks = fft_ranks,
+                              .sum_over = job->alone ? job->comm : NULL,
+                              .devices = job->devices,
                               .num_planes =
                                   plan->num_planes *
                                   (job->num_outputs > 1 ? job->num_outputs : 1),
@@ -198,7 +205,7 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward, int 
 static int choose_groups(const imager_job *job)
 {
     const tess_grid_plan *plan = job->plan;
-    const int ranks = tess_comm_size(job->comm);
+    const int ranks = tess_comm_size(imager_team(job));
     if (job->layout->force_pw > 0) return job->layout->force_pw;
     if (job->layout->reproducible) return 1;
     int limit = plan->num_planes / (2 * plan->w_support);
@@ -213,7 +220,7 @@ static int choose_groups(const imager_job *job)
  * of ranks have summed apart depend on their number: with --reproducible there is one. */
 static int choose_fft_ranks(const imager_job *job)
 {
-    const int ranks = tess_comm_size(job->comm);
+    const int ranks = tess_comm_size(imager_team(job));
     if (job->layout->force_fft_ranks > 0) return job->layout->force_fft_ranks;
     if (job->layout->reproducible) return ranks;
     const int at_once = job->plan->block_planes * job->num_groups * job->num_images;
@@ -287,7 +294,7 @@ tess_status imager_job_plan(imager_job *job)
     opts.chunk = layout->force_chunk;
     status = tess_grid_plan_create(&job->geom, &opts, job->backend, &job->plan);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    const int ranks = tess_comm_size(job->comm);
+    const int ranks = tess_comm_size(imager_team(job));
     job->num_groups = choose_groups(job);
     job->fft_ranks = job->fft_ranks > 0 ? job->fft_ranks : choose_fft_ranks(job);
     if (ranks % job->num_groups != 0)
@@ -313,9 +320,9 @@ static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts)
         tess_planes_set_slabs(job->planes, opts->slab_line);
         /* a model stays for the next samples */
         if (opts->forward) status = tess_planes_clear(job->planes);
-        TESS_TRY(tess_comm_agree(job->comm, status));
+        TESS_TRY(tess_comm_agree(imager_team(job), status));
     } else {
-        TESS_TRY(tess_planes_create(job->comm, job->backend->planes, opts, &job->planes));
+        TESS_TRY(tess_planes_create(imager_team(job), job->backend->planes, opts, &job->planes));
         ++job->profile->transforms;
     }
 cleanup:
@@ -354,17 +361,18 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
     double mark = tess_time_now();
     int64_t *slab_line = tess_alloc(job->fft_ranks + 1, sizeof *slab_line);
-    TESS_TRY(tess_comm_agree(job->comm, slab_line ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_agree(imager_team(job), slab_line ? TESS_OK : TESS_ERR_ALLOC));
     free_partition(job);
-    TESS_TRY(tess_partition_create(job->comm, &opts, bricks->key, bricks->num_vis,
+    TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key, bricks->num_vis,
                                    bricks->num_bricks, &job->partition));
-    TESS_TRY(tess_slabs_choose(job->comm, plan, bricks, job->fft_ranks, slab_line));
+    TESS_TRY(tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks,
+                               slab_line));
     planes.slab_line = slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
     TESS_TRY(set_up_planes(job, &planes));
-    status = tess_steps_create(job->comm, plan, job->partition, job->num_groups,
+    status = tess_steps_create(imager_team(job), plan, job->partition, job->num_groups,
                                job->planes, job->profile, &job->steps);
-    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
 cleanup:
     tess_free(slab_line);
     return status;
@@ -375,7 +383,7 @@ void imager_job_log(imager_job *job)
     char text[512];
     double largest = 0, mean = 0;
     int64_t split = 0;
-    const int ranks = tess_comm_size(job->comm);
+    const int ranks = tess_comm_size(imager_team(job));
     if (job->logged) return;
     job->logged = true;
     tess_grid_plan_text(job->plan, text, sizeof text);
@@ -389,6 +397,9 @@ void imager_job_log(imager_job *job)
                       job->num_groups, job->num_groups == 1 ? "" : "s",
                       ranks / job->num_groups, job->fft_ranks, (long long)split,
                       mean > 0 ? 100 * (largest / mean - 1) : 0);
+    if (job->alone)
+        tess_log_info("every rank images what it has read; images are summed %s",
+                      job->devices ? "by NCCL" : "through host memory");
     snprintf(job->profile->plan, sizeof job->profile->plan,
              "%s; %d w-groups, FFT groups of %d ranks", text, job->num_groups,
              job->fft_ranks);

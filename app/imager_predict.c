@@ -2,7 +2,7 @@
  * into a column. */
 #include <string.h>
 
-#include "imager.h"
+#include "emit.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -42,6 +42,7 @@ typedef struct predict_run {
     tess_vis_writer *writer;
     int64_t num_blocks, blocks_per_batch;
     bool makes_rows; /* a new file: its rows are described here, not copied */
+    bool by_rows;    /* rows are predicted where they are, on the device: emit.h */
 } predict_run;
 
 static void batch_free(predicted_batch *batch)
@@ -236,6 +237,9 @@ static tess_status open_writer(predict_run *run)
     if (run->opts->column)
         TESS_TRY(tess_vis_create_column(run->comm, reader, run->opts->column,
                                         run->opts->overwrite, &run->writer));
+    else if (run->by_rows)
+        TESS_TRY(tess_vis_create_rows(run->comm, run->opts->output, reader,
+                                      run->opts->overwrite, &run->writer));
     else
         TESS_TRY(tess_vis_create_like(run->comm, run->opts->output, reader,
                                       run->opts->overwrite, &run->writer));
@@ -281,8 +285,24 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
     run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
     if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;
+    run->by_rows = opts->output && emit_possible(&run->predictor, run->source);
     TESS_TRY(open_writer(run));
 cleanup:
+    return status;
+}
+
+static tess_status predict_batches(predict_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_vis_block block = {0};
+    tess_source_rewind(run->source);
+    for (int64_t first = 0; first < run->num_blocks; first += run->blocks_per_batch) {
+        const int64_t end = first + run->blocks_per_batch;
+        TESS_TRY(predict_batch(run, first, end < run->num_blocks ? end : run->num_blocks,
+                               &block));
+    }
+cleanup:
+    tess_vis_block_free(&block);
     return status;
 }
 
@@ -291,20 +311,18 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
 {
     tess_status status = TESS_OK;
     predict_run run = {.comm = comm, .opts = opts, .profile = profile};
-    tess_vis_block block = {0};
     TESS_TRY(set_up(&run));
-    tess_source_rewind(run.source);
-    for (int64_t first = 0; first < run.num_blocks; first += run.blocks_per_batch) {
-        const int64_t end = first + run.blocks_per_batch;
-        TESS_TRY(predict_batch(&run, first, end < run.num_blocks ? end : run.num_blocks,
-                               &block));
-    }
+    if (run.by_rows)
+        TESS_TRY(emit_rows(&run.predictor, run.source, run.writer));
+    else
+        TESS_TRY(predict_batches(&run));
+    double mark = tess_time_now();
     TESS_TRY(tess_vis_finish(run.writer));
+    tess_profile_lap(profile, TESS_STAGE_WRITE, &mark);
     tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
 cleanup:
     if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
-    tess_vis_block_free(&block);
     imager_predictor_free(&run.predictor);
     tess_source_close(run.source);
     return status;

@@ -172,6 +172,10 @@ static void add_weights(const tess_samples *samples, double *sums)
 /* Add what is about to be gridded to the sums. */
 static void add_sums(const imager_job *job, const tess_samples *samples, imager_sums *sums)
 {
+    if (samples->resident) { /* neither maps nor exact sums are wanted then */
+        sums->weight[0] += samples->resident->sum_weights;
+        return;
+    }
     if (sums->exact)
         add_weights_exactly(samples, job->layout->threads, sums->exact);
     else
@@ -271,15 +275,17 @@ cleanup:
     return status;
 }
 
-/* One rank with everything in memory: nothing needs to move. */
+/* All of a rank's images from what it has in memory: nothing needs to move. */
 static tess_status run_in_place(imager_job *job, imager_data *data, tess_brick_list *runs,
                                 bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     add_sums(job, &data->cached, sums);
-    TESS_TRY(cut_bricks(job, runs));
-    TESS_TRY(tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
-                              &data->cached, runs, psf));
+    status = cut_bricks(job, runs);
+    if (status == TESS_OK)
+        status = tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
+                                  &data->cached, runs, psf);
+    TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
     return status;
 }
@@ -414,11 +420,12 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     const int num_pol = like->num_pol, num_weight = like->num_weight;
     const int num_passes = choose_passes(job, data);
     const bool in_place =
-        tess_comm_size(job->comm) == 1 && data->in_memory && num_passes == 1;
+        tess_comm_size(imager_team(job)) == 1 && data->in_memory && num_passes == 1;
     status = imager_count_bricks(job, data, in_place, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-    TESS_TRY(imager_job_partition(job, &bricks, true));
+    status = imager_job_partition(job, &bricks, true);
+    TESS_TRY(tess_comm_agree(job->comm, status));
     imager_job_log(job);
     if (job->layout->reproducible) {
         sums.exact = tess_alloc_zero(num_weight, sizeof *sums.exact);

@@ -438,6 +438,31 @@ tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks)
     return tess_comm_allreduce_i64(source->comm, num_blocks, 1, TESS_MAX);
 }
 
+/* ---- rows as they are ---- */
+
+int64_t tess_source_num_spans(const tess_source *source)
+{
+    return source->num_spans;
+}
+
+bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows)
+{
+    const span *s = &source->spans[k];
+    const part *p = &source->parts[s->part];
+    *rows = (tess_source_rows){.recipe = &p->recipe,
+                               .reader = source->reader[p->obs],
+                               .segment = p->segment,
+                               .row_first = s->row_first,
+                               .num_rows = s->num_rows,
+                               .num_chan = p->num_chan};
+    return tess_vis_raw_rows(rows->reader, rows->segment, &rows->raw);
+}
+
+void tess_source_count_bytes(tess_source *source, int64_t bytes)
+{
+    source->bytes_read += bytes;
+}
+
 /* ---- reading ---- */
 
 static void *read_span(void *argument)

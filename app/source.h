@@ -82,6 +82,23 @@ int64_t tess_source_bytes(const tess_source *source);
 tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
                                    const tess_recipe **recipe);
 
+/** A block of this rank's slice as rows of its file that are decoded elsewhere. */
+typedef struct tess_source_rows {
+    const tess_recipe *recipe;
+    tess_vis_reader *reader;
+    int segment;
+    int64_t row_first, num_rows, num_chan;
+    tess_vis_raw raw;
+} tess_source_rows;
+
+/** Blocks of this rank's slice, whatever their times; and the k-th of them, false when its
+ *  file cannot be read that way. Local, after setup. */
+int64_t tess_source_num_spans(const tess_source *source);
+bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows);
+
+/** Add bytes that were read in this way to tess_source_bytes. Local. */
+void tess_source_count_bytes(tess_source *source, int64_t bytes);
+
 /** The reader of an observation. */
 tess_vis_reader *tess_source_reader(tess_source *source, int obs);
 

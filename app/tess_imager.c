@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "imager.h"
+#include "ingest.h"
+#include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -21,6 +23,10 @@ static const double CACHE_SHARE = 0.45;
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 static const double ROW_BYTES = 48;
+
+/* Images of so many bytes are summed by NCCL. Host memory sums about 1.5 GB/s; connecting
+ * the devices takes 0.5 s. */
+static const double NCCL_BYTES = 1e9;
 
 /* Where the samples of an image come from. */
 typedef enum data_mode {
@@ -268,6 +274,50 @@ cleanup:
     return status;
 }
 
+/* May every rank make samples on its device, and image them by itself? Nothing else may
+ * want to see the samples. Collective. */
+static tess_status wants_ingest(const image_run *run, bool *wanted)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const tess_layout *layout = &opts->layout;
+    const bool forced = layout->force_passes > 0 || layout->force_pw > 0 ||
+                        layout->force_fft_ranks > 0 || layout->force_split > 0 ||
+                        layout->reproducible;
+    int64_t here = run->outputs.num == 1 && run->num_pol == 1 &&
+                   opts->weighting == TESS_NATURAL && !opts->subtract &&
+                   !opts->dump_stages && !forced &&
+                   ingest_possible(&run->job, run->source, 1 + opts->make_psf);
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
+    *wanted = here != 0;
+cleanup:
+    return status;
+}
+
+/* As load_all, by the device. Collective. */
+static tess_status take_in(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const double bytes = (double)opts->nx * (double)opts->ny * (is_double(run) ? 8 : 4) *
+                         (1 + opts->make_psf);
+    double mark = tess_time_now();
+    if (tess_comm_size(run->comm) > 1) {
+        status = tess_comm_self(&run->job.alone);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+        if (bytes >= NCCL_BYTES || opts->layout.force_nccl)
+            TESS_TRY(tess_device_comm_create(run->comm, &run->job.devices));
+        tess_profile_lap(run->profile, TESS_STAGE_PLAN, &mark);
+    }
+    status = ingest_samples(&run->job, run->source, &run->all, run->outputs.extent);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    run->outputs.num_held[0] = run->all.num_vis;
+    run->profile->stage_visibilities[TESS_STAGE_READ] += run->all.num_vis;
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+cleanup:
+    return status;
+}
+
 static tess_status create_density(const image_run *run, int num_weight,
                                   tess_density **density)
 {
@@ -360,9 +410,17 @@ static tess_status look_at_data(image_run *run)
 {
     tess_status status = TESS_OK;
     int64_t num_rows, num_vis;
-    bool fits;
+    bool fits, ingest;
     const bool several = run->outputs.num > 1;
     const double bytes = cached_bytes(run);
+    want_all(run);
+    TESS_TRY(wants_ingest(run, &ingest));
+    if (ingest) {
+        run->mode = DATA_CACHED;
+        TESS_TRY(take_in(run));
+        TESS_TRY(finish_survey(run));
+        return TESS_OK;
+    }
     tess_source_slice(run->source, &num_rows, &num_vis);
     TESS_TRY(fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
@@ -631,6 +689,8 @@ cleanup:
 static void free_run(image_run *run)
 {
     imager_job_free(&run->job);
+    tess_device_comm_destroy(run->job.devices);
+    tess_comm_free(run->job.alone);
     imager_predictor_free(&run->subtract);
     tess_density_destroy(run->density);
     imager_outputs_free(&run->outputs);

@@ -46,6 +46,7 @@ typedef struct entry {
     int64_t image_slab_bytes, plane_slab_bytes;
     int64_t plans, transforms;
     double grid_utilisation;
+    tess_streaming stream;
 } entry;
 
 /* All ranks together. */
@@ -59,6 +60,7 @@ typedef struct totals {
     int64_t sent_bytes;
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
     int64_t plans, transforms; /* each rank counts the same ones */
+    tess_streaming stream;     /* sums: shares of the time are the ranks' means */
 } totals;
 
 const char *tess_stage_name(tess_stage stage)
@@ -109,7 +111,8 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .plane_slab_bytes = profile->plane_slab_bytes,
                  .plans = profile->plans,
                  .transforms = profile->transforms,
-                 .grid_utilisation = profile->grid_utilisation};
+                 .grid_utilisation = profile->grid_utilisation,
+                 .stream = profile->stream};
     if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
     memcpy(e->stage_seconds, profile->stage_seconds, sizeof e->stage_seconds);
     memcpy(e->stage_bytes, profile->stage_bytes, sizeof e->stage_bytes);
@@ -160,6 +163,12 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
+        sum->stream.bytes += e->stream.bytes;
+        sum->stream.seconds += e->stream.seconds;
+        sum->stream.readers_s += e->stream.readers_s;
+        sum->stream.writers_s += e->stream.writers_s;
+        sum->stream.link_s += e->stream.link_s;
+        sum->stream.device_s += e->stream.device_s;
         if (e->plans > sum->plans) sum->plans = e->plans;
         if (e->transforms > sum->transforms) sum->transforms = e->transforms;
     }
@@ -187,6 +196,26 @@ static void log_ignored(const totals *sum)
                   used ? line : "none");
 }
 
+/* Who bounds the stream of rows to and from the GPUs. */
+static void log_streaming(const totals *sum, int ranks)
+{
+    const tess_streaming *s = &sum->stream;
+    const char *const name[] = {"readers", "writers", "link", "device"};
+    const double busy[] = {s->readers_s, s->writers_s, s->link_s, s->device_s};
+    char line[256] = "";
+    size_t used = 0;
+    int busiest = 0;
+    if (s->bytes == 0 || s->seconds <= 0) return;
+    for (int k = 0; k < 4; ++k) {
+        if (busy[k] > busy[busiest]) busiest = k;
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.0f %%",
+                                 k ? ", " : "", name[k], 100 * busy[k] / s->seconds);
+    }
+    tess_log_info("streamed %s to and from GPUs in %.2f s; busy: %s; bound by the %s",
+                  tess_mem_text((double)s->bytes), s->seconds / ranks, line,
+                  name[busiest]);
+}
+
 static void log_totals(const totals *sum, int ranks)
 {
     tess_log_info("stage         slowest     mean   visibilities/s");
@@ -199,6 +228,7 @@ static void log_totals(const totals *sum, int ranks)
         tess_log_info("  %-10s %8.3f s %7.3f s %s", stage_names[s], sum->stage_max_s[s],
                       sum->stage_sum_s[s] / ranks, rate);
     }
+    log_streaming(sum, ranks);
     log_ignored(sum);
     tess_log_info("%.2f s in all, %.1f %% in communication (%s sent); memory per rank "
                   "at most %s",
@@ -247,9 +277,19 @@ static json_t *rank_stages(const entry *e)
     return stages;
 }
 
+static json_t *streaming_object(const tess_streaming *s)
+{
+    return json_pack("{s:I, s:o, s:{s:o, s:o, s:o, s:o}}", "bytes", (json_int_t)s->bytes,
+                     "seconds", json_seconds(s->seconds), "busy", "readers",
+                     json_seconds(s->readers_s), "writers", json_seconds(s->writers_s),
+                     "link", json_seconds(s->link_s), "device",
+                     json_seconds(s->device_s));
+}
+
 static json_t *rank_object(const entry *e, int rank)
 {
-    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f}", "rank", rank,
+    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o}", "rank",
+                     rank,
                      "host", e->host, "stages", rank_stages(e), "visibilities",
                      (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
                      "communication_seconds", json_seconds(e->communication_seconds),
@@ -257,7 +297,7 @@ static json_t *rank_object(const entry *e, int rank)
                      (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
                      (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
                      (json_int_t)e->plane_slab_bytes, "grid_utilisation",
-                     e->grid_utilisation);
+                     e->grid_utilisation, "streaming", streaming_object(&e->stream));
 }
 
 static json_t *total_stages(const totals *sum, int ranks)
@@ -280,15 +320,16 @@ static json_t *total_object(const totals *sum, int ranks)
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
-    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o}", "visibilities",
-                     (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
-                     json_seconds(sum->max_s), "communication_fraction",
+    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+                     "visibilities", (json_int_t)sum->visibilities, "ignored", ignored,
+                     "seconds", json_seconds(sum->max_s), "communication_fraction",
                      json_number(communication_fraction(sum)), "sent_bytes",
                      (json_int_t)sum->sent_bytes, "peak_memory_bytes",
                      (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
                      (json_int_t)sum->peak_memory_sum_bytes, "plans",
                      (json_int_t)sum->plans, "transforms", (json_int_t)sum->transforms,
-                     "stages", total_stages(sum, ranks));
+                     "stages", total_stages(sum, ranks), "streaming",
+                     streaming_object(&sum->stream));
 }
 
 static json_t *profile_object(const entry *entries, int ranks, const char *plan)

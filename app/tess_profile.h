@@ -36,6 +36,14 @@ typedef enum tess_ignored {
     TESS_NUM_IGNORED
 } tess_ignored;
 
+/** Rows that went to a GPU as they are in their file, or came back. */
+typedef struct tess_streaming {
+    int64_t bytes;
+    double seconds;                          /**< it took, of which busy were: */
+    double readers_s, writers_s;             /**< threads that read and write files */
+    double link_s, device_s;                 /**< copies, and kernels that decode */
+} tess_streaming;
+
 typedef struct tess_profile {
     double stage_seconds[TESS_NUM_STAGES];   /**< of this rank */
     int64_t stage_bytes[TESS_NUM_STAGES];    /**< read, written, or sent to other ranks */
@@ -47,6 +55,7 @@ typedef struct tess_profile {
     int64_t transforms;                      /**< plane transforms set up */
     int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of one
                                                   w-plane on this rank */
+    tess_streaming stream;
     double start_s;                          /**< tess_time_now() at program start */
     double grid_utilisation;                 /**< busy share of the threads while gridding */
     char plan[1024];                         /**< the plan in words */
@@ -73,8 +82,10 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage);
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
- *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes}], "totals":{visibilities, ignored:{reason:n},
- *  seconds, communication_fraction, peak_memory_bytes, plans, transforms}}. Collective. */
+ *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
+ *  streaming:{bytes, seconds, busy:{readers, writers, link, device}}}], "totals":{visibilities, ignored:{reason:n},
+ *  seconds, communication_fraction, peak_memory_bytes, plans, transforms, streaming}}.
+ *  Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);
 

@@ -18,6 +18,9 @@ static const int64_t RING_BYTES = 16 << 20;
 /* Copies up to this go straight to the driver, which stages them itself. */
 static const int64_t SMALL_BYTES = 256 << 10;
 
+/* The tensor-core kernels' cp.async and their mma shapes need it. */
+enum { LEAST_COMPUTE_MAJOR = 8, MOST_DEVICES = 64 };
+
 /* Share of the memory free at the start that ranks may take; the rest is for libraries'
  * work space and the pool's rounding. */
 static const double MEMORY_SHARE = 0.92;
@@ -33,14 +36,33 @@ static struct {
     char *ring[RING_BUFFERS];   /* pinned */
     cudaEvent_t ring_free[RING_BUFFERS];
     int next_buffer, threads;
+    /* of copies by tess_device_upload_staged and tess_device_fetch: when the one of each
+     * buffer began, when it and the work that follows it were done */
+    cudaEvent_t began[RING_BUFFERS], copied[RING_BUFFERS], worked[RING_BUFFERS];
+    bool timed[RING_BUFFERS], worked_on[RING_BUFFERS];
+    int last_staged;
+    int fetched_first, num_fetched; /* buffers that tess_device_fetch fills */
+    double link_busy_s, device_busy_s;
 } device;
+
+/* Numbers of the visible devices that will do; none without a driver. */
+static int list_devices(int number[MOST_DEVICES])
+{
+    int count = 0, usable = 0, major = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+    for (int k = 0; k < count && usable < MOST_DEVICES; ++k)
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, k) ==
+                cudaSuccess &&
+            major >= LEAST_COMPUTE_MAJOR)
+            number[usable++] = k;
+    (void)cudaGetLastError();
+    return usable;
+}
 
 bool tess_device_present(void)
 {
-    int count = 0;
-    const cudaError_t error = cudaGetDeviceCount(&count);
-    (void)cudaGetLastError();
-    return error == cudaSuccess && count > 0;
+    int number[MOST_DEVICES];
+    return list_devices(number) > 0;
 }
 
 static tess_status make_ring(void)
@@ -50,6 +72,9 @@ static tess_status make_ring(void)
         TESS_CUDA(cudaHostAlloc((void **)&device.ring[k], RING_BYTES,
                                 cudaHostAllocPortable));
         TESS_CUDA(cudaEventCreateWithFlags(&device.ring_free[k], cudaEventDisableTiming));
+        TESS_CUDA(cudaEventCreate(&device.began[k]));
+        TESS_CUDA(cudaEventCreate(&device.copied[k]));
+        TESS_CUDA(cudaEventCreate(&device.worked[k]));
     }
 cleanup:
     return status;
@@ -58,13 +83,15 @@ cleanup:
 tess_status tess_device_start(int local_rank, int local_size)
 {
     tess_status status = TESS_OK;
-    int count = 0, sharing = 0;
+    int number[MOST_DEVICES], count = 0, own = 0, sharing = 0;
     size_t free_bytes = 0, total_bytes = 0;
     uint64_t keep = UINT64_MAX;
     if (device.started) return TESS_OK;
-    TESS_CUDA(cudaGetDeviceCount(&count));
-    device.number = local_rank % count;
-    for (int k = 0; k < local_size; ++k) sharing += k % count == device.number;
+    count = list_devices(number);
+    if (count == 0) TESS_FAIL(TESS_ERR_RESOURCE, "there is no GPU that will do");
+    own = local_rank % count;
+    for (int k = 0; k < local_size; ++k) sharing += k % count == own;
+    device.number = number[own];
     TESS_CUDA(cudaSetDevice(device.number));
     TESS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     device.limit = (int64_t)(MEMORY_SHARE * (double)free_bytes / sharing);
@@ -208,6 +235,107 @@ tess_status tess_device_upload(void *to, const void *from, int64_t bytes)
 cleanup:
     return status;
 }
+
+/* ---- rows that are streamed ---- */
+
+/* Count the last timed copy of a buffer, and the work on it, when they are done. */
+static tess_status settle(int k)
+{
+    tess_status status = TESS_OK;
+    float copy_ms = 0, work_ms = 0;
+    if (!device.timed[k]) return TESS_OK;
+    device.timed[k] = false;
+    TESS_CUDA(cudaEventSynchronize(device.worked_on[k] ? device.worked[k]
+                                                       : device.copied[k]));
+    TESS_CUDA(cudaEventElapsedTime(&copy_ms, device.began[k], device.copied[k]));
+    if (device.worked_on[k])
+        TESS_CUDA(cudaEventElapsedTime(&work_ms, device.copied[k], device.worked[k]));
+    device.link_busy_s += 1e-3 * (double)copy_ms;
+    device.device_busy_s += 1e-3 * (double)work_ms;
+cleanup:
+    return status;
+}
+
+/* A copy between a buffer and the device, timed. */
+static tess_status copy_timed(int k, void *to, const void *from, int64_t bytes,
+                              cudaMemcpyKind kind)
+{
+    tess_status status = TESS_OK;
+    TESS_CUDA(cudaEventRecord(device.began[k], device.stream));
+    TESS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kind, device.stream));
+    TESS_CUDA(cudaEventRecord(device.copied[k], device.stream));
+    TESS_CUDA(cudaEventRecord(device.ring_free[k], device.stream));
+    device.timed[k] = true;
+    device.worked_on[k] = false;
+cleanup:
+    return status;
+}
+
+int64_t tess_device_stage_bytes(void)
+{
+    return RING_BYTES;
+}
+
+tess_status tess_device_stage(void **buffer)
+{
+    tess_status status = TESS_OK;
+    const int k = device.next_buffer;
+    TESS_TRY(settle(k));
+    TESS_CUDA(cudaEventSynchronize(device.ring_free[k]));
+    *buffer = device.ring[k];
+cleanup:
+    return status;
+}
+
+tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes)
+{
+    device.last_staged = take_buffer();
+    return copy_timed(device.last_staged, to, buffer, bytes, cudaMemcpyHostToDevice);
+}
+
+tess_status tess_device_staged_worked(void)
+{
+    tess_status status = TESS_OK;
+    TESS_CUDA(cudaEventRecord(device.worked[device.last_staged], device.stream));
+    device.worked_on[device.last_staged] = true;
+cleanup:
+    return status;
+}
+
+tess_status tess_device_fetch(const void *from, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    void *buffer;
+    int k;
+    TESS_TRY(tess_device_stage(&buffer));
+    k = take_buffer();
+    if (device.num_fetched++ == 0) device.fetched_first = k;
+    TESS_TRY(copy_timed(k, buffer, from, bytes, cudaMemcpyDeviceToHost));
+cleanup:
+    return status;
+}
+
+tess_status tess_device_fetched(void **buffer)
+{
+    tess_status status = TESS_OK;
+    const int k = device.fetched_first;
+    device.fetched_first = (k + 1) % RING_BUFFERS;
+    --device.num_fetched;
+    TESS_CUDA(cudaEventSynchronize(device.ring_free[k]));
+    *buffer = device.ring[k];
+cleanup:
+    return status;
+}
+
+void tess_device_busy(double *link_s, double *device_s)
+{
+    for (int k = 0; k < RING_BUFFERS; ++k)
+        if (settle(k) != TESS_OK) tess_error_clear(); /* times only */
+    *link_s = device.link_busy_s;
+    *device_s = device.device_busy_s;
+}
+
+/* ---- other copies ---- */
 
 /* While one buffer is emptied by threads, the next ones are on their way. */
 tess_status tess_device_download(void *to, const void *from, int64_t bytes)

@@ -22,12 +22,12 @@ extern "C" {
 
 struct CUstream_st;
 
-/** Is there a driver with a device? Never fails. */
+/** Is there a driver with a device of compute capability 8.0 or more? Never fails. */
 bool tess_device_present(void);
 
 /** Take a device: the `local_rank`-th of the node's `local_size` ranks takes the visible
- *  device of that number, modulo how many there are, and its share of the memory. Once;
- *  further calls do nothing. */
+ *  device of that number among those that will do, modulo how many there are, and its
+ *  share of the memory. Once; further calls do nothing. */
 tess_status tess_device_start(int local_rank, int local_size);
 
 /** Number of the device that was taken, among the visible ones. */
@@ -55,6 +55,28 @@ tess_status tess_device_upload(void *to, const void *from, int64_t bytes);
 
 /** Copy to host memory of any kind; waits until it is there. */
 tess_status tess_device_download(void *to, const void *from, int64_t bytes);
+
+/** Pinned memory to fill for tess_device_upload_staged, tess_device_stage_bytes() of it;
+ *  waits until what was in it before is on the device. Each buffer must be uploaded before
+ *  the next is asked for. */
+tess_status tess_device_stage(void **buffer);
+int64_t tess_device_stage_bytes(void);
+tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes);
+
+/** What was enqueued since the last tess_device_upload_staged is the work on its bytes, for
+ *  tess_device_busy. */
+tess_status tess_device_staged_worked(void);
+
+/** Enqueue a copy of at most tess_device_stage_bytes() into pinned memory. */
+tess_status tess_device_fetch(const void *from, int64_t bytes);
+
+/** Wait for the first fetch that was not waited for: `*buffer` is valid until two more
+ *  fetches are enqueued. At most two may be under way, and no uploads meanwhile. */
+tess_status tess_device_fetched(void **buffer);
+
+/** Seconds so far that staged uploads and fetches kept the link busy, and that the device
+ *  worked on what was uploaded. Waits for them. */
+void tess_device_busy(double *link_s, double *device_s);
 
 /** `count` rows of `bytes` bytes, which lie `to_stride` and `from_stride` bytes apart: to
  *  the device, and from it (waits). */

@@ -14,6 +14,7 @@ struct tess_planes {
     tess_comm *group;          /* the F ranks that share a plane */
     tess_comm *column;         /* the Q ranks with the same slab */
     int num_groups, group_index, slab;
+    tess_comm *sums;           /* over which images are summed: column, or opts.sum_over */
     int64_t *slab_line;        /* [F + 1] */
     int64_t line_first, line_end;
     int64_t row_first, row_end;
@@ -75,9 +76,13 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 /* tess_comm_agree(), left out on one rank. Collective. */
 tess_status planes_agree(const tess_planes *planes, tess_status status);
 
-/* Sum the rows of a slab's image over the groups by host memory: what tess_planes_reduce
- * promises. With one group `*rows` is `image` itself. Whether images stay is the backend's
- * to see to. Collective. */
+/* The share of a slab's rows that a rank keeps of a sum: its place among planes->sums. */
+void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
+                      int64_t *num_rows);
+
+/* Sum the rows of a slab's image over planes->sums by host memory: what tess_planes_reduce
+ * promises. With one rank there `*rows` is `image` itself. Whether images stay is the
+ * backend's to see to. Collective. */
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 

@@ -9,6 +9,7 @@
 #include "planes.h"
 #include "planes_device.h"
 #include "tess_device.h"
+#include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -505,25 +506,72 @@ cleanup:
     return status;
 }
 
+/* Sum an image on the devices, and bring this rank's rows here. Collective over
+ * planes->sums. */
+static tess_status sum_on_devices(tess_planes *planes, const void *image,
+                                  int64_t *row_first, int64_t *num_rows, void **rows)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(planes->sums);
+    const int64_t row_bytes = planes->opts.nx * planes->value_bytes / 2;
+    int64_t first, count;
+    void *slab = NULL, *host = NULL;
+    int64_t *counts = tess_alloc(ranks, sizeof *counts);
+    planes_sum_share(planes, tess_comm_rank(planes->sums), &first, &count);
+    host = tess_alloc(count * row_bytes, 1);
+    status = tess_device_alloc(count * row_bytes, "images", &slab);
+    if (status == TESS_OK && (!counts || !host)) status = TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(planes->sums, status));
+    for (int k = 0; k < ranks; ++k) {
+        int64_t begin;
+        planes_sum_share(planes, k, &begin, &counts[k]);
+        counts[k] *= planes->opts.nx;
+    }
+    TESS_TRY(tess_device_comm_reduce_scatter(planes->opts.devices, image, slab, counts,
+                                             planes->opts.is_double));
+    TESS_TRY(tess_device_download(host, slab, count * row_bytes));
+    *row_first = first;
+    *num_rows = count;
+    *rows = host;
+    host = NULL;
+cleanup:
+    tess_free(counts);
+    tess_free(host);
+    tess_device_free(slab);
+    return status;
+}
+
+static tess_status sum_on_hosts(tess_planes *planes, const void *image, int64_t *row_first,
+                                int64_t *num_rows, void **rows)
+{
+    tess_status status = TESS_OK;
+    void *host = tess_alloc(image_bytes(planes), 1);
+    if (!host)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "an image");
+    else
+        status = tess_device_download(host, image, image_bytes(planes));
+    TESS_TRY(tess_comm_agree(planes->sums, planes_agree(planes, status)));
+    TESS_TRY(planes_reduce_rows(planes, host, row_first, num_rows, rows));
+    if (tess_comm_size(planes->sums) == 1) host = NULL;
+cleanup:
+    tess_free(host);
+    return status;
+}
+
 static tess_status cuda_reduce(tess_planes *planes, int image, int64_t *row_first,
                                int64_t *num_rows, void **rows)
 {
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
-    void *host = tess_alloc(image_bytes(planes), 1);
-    if (!host)
-        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "an image");
+    if (planes->opts.devices)
+        TESS_TRY(sum_on_devices(planes, cuda->image[image], row_first, num_rows, rows));
     else
-        status = tess_device_download(host, cuda->image[image], image_bytes(planes));
-    TESS_TRY(planes_agree(planes, status));
+        TESS_TRY(sum_on_hosts(planes, cuda->image[image], row_first, num_rows, rows));
     if (!planes->opts.reuse) {
         tess_device_free(cuda->image[image]);
         cuda->image[image] = NULL;
     }
-    TESS_TRY(planes_reduce_rows(planes, host, row_first, num_rows, rows));
-    if (planes->num_groups == 1) host = NULL;
 cleanup:
-    tess_free(host);
     return status;
 }
 

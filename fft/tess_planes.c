@@ -45,6 +45,7 @@ static tess_status make_groups(tess_planes *planes)
     planes->slab = rank % slabs;
     TESS_TRY(tess_comm_split(planes->comm, planes->group_index, rank, &planes->group));
     TESS_TRY(tess_comm_split(planes->comm, planes->slab, rank, &planes->column));
+    planes->sums = planes->opts.sum_over ? planes->opts.sum_over : planes->column;
     planes->slab_line = tess_alloc(slabs + 1, sizeof *planes->slab_line);
     if (!planes->slab_line) TESS_FAIL(TESS_ERR_ALLOC, "slabs");
     tess_planes_set_slabs(planes, planes->opts.slab_line);
@@ -160,32 +161,43 @@ tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_firs
     return planes->ops->reduce(planes, image, row_first, num_rows, rows);
 }
 
+void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
+                      int64_t *num_rows)
+{
+    const int ranks = tess_comm_size(planes->sums);
+    const int64_t slab = planes->row_end - planes->row_first;
+    const int64_t begin = planes_share(slab, rank, ranks);
+    *row_first = planes->row_first + begin;
+    *num_rows = planes_share(slab, rank + 1, ranks) - begin;
+}
+
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows)
 {
     tess_status status = TESS_OK;
-    const int groups = planes->num_groups;
-    const int64_t slab = planes->row_end - planes->row_first, nx = planes->opts.nx;
-    const int64_t begin = planes_share(slab, planes->group_index, groups);
-    const int64_t end = planes_share(slab, planes->group_index + 1, groups);
-    int64_t *counts = NULL;
+    const int ranks = tess_comm_size(planes->sums);
+    const int64_t nx = planes->opts.nx;
+    int64_t *counts = NULL, first, count;
     void *out = image;
-    if (groups > 1) {
-        counts = tess_alloc(groups, sizeof *counts);
-        out = tess_alloc((end - begin) * nx, (size_t)planes->value_bytes / 2);
-        TESS_TRY(tess_comm_agree(planes->comm, counts && out ? TESS_OK : TESS_ERR_ALLOC));
-        for (int k = 0; k < groups; ++k)
-            counts[k] =
-                (planes_share(slab, k + 1, groups) - planes_share(slab, k, groups)) * nx;
-        TESS_TRY(tess_comm_reduce_scatter(planes->column, image, out, counts,
+    planes_sum_share(planes, tess_comm_rank(planes->sums), &first, &count);
+    if (ranks > 1) {
+        counts = tess_alloc(ranks, sizeof *counts);
+        out = tess_alloc(count * nx, (size_t)planes->value_bytes / 2);
+        TESS_TRY(tess_comm_agree(planes->sums, counts && out ? TESS_OK : TESS_ERR_ALLOC));
+        for (int k = 0; k < ranks; ++k) {
+            int64_t begin;
+            planes_sum_share(planes, k, &begin, &counts[k]);
+            counts[k] *= nx;
+        }
+        TESS_TRY(tess_comm_reduce_scatter(planes->sums, image, out, counts,
                                           planes->opts.is_double));
     }
-    *row_first = planes->row_first + begin;
-    *num_rows = end - begin;
+    *row_first = first;
+    *num_rows = count;
     *rows = out;
     out = NULL;
 cleanup:
     tess_free(counts);
-    if (groups > 1) tess_free(out);
+    if (ranks > 1) tess_free(out);
     return status;
 }

@@ -40,6 +40,9 @@ typedef struct tess_planes_opts {
                                     and nu; copied */
     int64_t num_planes;        /**< that will be transformed, to judge FFT planning */
     bool repeatable;           /**< no FFT plan that was found by measuring */
+    tess_comm *sum_over;       /**< not NULL: the planes are one rank's alone, and its images
+                                    are to be summed over these ranks; borrowed */
+    struct tess_device_comm *devices; /**< connects the devices of those, or NULL; borrowed */
 } tess_planes_opts;
 
 typedef struct tess_planes tess_planes;
@@ -102,7 +105,7 @@ tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *jo
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 
-/** Sum an image over the groups. Rank keeps rows [*row_first, + *num_rows), allocated
+/** Sum an image over the groups, or over opts.sum_over. Rank keeps rows [*row_first, + *num_rows), allocated
  *  with tess_alloc in `*rows`, owned by the caller; the accumulated image is given up
  *  unless `reuse` is set. Collective. */
 tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,

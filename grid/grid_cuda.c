@@ -25,6 +25,7 @@ typedef struct cuda_samples {
     double *inv_lambda;        /* device */
     int64_t num_sets;
     sample_set *set;
+    bool borrowed;             /* samples belong to someone else */
     int32_t *plane_first, *num_planes; /* [num_bricks] of the list: planes touched */
 } cuda_samples;
 
@@ -76,8 +77,10 @@ static void free_own(void *own)
 {
     cuda_samples *samples = own;
     if (!samples) return;
-    for (int64_t k = 0; samples->set && k < samples->num_sets; ++k)
+    for (int64_t k = 0; samples->set && k < samples->num_sets; ++k) {
+        if (samples->borrowed) samples->set[k].samples = (tile_cuda_samples){0};
         drop_set(&samples->set[k]);
+    }
     tess_device_free(samples->inv_lambda);
     tess_free(samples->set);
     tess_free(samples->plane_first);
@@ -300,6 +303,25 @@ cleanup:
     return status;
 }
 
+/* Samples that are on the device already: one set, only to be sorted. */
+static tess_status sort_resident(const tess_grid_plan *plan, cuda_samples *own)
+{
+    tess_status status = TESS_OK;
+    own->borrowed = true;
+    own->num_sets = 1;
+    own->set = tess_alloc_zero(1, sizeof *own->set);
+    if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    own->set->samples = *(const tile_cuda_samples *)own->host->resident->samples;
+    own->set->num_rows = own->set->samples.num_rows;
+    own->set->num_vis = own->set->samples.num_vis;
+    if (own->set->num_vis == 0) return TESS_OK;
+    TESS_TRY(tile_cuda_sort(plan, &own->set->samples, own->with_data, tess_device_stream(),
+                            &own->set->list));
+    own->set->there = true;
+cleanup:
+    return status;
+}
+
 static tess_status cuda_load(const tess_grid_plan *plan, const tess_samples *samples,
                              bool skip_ignored, tess_brick_list *list)
 {
@@ -309,8 +331,12 @@ static tess_status cuda_load(const tess_grid_plan *plan, const tess_samples *sam
     if (!own) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
     own->host = samples;
     own->with_data = skip_ignored;
-    TESS_TRY(upload_channels(own));
-    TESS_TRY(make_sets(plan, own));
+    if (samples->resident) {
+        TESS_TRY(sort_resident(plan, own));
+    } else {
+        TESS_TRY(upload_channels(own));
+        TESS_TRY(make_sets(plan, own));
+    }
     TESS_TRY(find_bricks(plan, own, &table));
     own->plane_first = table.plane_first;
     own->num_planes = table.num_planes;
@@ -438,7 +464,7 @@ cleanup:
 tess_status cuda_fetch_vis(tess_samples *samples, const tess_brick_list *bricks)
 {
     const cuda_samples *own = bricks->own;
-    if (own->num_sets > 1 || !own->set[0].there) return TESS_OK;
+    if (samples->resident || own->num_sets > 1 || !own->set[0].there) return TESS_OK;
     return download_vis(samples, &own->set[0]);
 }
 

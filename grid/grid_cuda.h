@@ -33,7 +33,8 @@ tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *sample
                           const tess_brick_list *bricks, const tess_brick_sums *sums,
                           bool psf, cuda_part_function *function);
 
-/** Bring predicted visibilities that are still on the device to samples->vis. */
+/** Bring predicted visibilities that are still on the device to samples->vis, unless the
+ *  samples stay there. */
 tess_status cuda_fetch_vis(tess_samples *samples, const tess_brick_list *bricks);
 
 #endif

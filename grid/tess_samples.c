@@ -57,5 +57,6 @@ void tess_samples_free(tess_samples *samples)
     tess_free(samples->vis_first);
     tess_free(samples->vis);
     tess_free(samples->weight);
+    if (samples->resident) samples->resident->release(samples->resident);
     memset(samples, 0, sizeof *samples);
 }

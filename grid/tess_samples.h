@@ -9,6 +9,14 @@
 
 #include "tess_status.h"
 
+/** Samples in the memory of a backend, which made them there. */
+typedef struct tess_resident {
+    void *samples;             /**< the backend's own: tile_cuda_samples */
+    double sum_weights;        /**< of all samples, one weight each */
+    double w_min_lambda, w_max_lambda; /**< of |w|, for prediction */
+    void (*release)(struct tess_resident *resident);
+} tess_resident;
+
 /** Prepared visibilities: polarisations formed, natural or imaging weights in place,
  *  ignored ones of weight 0. Elements of `vis` and `weight` are float or double. Owned by
  *  whoever fills it; free with tess_samples_free. */
@@ -25,6 +33,7 @@ typedef struct tess_samples {
     void *weight;              /**< [num_vis][num_weight] */
     const double *inv_lambda;  /**< [channels] freq/c [1/m], shared by all rows; borrowed */
     int64_t capacity_rows, capacity_vis;
+    tess_resident *resident;   /**< then the arrays above are NULL; NULL otherwise */
 } tess_samples;
 
 /** Consecutive channels of a row whose footprints start in the same brick. */

@@ -220,6 +220,17 @@ cleanup:
     return status;
 }
 
+bool tess_vis_raw_rows(const tess_vis_reader *reader, int segment, tess_vis_raw *raw)
+{
+    return reader->format->raw_rows && reader->format->raw_rows(reader, segment, raw);
+}
+
+tess_status tess_vis_read_raw(const tess_vis_reader *reader, int segment,
+                              int64_t row_first, int64_t num_rows, void *to)
+{
+    return reader->format->read_raw(reader, segment, row_first, num_rows, to);
+}
+
 void tess_vis_close(tess_vis_reader *reader)
 {
     if (!reader) return;
@@ -241,13 +252,14 @@ static bool is_ms_name(const char *path)
 static tess_status begin(tess_comm *comm, const tess_vis_format *format,
                          const char *path, const tess_vis_meta *meta,
                          tess_vis_reader *like, const char *column, bool overwrite,
-                         tess_vis_writer **writer_out)
+                         bool by_rows, tess_vis_writer **writer_out)
 {
     tess_status status = TESS_OK;
     tess_vis_writer *writer = tess_alloc_zero(1, sizeof *writer);
     TESS_TRY(tess_comm_agree(comm, writer ? TESS_OK : TESS_ERR_ALLOC));
     writer->format = format;
     writer->comm = comm;
+    writer->by_rows = by_rows;
     TESS_TRY(format->create(comm, path, meta, like, column, overwrite, writer));
     *writer_out = writer;
     writer = NULL;
@@ -267,7 +279,7 @@ tess_status tess_vis_create(tess_comm *comm, const char *path,
                   path, meta->num_segments);
     TESS_TRY(begin(comm,
                    is_ms_name(path) ? &tess_vis_format_ms : &tess_vis_format_uvfits,
-                   path, meta, NULL, NULL, overwrite, writer));
+                   path, meta, NULL, NULL, overwrite, false, writer));
 cleanup:
     return status;
 }
@@ -290,9 +302,17 @@ tess_status tess_vis_create_like(tess_comm *comm, const char *path,
                   "--spw, or write into it with --column",
                   meta->path, meta->num_segments);
     TESS_TRY(begin(comm, &tess_vis_format_uvfits, path, meta, copies ? source : NULL,
-                   NULL, overwrite, writer));
+                   NULL, overwrite, false, writer));
 cleanup:
     return status;
+}
+
+tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
+                                 tess_vis_reader *source, bool overwrite,
+                                 tess_vis_writer **writer)
+{
+    return begin(comm, source->format, path, &source->meta, source, NULL, overwrite, true,
+                 writer);
 }
 
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
@@ -305,7 +325,7 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                   "%s: is UVFITS, which has no columns; give an output file with -o",
                   source->meta.path);
     TESS_TRY(begin(comm, source->format, source->meta.path, &source->meta, source,
-                   column, overwrite, writer));
+                   column, overwrite, false, writer));
 cleanup:
     return status;
 }
@@ -313,6 +333,12 @@ cleanup:
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
 {
     return writer->format->write(writer, block);
+}
+
+tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
+                               int64_t num_rows, const void *from)
+{
+    return writer->format->write_raw(writer, segment, row_first, num_rows, from);
 }
 
 tess_status tess_vis_finish(tess_vis_writer *writer)

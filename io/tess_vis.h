@@ -108,6 +108,36 @@ typedef struct tess_vis_block {
     int64_t capacity_rows, capacity_vis; /**< private to tess_vis.c */
 } tess_vis_block;
 
+enum { TESS_VIS_MAX_TERMS = 4 };
+
+/** A parameter of a row: zero + Σ value[index]·scale. */
+typedef struct tess_vis_param {
+    int num_terms;                     /**< 0: the file has no such parameter */
+    int64_t index[TESS_VIS_MAX_TERMS]; /**< in values from the start of the row */
+    double scale[TESS_VIS_MAX_TERMS];
+    double zero;
+} tess_vis_param;
+
+/** Antenna numbers of a subarray: index[number] is an index into meta->antenna, or -1. */
+typedef struct tess_vis_numbers {
+    int64_t num_numbers;
+    int32_t *index;
+} tess_vis_numbers;
+
+/** How the rows of a segment lie in its file, for those who decode them elsewhere than in
+ *  memory of this process: values are big-endian and single precision, a sample is the
+ *  triplet (re, im, weight) at chan_offset[chan] + 3 corr, a weight <= 0 is a flag. The
+ *  numbers of antennas are parameters, or both are in `baseline`: app/raw_sample.h. Arrays
+ *  belong to the reader. */
+typedef struct tess_vis_raw {
+    int64_t row_bytes;
+    tess_vis_param u_s, v_s, w_s;      /**< seconds of light */
+    tess_vis_param baseline, antenna1, antenna2, subarray;
+    const int64_t *chan_offset;        /**< [num_chan] in values */
+    int num_subarrays;
+    const tess_vis_numbers *subarrays; /**< [num_subarrays], from number 1; others are as 1 */
+} tess_vis_raw;
+
 typedef struct tess_vis_reader tess_vis_reader;
 typedef struct tess_vis_writer tess_vis_writer;
 
@@ -129,6 +159,14 @@ const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader);
  *  opened it may call. */
 tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_first,
                           int64_t num_rows, int num_threads, tess_vis_block *block);
+
+/** Can the rows of a segment be read as they are? Then how they lie. Local. */
+bool tess_vis_raw_rows(const tess_vis_reader *reader, int segment, tess_vis_raw *raw);
+
+/** Read the bytes of rows that tess_vis_raw_rows has described. Local; several threads may
+ *  call at a time. */
+tess_status tess_vis_read_raw(const tess_vis_reader *reader, int segment,
+                              int64_t row_first, int64_t num_rows, void *to);
 
 /** Close; NULL is fine. Local. */
 void tess_vis_close(tess_vis_reader *reader);
@@ -158,6 +196,13 @@ tess_status tess_vis_create_like(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, bool overwrite,
                                  tess_vis_writer **writer);
 
+/** As tess_vis_create_like, of a UVFITS set whose rows can be read as they are, when all
+ *  selected rows are going to be written by tess_vis_write_raw: they need not be copied.
+ *  Collective. */
+tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
+                                 tess_vis_reader *source, bool overwrite,
+                                 tess_vis_writer **writer);
+
 /** Add a data column to an opened MS, in place; one that exists is replaced when
  *  `overwrite`, else TESS_ERR_IO. Collective. */
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
@@ -169,6 +214,11 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
  *  MS: rank 0 writes what the others send. Only `vis` is used
  *  for create_column, and for create_like of a UVFITS source. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
+
+/** Write rows that tess_vis_read_raw has read, with other visibilities, to a copy. Local;
+ *  several threads may call at a time. */
+tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
+                               int64_t num_rows, const void *from);
 
 /** What a UVFITS file gives back of this coordinate: it holds them as single-precision
  *  seconds. Simulated visibilities are computed for it. Local. */

@@ -200,9 +200,12 @@ extern "C" const tess_vis_format tess_vis_format_ms = {
     "MS",
     tess_ms::ms_open,
     tess_ms::ms_read,
+    nullptr, /* rows are not read as they are */
+    nullptr,
     tess_ms::ms_close,
     tess_ms::create,
     tess_ms::write,
+    nullptr,
     tess_ms::finish,
     tess_ms::destroy,
 };

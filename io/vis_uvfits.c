@@ -281,6 +281,16 @@ cleanup:
     return status;
 }
 
+int64_t uvfits_neighbours(const uvfits_rows *rows, int64_t first, int64_t num_rows,
+                          int64_t *group)
+{
+    int64_t count = 1;
+    *group = rows->group ? rows->group[first] : first;
+    if (!rows->group) return num_rows;
+    while (count < num_rows && rows->group[first + count] == *group + count) ++count;
+    return count;
+}
+
 /* Rows [first, end) of the block through a buffer that holds as many groups. */
 static tess_status read_chunk(const uvfits_state *state, const uvfits_rows *rows,
                               int64_t first, int64_t end, unsigned char *buffer,
@@ -290,15 +300,9 @@ static tess_status read_chunk(const uvfits_state *state, const uvfits_rows *rows
     const uvfits_layout *layout = &state->layout;
     const int64_t bytes = layout->group_bytes;
     for (int64_t row = first; row < end;) {
-        const int64_t in_segment = block->row_first + row;
-        const int64_t group = rows->group ? rows->group[in_segment] : in_segment;
-        int64_t count = 1; /* rows whose groups follow each other */
-        if (!rows->group)
-            count = end - row;
-        else
-            while (row + count < end &&
-                   rows->group[in_segment + count] == group + count)
-                ++count;
+        int64_t group;
+        const int64_t count =
+            uvfits_neighbours(rows, block->row_first + row, end - row, &group);
         TESS_TRY(uvfits_pread(state->fd, buffer, count * bytes,
                               layout->data_offset + group * bytes, state->path));
         for (int64_t k = 0; k < count; ++k)
@@ -342,15 +346,55 @@ static tess_status read_uvfits(tess_vis_reader *reader, int segment, int64_t row
     return status;
 }
 
+/* ---- rows as they are ---- */
+
+static bool raw_rows_of(const tess_vis_reader *reader, int segment, tess_vis_raw *raw)
+{
+    const uvfits_state *state = reader->state;
+    const uvfits_layout *layout = &state->layout;
+    if (state->rows[segment].num_runs == 0) return false;
+    *raw = (tess_vis_raw){.row_bytes = layout->group_bytes,
+                          .u_s = layout->uu,
+                          .v_s = layout->vv,
+                          .w_s = layout->ww,
+                          .baseline = layout->baseline,
+                          .antenna1 = layout->antenna1,
+                          .antenna2 = layout->antenna2,
+                          .subarray = layout->subarray,
+                          .chan_offset = state->rows[segment].chan_offset,
+                          .num_subarrays = state->num_subarrays,
+                          .subarrays = state->subarray};
+    return true;
+}
+
+static tess_status read_raw(const tess_vis_reader *reader, int segment, int64_t row_first,
+                            int64_t num_rows, void *to)
+{
+    tess_status status = TESS_OK;
+    const uvfits_state *state = reader->state;
+    const uvfits_rows *rows = &state->rows[segment];
+    const int64_t bytes = state->layout.group_bytes;
+    for (int64_t row = 0, count, group; row < num_rows; row += count) {
+        count = uvfits_neighbours(rows, row_first + row, num_rows - row, &group);
+        TESS_TRY(uvfits_pread(state->fd, (char *)to + row * bytes, count * bytes,
+                              state->layout.data_offset + group * bytes, state->path));
+    }
+cleanup:
+    return status;
+}
+
 /* ---- the table ---- */
 
 const tess_vis_format tess_vis_format_uvfits = {
     .name = "UVFITS",
     .open = open_uvfits,
     .read = read_uvfits,
+    .raw_rows = raw_rows_of,
+    .read_raw = read_raw,
     .close = close_uvfits,
     .create = uvfits_create,
     .write = uvfits_write,
+    .write_raw = uvfits_write_raw,
     .finish = uvfits_finish,
     .destroy = uvfits_destroy,
 };

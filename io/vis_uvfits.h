@@ -14,15 +14,11 @@
 
 #include "tess_vis_format.h"
 
-enum { UVFITS_MAX_TERMS = 4, UVFITS_MAX_PATH = 1024 };
+enum { UVFITS_MAX_TERMS = TESS_VIS_MAX_TERMS, UVFITS_MAX_PATH = 1024 };
 
-/** A random parameter. Parameters of one name add, as the two DATEs do. */
-typedef struct uvfits_param {
-    int num_terms;                   /**< 0: the file has no such parameter */
-    int64_t index[UVFITS_MAX_TERMS]; /**< within the group */
-    double scale[UVFITS_MAX_TERMS];  /**< PSCAL */
-    double zero;                     /**< sum of PZERO */
-} uvfits_param;
+/** A random parameter: PSCAL, and the sum of PZERO. Parameters of one name add, as the two
+ *  DATEs do. */
+typedef tess_vis_param uvfits_param;
 
 /** A regular axis of the data array. */
 typedef struct uvfits_axis {
@@ -42,12 +38,8 @@ typedef struct uvfits_layout {
         freqsel, inttim;
 } uvfits_layout;
 
-/** Antenna numbers of one AN table: index[number] is an index into meta->antenna, or
- *  -1. */
-typedef struct uvfits_subarray {
-    int64_t num_numbers;
-    int32_t *index;
-} uvfits_subarray;
+/** Antenna numbers of one AN table. */
+typedef tess_vis_numbers uvfits_subarray;
 
 /** One row of the FQ table. */
 typedef struct uvfits_setup {
@@ -137,6 +129,11 @@ void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *gro
 int32_t uvfits_antenna_index(const uvfits_state *state, int64_t subarray,
                              int64_t number);
 
+/** How many of `num_rows` rows from `first` on have groups that follow each other, from
+ *  `*group` on. */
+int64_t uvfits_neighbours(const uvfits_rows *rows, int64_t first, int64_t num_rows,
+                          int64_t *group);
+
 /** Read exactly `bytes` bytes at `offset`; `path` is for the message. */
 tess_status uvfits_pread(int fd, void *data, int64_t bytes, int64_t offset,
                          const char *path);
@@ -178,6 +175,8 @@ tess_status uvfits_create(tess_comm *comm, const char *path, const tess_vis_meta
                           tess_vis_reader *like, const char *column, bool overwrite,
                           tess_vis_writer *writer);
 tess_status uvfits_write(tess_vis_writer *writer, const tess_vis_block *block);
+tess_status uvfits_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
+                             int64_t num_rows, const void *from);
 tess_status uvfits_finish(tess_vis_writer *writer);
 void uvfits_destroy(tess_vis_writer *writer);
 

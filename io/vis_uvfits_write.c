@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "out_map.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
@@ -25,6 +26,7 @@ typedef struct uvfits_output {
     char path[UVFITS_MAX_PATH], temporary[TESS_OUT_FILE_NAME];
     bool overwrite;
     int fd;
+    tess_out_map *map;    /* of a copy by rows that lies in memory, or NULL */
     bool is_maker;        /* the rank that made the temporary file */
     uvfits_state *source; /* of a copy; NULL for a new file */
     tess_vis_segment
@@ -61,15 +63,24 @@ cleanup:
     return status;
 }
 
+static tess_status reserve_copy(uvfits_output *output, bool by_rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = output->source->layout.file_bytes;
+    if (by_rows) TESS_TRY(tess_out_map_create(output->fd, output->path, bytes, &output->map));
+    if (!output->map) TESS_TRY(tess_out_file_reserve(output->fd, output->path, bytes));
+cleanup:
+    return status;
+}
+
 /* Rank 0: check the target, create the file, and for a new set all but its rows. */
-static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta)
+static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta, bool by_rows)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_fits_check_target(output->path, output->overwrite));
     TESS_TRY(tess_out_file_create(output->path, output->temporary, &output->fd));
     if (output->source)
-        TESS_TRY(tess_out_file_reserve(output->fd, output->path,
-                                       output->source->layout.file_bytes));
+        TESS_TRY(reserve_copy(output, by_rows));
     else
         TESS_TRY(make_new(output, meta));
 cleanup:
@@ -116,6 +127,19 @@ static tess_status copy_range(const uvfits_output *output, int64_t first, int64_
     }
 cleanup:
     tess_free(buffer);
+    return status;
+}
+
+/* All but the groups. */
+static tess_status copy_frame(tess_comm *comm, const uvfits_output *output)
+{
+    tess_status status = TESS_OK;
+    const uvfits_layout *layout = &output->source->layout;
+    const int64_t end = layout->data_offset + layout->num_groups * layout->group_bytes;
+    if (tess_comm_rank(comm) > 0) return TESS_OK;
+    TESS_TRY(copy_range(output, 0, layout->data_offset));
+    TESS_TRY(copy_range(output, end, layout->file_bytes));
+cleanup:
     return status;
 }
 
@@ -185,13 +209,17 @@ tess_status uvfits_create(tess_comm *comm, const char *path, const tess_vis_meta
                                    "%.100s...: the path is too long", path);
     if (status == TESS_OK) status = prepare(output, meta, like);
     TESS_TRY(tess_comm_agree(comm, status));
-    if (output->is_maker) status = make_file(output, meta);
+    if (output->is_maker) status = make_file(output, meta, writer->by_rows);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_bcast(comm, output->temporary, sizeof output->temporary, 0));
     TESS_TRY(
         tess_comm_bcast(comm, &output->data_offset, sizeof output->data_offset, 0));
     if (!output->is_maker) status = join_file(output);
-    if (status == TESS_OK && output->source) status = copy_share(comm, output);
+    /* whether rows that will be written are all there are */
+    const bool rows_follow =
+        writer->by_rows && meta->num_segments == 1 && !output->source->rows[0].group;
+    if (status == TESS_OK && output->source)
+        status = rows_follow ? copy_frame(comm, output) : copy_share(comm, output);
     /* rows of one rank may lie in what another copied */
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
@@ -358,12 +386,10 @@ static tess_status write_copy(uvfits_output *output, const tess_vis_block *block
                   output->path);
     const int64_t at_once = output->buffer_bytes / bytes;
     for (int64_t row = 0; row < block->num_rows;) {
-        const int64_t first = block->row_first + row;
-        const int64_t group = rows->group ? rows->group[first] : first;
-        int64_t count = 1; /* rows whose groups follow each other */
-        while (count < at_once && row + count < block->num_rows &&
-               (!rows->group || rows->group[first + count] == group + count))
-            ++count;
+        const int64_t left = block->num_rows - row;
+        int64_t group;
+        const int64_t count = uvfits_neighbours(rows, block->row_first + row,
+                                                left < at_once ? left : at_once, &group);
         const int64_t offset = layout->data_offset + group * bytes;
         TESS_TRY(uvfits_pread(output->fd, output->buffer, count * bytes, offset,
                               output->path));
@@ -386,12 +412,37 @@ tess_status uvfits_write(tess_vis_writer *writer, const tess_vis_block *block)
     return tess_comm_agree(writer->comm, status);
 }
 
+tess_status uvfits_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
+                             int64_t num_rows, const void *from)
+{
+    tess_status status = TESS_OK;
+    const uvfits_output *output = writer->state;
+    const uvfits_rows *rows = &output->source->rows[segment];
+    const uvfits_layout *layout = &output->source->layout;
+    const int64_t bytes = layout->group_bytes;
+    for (int64_t row = 0, count, group; row < num_rows; row += count) {
+        count = uvfits_neighbours(rows, row_first + row, num_rows - row, &group);
+        const char *data = (const char *)from + row * bytes;
+        const int64_t offset = layout->data_offset + group * bytes;
+        if (output->map)
+            TESS_TRY(tess_out_map_write(output->map, data, count * bytes, offset));
+        else
+            TESS_TRY(tess_out_file_write(output->fd, output->path, data, count * bytes,
+                                         offset));
+    }
+cleanup:
+    return status;
+}
+
 /* ---- the end ---- */
 
 /* A full disk may show only now. */
 static tess_status flush(uvfits_output *output)
 {
     tess_status status = TESS_OK;
+    if (output->map) TESS_TRY(tess_out_map_finish(output->map));
+    tess_out_map_destroy(output->map);
+    output->map = NULL;
     const int synced = fsync(output->fd), sync_error = errno;
     const int closed = close(output->fd), close_error = errno;
     output->fd = -1;
@@ -420,6 +471,7 @@ void uvfits_destroy(tess_vis_writer *writer)
     uvfits_output *output = writer->state;
     writer->state = NULL;
     if (!output) return;
+    tess_out_map_destroy(output->map);
     if (output->fd >= 0) close(output->fd);
     if (output->is_maker && !writer->finished) tess_out_file_discard(output->temporary);
     uvfits_release(output->source);

@@ -52,6 +52,7 @@ static void json_says_what_was_measured(void **state)
     profile.stage_seconds[TESS_STAGE_GRID] = 1.5;
     profile.stage_bytes[TESS_STAGE_READ] = 1000;
     profile.stage_visibilities[TESS_STAGE_GRID] = 99;
+    profile.stream = (tess_streaming){.bytes = 500, .seconds = 2, .link_s = 1.25};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
     assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
 
@@ -78,6 +79,9 @@ static void json_says_what_was_measured(void **state)
     const json_t *grid = json_object_get(stages, "grid");
     assert_true(number(grid, "seconds") == 1.5);
     assert_true(number(grid, "visibilities") == 99);
+    const json_t *streaming = json_object_get(rank, "streaming");
+    assert_true(number(streaming, "bytes") == 500);
+    assert_true(number(json_object_get(streaming, "busy"), "link") == 1.25);
     assert_true(number(json_object_get(stages, "read"), "bytes") == 1000);
     json_decref(root);
 }

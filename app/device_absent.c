@@ -1,0 +1,45 @@
+/* A build without a device has nowhere to take rows in. */
+#include "emit.h"
+#include "ingest.h"
+
+bool ingest_possible(const imager_job *job, const tess_source *source, int num_images)
+{
+    (void)job;
+    (void)source;
+    (void)num_images;
+    return false;
+}
+
+bool emit_possible(const imager_predictor *predictor, const tess_source *source)
+{
+    (void)predictor;
+    (void)source;
+    return false;
+}
+
+static tess_status fail(void)
+{
+    tess_status status = TESS_OK;
+    TESS_FAIL(TESS_ERR_INTERNAL, "this build has no device");
+cleanup:
+    return status;
+}
+
+tess_status ingest_samples(const imager_job *job, tess_source *source,
+                           tess_samples *samples, imager_extent *extent)
+{
+    (void)job;
+    (void)source;
+    (void)samples;
+    (void)extent;
+    return fail();
+}
+
+tess_status emit_rows(imager_predictor *predictor, tess_source *source,
+                      tess_vis_writer *writer)
+{
+    (void)predictor;
+    (void)source;
+    (void)writer;
+    return fail();
+}

@@ -1,0 +1,291 @@
+#include "device_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tess_device.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Rows are read and written by threads in parts of at least so many bytes. */
+static const int64_t PART_BYTES = 256 << 10;
+
+/* ---- memory ---- */
+
+static tess_status allocate(int64_t bytes, const void **out)
+{
+    tess_status status = TESS_OK;
+    void *made = NULL;
+    TESS_TRY(tess_device_alloc(bytes, "visibilities", &made));
+    *out = made;
+cleanup:
+    return status;
+}
+
+static tess_status copy_of(const void *host, int64_t bytes, const void **out)
+{
+    tess_status status = TESS_OK;
+    void *made = NULL;
+    TESS_TRY(tess_device_alloc(bytes, "rows of a file", &made));
+    TESS_TRY(tess_device_upload(made, host, bytes));
+    *out = made;
+    made = NULL;
+cleanup:
+    tess_device_free(made);
+    return status;
+}
+
+static void device_free(const void *memory)
+{
+    void *made;
+    memcpy(&made, &memory, sizeof made); /* const for the kernels alone */
+    tess_device_free(made);
+}
+
+double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t num_vis,
+                            bool weighted)
+{
+    const int64_t element = like->is_double ? 8 : 4;
+    const int64_t sample = element * (2 * like->num_pol + weighted);
+    return 40.0 * (double)num_rows + (double)num_vis * (double)sample +
+           (double)tile_cuda_sort_bytes(num_rows, num_vis);
+}
+
+tess_status device_samples_make(const tess_source_info *info, const tess_samples *like,
+                                int64_t num_rows, int64_t num_vis, bool weighted,
+                                tile_cuda_samples *out)
+{
+    tess_status status = TESS_OK;
+    const int64_t element = like->is_double ? 8 : 4;
+    *out = (tile_cuda_samples){.is_double = like->is_double,
+                               .num_pol = like->num_pol,
+                               .num_weight = 1,
+                               .num_rows = num_rows,
+                               .num_vis = num_vis};
+    TESS_TRY(allocate(num_rows * 3 * 8, (const void **)&out->uvw_m));
+    TESS_TRY(allocate(num_rows * 4, (const void **)&out->chan_base));
+    TESS_TRY(allocate(num_rows * 4, (const void **)&out->num_chan));
+    TESS_TRY(allocate(num_rows * 8, (const void **)&out->vis_first));
+    TESS_TRY(tess_device_alloc(num_vis * 2 * element * like->num_pol, "visibilities",
+                               &out->vis));
+    if (weighted) TESS_TRY(allocate(num_vis * element, &out->weight));
+    TESS_TRY(copy_of(info->inv_lambda, info->num_chan * (int64_t)sizeof *info->inv_lambda,
+                     (const void **)&out->inv_lambda));
+cleanup:
+    if (status != TESS_OK) device_samples_free(out);
+    return status;
+}
+
+void device_samples_free(tile_cuda_samples *samples)
+{
+    device_free(samples->uvw_m);
+    device_free(samples->chan_base);
+    device_free(samples->num_chan);
+    device_free(samples->vis_first);
+    device_free(samples->vis);
+    device_free(samples->weight);
+    device_free(samples->inv_lambda);
+    *samples = (tile_cuda_samples){0};
+}
+
+tess_status device_sums_make(raw_sums **sums)
+{
+    tess_status status = TESS_OK;
+    const raw_sums none = {.w_min_bits = ~0ull, .bad_row = ~0ull};
+    void *made = NULL;
+    TESS_TRY(tess_device_alloc(sizeof none, "sums", &made));
+    TESS_TRY(tess_device_upload(made, &none, sizeof none));
+    *sums = made;
+    made = NULL;
+cleanup:
+    tess_device_free(made);
+    return status;
+}
+
+double device_sum(unsigned long long bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* ---- recipes ---- */
+
+bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *rows)
+{
+    if (!tess_source_rows_of(source, span, rows)) return false;
+    const tess_recipe *recipe = rows->recipe;
+    return !recipe->chan_wanted && isinf(recipe->time_first) && isinf(recipe->time_end) &&
+           rows->raw.row_bytes <= tess_device_stage_bytes();
+}
+
+/* All subarrays' tables of antenna numbers in one. */
+static tess_status upload_antennas(const tess_vis_raw *raw, raw_recipe *recipe)
+{
+    tess_status status = TESS_OK;
+    int64_t total = 0, *first = tess_alloc_zero(raw->num_subarrays + 1, sizeof *first);
+    int32_t *map = NULL;
+    if (!first) TESS_FAIL(TESS_ERR_ALLOC, "antennas");
+    for (int k = 0; k < raw->num_subarrays; ++k) {
+        total += raw->subarrays[k].num_numbers;
+        first[k + 1] = total;
+    }
+    map = tess_alloc(total, sizeof *map);
+    if (!map) TESS_FAIL(TESS_ERR_ALLOC, "antennas");
+    for (int k = 0; k < raw->num_subarrays; ++k)
+        if (raw->subarrays[k].num_numbers > 0)
+            memcpy(map + first[k], raw->subarrays[k].index,
+                   (size_t)raw->subarrays[k].num_numbers * sizeof *map);
+    TESS_TRY(copy_of(first, (raw->num_subarrays + 1) * (int64_t)sizeof *first,
+                     (const void **)&recipe->map_first));
+    TESS_TRY(copy_of(map, total * (int64_t)sizeof *map, (const void **)&recipe->map));
+    recipe->num_subarrays = raw->num_subarrays;
+cleanup:
+    tess_free(first);
+    tess_free(map);
+    return status;
+}
+
+static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
+{
+    const tess_vis_raw *raw = &rows->raw;
+    const tess_recipe *from = rows->recipe;
+    *to = (raw_recipe){.row_bytes = raw->row_bytes,
+                       .num_chan = rows->num_chan,
+                       .u_s = raw->u_s,
+                       .v_s = raw->v_s,
+                       .w_s = raw->w_s,
+                       .baseline = raw->baseline,
+                       .antenna1 = raw->antenna1,
+                       .antenna2 = raw->antenna2,
+                       .subarray = raw->subarray,
+                       .num_mix = from->mix[0].num,
+                       .chan_base = from->chan_base,
+                       .uv_limit_lambda = from->uv_limit_lambda,
+                       .uv_min_lambda = from->uv_min_lambda,
+                       .uv_max_lambda = from->uv_max_lambda,
+                       .rotate = from->rotate};
+    memcpy(to->rotation, from->rotation, sizeof to->rotation);
+    for (int k = 0; k < to->num_mix; ++k) {
+        to->mix_index[k] = from->mix[0].index[k];
+        to->mix_re[k] = creal(from->mix[0].coefficient[k]);
+        to->mix_im[k] = cimag(from->mix[0].coefficient[k]);
+    }
+}
+
+tess_status device_recipe_for(const tess_source_rows *rows, const double *inv_lambda,
+                              device_recipe *recipe)
+{
+    tess_status status = TESS_OK;
+    raw_recipe *to = &recipe->raw;
+    if (recipe->of == rows->recipe) return TESS_OK;
+    device_recipe_free(recipe);
+    fill_recipe(rows, to);
+    to->inv_lambda = inv_lambda + rows->recipe->chan_base;
+    TESS_TRY(copy_of(rows->raw.chan_offset,
+                     rows->num_chan * (int64_t)sizeof *rows->raw.chan_offset,
+                     (const void **)&to->chan_offset));
+    TESS_TRY(upload_antennas(&rows->raw, to));
+    recipe->of = rows->recipe;
+cleanup:
+    return status;
+}
+
+void device_recipe_free(device_recipe *recipe)
+{
+    device_free(recipe->raw.chan_offset);
+    device_free(recipe->raw.map_first);
+    device_free(recipe->raw.map);
+    *recipe = (device_recipe){0};
+}
+
+/* ---- rows ---- */
+
+/* Rows of a file to a buffer, or from it when there is a writer, by all threads. */
+static tess_status move_rows(const tess_source_rows *rows, int64_t first, int64_t count,
+                             int threads, tess_vis_writer *writer, char *buffer)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = rows->raw.row_bytes;
+    int64_t parts = count * bytes / PART_BYTES;
+    if (parts > threads) parts = threads;
+    if (parts < 1) parts = 1;
+    #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
+    for (int64_t t = 0; t < parts; ++t) {
+        const int64_t begin = count * t / parts, end = count * (t + 1) / parts;
+        const int64_t row = rows->row_first + first + begin;
+        const tess_status mine =
+            writer ? tess_vis_write_raw(writer, rows->segment, row, end - begin,
+                                        buffer + begin * bytes)
+                   : tess_vis_read_raw(rows->reader, rows->segment, row, end - begin,
+                                       buffer + begin * bytes);
+        if (mine != TESS_OK) {
+            #pragma omp critical(tess_device_rows)
+            status = mine;
+        }
+    }
+    return status;
+}
+
+tess_status device_rows_upload(const tess_source_rows *rows, int64_t first, int64_t *count,
+                               int threads, void *to, double *busy_s)
+{
+    tess_status status = TESS_OK;
+    const int64_t most = tess_device_stage_bytes() / rows->raw.row_bytes;
+    void *buffer;
+    if (*count > most) *count = most;
+    TESS_TRY(tess_device_stage(&buffer));
+    const double start = tess_time_now();
+    status = move_rows(rows, first, *count, threads, NULL, buffer);
+    *busy_s += tess_time_now() - start;
+    TESS_TRY(status);
+    TESS_TRY(tess_device_upload_staged(to, buffer, *count * rows->raw.row_bytes));
+cleanup:
+    return status;
+}
+
+tess_status device_rows_write(const tess_source_rows *rows, const void *from, int threads,
+                              tess_vis_writer *writer, double *busy_s)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = rows->raw.row_bytes;
+    const int64_t at_once = tess_device_stage_bytes() / bytes;
+    /* one buffer is filled by the link while the one before is written */
+    for (int64_t first = -at_once; first < rows->num_rows; first += at_once) {
+        const int64_t next = first + at_once, left = rows->num_rows - next;
+        const int64_t here = rows->num_rows - first < at_once ? rows->num_rows - first
+                                                              : at_once;
+        if (left > 0)
+            TESS_TRY(tess_device_fetch((const char *)from + next * bytes,
+                                       (left < at_once ? left : at_once) * bytes));
+        if (first < 0) continue;
+        void *buffer;
+        TESS_TRY(tess_device_fetched(&buffer));
+        const double start = tess_time_now();
+        status = move_rows(rows, first, here, threads, writer, buffer);
+        *busy_s += tess_time_now() - start;
+        TESS_TRY(status);
+    }
+cleanup:
+    return status;
+}
+
+tess_status device_rows_refuse(const tess_source *source, int64_t first_span, int64_t row)
+{
+    tess_status status = TESS_OK;
+    tess_vis_block block = {0};
+    tess_source_rows rows;
+    for (int64_t k = first_span; k < tess_source_num_spans(source); ++k) {
+        tess_source_rows_of(source, k, &rows);
+        if (row < rows.num_rows) {
+            TESS_TRY(tess_vis_read(rows.reader, rows.segment, rows.row_first + row, 1, 1,
+                                   &block));
+            break;
+        }
+        row -= rows.num_rows;
+    }
+    TESS_FAIL(TESS_ERR_INTERNAL, "a row decoded on the device has an unknown antenna");
+cleanup:
+    tess_vis_block_free(&block);
+    return status;
+}

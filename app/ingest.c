@@ -1,0 +1,203 @@
+/* Rows of files to samples on the device. */
+#include "ingest.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "device_rows.h"
+#include "tess_device.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Share of the device memory left beside images and planes that samples may take, while
+ * they are sorted; the rest is for brick sums. */
+static const double SAMPLES_SHARE = 0.6;
+
+typedef struct ingest_run {
+    const imager_job *job;
+    tess_source *source;
+    const tess_source_info *info;
+    tile_cuda_samples samples;
+    raw_sums *sums;                    /* device */
+    unsigned long long *good_of_chan;  /* device, [channels of the table] */
+    void *rows;                        /* device, of one buffer */
+    device_recipe recipe;
+    int64_t rows_done, vis_done;
+    double readers_s;
+} ingest_run;
+
+bool ingest_possible(const imager_job *job, const tess_source *source, int num_images)
+{
+    int64_t num_rows, num_vis;
+    tess_source_rows rows;
+    const tess_samples like = tess_source_samples(source);
+    const double value = like.is_double ? 16 : 8;
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    if (!job->backend->start || like.num_pol != 1) return false;
+    for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
+        if (!device_rows_fit(source, k, &rows)) return false;
+    tess_source_slice(source, &num_rows, &num_vis);
+    /* the grid is at most 2.5 times as large as the image along each axis */
+    const double planes = pixels * value * (0.5 * num_images + 2.5) + 1e9;
+    return device_samples_bytes(&like, num_rows, num_vis, true) <
+           SAMPLES_SHARE * ((double)tess_device_room() - planes);
+}
+
+static tess_status set_up(ingest_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_samples like = tess_source_samples(run->source);
+    const int64_t bytes = run->info->num_chan * (int64_t)sizeof *run->good_of_chan;
+    int64_t num_rows, num_vis;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    TESS_TRY(device_samples_make(run->info, &like, num_rows, num_vis, true, &run->samples));
+    TESS_TRY(device_sums_make(&run->sums));
+    TESS_TRY(tess_device_alloc(bytes, "sums", (void **)&run->good_of_chan));
+    TESS_TRY(tess_device_zero(run->good_of_chan, bytes));
+    TESS_TRY(tess_device_alloc(tess_device_stage_bytes(), "rows of a file", &run->rows));
+cleanup:
+    return status;
+}
+
+/* ---- rows ---- */
+
+static tess_status take_span(ingest_run *run, const tess_source_rows *rows)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(device_recipe_for(rows, run->samples.inv_lambda, &run->recipe));
+    if (rows->num_chan > run->samples.max_chan)
+        run->samples.max_chan = (int32_t)rows->num_chan;
+    for (int64_t first = 0; first < rows->num_rows;) {
+        int64_t count = rows->num_rows - first;
+        TESS_TRY(device_rows_upload(rows, first, &count, run->job->layout->threads,
+                                    run->rows, &run->readers_s));
+        const raw_rows here = {run->rows, count, run->rows_done, run->vis_done};
+        TESS_TRY(raw_decode(&run->recipe.raw, &here, &run->samples, run->sums,
+                            run->good_of_chan));
+        TESS_TRY(tess_device_staged_worked());
+        run->rows_done += count;
+        run->vis_done += count * rows->num_chan;
+        first += count;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status take_all(ingest_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_profile *profile = run->job->profile;
+    tess_progress progress;
+    tess_source_rows rows;
+    int64_t bytes = 0;
+    const double start = tess_time_now();
+    tess_progress_start(&progress, "reading", "vis", (double)run->samples.num_vis);
+    for (int64_t k = 0; k < tess_source_num_spans(run->source); ++k) {
+        tess_source_rows_of(run->source, k, &rows);
+        TESS_TRY(take_span(run, &rows));
+        bytes += rows.num_rows * rows.raw.row_bytes;
+        tess_progress_add(&progress, (double)(rows.num_rows * rows.num_chan));
+    }
+    TESS_TRY(tess_device_wait());
+    tess_source_count_bytes(run->source, bytes);
+    profile->stream.bytes += bytes;
+    profile->stream.seconds += tess_time_now() - start;
+    profile->stream.readers_s += run->readers_s;
+    tess_device_busy(&profile->stream.link_s, &profile->stream.device_s);
+cleanup:
+    tess_progress_finish(&progress);
+    return status;
+}
+
+/* ---- what was found ---- */
+
+static tess_status take_extent(const ingest_run *run, const raw_sums *sums,
+                               imager_extent *extent)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_chan = run->info->num_chan;
+    unsigned long long *good = tess_alloc(num_chan, sizeof *good);
+    *extent = imager_extent_empty();
+    if (!good) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    TESS_TRY(tess_device_download(good, run->good_of_chan,
+                                  num_chan * (int64_t)sizeof *good));
+    if (sums->good == 0) goto cleanup;
+    extent->num_vis = (int64_t)sums->good;
+    extent->w_min_lambda = device_sum(sums->w_min_bits);
+    extent->w_max_lambda = device_sum(sums->w_max_bits);
+    extent->uvw_max_lambda = sqrt(device_sum(sums->uvw2_max_bits));
+    for (int64_t c = 0; c < num_chan; ++c) {
+        if (good[c] == 0) continue;
+        extent->freq_sum += (double)good[c] * run->info->freq_hz[c];
+        extent->freq_min = fmin(extent->freq_min, run->info->freq_hz[c]);
+        extent->freq_max = fmax(extent->freq_max, run->info->freq_hz[c]);
+    }
+cleanup:
+    tess_free(good);
+    return status;
+}
+
+static tess_status take_sums(const ingest_run *run, raw_sums *sums, imager_extent *extent)
+{
+    tess_status status = TESS_OK;
+    tess_profile *profile = run->job->profile;
+    TESS_TRY(tess_device_download(sums, run->sums, sizeof *sums));
+    if (sums->bad_row != ~0ull)
+        TESS_TRY(device_rows_refuse(run->source, 0, (int64_t)sums->bad_row));
+    TESS_TRY(take_extent(run, sums, extent));
+    profile->visibilities += (int64_t)sums->good;
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+        profile->ignored[k] += (int64_t)sums->ignored[k];
+cleanup:
+    return status;
+}
+
+/* The samples and what they hold, in one. */
+typedef struct resident_samples {
+    tess_resident resident;
+    tile_cuda_samples samples;
+} resident_samples;
+
+static void release(tess_resident *resident)
+{
+    device_samples_free(resident->samples);
+    tess_free(resident); /* the first member of resident_samples */
+}
+
+static tess_status hand_out(ingest_run *run, const raw_sums *sums, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    resident_samples *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    made->samples = run->samples;
+    run->samples = (tile_cuda_samples){0};
+    made->resident = (tess_resident){.samples = &made->samples,
+                                     .sum_weights = sums->weight,
+                                     .release = release};
+    *out = tess_source_samples(run->source);
+    if (sums->good == 0) made->samples.num_rows = made->samples.num_vis = 0;
+    out->num_rows = made->samples.num_rows;
+    out->num_vis = made->samples.num_vis;
+    out->resident = &made->resident;
+cleanup:
+    return status;
+}
+
+tess_status ingest_samples(const imager_job *job, tess_source *source,
+                           tess_samples *samples, imager_extent *extent)
+{
+    tess_status status = TESS_OK;
+    ingest_run run = {.job = job, .source = source, .info = tess_source_info_of(source)};
+    raw_sums sums;
+    TESS_TRY(set_up(&run));
+    TESS_TRY(take_all(&run));
+    TESS_TRY(take_sums(&run, &sums, extent));
+    TESS_TRY(hand_out(&run, &sums, samples));
+cleanup:
+    device_recipe_free(&run.recipe);
+    device_samples_free(&run.samples);
+    tess_device_free(run.sums);
+    tess_device_free(run.good_of_chan);
+    tess_device_free(run.rows);
+    return status;
+}

@@ -1,0 +1,203 @@
+/* raw_device.h on CUDA. */
+#include "raw_device.h"
+
+#include "raw_sample.h"
+#include "tess_cuda.h"
+#include "tess_device.h"
+
+enum { THREADS = 256, BLOCKS = 132 * 8, MOST_CHANNELS = 2048 };
+
+/* Where a block's threads add up what they have found. */
+struct block_sums {
+    unsigned ignored[TESS_NUM_IGNORED];
+    unsigned good;
+    unsigned long long w_min_bits, w_max_bits, uvw2_max_bits, bad_row;
+    double weight;
+};
+
+__device__ inline unsigned long long bits_of(double value)
+{
+    return (unsigned long long)__double_as_longlong(value);
+}
+
+template <typename real>
+__device__ inline void store(const tile_cuda_samples &to, int64_t at, const raw_sample &value)
+{
+    ((real *)to.vis)[2 * at] = (real)value.re;
+    ((real *)to.vis)[2 * at + 1] = (real)value.im;
+    ((real *)to.weight)[at] = (real)value.weight;
+}
+
+__device__ inline void store_row(const raw_recipe &recipe, const tile_cuda_samples &to,
+                                 int64_t row, int64_t first, const raw_row &at)
+{
+    for (int k = 0; k < 3; ++k) ((double *)to.uvw_m)[3 * row + k] = at.uvw_m[k];
+    ((int32_t *)to.chan_base)[row] = recipe.chan_base;
+    ((int32_t *)to.num_chan)[row] = (int32_t)recipe.num_chan;
+    ((int64_t *)to.vis_first)[row] = first;
+}
+
+__device__ inline unsigned char *bytes_of(const raw_recipe &recipe, const raw_rows &rows,
+                                          int64_t row)
+{
+    return (unsigned char *)rows.bytes + row * recipe.row_bytes;
+}
+
+/* A thread a sample, neighbouring ones neighbouring channels: every byte of a row is read
+ * by one warp or two, from L1 after the first. Sums are formed in shared memory first: the
+ * few global ones would serialise. Bound by reading rows and writing samples. */
+template <typename real>
+__global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
+                              const tile_cuda_samples to, raw_sums *sums,
+                              unsigned long long *good_of_chan)
+{
+    __shared__ block_sums own;
+    __shared__ unsigned good_here[MOST_CHANNELS];
+    const bool few = recipe.num_chan <= MOST_CHANNELS;
+    if (threadIdx.x == 0) {
+        own = block_sums();
+        own.w_min_bits = own.bad_row = ~0ull;
+    }
+    for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS) good_here[c] = 0;
+    __syncthreads();
+    double weight = 0;
+    const int64_t count = rows.num_rows * recipe.num_chan;
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < count;
+         k += (int64_t)gridDim.x * THREADS) {
+        const int64_t row = k / recipe.num_chan, chan = k % recipe.num_chan;
+        const unsigned char *bytes = bytes_of(recipe, rows, row);
+        const raw_row at = raw_row_of(&recipe, bytes);
+        const raw_sample value = raw_sample_of(&recipe, &at, bytes, chan);
+        store<real>(to, rows.vis_at + k, value);
+        if (chan == 0) store_row(recipe, to, rows.row_at + row, rows.vis_at + k, at);
+        if (!at.known) atomicMin(&own.bad_row, (unsigned long long)(rows.row_at + row));
+        if (value.reason >= 0) {
+            atomicAdd(&own.ignored[value.reason], 1u);
+            continue;
+        }
+        const double inv = recipe.inv_lambda[chan], w = fabs(at.uvw_m[2]) * inv;
+        const double length2 = at.uvw_m[0] * at.uvw_m[0] + at.uvw_m[1] * at.uvw_m[1] +
+                               at.uvw_m[2] * at.uvw_m[2];
+        atomicAdd(&own.good, 1u);
+        if (bits_of(w) < own.w_min_bits) atomicMin(&own.w_min_bits, bits_of(w));
+        if (bits_of(w) > own.w_max_bits) atomicMax(&own.w_max_bits, bits_of(w));
+        if (bits_of(length2 * inv * inv) > own.uvw2_max_bits)
+            atomicMax(&own.uvw2_max_bits, bits_of(length2 * inv * inv));
+        if (few)
+            atomicAdd(&good_here[chan], 1u);
+        else
+            atomicAdd(&good_of_chan[recipe.chan_base + chan], 1ull);
+        weight += (double)(real)value.weight;
+    }
+    for (int step = 16; step > 0; step /= 2)
+        weight += __shfl_down_sync(~0u, weight, step);
+    if (threadIdx.x % 32 == 0) atomicAdd(&own.weight, weight);
+    __syncthreads();
+    for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS)
+        if (good_here[c] > 0)
+            atomicAdd(&good_of_chan[recipe.chan_base + c], (unsigned long long)good_here[c]);
+    if (threadIdx.x != 0) return;
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+        if (own.ignored[k] > 0) atomicAdd(&sums->ignored[k], own.ignored[k]);
+    atomicAdd(&sums->good, own.good);
+    atomicMin(&sums->w_min_bits, own.w_min_bits);
+    atomicMax(&sums->w_max_bits, own.w_max_bits);
+    atomicMax(&sums->uvw2_max_bits, own.uvw2_max_bits);
+    atomicMin(&sums->bad_row, own.bad_row);
+    atomicAdd(&sums->weight, own.weight);
+}
+
+/* A thread a row; what a warp has found is added at once. Bound by latency: a row is some
+ * 30 bytes of its record. */
+__global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows, double inv_min,
+                                 double inv_max, const tile_cuda_samples to, raw_sums *sums)
+{
+    unsigned long long low = ~0ull, high = 0, bad = ~0ull, good = 0;
+    for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows.num_rows;
+         row += (int64_t)gridDim.x * THREADS) {
+        const raw_row at = raw_row_of(&recipe, bytes_of(recipe, rows, row));
+        const double w_m = fabs(at.uvw_m[2]);
+        store_row(recipe, to, rows.row_at + row, rows.vis_at + row * recipe.num_chan, at);
+        if (!at.known) bad = min(bad, (unsigned long long)(rows.row_at + row));
+        low = min(low, bits_of(w_m * inv_min));
+        high = max(high, bits_of(w_m * inv_max));
+        if (at.reason != RAW_NO_POSITION) good += recipe.num_chan;
+    }
+    for (int step = 16; step > 0; step /= 2) {
+        low = min(low, __shfl_down_sync(~0u, low, step));
+        high = max(high, __shfl_down_sync(~0u, high, step));
+        bad = min(bad, __shfl_down_sync(~0u, bad, step));
+        good += __shfl_down_sync(~0u, good, step);
+    }
+    if (threadIdx.x % 32 != 0) return;
+    atomicMin(&sums->w_min_bits, low);
+    atomicMax(&sums->w_max_bits, high);
+    if (bad != ~0ull) atomicMin(&sums->bad_row, bad);
+    atomicAdd(&sums->good, good);
+}
+
+/* A thread a sample. Bound by writing rows, whose words are three apart. */
+template <typename real>
+__global__ void encode_kernel(const raw_recipe recipe, const raw_mixing mixing,
+                              const raw_rows rows, const tile_cuda_samples from)
+{
+    const real *vis = (const real *)from.vis + 2 * rows.vis_at * mixing.num_stokes;
+    const int64_t count = rows.num_rows * recipe.num_chan;
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < count;
+         k += (int64_t)gridDim.x * THREADS) {
+        unsigned char *bytes = bytes_of(recipe, rows, k / recipe.num_chan);
+        raw_row at;
+        double stokes[4][2];
+        const bool somewhere = raw_position_of(&recipe, bytes, &at);
+        for (int s = 0; s < mixing.num_stokes; ++s)
+            for (int part = 0; part < 2; ++part)
+                stokes[s][part] = (double)vis[2 * (k * mixing.num_stokes + s) + part];
+        raw_replace(&recipe, &mixing, somewhere ? &at : NULL, stokes, k % recipe.num_chan,
+                    bytes);
+    }
+}
+
+tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
+                       const tile_cuda_samples *to, raw_sums *sums,
+                       unsigned long long *good_of_chan)
+{
+    tess_status status = TESS_OK;
+    if (rows->num_rows == 0) return TESS_OK;
+    if (to->is_double)
+        decode_kernel<double><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *recipe, *rows, *to, sums, good_of_chan);
+    else
+        decode_kernel<float><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *recipe, *rows, *to, sums, good_of_chan);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows, double inv_min,
+                          double inv_max, const tile_cuda_samples *to, raw_sums *sums)
+{
+    tess_status status = TESS_OK;
+    if (rows->num_rows == 0) return TESS_OK;
+    positions_kernel<<<BLOCKS, THREADS, 0, tess_device_stream()>>>(*recipe, *rows, inv_min,
+                                                                   inv_max, *to, sums);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
+                       const raw_rows *rows, const tile_cuda_samples *from)
+{
+    tess_status status = TESS_OK;
+    if (rows->num_rows == 0) return TESS_OK;
+    if (from->is_double)
+        encode_kernel<double><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *recipe, *mixing, *rows, *from);
+    else
+        encode_kernel<float><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *recipe, *mixing, *rows, *from);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}

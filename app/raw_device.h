@@ -1,0 +1,85 @@
+/** @file raw_device.h  (private to app/)
+ *  Decoding of UVFITS rows on a device: bytes of the file to samples for the gridder, with
+ *  what the survey wants to know of them, and predicted samples into the bytes.
+ *  raw_device.cu, or tests/support/raw_emulated.c.
+ */
+#ifndef TESS_RAW_DEVICE_H
+#define TESS_RAW_DEVICE_H
+
+#include "tess_profile.h"
+#include "tess_vis.h"
+#include "tile_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    RAW_MAX_MIX = 2,           /**< correlations of one polarisation */
+    RAW_NO_POSITION = 1000     /**< reason of rows without finite uvw */
+};
+
+/** How rows lie (tess_vis_raw) and what is made of them (tess_recipe, for a single
+ *  polarisation). Pointers are device memory. */
+typedef struct raw_recipe {
+    int64_t row_bytes, num_chan;
+    tess_vis_param u_s, v_s, w_s, baseline, antenna1, antenna2, subarray;
+    const int64_t *chan_offset; /**< [num_chan] */
+    int num_subarrays;
+    const int64_t *map_first;   /**< [num_subarrays + 1] of `map` */
+    const int32_t *map;         /**< index of each antenna number, −1: unknown */
+    int num_mix;
+    int mix_index[RAW_MAX_MIX];
+    double mix_re[RAW_MAX_MIX], mix_im[RAW_MAX_MIX];
+    int32_t chan_base;
+    const double *inv_lambda;   /**< [num_chan] of the segment */
+    double uv_limit_lambda, uv_min_lambda, uv_max_lambda;
+    bool rotate;
+    double rotation[3][3];
+} raw_recipe;
+
+/** How predicted Stokes parameters become the correlations of a row. */
+typedef struct raw_mixing {
+    int num_corr, num_stokes;
+    double re[TESS_MAX_CORR][4], im[TESS_MAX_CORR][4]; /**< [num_corr][num_stokes] */
+} raw_mixing;
+
+/** Sums over samples. The extremes, none of which is negative, are held as the bits of
+ *  doubles, which have the order of unsigned integers. */
+typedef struct raw_sums {
+    unsigned long long ignored[TESS_NUM_IGNORED];
+    unsigned long long good;
+    unsigned long long w_min_bits, w_max_bits, uvw2_max_bits; /**< wavelengths */
+    unsigned long long bad_row; /**< least row of an unknown antenna; ~0: none */
+    double weight;
+} raw_sums;
+
+/** Rows in device memory, and where their samples are. */
+typedef struct raw_rows {
+    void *bytes;               /**< [num_rows][row_bytes] */
+    int64_t num_rows;
+    int64_t row_at, vis_at;    /**< the first row's number, and that of its first sample */
+} raw_rows;
+
+/** Decode rows into the samples: everything of them is written. Sums are added to device
+ *  memory: `sums`, and the good samples of each channel of the table, good_of_chan[...].
+ *  Enqueued; Local. */
+tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
+                       const tile_cuda_samples *to, raw_sums *sums,
+                       unsigned long long *good_of_chan);
+
+/** For prediction: only where the rows lie. In the sums, samples with a position are good,
+ *  and |w| is taken at inv_min and inv_max, the shortest and the longest wavelength's; a
+ *  row without one lies at 0. Enqueued; Local. */
+tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows, double inv_min,
+                          double inv_max, const tile_cuda_samples *to, raw_sums *sums);
+
+/** Replace the visibilities in the rows by those predicted, from->vis; 0 for a row without
+ *  a position. Enqueued; Local. */
+tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
+                       const raw_rows *rows, const tile_cuda_samples *from);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,230 @@
+/** @file raw_sample.h  (private to app/)
+ *  From the bytes of a UVFITS row to a sample for the gridder, as prepare.c makes it of a
+ *  decoded block. One source for the device and for its emulation.
+ */
+#ifndef TESS_RAW_SAMPLE_H
+#define TESS_RAW_SAMPLE_H
+
+#include <math.h>
+
+#include "raw_device.h"
+#include "tess_const.h"
+
+#ifdef __CUDACC__
+#define RAW_FUNCTION static __host__ __device__ inline
+#else
+#define RAW_FUNCTION static inline
+#endif
+
+/** Where a row lies and whose it is. */
+typedef struct raw_row {
+    double file_w_m;           /**< before a rotation */
+    double uvw_m[3];
+    int reason;                /**< why all of it is ignored, −1: it is not */
+    bool known;                /**< its antennas are in the file's table */
+} raw_row;
+
+typedef struct raw_sample {
+    double re, im;
+    double weight;             /**< 0 when it is ignored */
+    int reason;                /**< why, −1: it is not */
+} raw_sample;
+
+RAW_FUNCTION float raw_value(const unsigned char *row, int64_t index)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } out;
+#ifdef __CUDA_ARCH__ /* rows are whole words, and begin at one */
+    out.bits = __byte_perm(((const uint32_t *)row)[index], 0, 0x0123);
+#else
+    const unsigned char *at = row + 4 * index;
+    out.bits = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+#endif
+    return out.value;
+}
+
+RAW_FUNCTION double raw_param(const tess_vis_param *param, const unsigned char *row)
+{
+    double value = param->zero;
+    for (int k = 0; k < param->num_terms; ++k)
+        value += (double)raw_value(row, param->index[k]) * param->scale[k];
+    return value;
+}
+
+RAW_FUNCTION int64_t raw_whole(double value)
+{
+    return value > -1e15 && value < 1e15 ? (int64_t)floor(value) : -1;
+}
+
+RAW_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subarray, int64_t number)
+{
+    if (subarray < 1 || subarray > recipe->num_subarrays) subarray = 1;
+    if (recipe->num_subarrays == 0) return -1;
+    const int64_t first = recipe->map_first[subarray - 1];
+    const int64_t count = recipe->map_first[subarray] - first;
+    return number >= 0 && number < count ? recipe->map[first + number] : -1;
+}
+
+/* io/vis_uvfits.c, uvfits_group_antennas. */
+RAW_FUNCTION void raw_antennas(const raw_recipe *recipe, const unsigned char *row,
+                               int32_t *antenna1, int32_t *antenna2)
+{
+    int64_t a, b, subarray = 1;
+    if (recipe->baseline.num_terms > 0) {
+        const double value = raw_param(&recipe->baseline, row);
+        const int64_t number = raw_whole(value + 0.004);
+        const bool large = number > 65536;
+        a = large ? (number - 65536) / 2048 : number / 256;
+        b = large ? (number - 65536) % 2048 : number % 256;
+        if (number < 0) a = b = -1;
+        if (!large) subarray = 1 + raw_whole((value - (double)number) * 100.0 + 0.5);
+    } else {
+        a = raw_whole(raw_param(&recipe->antenna1, row) + 0.5);
+        b = raw_whole(raw_param(&recipe->antenna2, row) + 0.5);
+    }
+    if (recipe->subarray.num_terms > 0)
+        subarray = raw_whole(raw_param(&recipe->subarray, row) + 0.5);
+    *antenna1 = raw_antenna(recipe, subarray, a);
+    *antenna2 = raw_antenna(recipe, subarray, b);
+}
+
+/** Where a row lies; all zero and false when it is nowhere: its uvw are not finite. */
+RAW_FUNCTION bool raw_position_of(const raw_recipe *recipe, const unsigned char *row,
+                                  raw_row *out)
+{
+    const double uvw_m[3] = {TESS_SPEED_OF_LIGHT_M_S * raw_param(&recipe->u_s, row),
+                             TESS_SPEED_OF_LIGHT_M_S * raw_param(&recipe->v_s, row),
+                             TESS_SPEED_OF_LIGHT_M_S * raw_param(&recipe->w_s, row)};
+    out->file_w_m = uvw_m[2];
+    for (int i = 0; i < 3; ++i) {
+        out->uvw_m[i] = uvw_m[i];
+        if (!recipe->rotate) continue;
+        out->uvw_m[i] = 0;
+        for (int k = 0; k < 3; ++k) out->uvw_m[i] += recipe->rotation[i][k] * uvw_m[k];
+    }
+    if (isfinite(out->uvw_m[0]) && isfinite(out->uvw_m[1]) && isfinite(out->uvw_m[2]))
+        return true;
+    out->uvw_m[0] = out->uvw_m[1] = out->uvw_m[2] = 0;
+    return false;
+}
+
+RAW_FUNCTION raw_row raw_row_of(const raw_recipe *recipe, const unsigned char *row)
+{
+    raw_row out;
+    int32_t antenna1, antenna2;
+    raw_antennas(recipe, row, &antenna1, &antenna2);
+    out.known = antenna1 >= 0 && antenna2 >= 0;
+    out.reason = antenna1 == antenna2 ? TESS_IGNORED_AUTOCORR : -1;
+    if (!raw_position_of(recipe, row, &out)) out.reason = RAW_NO_POSITION;
+    return out;
+}
+
+/* prepare.c, out_of_range. */
+RAW_FUNCTION int raw_out_of_range(const raw_recipe *recipe, const double uvw_m[3],
+                                  double inv_lambda)
+{
+    const double u = fabs(uvw_m[0]) * inv_lambda, v = fabs(uvw_m[1]) * inv_lambda;
+    if (recipe->uv_limit_lambda > 0 &&
+        (u >= recipe->uv_limit_lambda || v >= recipe->uv_limit_lambda))
+        return TESS_IGNORED_BEYOND_UV;
+    if (recipe->uv_max_lambda > 0 || recipe->uv_min_lambda > 0) {
+        const double length = sqrt(u * u + v * v);
+        if (length < recipe->uv_min_lambda ||
+            (recipe->uv_max_lambda > 0 && length > recipe->uv_max_lambda))
+            return TESS_IGNORED_UVRANGE;
+    }
+    return -1;
+}
+
+/* prepare.c, mix_sample: a weight <= 0 of a file of this kind is a flag. */
+RAW_FUNCTION raw_sample raw_mix(const raw_recipe *recipe, const unsigned char *row,
+                                int64_t chan)
+{
+    raw_sample out = {0, 0, INFINITY, -1};
+    for (int k = 0; k < recipe->num_mix; ++k) {
+        const int64_t at = recipe->chan_offset[chan] + 3 * recipe->mix_index[k];
+        const double re = (double)raw_value(row, at), im = (double)raw_value(row, at + 1);
+        const double weight = (double)raw_value(row, at + 2);
+        if (weight <= 0)
+            out.reason = TESS_IGNORED_FLAGGED;
+        else if (!(isfinite(weight) && isfinite(re) && isfinite(im)) &&
+                 out.reason != TESS_IGNORED_FLAGGED)
+            out.reason = TESS_IGNORED_NOT_FINITE;
+        out.re += recipe->mix_re[k] * re - recipe->mix_im[k] * im;
+        out.im += recipe->mix_re[k] * im + recipe->mix_im[k] * re;
+        out.weight = fmin(out.weight, weight);
+    }
+    return out;
+}
+
+/** sin and cos of 2π·turns. */
+RAW_FUNCTION void raw_phase(double turns, double *sine, double *cosine)
+{
+#ifdef __CUDA_ARCH__
+    sincospi(2 * (turns - rint(turns)), sine, cosine);
+#else
+    *sine = sin(TESS_TWO_PI * (turns - rint(turns)));
+    *cosine = cos(TESS_TWO_PI * (turns - rint(turns)));
+#endif
+}
+
+/** Sample `chan` of a row, as prepare.c, prepare_row. */
+RAW_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe, const raw_row *at,
+                                      const unsigned char *row, int64_t chan)
+{
+    const double inv_lambda = recipe->inv_lambda[chan];
+    raw_sample out = {0, 0, 0, TESS_IGNORED_NOT_FINITE};
+    if (at->reason == RAW_NO_POSITION) return out;
+    out = raw_mix(recipe, row, chan);
+    if (out.reason < 0) out.reason = at->reason;
+    if (out.reason < 0) out.reason = raw_out_of_range(recipe, at->uvw_m, inv_lambda);
+    if (out.reason >= 0) {
+        out.re = out.im = out.weight = 0;
+    } else if (recipe->rotate) {
+        double sine, cosine;
+        const double re = out.re, im = out.im;
+        raw_phase((at->uvw_m[2] - at->file_w_m) * inv_lambda, &sine, &cosine);
+        out.re = re * cosine + im * sine; /* times the conjugate, see prepare.c */
+        out.im = im * cosine - re * sine;
+    }
+    return out;
+}
+
+RAW_FUNCTION void raw_store(unsigned char *row, int64_t index, float value)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } in;
+    in.value = value;
+#ifdef __CUDA_ARCH__
+    ((uint32_t *)row)[index] = __byte_perm(in.bits, 0, 0x0123);
+#else
+    for (int k = 0; k < 4; ++k) row[4 * index + k] = (unsigned char)(in.bits >> (24 - 8 * k));
+#endif
+}
+
+/** Replace channel `chan` of a row by what the Stokes parameters vis[num_stokes][2] make
+ *  of it, as imager_predict.c, mix_sample; `at` is NULL for a row that lies nowhere. */
+RAW_FUNCTION void raw_replace(const raw_recipe *recipe, const raw_mixing *mixing,
+                              const raw_row *at, double (*vis)[2], int64_t chan,
+                              unsigned char *row)
+{
+    double sine = 0, cosine = 1;
+    if (at && recipe->rotate)
+        raw_phase((at->uvw_m[2] - at->file_w_m) * recipe->inv_lambda[chan], &sine, &cosine);
+    for (int c = 0; c < mixing->num_corr; ++c) {
+        const int64_t to = recipe->chan_offset[chan] + 3 * c;
+        double re = 0, im = 0;
+        for (int s = 0; at && s < mixing->num_stokes; ++s) {
+            re += mixing->re[c][s] * vis[s][0] - mixing->im[c][s] * vis[s][1];
+            im += mixing->re[c][s] * vis[s][1] + mixing->im[c][s] * vis[s][0];
+        }
+        raw_store(row, to, (float)(re * cosine - im * sine));
+        raw_store(row, to + 1, (float)(re * sine + im * cosine));
+    }
+}
+
+#endif

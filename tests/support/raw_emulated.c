@@ -1,0 +1,118 @@
+/* raw_device.h in host memory; see device_emulated.c. */
+#include "raw_device.h"
+
+#include <string.h>
+
+#include "raw_sample.h"
+
+static unsigned long long bits_of(double value)
+{
+    unsigned long long bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void put(const void *array, bool is_double, int64_t at, double value)
+{
+    void *to;
+    memcpy(&to, &array, sizeof to);
+    if (is_double)
+        ((double *)to)[at] = value;
+    else
+        ((float *)to)[at] = (float)value;
+}
+
+static void add(const raw_recipe *recipe, const raw_row *at, const raw_sample *value,
+                int64_t chan, bool is_double, raw_sums *sums,
+                unsigned long long *good_of_chan)
+{
+    const double inv = recipe->inv_lambda[chan], *uvw_m = at->uvw_m;
+    const double w = fabs(uvw_m[2]) * inv;
+    const double length2 =
+        (uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + uvw_m[2] * uvw_m[2]) * inv * inv;
+    ++sums->good;
+    ++good_of_chan[recipe->chan_base + chan];
+    if (bits_of(w) < sums->w_min_bits) sums->w_min_bits = bits_of(w);
+    if (bits_of(w) > sums->w_max_bits) sums->w_max_bits = bits_of(w);
+    if (bits_of(length2) > sums->uvw2_max_bits) sums->uvw2_max_bits = bits_of(length2);
+    sums->weight += is_double ? value->weight : (double)(float)value->weight;
+}
+
+static void put_row(const raw_recipe *recipe, const tile_cuda_samples *to, int64_t row,
+                    int64_t first, const raw_row *at)
+{
+    const int32_t chans = (int32_t)recipe->num_chan;
+    for (int k = 0; k < 3; ++k) put(to->uvw_m, true, 3 * row + k, at->uvw_m[k]);
+    memcpy((void *)(uintptr_t)(to->chan_base + row), &recipe->chan_base, sizeof chans);
+    memcpy((void *)(uintptr_t)(to->num_chan + row), &chans, sizeof chans);
+    memcpy((void *)(uintptr_t)(to->vis_first + row), &first, sizeof first);
+}
+
+static unsigned char *bytes_of(const raw_recipe *recipe, const raw_rows *rows, int64_t row)
+{
+    return (unsigned char *)rows->bytes + row * recipe->row_bytes;
+}
+
+tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
+                       const tile_cuda_samples *to, raw_sums *sums,
+                       unsigned long long *good_of_chan)
+{
+    for (int64_t row = 0; row < rows->num_rows; ++row) {
+        const unsigned char *bytes = bytes_of(recipe, rows, row);
+        const raw_row at = raw_row_of(recipe, bytes);
+        const int64_t first = rows->vis_at + row * recipe->num_chan;
+        const unsigned long long r = (unsigned long long)(rows->row_at + row);
+        if (!at.known && r < sums->bad_row) sums->bad_row = r;
+        put_row(recipe, to, rows->row_at + row, first, &at);
+        for (int64_t c = 0; c < recipe->num_chan; ++c) {
+            const raw_sample value = raw_sample_of(recipe, &at, bytes, c);
+            put(to->vis, to->is_double, 2 * (first + c), value.re);
+            put(to->vis, to->is_double, 2 * (first + c) + 1, value.im);
+            put(to->weight, to->is_double, first + c, value.weight);
+            if (value.reason >= 0)
+                ++sums->ignored[value.reason];
+            else
+                add(recipe, &at, &value, c, to->is_double, sums, good_of_chan);
+        }
+    }
+    return TESS_OK;
+}
+
+tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows, double inv_min,
+                          double inv_max, const tile_cuda_samples *to, raw_sums *sums)
+{
+    for (int64_t row = 0; row < rows->num_rows; ++row) {
+        const raw_row at = raw_row_of(recipe, bytes_of(recipe, rows, row));
+        const unsigned long long r = (unsigned long long)(rows->row_at + row);
+        const double w_m = fabs(at.uvw_m[2]);
+        if (!at.known && r < sums->bad_row) sums->bad_row = r;
+        put_row(recipe, to, rows->row_at + row, rows->vis_at + row * recipe->num_chan, &at);
+        if (bits_of(w_m * inv_min) < sums->w_min_bits)
+            sums->w_min_bits = bits_of(w_m * inv_min);
+        if (bits_of(w_m * inv_max) > sums->w_max_bits)
+            sums->w_max_bits = bits_of(w_m * inv_max);
+        if (at.reason != RAW_NO_POSITION)
+            sums->good += (unsigned long long)recipe->num_chan;
+    }
+    return TESS_OK;
+}
+
+tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
+                       const raw_rows *rows, const tile_cuda_samples *from)
+{
+    const int n = mixing->num_stokes;
+    for (int64_t k = 0; k < rows->num_rows * recipe->num_chan; ++k) {
+        unsigned char *bytes = bytes_of(recipe, rows, k / recipe->num_chan);
+        raw_row at;
+        double vis[4][2];
+        const bool somewhere = raw_position_of(recipe, bytes, &at);
+        for (int j = 0; j < 2 * n; ++j) {
+            const int64_t index = 2 * (rows->vis_at + k) * n + j;
+            vis[j / 2][j % 2] = from->is_double ? ((const double *)from->vis)[index]
+                                                : (double)((const float *)from->vis)[index];
+        }
+        raw_replace(recipe, mixing, somewhere ? &at : NULL, vis, k % recipe->num_chan,
+                    bytes);
+    }
+    return TESS_OK;
+}

@@ -1,0 +1,496 @@
+/* Rows of UVFITS files that a device decodes and encodes, against those that pass through
+ * blocks in host memory: the same images, counts and predictions. Without a GPU its
+ * emulation (TESS_CUDA=EMULATED) is tested, else all of it is skipped. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ingest.h"
+#include "tess_backend.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+#include "uvfits_sample.h"
+
+enum { SIZE = 48, GROUPS = 60, SKIPPED = 77 };
+
+/* Sums of a few hundred values in single precision, in two orders. */
+static const double ROUNDING = 3e-6;
+
+static char folder[64];
+
+static const char *path_of(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/tess_test_device_rows_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+/* On tmpfs, where files are written through a mapping. */
+static int make_folder_in_memory(void **state)
+{
+    (void)state;
+    strcpy(folder, "/dev/shm/tess_test_device_rows_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static tess_comm *self(void)
+{
+    tess_comm *comm = NULL;
+    assert_int_equal(tess_comm_self(&comm), TESS_OK);
+    return comm;
+}
+
+/* ---- files ---- */
+
+static int header_bytes(const char *path)
+{
+    char card[81] = "";
+    int bytes = 0;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    do {
+        assert_int_equal(fread(card, 1, 80, file), 80);
+        bytes += 80;
+    } while (strncmp(card, "END     ", 8) != 0);
+    fclose(file);
+    return (bytes + 2879) / 2880 * 2880;
+}
+
+/* Values of a group of four bytes each. */
+static int group_values(const sample *s)
+{
+    char names[16][16];
+    return split_params(s, names) + s->num_complex * s->num_stokes * s->num_chan * s->num_if;
+}
+
+/* Value `index` of a group becomes `value`. */
+static void patch(const char *path, const sample *s, int group, int index, float value)
+{
+    uint32_t bits;
+    unsigned char bytes[4];
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    memcpy(&bits, &value, sizeof bits);
+    for (int k = 0; k < 4; ++k) bytes[k] = (unsigned char)(bits >> (24 - 8 * k));
+    fseek(file, header_bytes(path) + 4L * (group * group_values(s) + index), SEEK_SET);
+    assert_int_equal(fwrite(bytes, 1, 4, file), 4);
+    fclose(file);
+}
+
+/* One of each thing that may be wrong with a sample. */
+static void spoil(const char *path, const sample *s)
+{
+    char names[16][16];
+    const int params = split_params(s, names), stride = 3 * s->num_stokes;
+    patch(path, s, 1, params, NAN);                  /* re of a channel */
+    patch(path, s, 2, params + stride + 1, INFINITY); /* im of the next */
+    patch(path, s, 3, params + 2, NAN);              /* a weight */
+    patch(path, s, 4, params + 2, 0);
+    patch(path, s, 5, params + 2, INFINITY);
+    patch(path, s, 6, 1, NAN);                       /* VV */
+    patch(path, s, 7, params + 2, -INFINITY);        /* flagged, and not finite */
+    patch(path, s, 7, params, NAN);
+}
+
+/* ---- images ---- */
+
+typedef struct picture {
+    double pixel[SIZE * SIZE];
+} picture;
+
+static tess_status take(void *context, const tess_image_product *product)
+{
+    picture *to = context;
+    assert_int_equal(product->num_rows, SIZE);
+    if (strcmp(product->kind, "psf") == 0) ++to;
+    for (int k = 0; k < SIZE * SIZE; ++k)
+        to->pixel[k] = product->is_double ? ((const double *)product->pixel)[k]
+                                          : (double)((const float *)product->pixel)[k];
+    return TESS_OK;
+}
+
+static tess_image_opts options(const char *const *obs, int num_obs)
+{
+    return (tess_image_opts){.obs = obs,
+                             .num_obs = num_obs,
+                             .take = take,
+                             .nx = SIZE,
+                             .ny = SIZE,
+                             .scale_rad = 1.5 * TESS_RAD_PER_DEG / 3600,
+                             .weighting = TESS_NATURAL,
+                             .num_pol = 1,
+                             .pol = {1},
+                             .gridding = {.accuracy = 1e-4, .w_mode = TESS_W_STACKING},
+                             .layout = {.threads = 3},
+                             .channels_out = 1,
+                             .intervals_out = 1,
+                             .make_psf = true};
+}
+
+static double difference(const picture *a, const picture *b)
+{
+    double sum = 0, all = 0;
+    for (int k = 0; k < SIZE * SIZE; ++k) {
+        sum += (a->pixel[k] - b->pixel[k]) * (a->pixel[k] - b->pixel[k]);
+        all += b->pixel[k] * b->pixel[k];
+    }
+    assert_true(all > 0);
+    return sqrt(sum / all);
+}
+
+/* The images and counts of both ways; `streamed` says whether the device takes rows. */
+static void compare_images(tess_image_opts opts, bool streamed, double rounding)
+{
+    static picture made[2][2];
+    tess_profile profile[2];
+    tess_comm *comm = self();
+    for (int k = 0; k < 2; ++k) {
+        opts.gridding.backend = k ? "cuda" : "cpu";
+        opts.take_context = made[k];
+        tess_profile_start(&profile[k]);
+        assert_int_equal(tess_imager_image(comm, &opts, &profile[k]), TESS_OK);
+    }
+    assert_int_equal(profile[0].stream.bytes, 0);
+    assert_int_equal(profile[1].stream.bytes > 0, streamed);
+    assert_int_equal(profile[0].visibilities, profile[1].visibilities);
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+        assert_int_equal(profile[0].ignored[k], profile[1].ignored[k]);
+    for (int k = 0; k < 2; ++k)
+        assert_true(difference(&made[1][k], &made[0][k]) <= rounding);
+    tess_comm_free(comm);
+}
+
+static const char *file_of(const sample *s, const char *name)
+{
+    const char *path = path_of(name);
+    make(s, path);
+    return path;
+}
+
+static sample many(void)
+{
+    sample s = plain;
+    s.num_groups = GROUPS;
+    return s;
+}
+
+static void test_correlations(void **state)
+{
+    (void)state;
+    static const double first[] = {-1, -5, 1};
+    for (int k = 0; k < 3; ++k) {
+        sample s = many();
+        s.stokes_first = first[k];
+        s.stokes_step = first[k] > 0 ? 1 : -1;
+        const char *path = file_of(&s, "corr.uvfits");
+        spoil(path, &s);
+        tess_image_opts opts = options(&path, 1);
+        compare_images(opts, true, ROUNDING);
+        opts.pol[0] = (tess_corr)first[k] - 1 + 2 * (first[k] > 0); /* the second alone */
+        compare_images(opts, true, ROUNDING);
+        opts.gridding.accuracy = 1e-7; /* in double */
+        compare_images(opts, true, 1e-12);
+    }
+}
+
+static void test_baselines(void **state)
+{
+    (void)state;
+    static const char *const params[] = {
+        "UU---SIN,VV---SIN,WW---SIN,BASELINE,DATE,DATE",
+        "UU,VV,WW,ANTENNA1,ANTENNA2,SUBARRAY,DATE,DATE",
+        "BASELINE,DATE,DATE,UU,VV,WW,INTTIM"};
+    for (int k = 0; k < 6; ++k) {
+        sample s = many();
+        char names[16][16];
+        s.params = params[k % 3];
+        s.num_antennas = k < 3 ? 5 : k % 3 == 1 ? 12 : 300; /* wide numbers */
+        s.num_subarrays = k == 3 || k == 5 ? 1 : 2;
+        const char *path = file_of(&s, "base.uvfits");
+        const int count = split_params(&s, names);
+        for (int p = 0; p < count; ++p) { /* autocorrelations */
+            if (strcmp(names[p], "BASELINE") == 0)
+                patch(path, &s, 8, p, s.num_antennas > 255 ? 2048 * 7 + 7 + 65536 : 11 * 257);
+            if (strcmp(names[p], "ANTENNA1") == 0 || strcmp(names[p], "ANTENNA2") == 0)
+                patch(path, &s, 9, p, 11);
+        }
+        compare_images(options(&path, 1), true, ROUNDING);
+    }
+}
+
+static void test_selections(void **state)
+{
+    (void)state;
+    sample s = many();
+    const char *path = file_of(&s, "select.uvfits");
+    spoil(path, &s);
+    tess_image_opts opts = options(&path, 1);
+    opts.selection.uv_min_lambda = 2e4;
+    opts.selection.uv_max_lambda = 6e4;
+    compare_images(opts, true, ROUNDING);
+    opts = options(&path, 1);
+    opts.scale_rad *= 3; /* many are beyond the grid */
+    compare_images(opts, true, ROUNDING);
+    opts = options(&path, 1);
+    opts.selection.spw[0] = 1;
+    opts.selection.num_spw = 1;
+    opts.selection.chan_first = 1;
+    opts.selection.chan_end = 3;
+    compare_images(opts, true, ROUNDING);
+    opts = options(&path, 1);
+    opts.selection.has_center = true;
+    opts.selection.center_ra_rad = 123.51 * TESS_RAD_PER_DEG;
+    opts.selection.center_dec_rad = -45.24 * TESS_RAD_PER_DEG;
+    compare_images(opts, true, ROUNDING);
+    opts.gridding.accuracy = 1e-7;
+    compare_images(opts, true, 1e-11); /* phases of 1e4 turns */
+}
+
+static void test_several(void **state)
+{
+    (void)state;
+    sample s = many();
+    const char *path[2] = {file_of(&s, "a.uvfits"), NULL};
+    s.num_groups = 17;
+    s.freq_hz = 1.5e9;
+    s.num_chan = 2;
+    path[1] = file_of(&s, "b.uvfits");
+    compare_images(options(path, 2), true, ROUNDING);
+    s = many();
+    s.num_sources = 2;
+    s.num_setups = 2;
+    s.params = "UU,VV,WW,BASELINE,DATE,DATE,SOURCE,FREQSEL";
+    path[0] = file_of(&s, "c.uvfits");
+    tess_image_opts opts = options(path, 1);
+    opts.selection.field = "SRCB";
+    compare_images(opts, true, ROUNDING);
+}
+
+/* What a device does not take goes through host memory. */
+static void test_others(void **state)
+{
+    (void)state;
+    sample s = many();
+    s.bitpix = 16;
+    s.params = "UU,VV,WW,BASELINE,DATE,DATE";
+    s.bscale = 0.5;
+    sample t = many();
+    const char *path = file_of(&t, "plain.uvfits");
+    tess_image_opts opts = options(&path, 1);
+    opts.weighting = TESS_UNIFORM;
+    compare_images(opts, false, ROUNDING);
+    s.bitpix = -64;
+    path = file_of(&s, "wide.uvfits");
+    compare_images(options(&path, 1), false, ROUNDING);
+}
+
+/* ---- a row of an antenna that nobody knows ---- */
+
+static void test_bad_antenna(void **state)
+{
+    (void)state;
+    const sample s = many();
+    const char *path = file_of(&s, "bad.uvfits");
+    tess_comm *comm = self();
+    tess_source *source[2];
+    tess_samples samples = {0}, blocks;
+    tess_profile profile = {0};
+    imager_extent extent;
+    const tess_layout layout = {.threads = 2};
+    const tess_selection selection = {0};
+    const tess_pol pol = {1, false};
+    imager_job job = {.comm = comm, .layout = &layout, .profile = &profile};
+    char said[512];
+    job.geom = (tess_geom){.nx = SIZE, .ny = SIZE, .scale_rad = 1e-5};
+    assert_int_equal(imager_backend(comm, "cuda", &job.backend), TESS_OK);
+    for (int k = 0; k < 2; ++k) {
+        assert_int_equal(tess_source_open(comm, &path, 1, &selection, &source[k]), TESS_OK);
+        assert_int_equal(tess_source_setup(source[k], &pol, 1, 0, false, 2, 1000), TESS_OK);
+    }
+    patch(path, &s, GROUPS - 2, 3, 256 * 200 + 11); /* it changes after it was opened */
+    assert_true(ingest_possible(&job, source[0], 2));
+    assert_int_equal(ingest_samples(&job, source[0], &samples, &extent), TESS_ERR_INPUT);
+    snprintf(said, sizeof said, "%s", tess_error_message());
+    assert_non_null(strstr(said, "baseline 200-11 of subarray 1"));
+    tess_error_clear();
+    blocks = tess_source_samples(source[1]);
+    tess_source_rewind(source[1]);
+    tess_status status = TESS_OK;
+    for (int k = 0; k < 100 && status == TESS_OK; ++k)
+        status = tess_source_next(source[1], &blocks, NULL, NULL);
+    assert_int_equal(status, TESS_ERR_INPUT);
+    assert_string_equal(said, tess_error_message());
+    tess_error_clear();
+    tess_samples_free(&blocks);
+    for (int k = 0; k < 2; ++k) tess_source_close(source[k]);
+    tess_comm_free(comm);
+}
+
+/* ---- predictions ---- */
+
+static unsigned char *contents(const char *path, long *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *bytes = ftell(file);
+    rewind(file);
+    unsigned char *all = malloc((size_t)*bytes);
+    assert_non_null(all);
+    assert_int_equal(fread(all, 1, (size_t)*bytes, file), (size_t)*bytes);
+    fclose(file);
+    return all;
+}
+
+static float value_of(const unsigned char *at)
+{
+    float value;
+    const uint32_t bits = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
+                          (uint32_t)at[2] << 8 | at[3];
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Two files of the sample's layout: the visibilities agree within a share of the largest,
+ * everything else byte for byte. */
+static void compare_files(const char *path[2], const sample *s, double rounding)
+{
+    char names[16][16];
+    long bytes[2];
+    unsigned char *all[2];
+    double largest = 0, apart = 0;
+    const long params = split_params(s, names), first = header_bytes(path[0]);
+    const long values = group_values(s);
+    for (int k = 0; k < 2; ++k) all[k] = contents(path[k], &bytes[k]);
+    assert_int_equal(bytes[0], bytes[1]);
+    for (long at = 0; at < bytes[0]; at += 4) {
+        const long value = (at - first) / 4 % values;
+        const bool data = at >= first && at < first + 4 * values * s->num_groups;
+        if (data && value >= params && (value - params) % 3 != 2) {
+            const double a = (double)value_of(all[0] + at), b = (double)value_of(all[1] + at);
+            largest = fmax(largest, fabs(a));
+            apart = fmax(apart, fabs(a - b));
+        } else
+            assert_memory_equal(all[0] + at, all[1] + at, 4);
+    }
+    assert_true(largest > 0 && apart <= rounding * largest);
+    for (int k = 0; k < 2; ++k) free(all[k]);
+}
+
+static void compare_predictions(const char *obs, const char *model, const sample *s,
+                                const tess_selection *selection, int passes,
+                                double accuracy, double rounding)
+{
+    const char *path[2] = {path_of("host.uvfits"), path_of("device.uvfits")};
+    tess_profile profile[2];
+    tess_comm *comm = self();
+    for (int k = 0; k < 2; ++k) {
+        const tess_predict_opts opts = {
+            .obs = obs,
+            .model = model,
+            .output = path[k],
+            .selection = *selection,
+            .gridding = {.accuracy = accuracy,
+                         .w_mode = TESS_W_STACKING,
+                         .backend = k ? "cuda" : "cpu"},
+            .layout = {.threads = 3, .force_passes = passes},
+            .overwrite = true};
+        tess_profile_start(&profile[k]);
+        assert_int_equal(tess_imager_predict(comm, &opts, &profile[k]), TESS_OK);
+    }
+    assert_int_equal(profile[0].stream.bytes, 0);
+    assert_true(profile[1].stream.bytes > 0);
+    assert_int_equal(profile[0].visibilities, profile[1].visibilities);
+    compare_files(path, s, rounding);
+    tess_comm_free(comm);
+}
+
+static void test_predictions(void **state)
+{
+    (void)state;
+    sample s = many();
+    const tess_selection all = {0};
+    tess_comm *comm = self();
+    tess_profile profile;
+    char model[300], name[256];
+    const char *path = file_of(&s, "obs.uvfits");
+    snprintf(name, sizeof name, "%s", path_of("model"));
+    snprintf(model, sizeof model, "%s-dirty.fits", name);
+    tess_image_opts opts = options(&path, 1);
+    opts.take = NULL;
+    opts.output = name;
+    opts.gridding.backend = "cpu";
+    tess_profile_start(&profile);
+    assert_int_equal(tess_imager_image(comm, &opts, &profile), TESS_OK);
+    spoil(path, &s);
+    char obs[256];
+    snprintf(obs, sizeof obs, "%s", path);
+    compare_predictions(obs, model, &s, &all, 0, 1e-4, ROUNDING);
+    compare_predictions(obs, model, &s, &all, 0, 1e-7, 1e-6); /* what a float keeps */
+    const tess_selection some = {.spw = {1}, .num_spw = 1, .chan_first = 1, .chan_end = 2};
+    compare_predictions(obs, model, &s, &some, 0, 1e-4, ROUNDING);
+    sample t = many();
+    t.num_sources = 2; /* the other field's rows are copied */
+    t.stokes_first = -1;
+    t.params = "UU,VV,WW,BASELINE,DATE,DATE,SOURCE";
+    tess_selection turned = {.field = "SRCA", .has_center = true};
+    turned.center_ra_rad = 123.5 * TESS_RAD_PER_DEG;
+    turned.center_dec_rad = -45.25 * TESS_RAD_PER_DEG;
+    path = file_of(&t, "fields.uvfits");
+    snprintf(obs, sizeof obs, "%s", path);
+    compare_predictions(obs, model, &t, &turned, 0, 1e-4, ROUNDING);
+    t.num_sources = 0; /* two frequency set-ups, one after the other */
+    t.num_setups = 2;
+    t.params = "UU,VV,WW,BASELINE,DATE,DATE,FREQSEL";
+    path = file_of(&t, "setups.uvfits");
+    snprintf(obs, sizeof obs, "%s", path);
+    compare_predictions(obs, model, &t, &all, 2, 1e-4, ROUNDING);
+    tess_comm_free(comm);
+}
+
+int main(void)
+{
+    const tess_backend *backend;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_correlations), cmocka_unit_test(test_baselines),
+        cmocka_unit_test(test_selections),   cmocka_unit_test(test_several),
+        cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
+        cmocka_unit_test(test_predictions)};
+    const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};
+    int failed = 0;
+    setenv("TESS_EMULATED", "1000000000000", 0);
+    if (tess_backend_find("cuda", &backend) != TESS_OK) {
+        fprintf(stderr, "skipped: %s\n", tess_error_message());
+        return SKIPPED;
+    }
+    failed += cmocka_run_group_tests(tests, make_folder, remove_folder);
+    if (access("/dev/shm", W_OK) == 0)
+        failed += cmocka_run_group_tests(predictions, make_folder_in_memory, remove_folder);
+    return failed;
+}
