@@ -1,8 +1,13 @@
 # tess_isa_sources(file macro table [options...]): compile `file` for the portable
 # instruction set and once more for each of base/tess_isa.h, with `macro` naming the table it
 # defines; the right one is picked at run time. FMA contraction and vectorised square roots
-# are allowed in these files alone; `options` come last.
-set(TESS_ISA_OPTIONS -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math)
+# are allowed in these files alone; `options` come last. Sanitizers look at every access of
+# the unrolled loops: at -O3 such a file takes minutes to compile.
+set(optimise -O3)
+if(TESS_SANITIZE)
+    set(optimise -O1)
+endif()
+set(TESS_ISA_OPTIONS ${optimise} -ffp-contract=fast -fno-math-errno -fno-trapping-math)
 set(TESS_ISA_avx2 -mavx2 -mfma)
 set(TESS_ISA_knl -mavx512f -mavx512cd -mfma)
 set(TESS_ISA_avx512 -mavx512f -mavx512cd -mavx512dq -mavx512vl -mfma)
