@@ -43,33 +43,25 @@ static bool ignored(const tess_samples *samples, int64_t k)
 /* Channels whose keys are worked out together. */
 enum { KEYS = 256 };
 
-/* The sink of runs: counts them, or writes them from `run` on. */
+/* Where a thread's runs go. */
 typedef struct run_sink {
-    tess_run *run;             /* NULL: only count */
+    tess_run *run;
     int64_t count;
 } run_sink;
 
-static void emit(run_sink *out, const tess_run *run)
+/* Samples [begin, end) of a row lie in one brick: a run, less what is ignored at its ends. */
+static void emit_segment(const tess_samples *samples, int64_t row, int64_t key,
+                         int32_t begin, int32_t end, bool skip_ignored, run_sink *out)
 {
-    if (out->run) out->run[out->count] = *run;
-    ++out->count;
-}
-
-/* Continue the row's open run by sample k of brick `key`, or close it and open another;
- * an open run has a count. */
-static void extend(run_sink *out, tess_run *open, int64_t key, const tess_samples *samples,
-                   int64_t row, int32_t k)
-{
-    if (open->count > 0 && open->brick == key) {
-        open->count = k + 1 - (open->chan - samples->chan_base[row]);
-        return;
-    }
-    if (open->count > 0) emit(out, open);
-    *open = (tess_run){.brick = key,
-                       .first = samples->vis_first[row] + k,
-                       .row = (int32_t)row,
-                       .chan = samples->chan_base[row] + k,
-                       .count = 1};
+    const int64_t first = samples->vis_first[row];
+    while (skip_ignored && begin < end && ignored(samples, first + begin)) ++begin;
+    while (skip_ignored && begin < end && ignored(samples, first + end - 1)) --end;
+    if (begin == end) return;
+    out->run[out->count++] = (tess_run){.brick = key,
+                                        .first = first + begin,
+                                        .row = (int32_t)row,
+                                        .chan = samples->chan_base[row] + begin,
+                                        .count = end - begin};
 }
 
 static void cut_row(const tess_grid_plan *plan, const tess_samples *samples, int64_t row,
@@ -77,64 +69,89 @@ static void cut_row(const tess_grid_plan *plan, const tess_samples *samples, int
 {
     const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
     const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
-    const int64_t first = samples->vis_first[row];
     const int32_t count = samples->num_chan[row];
-    double key[KEYS];
-    tess_run open = {0};
-    for (int32_t begin = 0; begin < count; begin += KEYS) {
-        const int32_t n = count - begin < KEYS ? count - begin : KEYS;
-        keys->row(plan, &scale, inv_lambda + begin, n, key);
-        for (int32_t k = 0; k < n; ++k) {
-            const int64_t brick = (int64_t)key[k];
-            /* an ignored sample may lie inside a run, but not at its ends */
-            if (!skip_ignored || !ignored(samples, first + begin + k))
-                extend(out, &open, brick, samples, row, begin + k);
-            else if (open.count > 0 && open.brick != brick) {
-                emit(out, &open);
-                open.count = 0;
-            }
+    double key[KEYS + 1] = {-1}; /* key[0]: of the sample before */
+    int32_t begin = 0;
+    for (int32_t first = 0; first < count; first += KEYS) {
+        const int32_t n = count - first < KEYS ? count - first : KEYS;
+        int16_t change[KEYS];
+        int changes = 0;
+        keys->row(plan, &scale, inv_lambda + first, n, key + 1);
+        for (int32_t k = 0; k < n; ++k) { /* without branches, which would go astray */
+            change[changes] = (int16_t)k;
+            changes += key[k + 1] != key[k];
         }
+        for (int c = 0; c < changes; ++c) {
+            const int32_t end = first + change[c];
+            emit_segment(samples, row, (int64_t)key[change[c]], begin, end, skip_ignored,
+                         out);
+            begin = end;
+        }
+        key[0] = key[n];
     }
-    if (open.count > 0) emit(out, &open);
+    emit_segment(samples, row, (int64_t)key[0], begin, count, skip_ignored, out);
 }
 
-static void cut_rows(const tess_grid_plan *plan, const tess_samples *samples,
-                     int64_t row_first, int64_t row_end, bool skip_ignored, run_sink *out)
+/* Runs of rows [row_first, row_end), at most: ignored samples count. */
+static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *samples,
+                          int64_t row_first, int64_t row_end, const key_table *keys)
 {
-    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
-    const key_table *keys = table[tess_isa_best()];
-    for (int64_t row = row_first; row < row_end; ++row)
-        cut_row(plan, samples, row, skip_ignored, keys, out);
+    double key[KEYS + 1];
+    int64_t total = 0;
+    for (int64_t row = row_first; row < row_end; ++row) {
+        const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
+        const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
+        const int32_t count = samples->num_chan[row];
+        key[0] = -1;
+        for (int32_t first = 0; first < count; first += KEYS) {
+            const int32_t n = count - first < KEYS ? count - first : KEYS;
+            int changes = 0;
+            keys->row(plan, &scale, inv_lambda + first, n, key + 1);
+            for (int32_t k = 0; k < n; ++k) changes += key[k + 1] != key[k];
+            total += changes;
+            key[0] = key[n];
+        }
+    }
+    return total;
 }
 
 tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_samples *samples,
                                    int64_t row_first, int64_t row_end, bool skip_ignored,
                                    int num_threads, tess_brick_list *list)
 {
+    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
     tess_status status = TESS_OK;
+    const key_table *keys = table[tess_isa_best()];
     const int64_t rows = row_end - row_first;
     int64_t total = list->num_runs;
     run_sink *part = tess_alloc_zero(num_threads, sizeof *part);
     if (!part) TESS_FAIL(TESS_ERR_ALLOC, "lists of runs");
     /* counted first: lists that grow would be copied, and touch twice the memory */
-    for (int pass = 0; pass < 2; ++pass) {
-        #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
-        for (int t = 0; t < num_threads; ++t)
-            cut_rows(plan, samples, row_first + rows * t / num_threads,
-                     row_first + rows * (t + 1) / num_threads, skip_ignored, &part[t]);
-        if (pass == 1) break;
-        for (int t = 0; t < num_threads; ++t) total += part[t].count;
-        if (tess_grow((void **)&list->run, &list->capacity_runs, total, sizeof *list->run))
-            TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld runs of visibilities",
-                      (long long)total);
-        tess_run *at = list->run + list->num_runs;
-        for (int t = 0; t < num_threads; ++t) {
-            const int64_t count = part[t].count;
-            part[t] = (run_sink){.run = at};
-            at += count;
-        }
+    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+    for (int t = 0; t < num_threads; ++t)
+        part[t].count = count_runs(plan, samples, row_first + rows * t / num_threads,
+                                   row_first + rows * (t + 1) / num_threads, keys);
+    for (int t = 0; t < num_threads; ++t) total += part[t].count;
+    if (tess_grow((void **)&list->run, &list->capacity_runs, total, sizeof *list->run))
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld runs of visibilities",
+                  (long long)total);
+    total = list->num_runs;
+    for (int t = 0; t < num_threads; ++t) {
+        part[t].run = list->run + total;
+        total += part[t].count;
+        part[t].count = 0;
     }
-    list->num_runs = total;
+    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+    for (int t = 0; t < num_threads; ++t)
+        for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
+            cut_row(plan, samples, row_first + k, skip_ignored, keys, &part[t]);
+    /* close the gaps that ignored samples left */
+    for (int t = 0; t < num_threads; ++t) {
+        tess_run *to = list->run + list->num_runs;
+        if (to != part[t].run)
+            memmove(to, part[t].run, (size_t)part[t].count * sizeof *to);
+        list->num_runs += part[t].count;
+    }
 cleanup:
     tess_free(part);
     return status;
