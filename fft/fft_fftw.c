@@ -102,22 +102,37 @@ static void forget(bool is_double)
         fftwf_forget_wisdom();
 }
 
-static void make_plan(tess_fft *fft, int length, int sign, unsigned flags, bool repeatable,
-                      void *line)
+/* False when these flags yield no plan. */
+static bool make_plan(tess_fft *fft, int length, int sign, unsigned flags, void *line,
+                      void *out)
 {
-    const bool measure = flags == FFTW_MEASURE;
-    pthread_mutex_lock(&planner);
-    if (measure) wisdom_load(fft->is_double);
-    if (repeatable) forget(fft->is_double);
+    flags |= FFTW_DESTROY_INPUT;
     if (fft->is_double) {
         fftw_set_timelimit(MEASURE_LIMIT_S);
-        fft->plan = fftw_plan_dft_1d(length, line, line, sign, flags);
+        fft->plan = fftw_plan_dft_1d(length, line, out, sign, flags);
     } else {
         fftwf_set_timelimit(MEASURE_LIMIT_S);
-        fft->plan_single = fftwf_plan_dft_1d(length, line, line, sign, flags);
+        fft->plan_single = fftwf_plan_dft_1d(length, line, out, sign, flags);
     }
-    if (measure && (fft->plan || fft->plan_single)) wisdom_save(fft->is_double);
-    pthread_mutex_unlock(&planner);
+    return fft->plan || fft->plan_single;
+}
+
+/* What this process has measured is known to FFTW, what others have is in the file: only
+ * when neither helps is it worth measuring, and writing the file anew. */
+static void find_plan(tess_fft *fft, int length, int sign, int64_t lines, void *line,
+                      void *out)
+{
+    const unsigned known = FFTW_MEASURE | FFTW_WISDOM_ONLY;
+    const bool measure = (double)length * (double)lines > MEASURE_FROM;
+    if (lines == 0) forget(fft->is_double);
+    if (lines > 0 && make_plan(fft, length, sign, known, line, out)) return;
+    if (!measure) {
+        make_plan(fft, length, sign, FFTW_ESTIMATE, line, out);
+        return;
+    }
+    wisdom_load(fft->is_double);
+    if (make_plan(fft, length, sign, known, line, out)) return;
+    if (make_plan(fft, length, sign, FFTW_MEASURE, line, out)) wisdom_save(fft->is_double);
 }
 
 tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
@@ -125,28 +140,32 @@ tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_
 {
     tess_status status = TESS_OK;
     const int sign = forward ? FFTW_FORWARD : FFTW_BACKWARD, n = (int)length;
-    const bool measure = (double)length * (double)lines > MEASURE_FROM;
     tess_fft *fft = tess_alloc_zero(1, sizeof *fft);
     void *line = tess_alloc_zero(length, is_double ? 16 : 8);
-    if (!fft || !line) TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
+    void *out = tess_alloc_zero(length, is_double ? 16 : 8);
+    if (!fft || !line || !out)
+        TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
     fft->is_double = is_double;
-    make_plan(fft, n, sign, measure ? FFTW_MEASURE : FFTW_ESTIMATE, lines == 0, line);
+    pthread_mutex_lock(&planner);
+    find_plan(fft, n, sign, lines, line, out);
+    pthread_mutex_unlock(&planner);
     if (!fft->plan && !fft->plan_single)
         TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values", (long long)length);
     *fft_out = fft;
     fft = NULL;
 cleanup:
     tess_free(line);
+    tess_free(out);
     tess_fft_destroy(fft);
     return status;
 }
 
-void tess_fft_execute(const tess_fft *fft, void *line)
+void tess_fft_execute(const tess_fft *fft, void *line, void *out)
 {
     if (fft->is_double)
-        fftw_execute_dft(fft->plan, line, line);
+        fftw_execute_dft(fft->plan, line, out);
     else
-        fftwf_execute_dft(fft->plan_single, line, line);
+        fftwf_execute_dft(fft->plan_single, line, out);
 }
 
 void tess_fft_destroy(tess_fft *fft)

@@ -20,8 +20,8 @@ enum { GROUP_BYTES = 128 };
 typedef enum work_slot {
     WORK_LINES,      /* lines of the slab */
     WORK_OWN_LINES,  /* prediction over several slabs: lines after the transpose */
-    WORK_LINE,       /* one line per thread */
-    WORK_COLUMNS,    /* a group of columns per thread */
+    WORK_LINE,       /* two lines per thread: before and after the transform */
+    WORK_COLUMNS,    /* a group of columns per thread, and one transformed */
     WORK_SCREENS,    /* their screens */
     NUM_WORK_SLOTS
 } work_slot;
@@ -196,20 +196,20 @@ cleanup:
     return status;
 }
 
+/* Bytes of a work line along v; padded to keep lines aligned to 64 bytes. */
+static int64_t work_line_bytes(const tess_planes *planes)
+{
+    return (planes->opts.nv + 7) / 8 * 8 * planes->value_bytes;
+}
+
 static tess_status allocate_work_lines(tess_planes *planes, char **work)
 {
     tess_status status = TESS_OK;
     *work = work_memory(planes, WORK_LINE,
-                        planes->opts.threads * (planes->opts.nv + 8) * planes->value_bytes);
+                        2 * planes->opts.threads * work_line_bytes(planes));
     if (!*work) TESS_FAIL(TESS_ERR_ALLOC, "work lines of w-planes");
 cleanup:
     return status;
-}
-
-/* A thread's part of a work array whose lines are padded to keep them 64-byte aligned. */
-static char *work_line(const tess_planes *planes, char *work, int64_t length)
-{
-    return work + thread_number() * ((length + 7) / 8 * 8) * planes->value_bytes;
 }
 
 static void add_reals(bool is_double, void *to, const void *from, int64_t count)
@@ -289,17 +289,17 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    line_set *set)
 {
     tess_status status = TESS_OK;
-    const int64_t ny = planes->opts.ny;
+    const int64_t ny = planes->opts.ny, line_bytes = work_line_bytes(planes);
     char *work;
     TESS_TRY(pieces_lines(planes, pieces, &set->line, &set->num_lines));
     TESS_TRY(allocate_lines(planes, ny, padded_rows(planes, ny), set));
     TESS_TRY(allocate_work_lines(planes, &work));
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
-        char *line = work_line(planes, work, planes->opts.nv);
+        char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
         add_pieces_to_line(planes, pieces, set->line[k], line);
-        tess_fft_execute(planes->cpu->fft_v, line);
-        crop_line(planes, line, set->data + k * set->stride * planes->value_bytes);
+        tess_fft_execute(planes->cpu->fft_v, line, out);
+        crop_line(planes, out, set->data + k * set->stride * planes->value_bytes);
     }
 cleanup:
     return status;
@@ -310,14 +310,15 @@ static tess_status untransform_lines(tess_planes *planes, const piece_set *piece
                                      const line_set *set)
 {
     tess_status status = TESS_OK;
+    const int64_t line_bytes = work_line_bytes(planes);
     char *work;
     TESS_TRY(allocate_work_lines(planes, &work));
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
-        char *line = work_line(planes, work, planes->opts.nv);
+        char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
         pad_line(planes, set->data + k * set->stride * planes->value_bytes, line);
-        tess_fft_execute(planes->cpu->fft_v, line);
-        take_pieces_from_line(planes, pieces, set->line[k], line);
+        tess_fft_execute(planes->cpu->fft_v, line, out);
+        take_pieces_from_line(planes, pieces, set->line[k], out);
     }
 cleanup:
     return status;
@@ -443,7 +444,7 @@ cleanup:
 /* ---- columns: the pass along u with the w-screen ---- */
 
 typedef struct column_work {
-    char *lines;         /* threads × group × line_length values */
+    char *lines;         /* threads × (group + 1) × line_length values */
     char *screens;       /* threads × group × screen bytes */
     int64_t line_length; /* nu padded to keep lines aligned */
     int64_t group;
@@ -457,10 +458,11 @@ static tess_status column_work_create(tess_planes *planes, column_work *work)
     work->line_length = (planes->opts.nu + 7) / 8 * 8 + 8;
     work->group = GROUP_BYTES / planes->value_bytes;
     work->screen = screen_bytes(planes->opts.nx, planes->opts.l0, planes->opts.is_double);
-    const int64_t lines = planes->opts.threads * work->group;
+    const int64_t lines = planes->opts.threads * (work->group + 1);
     work->lines = work_memory(planes, WORK_COLUMNS,
                               lines * work->line_length * planes->value_bytes);
-    work->screens = work_memory(planes, WORK_SCREENS, lines * work->screen);
+    work->screens = work_memory(planes, WORK_SCREENS,
+                                planes->opts.threads * work->group * work->screen);
     if (!work->lines || !work->screens) TESS_FAIL(TESS_ERR_ALLOC, "column buffers");
 cleanup:
     return status;
@@ -529,7 +531,8 @@ static void make_screens(const tess_planes *planes, const column_work *work,
 }
 
 /* Columns of the rows [first, first + count), whose screens are in order (or, for mirror
- * rows, in reverse order): into the image, or out of it. */
+ * rows, in reverse order): into the image, or out of it. The line behind the group's holds
+ * the image's side of the transform. */
 static void transform_group(tess_planes *planes, const line_set *set,
                             const tess_plane_job *job, const column_work *work,
                             int64_t first, int64_t count, bool mirrored, char *lines,
@@ -537,6 +540,7 @@ static void transform_group(tess_planes *planes, const line_set *set,
 {
     const int precision = planes->opts.is_double;
     const int64_t bytes = planes->value_bytes;
+    char *image_line = lines + work->group * work->line_length * bytes;
     if (planes->opts.forward)
         gather_columns(planes, set, first, count, lines, work->line_length);
     for (int64_t g = 0; g < count; ++g) {
@@ -547,11 +551,11 @@ static void transform_group(tess_planes *planes, const line_set *set,
         char *image = (char *)planes->cpu->image[job->image] +
                       (first + g) * planes->opts.nx * bytes / 2;
         if (planes->opts.forward) {
-            tess_fft_execute(planes->cpu->fft_u, line);
-            planes->cpu->screen->accumulate[precision](&row, line, screen, image);
+            tess_fft_execute(planes->cpu->fft_u, line, image_line);
+            planes->cpu->screen->accumulate[precision](&row, image_line, screen, image);
         } else {
-            planes->cpu->screen->spread[precision](&row, image, screen, line);
-            tess_fft_execute(planes->cpu->fft_u, line);
+            planes->cpu->screen->spread[precision](&row, image, screen, image_line);
+            tess_fft_execute(planes->cpu->fft_u, image_line, line);
         }
     }
     if (!planes->opts.forward)
@@ -568,9 +572,10 @@ static tess_status transform_columns(tess_planes *planes, const line_set *set,
     #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
     for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
         const row_group *rows = &planes->cpu->group_of_rows[k];
-        const int64_t thread = thread_number() * work.group;
-        char *lines = work.lines + thread * work.line_length * planes->value_bytes;
-        char *screens = work.screens + thread * work.screen;
+        const int64_t thread = thread_number();
+        char *lines = work.lines + thread * (work.group + 1) * work.line_length *
+                                       planes->value_bytes;
+        char *screens = work.screens + thread * work.group * work.screen;
         make_screens(planes, &work, rows, job->w_lambda, screens);
         transform_group(planes, set, job, &work, rows->first, rows->count, false, lines,
                         screens);

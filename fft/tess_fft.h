@@ -1,7 +1,8 @@
 /** @file tess_fft.h
  *  One-dimensional complex transforms of many lines, by FFTW. Measured plans of single
  *  lines, with lines and groups of columns copied through cache, beat FFTW's own plans
- *  for planes by a factor of three and take seconds instead of minutes to measure.
+ *  for planes by a factor of three and take seconds instead of minutes to measure. Out of
+ *  place, they beat those in place by up to a factor of 1.9.
  */
 #ifndef TESS_FFT_H
 #define TESS_FFT_H
@@ -13,15 +14,17 @@
 
 typedef struct tess_fft tess_fft;
 
-/** Plan for in-place transforms of `length` complex values, forward (sign −1) or backward
- *  (+1), unnormalised. `lines`: how many will be transformed, which decides whether
- *  measuring pays; 0: always the same plan, whatever was measured before. Wisdom is kept in $XDG_CACHE_HOME/tessera (or ~/.cache/tessera); a
- *  folder that cannot be written is no error. Local; not thread-safe. */
+/** Plan for transforms of `length` complex values, forward (sign −1) or backward (+1),
+ *  unnormalised. `lines`: how many will be transformed, which decides whether measuring
+ *  pays; 0: always the same plan, whatever was measured before. Wisdom is kept in
+ *  $XDG_CACHE_HOME/tessera (or ~/.cache/tessera); a folder that cannot be written is no
+ *  error. Local. */
 tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
                             tess_fft **fft);
 
-/** Transform a line, aligned to 64 bytes. Thread-safe. */
-void tess_fft_execute(const tess_fft *fft, void *line);
+/** Transform `line` to `out`, which must not overlap; both aligned to 64 bytes. What is
+ *  left in `line` is undefined. Thread-safe. */
+void tess_fft_execute(const tess_fft *fft, void *line, void *out);
 
 void tess_fft_destroy(tess_fft *fft); /**< NULL is fine */
 

@@ -46,15 +46,16 @@ tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool f
 {
     tess_status status = TESS_OK;
     const int64_t bytes = fft->length * (fft->is_double ? 16 : 8);
-    void *line = tess_alloc(bytes, 1); /* aligned, as FFTW wants it */
-    if (!line) TESS_FAIL(TESS_ERR_ALLOC, "FFT");
+    void *line = tess_alloc(bytes, 1), *out = tess_alloc(bytes, 1); /* aligned for FFTW */
+    if (!line || !out) TESS_FAIL(TESS_ERR_ALLOC, "FFT");
     for (int64_t k = 0; k < count; ++k) {
         memcpy(line, (char *)lines + k * bytes, (size_t)bytes);
-        tess_fft_execute(fft->way[forward], line);
-        memcpy((char *)lines + k * bytes, line, (size_t)bytes);
+        tess_fft_execute(fft->way[forward], line, out);
+        memcpy((char *)lines + k * bytes, out, (size_t)bytes);
     }
 cleanup:
     tess_free(line);
+    tess_free(out);
     return status;
 }
 
