@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "correct.h"
 #include "tess_const.h"
+#include "tess_isa.h"
 #include "tess_mem.h"
 
 enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8, BYTES_PER_LANE_VECTOR = 32 };
@@ -194,18 +196,31 @@ static double largest_padding(const tess_grid_plan *plan)
     return asked > 0 ? fmax(least_padding(plan), asked) : MAX_PADDING;
 }
 
-/* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. */
-static double padding_for(int support, const tess_grid_plan *plan)
+/* log(error / allowed error) of a support at a padding: > 0 is too much. */
+static double excess_of(int support, double padding, const tess_grid_plan *plan)
 {
     tess_kernel kernel;
-    const double error = allowed_error(plan);
-    tess_kernel_create(support, largest_padding(plan), &kernel);
-    if (error_of(plan, &kernel) > error) return 0;
+    tess_kernel_create(support, padding, &kernel);
+    return log(error_of(plan, &kernel) / allowed_error(plan));
+}
+
+/* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. The
+ * logarithm of the error is nearly straight: false position, its steps kept away from both
+ * ends so that they close in. */
+static double padding_for(int support, const tess_grid_plan *plan)
+{
+    const double within = 0.01, step = 0.45 * within;
     double low = least_padding(plan), high = largest_padding(plan);
-    while (high - low > 0.01) {
-        const double middle = 0.5 * (low + high);
-        tess_kernel_create(support, middle, &kernel);
-        *(error_of(plan, &kernel) <= error ? &high : &low) = middle;
+    double above_low = excess_of(support, low, plan);
+    if (above_low <= 0) return low;
+    double above_high = excess_of(support, high, plan);
+    if (above_high > 0) return 0;
+    while (high - low > within) {
+        double middle = low + (high - low) * above_low / (above_low - above_high);
+        middle = fmin(fmax(middle, low + step), high - step);
+        const double above = excess_of(support, middle, plan);
+        *(above <= 0 ? &high : &low) = middle;
+        *(above <= 0 ? &above_high : &above_low) = above;
     }
     return high;
 }
@@ -216,6 +231,10 @@ static tess_status choose_kernel(tess_grid_plan *plan)
     double least = INFINITY, best_padding = 0;
     int best_support = 0;
     for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support) {
+        /* with the smallest padding, cost grows with the support */
+        if (plan_cost(&plan->geom, &plan->opts, plan->is_double, support,
+                      least_padding(plan)) >= least)
+            break;
         const double padding = padding_for(support, plan);
         if (padding <= 0) continue;
         const double cost =
@@ -324,14 +343,10 @@ static tess_status make_corrections(tess_grid_plan *plan)
     if (!plan->correction_u || !plan->correction_v)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for the grid correction of %lld x %lld pixels",
                   (long long)geom->nx, (long long)geom->ny);
-    #pragma omp parallel for num_threads(plan->opts.threads)
-    for (int64_t i = 0; i < geom->nx; ++i)
-        plan->correction_u[i] = tess_kernel_correction(
-            &plan->kernel, (double)(i - geom->nx / 2) / (double)plan->nu, NULL);
-    #pragma omp parallel for num_threads(plan->opts.threads)
-    for (int64_t j = 0; j < geom->ny; ++j)
-        plan->correction_v[j] = tess_kernel_correction(
-            &plan->kernel, (double)(j - geom->ny / 2) / (double)plan->nv, NULL);
+    tess_kernel_correction_line(&plan->kernel, geom->nx, 1.0 / (double)plan->nu,
+                                plan->correction_u);
+    tess_kernel_correction_line(&plan->kernel, geom->ny, 1.0 / (double)plan->nv,
+                                plan->correction_v);
     if (plan->opts.do_w)
         tess_kernel_correction_fit(&plan->kernel, plan->nm1_range * plan->w_step_lambda,
                                    plan->correction_w);
@@ -406,55 +421,10 @@ void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *bl
     *block = key / plan->tiles_u;
 }
 
-/* Pixels whose correction is worked out together, so that the loops vectorise. */
-enum { PIXELS = 64 };
-
-/* out[k] *= Σ c_n T_n(y_k) by Clenshaw's recurrence. */
-static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS],
-                               double out[PIXELS])
-{
-    double b1[PIXELS] = {0}, b2[PIXELS] = {0};
-    for (int n = terms - 1; n > 0; --n)
-        for (int k = 0; k < PIXELS; ++k) {
-            const double b = c[n] + 2 * y[k] * b1[k] - b2[k];
-            b2[k] = b1[k];
-            b1[k] = b;
-        }
-    for (int k = 0; k < PIXELS; ++k) out[k] *= c[0] + y[k] * b1[k] - b2[k];
-}
-
-/* Terms that matter in double precision. */
-static int chebyshev_terms(const double c[TESS_CORRECTION_TERMS])
-{
-    int terms = TESS_CORRECTION_TERMS;
-    while (terms > 1 && fabs(c[terms - 1]) < 1e-16 * fabs(c[0])) --terms;
-    return terms;
-}
-
 void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out)
 {
-    const tess_geom *geom = &plan->geom;
-    const double m = tess_geom_m(geom, j), h_row = plan->correction_v[j];
-    const int terms = chebyshev_terms(plan->correction_w);
-    for (int64_t first = 0; first < geom->nx; first += PIXELS) {
-        const int64_t count = geom->nx - first < PIXELS ? geom->nx - first : PIXELS;
-        double r2[PIXELS] = {0}, y[PIXELS], h[PIXELS] = {0};
-        for (int64_t k = 0; k < count; ++k) {
-            const double l = tess_geom_l(geom, first + k);
-            r2[k] = l * l + m * m;
-            h[k] = plan->correction_u[first + k] * h_row;
-        }
-        if (plan->opts.do_w) {
-            for (int k = 0; k < PIXELS; ++k) {
-                const double nm1 = tess_geom_nm1(r2[k]);
-                const double x = (nm1 - plan->nm1_center) / plan->nm1_range;
-                y[k] = 2 * x * x - 1;
-            }
-            multiply_chebyshev(plan->correction_w, terms, y, h);
-        }
-        for (int64_t k = 0; k < count; ++k)
-            out[first + k] = r2[k] < 1.0 ? h[k] : (double)NAN;
-    }
+    static const correct_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(correct_table);
+    table[tess_isa_best()]->row(plan, j, out);
 }
 
 void tess_brick_sums_free(tess_brick_sums *sums)

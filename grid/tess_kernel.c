@@ -14,7 +14,8 @@ enum { FRACTIONS = 10 };
 /* Places between the centre and the edge of the field over which errors are averaged. */
 enum { PLACES = 24 };
 
-typedef double tap_table[FRACTIONS][TESS_MAX_SUPPORT];
+/* By tap and fraction. */
+typedef double tap_table[TESS_MAX_SUPPORT][FRACTIONS];
 
 static double fraction_at(int k)
 {
@@ -48,31 +49,44 @@ void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out)
 }
 
 /* The exact taps, which the polynomials replace. */
-static void exact_taps(int support, double beta, double fraction, double *out)
+static void exact_table(int support, double beta, tap_table taps)
 {
     for (int j = 0; j < support; ++j)
-        out[j] = es_kernel(2.0 * (fraction + j) / support - 1.0, beta);
+        for (int k = 0; k < FRACTIONS; ++k)
+            taps[j][k] = es_kernel(2.0 * (fraction_at(k) + j) / support - 1.0, beta);
 }
 
 /* Mean of S and of |S|² over the cell, and the error left by the best correction. With a
- * symmetric kernel S(1−δ) is the conjugate of S(δ): the mean is real. */
+ * symmetric kernel S(1−δ) is the conjugate of S(δ): the mean is real. The sums over taps
+ * are formed for all fractions side by side, without the phase of the first tap. */
 static double correction_of(const tap_table taps, int support, double x, double *error)
 {
-    double re[FRACTIONS], im[FRACTIONS], mean = 0, power = 0;
+    double re[FRACTIONS] = {0}, im[FRACTIONS] = {0};
+    double mean = 0, power = 0, c = 1, s = 0;
     const double step_re = cos(TESS_TWO_PI * x), step_im = -sin(TESS_TWO_PI * x);
-    for (int k = 0; k < FRACTIONS; ++k) {
-        const double phase = -TESS_TWO_PI * x * (fraction_at(k) - 0.5 * support);
-        double c = cos(phase), s = sin(phase);
-        re[k] = im[k] = 0;
-        for (int j = 0; j < support; ++j) {
-            re[k] += taps[k][j] * c;
-            im[k] += taps[k][j] * s;
-            const double next = c * step_re - s * step_im;
-            s = c * step_im + s * step_re;
-            c = next;
+    for (int j = 0; j < support; ++j) {
+        for (int k = 0; k < FRACTIONS; ++k) {
+            re[k] += taps[j][k] * c;
+            im[k] += taps[j][k] * s;
         }
+        const double next = c * step_re - s * step_im;
+        s = c * step_im + s * step_re;
+        c = next;
+    }
+    const double phase = -TESS_TWO_PI * x * (fraction_at(0) - 0.5 * support);
+    const double turn = -TESS_TWO_PI * x * (fraction_at(1) - fraction_at(0));
+    const double turn_re = cos(turn), turn_im = sin(turn);
+    c = cos(phase);
+    s = sin(phase);
+    for (int k = 0; k < FRACTIONS; ++k) {
+        const double real = re[k] * c - im[k] * s;
+        im[k] = re[k] * s + im[k] * c;
+        re[k] = real;
         mean += re[k] / FRACTIONS;
         power += (re[k] * re[k] + im[k] * im[k]) / FRACTIONS;
+        const double next = c * turn_re - s * turn_im;
+        s = c * turn_im + s * turn_re;
+        c = next;
     }
     const double h = mean / power;
     if (error) {
@@ -86,12 +100,31 @@ static double correction_of(const tap_table taps, int support, double x, double 
     return h;
 }
 
+/* The kernel's own taps at all fractions. */
+static void polynomial_table(const tess_kernel *kernel, tap_table taps)
+{
+    for (int k = 0; k < FRACTIONS; ++k) {
+        double tap[TESS_MAX_SUPPORT];
+        tess_kernel_taps(kernel, fraction_at(k), tap);
+        for (int j = 0; j < kernel->support; ++j) taps[j][k] = tap[j];
+    }
+}
+
 double tess_kernel_correction(const tess_kernel *kernel, double x, double *error)
 {
     tap_table taps;
-    for (int k = 0; k < FRACTIONS; ++k) tess_kernel_taps(kernel, fraction_at(k), taps[k]);
-    return correction_of((const double (*)[TESS_MAX_SUPPORT])taps, kernel->support, x,
-                         error);
+    polynomial_table(kernel, taps);
+    return correction_of((const double (*)[FRACTIONS])taps, kernel->support, x, error);
+}
+
+void tess_kernel_correction_line(const tess_kernel *kernel, int64_t count, double step,
+                                 double *out)
+{
+    tap_table taps;
+    polynomial_table(kernel, taps);
+    for (int64_t i = 0; i < count; ++i)
+        out[i] = correction_of((const double (*)[FRACTIONS])taps, kernel->support,
+                               (double)(i - count / 2) * step, NULL);
 }
 
 /* How a kernel does over the field. */
@@ -126,17 +159,17 @@ static field_quality quality_of(const tap_table taps, int support, double edge)
 static double exact_error(int support, double beta, double edge)
 {
     tap_table taps;
-    for (int k = 0; k < FRACTIONS; ++k) exact_taps(support, beta, fraction_at(k), taps[k]);
-    return quality_of((const double (*)[TESS_MAX_SUPPORT])taps, support, edge).error;
+    exact_table(support, beta, taps);
+    return quality_of((const double (*)[FRACTIONS])taps, support, edge).error;
 }
 
 /* Note how the kernel does with the polynomials. */
 static void assess(tess_kernel *kernel, double edge)
 {
     tap_table taps;
-    for (int k = 0; k < FRACTIONS; ++k) tess_kernel_taps(kernel, fraction_at(k), taps[k]);
+    polynomial_table(kernel, taps);
     const field_quality found =
-        quality_of((const double (*)[TESS_MAX_SUPPORT])taps, kernel->support, edge);
+        quality_of((const double (*)[FRACTIONS])taps, kernel->support, edge);
     kernel->error = found.error;
     kernel->largest_error = found.largest_error;
     kernel->amplification = found.amplification;
@@ -181,14 +214,14 @@ static double best_beta(int support, double padding)
     return 0.5 * (low + high);
 }
 
-/* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. */
-static void fit_tap(tess_kernel *kernel, int j)
+/* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. `cosine[i]` is
+ * cos(π i / 2 terms), for i < 4 terms. */
+static void fit_tap(tess_kernel *kernel, const double *cosine, int j)
 {
     const int terms = kernel->degree + 1;
     double value[TESS_MAX_DEGREE + 1], power[3][TESS_MAX_DEGREE + 1];
     for (int k = 0; k < terms; ++k) {
-        const double y = cos(TESS_PI * (k + 0.5) / terms);
-        const double fraction = 0.5 * (y + 1.0);
+        const double fraction = 0.5 * (cosine[2 * k + 1] + 1.0);
         value[k] = es_kernel(2.0 * (fraction + j) / kernel->support - 1.0, kernel->beta);
     }
     memset(power, 0, sizeof power);
@@ -197,7 +230,7 @@ static void fit_tap(tess_kernel *kernel, int j)
     for (int n = 0; n < terms; ++n) {
         double c = 0;
         for (int k = 0; k < terms; ++k)
-            c += value[k] * cos(TESS_PI * n * (k + 0.5) / terms);
+            c += value[k] * cosine[n * (2 * k + 1) % (4 * terms)];
         c *= (n == 0 ? 1.0 : 2.0) / terms;
         for (int d = 0; d < terms; ++d) kernel->coefficient[d][j] += c * current[d];
         /* T_{n+1} = 2 y T_n − T_{n−1}; T_1 = y */
@@ -213,9 +246,12 @@ static void fit_tap(tess_kernel *kernel, int j)
 
 static void fit_taps(tess_kernel *kernel, int degree)
 {
+    double cosine[4 * (TESS_MAX_DEGREE + 1)];
+    const int terms = degree + 1;
+    for (int i = 0; i < 4 * terms; ++i) cosine[i] = cos(TESS_PI * 0.5 * i / terms);
     kernel->degree = degree;
     memset(kernel->coefficient, 0, sizeof kernel->coefficient);
-    for (int j = 0; j < kernel->support; ++j) fit_tap(kernel, j);
+    for (int j = 0; j < kernel->support; ++j) fit_tap(kernel, cosine, j);
 }
 
 void tess_kernel_create(int support, double padding, tess_kernel *kernel)

@@ -55,6 +55,10 @@ void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out);
  *  grid size (or, in w, n-offset times plane distance), |x| ≤ 1/2. `error` may be NULL. */
 double tess_kernel_correction(const tess_kernel *kernel, double x, double *error);
 
+/** h of an axis of the image: out[i] = h((i − ⌊count/2⌋)·step), i < count. */
+void tess_kernel_correction_line(const tess_kernel *kernel, int64_t count, double step,
+                                 double *out);
+
 /** Chebyshev coefficients c[TESS_CORRECTION_TERMS] of h as a function of
  *  y = 2(x/x_max)² − 1: h = Σ c_k T_k(y). For h along the w-axis, one value a pixel. */
 void tess_kernel_correction_fit(const tess_kernel *kernel, double x_max,
