@@ -16,6 +16,9 @@
  * move (and pairs of them, which the hardware prefetches together). */
 enum { GROUP_BYTES = 128 };
 
+/* Lines ahead that a group of columns is fetched from: each is far from the last. */
+enum { LINES_AHEAD = 12 };
+
 /* Work memory that is kept from plane to plane. */
 typedef enum work_slot {
     WORK_LINES,      /* lines of the slab */
@@ -468,6 +471,18 @@ cleanup:
     return status;
 }
 
+/* Fetch the group of columns that begins at `first` of a line some lines ahead. */
+static inline void fetch_ahead(const tess_planes *planes, const line_set *set, int64_t line,
+                               int64_t first)
+{
+    if (line + LINES_AHEAD >= set->num_lines) return;
+    const char *from =
+        set->data + ((line + LINES_AHEAD) * set->stride + first) * planes->value_bytes;
+    __builtin_prefetch(from);
+    __builtin_prefetch(from + GROUP_BYTES - 1);
+    __builtin_prefetch(from + GROUP_BYTES / 2);
+}
+
 /* Spread columns [first, first + count) of the lines over contiguous buffers. One source
  * for both precisions: values are moved as pairs of 4- or 8-byte words. */
 static void gather_columns(const tess_planes *planes, const line_set *set, int64_t first,
@@ -479,6 +494,7 @@ static void gather_columns(const tess_planes *planes, const line_set *set, int64
     for (int64_t k = 0; k < set->num_lines; ++k) {
         const char *from = set->data + (k * set->stride + first) * bytes;
         char *to = lines + set->line[k] * bytes;
+        fetch_ahead(planes, set, k, first);
         if (bytes == 8)
             for (int64_t g = 0; g < count; ++g)
                 memcpy(to + g * line_length * 8, from + g * 8, 8);
