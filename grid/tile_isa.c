@@ -90,18 +90,44 @@ static inline void sincos_double(double turns, double *sine, double *cosine)
     tess_sincos_turns(turns, sine, cosine);
 }
 
+/* (re, im) of singles all over a vector: moved as whole numbers, which takes one load. */
+typedef int64_t pair_vector __attribute__((vector_size(VECTOR_BYTES)));
+
+static inline pair_vector pairs_single(const float *pair)
+{
+    int64_t bits;
+    memcpy(&bits, pair, sizeof bits);
+    return bits + (pair_vector){0};
+}
+
+typedef double two_doubles __attribute__((vector_size(16), aligned(8), may_alias));
+
+#if defined(__AVX512F__)
+#define PAIR_LANES 0, 1, 0, 1, 0, 1, 0, 1
+#elif defined(__AVX2__)
+#define PAIR_LANES 0, 1, 0, 1
+#else
+#define PAIR_LANES 0, 1
+#endif
+#define PAIRS_DOUBLE(pair)                                                           \
+    __builtin_shufflevector(*(const two_doubles *)(pair), *(const two_doubles *)(pair), \
+                            PAIR_LANES)
+
 #define REAL        float
 #define NAME(x)     x##_single
+#define PAIRS(pair) pairs_single(pair)
 #define TAPS        single
 #define SINCOS      sincos_single
 #include "tile_loops.inc.h"
 #undef REAL
 #undef NAME
+#undef PAIRS
 #undef TAPS
 #undef SINCOS
 
 #define REAL        double
 #define NAME(x)     x##_double
+#define PAIRS(pair) PAIRS_DOUBLE(pair)
 #define TAPS        full
 #define SINCOS      sincos_double
 #include "tile_loops.inc.h"

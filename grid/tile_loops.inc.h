@@ -2,6 +2,7 @@
  *   REAL        float or double
  *   NAME(x)     x with the precision's suffix
  *   TAPS        member of tile_taps
+ *   PAIRS(p)    vector of p[0], p[1], p[0], p[1], …
  *   SINCOS      sine and cosine of turns in this precision
  *
  * The samples of a job are placed (position, kernel fraction, w-phase: place_*), sorted by
@@ -29,6 +30,12 @@ enum {
 static inline __attribute__((always_inline)) NAME(vector) NAME(broadcast)(REAL value)
 {
     return value - (NAME(vector)){0};
+}
+
+static inline __attribute__((always_inline)) NAME(vector)
+NAME(broadcast_pair)(const REAL *pair)
+{
+    return (NAME(vector))PAIRS(pair);
 }
 
 /* ---- placing ---- */
@@ -307,26 +314,37 @@ static inline int NAME(group_end)(const NAME(part) *part, int first)
 
 /* ---- gridding ---- */
 
-/* What to add for polarisation `pol` of a sample: weight × visibility × w-phase, or
- * weight × w-phase for the PSF; times the taps along v. */
+/* Weight × visibility of the samples of a part, or weights for the PSF. */
+static inline __attribute__((always_inline)) void
+NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re, REAL *im)
+{
+    const tess_samples *s = job->samples;
+    const bool is_psf = pol >= s->num_pol;
+    const int which = is_psf ? pol - s->num_pol : s->num_weight == 1 ? 0 : pol;
+    for (int k = 0; k < part->count; ++k) {
+        const int64_t conjugate = part->sample[k] >> 63; /* −1 or 0 */
+        const int64_t sample = part->sample[k] ^ conjugate;
+        const REAL w = ((const REAL *)s->weight)[sample * s->num_weight + which];
+        const REAL *vis = (const REAL *)s->vis + 2 * (sample * s->num_pol + pol);
+        re[k] = is_psf ? w : w * vis[0];
+        im[k] = is_psf ? 0 : w * vis[1] * (REAL)(2 * conjugate + 1);
+    }
+}
+
+/* What to add for polarisation `pol` of each sample: that times the w-phase,
+ * exp(−2πi w (n_c−1)), times the taps along v. */
 static inline __attribute__((always_inline)) void
 NAME(part_values)(const tile_job *job, int pol, const int vectors, NAME(part) *part)
 {
-    const tess_samples *s = job->samples;
-    const int which = pol < s->num_pol ? (s->num_weight == 1 ? 0 : pol) : pol - s->num_pol;
+    REAL re[PART], im[PART], pair[2 * PART];
+    NAME(part_weigh)(job, pol, part, re, im);
     for (int k = 0; k < part->count; ++k) {
-        const bool conjugate = part->sample[k] < 0;
-        const int64_t sample = conjugate ? ~part->sample[k] : part->sample[k];
-        const REAL w = ((const REAL *)s->weight)[sample * s->num_weight + which];
-        const REAL *vis = (const REAL *)s->vis + 2 * (sample * s->num_pol + pol);
-        const bool is_psf = pol >= s->num_pol;
-        const REAL vis_re = is_psf ? 1 : vis[0];
-        const REAL vis_im = is_psf ? 0 : conjugate ? -vis[1] : vis[1];
-        const REAL pr = part->phase_re[k], pi = -part->phase_im[k]; /* e^{−2πi w (n_c−1)} */
-        const REAL pair[2] = {w * (vis_re * pr - vis_im * pi),
-                              w * (vis_re * pi + vis_im * pr)};
-        NAME(vector) value;
-        for (int l = 0; l < NAME(LANES); ++l) value[l] = pair[l % 2];
+        const REAL pr = part->phase_re[k], pi = part->phase_im[k];
+        pair[2 * k] = re[k] * pr + im[k] * pi;
+        pair[2 * k + 1] = im[k] * pr - re[k] * pi;
+    }
+    for (int k = 0; k < part->count; ++k) {
+        const NAME(vector) value = NAME(broadcast_pair)(&pair[2 * k]);
         for (int n = 0; n < vectors; ++n) part->value[k][n] = part->tap_v[k][n] * value;
     }
 }
