@@ -128,13 +128,16 @@ class Captured:
 
 
 def ducc_stages(text):
-    """Stage times of a ducc0 report, and its support."""
+    """Stage times of a ducc0 report, which pads them when one is 10 s or more, and its
+    support."""
     stages = {"kernel": 0.0, "sort": 0.0, "fft": 0.0, "plan": 0.0}
-    for name, seconds in re.findall(r"^\+- (.+?)\s*:\s+[\d.]+% \(([\d.]+)s\)", text, re.M):
+    line = r"^\+- (.+?)\s*:\s+[\d.]+% \(\s*([\d.]+)s\)"
+    for name, seconds in re.findall(line, text, re.M):
         if name in DUCC_STAGES:
             stages[DUCC_STAGES[name]] += float(seconds)
-    if stages["kernel"] == 0:
-        print("warning: no stages found in what ducc0 printed")
+    missing = [stage for stage in ("kernel", "sort", "fft") if stages[stage] == 0]
+    if missing:
+        sys.exit(f"ducc0's report tells nothing of {', '.join(missing)}:\n{text}")
     support = re.search(r"supp=(\d+)", text)
     grid = re.search(r"grid=\((\d+x\d+)(?:x(\d+))?\)", text)
     planes = int(grid.group(2) or 1) if grid else 0
