@@ -1,4 +1,5 @@
-/* The imager within a program: the options of `tessera image`, and its images in memory. */
+/* The imager within a program: the options of `tessera image`, and its images in
+ * memory. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -31,7 +32,7 @@ struct tess_image {
     text_list names, values; /* options; a value "" belongs to a switch */
     text_list obs;
     char *log;
-    held_image **held;       /* [count]: their addresses are given away */
+    held_image **held; /* [count]: their addresses are given away */
     int64_t count, capacity;
 };
 
@@ -56,7 +57,8 @@ cleanup:
 
 static void free_texts(text_list *list)
 {
-    for (int64_t k = 0; k < list->count; ++k) tess_free(list->text[k]);
+    for (int64_t k = 0; k < list->count; ++k)
+        tess_free(list->text[k]);
     tess_free(list->text);
     *list = (text_list){0};
 }
@@ -71,7 +73,8 @@ static void free_held(held_image *held)
 
 static void forget_images(tess_image *image)
 {
-    for (int64_t k = 0; k < image->count; ++k) free_held(image->held[k]);
+    for (int64_t k = 0; k < image->count; ++k)
+        free_held(image->held[k]);
     image->count = 0;
 }
 
@@ -146,12 +149,14 @@ static tess_status make_arguments(const tess_image *image, text_list *argv)
     else if (strcmp(image->log, "debug") == 0)
         TESS_TRY(add_text(argv, "--verbose"));
     else if (strcmp(image->log, "info") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "log: '%s' is none of quiet, info, debug", image->log);
+        TESS_FAIL(TESS_ERR_USAGE, "log: '%s' is none of quiet, info, debug",
+                  image->log);
     for (int64_t k = 0; k < image->names.count; ++k) {
         const char *value = image->values.text[k];
         if (strcmp(image->names.text[k], "help") == 0)
             TESS_FAIL(TESS_ERR_USAGE, "help is not an option of the library");
-        if (asprintf(&text, "--%s%s%s", image->names.text[k], *value ? "=" : "", value) < 0) {
+        if (asprintf(&text, "--%s%s%s", image->names.text[k], *value ? "=" : "",
+                     value) < 0) {
             text = NULL;
             TESS_FAIL(TESS_ERR_ALLOC, "options");
         }
@@ -171,7 +176,8 @@ static void fill_info(const tess_image_product *product, held_image *held)
 {
     const tess_image_meta *meta = product->meta;
     snprintf(held->kind, sizeof held->kind, "%s", product->kind);
-    snprintf(held->polarisation, sizeof held->polarisation, "%s", product->polarisation);
+    snprintf(held->polarisation, sizeof held->polarisation, "%s",
+             product->polarisation);
     held->info = (tess_image_info){.kind = held->kind,
                                    .polarisation = held->polarisation,
                                    .interval = product->interval,
@@ -198,8 +204,8 @@ static void extremes(const void *pixel, bool is_double, int64_t count, double *m
     *min = INFINITY;
     *max = -INFINITY;
     for (int64_t k = 0; k < count; ++k) {
-        const double value = is_double ? ((const double *)pixel)[k]
-                                       : (double)((const float *)pixel)[k];
+        const double value =
+            is_double ? ((const double *)pixel)[k] : (double)((const float *)pixel)[k];
         if (!isfinite(value)) continue;
         if (value < *min) *min = value;
         if (value > *max) *max = value;

@@ -50,7 +50,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     case OPT_CONFIG: /* taken out before argp saw it */
     case 'h':
     case OPT_VERSION: /* seen by main() */
-        break; /* as above */
+        break;        /* as above */
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -35,7 +35,8 @@ static const struct argp_option selection_options[] = {
     {"uvrange", OPT_UVRANGE, "MIN:MAX", 0,
      "Baseline lengths in wavelengths, like 100:20k (default all)", 0},
     {"center", OPT_CENTER, "RA,DEC", 0,
-     "Rotate phase centres to this position, like 12:30:49.4,+12:23:28: observations, and "
+     "Rotate phase centres to this position, like 12:30:49.4,+12:23:28: observations, "
+     "and "
      "without --field all fields in them, go into one image",
      0},
     {0},

@@ -354,8 +354,7 @@ static const struct argp simulate_argp = {
 static tess_status require(bool given, const char *name)
 {
     tess_status status = TESS_OK;
-    if (!given)
-        TESS_FAIL(TESS_ERR_USAGE, "--%s is missing", name);
+    if (!given) TESS_FAIL(TESS_ERR_USAGE, "--%s is missing", name);
 cleanup:
     return status;
 }

@@ -69,7 +69,8 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
     TESS_TRY(tess_device_alloc(num_vis * 2 * element * like->num_pol, "visibilities",
                                &out->vis));
     if (weighted) TESS_TRY(allocate(num_vis * element, &out->weight));
-    TESS_TRY(copy_of(info->inv_lambda, info->num_chan * (int64_t)sizeof *info->inv_lambda,
+    TESS_TRY(copy_of(info->inv_lambda,
+                     info->num_chan * (int64_t)sizeof *info->inv_lambda,
                      (const void **)&out->inv_lambda));
 cleanup:
     if (status != TESS_OK) device_samples_free(out);
@@ -115,8 +116,8 @@ bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *
 {
     if (!tess_source_rows_of(source, span, rows)) return false;
     const tess_recipe *recipe = rows->recipe;
-    return !recipe->chan_wanted && isinf(recipe->time_first) && isinf(recipe->time_end) &&
-           rows->raw.row_bytes <= tess_device_stage_bytes();
+    return !recipe->chan_wanted && isinf(recipe->time_first) &&
+           isinf(recipe->time_end) && rows->raw.row_bytes <= tess_device_stage_bytes();
 }
 
 /* All subarrays' tables of antenna numbers in one. */
@@ -210,7 +211,7 @@ static tess_status move_rows(const tess_source_rows *rows, int64_t first, int64_
     int64_t parts = count * bytes / PART_BYTES;
     if (parts > threads) parts = threads;
     if (parts < 1) parts = 1;
-    #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
+#pragma omp parallel for num_threads((int)parts) schedule(static, 1)
     for (int64_t t = 0; t < parts; ++t) {
         const int64_t begin = count * t / parts, end = count * (t + 1) / parts;
         const int64_t row = rows->row_first + first + begin;
@@ -220,15 +221,15 @@ static tess_status move_rows(const tess_source_rows *rows, int64_t first, int64_
                    : tess_vis_read_raw(rows->reader, rows->segment, row, end - begin,
                                        buffer + begin * bytes);
         if (mine != TESS_OK) {
-            #pragma omp critical(tess_device_rows)
+#pragma omp critical(tess_device_rows)
             status = mine;
         }
     }
     return status;
 }
 
-tess_status device_rows_upload(const tess_source_rows *rows, int64_t first, int64_t *count,
-                               int threads, void *to, double *busy_s)
+tess_status device_rows_upload(const tess_source_rows *rows, int64_t first,
+                               int64_t *count, int threads, void *to, double *busy_s)
 {
     tess_status status = TESS_OK;
     const int64_t most = tess_device_stage_bytes() / rows->raw.row_bytes;
@@ -244,8 +245,8 @@ cleanup:
     return status;
 }
 
-tess_status device_rows_write(const tess_source_rows *rows, const void *from, int threads,
-                              tess_vis_writer *writer, double *busy_s)
+tess_status device_rows_write(const tess_source_rows *rows, const void *from,
+                              int threads, tess_vis_writer *writer, double *busy_s)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = rows->raw.row_bytes;
@@ -253,8 +254,8 @@ tess_status device_rows_write(const tess_source_rows *rows, const void *from, in
     /* one buffer is filled by the link while the one before is written */
     for (int64_t first = -at_once; first < rows->num_rows; first += at_once) {
         const int64_t next = first + at_once, left = rows->num_rows - next;
-        const int64_t here = rows->num_rows - first < at_once ? rows->num_rows - first
-                                                              : at_once;
+        const int64_t here =
+            rows->num_rows - first < at_once ? rows->num_rows - first : at_once;
         if (left > 0)
             TESS_TRY(tess_device_fetch((const char *)from + next * bytes,
                                        (left < at_once ? left : at_once) * bytes));
@@ -270,7 +271,8 @@ cleanup:
     return status;
 }
 
-tess_status device_rows_refuse(const tess_source *source, int64_t first_span, int64_t row)
+tess_status device_rows_refuse(const tess_source *source, int64_t first_span,
+                               int64_t row)
 {
     tess_status status = TESS_OK;
     tess_vis_block block = {0};
@@ -278,8 +280,8 @@ tess_status device_rows_refuse(const tess_source *source, int64_t first_span, in
     for (int64_t k = first_span; k < tess_source_num_spans(source); ++k) {
         tess_source_rows_of(source, k, &rows);
         if (row < rows.num_rows) {
-            TESS_TRY(tess_vis_read(rows.reader, rows.segment, rows.row_first + row, 1, 1,
-                                   &block));
+            TESS_TRY(tess_vis_read(rows.reader, rows.segment, rows.row_first + row, 1,
+                                   1, &block));
             break;
         }
         row -= rows.num_rows;

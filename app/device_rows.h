@@ -1,7 +1,7 @@
 /** @file device_rows.h  (private to app/)
- *  Rows of UVFITS files on their way to a device and back, as they are in the file: what
- *  ingest.c (images) and emit.c (predictions) share. Threads read into pinned buffers, or
- *  write from them, while the link moves others.
+ *  Rows of UVFITS files on their way to a device and back, as they are in the file:
+ *  what ingest.c (images) and emit.c (predictions) share. Threads read into pinned
+ *  buffers, or write from them, while the link moves others.
  */
 #ifndef TESS_DEVICE_ROWS_H
 #define TESS_DEVICE_ROWS_H
@@ -12,11 +12,11 @@
 /** How the rows of one segment of one observation are decoded. */
 typedef struct device_recipe {
     raw_recipe raw;
-    const tess_recipe *of;     /**< whose it is; NULL: nobody's yet */
+    const tess_recipe *of; /**< whose it is; NULL: nobody's yet */
 } device_recipe;
 
-/** Can a block go to the device as it is? `rows` says what it is. Nothing may be left out
- *  by time or channel, and a row must fit into a buffer. Local. */
+/** Can a block go to the device as it is? `rows` says what it is. Nothing may be left
+ *  out by time or channel, and a row must fit into a buffer. Local. */
 bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *rows);
 
 /** Device memory for samples of so many rows, and while they are sorted. Local. */
@@ -38,20 +38,21 @@ void device_recipe_free(device_recipe *recipe);
 /** Sums of nothing, in device memory. Local. */
 tess_status device_sums_make(raw_sums **sums);
 
-/** Read rows [first, first + count) of a block into the next pinned buffer, by `threads`
- *  threads, and enqueue its copy to device memory. `count` is lowered to what fits. The
- *  seconds that this takes the readers are added to `*busy_s`. Local. */
-tess_status device_rows_upload(const tess_source_rows *rows, int64_t first, int64_t *count,
-                               int threads, void *to, double *busy_s);
+/** Read rows [first, first + count) of a block into the next pinned buffer, by
+ *  `threads` threads, and enqueue its copy to device memory. `count` is lowered to what
+ *  fits. The seconds that this takes the readers are added to `*busy_s`. Local. */
+tess_status device_rows_upload(const tess_source_rows *rows, int64_t first,
+                               int64_t *count, int threads, void *to, double *busy_s);
 
 /** The opposite: all rows of a block, changed on the device, to a file that is written;
  *  waits. Local. */
-tess_status device_rows_write(const tess_source_rows *rows, const void *from, int threads,
-                              tess_vis_writer *writer, double *busy_s);
+tess_status device_rows_write(const tess_source_rows *rows, const void *from,
+                              int threads, tess_vis_writer *writer, double *busy_s);
 
 /** Row `row` of the blocks from `first_span` on has an antenna that its file does not
  *  list: fails with what reading it as a block says of it. Local. */
-tess_status device_rows_refuse(const tess_source *source, int64_t first_span, int64_t row);
+tess_status device_rows_refuse(const tess_source *source, int64_t first_span,
+                               int64_t row);
 
 /** A sum that is held as the bits of a double. */
 double device_sum(unsigned long long bits);

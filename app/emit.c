@@ -9,8 +9,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Share of the device memory left beside model and planes for rows and samples; the rest
- * is for brick sums. */
+/* Share of the device memory left beside model and planes for rows and samples; the
+ * rest is for brick sums. */
 static const double ROWS_SHARE = 0.6;
 
 /* Blocks of the source that are on the device together. */
@@ -27,8 +27,8 @@ typedef struct emit_run {
     const tess_source_info *info;
     tess_samples like;
     tile_cuda_samples samples;
-    raw_sums *sums;            /* device */
-    void *rows;                /* device, of the batch */
+    raw_sums *sums; /* device */
+    void *rows;     /* device, of the batch */
     device_recipe recipe;
     int threads;
 } emit_run;
@@ -60,8 +60,8 @@ static double bytes_of_batch(const tess_samples *like, const emit_batch *batch)
 }
 
 /* As many blocks from first_span on as fit; one at least. */
-static emit_batch next_batch(const imager_predictor *predictor, const tess_source *source,
-                             int64_t first_span)
+static emit_batch next_batch(const imager_predictor *predictor,
+                             const tess_source *source, int64_t first_span)
 {
     emit_batch batch = {.first_span = first_span, .end_span = first_span};
     const tess_samples like = samples_like(predictor, source);
@@ -97,7 +97,8 @@ bool emit_possible(const imager_predictor *predictor, const tess_source *source)
 
 /* ---- in ---- */
 
-static void wavelengths_of(const tess_source_rows *rows, double *inv_min, double *inv_max)
+static void wavelengths_of(const tess_source_rows *rows, double *inv_min,
+                           double *inv_max)
 {
     *inv_min = INFINITY;
     *inv_max = 0;
@@ -148,8 +149,8 @@ static tess_status take_batch(emit_run *run, const emit_batch *batch, raw_sums *
     }
     TESS_TRY(tess_device_download(sums, run->sums, sizeof *sums));
     if (sums->bad_row != ~0ull)
-        TESS_TRY(device_rows_refuse(run->source, batch->first_span,
-                                    (int64_t)sums->bad_row));
+        TESS_TRY(
+            device_rows_refuse(run->source, batch->first_span, (int64_t)sums->bad_row));
     tess_source_count_bytes(run->source, batch->bytes);
     profile->visibilities += (int64_t)sums->good;
     profile->stream.bytes += batch->bytes;
@@ -184,7 +185,8 @@ static tess_status predict(emit_run *run, const raw_sums *sums)
 
 static raw_mixing mixing_of(const imager_model *model, const tess_vis_segment *segment)
 {
-    raw_mixing mixing = {.num_corr = segment->num_corr, .num_stokes = model->num_stokes};
+    raw_mixing mixing = {.num_corr = segment->num_corr,
+                         .num_stokes = model->num_stokes};
     for (int c = 0; c < segment->num_corr; ++c) {
         double complex coefficient[4];
         tess_pol_from_stokes(segment->corr[c], coefficient);
@@ -213,7 +215,8 @@ static tess_status give_batch(emit_run *run, const emit_batch *batch)
         at.num_rows = rows.num_rows;
         TESS_TRY(device_recipe_for(&rows, run->samples.inv_lambda, &run->recipe));
         TESS_TRY(raw_encode(&run->recipe.raw, &mixing, &at, &run->samples));
-        TESS_TRY(device_rows_write(&rows, at.bytes, run->threads, run->writer, &writers_s));
+        TESS_TRY(
+            device_rows_write(&rows, at.bytes, run->threads, run->writer, &writers_s));
         at.bytes = (char *)at.bytes + rows.num_rows * rows.raw.row_bytes;
         at.row_at += rows.num_rows;
         at.vis_at += rows.num_rows * rows.num_chan;

@@ -1,14 +1,15 @@
 /** @file emit.h  (private to app/)
- *  Prediction by the device from file to file: rows of a UVFITS file go there as they are,
- *  their visibilities are replaced, and they come back to be written.
+ *  Prediction by the device from file to file: rows of a UVFITS file go there as they
+ *  are, their visibilities are replaced, and they come back to be written.
  */
 #ifndef TESS_EMIT_H
 #define TESS_EMIT_H
 
 #include "imager.h"
 
-/** Can it be done? On one rank, from UVFITS rows that can be read as they are into a copy
- *  of their file. The predictor's model is open. Local, after the source's setup. */
+/** Can it be done? On one rank, from UVFITS rows that can be read as they are into a
+ *  copy of their file. The predictor's model is open. Local, after the source's
+ *  setup. */
 bool emit_possible(const imager_predictor *predictor, const tess_source *source);
 
 /** Predict all rows of the source and write them with tess_vis_write_raw; as many at a

@@ -495,8 +495,9 @@ tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
     TESS_TRY(tess_comm_agree(exchange->comm, status));
     if (exchange->plan->backend->grid->load) { /* sorts where it works */
         tess_brick_list_free(&exchange->bricks);
-        TESS_TRY(exchange->plan->backend->grid->load(
-            exchange->plan, &exchange->samples, exchange->with_data, &exchange->bricks));
+        TESS_TRY(exchange->plan->backend->grid->load(exchange->plan, &exchange->samples,
+                                                     exchange->with_data,
+                                                     &exchange->bricks));
     } else {
         TESS_TRY(order_by_source(&exchange->bricks, tess_comm_size(exchange->comm)));
         TESS_TRY(tess_brick_list_sort(&exchange->bricks, num_threads));

@@ -1,4 +1,5 @@
-/* What a run will need: memory of a rank and seconds of each stage, for `tessera plan`. */
+/* What a run will need: memory of a rank and seconds of each stage, for `tessera
+ * plan`. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,16 +7,17 @@
 #include "imager.h"
 #include "tess_mem.h"
 
-/* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on runs of
- * 2 to 30 million visibilities. */
+/* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on
+ * runs of 2 to 30 million visibilities. */
 static const double READ_BYTES_PER_S = 200e6;     /* a rank, samples prepared */
 static const double EXCHANGE_BYTES_PER_S = 0.5e9; /* packed, sent and unpacked */
 static const double REDUCE_BYTES_PER_S = 1.5e9;
 static const double WEIGH_VIS_S = 80e-9;
-static const double START_S = 0.1;                /* kernel and FFT planning */
+static const double START_S = 0.1; /* kernel and FFT planning */
 static const double SORT_VIS_S = 80e-9;
-static const double GRID_FACTOR = 1.3;            /* memory of brick sums on first touch */
-static const double FFT_VALUE_S[2] = {3.8e-9, 7.0e-9}; /* line, column, pixel; by is_double */
+static const double GRID_FACTOR = 1.3; /* memory of brick sums on first touch */
+static const double FFT_VALUE_S[2] = {3.8e-9,
+                                      7.0e-9}; /* line, column, pixel; by is_double */
 static const double CORRECT_PIXEL_S = 18e-9;
 static const double WRITE_PIXEL_S = 10e-9;
 
@@ -65,7 +67,8 @@ static tess_status owned_bricks(const imager_job *job, const tess_brick_list *br
     if (bytes) send = pack_by_owner(job, bricks, bytes);
     TESS_TRY(tess_comm_agree(job->comm, bytes && send ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_alltoallv(job->comm, send, bytes, &received, bytes + ranks));
-    for (int k = 0; k < ranks; ++k) total += bytes[ranks + k];
+    for (int k = 0; k < ranks; ++k)
+        total += bytes[ranks + k];
     total /= (int64_t)sizeof *own;
     own = received;
     qsort(own, (size_t)total, sizeof *own, by_key);
@@ -83,8 +86,8 @@ cleanup:
     return status;
 }
 
-/* Planes that a brick's sum is likely to have: with k runs at random among the B starts of
- * its block, their range is (B − 1)(k − 1)/(k + 1) on average. */
+/* Planes that a brick's sum is likely to have: with k runs at random among the B starts
+ * of its block, their range is (B − 1)(k − 1)/(k + 1) on average. */
 static double planes_of(const tess_grid_plan *plan, const brick *b, double run_length)
 {
     int64_t block, tile_u, tile_v;
@@ -122,8 +125,8 @@ cleanup:
 }
 
 /* Share of the grid's lines that any brick covers. Collective. */
-static tess_status occupied_share(const imager_job *job, const brick *own, int64_t count,
-                                  double *share)
+static tess_status occupied_share(const imager_job *job, const brick *own,
+                                  int64_t count, double *share)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = job->plan;
@@ -131,10 +134,12 @@ static tess_status occupied_share(const imager_job *job, const brick *own, int64
     TESS_TRY(tess_comm_agree(job->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < count; ++k) {
         const int64_t tile_u = own[k].key / plan->tiles_v % plan->tiles_u;
-        touched[tile_u] = touched[tile_u + 1] = 1; /* a brick's halo is in the next one */
+        touched[tile_u] = touched[tile_u + 1] =
+            1; /* a brick's halo is in the next one */
     }
     TESS_TRY(tess_comm_allreduce_i64(job->comm, touched, plan->tiles_u + 1, TESS_MAX));
-    for (int64_t k = 0; k < plan->tiles_u; ++k) tiles += touched[k];
+    for (int64_t k = 0; k < plan->tiles_u; ++k)
+        tiles += touched[k];
     *share = (double)tiles / (double)plan->tiles_u;
 cleanup:
     tess_free(touched);
@@ -153,10 +158,11 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
     const double received = ranks > 1 || !work->cached ? work->owned_bytes + runs : 0;
     const double flight = ranks > 1 ? fmin(EXCHANGE_BYTES, 4 * own) : 0;
-    const double groups = (double)ranks / f, planes = plan->num_planes * job->num_images;
-    const double pieces =
-        ranks > 1 ? all_sums * fmin(groups, planes) / planes + all_sums * ranks / planes / f
-                  : 0;
+    const double groups = (double)ranks / f,
+                 planes = plan->num_planes * job->num_images;
+    const double pieces = ranks > 1 ? all_sums * fmin(groups, planes) / planes +
+                                          all_sums * ranks / planes / f
+                                    : 0;
     const double images = job->num_images * pixels * value / 2 / f;
     const double plane_lines =
         lines * (double)plan->nu * (double)job->geom.ny * value / f * (f > 1 ? 3 : 1);
@@ -175,24 +181,27 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 
-static void estimate_time(const imager_job *job, const imager_workload *work, double lines,
-                          imager_estimate *estimate)
+static void estimate_time(const imager_job *job, const imager_workload *work,
+                          double lines, imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
     const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
     const double threads = job->layout->threads, reads = work->cached ? 1 : 3;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double share = pixels * job->num_images / ranks / threads;
-    const double nu = (double)plan->nu, nv = (double)plan->nv, ny = (double)job->geom.ny;
+    const double nu = (double)plan->nu, nv = (double)plan->nv,
+                 ny = (double)job->geom.ny;
     double *s = estimate->seconds, largest, mean;
     int64_t split;
     tess_partition_balance(job->partition, &largest, &mean, &split);
     const double outputs = (double)work->num_outputs;
-    const double per_plane = FFT_VALUE_S[plan->is_double] *
-                             (lines * nu * nv + lines * nu * ny / 2 + nu * ny / 2 + pixels);
+    const double per_plane =
+        FFT_VALUE_S[plan->is_double] *
+        (lines * nu * nv + lines * nu * ny / 2 + nu * ny / 2 + pixels);
     const double batches = ceil((double)plan->num_planes * job->num_images * f / ranks);
     s[TESS_STAGE_READ] = reads * work->file_bytes / READ_BYTES_PER_S;
-    if (work->weighted) s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
+    if (work->weighted)
+        s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
     s[TESS_STAGE_PLAN] = START_S;
     s[TESS_STAGE_SORT] = SORT_VIS_S * (double)work->num_vis / threads;
     if (ranks > 1) {
@@ -209,30 +218,34 @@ static void estimate_time(const imager_job *job, const imager_workload *work, do
 static tess_status largest_of_all(tess_comm *comm, imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
-    double memory[5] = {estimate->peak, estimate->reading, estimate->samples, estimate->sums,
-                        estimate->planes};
+    double memory[5] = {estimate->peak, estimate->reading, estimate->samples,
+                        estimate->sums, estimate->planes};
     TESS_TRY(tess_comm_allreduce_f64(comm, memory, 5, TESS_MAX));
-    TESS_TRY(tess_comm_allreduce_f64(comm, estimate->seconds, TESS_NUM_STAGES, TESS_MAX));
+    TESS_TRY(
+        tess_comm_allreduce_f64(comm, estimate->seconds, TESS_NUM_STAGES, TESS_MAX));
     estimate->peak = memory[0];
     estimate->reading = memory[1];
     estimate->samples = memory[2];
     estimate->sums = memory[3];
     estimate->planes = memory[4];
     estimate->total_s = 0;
-    for (int k = 0; k < TESS_NUM_STAGES; ++k) estimate->total_s += estimate->seconds[k];
+    for (int k = 0; k < TESS_NUM_STAGES; ++k)
+        estimate->total_s += estimate->seconds[k];
 cleanup:
     return status;
 }
 
 tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
-                                 const tess_brick_list *bricks, imager_estimate *estimate)
+                                 const tess_brick_list *bricks,
+                                 imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
     brick *own = NULL;
     int64_t count = 0;
     double all = 0, window = 0, lines = 0;
     const double run_length =
-        work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs) : 1;
+        work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs)
+                           : 1;
     *estimate = (imager_estimate){0};
     TESS_TRY(owned_bricks(job, bricks, &own, &count));
     status = sum_bytes(job, own, count, run_length, &all, &window);

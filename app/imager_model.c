@@ -49,11 +49,11 @@ static tess_status check_planes(imager_model *model)
         if (model->stokes_index[s] >= 0) model->stokes[model->num_stokes++] = s + 1;
     }
     if (model->num_stokes == 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: it has no plane of Stokes I, Q, U or V", fits->path);
+        TESS_FAIL(TESS_ERR_INPUT, "%s: it has no plane of Stokes I, Q, U or V",
+                  fits->path);
     if (fits->num_freq > 1)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: it has %d frequency planes; give one image", fits->path,
-                  fits->num_freq);
+        TESS_FAIL(TESS_ERR_INPUT, "%s: it has %d frequency planes; give one image",
+                  fits->path, fits->num_freq);
 cleanup:
     return status;
 }
@@ -62,10 +62,11 @@ cleanup:
 static tess_status check_unit(const tess_fits_model *fits, bool *per_beam)
 {
     tess_status status = TESS_OK;
-    static const char *const per_pixel[] = {"", "JY/PIXEL", "JY/PIX", "JY PIXEL-1",
-                                            "JY PIX-1", "JY/PIXEL-1"};
+    static const char *const per_pixel[] = {"",           "JY/PIXEL", "JY/PIX",
+                                            "JY PIXEL-1", "JY PIX-1", "JY/PIXEL-1"};
     const char *unit = fits->unit;
-    while (*unit == ' ') ++unit;
+    while (*unit == ' ')
+        ++unit;
     for (size_t k = 0; k < sizeof per_pixel / sizeof *per_pixel; ++k)
         if (strcasecmp(unit, per_pixel[k]) == 0) goto cleanup;
     *per_beam = strcasecmp(unit, "JY/BEAM") == 0 || strcasecmp(unit, "JY BEAM-1") == 0;
@@ -87,22 +88,25 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
     const double scale = fits->scale_y_rad;
     if (!(scale > 0) || !(fits->scale_x_rad < 0) ||
         fabs(fits->scale_x_rad + scale) > PIXEL_TOLERANCE * scale / (double)fits->nx)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: its pixels must be square, East to the left (CDELT %.6g, %.6g deg)",
-                  path, fits->scale_x_rad / TESS_RAD_PER_DEG, scale / TESS_RAD_PER_DEG);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: its pixels must be square, East to the left (CDELT %.6g, %.6g deg)",
+            path, fits->scale_x_rad / TESS_RAD_PER_DEG, scale / TESS_RAD_PER_DEG);
     if (scale_rad > 0 &&
         fabs(scale - scale_rad) > POINTING_TOLERANCE * scale / (double)fits->nx)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: its pixels are %.6g deg wide, the image's %.6g deg; subtract a model "
-                  "with the pixels of the image",
-                  path, scale / TESS_RAD_PER_DEG, scale_rad / TESS_RAD_PER_DEG);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: its pixels are %.6g deg wide, the image's %.6g deg; subtract a model "
+            "with the pixels of the image",
+            path, scale / TESS_RAD_PER_DEG, scale_rad / TESS_RAD_PER_DEG);
     const double dra = remainder(fits->ra_rad - ra_rad, TESS_TWO_PI) * cos(dec_rad);
     const double apart = hypot(dra, fits->dec_rad - dec_rad);
     if (apart > POINTING_TOLERANCE * scale)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: the model's reference position lies %.6g deg from the phase centre "
-                  "of the observation; use a model of this pointing (or --center)",
-                  path, apart / TESS_RAD_PER_DEG);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: the model's reference position lies %.6g deg from the phase centre "
+            "of the observation; use a model of this pointing (or --center)",
+            path, apart / TESS_RAD_PER_DEG);
     TESS_TRY(check_unit(fits, &model->per_beam));
     TESS_TRY(place_model(model));
     TESS_TRY(check_planes(model));
@@ -127,7 +131,8 @@ static int64_t correct_row(const imager_job *job, int64_t row, double *correctio
     return num_blank;
 }
 
-static void put_row(const imager_job *job, void *image, int64_t row, const double *value)
+static void put_row(const imager_job *job, void *image, int64_t row,
+                    const double *value)
 {
     const int64_t nx = job->geom.nx;
     if (job->plan->is_double)
@@ -137,7 +142,8 @@ static void put_row(const imager_job *job, void *image, int64_t row, const doubl
             ((float *)image)[row * nx + i] = (float)value[i];
 }
 
-/* This rank's rows of every Stokes plane, straight from the file; adds up blank pixels. */
+/* This rank's rows of every Stokes plane, straight from the file; adds up blank
+ * pixels. */
 static tess_status load_model(const imager_job *job, const imager_model *model,
                               int64_t *num_blank)
 {
@@ -146,29 +152,30 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
     int64_t first, count, blank = 0;
     void *image[4] = {NULL};
     tess_planes_rows(job->planes, &first, &count);
-    for (int k = 0; k < model->num_stokes; ++k) image[k] = tess_planes_image(job->planes, k);
-    #pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank)
+    for (int k = 0; k < model->num_stokes; ++k)
+        image[k] = tess_planes_image(job->planes, k);
+#pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank)
     {
         tess_status own = TESS_OK;
         double *value = tess_alloc(2 * nx, sizeof *value);
         if (!value)
             own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                     "model rows");
-        #pragma omp for schedule(dynamic, 16)
+#pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < model->num_stokes * count; ++k) {
             const int stokes = (int)(k / count);
             const int64_t row = first + k % count;
             if (own == TESS_OK)
                 own = tess_fits_read(&model->fits,
-                                     model->stokes_index[model->stokes[stokes] - 1], 0, row,
-                                     1, value);
+                                     model->stokes_index[model->stokes[stokes] - 1], 0,
+                                     row, 1, value);
             if (own != TESS_OK) continue;
             blank += correct_row(job, row, value + nx, value);
             put_row(job, image[stokes], row - first, value);
         }
         tess_free(value);
         if (own != TESS_OK) {
-            #pragma omp critical(tess_model_rows)
+#pragma omp critical(tess_model_rows)
             status = own;
         }
     }
@@ -327,7 +334,8 @@ cleanup:
     return status;
 }
 
-static double *pol_value(const tess_samples *samples, int64_t sample, int pol, double out[2])
+static double *pol_value(const tess_samples *samples, int64_t sample, int pol,
+                         double out[2])
 {
     const int64_t at = 2 * (sample * samples->num_pol + pol);
     for (int k = 0; k < 2; ++k)
@@ -365,15 +373,16 @@ tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_po
 {
     tess_status status = TESS_OK;
     const imager_model *model = &predictor->model;
-    /* the same rows with room for the model's Stokes parameters; positions are borrowed */
+    /* the same rows with room for the model's Stokes parameters; positions are
+     * borrowed */
     tess_samples predicted = *samples;
     predicted.num_pol = model->num_stokes;
-    predicted.vis = tess_alloc(samples->num_vis * model->num_stokes,
-                               samples->is_double ? 16 : 8);
-    TESS_TRY(tess_comm_agree(predictor->job.comm,
-                             predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
+    predicted.vis =
+        tess_alloc(samples->num_vis * model->num_stokes, samples->is_double ? 16 : 8);
+    TESS_TRY(
+        tess_comm_agree(predictor->job.comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(imager_predictor_run(predictor, &predicted));
-    #pragma omp parallel for num_threads(predictor->job.layout->threads) schedule(static)
+#pragma omp parallel for num_threads(predictor->job.layout->threads) schedule(static)
     for (int64_t k = 0; k < samples->num_vis; ++k)
         subtract_sample(model, pol, &predicted, k, samples);
 cleanup:

@@ -31,8 +31,8 @@ static char *file_name(const imager_output *output, int64_t interval, int64_t ch
         tess_pol_name(pol, name);
         snprintf(polarisation, sizeof polarisation, "-%s", name);
     }
-    if (asprintf(&path, "%s%s%s%s-%s.%s", output->opts->output, time, chan, polarisation,
-                 kind, suffix) < 0)
+    if (asprintf(&path, "%s%s%s%s-%s.%s", output->opts->output, time, chan,
+                 polarisation, kind, suffix) < 0)
         return NULL;
     return path;
 }
@@ -154,8 +154,8 @@ cleanup:
     return status;
 }
 
-/* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one while
- * the beam found is larger than was expected. */
+/* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
+ * while the beam found is larger than was expected. */
 static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
                             double uvw_max_lambda, tess_beam *beam)
 {
@@ -260,12 +260,14 @@ static tess_status write_image(const imager_output *output, const tess_pol *name
     product->pixel = rows->value;
     if (!product->is_double) {
         single = tess_alloc(pixels, sizeof *single);
-        for (int64_t k = 0; single && k < pixels; ++k) single[k] = (float)rows->value[k];
+        for (int64_t k = 0; single && k < pixels; ++k)
+            single[k] = (float)rows->value[k];
         product->pixel = single;
     }
     TESS_TRY(tess_comm_agree(output->comm, product->pixel ? TESS_OK : TESS_ERR_ALLOC));
     if (opts->take)
-        TESS_TRY(tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
+        TESS_TRY(
+            tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
     if (opts->output) TESS_TRY(write_file(output, named, product, false, held));
     if (opts->output)
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
@@ -278,7 +280,8 @@ cleanup:
 }
 
 /* All files of an output get their names together; NAME.conf goes with the first. */
-static tess_status publish(const imager_output *output, bool first, tess_held_files *held)
+static tess_status publish(const imager_output *output, bool first,
+                           tess_held_files *held)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -307,8 +310,8 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     tess_held_files held = {.overwrite = output->opts->overwrite};
     fill_meta(output, interval, extent, &meta);
     if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
-        TESS_TRY(
-            fit_beam(output, &product[output->num_pol].rows, extent->uvw_max_lambda, &beam));
+        TESS_TRY(fit_beam(output, &product[output->num_pol].rows,
+                          extent->uvw_max_lambda, &beam));
         meta.beam_major_rad = beam.major * output->opts->scale_rad;
         meta.beam_minor_rad = beam.minor * output->opts->scale_rad;
         meta.beam_pa_rad = beam.angle;

@@ -74,8 +74,8 @@ static tess_status allocate(imager_outputs *outputs)
     outputs->row_end = tess_alloc_zero(intervals, sizeof *outputs->row_end);
     outputs->extent = tess_alloc(outputs->num, sizeof *outputs->extent);
     outputs->num_held = tess_alloc_zero(outputs->num, sizeof *outputs->num_held);
-    if (!outputs->interval_begin || !outputs->interval_span || !outputs->row_first || !outputs->row_end ||
-        !outputs->extent || !outputs->num_held)
+    if (!outputs->interval_begin || !outputs->interval_span || !outputs->row_first ||
+        !outputs->row_end || !outputs->extent || !outputs->num_held)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
     for (int64_t k = 0; k < outputs->num; ++k)
         outputs->extent[k] = imager_extent_empty();

@@ -34,12 +34,13 @@ static tess_status clear_folder(const char *folder, bool overwrite)
     while ((entry = readdir(open)) != NULL) {
         if (!is_stage(entry->d_name)) continue;
         if (!overwrite)
-            TESS_FAIL(TESS_ERR_IO,
-                      "%s: holds %s of another run; use --overwrite to replace its stages",
-                      folder, entry->d_name);
+            TESS_FAIL(
+                TESS_ERR_IO,
+                "%s: holds %s of another run; use --overwrite to replace its stages",
+                folder, entry->d_name);
         if (unlinkat(dirfd(open), entry->d_name, 0) != 0)
-            TESS_FAIL(TESS_ERR_IO, "%s/%s: cannot be replaced: %s", folder, entry->d_name,
-                      strerror(errno));
+            TESS_FAIL(TESS_ERR_IO, "%s/%s: cannot be replaced: %s", folder,
+                      entry->d_name, strerror(errno));
     }
 cleanup:
     if (open) closedir(open);
@@ -52,7 +53,8 @@ static tess_status make_folder(const char *folder, bool overwrite)
     struct stat found;
     if (mkdir(folder, 0777) == 0) return TESS_OK;
     if (errno != EEXIST)
-        TESS_FAIL(TESS_ERR_IO, "%s: folder cannot be made: %s", folder, strerror(errno));
+        TESS_FAIL(TESS_ERR_IO, "%s: folder cannot be made: %s", folder,
+                  strerror(errno));
     if (stat(folder, &found) != 0 || !S_ISDIR(found.st_mode))
         TESS_FAIL(TESS_ERR_IO, "%s: is a file; --dump-stages needs a folder", folder);
     TESS_TRY(clear_folder(folder, overwrite));
@@ -132,7 +134,8 @@ void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *
         }
 }
 
-tess_status imager_map_write(const imager_stages *to, const tess_geom *geom, double *map)
+tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
+                             double *map)
 {
     tess_status status = TESS_OK;
     const tess_geom coarse = {.nx = SIDE, .ny = SIDE, .scale_rad = geom->scale_rad};

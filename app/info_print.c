@@ -50,8 +50,8 @@ static void sexagesimal(double value, int decimals, char *text, size_t size)
     const double seconds = fmod(units, 60 * scale) / scale;
     const long long minutes = (long long)(units / (60 * scale));
     const int length =
-        snprintf(text, size, "%s%02lld:%02lld:%0*.*f", value < 0 ? "-" : "", minutes / 60,
-                 minutes % 60, decimals + 3, decimals, seconds);
+        snprintf(text, size, "%s%02lld:%02lld:%0*.*f", value < 0 ? "-" : "",
+                 minutes / 60, minutes % 60, decimals + 3, decimals, seconds);
     if (length < 0 || (size_t)length >= size) snprintf(text, size, "unknown");
 }
 
@@ -196,8 +196,8 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
         print_line(out, "", "Nothing can be imaged: no sample is usable.");
 }
 
-/* What to image: nothing to say where Stokes I can be made, else " --stokes XY" with the
- * first correlation that is there. */
+/* What to image: nothing to say where Stokes I can be made, else " --stokes XY" with
+ * the first correlation that is there. */
 static void stokes_option(const tess_vis_meta *meta, char *text, size_t size)
 {
     const tess_pol stokes_i = {.code = 1};
@@ -205,7 +205,8 @@ static void stokes_option(const tess_vis_meta *meta, char *text, size_t size)
     text[0] = '\0';
     for (int k = 0; k < meta->num_segments; ++k) {
         const tess_vis_segment *segment = &meta->segment[k];
-        if (tess_pol_mix_of(&stokes_i, segment->corr, segment->num_corr).num > 0) return;
+        if (tess_pol_mix_of(&stokes_i, segment->corr, segment->num_corr).num > 0)
+            return;
         if (!first && segment->num_corr > 0) first = segment;
     }
     if (first) snprintf(text, size, " --stokes %s", tess_corr_name(first->corr[0]));

@@ -18,9 +18,9 @@ typedef struct ingest_run {
     tess_source *source;
     const tess_source_info *info;
     tile_cuda_samples samples;
-    raw_sums *sums;                    /* device */
-    unsigned long long *good_of_chan;  /* device, [channels of the table] */
-    void *rows;                        /* device, of one buffer */
+    raw_sums *sums;                   /* device */
+    unsigned long long *good_of_chan; /* device, [channels of the table] */
+    void *rows;                       /* device, of one buffer */
     device_recipe recipe;
     int64_t rows_done, vis_done;
     double readers_s;
@@ -50,11 +50,13 @@ static tess_status set_up(ingest_run *run)
     const int64_t bytes = run->info->num_chan * (int64_t)sizeof *run->good_of_chan;
     int64_t num_rows, num_vis;
     tess_source_slice(run->source, &num_rows, &num_vis);
-    TESS_TRY(device_samples_make(run->info, &like, num_rows, num_vis, true, &run->samples));
+    TESS_TRY(
+        device_samples_make(run->info, &like, num_rows, num_vis, true, &run->samples));
     TESS_TRY(device_sums_make(&run->sums));
     TESS_TRY(tess_device_alloc(bytes, "sums", (void **)&run->good_of_chan));
     TESS_TRY(tess_device_zero(run->good_of_chan, bytes));
-    TESS_TRY(tess_device_alloc(tess_device_stage_bytes(), "rows of a file", &run->rows));
+    TESS_TRY(
+        tess_device_alloc(tess_device_stage_bytes(), "rows of a file", &run->rows));
 cleanup:
     return status;
 }
@@ -137,7 +139,8 @@ cleanup:
     return status;
 }
 
-static tess_status take_sums(const ingest_run *run, raw_sums *sums, imager_extent *extent)
+static tess_status take_sums(const ingest_run *run, raw_sums *sums,
+                             imager_extent *extent)
 {
     tess_status status = TESS_OK;
     tess_profile *profile = run->job->profile;
@@ -171,9 +174,8 @@ static tess_status hand_out(ingest_run *run, const raw_sums *sums, tess_samples 
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
     made->samples = run->samples;
     run->samples = (tile_cuda_samples){0};
-    made->resident = (tess_resident){.samples = &made->samples,
-                                     .sum_weights = sums->weight,
-                                     .release = release};
+    made->resident = (tess_resident){
+        .samples = &made->samples, .sum_weights = sums->weight, .release = release};
     *out = tess_source_samples(run->source);
     if (sums->good == 0) made->samples.num_rows = made->samples.num_vis = 0;
     out->num_rows = made->samples.num_rows;
@@ -187,7 +189,8 @@ tess_status ingest_samples(const imager_job *job, tess_source *source,
                            tess_samples *samples, imager_extent *extent)
 {
     tess_status status = TESS_OK;
-    ingest_run run = {.job = job, .source = source, .info = tess_source_info_of(source)};
+    ingest_run run = {
+        .job = job, .source = source, .info = tess_source_info_of(source)};
     raw_sums sums;
     TESS_TRY(set_up(&run));
     TESS_TRY(take_all(&run));

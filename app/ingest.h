@@ -1,16 +1,16 @@
 /** @file ingest.h  (private to app/)
- *  Samples made on the device: rows of UVFITS files go there as they are, at the speed of
- *  the link, and are decoded, weighted and surveyed there.
+ *  Samples made on the device: rows of UVFITS files go there as they are, at the speed
+ *  of the link, and are decoded, weighted and surveyed there.
  */
 #ifndef TESS_INGEST_H
 #define TESS_INGEST_H
 
 #include "imager.h"
 
-/** Can the samples of one image per correlation be made so? The source must be set up for
- *  a single polarisation, all its blocks lie in files that can be read as they are, nothing
- *  be left out by time or channel, and the samples fit beside `num_images` images of this
- *  geometry. Local. */
+/** Can the samples of one image per correlation be made so? The source must be set up
+ *  for a single polarisation, all its blocks lie in files that can be read as they are,
+ *  nothing be left out by time or channel, and the samples fit beside `num_images`
+ *  images of this geometry. Local. */
 bool ingest_possible(const imager_job *job, const tess_source *source, int num_images);
 
 /** Make them: samples->resident, with their extent. Ignored visibilities are counted in

@@ -4,8 +4,18 @@
 #include <string.h>
 
 enum {
-    STOKES_I = 1, STOKES_Q, STOKES_U, STOKES_V,
-    RR = -1, LL = -2, RL = -3, LR = -4, XX = -5, YY = -6, XY = -7, YX = -8
+    STOKES_I = 1,
+    STOKES_Q,
+    STOKES_U,
+    STOKES_V,
+    RR = -1,
+    LL = -2,
+    RL = -3,
+    LR = -4,
+    XX = -5,
+    YY = -6,
+    XY = -7,
+    YX = -8
 };
 
 static bool is_cross(tess_corr code)
@@ -35,16 +45,20 @@ static int find(const tess_corr *corr, int num_corr, tess_corr code)
     return -1;
 }
 
-/* Stokes parameters of linear and circular feeds (DESIGN of the conventions: I is the mean
- * of the parallel hands). */
+/* Stokes parameters of linear and circular feeds (DESIGN of the conventions: I is the
+ * mean of the parallel hands). */
 static const struct {
     tess_corr stokes, first, second;
     double complex a, b;
 } combination[] = {
-    {STOKES_I, XX, YY, 0.5, 0.5},          {STOKES_Q, XX, YY, 0.5, -0.5},
-    {STOKES_U, XY, YX, 0.5, 0.5},          {STOKES_V, XY, YX, CMPLX(0, -0.5), CMPLX(0, 0.5)},
-    {STOKES_I, RR, LL, 0.5, 0.5},          {STOKES_Q, RL, LR, 0.5, 0.5},
-    {STOKES_U, RL, LR, CMPLX(0, -0.5), CMPLX(0, 0.5)}, {STOKES_V, RR, LL, 0.5, -0.5},
+    {STOKES_I, XX, YY, 0.5, 0.5},
+    {STOKES_Q, XX, YY, 0.5, -0.5},
+    {STOKES_U, XY, YX, 0.5, 0.5},
+    {STOKES_V, XY, YX, CMPLX(0, -0.5), CMPLX(0, 0.5)},
+    {STOKES_I, RR, LL, 0.5, 0.5},
+    {STOKES_Q, RL, LR, 0.5, 0.5},
+    {STOKES_U, RL, LR, CMPLX(0, -0.5), CMPLX(0, 0.5)},
+    {STOKES_V, RR, LL, 0.5, -0.5},
 };
 
 tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num_corr)
@@ -71,11 +85,11 @@ void tess_pol_from_stokes(tess_corr corr, double complex coefficient[4])
         tess_corr corr;
         double complex i, q, u, v;
     } table[] = {
-        {STOKES_I, 1, 0, 0, 0}, {STOKES_Q, 0, 1, 0, 0},
-        {STOKES_U, 0, 0, 1, 0}, {STOKES_V, 0, 0, 0, 1},
-        {XX, 1, 1, 0, 0},       {YY, 1, -1, 0, 0},
+        {STOKES_I, 1, 0, 0, 0},     {STOKES_Q, 0, 1, 0, 0},
+        {STOKES_U, 0, 0, 1, 0},     {STOKES_V, 0, 0, 0, 1},
+        {XX, 1, 1, 0, 0},           {YY, 1, -1, 0, 0},
         {XY, 0, 0, 1, CMPLX(0, 1)}, {YX, 0, 0, 1, CMPLX(0, -1)},
-        {RR, 1, 0, 0, 1},       {LL, 1, 0, 0, -1},
+        {RR, 1, 0, 0, 1},           {LL, 1, 0, 0, -1},
         {RL, 0, 1, CMPLX(0, 1), 0}, {LR, 0, 1, CMPLX(0, -1), 0},
     };
     memset(coefficient, 0, 4 * sizeof *coefficient);

@@ -12,8 +12,8 @@
 
 /** One real image's worth of polarisation. */
 typedef struct tess_pol {
-    tess_corr code;            /**< FITS code: Stokes, or a correlation */
-    bool imaginary;            /**< image −i × the correlation ("XYi") */
+    tess_corr code; /**< FITS code: Stokes, or a correlation */
+    bool imaginary; /**< image −i × the correlation ("XYi") */
 } tess_pol;
 
 /** code, or both parts of a cross-hand. `pol` has room for 2 × num_codes. */
@@ -22,8 +22,8 @@ int tess_pol_expand(const tess_corr *code, int num_codes, tess_pol *pol);
 /** "I", "XX", "XYi". */
 void tess_pol_name(const tess_pol *pol, char name[8]);
 
-/** V_pol = coefficient[0]·V[index[0]] + coefficient[1]·V[index[1]] over the correlations of
- *  a segment; num is 1 or 2, 0 when the segment cannot make it. */
+/** V_pol = coefficient[0]·V[index[0]] + coefficient[1]·V[index[1]] over the
+ *  correlations of a segment; num is 1 or 2, 0 when the segment cannot make it. */
 typedef struct tess_pol_mix {
     int num;
     int index[2];

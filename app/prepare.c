@@ -14,13 +14,15 @@ void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
     for (int k = 0; k < 2; ++k) {
         const double sa = sin(center[k][0]), ca = cos(center[k][0]);
         const double sd = sin(center[k][1]), cd = cos(center[k][1]);
-        const double b[3][3] = {{-sa, ca, 0}, {-sd * ca, -sd * sa, cd}, {cd * ca, cd * sa, sd}};
+        const double b[3][3] = {
+            {-sa, ca, 0}, {-sd * ca, -sd * sa, cd}, {cd * ca, cd * sa, sd}};
         memcpy(basis[k], b, sizeof b);
     }
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
             rotation[i][j] = 0;
-            for (int k = 0; k < 3; ++k) rotation[i][j] += basis[1][i][k] * basis[0][j][k];
+            for (int k = 0; k < 3; ++k)
+                rotation[i][j] += basis[1][i][k] * basis[0][j][k];
         }
 }
 
@@ -30,7 +32,8 @@ void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
                          double inv_lambda, double *re, double *im)
 {
     double w = 0;
-    for (int k = 0; k < 3; ++k) w += recipe->rotation[2][k] * uvw_m[k];
+    for (int k = 0; k < 3; ++k)
+        w += recipe->rotation[2][k] * uvw_m[k];
     tess_sincos_turns((w - uvw_m[2]) * inv_lambda, im, re);
 }
 
@@ -40,7 +43,8 @@ static void rotate(const tess_recipe *recipe, const double uvw_m[3], double out[
         out[i] = uvw_m[i];
         if (!recipe->rotate) continue;
         out[i] = 0;
-        for (int k = 0; k < 3; ++k) out[i] += recipe->rotation[i][k] * uvw_m[k];
+        for (int k = 0; k < 3; ++k)
+            out[i] += recipe->rotation[i][k] * uvw_m[k];
     }
 }
 
@@ -52,7 +56,7 @@ static bool all_finite(const double uvw_m[3])
 /* Good sample of one polarisation: its value and weight; else the reason. */
 typedef struct mixed {
     double re, im, weight;
-    int ignored;               /* -1 when good */
+    int ignored; /* -1 when good */
 } mixed;
 
 /* Value and weight of one polarisation from the correlations; a sample is good when all
@@ -68,7 +72,8 @@ static mixed mix_sample(const tess_pol_mix *mix, const float *vis, const float *
         if (weight[at] == TESS_WEIGHT_FLAGGED)
             out.ignored = TESS_IGNORED_FLAGGED;
         else if (!isfinite(w) || !isfinite(re) || !isfinite(im)) {
-            if (out.ignored != TESS_IGNORED_FLAGGED) out.ignored = TESS_IGNORED_NOT_FINITE;
+            if (out.ignored != TESS_IGNORED_FLAGGED)
+                out.ignored = TESS_IGNORED_NOT_FINITE;
         } else if (!(w > 0)) {
             if (out.ignored < 0) out.ignored = TESS_IGNORED_WEIGHT;
         }
@@ -100,8 +105,10 @@ static void store(tess_samples *samples, int64_t sample, int pol, const mixed *v
                   double phase_re, double phase_im)
 {
     const int64_t at = sample * samples->num_pol + pol;
-    const double re = value->ignored < 0 ? value->re * phase_re - value->im * phase_im : 0;
-    const double im = value->ignored < 0 ? value->re * phase_im + value->im * phase_re : 0;
+    const double re =
+        value->ignored < 0 ? value->re * phase_re - value->im * phase_im : 0;
+    const double im =
+        value->ignored < 0 ? value->re * phase_im + value->im * phase_re : 0;
     if (samples->is_double) {
         ((double *)samples->vis)[2 * at] = re;
         ((double *)samples->vis)[2 * at + 1] = im;
@@ -111,7 +118,8 @@ static void store(tess_samples *samples, int64_t sample, int pol, const mixed *v
     }
 }
 
-static void store_weight(tess_samples *samples, int64_t sample, int which, double weight)
+static void store_weight(tess_samples *samples, int64_t sample, int which,
+                         double weight)
 {
     const int64_t at = sample * samples->num_weight + which;
     if (samples->is_double)
@@ -134,7 +142,8 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
         int reason = autocorrelation ? TESS_IGNORED_AUTOCORR : -1, any = 0;
         const bool wanted = !recipe->chan_wanted || recipe->chan_wanted[c];
         if (reason < 0) reason = out_of_range(recipe, uvw_m, c);
-        int shown = reason; /* why the sample counts as ignored: the first image's reason */
+        int shown =
+            reason; /* why the sample counts as ignored: the first image's reason */
         if (recipe->rotate)
             tess_rotation_phase(recipe, old_uvw, recipe->inv_lambda[c], &phase_re,
                                 &phase_im);
@@ -145,7 +154,8 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
             if (!wanted) value.ignored = TESS_NUM_IGNORED;
             if (p == 0 && value.ignored >= 0) shown = value.ignored;
             any += value.ignored < 0;
-            /* undo the rotation's inverse: conj, because tess_rotation_phase leads back */
+            /* undo the rotation's inverse: conj, because tess_rotation_phase leads
+             * back */
             store(samples, first + c, p, &value, phase_re, -phase_im);
             const double weight = value.ignored < 0 ? value.weight : 0;
             smallest = fmin(smallest, weight);
@@ -173,15 +183,15 @@ static void close_gaps(tess_samples *samples, double *row_time, int64_t row_firs
         if (good[k] == 0) continue;
         if (row != out) {
             const int64_t from = samples->vis_first[row], n = samples->num_chan[row];
-            const int64_t to = out == 0 ? 0
-                                        : samples->vis_first[out - 1] +
-                                              samples->num_chan[out - 1];
+            const int64_t to =
+                out == 0 ? 0 : samples->vis_first[out - 1] + samples->num_chan[out - 1];
             memmove((char *)samples->vis + to * vis_bytes,
                     (char *)samples->vis + from * vis_bytes, (size_t)(n * vis_bytes));
             memmove((char *)samples->weight + to * weight_bytes,
                     (char *)samples->weight + from * weight_bytes,
                     (size_t)(n * weight_bytes));
-            memcpy(samples->uvw_m + 3 * out, samples->uvw_m + 3 * row, 3 * sizeof(double));
+            memcpy(samples->uvw_m + 3 * out, samples->uvw_m + 3 * row,
+                   3 * sizeof(double));
             samples->chan_base[out] = samples->chan_base[row];
             samples->num_chan[out] = samples->num_chan[row];
             samples->vis_first[out] = to;
@@ -205,7 +215,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     int64_t *good = tess_alloc(rows, sizeof *good);
     if (!good) TESS_FAIL(TESS_ERR_ALLOC, "rows of a block");
     TESS_TRY(tess_samples_reserve(samples, row_first + rows, vis_first + rows * chans));
-    #pragma omp parallel for num_threads(num_threads) schedule(static) \
+#pragma omp parallel for num_threads(num_threads) schedule(static) \
         reduction(+ : total_good, ignored[:TESS_NUM_IGNORED])
     for (int64_t row = 0; row < rows; ++row) {
         double uvw_m[3];
@@ -229,15 +239,17 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     close_gaps(samples, row_time, row_first, rows, good);
     if (profile) {
         profile->visibilities += total_good;
-        for (int k = 0; k < TESS_NUM_IGNORED; ++k) profile->ignored[k] += ignored[k];
+        for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+            profile->ignored[k] += ignored[k];
     }
 cleanup:
     tess_free(good);
     return status;
 }
 
-tess_status tess_prepare_positions(const tess_recipe *recipe, const tess_vis_block *block,
-                                   tess_samples *samples, int64_t *block_row)
+tess_status tess_prepare_positions(const tess_recipe *recipe,
+                                   const tess_vis_block *block, tess_samples *samples,
+                                   int64_t *block_row)
 {
     tess_status status = TESS_OK;
     const int64_t chans = block->num_chan;

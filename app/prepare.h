@@ -14,15 +14,15 @@
 typedef struct tess_recipe {
     int num_pol;
     tess_pol_mix mix[2 * TESS_MAX_POL];
-    bool shared_weight;        /**< one weight a sample: the smallest of its pols' */
-    int32_t chan_base;         /**< of the segment in the channel table */
-    const double *inv_lambda;  /**< [num_chan] of the segment */
-    const bool *chan_wanted;   /**< [num_chan], or NULL for all */
-    double uv_limit_lambda;    /**< |u| or |v| from here on is ignored; ≤ 0: no limit */
+    bool shared_weight;       /**< one weight a sample: the smallest of its pols' */
+    int32_t chan_base;        /**< of the segment in the channel table */
+    const double *inv_lambda; /**< [num_chan] of the segment */
+    const bool *chan_wanted;  /**< [num_chan], or NULL for all */
+    double uv_limit_lambda; /**< |u| or |v| from here on is ignored; ≤ 0: no limit */
     double uv_min_lambda, uv_max_lambda; /**< baseline range; max 0 = none */
     double time_first, time_end;         /**< wanted times [first, end) MJD s */
     bool rotate;
-    double rotation[3][3];     /**< uvw' = rotation · uvw */
+    double rotation[3][3]; /**< uvw' = rotation · uvw */
 } tess_recipe;
 
 /** Rotation from the uvw frame of phase centre 0 to that of centre 1. */
@@ -30,21 +30,22 @@ void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
                            double rotation[3][3]);
 
 /** Append the block's rows to the samples; rows without any good sample are left out.
- *  Ignored visibilities are counted in the profile, the others as visibilities. `row_time`
- *  (may be NULL) receives the times of the appended rows; it must have room for all rows
- *  of samples->capacity_rows. Local. */
+ *  Ignored visibilities are counted in the profile, the others as visibilities.
+ *  `row_time` (may be NULL) receives the times of the appended rows; it must have room
+ *  for all rows of samples->capacity_rows. Local. */
 tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *block,
                                int num_threads, tess_samples *samples, double *row_time,
                                tess_profile *profile);
 
-/** For prediction: append the positions of all rows with finite uvw, whatever their flags,
- *  with room for the visibilities; block_row[k] is the block's row of appended row k.
- *  Local. */
-tess_status tess_prepare_positions(const tess_recipe *recipe, const tess_vis_block *block,
-                                   tess_samples *samples, int64_t *block_row);
+/** For prediction: append the positions of all rows with finite uvw, whatever their
+ *  flags, with room for the visibilities; block_row[k] is the block's row of appended
+ *  row k. Local. */
+tess_status tess_prepare_positions(const tess_recipe *recipe,
+                                   const tess_vis_block *block, tess_samples *samples,
+                                   int64_t *block_row);
 
-/** Phase factor that undoes the rotation for a row and channel: predicted visibilities of
- *  the new centre times it are those of the old. */
+/** Phase factor that undoes the rotation for a row and channel: predicted visibilities
+ *  of the new centre times it are those of the old. */
 void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
                          double inv_lambda, double *re, double *im);
 

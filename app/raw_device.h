@@ -1,6 +1,6 @@
 /** @file raw_device.h  (private to app/)
- *  Decoding of UVFITS rows on a device: bytes of the file to samples for the gridder, with
- *  what the survey wants to know of them, and predicted samples into the bytes.
+ *  Decoding of UVFITS rows on a device: bytes of the file to samples for the gridder,
+ *  with what the survey wants to know of them, and predicted samples into the bytes.
  *  raw_device.cu, or tests/support/raw_emulated.c.
  */
 #ifndef TESS_RAW_DEVICE_H
@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 enum {
-    RAW_MAX_MIX = 2,           /**< correlations of one polarisation */
-    RAW_NO_POSITION = 1000     /**< reason of rows without finite uvw */
+    RAW_MAX_MIX = 2,       /**< correlations of one polarisation */
+    RAW_NO_POSITION = 1000 /**< reason of rows without finite uvw */
 };
 
 /** How rows lie (tess_vis_raw) and what is made of them (tess_recipe, for a single
@@ -26,13 +26,13 @@ typedef struct raw_recipe {
     tess_vis_param u_s, v_s, w_s, baseline, antenna1, antenna2, subarray;
     const int64_t *chan_offset; /**< [num_chan] */
     int num_subarrays;
-    const int64_t *map_first;   /**< [num_subarrays + 1] of `map` */
-    const int32_t *map;         /**< index of each antenna number, −1: unknown */
+    const int64_t *map_first; /**< [num_subarrays + 1] of `map` */
+    const int32_t *map;       /**< index of each antenna number, −1: unknown */
     int num_mix;
     int mix_index[RAW_MAX_MIX];
     double mix_re[RAW_MAX_MIX], mix_im[RAW_MAX_MIX];
     int32_t chan_base;
-    const double *inv_lambda;   /**< [num_chan] of the segment */
+    const double *inv_lambda; /**< [num_chan] of the segment */
     double uv_limit_lambda, uv_min_lambda, uv_max_lambda;
     bool rotate;
     double rotation[3][3];
@@ -56,26 +56,27 @@ typedef struct raw_sums {
 
 /** Rows in device memory, and where their samples are. */
 typedef struct raw_rows {
-    void *bytes;               /**< [num_rows][row_bytes] */
+    void *bytes; /**< [num_rows][row_bytes] */
     int64_t num_rows;
-    int64_t row_at, vis_at;    /**< the first row's number, and that of its first sample */
+    int64_t row_at, vis_at; /**< the first row's number, and that of its first sample */
 } raw_rows;
 
-/** Decode rows into the samples: everything of them is written. Sums are added to device
- *  memory: `sums`, and the good samples of each channel of the table, good_of_chan[...].
- *  Enqueued; Local. */
+/** Decode rows into the samples: everything of them is written. Sums are added to
+ *  device memory: `sums`, and the good samples of each channel of the table,
+ *  good_of_chan[...]. Enqueued; Local. */
 tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                        const tile_cuda_samples *to, raw_sums *sums,
                        unsigned long long *good_of_chan);
 
-/** For prediction: only where the rows lie. In the sums, samples with a position are good,
- *  and |w| is taken at inv_min and inv_max, the shortest and the longest wavelength's; a
- *  row without one lies at 0. Enqueued; Local. */
-tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows, double inv_min,
-                          double inv_max, const tile_cuda_samples *to, raw_sums *sums);
+/** For prediction: only where the rows lie. In the sums, samples with a position are
+ *  good, and |w| is taken at inv_min and inv_max, the shortest and the longest
+ *  wavelength's; a row without one lies at 0. Enqueued; Local. */
+tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
+                          double inv_min, double inv_max, const tile_cuda_samples *to,
+                          raw_sums *sums);
 
-/** Replace the visibilities in the rows by those predicted, from->vis; 0 for a row without
- *  a position. Enqueued; Local. */
+/** Replace the visibilities in the rows by those predicted, from->vis; 0 for a row
+ *  without a position. Enqueued; Local. */
 tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
                        const raw_rows *rows, const tile_cuda_samples *from);
 

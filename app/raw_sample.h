@@ -1,6 +1,6 @@
 /** @file raw_sample.h  (private to app/)
- *  From the bytes of a UVFITS row to a sample for the gridder, as prepare.c makes it of a
- *  decoded block. One source for the device and for its emulation.
+ *  From the bytes of a UVFITS row to a sample for the gridder, as prepare.c makes it of
+ *  a decoded block. One source for the device and for its emulation.
  */
 #ifndef TESS_RAW_SAMPLE_H
 #define TESS_RAW_SAMPLE_H
@@ -18,16 +18,16 @@
 
 /** Where a row lies and whose it is. */
 typedef struct raw_row {
-    double file_w_m;           /**< before a rotation */
+    double file_w_m; /**< before a rotation */
     double uvw_m[3];
-    int reason;                /**< why all of it is ignored, −1: it is not */
-    bool known;                /**< its antennas are in the file's table */
+    int reason; /**< why all of it is ignored, −1: it is not */
+    bool known; /**< its antennas are in the file's table */
 } raw_row;
 
 typedef struct raw_sample {
     double re, im;
-    double weight;             /**< 0 when it is ignored */
-    int reason;                /**< why, −1: it is not */
+    double weight; /**< 0 when it is ignored */
+    int reason;    /**< why, −1: it is not */
 } raw_sample;
 
 RAW_FUNCTION float raw_value(const unsigned char *row, int64_t index)
@@ -40,7 +40,8 @@ RAW_FUNCTION float raw_value(const unsigned char *row, int64_t index)
     out.bits = __byte_perm(((const uint32_t *)row)[index], 0, 0x0123);
 #else
     const unsigned char *at = row + 4 * index;
-    out.bits = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+    out.bits =
+        (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 #endif
     return out.value;
 }
@@ -58,7 +59,8 @@ RAW_FUNCTION int64_t raw_whole(double value)
     return value > -1e15 && value < 1e15 ? (int64_t)floor(value) : -1;
 }
 
-RAW_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subarray, int64_t number)
+RAW_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subarray,
+                                 int64_t number)
 {
     if (subarray < 1 || subarray > recipe->num_subarrays) subarray = 1;
     if (recipe->num_subarrays == 0) return -1;
@@ -102,7 +104,8 @@ RAW_FUNCTION bool raw_position_of(const raw_recipe *recipe, const unsigned char 
         out->uvw_m[i] = uvw_m[i];
         if (!recipe->rotate) continue;
         out->uvw_m[i] = 0;
-        for (int k = 0; k < 3; ++k) out->uvw_m[i] += recipe->rotation[i][k] * uvw_m[k];
+        for (int k = 0; k < 3; ++k)
+            out->uvw_m[i] += recipe->rotation[i][k] * uvw_m[k];
     }
     if (isfinite(out->uvw_m[0]) && isfinite(out->uvw_m[1]) && isfinite(out->uvw_m[2]))
         return true;
@@ -145,7 +148,8 @@ RAW_FUNCTION raw_sample raw_mix(const raw_recipe *recipe, const unsigned char *r
     raw_sample out = {0, 0, INFINITY, -1};
     for (int k = 0; k < recipe->num_mix; ++k) {
         const int64_t at = recipe->chan_offset[chan] + 3 * recipe->mix_index[k];
-        const double re = (double)raw_value(row, at), im = (double)raw_value(row, at + 1);
+        const double re = (double)raw_value(row, at),
+                     im = (double)raw_value(row, at + 1);
         const double weight = (double)raw_value(row, at + 2);
         if (weight <= 0)
             out.reason = TESS_IGNORED_FLAGGED;
@@ -202,19 +206,22 @@ RAW_FUNCTION void raw_store(unsigned char *row, int64_t index, float value)
 #ifdef __CUDA_ARCH__
     ((uint32_t *)row)[index] = __byte_perm(in.bits, 0, 0x0123);
 #else
-    for (int k = 0; k < 4; ++k) row[4 * index + k] = (unsigned char)(in.bits >> (24 - 8 * k));
+    for (int k = 0; k < 4; ++k)
+        row[4 * index + k] = (unsigned char)(in.bits >> (24 - 8 * k));
 #endif
 }
 
-/** Replace channel `chan` of a row by what the Stokes parameters vis[num_stokes][2] make
- *  of it, as imager_predict.c, mix_sample; `at` is NULL for a row that lies nowhere. */
+/** Replace channel `chan` of a row by what the Stokes parameters vis[num_stokes][2]
+ *  make of it, as imager_predict.c, mix_sample; `at` is NULL for a row that lies
+ *  nowhere. */
 RAW_FUNCTION void raw_replace(const raw_recipe *recipe, const raw_mixing *mixing,
                               const raw_row *at, double (*vis)[2], int64_t chan,
                               unsigned char *row)
 {
     double sine = 0, cosine = 1;
     if (at && recipe->rotate)
-        raw_phase((at->uvw_m[2] - at->file_w_m) * recipe->inv_lambda[chan], &sine, &cosine);
+        raw_phase((at->uvw_m[2] - at->file_w_m) * recipe->inv_lambda[chan], &sine,
+                  &cosine);
     for (int c = 0; c < mixing->num_corr; ++c) {
         const int64_t to = recipe->chan_offset[chan] + 3 * c;
         double re = 0, im = 0;

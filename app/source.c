@@ -10,8 +10,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Phase centres closer than this are one: the precision of single-precision positions in
- * real headers [rad] (1 milliarcsecond). */
+/* Phase centres closer than this are one: the precision of single-precision positions
+ * in real headers [rad] (1 milliarcsecond). */
 static const double SAME_CENTER_RAD = 5e-9;
 
 typedef struct part {
@@ -19,13 +19,13 @@ typedef struct part {
     int64_t num_rows, num_chan;
     int64_t chan_base;
     tess_recipe recipe;
-    bool usable;                   /* has the correlations asked for */
+    bool usable; /* has the correlations asked for */
 } part;
 
 typedef struct span {
     int part;
     int64_t row_first, num_rows;
-    double time_first, time_last;  /* of its rows, known once it has been read */
+    double time_first, time_last; /* of its rows, known once it has been read */
 } span;
 
 struct tess_source {
@@ -33,22 +33,22 @@ struct tess_source {
     tess_selection selection;
     int num_obs;
     int64_t capacity_obs;
-    tess_vis_reader **reader;      /* [num_obs] files, or fields of them */
+    tess_vis_reader **reader; /* [num_obs] files, or fields of them */
     tess_source_info info;
     double *freq_hz, *width_hz, *inv_lambda;
     int num_parts;
     part *parts;
     int num_pol, num_weight, threads;
     bool is_double;
-    int64_t num_spans, next_span;  /* this rank's blocks */
+    int64_t num_spans, next_span; /* this rank's blocks */
     span *spans;
     const bool *chan_wanted;
-    tess_vis_block block[2];       /* the reading thread fills block[turn] */
+    tess_vis_block block[2]; /* the reading thread fills block[turn] */
     int turn;
     pthread_t thread;
     bool reading;
     tess_status read_status;
-    int64_t bytes_read;            /* of the blocks handed out */
+    int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
 };
 
@@ -71,7 +71,8 @@ cleanup:
 static int fields_with_rows(const tess_vis_meta *meta)
 {
     int count = 0;
-    for (int k = 0; k < meta->num_fields; ++k) count += meta->field[k].num_rows > 0;
+    for (int k = 0; k < meta->num_fields; ++k)
+        count += meta->field[k].num_rows > 0;
     return count;
 }
 
@@ -104,7 +105,8 @@ cleanup:
     return status;
 }
 
-static tess_status open_readers(tess_source *source, const char *const *obs, int num_obs)
+static tess_status open_readers(tess_source *source, const char *const *obs,
+                                int num_obs)
 {
     tess_status status = TESS_OK;
     const tess_selection *s = &source->selection;
@@ -135,7 +137,8 @@ static tess_status make_parts(tess_source *source)
     for (int k = 0; k < source->num_obs; ++k) {
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
         source->num_parts += meta->num_segments;
-        for (int s = 0; s < meta->num_segments; ++s) channels += meta->segment[s].num_chan;
+        for (int s = 0; s < meta->num_segments; ++s)
+            channels += meta->segment[s].num_chan;
     }
     source->parts = tess_alloc_zero(source->num_parts, sizeof *source->parts);
     source->freq_hz = tess_alloc(channels, sizeof *source->freq_hz);
@@ -254,7 +257,8 @@ void tess_source_close(tess_source *source)
     wait_for_reader(source);
     for (int k = 0; k < source->num_obs; ++k)
         tess_vis_close(source->reader[k]);
-    for (int k = 0; k < 2; ++k) tess_vis_block_free(&source->block[k]);
+    for (int k = 0; k < 2; ++k)
+        tess_vis_block_free(&source->block[k]);
     tess_free(source->reader);
     tess_free(source->parts);
     tess_free(source->spans);
@@ -327,7 +331,8 @@ static tess_status make_spans(tess_source *source, int64_t block_bytes)
         const part *p = &source->parts[k];
         if (!p->usable) continue;
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
-        const int64_t row_bytes = 64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
+        const int64_t row_bytes =
+            64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
         const int64_t block_rows = block_bytes / row_bytes + 1;
         int64_t row = first > before ? first - before : 0;
         const int64_t stop = end - before < p->num_rows ? end - before : p->num_rows;
@@ -365,9 +370,10 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[0]);
         list_correlations(&meta->segment[0], have, sizeof have);
         tess_pol_name(&pol[0], name);
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: %s cannot be made from its correlations (%s); choose with --stokes",
-                  meta->path, num_pol > 1 ? "the polarisations" : name, have);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: %s cannot be made from its correlations (%s); choose with --stokes",
+            meta->path, num_pol > 1 ? "the polarisations" : name, have);
     }
     tess_free(source->spans);
     source->spans = NULL;
@@ -478,7 +484,8 @@ static void *read_span(void *argument)
     return NULL;
 }
 
-/* Begin to read the next wanted span in the background; in this thread if that fails. */
+/* Begin to read the next wanted span in the background; in this thread if that
+ * fails. */
 static void start_reading(tess_source *source)
 {
     while (source->next_span < source->num_spans &&
@@ -494,7 +501,8 @@ static void start_reading(tess_source *source)
 void tess_source_rest(tess_source *source)
 {
     wait_for_reader(source);
-    for (int k = 0; k < 2; ++k) tess_vis_block_free(&source->block[k]);
+    for (int k = 0; k < 2; ++k)
+        tess_vis_block_free(&source->block[k]);
 }
 
 void tess_source_rewind(tess_source *source)
@@ -545,8 +553,8 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     return TESS_OK;
 }
 
-tess_status tess_source_next(tess_source *source, tess_samples *samples, double **row_time,
-                             tess_profile *profile)
+tess_status tess_source_next(tess_source *source, tess_samples *samples,
+                             double **row_time, tess_profile *profile)
 {
     tess_status status = TESS_OK;
     tess_vis_block *block;
@@ -578,7 +586,8 @@ static int64_t sort_unique(double *times, int64_t count)
     int64_t unique = 0;
     qsort(times, (size_t)count, sizeof *times, by_value);
     for (int64_t k = 0; k < count; ++k)
-        if (unique == 0 || times[k] - times[unique - 1] > 1e-3) times[unique++] = times[k];
+        if (unique == 0 || times[k] - times[unique - 1] > 1e-3)
+            times[unique++] = times[k];
     return unique;
 }
 
@@ -592,7 +601,8 @@ static tess_status own_times(tess_source *source, double **times, int64_t *count
     for (;;) {
         TESS_TRY(tess_source_next_block(source, &block, &recipe));
         if (!block) break;
-        if (tess_grow((void **)times, &capacity, *count + block->num_rows, sizeof **times))
+        if (tess_grow((void **)times, &capacity, *count + block->num_rows,
+                      sizeof **times))
             TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
         memcpy(*times + *count, block->time_mjd_s,
                (size_t)block->num_rows * sizeof **times);
@@ -602,7 +612,8 @@ cleanup:
     return status;
 }
 
-tess_status tess_source_times(tess_source *source, double **times_out, int64_t *num_times)
+tess_status tess_source_times(tess_source *source, double **times_out,
+                              int64_t *num_times)
 {
     tess_status status = TESS_OK;
     double *times = NULL;
@@ -611,9 +622,10 @@ tess_status tess_source_times(tess_source *source, double **times_out, int64_t *
     int64_t *bytes = tess_alloc(tess_comm_size(source->comm), sizeof *bytes);
     status = bytes ? own_times(source, &times, &count) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(source->comm, status));
-    TESS_TRY(tess_comm_allgatherv(source->comm, times, count * (int64_t)sizeof *times, &all,
-                                  bytes));
-    for (int k = 0; k < tess_comm_size(source->comm); ++k) total += bytes[k];
+    TESS_TRY(tess_comm_allgatherv(source->comm, times, count * (int64_t)sizeof *times,
+                                  &all, bytes));
+    for (int k = 0; k < tess_comm_size(source->comm); ++k)
+        total += bytes[k];
     *num_times = sort_unique(all, total / (int64_t)sizeof *times);
     *times_out = all;
 cleanup:

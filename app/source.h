@@ -1,6 +1,6 @@
 /** @file source.h  (private to app/)
- *  The observations of a run as one stream of samples: every rank reads its own slice of
- *  rows, block by block, while a second thread reads the next block.
+ *  The observations of a run as one stream of samples: every rank reads its own slice
+ *  of rows, block by block, while a second thread reads the next block.
  */
 #ifndef TESS_SOURCE_H
 #define TESS_SOURCE_H
@@ -15,37 +15,41 @@ typedef struct tess_source tess_source;
 
 /** What the observations have in common. */
 typedef struct tess_source_info {
-    const tess_vis_meta *meta;     /**< of the first observation */
-    double ra_rad, dec_rad;        /**< phase centre of the images */
-    int64_t num_rows;              /**< over all observations */
-    int64_t num_vis;               /**< rows × channels */
-    int64_t num_chan;              /**< of the channel table */
-    const double *freq_hz;         /**< [num_chan] */
-    const double *width_hz;        /**< [num_chan] */
-    const double *inv_lambda;      /**< [num_chan] freq/c [1/m] */
-    double time_first, time_end;   /**< MJD s */
-    int num_corr;                  /**< correlations of the first segment */
+    const tess_vis_meta *meta;   /**< of the first observation */
+    double ra_rad, dec_rad;      /**< phase centre of the images */
+    int64_t num_rows;            /**< over all observations */
+    int64_t num_vis;             /**< rows × channels */
+    int64_t num_chan;            /**< of the channel table */
+    const double *freq_hz;       /**< [num_chan] */
+    const double *width_hz;      /**< [num_chan] */
+    const double *inv_lambda;    /**< [num_chan] freq/c [1/m] */
+    double time_first, time_end; /**< MJD s */
+    int num_corr;                /**< correlations of the first segment */
     tess_corr corr[TESS_MAX_CORR];
 } tess_source_info;
 
 /** Open observations. Errors: those of tess_vis_open; TESS_ERR_INPUT when phase centres
- *  differ and no centre is asked for; TESS_ERR_USAGE for an empty selection. Collective. */
+ *  differ and no centre is asked for; TESS_ERR_USAGE for an empty selection.
+ *  Collective. */
 tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_obs,
                              const tess_selection *selection, tess_source **source);
 void tess_source_close(tess_source *source); /**< NULL is fine. Local. */
 
 const tess_source_info *tess_source_info_of(const tess_source *source);
 
-/** Say what samples are made: polarisations, |u|,|v| limit (≤ 0: none), precision, threads,
- *  and bytes of a block. TESS_ERR_INPUT when no segment has the correlations. Local. */
+/** Say what samples are made: polarisations, |u|,|v| limit (≤ 0: none), precision,
+ *  threads, and bytes of a block. TESS_ERR_INPUT when no segment has the correlations.
+ *  Local. */
 tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_pol,
                               double uv_limit_lambda, bool is_double, int threads,
                               int64_t block_bytes);
 
-/** The reading thread records its blocks as spans there (borrowed, NULL: nowhere). Local. */
+/** The reading thread records its blocks as spans there (borrowed, NULL: nowhere).
+ *  Local. */
 void tess_source_trace(tess_source *source, tess_trace *trace);
 
-/** Only these channels of the table (borrowed; NULL: all) and times [first, end). Local. */
+/** Only these channels of the table (borrowed; NULL: all) and times [first, end).
+ *  Local. */
 void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
                         double time_end);
 
@@ -55,8 +59,8 @@ tess_samples tess_source_samples(const tess_source *source);
 /** From now on samples have one weight for all polarisations, the smallest. Local. */
 void tess_source_share_weights(tess_source *source);
 
-/** Blocks a pass has on this rank: those that may have wanted times, as far as an earlier
- *  pass has told. Local, after setup. */
+/** Blocks a pass has on this rank: those that may have wanted times, as far as an
+ *  earlier pass has told. Local, after setup. */
 int64_t tess_source_own_blocks(const tess_source *source);
 
 /** The most of any rank; those with fewer get empty ones in the end. Collective. */
@@ -71,14 +75,15 @@ void tess_source_rewind(tess_source *source);
 /** Append the next block's samples. `row_time` as in tess_prepare_block, or NULL;
  *  `profile` counts visibilities when not NULL. Local; every rank must call it
  *  num_blocks times. */
-tess_status tess_source_next(tess_source *source, tess_samples *samples, double **row_time,
-                             tess_profile *profile);
+tess_status tess_source_next(tess_source *source, tess_samples *samples,
+                             double **row_time, tess_profile *profile);
 
 /** Bytes of the blocks read so far, of this rank, once for each pass. Local. */
 int64_t tess_source_bytes(const tess_source *source);
 
-/** As tess_source_next, but hands out the raw block with its recipe, for prediction; both
- *  are valid until the next call. `block` is NULL when this rank has no more. Local. */
+/** As tess_source_next, but hands out the raw block with its recipe, for prediction;
+ *  both are valid until the next call. `block` is NULL when this rank has no more.
+ *  Local. */
 tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
                                    const tess_recipe **recipe);
 
@@ -91,8 +96,8 @@ typedef struct tess_source_rows {
     tess_vis_raw raw;
 } tess_source_rows;
 
-/** Blocks of this rank's slice, whatever their times; and the k-th of them, false when its
- *  file cannot be read that way. Local, after setup. */
+/** Blocks of this rank's slice, whatever their times; and the k-th of them, false when
+ *  its file cannot be read that way. Local, after setup. */
 int64_t tess_source_num_spans(const tess_source *source);
 bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows);
 

@@ -32,10 +32,11 @@ tess_status tess_backend_find(const char *name, const tess_backend **backend)
             return TESS_OK;
         }
         if (named)
-            TESS_FAIL(TESS_ERR_RESOURCE,
-                      "backend %s has no device here (no GPU of compute capability 8.0 or "
-                      "more, or no driver); use --backend cpu or auto",
-                      name);
+            TESS_FAIL(
+                TESS_ERR_RESOURCE,
+                "backend %s has no device here (no GPU of compute capability 8.0 or "
+                "more, or no driver); use --backend cpu or auto",
+                name);
     }
     if (!any && strcmp(name, "cuda") == 0)
         TESS_FAIL(TESS_ERR_RESOURCE,

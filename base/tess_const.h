@@ -4,12 +4,12 @@
 #ifndef TESS_CONST_H
 #define TESS_CONST_H
 
-#define TESS_PI            3.14159265358979323846
-#define TESS_TWO_PI        6.28318530717958647693
-#define TESS_SPEED_OF_LIGHT_M_S 299792458.0       /* exact, SI */
-#define TESS_RAD_PER_DEG   (TESS_PI / 180.0)
-#define TESS_RAD_PER_ASEC  (TESS_PI / 648000.0)
-#define TESS_SECONDS_PER_DAY 86400.0
-#define TESS_MJD_ZERO_JD   2400000.5              /* JD of MJD 0 */
+#define TESS_PI                 3.14159265358979323846
+#define TESS_TWO_PI             6.28318530717958647693
+#define TESS_SPEED_OF_LIGHT_M_S 299792458.0 /* exact, SI */
+#define TESS_RAD_PER_DEG        (TESS_PI / 180.0)
+#define TESS_RAD_PER_ASEC       (TESS_PI / 648000.0)
+#define TESS_SECONDS_PER_DAY    86400.0
+#define TESS_MJD_ZERO_JD        2400000.5 /* JD of MJD 0 */
 
 #endif

@@ -18,12 +18,12 @@ static inline tess_status tess_cuda_status(cudaError_t error)
     return error == cudaErrorMemoryAllocation ? TESS_ERR_ALLOC : TESS_ERR_RESOURCE;
 }
 
-#define TESS_CUDA(call)                                                              \
-    do {                                                                             \
-        const cudaError_t tess_cuda_error = (call);                                  \
-        if (tess_cuda_error != cudaSuccess)                                          \
-            TESS_FAIL(tess_cuda_status(tess_cuda_error), "CUDA: %s",                 \
-                      cudaGetErrorString(tess_cuda_error));                          \
+#define TESS_CUDA(call)                                                                \
+    do {                                                                               \
+        const cudaError_t tess_cuda_error = (call);                                    \
+        if (tess_cuda_error != cudaSuccess)                                            \
+            TESS_FAIL(tess_cuda_status(tess_cuda_error), "CUDA: %s",                   \
+                      cudaGetErrorString(tess_cuda_error));                            \
     } while (0)
 
 /** After every kernel launch. */

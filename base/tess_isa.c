@@ -15,15 +15,18 @@ static bool supported(tess_isa isa)
 #if defined(__x86_64__)
     __builtin_cpu_init();
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool knl = avx2 && __builtin_cpu_supports("avx512f") &&
-                     __builtin_cpu_supports("avx512cd");
+    const bool knl =
+        avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd");
     switch (isa) {
-    case TESS_ISA_AVX2: return avx2;
-    case TESS_ISA_KNL: return knl;
+    case TESS_ISA_AVX2:
+        return avx2;
+    case TESS_ISA_KNL:
+        return knl;
     case TESS_ISA_AVX512:
         return knl && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl");
-    default: return true;
+    default:
+        return true;
     }
 #else
     return isa == TESS_ISA_PORTABLE;

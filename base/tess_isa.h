@@ -1,6 +1,6 @@
 /** @file tess_isa.h
- *  Instruction sets for which inner loops are compiled (cmake/isa.cmake), and the one to
- *  use here.
+ *  Instruction sets for which inner loops are compiled (cmake/isa.cmake), and the one
+ *  to use here.
  */
 #ifndef TESS_ISA_H
 #define TESS_ISA_H
@@ -26,8 +26,9 @@ typedef enum tess_isa {
 /** "portable", "avx2", "knl" or "avx512". */
 const char *tess_isa_name(tess_isa isa);
 
-/** The best instruction set of this processor. TESS_ISA=NAME in the environment asks for
- *  another one, which tests compare; where the processor lacks it, portable is taken. */
+/** The best instruction set of this processor. TESS_ISA=NAME in the environment asks
+ *  for another one, which tests compare; where the processor lacks it, portable is
+ *  taken. */
 tess_isa tess_isa_best(void);
 
 #endif

@@ -148,7 +148,8 @@ static void show_progress(tess_progress *progress, double now)
     short_number(rate, speed);
     if (isatty(STDERR_FILENO)) {
         char bar[WIDTH + 1];
-        for (int k = 0; k < WIDTH; ++k) bar[k] = k < (int)(part * WIDTH) ? '#' : '.';
+        for (int k = 0; k < WIDTH; ++k)
+            bar[k] = k < (int)(part * WIDTH) ? '#' : '.';
         bar[WIDTH] = '\0';
         fprintf(stderr, "\r\033[K%-12s [%s] %3.0f%%  %s%s  %s%s/s  %.0f s left",
                 progress->label, bar, 100 * part, done, progress->unit, speed,

@@ -14,10 +14,15 @@
 extern "C" {
 #endif
 
-typedef enum tess_log_level { TESS_LOG_QUIET, TESS_LOG_INFO, TESS_LOG_DEBUG } tess_log_level;
+typedef enum tess_log_level {
+    TESS_LOG_QUIET,
+    TESS_LOG_INFO,
+    TESS_LOG_DEBUG
+} tess_log_level;
 
 /** Say once who is writing and how much is shown on the terminal (before: warnings and
- *  errors only). Only rank 0 shows information and progress; any rank may show an error. */
+ *  errors only). Only rank 0 shows information and progress; any rank may show an
+ *  error. */
 void tess_log_start(int rank, tess_log_level level);
 
 /** Also append every shown line to a file (rank 0). TESS_ERR_IO when it cannot be
@@ -45,11 +50,11 @@ double tess_time_now(void);
 /** Progress of one long step: a bar with rate and time left on a terminal, a line
  *  every ten seconds in a log. Safe to update from several threads of rank 0. */
 typedef struct tess_progress {
-    const char *label;    /**< what is being done, "gridding" */
-    const char *unit;     /**< what is counted, "vis" */
-    double total;         /**< how many there are */
+    const char *label; /**< what is being done, "gridding" */
+    const char *unit;  /**< what is counted, "vis" */
+    double total;      /**< how many there are */
     double done;
-    double start, shown;  /**< times of start and of the last output */
+    double start, shown; /**< times of start and of the last output */
     bool active;
 } tess_progress;
 

@@ -10,7 +10,8 @@
 
 enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI };
 
-/* Large arrays are asked for in huge pages: columns of a plane step from page to page. */
+/* Large arrays are asked for in huge pages: columns of a plane step from page to
+ * page. */
 static void *alloc_huge(size_t bytes)
 {
     bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;

@@ -16,8 +16,9 @@ typedef struct error_record {
 static error_record process_record;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Calls of the library from several threads do not share one: each thread has a record of
- * its own while `in_call`. A call's worker threads have none and use the process's. */
+/* Calls of the library from several threads do not share one: each thread has a record
+ * of its own while `in_call`. A call's worker threads have none and use the
+ * process's. */
 static _Thread_local error_record call_record;
 static _Thread_local bool in_call;
 
@@ -29,8 +30,9 @@ static error_record *current_record(void)
 const char *tess_status_text(tess_status status)
 {
     switch (status) {
-#define TESS_STATUS_TEXT(name, exit_status, text)                                    \
-    case name: return text;
+#define TESS_STATUS_TEXT(name, exit_status, text)                                      \
+    case name:                                                                         \
+        return text;
         TESS_STATUS_LIST(TESS_STATUS_TEXT)
 #undef TESS_STATUS_TEXT
     }
@@ -40,8 +42,9 @@ const char *tess_status_text(tess_status status)
 int tess_status_exit(tess_status status)
 {
     switch (status) {
-#define TESS_STATUS_EXIT(name, exit_status, text)                                    \
-    case name: return exit_status;
+#define TESS_STATUS_EXIT(name, exit_status, text)                                      \
+    case name:                                                                         \
+        return exit_status;
         TESS_STATUS_LIST(TESS_STATUS_EXIT)
 #undef TESS_STATUS_EXIT
     }

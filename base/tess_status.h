@@ -40,16 +40,16 @@ void tess_error_clear(void);
 void tess_error_call_begin(void);
 tess_status tess_error_call_end(tess_status status);
 
-#define TESS_FAIL(code, ...)                                                         \
-    do {                                                                             \
+#define TESS_FAIL(code, ...)                                                           \
+    do {                                                                               \
         status = tess_error_record((code), __FILE__, __LINE__, __func__, __VA_ARGS__); \
-        goto cleanup;                                                                \
+        goto cleanup;                                                                  \
     } while (0)
 
-#define TESS_TRY(call)                                                               \
-    do {                                                                             \
-        status = (call);                                                             \
-        if (status != TESS_OK) goto cleanup;                                         \
+#define TESS_TRY(call)                                                                 \
+    do {                                                                               \
+        status = (call);                                                               \
+        if (status != TESS_OK) goto cleanup;                                           \
     } while (0)
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* The CPU degridder: the gridder's pieces of work, read instead of written. A visibility
- * is the result of one piece alone, so nothing is shared. */
+/* The CPU degridder: the gridder's pieces of work, read instead of written. A
+ * visibility is the result of one piece alone, so nothing is shared. */
 #include "tess_degrid.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void clear_line_ends(const tess_grid_plan *plan, tess_brick_sums *sums)
     const int64_t cells = tess_grid_brick_lines(plan);
     const int64_t stride = tess_grid_brick_stride(plan);
     const int64_t bytes = plan->is_double ? 16 : 8;
-    #pragma omp parallel for num_threads(plan->opts.threads) schedule(static)
+#pragma omp parallel for num_threads(plan->opts.threads) schedule(static)
     for (int64_t line = 0; line < sums->num_values / stride; ++line)
         memset((char *)sums->data + (line * stride + cells) * bytes, 0,
                (size_t)((stride - cells) * bytes));
@@ -46,11 +46,12 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     tile_taps *taps = tess_alloc(1, sizeof *taps);
     if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
     work = tess_alloc(plan->opts.threads, (size_t)work_bytes);
-    if (!work) TESS_FAIL(TESS_ERR_ALLOC, "work memory of %d threads", plan->opts.threads);
+    if (!work)
+        TESS_FAIL(TESS_ERR_ALLOC, "work memory of %d threads", plan->opts.threads);
     tile_taps_fill(&plan->kernel, taps);
     TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
                               &num_pieces, &num_extra));
-    #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
     for (int64_t k = 0; k < num_pieces; ++k) {
         const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
         tile_job job;

@@ -12,7 +12,8 @@ static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *sa
     return cuda_lay_out(plan, bricks, first, end, false, sums);
 }
 
-static tess_status degrid_part(const tess_grid_plan *plan, const cuda_part *part, bool psf)
+static tess_status degrid_part(const tess_grid_plan *plan, const cuda_part *part,
+                               bool psf)
 {
     (void)psf;
     return tile_cuda_degrid(plan, part->samples, part->list, part->first, part->end,

@@ -18,20 +18,20 @@ struct tess_degrid_ops {
     tess_status (*degrid)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks, int64_t first,
                           const tess_brick_sums *sums);
-    /** All bricks are done: bring the visibilities to samples->vis, if they are not there.
-     *  NULL: they are. */
+    /** All bricks are done: bring the visibilities to samples->vis, if they are not
+     *  there. NULL: they are. */
     tess_status (*finish)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks);
 };
 
-/** Lay out brick sums for the bricks [first, end), values undefined: to be filled with the
- *  model's grid. Local. */
+/** Lay out brick sums for the bricks [first, end), values undefined: to be filled with
+ *  the model's grid. Local. */
 tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               tess_brick_sums *sums);
 
-/** Degrid those bricks: sums->num_pol == samples->num_pol values per sample, which are in
- *  samples->vis after tess_degrid_finish. Local. */
+/** Degrid those bricks: sums->num_pol == samples->num_pol values per sample, which are
+ *  in samples->vis after tess_degrid_finish. Local. */
 tess_status tess_degrid_execute(const tess_grid_plan *plan, tess_samples *samples,
                                 const tess_brick_list *bricks, int64_t first,
                                 const tess_brick_sums *sums);

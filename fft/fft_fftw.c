@@ -67,8 +67,8 @@ static bool wisdom_path(bool is_double, char *path, size_t size)
     char folder[900], processor[200];
     if (!cache_folder(folder, sizeof folder)) return false;
     processor_name(processor, sizeof processor);
-    snprintf(path, size, "%s/fftw-%s-%s.wisdom", folder, is_double ? "double" : "single",
-             processor);
+    snprintf(path, size, "%s/fftw-%s-%s.wisdom", folder,
+             is_double ? "double" : "single", processor);
     return true;
 }
 
@@ -117,8 +117,8 @@ static bool make_plan(tess_fft *fft, int length, int sign, unsigned flags, void 
     return fft->plan || fft->plan_single;
 }
 
-/* What this process has measured is known to FFTW, what others have is in the file: only
- * when neither helps is it worth measuring, and writing the file anew. */
+/* What this process has measured is known to FFTW, what others have is in the file:
+ * only when neither helps is it worth measuring, and writing the file anew. */
 static void find_plan(tess_fft *fft, int length, int sign, int64_t lines, void *line,
                       void *out)
 {
@@ -132,7 +132,8 @@ static void find_plan(tess_fft *fft, int length, int sign, int64_t lines, void *
     }
     wisdom_load(fft->is_double);
     if (make_plan(fft, length, sign, known, line, out)) return;
-    if (make_plan(fft, length, sign, FFTW_MEASURE, line, out)) wisdom_save(fft->is_double);
+    if (make_plan(fft, length, sign, FFTW_MEASURE, line, out))
+        wisdom_save(fft->is_double);
 }
 
 tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
@@ -150,7 +151,8 @@ tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_
     find_plan(fft, n, sign, lines, line, out);
     pthread_mutex_unlock(&planner);
     if (!fft->plan && !fft->plan_single)
-        TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values", (long long)length);
+        TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values",
+                  (long long)length);
     *fft_out = fft;
     fft = NULL;
 cleanup:

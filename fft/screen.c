@@ -10,6 +10,7 @@ int64_t screen_bytes(int64_t nx, double l0, bool is_double)
 
 const screen_table *screen_table_best(void)
 {
-    static const screen_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(screen_table);
+    static const screen_table *const table[TESS_NUM_ISA] =
+        TESS_ISA_TABLES(screen_table);
     return table[tess_isa_best()];
 }

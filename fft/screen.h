@@ -8,19 +8,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** A w-screen is real and imaginary parts of exp(2πi w (n − 1 − center)) along a row, in
- *  the precision of the image. n is even in l (and in m): when the middle of the row is at
- *  l = 0, the screen is [nx/2 + 1] values at distances 0, 1, … pixels from it, and both
- *  halves of a row, and its mirror row, share it. Else it is [nx] values: those of the
- *  middle and the pixels after it, then those at distances 1, 2, … before it. */
+/** A w-screen is real and imaginary parts of exp(2πi w (n − 1 − center)) along a row,
+ *  in the precision of the image. n is even in l (and in m): when the middle of the row
+ *  is at l = 0, the screen is [nx/2 + 1] values at distances 0, 1, … pixels from it,
+ *  and both halves of a row, and its mirror row, share it. Else it is [nx] values:
+ *  those of the middle and the pixels after it, then those at distances 1, 2, … before
+ *  it. */
 typedef struct screen_row {
     int64_t nx, nu;
     double scale_rad;
-    double l0;             /**< l of the row's middle */
-    double m2;             /**< m² of the row */
+    double l0; /**< l of the row's middle */
+    double m2; /**< m² of the row */
     double nm1_center;
-    double w_lambda;       /**< of the plane */
-    bool do_w;             /**< false: there is no screen */
+    double w_lambda; /**< of the plane */
+    bool do_w;       /**< false: there is no screen */
 } screen_row;
 
 /** Functions by [is_double]. */

@@ -1,8 +1,8 @@
 /** @file tess_fft.h
  *  One-dimensional complex transforms of many lines, by FFTW. Measured plans of single
  *  lines, with lines and groups of columns copied through cache, beat FFTW's own plans
- *  for planes by a factor of three and take seconds instead of minutes to measure. Out of
- *  place, they beat those in place by up to a factor of 1.9.
+ *  for planes by a factor of three and take seconds instead of minutes to measure. Out
+ *  of place, they beat those in place by up to a factor of 1.9.
  */
 #ifndef TESS_FFT_H
 #define TESS_FFT_H

@@ -239,7 +239,8 @@ tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
 {
     tess_status status = TESS_OK;
     tess_held_files held = {.overwrite = overwrite};
-    TESS_TRY(tess_fits_hold(comm, path, &held, meta, is_double, row_first, num_rows, rows));
+    TESS_TRY(
+        tess_fits_hold(comm, path, &held, meta, is_double, row_first, num_rows, rows));
     TESS_TRY(tess_held_publish(comm, &held));
 cleanup:
     tess_held_free(&held);

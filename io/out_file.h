@@ -38,8 +38,8 @@ tess_status tess_out_file_publish(const char *temp, const char *path, bool overw
 /** Remove an unpublished file; "" is none. Local. */
 void tess_out_file_discard(const char *temp);
 
-/** Note a file or folder for removal by signals (tess_out_catch_signals), and forget it.
- *  Local. */
+/** Note a file or folder for removal by signals (tess_out_catch_signals), and forget
+ *  it. Local. */
 void tess_out_file_note(const char *path);
 void tess_out_file_forget(const char *path);
 

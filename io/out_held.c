@@ -25,7 +25,8 @@ tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
                           const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
-    struct tess_held_file file = {tess_strdup(temp), tess_strdup(path), overwrite, false};
+    struct tess_held_file file = {tess_strdup(temp), tess_strdup(path), overwrite,
+                                  false};
     if (!file.temp || !file.path ||
         tess_grow((void **)&held->file, &held->capacity, held->num + 1, sizeof file))
         TESS_FAIL(TESS_ERR_ALLOC, "%s: list of files", path);
@@ -47,7 +48,8 @@ tess_status tess_held_text(tess_held_files *held, const char *path, const char *
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
     const int failed = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
-    if (failed) TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (failed)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     TESS_TRY(tess_held_add(held, temp, path, true));
 cleanup:
     if (fd >= 0) close(fd);
@@ -55,8 +57,8 @@ cleanup:
     return status;
 }
 
-/* All or none. A file that was replaced is gone all the same: names are checked first, so
- * that only a failing file system comes to that. */
+/* All or none. A file that was replaced is gone all the same: names are checked first,
+ * so that only a failing file system comes to that. */
 static tess_status publish_all(tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -70,7 +72,8 @@ static tess_status publish_all(tess_held_files *held)
     }
 cleanup:
     if (status != TESS_OK)
-        for (int64_t k = 0; k < done; ++k) unlink(held->file[k].path);
+        for (int64_t k = 0; k < done; ++k)
+            unlink(held->file[k].path);
     return status;
 }
 

@@ -18,14 +18,14 @@ static const int64_t STEP_BYTES = 64 << 20;
 
 struct tess_out_map {
     int fd;
-    char path[1024];           /* for messages */
+    char path[1024]; /* for messages */
     int64_t bytes, reserved;
-    int error;                 /* errno of what ended the reserving, or 0 */
+    int error; /* errno of what ended the reserving, or 0 */
     bool stop;
-    char *pages;               /* MAP_FAILED until mapped */
-    bool reserving;            /* there is a thread */
+    char *pages;    /* MAP_FAILED until mapped */
+    bool reserving; /* there is a thread */
     pthread_t thread;
-    pthread_mutex_t lock;      /* of reserved, error, stop */
+    pthread_mutex_t lock; /* of reserved, error, stop */
     pthread_cond_t more;
 };
 
@@ -36,7 +36,8 @@ static bool reserve_step(tess_out_map *map)
     const int64_t first = map->reserved;
     const bool stop = map->stop;
     pthread_mutex_unlock(&map->lock);
-    const int64_t count = map->bytes - first < STEP_BYTES ? map->bytes - first : STEP_BYTES;
+    const int64_t count =
+        map->bytes - first < STEP_BYTES ? map->bytes - first : STEP_BYTES;
     int error = 0;
     if (stop || count == 0) return false;
     do

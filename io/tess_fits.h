@@ -23,21 +23,22 @@ extern "C" {
 
 typedef struct tess_image_meta {
     int64_t nx, ny;
-    double ra_rad, dec_rad;      /**< of the reference pixel (nx/2, ny/2) */
-    double scale_rad;            /**< pixel size */
+    double ra_rad, dec_rad; /**< of the reference pixel (nx/2, ny/2) */
+    double scale_rad;       /**< pixel size */
     double freq_hz, bandwidth_hz;
-    int stokes;                  /**< FITS code, as in tess_vis.h */
-    bool imaginary;              /**< the imaginary image of a cross-hand ("XYi") */
+    int stokes;     /**< FITS code, as in tess_vis.h */
+    bool imaginary; /**< the imaginary image of a cross-hand ("XYi") */
     double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0 = no beam */
-    double sum_weights;          /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
-    double num_vis;              /**< visibilities gridded */
+    double sum_weights; /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
+    double num_vis;     /**< visibilities gridded */
     double equinox;
-    double time_start_mjd_s;     /**< DATE-OBS, start of the first integration; 0 = unknown */
-    double time_end_mjd_s;       /**< DATE-END, end of the last one; 0 = unknown */
+    double
+        time_start_mjd_s;  /**< DATE-OBS, start of the first integration; 0 = unknown */
+    double time_end_mjd_s; /**< DATE-END, end of the last one; 0 = unknown */
     char telescope[64], observer[64], object[64];
-    char unit[16];               /**< BUNIT: "JY/BEAM", "JY/PIXEL" */
-    char weighting[32];          /**< "natural", "briggs 0", ... */
-    const char *history;         /**< command line and plan; lines separated by '\n' */
+    char unit[16];       /**< BUNIT: "JY/BEAM", "JY/PIXEL" */
+    char weighting[32];  /**< "natural", "briggs 0", ... */
+    const char *history; /**< command line and plan; lines separated by '\n' */
 } tess_image_meta;
 
 /** A model image's header, as read. */
@@ -45,14 +46,14 @@ typedef struct tess_fits_model {
     char path[1024];
     int64_t nx, ny;
     int num_freq, num_stokes;
-    int stokes[4];               /**< FITS codes of the planes */
-    double ra_rad, dec_rad;      /**< CRVAL */
-    double crpix_x, crpix_y;     /**< 1-based */
+    int stokes[4];                   /**< FITS codes of the planes */
+    double ra_rad, dec_rad;          /**< CRVAL */
+    double crpix_x, crpix_y;         /**< 1-based */
     double scale_x_rad, scale_y_rad; /**< CDELT; x is negative for East to the left */
     double freq_hz;
     char unit[32];
-    int bitpix;                  /**< of the file: -32, -64, or an integer type */
-    tess_fits_array array;       /**< private: where the pixels lie */
+    int bitpix;            /**< of the file: -32, -64, or an integer type */
+    tess_fits_array array; /**< private: where the pixels lie */
     int64_t freq_stride, stokes_stride; /**< private: [pixels] from plane to plane */
 } tess_fits_model;
 
@@ -72,25 +73,27 @@ tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *h
                            const tess_image_meta *meta, bool is_double,
                            int64_t row_first, int64_t num_rows, const void *rows);
 
-/** The cards that such a file's header would have for an image of these extremes, without
- *  checksums, as 80-character cards up to END: `*text` (tess_alloc, caller frees) of
- *  `*bytes`. min > max: no pixel is finite. Local. */
-tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double, double min,
-                                  double max, char **text, int64_t *bytes);
+/** The cards that such a file's header would have for an image of these extremes,
+ *  without checksums, as 80-character cards up to END: `*text` (tess_alloc, caller
+ *  frees) of `*bytes`. min > max: no pixel is finite. Local. */
+tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
+                                  double min, double max, char **text, int64_t *bytes);
 
 /** Check now that `path` can be written later: its folder exists and is writable, and
  *  it does not exist unless `overwrite`. Local. */
 tess_status tess_fits_check_target(const char *path, bool overwrite);
 
 /** Read a header. TESS_ERR_IO, TESS_ERR_INPUT (not FITS, truncated, not an image,
- *  projection other than SIN or without celestial axes, scale not finite or zero). Local. */
+ *  projection other than SIN or without celestial axes, scale not finite or zero).
+ *  Local. */
 tess_status tess_fits_open(const char *path, tess_fits_model *model);
 
 /** Read rows [row_first, row_first + num_rows) of a Stokes plane (index into
  *  model->stokes) and frequency plane into out[num_rows][nx], scaled by BSCALE/BZERO;
  *  blanks are NaN. Local, thread-safe. */
-tess_status tess_fits_read(const tess_fits_model *model, int stokes_index, int freq_index,
-                           int64_t row_first, int64_t num_rows, double *out);
+tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
+                           int freq_index, int64_t row_first, int64_t num_rows,
+                           double *out);
 
 /** Write a PNG of the image: linear or asinh stretch chosen from its range, at most
  *  about 1024 pixels a side, RA/Dec (or offset) axes with ticks, colour bar with units,

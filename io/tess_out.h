@@ -18,7 +18,7 @@ extern "C" {
 /** Finished files that wait under temporary names. Zeroed: none. Rank 0 has them; on
  *  other ranks the list stays empty. */
 typedef struct tess_held_files {
-    bool overwrite;              /**< may their names exist already? */
+    bool overwrite; /**< may their names exist already? */
     int64_t num, capacity;
     struct tess_held_file *file; /**< [num]; private but for tess_held_path() */
 } tess_held_files;
@@ -26,7 +26,8 @@ typedef struct tess_held_files {
 /** The final name of the k-th file. Local. */
 const char *tess_held_path(const tess_held_files *held, int64_t k);
 
-/** Write a text to be held under `path`, which may exist. TESS_ERR_IO. Local: rank 0. */
+/** Write a text to be held under `path`, which may exist. TESS_ERR_IO. Local: rank
+ *  0. */
 tess_status tess_held_text(tess_held_files *held, const char *path, const char *text);
 
 /** Give all files their final names. On failure none has its own: TESS_ERR_IO.
@@ -36,13 +37,13 @@ tess_status tess_held_publish(tess_comm *comm, tess_held_files *held);
 /** Remove what has not got its final name, and empty the list. Local. */
 void tess_held_free(tess_held_files *held);
 
-/** TESS_ERR_IO when `path` is the file (or folder) `input`, whatever their names, so that
- *  no run replaces what it reads; NULL is fine for both. Local. */
+/** TESS_ERR_IO when `path` is the file (or folder) `input`, whatever their names, so
+ *  that no run replaces what it reads; NULL is fine for both. Local. */
 tess_status tess_out_check_other(const char *path, const char *input);
 
-/** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's unfinished
- *  files, then do what they did before; the files go even if SIGKILL follows soon. For
- *  programs, once at their start. Local. */
+/** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's
+ *  unfinished files, then do what they did before; the files go even if SIGKILL follows
+ *  soon. For programs, once at their start. Local. */
 void tess_out_catch_signals(const tess_comm *comm);
 
 #ifdef __cplusplus

@@ -311,8 +311,8 @@ tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, bool overwrite,
                                  tess_vis_writer **writer)
 {
-    return begin(comm, source->format, path, &source->meta, source, NULL, overwrite, true,
-                 writer);
+    return begin(comm, source->format, path, &source->meta, source, NULL, overwrite,
+                 true, writer);
 }
 
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,

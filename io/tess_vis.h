@@ -40,71 +40,71 @@ tess_corr tess_corr_parse(const char *name);
 typedef struct tess_vis_segment {
     int64_t num_rows;
     int64_t num_chan;
-    double *freq_hz;               /**< [num_chan] centre frequencies */
-    double *chan_width_hz;         /**< [num_chan], positive */
-    int32_t *chan_spw;             /**< [num_chan] spectral window (IF) number in the file */
+    double *freq_hz;       /**< [num_chan] centre frequencies */
+    double *chan_width_hz; /**< [num_chan], positive */
+    int32_t *chan_spw;     /**< [num_chan] spectral window (IF) number in the file */
     int num_corr;
     tess_corr corr[TESS_MAX_CORR]; /**< in the order of the block's correlation axis */
 } tess_vis_segment;
 
 typedef struct tess_vis_field {
     char name[64];
-    int id;                        /**< SOURCE (UVFITS) or FIELD_ID (MS) */
-    double ra_rad, dec_rad;        /**< phase centre, J2000 */
+    int id;                 /**< SOURCE (UVFITS) or FIELD_ID (MS) */
+    double ra_rad, dec_rad; /**< phase centre, J2000 */
     int64_t num_rows;
 } tess_vis_field;
 
 typedef struct tess_vis_antenna {
     char name[32];
-    double xyz_m[3];               /**< geocentric (ITRF) */
-    double diameter_m;             /**< 0 when unknown */
+    double xyz_m[3];   /**< geocentric (ITRF) */
+    double diameter_m; /**< 0 when unknown */
 } tess_vis_antenna;
 
 /** What a set holds after selection. Owned by the reader. */
 typedef struct tess_vis_meta {
     char path[1024];
-    char format[16];               /**< "UVFITS", "MS" */
+    char format[16]; /**< "UVFITS", "MS" */
     char telescope[64], observer[64], object[64], project[64];
-    double equinox;                /**< 2000.0 when the file says nothing */
-    double ra_rad, dec_rad;        /**< phase centre of the selected field */
+    double equinox;                          /**< 2000.0 when the file says nothing */
+    double ra_rad, dec_rad;                  /**< phase centre of the selected field */
     double time_start_mjd_s, time_end_mjd_s; /**< UTC, of the selected rows */
-    double integration_s;          /**< median; 0 when unknown */
-    double min_uvw_m, max_uvw_m;   /**< baseline lengths; 0 when not scanned */
+    double integration_s;                    /**< median; 0 when unknown */
+    double min_uvw_m, max_uvw_m; /**< baseline lengths; 0 when not scanned */
     int num_segments;
     tess_vis_segment *segment;
     int num_fields;
-    tess_vis_field *field;         /**< all fields of the file */
-    int field_selected;            /**< index into field[] */
+    tess_vis_field *field; /**< all fields of the file */
+    int field_selected;    /**< index into field[] */
     int num_antennas;
     tess_vis_antenna *antenna;
-    int64_t num_rows_total;        /**< rows in the file before selection */
+    int64_t num_rows_total; /**< rows in the file before selection */
 } tess_vis_meta;
 
 /** What to read. Zeroed means everything (and the only field). */
 typedef struct tess_vis_select {
-    const char *data_column;       /**< MS: NULL for CORRECTED_DATA if there, else DATA */
-    const char *field;             /**< name or number; NULL when the set has one */
-    const int *spw;                /**< spectral windows (IFs, 0-based), NULL for all */
+    const char *data_column; /**< MS: NULL for CORRECTED_DATA if there, else DATA */
+    const char *field;       /**< name or number; NULL when the set has one */
+    const int *spw;          /**< spectral windows (IFs, 0-based), NULL for all */
     int num_spw;
-    int64_t chan_first, chan_end;  /**< channels [first, end) of each spw; end 0 = all */
-    bool model_only;               /**< uvw and metadata only: data column may be absent */
-    bool any_field;                /**< without `field`: never refused for having several;
-                                        rows of all (MS) or of the first (UVFITS) */
+    int64_t chan_first, chan_end; /**< channels [first, end) of each spw; end 0 = all */
+    bool model_only; /**< uvw and metadata only: data column may be absent */
+    bool any_field;  /**< without `field`: never refused for having several;
+                          rows of all (MS) or of the first (UVFITS) */
 } tess_vis_select;
 
-/** A block of rows of one segment. Arrays are owned by the block, grow as needed and are
- *  reused from read to read. */
+/** A block of rows of one segment. Arrays are owned by the block, grow as needed and
+ *  are reused from read to read. */
 typedef struct tess_vis_block {
     int segment;
-    int64_t row_first, num_rows;   /**< within the segment */
+    int64_t row_first, num_rows; /**< within the segment */
     int64_t num_chan;
     int num_corr;
-    double *uvw_m;                 /**< [num_rows][3] */
-    double *time_mjd_s;            /**< [num_rows] centre of the integration, UTC */
-    double *integration_s;         /**< [num_rows] */
-    int32_t *antenna1, *antenna2;  /**< [num_rows] indices into meta->antenna */
-    float *vis;                    /**< [num_rows][num_chan][num_corr][2] re, im [Jy] */
-    float *weight;                 /**< [num_rows][num_chan][num_corr] */
+    double *uvw_m;                /**< [num_rows][3] */
+    double *time_mjd_s;           /**< [num_rows] centre of the integration, UTC */
+    double *integration_s;        /**< [num_rows] */
+    int32_t *antenna1, *antenna2; /**< [num_rows] indices into meta->antenna */
+    float *vis;                   /**< [num_rows][num_chan][num_corr][2] re, im [Jy] */
+    float *weight;                /**< [num_rows][num_chan][num_corr] */
     int64_t capacity_rows, capacity_vis; /**< private to tess_vis.c */
 } tess_vis_block;
 
@@ -118,24 +118,26 @@ typedef struct tess_vis_param {
     double zero;
 } tess_vis_param;
 
-/** Antenna numbers of a subarray: index[number] is an index into meta->antenna, or -1. */
+/** Antenna numbers of a subarray: index[number] is an index into meta->antenna, or
+ *  -1. */
 typedef struct tess_vis_numbers {
     int64_t num_numbers;
     int32_t *index;
 } tess_vis_numbers;
 
-/** How the rows of a segment lie in its file, for those who decode them elsewhere than in
- *  memory of this process: values are big-endian and single precision, a sample is the
- *  triplet (re, im, weight) at chan_offset[chan] + 3 corr, a weight <= 0 is a flag. The
- *  numbers of antennas are parameters, or both are in `baseline`: app/raw_sample.h. Arrays
- *  belong to the reader. */
+/** How the rows of a segment lie in its file, for those who decode them elsewhere than
+ *  in memory of this process: values are big-endian and single precision, a sample is
+ *  the triplet (re, im, weight) at chan_offset[chan] + 3 corr, a weight <= 0 is a flag.
+ *  The numbers of antennas are parameters, or both are in `baseline`: app/raw_sample.h.
+ *  Arrays belong to the reader. */
 typedef struct tess_vis_raw {
     int64_t row_bytes;
-    tess_vis_param u_s, v_s, w_s;      /**< seconds of light */
+    tess_vis_param u_s, v_s, w_s; /**< seconds of light */
     tess_vis_param baseline, antenna1, antenna2, subarray;
-    const int64_t *chan_offset;        /**< [num_chan] in values */
+    const int64_t *chan_offset; /**< [num_chan] in values */
     int num_subarrays;
-    const tess_vis_numbers *subarrays; /**< [num_subarrays], from number 1; others are as 1 */
+    const tess_vis_numbers
+        *subarrays; /**< [num_subarrays], from number 1; others are as 1 */
 } tess_vis_raw;
 
 typedef struct tess_vis_reader tess_vis_reader;
@@ -163,8 +165,8 @@ tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_firs
 /** Can the rows of a segment be read as they are? Then how they lie. Local. */
 bool tess_vis_raw_rows(const tess_vis_reader *reader, int segment, tess_vis_raw *raw);
 
-/** Read the bytes of rows that tess_vis_raw_rows has described. Local; several threads may
- *  call at a time. */
+/** Read the bytes of rows that tess_vis_raw_rows has described. Local; several threads
+ *  may call at a time. */
 tess_status tess_vis_read_raw(const tess_vis_reader *reader, int segment,
                               int64_t row_first, int64_t num_rows, void *to);
 
@@ -185,8 +187,9 @@ void tess_vis_block_free(tess_vis_block *block);
 /** Begin a new set described by `meta` (one segment; its num_rows is what will be
  *  written). A path ending in ".ms" makes an MS, else UVFITS. TESS_ERR_IO when the
  *  target exists and not `overwrite`, or cannot be written. Collective. */
-tess_status tess_vis_create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
-                            bool overwrite, tess_vis_writer **writer);
+tess_status tess_vis_create(tess_comm *comm, const char *path,
+                            const tess_vis_meta *meta, bool overwrite,
+                            tess_vis_writer **writer);
 
 /** Begin a copy of an opened UVFITS set, complete with its tables and unselected data;
  *  only the visibilities later written replace the old ones (their weights and uvw stay
@@ -196,9 +199,9 @@ tess_status tess_vis_create_like(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, bool overwrite,
                                  tess_vis_writer **writer);
 
-/** As tess_vis_create_like, of a UVFITS set whose rows can be read as they are, when all
- *  selected rows are going to be written by tess_vis_write_raw: they need not be copied.
- *  Collective. */
+/** As tess_vis_create_like, of a UVFITS set whose rows can be read as they are, when
+ *  all selected rows are going to be written by tess_vis_write_raw: they need not be
+ *  copied. Collective. */
 tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, bool overwrite,
                                  tess_vis_writer **writer);
@@ -215,8 +218,8 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
  *  for create_column, and for create_like of a UVFITS source. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
 
-/** Write rows that tess_vis_read_raw has read, with other visibilities, to a copy. Local;
- *  several threads may call at a time. */
+/** Write rows that tess_vis_read_raw has read, with other visibilities, to a copy.
+ *  Local; several threads may call at a time. */
 tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
                                int64_t num_rows, const void *from);
 

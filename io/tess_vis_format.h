@@ -17,15 +17,17 @@ typedef struct tess_vis_format {
     tess_status (*read)(tess_vis_reader *reader, int segment, int64_t row_first,
                         int64_t num_rows, int num_threads, tess_vis_block *block);
     bool (*raw_rows)(const tess_vis_reader *reader, int segment, tess_vis_raw *raw);
-    tess_status (*read_raw)(const tess_vis_reader *reader, int segment, int64_t row_first,
-                            int64_t num_rows, void *to); /* NULL with raw_rows */
+    tess_status (*read_raw)(const tess_vis_reader *reader, int segment,
+                            int64_t row_first, int64_t num_rows,
+                            void *to); /* NULL with raw_rows */
     void (*close)(tess_vis_reader *reader);
     tess_status (*create)(tess_comm *comm, const char *path, const tess_vis_meta *meta,
                           tess_vis_reader *like, const char *column, bool overwrite,
                           tess_vis_writer *writer);
     tess_status (*write)(tess_vis_writer *writer, const tess_vis_block *block);
     tess_status (*write_raw)(tess_vis_writer *writer, int segment, int64_t row_first,
-                             int64_t num_rows, const void *from); /* NULL with raw_rows */
+                             int64_t num_rows,
+                             const void *from); /* NULL with raw_rows */
     tess_status (*finish)(tess_vis_writer *writer);
     void (*destroy)(tess_vis_writer *writer); /* also removes an unfinished file */
 } tess_vis_format;
@@ -33,14 +35,14 @@ typedef struct tess_vis_format {
 struct tess_vis_reader {
     const tess_vis_format *format;
     tess_vis_meta meta;
-    void *state;   /* the format's own */
+    void *state; /* the format's own */
 };
 
 struct tess_vis_writer {
     const tess_vis_format *format;
     tess_comm *comm;
     void *state;
-    bool by_rows;  /* all rows come by write_raw */
+    bool by_rows; /* all rows come by write_raw */
     bool finished;
 };
 

@@ -287,7 +287,8 @@ int64_t uvfits_neighbours(const uvfits_rows *rows, int64_t first, int64_t num_ro
     int64_t count = 1;
     *group = rows->group ? rows->group[first] : first;
     if (!rows->group) return num_rows;
-    while (count < num_rows && rows->group[first + count] == *group + count) ++count;
+    while (count < num_rows && rows->group[first + count] == *group + count)
+        ++count;
     return count;
 }
 
@@ -367,8 +368,8 @@ static bool raw_rows_of(const tess_vis_reader *reader, int segment, tess_vis_raw
     return true;
 }
 
-static tess_status read_raw(const tess_vis_reader *reader, int segment, int64_t row_first,
-                            int64_t num_rows, void *to)
+static tess_status read_raw(const tess_vis_reader *reader, int segment,
+                            int64_t row_first, int64_t num_rows, void *to)
 {
     tess_status status = TESS_OK;
     const uvfits_state *state = reader->state;

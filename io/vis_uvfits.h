@@ -16,8 +16,8 @@
 
 enum { UVFITS_MAX_TERMS = TESS_VIS_MAX_TERMS, UVFITS_MAX_PATH = 1024 };
 
-/** A random parameter: PSCAL, and the sum of PZERO. Parameters of one name add, as the two
- *  DATEs do. */
+/** A random parameter: PSCAL, and the sum of PZERO. Parameters of one name add, as the
+ *  two DATEs do. */
 typedef tess_vis_param uvfits_param;
 
 /** A regular axis of the data array. */

@@ -67,14 +67,16 @@ static tess_status reserve_copy(uvfits_output *output, bool by_rows)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = output->source->layout.file_bytes;
-    if (by_rows) TESS_TRY(tess_out_map_create(output->fd, output->path, bytes, &output->map));
+    if (by_rows)
+        TESS_TRY(tess_out_map_create(output->fd, output->path, bytes, &output->map));
     if (!output->map) TESS_TRY(tess_out_file_reserve(output->fd, output->path, bytes));
 cleanup:
     return status;
 }
 
 /* Rank 0: check the target, create the file, and for a new set all but its rows. */
-static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta, bool by_rows)
+static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta,
+                             bool by_rows)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_fits_check_target(output->path, output->overwrite));
@@ -388,8 +390,8 @@ static tess_status write_copy(uvfits_output *output, const tess_vis_block *block
     for (int64_t row = 0; row < block->num_rows;) {
         const int64_t left = block->num_rows - row;
         int64_t group;
-        const int64_t count = uvfits_neighbours(rows, block->row_first + row,
-                                                left < at_once ? left : at_once, &group);
+        const int64_t count = uvfits_neighbours(
+            rows, block->row_first + row, left < at_once ? left : at_once, &group);
         const int64_t offset = layout->data_offset + group * bytes;
         TESS_TRY(uvfits_pread(output->fd, output->buffer, count * bytes, offset,
                               output->path));

@@ -17,11 +17,11 @@ tess_status tess_comm_agree(tess_comm *comm, tess_status status)
 int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
 {
     enum { INNOCENT = INT32_MAX };
-    /* own failures first; a rank that only heard of one is blamed when none admits it */
-    int64_t first = status == TESS_OK ? INNOCENT
-                    : status == TESS_ERR_PEER
-                        ? INNOCENT / 2 + tess_comm_rank(comm)
-                        : tess_comm_rank(comm);
+    /* own failures first; a rank that only heard of one is blamed when none admits
+     * it */
+    int64_t first = status == TESS_OK         ? INNOCENT
+                    : status == TESS_ERR_PEER ? INNOCENT / 2 + tess_comm_rank(comm)
+                                              : tess_comm_rank(comm);
     *exit_status = tess_status_exit(status);
     if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MIN) != TESS_OK)
         return status == TESS_OK ? -1 : tess_comm_rank(comm);
@@ -48,12 +48,13 @@ cleanup:
 static int64_t total(const int64_t *bytes, int count)
 {
     int64_t sum = 0;
-    for (int k = 0; k < count; ++k) sum += bytes[k];
+    for (int k = 0; k < count; ++k)
+        sum += bytes[k];
     return sum;
 }
 
-tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes, int root,
-                              void **recv, int64_t *recv_bytes)
+tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes,
+                              int root, void **recv, int64_t *recv_bytes)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(comm);

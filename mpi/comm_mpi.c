@@ -16,7 +16,7 @@ enum { TAG_ALLTOALL = 17 };
 struct tess_comm {
     MPI_Comm handle;
     int rank, size;
-    bool owns_mpi;        /* this communicator started MPI */
+    bool owns_mpi; /* this communicator started MPI */
 };
 
 /* Over all communicators: parts of the world talk for the same program. */
@@ -25,15 +25,15 @@ static struct {
     double seconds;
 } spent;
 
-#define TESS_MPI(call)                                                               \
-    do {                                                                             \
-        const int mpi_code_ = (call);                                                \
-        if (mpi_code_ != MPI_SUCCESS) {                                              \
-            char mpi_text_[MPI_MAX_ERROR_STRING] = "";                               \
-            int mpi_length_ = 0;                                                     \
-            MPI_Error_string(mpi_code_, mpi_text_, &mpi_length_);                    \
-            TESS_FAIL(TESS_ERR_INTERNAL, "MPI: %s", mpi_text_);                      \
-        }                                                                            \
+#define TESS_MPI(call)                                                                 \
+    do {                                                                               \
+        const int mpi_code_ = (call);                                                  \
+        if (mpi_code_ != MPI_SUCCESS) {                                                \
+            char mpi_text_[MPI_MAX_ERROR_STRING] = "";                                 \
+            int mpi_length_ = 0;                                                       \
+            MPI_Error_string(mpi_code_, mpi_text_, &mpi_length_);                      \
+            TESS_FAIL(TESS_ERR_INTERNAL, "MPI: %s", mpi_text_);                        \
+        }                                                                              \
     } while (0)
 
 static tess_status wrap(MPI_Comm handle, tess_comm **comm)
@@ -226,7 +226,8 @@ tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    if (bytes > CHUNK) TESS_FAIL(TESS_ERR_INTERNAL, "allgather of %lld bytes", (long long)bytes);
+    if (bytes > CHUNK)
+        TESS_FAIL(TESS_ERR_INTERNAL, "allgather of %lld bytes", (long long)bytes);
     if (alone(comm))
         memcpy(recv, send, (size_t)bytes);
     else
@@ -265,7 +266,7 @@ cleanup:
 struct tess_flight {
     tess_comm *comm;
     char *recv;
-    MPI_Request *request;      /* of all messages, both ways */
+    MPI_Request *request; /* of all messages, both ways */
     int num_requests;
 };
 
@@ -278,12 +279,13 @@ static tess_status post_messages(tess_flight *flight, const char *send,
     tess_comm *comm = flight->comm;
     char *recv = flight->recv;
     int64_t at = 0, own_at = 0;
-    for (int k = 0; k < comm->rank; ++k) own_at += send_bytes[k];
+    for (int k = 0; k < comm->rank; ++k)
+        own_at += send_bytes[k];
     if (send_at) own_at = send_at[comm->rank];
     for (int k = 0; k < comm->size; ++k) {
         for (int64_t j = 0; k != comm->rank && j < pieces(recv_bytes[k]); ++j)
-            TESS_MPI(MPI_Irecv(recv + j * CHUNK, piece_bytes(recv_bytes[k], j), MPI_BYTE,
-                               k, TAG_ALLTOALL, comm->handle,
+            TESS_MPI(MPI_Irecv(recv + j * CHUNK, piece_bytes(recv_bytes[k], j),
+                               MPI_BYTE, k, TAG_ALLTOALL, comm->handle,
                                &flight->request[flight->num_requests++]));
         if (k == comm->rank && recv_bytes[k] > 0)
             memcpy(recv, send + own_at, (size_t)recv_bytes[k]);
@@ -292,8 +294,8 @@ static tess_status post_messages(tess_flight *flight, const char *send,
     for (int k = 0; k < comm->size; ++k) {
         const char *from = send + (send_at ? send_at[k] : at);
         for (int64_t j = 0; k != comm->rank && j < pieces(send_bytes[k]); ++j)
-            TESS_MPI(MPI_Isend(from + j * CHUNK, piece_bytes(send_bytes[k], j), MPI_BYTE,
-                               k, TAG_ALLTOALL, comm->handle,
+            TESS_MPI(MPI_Isend(from + j * CHUNK, piece_bytes(send_bytes[k], j),
+                               MPI_BYTE, k, TAG_ALLTOALL, comm->handle,
                                &flight->request[flight->num_requests++]));
         at += send_bytes[k];
     }
@@ -331,9 +333,9 @@ tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *
         flight->request = tess_alloc(messages, sizeof *flight->request);
     }
     if (!flight || !flight->recv || !flight->request)
-        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
-                                   "no memory to receive %s",
-                                   tess_mem_text((double)bytes));
+        status =
+            tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                              "no memory to receive %s", tess_mem_text((double)bytes));
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(post_messages(flight, send, send_at, send_bytes, recv_bytes));
     *flight_out = flight;
@@ -362,7 +364,8 @@ tess_status tess_flight_finish(tess_flight **flight_in, void **recv)
     if (!flight) return TESS_OK;
     *flight_in = NULL;
     if (flight->num_requests > 0)
-        TESS_MPI(MPI_Waitall(flight->num_requests, flight->request, MPI_STATUSES_IGNORE));
+        TESS_MPI(
+            MPI_Waitall(flight->num_requests, flight->request, MPI_STATUSES_IGNORE));
     if (recv) {
         *recv = flight->recv;
         flight->recv = NULL;
@@ -386,8 +389,9 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
     for (int k = 0; !alone(comm) && k < comm->size; ++k) {
         for (int64_t at = 0; at < counts[k]; at += CHUNK) {
             const int part = (int)(counts[k] - at < CHUNK ? counts[k] - at : CHUNK);
-            TESS_MPI(MPI_Reduce(from + (size_t)at * size, (char *)out + (size_t)at * size,
-                                part, type, MPI_SUM, k, comm->handle));
+            TESS_MPI(MPI_Reduce(from + (size_t)at * size,
+                                (char *)out + (size_t)at * size, part, type, MPI_SUM, k,
+                                comm->handle));
         }
         from += (size_t)counts[k] * size;
         if (k != comm->rank) sent += counts[k] * (int64_t)size;

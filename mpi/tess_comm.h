@@ -52,7 +52,8 @@ int tess_comm_size(const tess_comm *comm); /**< Local. */
 tess_status tess_comm_agree(tess_comm *comm, tess_status status);
 
 /** For the end of the program: the lowest failed rank whose failure is its own (not
- *  TESS_ERR_PEER), or -1 when all is well; its exit status to every rank. Collective. */
+ *  TESS_ERR_PEER), or -1 when all is well; its exit status to every rank.
+ *  Collective. */
 int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status);
 
 tess_status tess_comm_barrier(tess_comm *comm); /**< Collective. */
@@ -80,8 +81,8 @@ tess_status tess_comm_allgatherv(tess_comm *comm, const void *send, int64_t byte
 
 /** Every rank's bytes (any number) to `root`, in rank order; on other ranks `*recv` is
  *  NULL. Collective. */
-tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes, int root,
-                              void **recv, int64_t *recv_bytes);
+tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes,
+                              int root, void **recv, int64_t *recv_bytes);
 
 /** Personalised exchange: the bytes for rank k start at send + sum(send_bytes[0..k-1]).
  *  `*recv` is allocated (tess_alloc, caller frees), in source-rank order, its counts
@@ -94,9 +95,10 @@ tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
 typedef struct tess_flight tess_flight;
 
 /** Begin a personalised exchange: send_bytes[k] bytes at send + send_at[k] go to rank k
- *  (send_at NULL: one after the other; the own part is copied at once); recv_bytes[size]
- *  is filled. What is sent must stay as it is until the finish. Several may be in flight
- *  if all ranks start and finish them in the same order. Collective. */
+ *  (send_at NULL: one after the other; the own part is copied at once);
+ *  recv_bytes[size] is filled. What is sent must stay as it is until the finish.
+ *  Several may be in flight if all ranks start and finish them in the same order.
+ *  Collective. */
 tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *send_at,
                               const int64_t *send_bytes, int64_t *recv_bytes,
                               tess_flight **flight);

@@ -17,11 +17,11 @@ typedef struct cut {
 struct tess_partition {
     tess_partition_opts opts;
     int num_ranks, ranks_per_group;
-    int *group;                 /* [num_blocks] */
-    cut *cuts;                  /* [num_blocks][ranks_per_group − 1] */
+    int *group; /* [num_blocks] */
+    cut *cuts;  /* [num_blocks][ranks_per_group − 1] */
     int64_t num_split;
-    int64_t *split_key;         /* [num_split] ascending */
-    int64_t *split_first;       /* [num_split] */
+    int64_t *split_key;   /* [num_split] ascending */
+    int64_t *split_first; /* [num_split] */
     double largest_s, mean_s;
 };
 
@@ -63,8 +63,9 @@ static int64_t merge_equal_keys(brick_count *brick, int64_t n)
 
 /* Send every count to the rank that keeps this range of keys; merge there. */
 static tess_status collect_histogram(tess_comm *comm, const tess_partition_opts *opts,
-                                     const int64_t *key, const int64_t *num_vis, int64_t n,
-                                     brick_count **merged, int64_t *num_merged)
+                                     const int64_t *key, const int64_t *num_vis,
+                                     int64_t n, brick_count **merged,
+                                     int64_t *num_merged)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(comm);
@@ -79,7 +80,8 @@ static tess_status collect_histogram(tess_comm *comm, const tess_partition_opts 
         bytes[key[k] / per_rank] += (int64_t)sizeof *send;
     }
     TESS_TRY(tess_comm_alltoallv(comm, send, bytes, &received, bytes + size));
-    for (int k = 0; k < size; ++k) total += bytes[size + k];
+    for (int k = 0; k < size; ++k)
+        total += bytes[size + k];
     *merged = received;
     *num_merged = merge_equal_keys(received, total / (int64_t)sizeof *send);
 cleanup:
@@ -91,7 +93,8 @@ cleanup:
 /* Cost in nanoseconds, integer so that sums are exact. */
 static int64_t cost_of(const tess_partition_opts *opts, int64_t num_vis)
 {
-    return 1 + (int64_t)(1e9 * (opts->cost_vis_s * (double)num_vis + opts->cost_brick_s));
+    return 1 +
+           (int64_t)(1e9 * (opts->cost_vis_s * (double)num_vis + opts->cost_brick_s));
 }
 
 /* Deal blocks to groups: a block goes where the middle of its cost falls. */
@@ -99,7 +102,8 @@ static void deal_blocks(tess_partition *partition, const int64_t *block_cost)
 {
     const int groups = partition->opts.num_groups;
     double total = 0, before = 0;
-    for (int64_t b = 0; b < partition->opts.num_blocks; ++b) total += (double)block_cost[b];
+    for (int64_t b = 0; b < partition->opts.num_blocks; ++b)
+        total += (double)block_cost[b];
     for (int64_t b = 0; b < partition->opts.num_blocks; ++b) {
         const double middle = before + 0.5 * (double)block_cost[b];
         int g = total > 0 ? (int)(middle / total * groups) : 0;
@@ -115,8 +119,8 @@ static cut cut_inside(const tess_partition_opts *opts, const brick_count *brick,
     const int64_t chunks = (brick->num_vis + opts->chunk - 1) / opts->chunk;
     const double where = (target - start) / cost;
     const bool hot = opts->always_split || cost > HOT_SHARE * part;
-    const int64_t chunk = hot ? (int64_t)llround(where * (double)chunks)
-                              : (where < 0.5 ? 0 : chunks);
+    const int64_t chunk =
+        hot ? (int64_t)llround(where * (double)chunks) : (where < 0.5 ? 0 : chunks);
     return chunk >= chunks ? (cut){brick->key + 1, 0} : (cut){brick->key, chunk};
 }
 
@@ -145,9 +149,9 @@ static tess_status find_cuts(const tess_partition *partition, const brick_count 
             if (target >= at + cost) break;
             if (tess_grow((void **)&found, &capacity, count + 1, sizeof *found))
                 TESS_FAIL(TESS_ERR_ALLOC, "partition");
-            found[count++] =
-                (found_cut){b, index,
-                            cut_inside(&partition->opts, &brick[k], at, cost, target, part)};
+            found[count++] = (found_cut){
+                b, index,
+                cut_inside(&partition->opts, &brick[k], at, cost, target, part)};
         }
         at += cost;
     }
@@ -170,8 +174,7 @@ static tess_status list_splits(tess_partition *partition, tess_comm *comm,
                                const int64_t *key, const int64_t *num_vis, int64_t n)
 {
     tess_status status = TESS_OK;
-    const int64_t cuts =
-        partition->opts.num_blocks * (partition->ranks_per_group - 1);
+    const int64_t cuts = partition->opts.num_blocks * (partition->ranks_per_group - 1);
     partition->split_key = tess_alloc(cuts, sizeof *partition->split_key);
     partition->split_first = tess_alloc_zero(cuts, sizeof *partition->split_first);
     TESS_TRY(tess_comm_agree(comm, partition->split_key && partition->split_first
@@ -187,7 +190,8 @@ static tess_status list_splits(tess_partition *partition, tess_comm *comm,
             partition->split_key[unique++] = partition->split_key[k];
     partition->num_split = unique;
     for (int64_t k = 0, at = 0; k < unique; ++k) {
-        while (at < n && key[at] < partition->split_key[k]) ++at;
+        while (at < n && key[at] < partition->split_key[k])
+            ++at;
         if (at < n && key[at] == partition->split_key[k])
             partition->split_first[k] = num_vis[at];
     }
@@ -208,8 +212,9 @@ static void add_cost(const tess_partition *partition, const brick_count *brick,
     }
     for (int64_t c = 0; c < chunks; ++c) {
         const int64_t rest = brick->num_vis - c * chunk;
-        rank_cost[tess_partition_owner(partition, brick->key, c * chunk)] += (int64_t)(
-            1e9 * partition->opts.cost_vis_s * (double)(rest < chunk ? rest : chunk));
+        rank_cost[tess_partition_owner(partition, brick->key, c * chunk)] +=
+            (int64_t)(1e9 * partition->opts.cost_vis_s *
+                      (double)(rest < chunk ? rest : chunk));
     }
 }
 
@@ -219,7 +224,8 @@ static tess_status measure_balance(tess_partition *partition, tess_comm *comm,
     tess_status status = TESS_OK;
     int64_t *rank_cost = tess_alloc_zero(partition->num_ranks, sizeof *rank_cost);
     TESS_TRY(tess_comm_agree(comm, rank_cost ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < n; ++k) add_cost(partition, &brick[k], rank_cost);
+    for (int64_t k = 0; k < n; ++k)
+        add_cost(partition, &brick[k], rank_cost);
     TESS_TRY(tess_comm_allreduce_i64(comm, rank_cost, partition->num_ranks, TESS_SUM));
     for (int k = 0; k < partition->num_ranks; ++k) {
         const double seconds = 1e-9 * (double)rank_cost[k];
@@ -253,11 +259,12 @@ static tess_status share_cuts(tess_partition *partition, tess_comm *comm,
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_allgatherv(comm, found, num_found * (int64_t)sizeof *found, &all,
                                   bytes));
-    for (int k = 0; k < size; ++k) total += bytes[k];
+    for (int k = 0; k < size; ++k)
+        total += bytes[k];
     const found_cut *each = all;
     for (int64_t k = 0; k < total / (int64_t)sizeof *each; ++k)
-        partition->cuts[each[k].block * (partition->ranks_per_group - 1) + each[k].index -
-                        1] = each[k].at;
+        partition->cuts[each[k].block * (partition->ranks_per_group - 1) +
+                        each[k].index - 1] = each[k].at;
 cleanup:
     tess_free(cost);
     tess_free(bytes);
@@ -286,7 +293,8 @@ tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *op
     partition->cuts = tess_alloc(cuts, sizeof *partition->cuts);
     TESS_TRY(tess_comm_agree(
         comm, partition->group && partition->cuts ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < cuts; ++k) partition->cuts[k] = (cut){INT64_MAX, 0};
+    for (int64_t k = 0; k < cuts; ++k)
+        partition->cuts[k] = (cut){INT64_MAX, 0};
     TESS_TRY(collect_histogram(comm, opts, key, num_vis, n, &brick, &num_bricks));
     TESS_TRY(share_cuts(partition, comm, brick, num_bricks));
     TESS_TRY(list_splits(partition, comm, key, num_vis, n));

@@ -1,16 +1,17 @@
 /** @file tess_partition.h
  *  Who owns which brick. Knows of bricks only their key, count and cost.
  *
- *  P ranks form Pw w-groups of Pt ranks. The blocks of w-planes are dealt to the groups in
- *  contiguous ranges of equal cost; inside a block, the bricks in order of key (rows of
- *  tiles, so that a rank's bricks are neighbours and share halo lines) are cut into Pt
- *  parts of equal cost. A cut may fall inside a brick too hot for one rank, at a border
- *  between its fixed-size chunks: its ranks then hold partial sums of it. Bricks at the
- *  border between two groups spill W − 1 planes into the next group's range; their sums go
- *  to the owner of the plane's FFT like all others, so that no visibility is sent twice.
+ *  P ranks form Pw w-groups of Pt ranks. The blocks of w-planes are dealt to the groups
+ *  in contiguous ranges of equal cost; inside a block, the bricks in order of key (rows
+ *  of tiles, so that a rank's bricks are neighbours and share halo lines) are cut into
+ *  Pt parts of equal cost. A cut may fall inside a brick too hot for one rank, at a
+ *  border between its fixed-size chunks: its ranks then hold partial sums of it. Bricks
+ *  at the border between two groups spill W − 1 planes into the next group's range;
+ *  their sums go to the owner of the plane's FFT like all others, so that no visibility
+ *  is sent twice.
  *
- *  The histogram lives in pieces at the ranks (by ranges of key); only the cuts, Pt − 1 a
- *  block, are known to all.
+ *  The histogram lives in pieces at the ranks (by ranges of key); only the cuts, Pt − 1
+ *  a block, are known to all.
  */
 #ifndef TESS_PARTITION_H
 #define TESS_PARTITION_H
@@ -22,10 +23,10 @@
 
 typedef struct tess_partition_opts {
     int64_t num_blocks, bricks_per_block; /**< key = block·bricks_per_block + ... */
-    int num_groups;        /**< Pw; must divide the ranks */
-    int64_t chunk;         /**< visibilities a chunk */
-    double cost_vis_s, cost_brick_s; /**< [s] */
-    bool always_split;     /**< cut at chunks even when the brick is not hot (tests) */
+    int num_groups;                       /**< Pw; must divide the ranks */
+    int64_t chunk;                        /**< visibilities a chunk */
+    double cost_vis_s, cost_brick_s;      /**< [s] */
+    bool always_split; /**< cut at chunks even when the brick is not hot (tests) */
 } tess_partition_opts;
 
 typedef struct tess_partition tess_partition;
@@ -37,8 +38,8 @@ tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *op
                                   tess_partition **partition);
 void tess_partition_destroy(tess_partition *partition); /**< NULL is fine */
 
-/** Rank that owns the `ordinal`-th visibility (over all ranks, in rank and row order) of a
- *  brick; the ordinal matters for split bricks only. Local. */
+/** Rank that owns the `ordinal`-th visibility (over all ranks, in rank and row order)
+ *  of a brick; the ordinal matters for split bricks only. Local. */
 int tess_partition_owner(const tess_partition *partition, int64_t key, int64_t ordinal);
 
 /** Number of a split brick, or -1 when the brick is whole; bricks with a cut inside are

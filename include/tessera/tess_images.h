@@ -12,8 +12,8 @@
  *              use(tess_image_get(image, k));
  *      tess_image_destroy(image);
  *
- *  One process images, whatever MPI does around it. Runs in several threads wait for one
- *  another, because the log is the process's.
+ *  One process images, whatever MPI does around it. Runs in several threads wait for
+ *  one another, because the log is the process's.
  */
 #ifndef TESS_IMAGES_H
 #define TESS_IMAGES_H
@@ -31,33 +31,35 @@ typedef struct tess_image tess_image;
 
 /** One image of a run. Everything belongs to the run. */
 typedef struct tess_image_info {
-    const char *kind;            /**< "dirty" or "psf" */
-    const char *polarisation;    /**< "I", "XX", "XYi" (imaginary part of a cross-hand) */
-    int64_t interval;            /**< of --intervals-out */
-    int64_t channel;             /**< of --channels-out; −1: mean of all */
+    const char *kind;         /**< "dirty" or "psf" */
+    const char *polarisation; /**< "I", "XX", "XYi" (imaginary part of a cross-hand) */
+    int64_t interval;         /**< of --intervals-out */
+    int64_t channel;          /**< of --channels-out; −1: mean of all */
     int64_t nx, ny;
-    bool is_double;              /**< precision of the pixels: double for ε < 1e-6 */
-    const void *pixel;           /**< [ny][nx] Jy/beam; row 0 is South, column 0 East, as in
-                                      FITS; NaN beyond the horizon */
-    double ra_rad, dec_rad;      /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
-    double scale_rad;            /**< pixel size */
+    bool is_double;         /**< precision of the pixels: double for ε < 1e-6 */
+    const void *pixel;      /**< [ny][nx] Jy/beam; row 0 is South, column 0 East, as in
+                                 FITS; NaN beyond the horizon */
+    double ra_rad, dec_rad; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
+    double scale_rad;       /**< pixel size */
     double freq_hz, bandwidth_hz;
     double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0: no beam */
-    double sum_weights;          /**< ΣW */
-    double num_vis;              /**< visibilities imaged */
-    const char *header;          /**< cards of 80 characters up to END; without checksums */
+    double sum_weights;                                 /**< ΣW */
+    double num_vis;                                     /**< visibilities imaged */
+    const char *header; /**< cards of 80 characters up to END; without checksums */
     int64_t header_bytes;
 } tess_image_info;
 
 /** An imager without options. Free with tess_image_destroy(). */
 TESS_API tess_status tess_image_create(tess_image **image);
 
-/** Set an option of `tessera image` by its long name without dashes ("size", "channels-out",
- *  see tessera image --help); `value` is NULL for a switch ("no-psf"). "obs" adds an
- *  observation. A name given again replaces the earlier value. Files are only written with
- *  "output". "log" is "quiet" (the default), "info" or "debug": what is shown on stderr.
- *  Names and values are checked by tess_image_run(). Errors: TESS_ERR_ALLOC. */
-TESS_API tess_status tess_image_set(tess_image *image, const char *name, const char *value);
+/** Set an option of `tessera image` by its long name without dashes ("size",
+ *  "channels-out", see tessera image --help); `value` is NULL for a switch ("no-psf").
+ *  "obs" adds an observation. A name given again replaces the earlier value. Files are
+ *  only written with "output". "log" is "quiet" (the default), "info" or "debug": what
+ *  is shown on stderr. Names and values are checked by tess_image_run(). Errors:
+ *  TESS_ERR_ALLOC. */
+TESS_API tess_status tess_image_set(tess_image *image, const char *name,
+                                    const char *value);
 
 /** Make the images, giving up those of an earlier run. Errors as README's table of exit
  *  statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO, TESS_ERR_ALLOC,

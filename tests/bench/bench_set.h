@@ -10,11 +10,11 @@
 /** Arrays belong to the set; free with bench_set_free. */
 typedef struct bench_set {
     int64_t num_rows, num_chan;
-    int64_t num_pixels;        /**< image size of the workload */
+    int64_t num_pixels; /**< image size of the workload */
     double scale_rad;
-    double *uvw_m;             /**< [num_rows][3] */
-    double *inv_lambda;        /**< [num_chan] freq/c */
-    float *vis;                /**< [num_rows][num_chan][2] */
+    double *uvw_m;      /**< [num_rows][3] */
+    double *inv_lambda; /**< [num_chan] freq/c */
+    float *vis;         /**< [num_rows][num_chan][2] */
 } bench_set;
 
 /** Read uvw, freq, vis, npix and cell_asec of an uncompressed .npz (numpy.savez).
@@ -27,8 +27,8 @@ bool bench_set_make(int64_t num_times, bench_set *set);
 
 void bench_set_free(bench_set *set);
 
-/** Single-precision FMA rate [FLOP/s] of one core, with the widest vectors here, measured
- *  for `seconds` of processor time. */
+/** Single-precision FMA rate [FLOP/s] of one core, with the widest vectors here,
+ *  measured for `seconds` of processor time. */
 double bench_fma_rate(double seconds);
 
 /** Processor seconds of this process so far, all threads. */

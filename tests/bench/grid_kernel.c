@@ -1,14 +1,16 @@
-/* Times the stages of the CPU gridder and degridder on arrays in memory: cutting rows into
- * runs, sorting, laying out and gridding bricks, degridding. Rates count visibilities;
- * FLOP are 4 W³ a visibility (2 W² without w), the products and sums into complex cells,
- * and are compared with the FMA rate of one core, measured in the same run. Seconds are of
- * the clock; "ns/vis" and what follows from it are processor time, all threads together,
- * which other work on the machine disturbs less. The fastest of the repetitions counts.
+/* Times the stages of the CPU gridder and degridder on arrays in memory: cutting rows
+ * into runs, sorting, laying out and gridding bricks, degridding. Rates count
+ * visibilities; FLOP are 4 W³ a visibility (2 W² without w), the products and sums into
+ * complex cells, and are compared with the FMA rate of one core, measured in the same
+ * run. Seconds are of the clock; "ns/vis" and what follows from it are processor time,
+ * all threads together, which other work on the machine disturbs less. The fastest of
+ * the repetitions counts.
  *
  * usage: grid_kernel [FILE.npz | --times N] [--accuracy E] [--threads N] [--repeat N]
  *
- * FILE.npz holds uvw, freq, vis, npix and cell_asec, stored; otherwise N integrations of
- * MeerKAT-like tracks are made up. The instruction set is TESS_ISA's, as in the program. */
+ * FILE.npz holds uvw, freq, vis, npix and cell_asec, stored; otherwise N integrations
+ * of MeerKAT-like tracks are made up. The instruction set is TESS_ISA's, as in the
+ * program. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,16 +149,16 @@ cleanup:
     return status;
 }
 
-static void print_stages(const tess_grid_plan *plan, const options *opts, int64_t num_vis,
-                         const seconds *best, double rate)
+static void print_stages(const tess_grid_plan *plan, const options *opts,
+                         int64_t num_vis, const seconds *best, double rate)
 {
     const double w = plan->kernel.support;
     const double flop = 4 * w * w * plan->w_support * (opts->psf ? 2 : 1);
     double total = 0;
     for (int s = 0; s < NUM_STAGES; ++s) {
         const double each = best[s].cpu / (double)num_vis;
-        printf("  %-6s %8.4f s  %6.1f ns/vis  %7.1f Mvis/s", stage_name[s], best[s].wall,
-               1e9 * each, 1e-6 * (double)num_vis / best[s].wall);
+        printf("  %-6s %8.4f s  %6.1f ns/vis  %7.1f Mvis/s", stage_name[s],
+               best[s].wall, 1e9 * each, 1e-6 * (double)num_vis / best[s].wall);
         if (s >= GRID)
             printf("  %5.1f GFLOP/s a core, %4.1f %% of FMA peak", 1e-9 * flop / each,
                    100 * flop / (each * rate));
@@ -178,11 +180,13 @@ int main(int argc, char **argv)
     char text[512];
     double rate = 0, busy = 0, values = 0;
     tess_log_start(0, TESS_LOG_INFO);
-    if (!(opts.file ? bench_set_read(opts.file, &set) : bench_set_make(opts.times, &set)))
+    if (!(opts.file ? bench_set_read(opts.file, &set)
+                    : bench_set_make(opts.times, &set)))
         return 1;
     TESS_TRY(bench_plan(&set, opts.accuracy, opts.threads, &plan));
     TESS_TRY(bench_samples(&set, plan->is_double, &samples));
-    for (int s = 0; s < NUM_STAGES; ++s) best[s] = (seconds){INFINITY, INFINITY};
+    for (int s = 0; s < NUM_STAGES; ++s)
+        best[s] = (seconds){INFINITY, INFINITY};
     for (int k = 0; k < opts.repeat; ++k) {
         seconds spent[NUM_STAGES] = {0};
         rate = fmax(rate, bench_fma_rate(0.1));

@@ -6,9 +6,9 @@
  *   avx2, knl, avx512   the same with this instruction set, where the processor has it
  *   threads   the best of them on --threads threads
  *
- * Each step prints seconds of its fastest repetition, sorting left out, and all are checked
- * to add up to the same sum over the grid: the program fails when they do not. For cache
- * misses run one step under cachegrind, less what `--only none` takes.
+ * Each step prints seconds of its fastest repetition, sorting left out, and all are
+ * checked to add up to the same sum over the grid: the program fails when they do not.
+ * For cache misses run one step under cachegrind, less what `--only none` takes.
  *
  * usage: grid_ladder [FILE.npz | --times N] [--accuracy E] [--threads N] [--repeat N]
  *                    [--only STEP] */
@@ -38,10 +38,10 @@ typedef struct ladder {
     bench_set set;
     tess_samples samples;
     tess_grid_plan *plan;
-    tess_brick_list list;      /* sorted */
-    tess_run *stored;          /* [samples.num_rows] rows as runs */
-    float complex *planes;     /* [num_planes][nu][nv] */
-    double first_s, checksum;  /* of the first step that ran */
+    tess_brick_list list;     /* sorted */
+    tess_run *stored;         /* [samples.num_rows] rows as runs */
+    float complex *planes;    /* [num_planes][nu][nv] */
+    double first_s, checksum; /* of the first step that ran */
 } ladder;
 
 static options read_options(int argc, char **argv)
@@ -73,7 +73,8 @@ static options read_options(int argc, char **argv)
 /* ---- the naive gridder ---- */
 
 /* First cell of a footprint on a periodic axis, and the taps from there. */
-static int64_t taps_at(const tess_grid_plan *plan, double g, int64_t period, double *taps)
+static int64_t taps_at(const tess_grid_plan *plan, double g, int64_t period,
+                       double *taps)
 {
     double fraction;
     const int64_t start = tess_kernel_start(&plan->kernel, g, &fraction) % period;
@@ -113,8 +114,8 @@ static void grid_run(const ladder *of, const tess_run *run)
         const int64_t plane =
             plan->opts.do_w ? taps_at(plan, at_w, 2 * (int64_t)plan->num_planes, w) : 0;
         for (int p = 0; p < plan->w_support; ++p)
-            add_footprint(plan, of->planes + (plane + p) * plan->nu * plan->nv, u0, v0, u,
-                          v, turned * (float)w[p]);
+            add_footprint(plan, of->planes + (plane + p) * plan->nu * plan->nv, u0, v0,
+                          u, v, turned * (float)w[p]);
     }
 }
 
@@ -122,7 +123,8 @@ static void grid_run(const ladder *of, const tess_run *run)
 static double sum_of(const float *values, int64_t count)
 {
     double sum = 0;
-    for (int64_t k = 0; k < count; ++k) sum += (double)values[k];
+    for (int64_t k = 0; k < count; ++k)
+        sum += (double)values[k];
     return sum;
 }
 
@@ -134,7 +136,8 @@ static tess_status grid_naively(ladder *of, const tess_run *run, int64_t num_run
     of->planes = tess_alloc_zero(cells, sizeof *of->planes);
     if (!of->planes) TESS_FAIL(TESS_ERR_ALLOC, "whole planes");
     const double start = tess_time_now();
-    for (int64_t k = 0; k < num_runs; ++k) grid_run(of, &run[k]);
+    for (int64_t k = 0; k < num_runs; ++k)
+        grid_run(of, &run[k]);
     *seconds = tess_time_now() - start;
     *sum = sum_of((const float *)of->planes, 2 * cells);
 cleanup:
@@ -193,7 +196,8 @@ static tess_status run_step(ladder *of, int step)
     double best = INFINITY, seconds = 0, sum = 0;
     for (int k = 0; k < of->opts.repeat; ++k) {
         if (step == NAIVE)
-            TESS_TRY(grid_naively(of, of->stored, of->samples.num_rows, &seconds, &sum));
+            TESS_TRY(
+                grid_naively(of, of->stored, of->samples.num_rows, &seconds, &sum));
         else if (step == ORDERED)
             TESS_TRY(grid_naively(of, of->list.run, of->list.num_runs, &seconds, &sum));
         else

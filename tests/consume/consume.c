@@ -1,5 +1,6 @@
 /* A user's program in C99: visibilities of one source to an image and back, errors with
- * their messages, and an observation from a file. Exit status 0 when all is as expected.
+ * their messages, and an observation from a file. Exit status 0 when all is as
+ * expected.
  *
  * usage: consume_c [OBSERVATION] */
 #include <math.h>
@@ -62,15 +63,17 @@ static void observe(const tess_array_opts *opts)
     const double nm1 = sqrt(1 - l * l - m * m) - 1;
     unsigned seed = 1;
     int row, chan, k;
-    for (chan = 0; chan < CHANS; ++chan) freq[chan] = 1.4e9 + 1e7 * chan;
+    for (chan = 0; chan < CHANS; ++chan)
+        freq[chan] = 1.4e9 + 1e7 * chan;
     for (row = 0; row < ROWS; ++row) {
         for (k = 0; k < 3; ++k) {
             seed = seed * 1103515245u + 12345u;
             uvw[row][k] = 800.0 * ((double)(seed >> 8 & 0xFFFF) / 65536.0 - 0.5);
         }
         for (chan = 0; chan < CHANS; ++chan) {
-            const double phase = 2 * PI * freq[chan] / SPEED_OF_LIGHT_M_S *
-                                 (uvw[row][0] * l + uvw[row][1] * m + uvw[row][2] * nm1);
+            const double phase =
+                2 * PI * freq[chan] / SPEED_OF_LIGHT_M_S *
+                (uvw[row][0] * l + uvw[row][1] * m + uvw[row][2] * nm1);
             vis[row][chan][0] = (float)(2 * cos(phase));
             vis[row][chan][1] = (float)(2 * sin(phase));
             weight[row][chan] = 1.0f / (ROWS * CHANS);

@@ -63,7 +63,8 @@ static void test_gather_and_scan(void **state)
     const char *at = all;
     for (int k = 0; k < size; ++k) {
         assert_int_equal(counts[k], k);
-        for (int b = 0; b < k; ++b) assert_int_equal(*at++, 'a' + k);
+        for (int b = 0; b < k; ++b)
+            assert_int_equal(*at++, 'a' + k);
     }
     tess_free(all);
 }
@@ -90,9 +91,12 @@ static void test_reduce_scatter(void **state)
     const int size = tess_comm_size(world), rank = tess_comm_rank(world);
     int64_t counts[16];
     double values[16 * EACH], out[EACH] = {0};
-    for (int k = 0; k < size; ++k) counts[k] = k == 0 ? 0 : EACH; /* rank 0 gets none */
-    for (int k = 0; k < size * EACH; ++k) values[k] = (rank + 1) * k;
-    assert_int_equal(tess_comm_reduce_scatter(world, values, out, counts, true), TESS_OK);
+    for (int k = 0; k < size; ++k)
+        counts[k] = k == 0 ? 0 : EACH; /* rank 0 gets none */
+    for (int k = 0; k < size * EACH; ++k)
+        values[k] = (rank + 1) * k;
+    assert_int_equal(tess_comm_reduce_scatter(world, values, out, counts, true),
+                     TESS_OK);
     for (int k = 0; rank > 0 && k < EACH; ++k)
         assert_true(out[k] == size * (size + 1) / 2 * ((rank - 1) * EACH + k));
 }
@@ -110,7 +114,8 @@ static scene *make_scene(void)
     scene *s = calloc(1, sizeof *s);
     draw from = {31};
     assert_non_null(s);
-    for (int c = 0; c < CHANS; ++c) s->freq_hz[c] = 1e8 * (1 + 0.02 * c);
+    for (int c = 0; c < CHANS; ++c)
+        s->freq_hz[c] = 1e8 * (1 + 0.02 * c);
     for (int k = 0; k < ROWS; ++k) {
         /* crowded near the centre, so that bricks are hot */
         const double spread = k % 3 ? 30.0 : 480.0;
@@ -119,8 +124,10 @@ static scene *make_scene(void)
         s->uvw_m[k][2] = draw_uniform(&from, -9000, 9000);
     }
     for (int k = 0; k < ROWS * CHANS; ++k)
-        for (int i = 0; i < 2; ++i) s->vis[k][i] = draw_normal(&from);
-    for (int k = 0; k < PIXELS; ++k) s->image[k] = draw_normal(&from);
+        for (int i = 0; i < 2; ++i)
+            s->vis[k][i] = draw_normal(&from);
+    for (int k = 0; k < PIXELS; ++k)
+        s->image[k] = draw_normal(&from);
     return s;
 }
 
@@ -176,10 +183,11 @@ static void compare_with_one(const tess_layout *layout, double accuracy,
     one.facts = &facts;
     const pipeline all = part_of(s, world, first, count, layout, accuracy, geom);
     assert_int_equal(
-        pipeline_image(&one, &s->vis[0][0], NULL, s->dirty[0], s->psf[0], NULL), TESS_OK);
-    assert_int_equal(pipeline_image(&all, s->vis[first * CHANS], NULL, s->dirty[1],
-                                    s->psf[1], NULL),
-                     TESS_OK);
+        pipeline_image(&one, &s->vis[0][0], NULL, s->dirty[0], s->psf[0], NULL),
+        TESS_OK);
+    assert_int_equal(
+        pipeline_image(&all, s->vis[first * CHANS], NULL, s->dirty[1], s->psf[1], NULL),
+        TESS_OK);
     const double tolerance = fmax(1e-12, rounding(&facts));
     assert_true(relative(s->dirty[1], s->dirty[0], PIXELS) <= tolerance);
     assert_true(relative(s->psf[1], s->psf[0], PIXELS) <= tolerance);
@@ -223,11 +231,11 @@ static void test_layouts(void **state)
 
 /* ---- weights ---- */
 
-static tess_samples weight_samples(const scene *s, const double *inv_lambda, int64_t first,
-                                   int64_t count)
+static tess_samples weight_samples(const scene *s, const double *inv_lambda,
+                                   int64_t first, int64_t count)
 {
-    tess_samples samples = {.is_double = true, .num_pol = 1, .num_weight = 1,
-                            .inv_lambda = inv_lambda};
+    tess_samples samples = {
+        .is_double = true, .num_pol = 1, .num_weight = 1, .inv_lambda = inv_lambda};
     assert_int_equal(tess_samples_reserve(&samples, count, count * CHANS), TESS_OK);
     for (int64_t k = 0; k < count; ++k) {
         memcpy(samples.uvw_m + 3 * k, s->uvw_m[first + k], 3 * sizeof(double));
@@ -235,7 +243,8 @@ static tess_samples weight_samples(const scene *s, const double *inv_lambda, int
         samples.num_chan[k] = CHANS;
         samples.vis_first[k] = k * CHANS;
         for (int c = 0; c < CHANS; ++c)
-            ((double *)samples.weight)[k * CHANS + c] = 1 + 0.1 * (double)((first + k) % 7);
+            ((double *)samples.weight)[k * CHANS + c] =
+                1 + 0.1 * (double)((first + k) % 7);
     }
     samples.num_rows = count;
     samples.num_vis = count * CHANS;
@@ -247,7 +256,8 @@ static void weigh(tess_comm *comm, const tess_weight_opts *opts, tess_samples *s
     const tess_geom geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX};
     tess_density *density = NULL;
     assert_int_equal(tess_density_create(&geom, opts, 1, &density), TESS_OK);
-    assert_int_equal(tess_density_add(density, samples, 0, samples->num_rows, 1), TESS_OK);
+    assert_int_equal(tess_density_add(density, samples, 0, samples->num_rows, 1),
+                     TESS_OK);
     assert_int_equal(tess_density_finish(density, comm), TESS_OK);
     tess_density_apply(density, samples, 0, samples->num_rows, 1);
     tess_density_destroy(density);
@@ -268,7 +278,8 @@ static void test_weights(void **state)
     double inv_lambda[CHANS];
     tess_comm *self;
     assert_int_equal(tess_comm_self(&self), TESS_OK);
-    for (int c = 0; c < CHANS; ++c) inv_lambda[c] = s->freq_hz[c] / 299792458.0;
+    for (int c = 0; c < CHANS; ++c)
+        inv_lambda[c] = s->freq_hz[c] / 299792458.0;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
         tess_samples one = weight_samples(s, inv_lambda, 0, ROWS);
         tess_samples part = weight_samples(s, inv_lambda, first, count);
@@ -289,9 +300,9 @@ static void test_weights(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alltoallv),      cmocka_unit_test(test_gather_and_scan),
+        cmocka_unit_test(test_alltoallv),       cmocka_unit_test(test_gather_and_scan),
         cmocka_unit_test(test_agree_and_blame), cmocka_unit_test(test_reduce_scatter),
-        cmocka_unit_test(test_layouts),        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_layouts),         cmocka_unit_test(test_weights),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* Ranks that each image the rows they have read, on devices, and sum their images: the
- * image, PSF and counts of ranks that exchange visibilities on CPUs, also when some ranks
- * have nothing good, and a failure of one is a failure of all. Without a GPU its emulation
- * is tested, else all of it is skipped. */
+ * image, PSF and counts of ranks that exchange visibilities on CPUs, also when some
+ * ranks have nothing good, and a failure of one is a failure of all. Without a GPU its
+ * emulation is tested, else all of it is skipped. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,10 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../unit/uvfits_sample.h"
 #include "tess_backend.h"
 #include "tess_const.h"
 #include "tess_imager.h"
-#include "../unit/uvfits_sample.h"
 
 enum { SIZE = 48, PIXELS = SIZE * SIZE, GROUPS = 60, SKIPPED = 77 };
 
@@ -64,7 +64,8 @@ static void make_file(const char *name, int num_flagged)
         header = (header + 2879) / 2880 * 2880;
         for (long g = GROUPS - num_flagged; g < GROUPS; ++g)
             for (long v = 2; v < values; v += 3) {
-                fseek(file, header + 4 * (g * (params + values) + params + v), SEEK_SET);
+                fseek(file, header + 4 * (g * (params + values) + params + v),
+                      SEEK_SET);
                 assert_int_equal(fwrite(none, 1, 4, file), 4);
             }
         fclose(file);
@@ -75,7 +76,7 @@ static void make_file(const char *name, int num_flagged)
 /* ---- images ---- */
 
 typedef struct pictures {
-    double pixel[2][PIXELS];   /* dirty, PSF */
+    double pixel[2][PIXELS]; /* dirty, PSF */
 } pictures;
 
 static tess_status take(void *context, const tess_image_product *product)
@@ -93,22 +94,23 @@ static tess_status image(const char *name, const char *backend, double accuracy,
                          pictures *made, tess_profile *profile)
 {
     const char *path = path_of(name);
-    const tess_image_opts opts = {
-        .obs = &path,
-        .num_obs = 1,
-        .take = take,
-        .take_context = made,
-        .nx = SIZE,
-        .ny = SIZE,
-        .scale_rad = 1.5 * TESS_RAD_PER_DEG / 3600,
-        .weighting = TESS_NATURAL,
-        .num_pol = 1,
-        .pol = {1},
-        .gridding = {.accuracy = accuracy, .w_mode = TESS_W_STACKING, .backend = backend},
-        .layout = {.threads = 1, .force_nccl = force_nccl},
-        .channels_out = 1,
-        .intervals_out = 1,
-        .make_psf = true};
+    const tess_image_opts opts = {.obs = &path,
+                                  .num_obs = 1,
+                                  .take = take,
+                                  .take_context = made,
+                                  .nx = SIZE,
+                                  .ny = SIZE,
+                                  .scale_rad = 1.5 * TESS_RAD_PER_DEG / 3600,
+                                  .weighting = TESS_NATURAL,
+                                  .num_pol = 1,
+                                  .pol = {1},
+                                  .gridding = {.accuracy = accuracy,
+                                               .w_mode = TESS_W_STACKING,
+                                               .backend = backend},
+                                  .layout = {.threads = 1, .force_nccl = force_nccl},
+                                  .channels_out = 1,
+                                  .intervals_out = 1,
+                                  .make_psf = true};
     memset(made, 0, sizeof *made);
     tess_profile_start(profile);
     return tess_imager_image(at->comm, &opts, profile);
@@ -119,12 +121,14 @@ static void gather(pictures *made, int64_t count[TESS_NUM_IGNORED + 2],
                    const tess_profile *profile)
 {
     assert_int_equal(
-        tess_comm_allreduce_f64(at->comm, made->pixel[0], 2 * PIXELS, TESS_SUM), TESS_OK);
+        tess_comm_allreduce_f64(at->comm, made->pixel[0], 2 * PIXELS, TESS_SUM),
+        TESS_OK);
     memcpy(count, profile->ignored, sizeof profile->ignored);
     count[TESS_NUM_IGNORED] = profile->visibilities;
     count[TESS_NUM_IGNORED + 1] = profile->stream.bytes > 0;
     assert_int_equal(
-        tess_comm_allreduce_i64(at->comm, count, TESS_NUM_IGNORED + 2, TESS_SUM), TESS_OK);
+        tess_comm_allreduce_i64(at->comm, count, TESS_NUM_IGNORED + 2, TESS_SUM),
+        TESS_OK);
 }
 
 static void compare(const char *name, double accuracy, double rounding)
@@ -133,13 +137,14 @@ static void compare(const char *name, double accuracy, double rounding)
     tess_profile profile[2];
     int64_t count[2][TESS_NUM_IGNORED + 2];
     for (int k = 0; k < 2; ++k) {
-        assert_int_equal(image(name, k ? "cuda" : "cpu", accuracy, &made[k], &profile[k]),
-                         TESS_OK);
+        assert_int_equal(
+            image(name, k ? "cuda" : "cpu", accuracy, &made[k], &profile[k]), TESS_OK);
         gather(&made[k], count[k], &profile[k]);
     }
     assert_int_equal(count[0][TESS_NUM_IGNORED + 1], 0);
     assert_int_equal(count[1][TESS_NUM_IGNORED + 1], tess_comm_size(at->comm));
-    assert_memory_equal(count[0], count[1], (TESS_NUM_IGNORED + 1) * sizeof count[0][0]);
+    assert_memory_equal(count[0], count[1],
+                        (TESS_NUM_IGNORED + 1) * sizeof count[0][0]);
     for (int k = 0; k < 2; ++k) {
         double apart = 0, all = 0;
         for (int i = 0; i < PIXELS; ++i) {
@@ -169,7 +174,8 @@ static void test_failure(void **state)
     static pictures made;
     tess_profile profile;
     make_file("none.uvfits", GROUPS);
-    assert_int_equal(image("none.uvfits", "cuda", 1e-4, &made, &profile), TESS_ERR_INPUT);
+    assert_int_equal(image("none.uvfits", "cuda", 1e-4, &made, &profile),
+                     TESS_ERR_INPUT);
     assert_non_null(strstr(tess_error_message(), "nothing to image"));
     tess_error_clear();
 }

@@ -225,7 +225,8 @@ static void send_all(int groups, int64_t sets, int64_t passes, int64_t round_byt
                              TESS_OK);
             tess_brick_list_free(&runs);
             tess_exchange_progress(exchange);
-            if (pass == passes - 1 && end > first) /* what still flies is no longer here */
+            if (pass == passes - 1 &&
+                end > first) /* what still flies is no longer here */
                 memset((double *)s->samples.vis + 2 * NUM_POL * CHANS * first, 0x7f,
                        (size_t)(2 * NUM_POL * CHANS * (end - first)) * sizeof(double));
         }

@@ -157,9 +157,9 @@ static void column_of_all_ranks_arrives(void **state)
                   size = tess_comm_size(shared.comm);
     assert_int_equal(write_set(shared.path, true, NUM_ROWS), TESS_OK);
     assert_int_equal(tess_vis_open(shared.path, NULL, &reader), TESS_OK);
-    assert_int_equal(tess_vis_create_column(shared.comm, reader, "MODEL_DATA", false,
-                                            &writer),
-                     TESS_OK);
+    assert_int_equal(
+        tess_vis_create_column(shared.comm, reader, "MODEL_DATA", false, &writer),
+        TESS_OK);
     for (int64_t row = 0; row < NUM_ROWS; row += BLOCK_ROWS * size) {
         const int64_t first = row + rank * BLOCK_ROWS;
         const int64_t left = first < NUM_ROWS ? NUM_ROWS - first : 0;

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core_backend.h"
 #include "draw.h"
 #include "planes.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
 #include "tess_planes.h"
-#include "core_backend.h"
 
 enum { NX = 19, NY = 26, NU = 90, NV = 36, PIXELS = NX * NY };
 enum {
@@ -150,7 +150,8 @@ static tess_planes *make(const set_up *is, bool forward)
                                    .slab_line = slab_line,
                                    .num_planes = NUM_PLANES};
     tess_planes *planes = NULL;
-    assert_int_equal(tess_planes_create(world, backend->planes, &opts, &planes), TESS_OK);
+    assert_int_equal(tess_planes_create(world, backend->planes, &opts, &planes),
+                     TESS_OK);
     assert_int_equal(tess_planes_groups(planes), size / is->fft_ranks);
     return planes;
 }

@@ -6,9 +6,9 @@
  *      D(l,m) = Σ_k W_k Re{V_k exp(−2πi(u l + v m + w(n−1)))} / Σ_k W_k
  *
  *  for image[ny][nx] with 0-based pixel (i, j) at l = l0 − (i − ⌊nx/2⌋)·scale and
- *  m = m0 + (j − ⌊ny/2⌋)·scale_m. Sums are in double. Phases are formed in long double and
- *  reduced to a turn before they are rounded: on x86 their error is about 1e-16 of a
- *  turn, plus 1e-19 times the number of turns.
+ *  m = m0 + (j − ⌊ny/2⌋)·scale_m. Sums are in double. Phases are formed in long double
+ *  and reduced to a turn before they are rounded: on x86 their error is about 1e-16 of
+ *  a turn, plus 1e-19 times the number of turns.
  */
 #ifndef TESS_DIRECT_SUM_H
 #define TESS_DIRECT_SUM_H
@@ -30,7 +30,7 @@ typedef struct tess_direct {
     double scale_rad;
     double l0, m0;
     double scale_m_rad; /**< 0: scale_rad */
-    bool ignore_w; /**< as with --w none */
+    bool ignore_w;      /**< as with --w none */
 } tess_direct;
 
 /** vis[num_rows][num_chan][2] from image[ny][nx] (Jy/pixel). Zero pixels cost nothing;

@@ -29,7 +29,8 @@ static const double ACCURACY[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-
 enum { NUM_ACCURACIES = sizeof ACCURACY / sizeof *ACCURACY };
 
 /* Pixels that are predicted one by one: the centre (one end of the range of n − 1), a
- * corner (or the diagonal's last pixel above the horizon), the middle of an edge, any. */
+ * corner (or the diagonal's last pixel above the horizon), the middle of an edge,
+ * any. */
 enum { LONE_PIXELS = 4 };
 
 typedef enum coverage { UNIFORM, CLUSTERED, TRACKS } coverage;
@@ -203,8 +204,8 @@ static void make_sky(scene *of)
 
 static void choose_lone_pixels(scene *of)
 {
-    const int64_t nx = of->is->nx, ny = of->is->ny, num_vis =
-        of->is->num_rows * of->is->num_chan;
+    const int64_t nx = of->is->nx, ny = of->is->ny,
+                  num_vis = of->is->num_rows * of->is->num_chan;
     int64_t at[LONE_PIXELS][2] = {{nx / 2, ny / 2}, {0, 0}, {0, ny / 2}};
     at[3][0] = draw_index(&of->random, nx);
     at[3][1] = draw_index(&of->random, ny);
@@ -217,7 +218,8 @@ static void choose_lone_pixels(scene *of)
         double *model = of->lone + p * nx * ny;
         model[j * nx + i] = 1;
         assert_int_equal(
-            tess_direct_predict(&of->direct, model, of->lone_true + 2 * num_vis * p), 0);
+            tess_direct_predict(&of->direct, model, of->lone_true + 2 * num_vis * p),
+            0);
     }
 }
 
@@ -356,9 +358,10 @@ static bool check_lone_pixels(scene *of, double accuracy)
     for (int p = 0; p < LONE_PIXELS; ++p) {
         for (int64_t k = 0; k < 2 * num_vis; ++k)
             own[k] = found[2 * (k / 2 * LONE_PIXELS + p) + k % 2];
-        good &= kept(of, accuracy, what[p],
-                     tess_direct_rel_l2(2 * num_vis, own, of->lone_true + 2 * num_vis * p),
-                     accuracy);
+        good &=
+            kept(of, accuracy, what[p],
+                 tess_direct_rel_l2(2 * num_vis, own, of->lone_true + 2 * num_vis * p),
+                 accuracy);
     }
     free(found);
     free(own);

@@ -50,8 +50,8 @@ static double norm(int64_t count, const double *a)
     return sqrt(sum);
 }
 
-/* Of an image of these visibilities: real parts of w V, of variance w², add up in random
- * phase. */
+/* Of an image of these visibilities: real parts of w V, of variance w², add up in
+ * random phase. */
 static double expected_norm(const scene *s, int64_t pixels)
 {
     double sum = 0, sum2 = 0;
@@ -97,7 +97,8 @@ static void compare(const tess_geom *geom, double accuracy, tess_w_mode w_mode)
     /* the promise is for images that do not cancel by chance, as one pixel may */
     const double size = fmax(norm(pixels, s->dirty[1]), expected_norm(s, pixels));
     const double share = norm(pixels, s->dirty[1]) / size;
-    assert_true(tess_direct_rel_l2(pixels, s->dirty[0], s->dirty[1]) * share <= accuracy);
+    assert_true(tess_direct_rel_l2(pixels, s->dirty[0], s->dirty[1]) * share <=
+                accuracy);
     /* the corners too: no block may be wrong by more than 2 eps of the whole's rms */
     assert_true(tess_direct_worst_block(geom->nx, geom->ny, s->dirty[0], s->dirty[1]) *
                     share <=

@@ -34,7 +34,8 @@ static void set_up(scene *s, tess_comm *comm, double accuracy, uint64_t seed)
 {
     draw from = {seed};
     const double limit = 0.49 / SCALE_RAD, w_limit = 6000;
-    for (int c = 0; c < CHANS; ++c) s->freq_hz[c] = 1e9 * (1 + 0.05 * c);
+    for (int c = 0; c < CHANS; ++c)
+        s->freq_hz[c] = 1e9 * (1 + 0.05 * c);
     const double metres = SPEED_OF_LIGHT_M_S / s->freq_hz[CHANS - 1];
     for (int k = 0; k < ROWS; ++k) {
         s->uvw_m[k][0] = metres * draw_uniform(&from, -limit, limit);
@@ -42,8 +43,10 @@ static void set_up(scene *s, tess_comm *comm, double accuracy, uint64_t seed)
         s->uvw_m[k][2] = metres * draw_uniform(&from, -w_limit, w_limit);
     }
     for (int k = 0; k < VIS; ++k)
-        for (int i = 0; i < 2; ++i) s->vis[k][i] = draw_normal(&from);
-    for (int k = 0; k < PIXELS; ++k) s->image[k] = draw_normal(&from);
+        for (int i = 0; i < 2; ++i)
+            s->vis[k][i] = draw_normal(&from);
+    for (int k = 0; k < PIXELS; ++k)
+        s->image[k] = draw_normal(&from);
     s->with = (pipeline){.comm = comm,
                          .geom = {.nx = NX, .ny = NY, .scale_rad = SCALE_RAD},
                          .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
@@ -68,7 +71,8 @@ static scene *make_scene(tess_comm **comm, double accuracy, uint64_t seed)
 static double dot(const double *a, const double *b, int n)
 {
     double sum = 0;
-    for (int k = 0; k < n; ++k) sum += a[k] * b[k];
+    for (int k = 0; k < n; ++k)
+        sum += a[k] * b[k];
     return sum;
 }
 
@@ -85,7 +89,8 @@ static double rounding(const pipeline_facts *facts)
 }
 
 /* Re⟨y, P x⟩ = ⟨Pᴴ y, x⟩ for one plan; the image is divided by the sum of weights, VIS.
- * Rounding in double leaves 1e-16 × √(terms) × the grid correction's gain, far below 1e-12. */
+ * Rounding in double leaves 1e-16 × √(terms) × the grid correction's gain, far below
+ * 1e-12. */
 static void adjoint(double accuracy, double tolerance)
 {
     tess_comm *comm;
@@ -127,7 +132,8 @@ static void test_adjoint_single(void **state)
 static double difference(const double *a, const double *b)
 {
     double sum = 0;
-    for (int k = 0; k < PIXELS; ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
+    for (int k = 0; k < PIXELS; ++k)
+        sum += (a[k] - b[k]) * (a[k] - b[k]);
     return sqrt(sum / dot(b, b, PIXELS));
 }
 
@@ -139,7 +145,8 @@ static void test_linear(void **state)
     double *sum = calloc(2 * VIS, sizeof *sum), *other = calloc(2 * VIS, sizeof *other);
     double *image[3];
     draw from = {77};
-    for (int k = 0; k < 3; ++k) image[k] = calloc(PIXELS, sizeof **image);
+    for (int k = 0; k < 3; ++k)
+        image[k] = calloc(PIXELS, sizeof **image);
     for (int k = 0; k < 2 * VIS; ++k) {
         other[k] = draw_normal(&from);
         sum[k] = 2 * (&s->vis[0][0])[k] - 3 * other[k];
@@ -147,16 +154,19 @@ static void test_linear(void **state)
     dirty_of(s, &s->vis[0][0], image[0], NULL);
     dirty_of(s, other, image[1], NULL);
     dirty_of(s, sum, image[2], NULL);
-    for (int k = 0; k < PIXELS; ++k) image[0][k] = 2 * image[0][k] - 3 * image[1][k];
+    for (int k = 0; k < PIXELS; ++k)
+        image[0][k] = 2 * image[0][k] - 3 * image[1][k];
     assert_true(difference(image[0], image[2]) < rounding(&s->facts));
-    for (int k = 0; k < 3; ++k) free(image[k]);
+    for (int k = 0; k < 3; ++k)
+        free(image[k]);
     free(sum);
     free(other);
     free(s);
     tess_comm_free(comm);
 }
 
-/* Every visibility contributes 1 at the centre, so the PSF is 1 there and nowhere more. */
+/* Every visibility contributes 1 at the centre, so the PSF is 1 there and nowhere
+ * more. */
 static void test_psf_peak(void **state)
 {
     (void)state;
@@ -165,15 +175,16 @@ static void test_psf_peak(void **state)
     double *dirty = calloc(PIXELS, sizeof *dirty), *psf = calloc(PIXELS, sizeof *psf);
     dirty_of(s, &s->vis[0][0], dirty, psf);
     assert_true(fabs(psf[(NY / 2) * NX + NX / 2] - 1) < 1e-7);
-    for (int k = 0; k < PIXELS; ++k) assert_true(psf[k] < 1 + 1e-7);
+    for (int k = 0; k < PIXELS; ++k)
+        assert_true(psf[k] < 1 + 1e-7);
     free(dirty);
     free(psf);
     free(s);
     tess_comm_free(comm);
 }
 
-/* One visibility of value 1 is the fringe cos 2π(ul + vm + w(n−1)): the shift theorem, in
- * u, v and w at once. */
+/* One visibility of value 1 is the fringe cos 2π(ul + vm + w(n−1)): the shift theorem,
+ * in u, v and w at once. */
 static void test_one_visibility(void **state)
 {
     (void)state;
@@ -203,10 +214,12 @@ static void test_conjugate(void **state)
     (void)state;
     tess_comm *comm;
     scene *s = make_scene(&comm, 1e-9, 21);
-    double *before = calloc(PIXELS, sizeof *before), *after = calloc(PIXELS, sizeof *after);
+    double *before = calloc(PIXELS, sizeof *before),
+           *after = calloc(PIXELS, sizeof *after);
     dirty_of(s, &s->vis[0][0], before, NULL);
     for (int k = 0; k < ROWS; k += 2)
-        for (int i = 0; i < 3; ++i) s->uvw_m[k][i] = -s->uvw_m[k][i];
+        for (int i = 0; i < 3; ++i)
+            s->uvw_m[k][i] = -s->uvw_m[k][i];
     for (int k = 0; k < VIS; ++k)
         if (k / CHANS % 2 == 0) s->vis[k][1] = -s->vis[k][1];
     dirty_of(s, &s->vis[0][0], after, NULL);

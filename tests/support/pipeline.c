@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core_backend.h"
 #include "imager.h"
 #include "tess_const.h"
 #include "tess_mem.h"
-#include "core_backend.h"
 
 /* Below this the program works in double precision (app/imager_predict.c). */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
@@ -209,8 +209,7 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     TESS_TRY(start_job(with, &samples, false, with->num_pol, &profile, &job));
     job.worst_pixel = !with->adjoint;
     TESS_TRY(imager_job_plan(&job));
-    status =
-        imager_sort(&job, &samples, false, tess_comm_size(with->comm) == 1, &runs);
+    status = imager_sort(&job, &samples, false, tess_comm_size(with->comm) == 1, &runs);
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_job_partition(&job, &runs, false));
     note_facts(with, &job);

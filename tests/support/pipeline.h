@@ -28,7 +28,7 @@ typedef struct pipeline {
     tess_geom geom;
     tess_gridding gridding;
     tess_layout layout;
-    bool adjoint;          /**< predict with the plan of an image, whose adjoint that is */
+    bool adjoint; /**< predict with the plan of an image, whose adjoint that is */
     int num_pol;
     int64_t num_rows, num_chan;
     const double *uvw_m;   /**< [num_rows][3] */

@@ -38,7 +38,8 @@ cleanup:
 void plane_fft_destroy(plane_fft *fft)
 {
     if (!fft) return;
-    for (int k = 0; k < 2; ++k) tess_fft_destroy(fft->way[k]);
+    for (int k = 0; k < 2; ++k)
+        tess_fft_destroy(fft->way[k]);
     tess_free(fft);
 }
 
@@ -46,7 +47,8 @@ tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool f
 {
     tess_status status = TESS_OK;
     const int64_t bytes = fft->length * (fft->is_double ? 16 : 8);
-    void *line = tess_alloc(bytes, 1), *out = tess_alloc(bytes, 1); /* aligned for FFTW */
+    void *line = tess_alloc(bytes, 1),
+         *out = tess_alloc(bytes, 1); /* aligned for FFTW */
     if (!line || !out) TESS_FAIL(TESS_ERR_ALLOC, "FFT");
     for (int64_t k = 0; k < count; ++k) {
         memcpy(line, (char *)lines + k * bytes, (size_t)bytes);
@@ -146,9 +148,9 @@ tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row
     return TESS_OK;
 }
 
-tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t row_first,
-                         int64_t count, const int32_t *line_of_slot, int64_t num_slots,
-                         void *rows, int64_t row_stride)
+tess_status plane_gather(const plane_shape *shape, const void *columns,
+                         int64_t row_first, int64_t count, const int32_t *line_of_slot,
+                         int64_t num_slots, void *rows, int64_t row_stride)
 {
     for (int64_t k = 0; k < count; ++k)
         for (int64_t slot = 0; slot < num_slots; ++slot)
@@ -199,7 +201,8 @@ tess_status plane_unscreen(const plane_shape *shape, double w_lambda, const void
             const int64_t at = k * shape->nx + i;
             const double value = shape->is_double ? ((const double *)image)[at]
                                                   : (double)((const float *)image)[at];
-            put(shape, columns, k * shape->nu + (i - shape->nx / 2 + shape->nu) % shape->nu,
+            put(shape, columns,
+                k * shape->nu + (i - shape->nx / 2 + shape->nu) % shape->nu,
                 value * screen_at(shape, w_lambda, first_row + k, i));
         }
     return TESS_OK;
@@ -229,8 +232,8 @@ tess_status plane_pack(const plane_shape *shape, const plane_part *part, int64_t
     return TESS_OK;
 }
 
-tess_status plane_unpack(const plane_shape *shape, const plane_part *part, int64_t count,
-                         const void *values)
+tess_status plane_unpack(const plane_shape *shape, const plane_part *part,
+                         int64_t count, const void *values)
 {
     move_parts(shape, part, count, (void *)(uintptr_t)values, false);
     return TESS_OK;

@@ -42,13 +42,15 @@ static void put_row(const raw_recipe *recipe, const tile_cuda_samples *to, int64
                     int64_t first, const raw_row *at)
 {
     const int32_t chans = (int32_t)recipe->num_chan;
-    for (int k = 0; k < 3; ++k) put(to->uvw_m, true, 3 * row + k, at->uvw_m[k]);
+    for (int k = 0; k < 3; ++k)
+        put(to->uvw_m, true, 3 * row + k, at->uvw_m[k]);
     memcpy((void *)(uintptr_t)(to->chan_base + row), &recipe->chan_base, sizeof chans);
     memcpy((void *)(uintptr_t)(to->num_chan + row), &chans, sizeof chans);
     memcpy((void *)(uintptr_t)(to->vis_first + row), &first, sizeof first);
 }
 
-static unsigned char *bytes_of(const raw_recipe *recipe, const raw_rows *rows, int64_t row)
+static unsigned char *bytes_of(const raw_recipe *recipe, const raw_rows *rows,
+                               int64_t row)
 {
     return (unsigned char *)rows->bytes + row * recipe->row_bytes;
 }
@@ -78,15 +80,17 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
     return TESS_OK;
 }
 
-tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows, double inv_min,
-                          double inv_max, const tile_cuda_samples *to, raw_sums *sums)
+tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
+                          double inv_min, double inv_max, const tile_cuda_samples *to,
+                          raw_sums *sums)
 {
     for (int64_t row = 0; row < rows->num_rows; ++row) {
         const raw_row at = raw_row_of(recipe, bytes_of(recipe, rows, row));
         const unsigned long long r = (unsigned long long)(rows->row_at + row);
         const double w_m = fabs(at.uvw_m[2]);
         if (!at.known && r < sums->bad_row) sums->bad_row = r;
-        put_row(recipe, to, rows->row_at + row, rows->vis_at + row * recipe->num_chan, &at);
+        put_row(recipe, to, rows->row_at + row, rows->vis_at + row * recipe->num_chan,
+                &at);
         if (bits_of(w_m * inv_min) < sums->w_min_bits)
             sums->w_min_bits = bits_of(w_m * inv_min);
         if (bits_of(w_m * inv_max) > sums->w_max_bits)
@@ -108,8 +112,9 @@ tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
         const bool somewhere = raw_position_of(recipe, bytes, &at);
         for (int j = 0; j < 2 * n; ++j) {
             const int64_t index = 2 * (rows->vis_at + k) * n + j;
-            vis[j / 2][j % 2] = from->is_double ? ((const double *)from->vis)[index]
-                                                : (double)((const float *)from->vis)[index];
+            vis[j / 2][j % 2] = from->is_double
+                                    ? ((const double *)from->vis)[index]
+                                    : (double)((const float *)from->vis)[index];
         }
         raw_replace(recipe, mixing, somewhere ? &at : NULL, vis, k % recipe->num_chan,
                     bytes);

@@ -1,5 +1,5 @@
-/* tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick sums only,
- * no whole planes. */
+/* tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick sums
+ * only, no whole planes. */
 #include "tile_cuda.h"
 
 #include <string.h>
@@ -41,7 +41,8 @@ static void find_planes(const tess_grid_plan *plan, const tess_samples *samples,
             tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row);
         for (int32_t c = 0; c < run->count; ++c) {
             const double w = row.w * samples->inv_lambda[run->chan + c];
-            const int64_t start = tess_plane_start(plan, tess_plane_coordinate(plan, w));
+            const int64_t start =
+                tess_plane_start(plan, tess_plane_coordinate(plan, w));
             if (start < low) low = start;
             if (start > high) high = start;
         }
@@ -61,8 +62,8 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *
     list->work = tess_alloc_zero(1, sizeof *list->work);
     if (!list->work) TESS_FAIL(TESS_ERR_ALLOC, "list");
     tess_brick_list *bricks = &list->work->bricks;
-    TESS_TRY(tess_brick_list_append(plan, &samples, 0, samples.num_rows, skip_ignored, 1,
-                                    bricks));
+    TESS_TRY(tess_brick_list_append(plan, &samples, 0, samples.num_rows, skip_ignored,
+                                    1, bricks));
     TESS_TRY(tess_brick_list_sort(bricks, 1));
     list->num_runs = bricks->num_runs;
     list->num_bricks = bricks->num_bricks;
@@ -73,7 +74,8 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *
     if (!list->plane_first || !list->num_planes) TESS_FAIL(TESS_ERR_ALLOC, "list");
     for (int64_t b = 0; b < list->num_bricks; ++b) {
         list->num_vis += bricks->num_vis[b];
-        find_planes(plan, &samples, bricks, b, &list->plane_first[b], &list->num_planes[b]);
+        find_planes(plan, &samples, bricks, b, &list->plane_first[b],
+                    &list->num_planes[b]);
     }
 cleanup:
     if (status != TESS_OK) tile_cuda_list_free(list);
@@ -139,8 +141,9 @@ cleanup:
 }
 
 tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                           const tile_cuda_list *list, int64_t first, int64_t end, bool psf,
-                           const tile_cuda_sums *sums, struct CUstream_st *stream)
+                           const tile_cuda_list *list, int64_t first, int64_t end,
+                           bool psf, const tile_cuda_sums *sums,
+                           struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
     (void)stream;
@@ -150,7 +153,8 @@ cleanup:
     return status;
 }
 
-tess_status tile_cuda_degrid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+tess_status tile_cuda_degrid(const tess_grid_plan *plan,
+                             const tile_cuda_samples *samples,
                              const tile_cuda_list *list, int64_t first, int64_t end,
                              const tile_cuda_sums *sums, struct CUstream_st *stream)
 {

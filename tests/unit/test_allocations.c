@@ -1,5 +1,5 @@
-/* Whichever allocation of the computing core fails, imaging and prediction say so: no image
- * or visibility comes with a good status unless it is right.
+/* Whichever allocation of the computing core fails, imaging and prediction say so: no
+ * image or visibility comes with a good status unless it is right.
  *
  * The linker sends the core's calls of tess_alloc() here (tests/CMakeLists.txt). */
 #include <setjmp.h>
@@ -27,7 +27,8 @@ static atomic_int calls_left = -1;
 
 void *__wrap_tess_alloc(int64_t count, size_t size)
 {
-    return atomic_fetch_sub(&calls_left, 1) == 0 ? NULL : __real_tess_alloc(count, size);
+    return atomic_fetch_sub(&calls_left, 1) == 0 ? NULL
+                                                 : __real_tess_alloc(count, size);
 }
 
 typedef struct scene {
@@ -41,7 +42,8 @@ static void set_up(scene *s, tess_comm *comm)
     memset(s, 0, sizeof *s);
     s->freq_hz[0] = 299792458.0; /* metres are wavelengths */
     for (int k = 0; k < ROWS; ++k) {
-        for (int i = 0; i < 3; ++i) s->uvw_m[k][i] = draw_uniform(&from, -40, 40);
+        for (int i = 0; i < 3; ++i)
+            s->uvw_m[k][i] = draw_uniform(&from, -40, 40);
         s->vis[k][0] = draw_normal(&from);
     }
     s->model[PIXELS / 3] = 1;

@@ -1,5 +1,6 @@
 /* The library's calls on arrays: layouts, masks, bad values, and whose error is whose.
- * Accuracy over random geometries is tested through the Python module (tests/python). */
+ * Accuracy over random geometries is tested through the Python module
+ * (tests/python). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@ enum { ROWS = 40, CHANS = 5, VIS = ROWS * CHANS, NX = 37, NY = 24, PIXELS = NX *
 
 typedef struct scene {
     double uvw[ROWS][3], freq[CHANS];
-    float vis[VIS][2], weight[VIS], image[PIXELS], dirty[2][PIXELS], predicted[2][VIS][2];
+    float vis[VIS][2], weight[VIS], image[PIXELS], dirty[2][PIXELS],
+        predicted[2][VIS][2];
     uint8_t mask[VIS];
 } scene;
 
@@ -30,16 +32,19 @@ static scene *make_scene(void)
     scene *s = calloc(1, sizeof *s);
     draw from = {11};
     assert_non_null(s);
-    for (int c = 0; c < CHANS; ++c) s->freq[c] = 1.4e9 + 2e7 * c;
+    for (int c = 0; c < CHANS; ++c)
+        s->freq[c] = 1.4e9 + 2e7 * c;
     for (int k = 0; k < ROWS; ++k)
-        for (int i = 0; i < 3; ++i) s->uvw[k][i] = draw_uniform(&from, -90, 90);
+        for (int i = 0; i < 3; ++i)
+            s->uvw[k][i] = draw_uniform(&from, -90, 90);
     for (int k = 0; k < VIS; ++k) {
         s->vis[k][0] = (float)draw_normal(&from);
         s->vis[k][1] = (float)draw_normal(&from);
         s->weight[k] = (float)draw_uniform(&from, 0.5, 2);
         s->mask[k] = draw_uniform(&from, 0, 1) < 0.8;
     }
-    for (int k = 0; k < PIXELS; ++k) s->image[k] = (float)draw_normal(&from);
+    for (int k = 0; k < PIXELS; ++k)
+        s->image[k] = (float)draw_normal(&from);
     return s;
 }
 
@@ -148,7 +153,8 @@ static void test_layouts(void **state)
     free(s);
 }
 
-/* Columns or rows next to one another, and East to the right: the same image within ε. */
+/* Columns or rows next to one another, and East to the right: the same image within
+ * ε. */
 static void test_image_layouts(void **state)
 {
     (void)state;
@@ -163,13 +169,15 @@ static void test_image_layouts(void **state)
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &transposed, NULL), TESS_OK);
     for (int i = 0; i < NX; ++i)
-        for (int j = 0; j < NY; ++j) back[j * NX + i] = s->dirty[1][i * NY + j];
+        for (int j = 0; j < NY; ++j)
+            back[j * NX + i] = s->dirty[1][i * NY + j];
     assert_true(relative(back, s->dirty[0], PIXELS) <= 2 * opts.accuracy);
     /* pixel i at l, and at −l: columns in reverse order, odd sizes have a middle */
     opts.step_l = -opts.step_l;
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
     for (int j = 0; j < NY; ++j)
-        for (int i = 0; i < NX; ++i) s->dirty[1][j * NX + NX - 1 - i] = s->dirty[0][j * NX + i];
+        for (int i = 0; i < NX; ++i)
+            s->dirty[1][j * NX + NX - 1 - i] = s->dirty[0][j * NX + i];
     assert_true(relative(s->dirty[1], back, PIXELS) <= 2 * opts.accuracy);
     free(s);
 }
@@ -183,7 +191,8 @@ static void test_weights(void **state)
     const tess_array_image image = image_of(s->dirty[0]), other = image_of(s->dirty[1]);
     tess_array_vis vis = vis_of(s);
     tess_array_report report;
-    for (int k = 0; k < VIS; ++k) s->weight[k] = 1;
+    for (int k = 0; k < VIS; ++k)
+        s->weight[k] = 1;
     vis.mask = NULL;
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, &report), TESS_OK);
     assert_int_equal(report.num_vis, VIS);
@@ -197,7 +206,8 @@ static void test_weights(void **state)
     memset(s->mask, 0, sizeof s->mask);
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &other, &report), TESS_OK);
     assert_int_equal(report.num_vis, 0);
-    for (int k = 0; k < PIXELS; ++k) assert_true(s->dirty[1][k] == 0);
+    for (int k = 0; k < PIXELS; ++k)
+        assert_true(s->dirty[1][k] == 0);
     free(s);
 }
 
@@ -215,7 +225,8 @@ static void test_not_finite(void **state)
     s->weight[3 * CHANS + 1] = INFINITY;
     s->uvw[3][0] = NAN;
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
-    for (int k = 0; k < PIXELS; ++k) assert_true(isfinite(s->dirty[0][k]));
+    for (int k = 0; k < PIXELS; ++k)
+        assert_true(isfinite(s->dirty[0][k]));
     s->vis[17 * CHANS + 4][1] = -INFINITY;
     assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_ERR_INPUT);
     assert_non_null(strstr(tess_last_error(), "row 17, channel 4"));
@@ -332,9 +343,9 @@ static void test_imager_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),    cmocka_unit_test(test_image_layouts),
-        cmocka_unit_test(test_weights),    cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_errors_of_threads),
+        cmocka_unit_test(test_layouts),        cmocka_unit_test(test_image_layouts),
+        cmocka_unit_test(test_weights),        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_errors_of_threads),
         cmocka_unit_test(test_imager_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

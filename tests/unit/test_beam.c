@@ -50,9 +50,9 @@ static tess_beam fit(const double *psf, int64_t nx, int64_t ny, double start)
     return beam;
 }
 
-/* The fit stops when a step is below 1e-7 of the box, which is up to 22 minor axes wide.
- * With derivatives that are not quite right, steps shrink only by a factor, here 0.82 at
- * worst: what is left is below 5 steps. */
+/* The fit stops when a step is below 1e-7 of the box, which is up to 22 minor axes
+ * wide. With derivatives that are not quite right, steps shrink only by a factor, here
+ * 0.82 at worst: what is left is below 5 steps. */
 static void test_ellipses(void **state)
 {
     const double LIMIT = 5 * 1e-7 * 22;

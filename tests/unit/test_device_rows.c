@@ -1,6 +1,6 @@
-/* Rows of UVFITS files that a device decodes and encodes, against those that pass through
- * blocks in host memory: the same images, counts and predictions. Without a GPU its
- * emulation (TESS_CUDA=EMULATED) is tested, else all of it is skipped. */
+/* Rows of UVFITS files that a device decodes and encodes, against those that pass
+ * through blocks in host memory: the same images, counts and predictions. Without a GPU
+ * its emulation (TESS_CUDA=EMULATED) is tested, else all of it is skipped. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -86,7 +86,8 @@ static int header_bytes(const char *path)
 static int group_values(const sample *s)
 {
     char names[16][16];
-    return split_params(s, names) + s->num_complex * s->num_stokes * s->num_chan * s->num_if;
+    return split_params(s, names) +
+           s->num_complex * s->num_stokes * s->num_chan * s->num_if;
 }
 
 /* Value `index` of a group becomes `value`. */
@@ -97,7 +98,8 @@ static void patch(const char *path, const sample *s, int group, int index, float
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     memcpy(&bits, &value, sizeof bits);
-    for (int k = 0; k < 4; ++k) bytes[k] = (unsigned char)(bits >> (24 - 8 * k));
+    for (int k = 0; k < 4; ++k)
+        bytes[k] = (unsigned char)(bits >> (24 - 8 * k));
     fseek(file, header_bytes(path) + 4L * (group * group_values(s) + index), SEEK_SET);
     assert_int_equal(fwrite(bytes, 1, 4, file), 4);
     fclose(file);
@@ -108,13 +110,13 @@ static void spoil(const char *path, const sample *s)
 {
     char names[16][16];
     const int params = split_params(s, names), stride = 3 * s->num_stokes;
-    patch(path, s, 1, params, NAN);                  /* re of a channel */
+    patch(path, s, 1, params, NAN);                   /* re of a channel */
     patch(path, s, 2, params + stride + 1, INFINITY); /* im of the next */
-    patch(path, s, 3, params + 2, NAN);              /* a weight */
+    patch(path, s, 3, params + 2, NAN);               /* a weight */
     patch(path, s, 4, params + 2, 0);
     patch(path, s, 5, params + 2, INFINITY);
-    patch(path, s, 6, 1, NAN);                       /* VV */
-    patch(path, s, 7, params + 2, -INFINITY);        /* flagged, and not finite */
+    patch(path, s, 6, 1, NAN);                /* VV */
+    patch(path, s, 7, params + 2, -INFINITY); /* flagged, and not finite */
     patch(path, s, 7, params, NAN);
 }
 
@@ -212,7 +214,8 @@ static void test_correlations(void **state)
         spoil(path, &s);
         tess_image_opts opts = options(&path, 1);
         compare_images(opts, true, ROUNDING);
-        opts.pol[0] = (tess_corr)first[k] - 1 + 2 * (first[k] > 0); /* the second alone */
+        opts.pol[0] =
+            (tess_corr)first[k] - 1 + 2 * (first[k] > 0); /* the second alone */
         compare_images(opts, true, ROUNDING);
         opts.gridding.accuracy = 1e-7; /* in double */
         compare_images(opts, true, 1e-12);
@@ -236,7 +239,8 @@ static void test_baselines(void **state)
         const int count = split_params(&s, names);
         for (int p = 0; p < count; ++p) { /* autocorrelations */
             if (strcmp(names[p], "BASELINE") == 0)
-                patch(path, &s, 8, p, s.num_antennas > 255 ? 2048 * 7 + 7 + 65536 : 11 * 257);
+                patch(path, &s, 8, p,
+                      s.num_antennas > 255 ? 2048 * 7 + 7 + 65536 : 11 * 257);
             if (strcmp(names[p], "ANTENNA1") == 0 || strcmp(names[p], "ANTENNA2") == 0)
                 patch(path, &s, 9, p, 11);
         }
@@ -330,12 +334,15 @@ static void test_bad_antenna(void **state)
     job.geom = (tess_geom){.nx = SIZE, .ny = SIZE, .scale_rad = 1e-5};
     assert_int_equal(imager_backend(comm, "cuda", &job.backend), TESS_OK);
     for (int k = 0; k < 2; ++k) {
-        assert_int_equal(tess_source_open(comm, &path, 1, &selection, &source[k]), TESS_OK);
-        assert_int_equal(tess_source_setup(source[k], &pol, 1, 0, false, 2, 1000), TESS_OK);
+        assert_int_equal(tess_source_open(comm, &path, 1, &selection, &source[k]),
+                         TESS_OK);
+        assert_int_equal(tess_source_setup(source[k], &pol, 1, 0, false, 2, 1000),
+                         TESS_OK);
     }
     patch(path, &s, GROUPS - 2, 3, 256 * 200 + 11); /* it changes after it was opened */
     assert_true(ingest_possible(&job, source[0], 2));
-    assert_int_equal(ingest_samples(&job, source[0], &samples, &extent), TESS_ERR_INPUT);
+    assert_int_equal(ingest_samples(&job, source[0], &samples, &extent),
+                     TESS_ERR_INPUT);
     snprintf(said, sizeof said, "%s", tess_error_message());
     assert_non_null(strstr(said, "baseline 200-11 of subarray 1"));
     tess_error_clear();
@@ -348,7 +355,8 @@ static void test_bad_antenna(void **state)
     assert_string_equal(said, tess_error_message());
     tess_error_clear();
     tess_samples_free(&blocks);
-    for (int k = 0; k < 2; ++k) tess_source_close(source[k]);
+    for (int k = 0; k < 2; ++k)
+        tess_source_close(source[k]);
     tess_comm_free(comm);
 }
 
@@ -371,14 +379,14 @@ static unsigned char *contents(const char *path, long *bytes)
 static float value_of(const unsigned char *at)
 {
     float value;
-    const uint32_t bits = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
-                          (uint32_t)at[2] << 8 | at[3];
+    const uint32_t bits =
+        (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-/* Two files of the sample's layout: the visibilities agree within a share of the largest,
- * everything else byte for byte. */
+/* Two files of the sample's layout: the visibilities agree within a share of the
+ * largest, everything else byte for byte. */
 static void compare_files(const char *path[2], const sample *s, double rounding)
 {
     char names[16][16];
@@ -387,20 +395,23 @@ static void compare_files(const char *path[2], const sample *s, double rounding)
     double largest = 0, apart = 0;
     const long params = split_params(s, names), first = header_bytes(path[0]);
     const long values = group_values(s);
-    for (int k = 0; k < 2; ++k) all[k] = contents(path[k], &bytes[k]);
+    for (int k = 0; k < 2; ++k)
+        all[k] = contents(path[k], &bytes[k]);
     assert_int_equal(bytes[0], bytes[1]);
     for (long at = 0; at < bytes[0]; at += 4) {
         const long value = (at - first) / 4 % values;
         const bool data = at >= first && at < first + 4 * values * s->num_groups;
         if (data && value >= params && (value - params) % 3 != 2) {
-            const double a = (double)value_of(all[0] + at), b = (double)value_of(all[1] + at);
+            const double a = (double)value_of(all[0] + at),
+                         b = (double)value_of(all[1] + at);
             largest = fmax(largest, fabs(a));
             apart = fmax(apart, fabs(a - b));
         } else
             assert_memory_equal(all[0] + at, all[1] + at, 4);
     }
     assert_true(largest > 0 && apart <= rounding * largest);
-    for (int k = 0; k < 2; ++k) free(all[k]);
+    for (int k = 0; k < 2; ++k)
+        free(all[k]);
 }
 
 static void compare_predictions(const char *obs, const char *model, const sample *s,
@@ -453,7 +464,8 @@ static void test_predictions(void **state)
     snprintf(obs, sizeof obs, "%s", path);
     compare_predictions(obs, model, &s, &all, 0, 1e-4, ROUNDING);
     compare_predictions(obs, model, &s, &all, 0, 1e-7, 1e-6); /* what a float keeps */
-    const tess_selection some = {.spw = {1}, .num_spw = 1, .chan_first = 1, .chan_end = 2};
+    const tess_selection some = {
+        .spw = {1}, .num_spw = 1, .chan_first = 1, .chan_end = 2};
     compare_predictions(obs, model, &s, &some, 0, 1e-4, ROUNDING);
     sample t = many();
     t.num_sources = 2; /* the other field's rows are copied */
@@ -491,6 +503,7 @@ int main(void)
     }
     failed += cmocka_run_group_tests(tests, make_folder, remove_folder);
     if (access("/dev/shm", W_OK) == 0)
-        failed += cmocka_run_group_tests(predictions, make_folder_in_memory, remove_folder);
+        failed +=
+            cmocka_run_group_tests(predictions, make_folder_in_memory, remove_folder);
     return failed;
 }

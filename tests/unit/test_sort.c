@@ -229,7 +229,8 @@ static void test_cut(void **state)
     tess_brick_list *both[2] = {&whole, &cut};
     for (int k = 0; k < 2; ++k) {
         assert_int_equal(
-            tess_brick_list_append(s->plan, &s->samples, 0, ROWS, true, 2, both[k]), TESS_OK);
+            tess_brick_list_append(s->plan, &s->samples, 0, ROWS, true, 2, both[k]),
+            TESS_OK);
         assert_int_equal(tess_brick_list_sort(both[k], 2), TESS_OK);
     }
     assert_int_equal(tess_brick_list_cut(&cut, MOST), TESS_OK);

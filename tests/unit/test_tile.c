@@ -1,6 +1,6 @@
-/* The innermost loops of every instruction set against sums over taps in double precision:
- * all supports, both precisions, several polarisations and PSFs, few and many planes,
- * with and without work memory. */
+/* The innermost loops of every instruction set against sums over taps in double
+ * precision: all supports, both precisions, several polarisations and PSFs, few and
+ * many planes, with and without work memory. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,10 +27,10 @@ typedef struct scene {
     double inv_lambda[CHANNELS];
     tess_run run[2 * ROWS];
     int num_runs;
-    int num_pol;               /* of the buffer */
+    int num_pol; /* of the buffer */
     tile_job job;
     tile_taps taps;
-    double *expected;          /* buffer, stride included */
+    double *expected; /* buffer, stride included */
     int64_t reals;
 } scene;
 
@@ -74,21 +74,22 @@ static void make_rows(scene *s, draw *random, int starts)
     const double scale = s->plan.geom.scale_rad, half = 0.5 * s->plan.kernel.support;
     const double half_w = 0.5 * s->plan.w_support;
     tess_samples *samples = &s->samples;
-    for (int c = 0; c < CHANNELS; ++c) s->inv_lambda[c] = 1.0 + 1e-6 * c;
+    for (int c = 0; c < CHANNELS; ++c)
+        s->inv_lambda[c] = 1.0 + 1e-6 * c;
     for (int64_t row = 0; row < ROWS; ++row) {
         const double sign = row % 2 ? -1 : 1;
         /* crowd some rows, so that groups of all sizes come up */
         const double spread = row % 3 == 0 ? 1.9 : 15.9;
         const double u = 64 + half + draw_uniform(random, -0.999, spread - 1);
-        const double v = 144 + half + draw_uniform(random, -0.999, fmin(spread, 5.9) - 1);
+        const double v =
+            144 + half + draw_uniform(random, -0.999, fmin(spread, 5.9) - 1);
         const double plane = 2 + half_w + draw_uniform(random, -0.999, starts - 1.01);
         samples->uvw_m[3 * row] = -sign * u / (scale * (double)s->plan.nu);
         samples->uvw_m[3 * row + 1] = sign * v / (scale * (double)s->plan.nv);
         samples->uvw_m[3 * row + 2] =
             sign * (s->plan.w_first_lambda + plane * s->plan.w_step_lambda);
-        s->run[s->num_runs++] = (tess_run){.first = row * CHANNELS,
-                                           .row = (int32_t)row,
-                                           .count = CHANNELS};
+        s->run[s->num_runs++] =
+            (tess_run){.first = row * CHANNELS, .row = (int32_t)row, .count = CHANNELS};
     }
     for (int64_t k = 0; k < 2 * VIS * samples->num_pol; ++k)
         set_value(samples->vis, samples->is_double, k, draw_uniform(random, -1, 1));
@@ -157,10 +158,12 @@ static footprint footprint_of(const scene *s, int64_t sample)
     f.v = tess_kernel_start(&plan->kernel, row.b * inv_lambda, &fraction[1]) - 144;
     const double w = row.w * inv_lambda;
     const double phase = 6.283185307179586 * row.turns * inv_lambda;
-    f.plane = tess_kernel_start(&plan->kernel, tess_plane_coordinate(plan, w),
-                                &fraction[2]) - s->job.plane_first;
+    f.plane =
+        tess_kernel_start(&plan->kernel, tess_plane_coordinate(plan, w), &fraction[2]) -
+        s->job.plane_first;
     if (!plan->opts.do_w) f.plane = 0;
-    for (int k = 0; k < 3; ++k) tess_kernel_taps(&plan->kernel, fraction[k], f.tap[k]);
+    for (int k = 0; k < 3; ++k)
+        tess_kernel_taps(&plan->kernel, fraction[k], f.tap[k]);
     if (!plan->opts.do_w) f.tap[2][0] = 1;
     f.phase_re = tess_has_phase(plan) ? cos(phase) : 1;
     f.phase_im = tess_has_phase(plan) ? sin(phase) : 0;
@@ -171,7 +174,8 @@ static int64_t place(const scene *s, const footprint *f, int pol, int p, int i, 
 {
     const int64_t lines = tess_grid_brick_lines(&s->plan);
     const int64_t layer = (int64_t)pol * s->job.num_planes + f->plane + p;
-    return 2 * ((layer * lines + f->u + i) * tess_grid_brick_stride(&s->plan) + f->v + j);
+    return 2 *
+           ((layer * lines + f->u + i) * tess_grid_brick_stride(&s->plan) + f->v + j);
 }
 
 static void grid_expected(scene *s)
@@ -182,13 +186,16 @@ static void grid_expected(scene *s)
         const footprint f = footprint_of(s, k);
         for (int pol = 0; pol < s->num_pol; ++pol) {
             const bool psf = pol >= samples->num_pol;
-            const int which = psf ? pol - samples->num_pol : samples->num_weight == 1 ? 0 : pol;
+            const int which = psf                        ? pol - samples->num_pol
+                              : samples->num_weight == 1 ? 0
+                                                         : pol;
             const double w = value_of(samples->weight, samples->is_double,
                                       k * samples->num_weight + which);
             const int64_t at = 2 * (k * samples->num_pol + pol);
             const double vr = psf ? 1 : value_of(samples->vis, samples->is_double, at);
-            const double vi = psf ? 0 : value_of(samples->vis, samples->is_double, at + 1) *
-                                            (f.conjugate ? -1 : 1);
+            const double vi = psf ? 0
+                                  : value_of(samples->vis, samples->is_double, at + 1) *
+                                        (f.conjugate ? -1 : 1);
             const double re = w * (vr * f.phase_re + vi * f.phase_im);
             const double im = w * (vi * f.phase_re - vr * f.phase_im);
             for (int p = 0; p < s->plan.w_support; ++p)
@@ -203,13 +210,14 @@ static void grid_expected(scene *s)
     }
 }
 
-/* A sample's taps and phase are a few roundings off, the same way in all its cells: relative
- * to the largest value. In double precision the rounding of grid coordinates, of up to 160
- * cells, times the kernel's slope of a few per cell, comes on top. */
+/* A sample's taps and phase are a few roundings off, the same way in all its cells:
+ * relative to the largest value. In double precision the rounding of grid coordinates,
+ * of up to 160 cells, times the kernel's slope of a few per cell, comes on top. */
 static double tolerance(bool is_double, const double *values, int64_t count)
 {
     double largest = 0;
-    for (int64_t k = 0; k < count; ++k) largest = fmax(largest, fabs(values[k]));
+    for (int64_t k = 0; k < count; ++k)
+        largest = fmax(largest, fabs(values[k]));
     return (is_double ? 0x1p-53 * 1000 : 0x1p-24 * 32) * largest;
 }
 
@@ -308,11 +316,13 @@ static void check_support(int support)
     const int count = tables(table);
     for (int is_double = 0; is_double < 2; ++is_double)
         for (int k = 0; k < 4; ++k) {
-            scene *s = make_scene(support, is_double, k > 0, 1 + k % 2, 1 + k % 2, starts[k]);
+            scene *s =
+                make_scene(support, is_double, k > 0, 1 + k % 2, 1 + k % 2, starts[k]);
             void *work = tess_alloc(tile_work_bytes(&s->plan), 1);
             assert_non_null(work);
             grid_expected(s);
-            for (int t = 0; t < count; ++t) check_scene(s, table[t], work);
+            for (int t = 0; t < count; ++t)
+                check_scene(s, table[t], work);
             tess_free(work);
             free_scene(s);
         }
