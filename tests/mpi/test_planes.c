@@ -170,9 +170,12 @@ static int64_t hold(const plane *from, const set_up *is, held *own)
     for (int p = 0; p < NUM_PIECES; ++p) {
         if (p % size != rank) continue;
         own->index[count] = p;
-        own->piece[count] = (tess_piece){from->piece[p].line, from->piece[p].num_lines,
-                                         from->piece[p].cell, from->piece[p].num_cells,
-                                         MOST_CELLS + 3,      own->value[count]};
+        own->piece[count] = (tess_piece){.line = from->piece[p].line,
+                                         .num_lines = from->piece[p].num_lines,
+                                         .cell = from->piece[p].cell,
+                                         .num_cells = from->piece[p].num_cells,
+                                         .stride = MOST_CELLS + 3,
+                                         .data = own->value[count]};
         for (int v = 0; v < MOST_LINES * MOST_CELLS * 2; ++v) {
             const int a = v / (2 * MOST_CELLS), b = v / 2 % MOST_CELLS, part = v % 2;
             const int64_t at = 2 * (a * (MOST_CELLS + 3) + b) + part;
