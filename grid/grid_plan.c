@@ -21,6 +21,12 @@ static const double SINGLE_PRECISION_LIMIT = 9e-6;
  * the mean square, which is what the promise for blocks (2 ε) allows. */
 static const double SHARE = 0.73;
 
+/* That estimate is a mean over positions within a cell. A single visibility may lie where
+ * its errors along u, v and w add up (to √3 of their rms sum) and all go into the real part
+ * (√2): 3·2 times the mean square. Over n independent visibilities the excess falls as 1/n;
+ * neighbours in time and frequency are not independent, so one in 32 is counted. */
+static const double LONE_EXCESS = 3 * 2 - 1, VIS_PER_INDEPENDENT = 32;
+
 static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 
 /* Largest share of ε that the kernel's error along w may reach anywhere in the field while
@@ -174,11 +180,14 @@ static double error_of(const tess_grid_plan *plan, const tess_kernel *kernel)
 }
 
 /* What of ε is left for error_of. A w-term left out is for every pixel what it is for the
- * farthest; where it is more than the promise allows, the caller has no use for w. */
-static double allowed_error(const tess_grid_plan *plan)
+ * farthest; where it is more than the promise allows, the caller has no use for w. `few`:
+ * with the reserve for few visibilities. */
+static double allowed_error(const tess_grid_plan *plan, bool few)
 {
     const tess_grid_opts *opts = &plan->opts;
-    if (!opts->worst_pixel) return SHARE * opts->accuracy;
+    const double num = fmax(1, (double)opts->num_vis / VIS_PER_INDEPENDENT);
+    const double excess = few ? LONE_EXCESS / num : 0;
+    if (!opts->worst_pixel) return SHARE * opts->accuracy / sqrt(1 + excess);
     if (opts->do_w) return opts->accuracy;
     return opts->accuracy -
            fmin(w_phase(&plan->geom, opts->w_max_lambda), opts->accuracy / 3);
@@ -197,56 +206,68 @@ static double largest_padding(const tess_grid_plan *plan)
 }
 
 /* log(error / allowed error) of a support at a padding: > 0 is too much. */
-static double excess_of(int support, double padding, const tess_grid_plan *plan)
+static double excess_of(int support, double padding, double allowed,
+                        const tess_grid_plan *plan)
 {
     tess_kernel kernel;
     tess_kernel_create(support, padding, &kernel);
-    return log(error_of(plan, &kernel) / allowed_error(plan));
+    return log(error_of(plan, &kernel) / allowed);
 }
 
 /* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. The
  * logarithm of the error is nearly straight: false position, its steps kept away from both
  * ends so that they close in. */
-static double padding_for(int support, const tess_grid_plan *plan)
+static double padding_for(int support, double allowed, const tess_grid_plan *plan)
 {
     const double within = 0.01, step = 0.45 * within;
     double low = least_padding(plan), high = largest_padding(plan);
-    double above_low = excess_of(support, low, plan);
+    double above_low = excess_of(support, low, allowed, plan);
     if (above_low <= 0) return low;
-    double above_high = excess_of(support, high, plan);
+    double above_high = excess_of(support, high, allowed, plan);
     if (above_high > 0) return 0;
     while (high - low > within) {
         double middle = low + (high - low) * above_low / (above_low - above_high);
         middle = fmin(fmax(middle, low + step), high - step);
-        const double above = excess_of(support, middle, plan);
+        const double above = excess_of(support, middle, allowed, plan);
         *(above <= 0 ? &high : &low) = middle;
         *(above <= 0 ? &above_high : &above_low) = above;
     }
     return high;
 }
 
-static tess_status choose_kernel(tess_grid_plan *plan)
+/* The support (0: none) and padding that reach the error at least cost. */
+static int cheapest_support(const tess_grid_plan *plan, double allowed,
+                            double *best_padding)
 {
-    tess_status status = TESS_OK;
-    double least = INFINITY, best_padding = 0;
+    double least = INFINITY;
     int best_support = 0;
     for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support) {
         /* with the smallest padding, cost grows with the support */
         if (plan_cost(&plan->geom, &plan->opts, plan->is_double, support,
                       least_padding(plan)) >= least)
             break;
-        const double padding = padding_for(support, plan);
+        const double padding = padding_for(support, allowed, plan);
         if (padding <= 0) continue;
         const double cost =
             plan_cost(&plan->geom, &plan->opts, plan->is_double, support, padding);
         if (cost < least) {
             least = cost;
             best_support = support;
-            best_padding = padding;
+            *best_padding = padding;
         }
         /* a wider kernel only pays by smaller padding, which has reached its end */
         if (padding <= least_padding(plan) + 0.01) break;
     }
+    return best_support;
+}
+
+static tess_status choose_kernel(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    double best_padding = 0;
+    int best_support = cheapest_support(plan, allowed_error(plan, true), &best_padding);
+    if (best_support == 0) /* at the limit of the precision there is no reserve */
+        best_support = cheapest_support(plan, allowed_error(plan, false), &best_padding);
     if (best_support == 0)
         TESS_FAIL(TESS_ERR_USAGE,
                   "accuracy %g cannot be reached in %s precision with paddings up to %.2f; "

@@ -162,7 +162,9 @@ class Worst:
 
 
 def check_case(case, worst):
-    dirty = wgridder.vis2dirty(vis=case.vis, npix_x=case.size[0], npix_y=case.size[1],
+    # images of the same memory order are gridded along the same axes, which is what makes
+    # the two functions adjoint to rounding
+    dirty = wgridder.vis2dirty(vis=case.vis, dirty=np.empty_like(case.image, order="K"),
                                **case.settings)
     rounding = wgridder.last_report()["rounding_estimate"]
     vis = wgridder.dirty2vis(dirty=case.image, **case.settings)
@@ -216,13 +218,16 @@ def check_outputs(case, dirty, vis, worst):
         rest = wide[1::2] if axis == 0 else wide[:, ::2]
         worst.add("given dirty array", float(back is not out or np.any(rest != 7)), 0.5,
                   case)
-        worst.add("dirty in another layout is the same",
-                  np.abs(out - dirty).max(), 0, case)
-    transposed = np.empty(case.size[::-1], case.real).T
+        if dirty.flags.c_contiguous and dirty.shape[1] > 1:
+            worst.add("dirty in another layout is the same",
+                      np.abs(out - dirty).max(), 0, case)
+    transposed = np.empty(case.size, case.real,
+                          order="C" if dirty.flags.f_contiguous else "F")
     wgridder.vis2dirty(vis=case.vis, dirty=transposed, **case.settings)
     # the axes change places in the gridder: as accurate, but not the same sums
     worst.add("transposed dirty array",
-              relative(transposed, dirty, case.expected_norms()[0]), 2 * case.epsilon, case)
+              relative(transposed, dirty, case.expected_norms()[0]),
+              2 * (case.epsilon + case.position_rounding()), case)
     out = np.full((case.vis.shape[0], 2 * case.vis.shape[1]), 7, case.type)
     back = wgridder.dirty2vis(dirty=case.image, vis=out[:, ::2], **case.settings)
     worst.add("given vis array", float(back.base is not out or np.any(out[:, 1::2] != 7)),
@@ -433,7 +438,8 @@ def main():
     print(f"tessera {tessera.library_version()}, "
           f"ducc0 {'is compared with' if ducc else 'is not installed'}")
     worst = Worst(suite)
-    for seed in range(600 if FULL else 40):
+    hard = (97, 157, 158, 191, 315, 345)  # few visibilities, or a few pixels across
+    for seed in range(600) if FULL else (*range(40), *hard):
         check_case(Case(seed, big=False), worst)
     for seed in range(1000, 1120 if FULL else 1010):
         check_case(Case(seed, big=True), worst)
