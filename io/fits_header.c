@@ -121,7 +121,7 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
 
 /* Calendar date of a modified Julian date (proleptic Gregorian). Years are counted from
  * March, so that the leap day comes last; an era has 400 years of 146097 days. */
-static void date_text(double mjd_s, char text[40])
+void tess_fits_date(double mjd_s, char text[40])
 {
     const int64_t mjd_of_era = -678881; /* 0000-03-01 */
     int64_t ms = llround(mjd_s * 1e3);
@@ -144,7 +144,7 @@ static void date_text(double mjd_s, char text[40])
              (int)(of_day % 1000));
 }
 
-static bool is_time(double mjd_s)
+bool tess_fits_is_time(double mjd_s)
 {
     return isfinite(mjd_s) && mjd_s > 0 && mjd_s < 1e6 * TESS_SECONDS_PER_DAY;
 }
@@ -156,12 +156,12 @@ static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *fa
     put_text_if(fits, "OBSERVER", meta->observer, failed);
     put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT,
              "radio-interferometric imager", failed);
-    if (!is_time(meta->time_start_mjd_s)) return;
+    if (!tess_fits_is_time(meta->time_start_mjd_s)) return;
     char date[40];
-    date_text(meta->time_start_mjd_s, date);
+    tess_fits_date(meta->time_start_mjd_s, date);
     put_text(fits, "DATE-OBS", date, "start of the first integration", failed);
-    if (is_time(meta->time_end_mjd_s)) {
-        date_text(meta->time_end_mjd_s, date);
+    if (tess_fits_is_time(meta->time_end_mjd_s)) {
+        tess_fits_date(meta->time_end_mjd_s, date);
         put_text(fits, "DATE-END", date, "end of the last integration", failed);
         put_number(fits, "TELAPSE",
                    round(1e3 * (meta->time_end_mjd_s - meta->time_start_mjd_s)) / 1e3,

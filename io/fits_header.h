@@ -24,6 +24,10 @@ uint32_t tess_fits_fold(uint64_t sum);
  *  so that 60 degrees are not 59.99999999999999. Local. */
 double tess_fits_degrees(double rad);
 
+/** "2017-04-11T00:32:00.000" of a time (UTC), and whether a time is known. Local. */
+void tess_fits_date(double mjd_s, char text[40]);
+bool tess_fits_is_time(double mjd_s);
+
 /** Cards, END and padding to whole blocks: `*text` (tess_alloc, caller frees) of
  *  `*bytes`, whose length does not depend on `stats`. `path` is for messages.
  *  TESS_ERR_ALLOC, TESS_ERR_INTERNAL. Local. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fits_header.h"
 #include "out_file.h"
 #include "preview.h"
 #include "tess_const.h"
@@ -15,12 +16,12 @@
 
 enum {
     MAX_SIDE = 960, /* of the reduced image */
-    ENLARGE_BELOW = 600,
-    ENLARGE_TO = 880,
+    ENLARGE_BELOW = 512,
+    ENLARGE_TO = 720,
     LEAST_SIDE = 160, /* of the plot, also for strips */
     LEFT = 150,
     TOP = 92,
-    BOTTOM = 132,
+    BOTTOM = 152,
     BAR_GAP = 26,
     RIGHT = 176
 };
@@ -49,49 +50,148 @@ static int64_t clamp_index(int64_t k, int64_t count)
     return k < 0 ? 0 : (k < count ? k : count - 1);
 }
 
-/* Value at a position in pixels; the nearest pixel's where a neighbour is blank. */
-static double sample(const preview_image *image, double x, double y)
+/* What is drawn, and how. */
+typedef struct picture {
+    const tess_image_meta *meta;
+    const preview_layout *layout;
+    const preview_image *image;
+    const preview_stretch *stretch;
+    preview_colour map[PREVIEW_COLOURS];
+    bool has_horizon; /* in view */
+} picture;
+
+/* Distance from the horizon, in canvas pixels, positive on the sky. */
+static double above_horizon(const tess_image_meta *meta, const preview_layout *layout,
+                            double x, double y)
 {
-    const double fx = floor(x), fy = floor(y);
-    double wx[4], wy[4], sum = 0;
-    cubic_weights(x - fx, wx);
-    cubic_weights(y - fy, wy);
-    for (int j = 0; j < 4; ++j)
-        for (int i = 0; i < 4; ++i) {
-            const int64_t column = clamp_index((int64_t)fx - 1 + i, image->width);
-            const int64_t row = clamp_index((int64_t)fy - 1 + j, image->height);
-            sum += wx[i] * wy[j] * (double)image->value[row * image->width + column];
-        }
-    if (isfinite(sum)) return sum;
-    return (double)image
-        ->value[clamp_index((int64_t)floor(y + 0.5), image->height) * image->width +
-                clamp_index((int64_t)floor(x + 0.5), image->width)];
+    double l, m;
+    tess_preview_direction(meta, layout, x, y, &l, &m);
+    return (1 - hypot(l, m)) / meta->scale_rad * layout->pixel_x;
 }
 
-static void draw_pixels(preview_canvas *canvas, const preview_layout *layout,
-                        const preview_image *image, const preview_stretch *stretch,
-                        const preview_colour *map)
+static bool horizon_in_view(const tess_image_meta *meta, const preview_layout *layout)
 {
+    return above_horizon(meta, layout, layout->left, layout->top) < 0 ||
+           above_horizon(meta, layout, layout->right, layout->top) < 0 ||
+           above_horizon(meta, layout, layout->left, layout->bottom) < 0 ||
+           above_horizon(meta, layout, layout->right, layout->bottom) < 0;
+}
+
+static double mean_of_neighbours(const preview_image *image, const float *value,
+                                 int column, int row)
+{
+    double sum = 0;
+    int count = 0;
+    for (int j = row - 1; j <= row + 1; ++j)
+        for (int i = column - 1; i <= column + 1; ++i) {
+            if (i < 0 || j < 0 || i >= image->width || j >= image->height) continue;
+            const double each = (double)value[(int64_t)j * image->width + i];
+            if (!isfinite(each)) continue;
+            sum += each;
+            ++count;
+        }
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+/* Continue the image by two pixels beyond the horizon, so that what is drawn reaches
+ * the horizon itself and not the last pixel before it. */
+static tess_status continue_image(const tess_image_meta *meta,
+                                  const preview_layout *layout, preview_image *image)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = (int64_t)image->width * image->height;
+    const double per_column = (double)(layout->right - layout->left) / image->width;
+    const double per_row = (double)(layout->bottom - layout->top) / image->height;
+    float *before = tess_alloc(count, sizeof *before);
+    if (!before) TESS_FAIL(TESS_ERR_ALLOC, "no memory for a preview");
+    for (int pass = 0; pass < 2; ++pass) {
+        memcpy(before, image->value, (size_t)count * sizeof *before);
+        for (int64_t k = 0; k < count; ++k) {
+            const int column = (int)(k % image->width), row = (int)(k / image->width);
+            if (isfinite(before[k]) ||
+                above_horizon(meta, layout, layout->left + (column + 0.5) * per_column,
+                              layout->bottom - (row + 0.5) * per_row) >
+                    1.5 * per_column)
+                continue;
+            image->value[k] = (float)mean_of_neighbours(image, before, column, row);
+        }
+    }
+cleanup:
+    tess_free(before);
+    return status;
+}
+
+/* A line of the image at a height in pixels, which may lie between two. */
+static void interpolate_line(const preview_image *image, double at, double *line)
+{
+    const double below = floor(at);
+    const float *row[4];
+    double weight[4];
+    cubic_weights(at - below, weight);
+    for (int j = 0; j < 4; ++j)
+        row[j] = image->value +
+                 clamp_index((int64_t)below - 1 + j, image->height) * image->width;
+    for (int i = 0; i < image->width; ++i)
+        line[i] = weight[0] * (double)row[0][i] + weight[1] * (double)row[1][i] +
+                  weight[2] * (double)row[2][i] + weight[3] * (double)row[3][i];
+}
+
+static double interpolate(const double *line, int count, double at)
+{
+    const double below = floor(at);
+    double weight[4], sum = 0;
+    cubic_weights(at - below, weight);
+    for (int i = 0; i < 4; ++i)
+        sum += weight[i] * line[clamp_index((int64_t)below - 1 + i, count)];
+    return sum;
+}
+
+static preview_colour colour_of_pixel(const picture *what, double value, int x, int y)
+{
+    const preview_layout *layout = what->layout;
+    preview_colour colour = layout->blank;
+    if (isfinite(value)) {
+        const double part = tess_preview_stretch_at(what->stretch, value);
+        colour = what->map[(int)(fmin(fmax(part, 0), 1) * (PREVIEW_COLOURS - 1) + 0.5)];
+    }
+    if (!what->has_horizon) return colour;
+    const double above = above_horizon(what->meta, layout, x + 0.5, y + 0.5) + 0.5;
+    return tess_colour_mix(layout->background, colour, fmin(fmax(above, 0), 1));
+}
+
+/* The image, enlarged or as it is; the nearest pixel's value where a neighbour is
+ * blank. */
+static void draw_pixels(preview_canvas *canvas, const picture *what)
+{
+    const preview_layout *layout = what->layout;
+    const preview_image *image = what->image;
     const int width = layout->right - layout->left,
               height = layout->bottom - layout->top;
-    for (int y = 0; y < height; ++y)
-        for (int x = 0; x < width; ++x) {
+    const bool as_it_is = width == image->width && height == image->height;
+    double line[MAX_SIDE];
+    for (int y = 0; y < height; ++y) {
+        const double row = (height - y - 0.5) * image->height / height - 0.5;
+        const float *nearest =
+            image->value +
+            clamp_index((int64_t)floor(row + 0.5), image->height) * image->width;
+        uint8_t *rgb =
+            &canvas
+                 ->rgb[3 * ((int64_t)(layout->top + y) * canvas->width + layout->left)];
+        if (!as_it_is) interpolate_line(image, row, line);
+        for (int x = 0; x < width; ++x, rgb += 3) {
             const double column = (x + 0.5) * image->width / width - 0.5;
-            const double row = (height - y - 0.5) * image->height / height - 0.5;
-            const double value = sample(image, column, row);
-            preview_colour colour = layout->blank;
-            if (isfinite(value)) {
-                const double part = tess_preview_stretch_at(stretch, value);
-                colour =
-                    map[(int)lround(fmin(fmax(part, 0), 1) * (PREVIEW_COLOURS - 1))];
-            }
-            uint8_t *rgb =
-                &canvas->rgb[3 * ((int64_t)(layout->top + y) * canvas->width +
-                                  layout->left + x)];
+            double value =
+                as_it_is ? (double)NAN : interpolate(line, image->width, column);
+            if (!isfinite(value))
+                value = (double)
+                    nearest[clamp_index((int64_t)floor(column + 0.5), image->width)];
+            const preview_colour colour =
+                colour_of_pixel(what, value, layout->left + x, layout->top + y);
             rgb[0] = colour.red;
             rgb[1] = colour.green;
             rgb[2] = colour.blue;
         }
+    }
 }
 
 /* The restoring beam, to scale, in the lower left corner. */
@@ -102,7 +202,7 @@ static void draw_beam(preview_canvas *canvas, const preview_layout *layout,
     const double per_rad = layout->pixel_x / meta->scale_rad;
     const double major = 0.5 * meta->beam_major_rad * per_rad;
     const double minor = 0.5 * meta->beam_minor_rad * per_rad;
-    const double pa = meta->beam_pa_rad, margin = 14, pad = 12;
+    const double pa = meta->beam_pa_rad, margin = 14, pad = 9;
     const double half = fmax(major, 6) + pad;
     if (!(major > 1.2) || 2 * (half + margin) > 0.5 * (layout->bottom - layout->top) ||
         2 * (half + margin) > 0.5 * (layout->right - layout->left))
@@ -154,7 +254,9 @@ static void frequency_text(double freq_hz, char text[48])
 
 /* The lines of text above and below the picture. */
 typedef struct captions {
-    char title[80], subtitle[256], numbers[384];
+    char title[80], subtitle[256], numbers[2][384];
+    double
+        width; /* of the plot and its colour bar: longer lines of numbers are broken */
 } captions;
 
 static const preview_text title_style = {20, 2.1, {226, 228, 233}, 0, false};
@@ -171,26 +273,49 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
     snprintf(part, sizeof part, "%s%s%s", is_stokes ? "Stokes " : "",
              tess_corr_name(meta->stokes), meta->imaginary ? " (imaginary)" : "");
     append(text->subtitle, size, part);
+    snprintf(part, sizeof part, "%s",
+             strcmp(meta->unit, "JY/BEAM") == 0 ? "dirty image" : "");
+    append(text->subtitle, size, part);
     frequency_text(meta->freq_hz, part);
     append(text->subtitle, size, part);
-    append(text->subtitle, size, meta->weighting);
+    if (meta->weighting[0]) {
+        snprintf(part, sizeof part, "%s weighting", meta->weighting);
+        if (strncmp(part, "briggs", 6) == 0) part[0] = 'B'; /* a name */
+        append(text->subtitle, size, part);
+    }
     append(text->subtitle, size, meta->telescope);
+    if (tess_fits_is_time(meta->time_start_mjd_s)) {
+        tess_fits_date(meta->time_start_mjd_s, part);
+        part[10] = '\0'; /* the day */
+        append(text->subtitle, size, part);
+    }
+}
+
+/* Append a number to the first line where there is room. */
+static void append_number(captions *text, const char *part)
+{
+    char line[sizeof text->numbers[0]];
+    snprintf(line, sizeof line, "%s", text->numbers[0]);
+    append(line, sizeof line, part);
+    const bool fits =
+        !text->numbers[1][0] &&
+        (!text->numbers[0][0] || tess_text_width(&numbers_style, line) <= text->width);
+    append(text->numbers[fits ? 0 : 1], sizeof text->numbers[0], part);
 }
 
 static void describe_numbers(const tess_image_meta *meta, const preview_image *image,
                              captions *text)
 {
-    const size_t size = sizeof text->numbers;
     const bool is_fine = meta->scale_rad < 1e-8; /* milliarcsecond pixels */
     const double peak = fabs(image->max) >= fabs(image->min) ? image->max : image->min;
     char part[192], unit[48], number[48], ra[64], dec[64];
     double unit_size = tess_preview_unit(meta->unit, fabs(peak), unit);
     snprintf(part, sizeof part, "peak %s%.4g %s", peak < 0 ? TEXT_MINUS : "",
              fabs(peak) / unit_size, unit);
-    append(text->numbers, size, part);
+    append_number(text, part);
     unit_size = tess_preview_unit(meta->unit, image->sigma, unit);
     snprintf(part, sizeof part, "robust rms %.3g %s", image->sigma / unit_size, unit);
-    append(text->numbers, size, part);
+    append_number(text, part);
     if (meta->beam_major_rad > 0) {
         double rad;
         const char *name = tess_preview_angle_unit(meta->beam_major_rad, &rad);
@@ -198,12 +323,12 @@ static void describe_numbers(const tess_image_meta *meta, const preview_image *i
         snprintf(part, sizeof part,
                  "beam %.3g " TEXT_TIMES " %.3g %s, PA %s" TEXT_DEGREE,
                  meta->beam_major_rad / rad, meta->beam_minor_rad / rad, name, number);
-        append(text->numbers, size, part);
+        append_number(text, part);
     }
     tess_preview_ra_text(meta->ra_rad, is_fine ? 1e-4 : 0.1, ra);
     tess_preview_dec_text(meta->dec_rad, is_fine ? 1e-3 : 1, dec);
-    snprintf(part, sizeof part, "%s  %s", ra, dec);
-    append(text->numbers, size, part);
+    snprintf(part, sizeof part, "centre %s  %s", ra, dec);
+    append_number(text, part);
 }
 
 static void draw_captions(preview_canvas *canvas, const preview_layout *layout,
@@ -212,8 +337,9 @@ static void draw_captions(preview_canvas *canvas, const preview_layout *layout,
     tess_text_draw(canvas, &title_style, layout->left, layout->top - 46, text->title);
     tess_text_draw(canvas, &subtitle_style, layout->left, layout->top - 18,
                    text->subtitle);
-    tess_text_draw(canvas, &numbers_style, layout->left, layout->bottom + 112,
-                   text->numbers);
+    for (int k = 0; k < 2; ++k)
+        tess_text_draw(canvas, &numbers_style, layout->left,
+                       layout->bottom + 106 + 24 * k, text->numbers[k]);
 }
 
 /* Wide enough for the plot, its colour bar, and the text. */
@@ -221,7 +347,8 @@ static int canvas_width(const preview_layout *layout, const captions *text)
 {
     double width = fmax(tess_text_width(&title_style, text->title),
                         tess_text_width(&subtitle_style, text->subtitle));
-    width = fmax(width, tess_text_width(&numbers_style, text->numbers));
+    for (int k = 0; k < 2; ++k)
+        width = fmax(width, tess_text_width(&numbers_style, text->numbers[k]));
     const int for_text = layout->left + (int)width + 30;
     const int for_plot = layout->right + BAR_GAP + RIGHT;
     return for_text > for_plot ? for_text : for_plot;
@@ -246,27 +373,34 @@ static preview_layout arrange(const preview_image *image)
     return layout;
 }
 
-static tess_status draw(const tess_image_meta *meta, const preview_image *image,
+static tess_status draw(const tess_image_meta *meta, preview_image *image,
                         preview_canvas *canvas)
 {
     tess_status status = TESS_OK;
     preview_layout layout = arrange(image);
-    preview_colour map[PREVIEW_COLOURS];
     preview_stretch stretch;
-    captions text = {"", "", ""};
+    preview_axes axes;
+    picture what = {.meta = meta,
+                    .layout = &layout,
+                    .image = image,
+                    .stretch = &stretch,
+                    .has_horizon = horizon_in_view(meta, &layout)};
+    captions text = {.width = layout.right - layout.left + BAR_GAP + RIGHT - 30};
     describe_observation(meta, &text);
     describe_numbers(meta, image, &text);
     TESS_TRY(tess_canvas_create(canvas_width(&layout, &text), layout.bottom + BOTTOM,
                                 layout.background, canvas));
     tess_preview_stretch_choose(image, meta->stokes >= 2 && meta->stokes <= 4,
                                 &stretch);
-    tess_preview_map(stretch.kind, map);
-    draw_pixels(canvas, &layout, image, &stretch, map);
+    tess_preview_map(stretch.kind, what.map);
+    if (what.has_horizon) TESS_TRY(continue_image(meta, &layout, image));
+    draw_pixels(canvas, &what);
     tess_canvas_frame(canvas, layout.left, layout.top, layout.right, layout.bottom,
                       layout.line);
-    tess_preview_axes(canvas, meta, &layout);
+    tess_preview_axes_choose(meta, &layout, &axes);
+    tess_preview_axes_draw(canvas, meta, &layout, &axes);
     if (meta->beam_major_rad > 0) draw_beam(canvas, &layout, meta);
-    tess_preview_bar(canvas, &layout, layout.right + BAR_GAP, &stretch, map,
+    tess_preview_bar(canvas, &layout, layout.right + BAR_GAP, &stretch, what.map,
                      meta->unit);
     draw_captions(canvas, &layout, &text);
 cleanup:
@@ -283,7 +417,9 @@ static tess_status write_png(const char *path, const preview_canvas *canvas,
     png_image png = {.version = PNG_IMAGE_VERSION,
                      .width = (png_uint_32)canvas->width,
                      .height = (png_uint_32)canvas->height,
-                     .format = PNG_FORMAT_RGB};
+                     .format = PNG_FORMAT_RGB,
+                     /* no filters: few colours pack better, and faster, without */
+                     .flags = PNG_IMAGE_FLAG_FAST};
     TESS_TRY(tess_fits_check_target(path, held->overwrite));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     file = fdopen(fd, "wb");
@@ -338,8 +474,8 @@ tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite
 {
     tess_status status = TESS_OK;
     tess_held_files held = {.overwrite = overwrite};
-    TESS_TRY(
-        tess_preview_hold(comm, path, &held, meta, is_double, row_first, num_rows, rows));
+    TESS_TRY(tess_preview_hold(comm, path, &held, meta, is_double, row_first, num_rows,
+                               rows));
     TESS_TRY(tess_held_publish(comm, &held));
 cleanup:
     tess_held_free(&held);

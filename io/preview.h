@@ -34,7 +34,11 @@ typedef struct preview_colour {
     uint8_t red, green, blue;
 } preview_colour;
 
-enum { PREVIEW_COLOURS = 1024 };
+/** Between two colours: `part` 0 is the first. */
+preview_colour tess_colour_mix(preview_colour from, preview_colour to, double part);
+
+/* Finer steps cannot be told apart, and make the file twice as large. */
+enum { PREVIEW_COLOURS = 256 };
 
 typedef enum preview_map_kind { PREVIEW_HEAT, PREVIEW_SIGNED } preview_map_kind;
 
@@ -46,7 +50,8 @@ void tess_preview_map(preview_map_kind kind, preview_colour map[PREVIEW_COLOURS]
 typedef struct preview_stretch {
     preview_map_kind kind;
     double low, high;
-    double soft; /**< linear below, logarithmic above; 0 = linear */
+    double soft;     /**< linear below, logarithmic above; 0 = linear */
+    double from, to; /**< low and high as they are drawn */
 } preview_stretch;
 
 void tess_preview_stretch_choose(const preview_image *image, bool both_signs,
@@ -140,14 +145,45 @@ const char *tess_preview_number(double value, double step, char text[48]);
 /** An angle in the unit that suits it ("21.5 uas"): its name and size. */
 const char *tess_preview_angle_unit(double rad, double *unit_rad);
 
-/** Ticks, labels and titles of both axes, and a graticule on wide fields. */
-void tess_preview_axes(preview_canvas *canvas, const tess_image_meta *meta,
-                       const preview_layout *layout);
+enum { PREVIEW_MAX_LABELS = 96 };
 
-/** Lines of constant RA and Dec with labels where they leave the plot (preview_sky.c);
- *  false, with nothing drawn, when too few of them do. `labels` false: lines alone. */
-bool tess_preview_graticule(preview_canvas *canvas, const tess_image_meta *meta,
-                            const preview_layout *layout, bool labels);
+typedef enum preview_edge { PREVIEW_BOTTOM, PREVIEW_LEFT, PREVIEW_INSIDE } preview_edge;
+
+/** A labelled tick at an edge, or a label on a line of the graticule. */
+typedef struct preview_label {
+    preview_edge edge;
+    bool across;  /**< of right ascension (or l), not of declination (or m) */
+    double value; /**< [rad] */
+    double x, y;  /**< where the tick is, or the middle of the text */
+    char text[64];
+} preview_label;
+
+typedef struct preview_axes {
+    preview_label label[PREVIEW_MAX_LABELS];
+    int num;
+    bool graticule; /**< lines of constant RA and Dec are drawn */
+    bool strong;    /**< so that they can be followed between labels inside */
+    char title_x[64], title_y[64];
+} preview_axes;
+
+/** Choose labels: angular offsets where coordinates would be longer than what they tell
+ *  apart, else RA and Dec at the bottom and left edges, or inside, on the lines, where
+ * these meet the edges at a slant, twice, or not at all: near a pole, and where the
+ * horizon is in view. No two labels touch. */
+void tess_preview_axes_choose(const tess_image_meta *meta, const preview_layout *layout,
+                              preview_axes *axes);
+
+void tess_preview_axes_draw(preview_canvas *canvas, const tess_image_meta *meta,
+                            const preview_layout *layout, const preview_axes *axes);
+
+/** Add the labels of a graticule (preview_sky.c). False, with nothing added, when there
+ * are fewer than two of RA or of Dec. */
+bool tess_preview_sky_labels(const tess_image_meta *meta, const preview_layout *layout,
+                             preview_axes *axes);
+
+/** Add its lines to the mask. */
+void tess_preview_sky_lines(preview_canvas *canvas, const tess_image_meta *meta,
+                            const preview_layout *layout);
 
 /** "12h30m49.4s" of a right ascension [rad] and the like of a declination, to a step in
  *  seconds of time or arc. */

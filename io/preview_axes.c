@@ -80,89 +80,93 @@ static void tick(preview_canvas *canvas, const preview_layout *layout, double x,
     tess_canvas_paint(canvas, layout->line, 1);
 }
 
-/* Ticks of one axis at round numbers of `unit_rad`. */
-static void offset_ticks(preview_canvas *canvas, const tess_image_meta *meta,
-                         const preview_layout *layout, bool vertical, double unit_rad)
+/* Labels of one axis at round numbers of `unit_rad`. */
+static void offset_labels(const tess_image_meta *meta, const preview_layout *layout,
+                          bool across, double unit_rad, preview_axes *axes)
 {
-    const preview_text style = {layout->size, layout->weight, layout->text,
-                                vertical ? 1.0 : 0.5, false};
     const int pixels =
-        vertical ? layout->bottom - layout->top : layout->right - layout->left;
+        across ? layout->right - layout->left : layout->bottom - layout->top;
     double first_l, first_m, last_l, last_m;
     tess_preview_direction(meta, layout, layout->right, layout->bottom, &first_l,
                            &first_m);
     tess_preview_direction(meta, layout, layout->left, layout->top, &last_l, &last_m);
-    const double first = (vertical ? first_m : first_l) / unit_rad;
-    const double last = (vertical ? last_m : last_l) / unit_rad;
-    const double step = tess_preview_step(last - first, pixels / 125 + 1);
+    const double first = (across ? first_l : first_m) / unit_rad;
+    const double last = (across ? last_l : last_m) / unit_rad;
+    const double step = tess_preview_step(last - first, pixels / 95 + 1);
     for (double k = ceil(first / step); k * step <= last; ++k) {
+        if (axes->num == PREVIEW_MAX_LABELS) return;
+        preview_label *made = &axes->label[axes->num++];
         const double angle = k * step * unit_rad;
         double at[2];
-        char text[48];
-        tess_preview_number(k * step, step, text);
-        tess_preview_place(meta, layout, vertical ? 0 : angle, vertical ? angle : 0,
-                           at);
-        if (vertical) {
-            tick(canvas, layout, layout->left - 1, at[1], -TICK, 0);
-            tess_text_draw(canvas, &style, layout->left - 12, at[1] + layout->size / 2,
-                           text);
-        } else {
-            tick(canvas, layout, at[0], layout->bottom + 1, 0, TICK);
-            tess_text_draw(canvas, &style, at[0], layout->bottom + 14 + layout->size,
-                           text);
-        }
+        tess_preview_place(meta, layout, across ? angle : 0, across ? 0 : angle, at);
+        *made = (preview_label){.edge = across ? PREVIEW_BOTTOM : PREVIEW_LEFT,
+                                .across = across,
+                                .value = angle,
+                                .x = across ? at[0] : layout->left,
+                                .y = across ? layout->bottom : at[1]};
+        tess_preview_number(k * step, step, made->text);
     }
 }
 
-static void titles(preview_canvas *canvas, const preview_layout *layout, const char *x,
-                   const char *y)
+void tess_preview_axes_choose(const tess_image_meta *meta, const preview_layout *layout,
+                              preview_axes *axes)
+{
+    /* below, coordinates are longer than what they tell apart */
+    const double narrow_rad = 180 * TESS_RAD_PER_ASEC;
+    const double field =
+        (double)(meta->nx > meta->ny ? meta->nx : meta->ny) * meta->scale_rad;
+    double unit_rad = 1;
+    const char *unit = tess_preview_angle_unit(field, &unit_rad);
+    *axes = (preview_axes){.graticule = field >= narrow_rad};
+    if (axes->graticule && tess_preview_sky_labels(meta, layout, axes)) return;
+    offset_labels(meta, layout, true, unit_rad, axes);
+    offset_labels(meta, layout, false, unit_rad, axes);
+    snprintf(axes->title_x, sizeof axes->title_x, "Relative right ascension (%s)",
+             unit);
+    snprintf(axes->title_y, sizeof axes->title_y, "Relative declination (%s)", unit);
+}
+
+static void draw_label(preview_canvas *canvas, const preview_layout *layout,
+                       const preview_label *label)
+{
+    const double pad = 5, half = layout->size / 2;
+    preview_text style = {layout->size, layout->weight, layout->text, 0.5, false};
+    if (label->edge == PREVIEW_BOTTOM) {
+        tick(canvas, layout, label->x, layout->bottom + 1, 0, TICK);
+        tess_text_draw(canvas, &style, label->x, layout->bottom + 15 + layout->size,
+                       label->text);
+    } else if (label->edge == PREVIEW_LEFT) {
+        style.align = 1;
+        tick(canvas, layout, layout->left - 1, label->y, -TICK, 0);
+        tess_text_draw(canvas, &style, layout->left - 12, label->y + half, label->text);
+    } else {
+        const double wide = 0.5 * tess_text_width(&style, label->text) + pad;
+        tess_canvas_fill(canvas, label->x - wide, label->y - half - pad,
+                         label->x + wide, label->y + half + pad, layout->background,
+                         0.62);
+        tess_text_draw(canvas, &style, label->x, label->y + half, label->text);
+    }
+}
+
+void tess_preview_axes_draw(preview_canvas *canvas, const tess_image_meta *meta,
+                            const preview_layout *layout, const preview_axes *axes)
 {
     const double size = layout->size * 1.08;
     const preview_text across = {size, layout->weight, layout->muted, 0.5, false};
     const preview_text up = {size, layout->weight, layout->muted, 0.5, true};
+    if (axes->graticule) {
+        tess_canvas_clip(canvas, layout->left, layout->top, layout->right,
+                         layout->bottom);
+        tess_preview_sky_lines(canvas, meta, layout);
+        tess_canvas_paint(canvas, layout->text, axes->strong ? 0.3 : 0.16);
+        tess_canvas_clip(canvas, 0, 0, canvas->width, canvas->height);
+    }
+    for (int k = 0; k < axes->num; ++k)
+        draw_label(canvas, layout, &axes->label[k]);
     tess_text_draw(canvas, &across, 0.5 * (layout->left + layout->right),
-                   layout->bottom + 34 + 2 * layout->size, x);
-    tess_text_draw(canvas, &up, 34, 0.5 * (layout->top + layout->bottom), y);
-}
-
-/* Angular offsets, or direction cosines where the projection bends. */
-static void offset_axes(preview_canvas *canvas, const tess_image_meta *meta,
-                        const preview_layout *layout, bool cosines)
-{
-    const double width = (double)meta->nx * meta->scale_rad;
-    const double height = (double)meta->ny * meta->scale_rad;
-    const double field = fmax(width, height);
-    double unit_rad = 1;
-    const char *unit = cosines ? "" : tess_preview_angle_unit(field, &unit_rad);
-    char x[64], y[64];
-    offset_ticks(canvas, meta, layout, false, unit_rad);
-    offset_ticks(canvas, meta, layout, true, unit_rad);
-    if (cosines) {
-        titles(canvas, layout, "Direction cosine l (East)",
-               "Direction cosine m (North)");
-        return;
-    }
-    snprintf(x, sizeof x, "Relative right ascension (%s)", unit);
-    snprintf(y, sizeof y, "Relative declination (%s)", unit);
-    titles(canvas, layout, x, y);
-}
-
-void tess_preview_axes(preview_canvas *canvas, const tess_image_meta *meta,
-                       const preview_layout *layout)
-{
-    /* below the first, coordinates are longer than what they tell apart; above the
-     * second, most lines of constant RA or Dec miss the edges */
-    const double narrow_rad = 180 * TESS_RAD_PER_ASEC, wide_rad = 70 * TESS_RAD_PER_DEG;
-    const double field =
-        (double)(meta->nx > meta->ny ? meta->nx : meta->ny) * meta->scale_rad;
-    if (field < narrow_rad) {
-        offset_axes(canvas, meta, layout, false);
-    } else if (field < wide_rad && tess_preview_graticule(canvas, meta, layout, true)) {
-        titles(canvas, layout, "Right ascension", "Declination");
-    } else {
-        tess_preview_graticule(canvas, meta, layout, false);
-        offset_axes(canvas, meta, layout, field >= wide_rad);
-    }
+                   layout->bottom + 34 + 2 * layout->size, axes->title_x);
+    tess_text_draw(canvas, &up, 34, 0.5 * (layout->top + layout->bottom),
+                   axes->title_y);
 }
 
 /* "JY/BEAM" -> "Jy/beam"; units in mixed case are left as they are. */

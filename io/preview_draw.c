@@ -77,11 +77,25 @@ void tess_canvas_line(preview_canvas *canvas, const double from[2], const double
     canvas->bottom = bottom > canvas->bottom ? bottom : canvas->bottom;
 }
 
+static uint8_t mix(uint8_t from, uint8_t to, double part)
+{
+    return (uint8_t)(from + part * ((double)to - from) + 0.5);
+}
+
+preview_colour tess_colour_mix(preview_colour from, preview_colour to, double part)
+{
+    return (preview_colour){mix(from.red, to.red, part),
+                            mix(from.green, to.green, part),
+                            mix(from.blue, to.blue, part)};
+}
+
 static void blend(uint8_t *rgb, preview_colour colour, double part)
 {
-    const uint8_t to[3] = {colour.red, colour.green, colour.blue};
-    for (int c = 0; c < 3; ++c)
-        rgb[c] = (uint8_t)lround(rgb[c] + part * ((double)to[c] - rgb[c]));
+    const preview_colour mixed =
+        tess_colour_mix((preview_colour){rgb[0], rgb[1], rgb[2]}, colour, part);
+    rgb[0] = mixed.red;
+    rgb[1] = mixed.green;
+    rgb[2] = mixed.blue;
 }
 
 void tess_canvas_paint(preview_canvas *canvas, preview_colour colour, double opacity)

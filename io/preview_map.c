@@ -93,6 +93,11 @@ void tess_preview_map(preview_map_kind kind, preview_colour map[PREVIEW_COLOURS]
     }
 }
 
+static double drawn(const preview_stretch *stretch, double value)
+{
+    return stretch->soft > 0 ? asinh(value / stretch->soft) : value;
+}
+
 void tess_preview_stretch_choose(const preview_image *image, bool both_signs,
                                  preview_stretch *stretch)
 {
@@ -111,15 +116,11 @@ void tess_preview_stretch_choose(const preview_image *image, bool both_signs,
         stretch->low -= half;
         stretch->high += half;
     }
+    stretch->from = drawn(stretch, stretch->low);
+    stretch->to = drawn(stretch, stretch->high);
 }
 
 double tess_preview_stretch_at(const preview_stretch *stretch, double value)
 {
-    double low = stretch->low, high = stretch->high;
-    if (stretch->soft > 0) {
-        low = asinh(low / stretch->soft);
-        high = asinh(high / stretch->soft);
-        value = asinh(value / stretch->soft);
-    }
-    return (value - low) / (high - low);
+    return (drawn(stretch, value) - stretch->from) / (stretch->to - stretch->from);
 }

@@ -1,6 +1,6 @@
 /* From row slabs on many ranks to one small image on rank 0. */
+#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "preview.h"
@@ -17,25 +17,101 @@ typedef struct slab {
     int64_t row_first, num_rows;
 } slab;
 
-static void add_value(cell *into, double value)
+/* Columns of a part of the rows of one line of cells. Straight loops over them compile
+ * to vector instructions, which additions to cells would not. */
+enum { STRIP = 512 };
+
+typedef struct strip {
+    double sum[STRIP];
+    float low[STRIP], high[STRIP];
+    int bad[STRIP]; /* pixels that are not finite */
+    int rows;
+} strip;
+
+/* Pixels that are not finite count for nothing. */
+static void add_finite(const float *restrict row, int64_t count, strip *restrict into)
 {
-    if (!isfinite(value)) return;
-    into->sum += value;
-    into->count += 1;
-    if (fabs(value) > fabs((double)into->peak)) into->peak = (float)value;
+    for (int64_t i = 0; i < count; ++i) {
+        const bool bad = !isfinite(row[i]);
+        const float value = bad ? 0.0f : row[i];
+        into->bad[i] += bad;
+        into->sum[i] += (double)value;
+        into->low[i] = value < into->low[i] ? value : into->low[i];
+        into->high[i] = value > into->high[i] ? value : into->high[i];
+    }
+}
+
+static void add_to_strip(const float *restrict row, int64_t count, strip *restrict into)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < count; ++i)
+        bad |= !(fabsf(row[i]) <= FLT_MAX);
+    ++into->rows;
+    if (bad) {
+        add_finite(row, count, into);
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i)
+        into->sum[i] += (double)row[i];
+    for (int64_t i = 0; i < count; ++i)
+        into->low[i] = row[i] < into->low[i] ? row[i] : into->low[i];
+    for (int64_t i = 0; i < count; ++i)
+        into->high[i] = row[i] > into->high[i] ? row[i] : into->high[i];
+}
+
+static void add_strip(const strip *from, int64_t first, int64_t count, int64_t factor,
+                      cell *line)
+{
+    int64_t filled = first % factor;
+    cell *into = &line[first / factor];
+    for (int64_t i = 0; i < count; ++i, ++filled) {
+        if (filled == factor) {
+            filled = 0;
+            ++into;
+        }
+        const float peak = -from->low[i] > from->high[i] ? from->low[i] : from->high[i];
+        into->sum += from->sum[i];
+        into->count += (float)(from->rows - from->bad[i]);
+        if (fabsf(peak) > fabsf(into->peak)) into->peak = peak;
+    }
+}
+
+/* Rows of one line of cells. */
+static void add_line(const void *rows, bool is_double, int64_t num_rows, int64_t nx,
+                     int64_t factor, cell *line)
+{
+    strip columns;
+    float single[STRIP];
+    for (int64_t first = 0; first < nx; first += STRIP) {
+        const int64_t count = nx - first < STRIP ? nx - first : STRIP;
+        memset(&columns, 0, sizeof columns);
+        for (int64_t j = 0; j < num_rows; ++j) {
+            const int64_t at = j * nx + first;
+            const float *row = single;
+            if (is_double)
+                for (int64_t i = 0; i < count; ++i)
+                    single[i] = (float)((const double *)rows)[at + i];
+            else
+                row = (const float *)rows + at;
+            add_to_strip(row, count, &columns);
+        }
+        add_strip(&columns, first, count, factor, line);
+    }
 }
 
 static void add_rows(const tess_image_meta *meta, bool is_double, int64_t row_first,
                      int64_t num_rows, const void *rows, int64_t factor, int64_t width,
                      cell *cells)
 {
-    const int64_t nx = meta->nx, first = row_first / factor;
-    for (int64_t j = 0; j < num_rows; ++j) {
-        cell *line = cells + ((row_first + j) / factor - first) * width;
-        for (int64_t i = 0; i < nx; ++i)
-            add_value(&line[i / factor],
-                      is_double ? ((const double *)rows)[j * nx + i]
-                                : (double)((const float *)rows)[j * nx + i]);
+    const int64_t row_bytes =
+        meta->nx * (int64_t)(is_double ? sizeof(double) : sizeof(float));
+    for (int64_t j = 0; j < num_rows;) {
+        const int64_t line = (row_first + j) / factor;
+        const int64_t left = (line + 1) * factor - row_first - j;
+        const int64_t count = left < num_rows - j ? left : num_rows - j;
+        add_line((const char *)rows + j * row_bytes, is_double, count, meta->nx, factor,
+                 cells + (line - row_first / factor) * width);
+        j += count;
     }
 }
 
@@ -49,19 +125,40 @@ static void add_cells(const cell *from, int64_t count, cell *into)
     }
 }
 
-static int ascending(const void *a, const void *b)
+/* The k-th smallest, counted from 0; puts those below before it and those above behind
+ * it (C. A. R. Hoare, 1961). */
+static double smallest(float *values, int64_t count, int64_t k)
 {
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+    int64_t first = 0, last = count - 1;
+    while (first < last) {
+        const float middle = values[first + (last - first) / 2];
+        int64_t i = first, j = last;
+        while (i <= j) {
+            while (values[i] < middle)
+                ++i;
+            while (middle < values[j])
+                --j;
+            if (i > j) break;
+            const float value = values[i];
+            values[i++] = values[j];
+            values[j--] = value;
+        }
+        if (k <= j)
+            last = j;
+        else if (k >= i)
+            first = i;
+        else
+            break;
+    }
+    return (double)values[k];
 }
 
-/* Median of |values| about `centre`; overwrites and sorts `values`. */
+/* Median of |values - centre|; overwrites and reorders `values`. */
 static double median_deviation(float *values, int64_t count, double centre)
 {
     for (int64_t k = 0; k < count; ++k)
-        values[k] = (float)fabs((double)values[k] - centre);
-    qsort(values, (size_t)count, sizeof *values, ascending);
-    return count > 0 ? (double)values[count / 2] : 0;
+        values[k] = fabsf(values[k] - (float)centre);
+    return count > 0 ? smallest(values, count, count / 2) : 0;
 }
 
 /* Cells to values: the mean, or the peak where it stands out among all peaks. */
@@ -69,10 +166,12 @@ static void choose_values(const cell *cells, int64_t count, int64_t factor,
                           float *scratch, float *value)
 {
     const double stands_out = 3;
+    const int64_t sample =
+        count > 200000 ? count / 100000 : 1; /* enough for a median */
     double typical = INFINITY;
     if (factor > 2) {
         int64_t used = 0;
-        for (int64_t k = 0; k < count; ++k)
+        for (int64_t k = 0; k < count; k += sample)
             if (cells[k].count > 0) scratch[used++] = cells[k].peak;
         typical = median_deviation(scratch, used, 0);
     }
@@ -91,15 +190,20 @@ static void measure(preview_image *image, int64_t count, float *scratch)
 {
     const double sigma_per_mad = 1.4826; /* of a normal distribution */
     int64_t used = 0;
-    for (int64_t k = 0; k < count; ++k)
-        if (isfinite(image->value[k])) scratch[used++] = image->value[k];
+    float low = INFINITY, high = -INFINITY;
+    for (int64_t k = 0; k < count; ++k) {
+        const float value = image->value[k];
+        if (!isfinite(value)) continue;
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+        scratch[used++] = value;
+    }
     if (used == 0) return;
-    qsort(scratch, (size_t)used, sizeof *scratch, ascending);
-    image->min = (double)scratch[0];
-    image->max = (double)scratch[used - 1];
-    image->low = (double)scratch[used / 1000];
-    image->sigma =
-        sigma_per_mad * median_deviation(scratch, used, (double)scratch[used / 2]);
+    image->min = (double)low;
+    image->max = (double)high;
+    const double median = smallest(scratch, used, used / 2);
+    image->low = smallest(scratch, used / 2 + 1, used / 1000);
+    image->sigma = sigma_per_mad * median_deviation(scratch, used, median);
 }
 
 /* Rank 0: sum the slabs of all ranks. */

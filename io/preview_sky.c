@@ -1,5 +1,5 @@
 /* Lines of constant right ascension and declination through an orthographic (SIN)
- * image, and their labels where they cross its edges. */
+ * image, and their labels where they cross its edges, or inside. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "preview.h"
 #include "tess_const.h"
 
-enum { SAMPLES = 65, LINE_STEPS = 360 };
+enum { SAMPLES = 65, LINE_STEPS = 360, MAX_LINES = 40 };
 
 static const double rad_per_s = TESS_PI / 43200; /* of time */
 
@@ -15,6 +15,16 @@ static const double rad_per_s = TESS_PI / 43200; /* of time */
 typedef struct sky_range {
     double ra_first, ra_last, dec_first, dec_last;
 } sky_range;
+
+/* The lines drawn; right ascensions relative to the centre. */
+typedef struct graticule {
+    const tess_image_meta *meta;
+    const preview_layout *layout;
+    sky_range range;
+    double ra_step_s, dec_step_asec;
+    double ra[MAX_LINES], dec[MAX_LINES];
+    int num_ra, num_dec;
+} graticule;
 
 /* False beyond the horizon. */
 static bool to_sky(const tess_image_meta *meta, double l, double m, double *ra_offset,
@@ -59,9 +69,12 @@ static sky_range find_range(const tess_image_meta *meta, const preview_layout *l
             range.dec_first = fmin(range.dec_first, dec);
             range.dec_last = fmax(range.dec_last, dec);
         }
-    for (int sign = -1; sign <= 1; sign += 2) { /* a pole in view */
+    for (int sign = -1; sign <= 1;
+         sign += 2) { /* a pole in view, not just on the horizon */
         double l, m, at[2];
-        if (!from_sky(meta, 0, sign * TESS_PI / 2, &l, &m)) continue;
+        if (!from_sky(meta, 0, sign * TESS_PI / 2, &l, &m) ||
+            fabs(meta->dec_rad) < 0.02)
+            continue;
         tess_preview_place(meta, layout, l, m, at);
         if (!is_inside(layout, at)) continue;
         range.ra_first = -TESS_PI;
@@ -141,7 +154,7 @@ void tess_preview_dec_text(double dec_rad, double step_asec, char text[64])
     split(fabs(dec_rad) / TESS_RAD_PER_ASEC, step_asec, &degrees, &minutes, &rest,
           &decimals);
     if (step_asec >= 3600)
-        snprintf(text, 64, "%s%d" TEXT_DEGREE, sign, degrees);
+        snprintf(text, 64, "%s%d" TEXT_DEGREE, degrees ? sign : "", degrees);
     else if (step_asec >= 60)
         snprintf(text, 64, "%s%d" TEXT_DEGREE "%02d" TEXT_PRIME, sign, degrees,
                  minutes);
@@ -151,11 +164,49 @@ void tess_preview_dec_text(double dec_rad, double step_asec, char text[64])
                  rest);
 }
 
-/* A line of constant RA (or Dec) to the mask. */
-static void add_sky_line(preview_canvas *canvas, const tess_image_meta *meta,
-                         const preview_layout *layout, bool constant_ra, double value,
-                         const sky_range *range)
+/* Multiples of `unit` from first to last, relative to origin, without poles and without
+ * the line that closes a circle. */
+static int find_lines(double origin, double first, double last, double unit,
+                      double limit, double line[MAX_LINES])
 {
+    int count = 0;
+    for (double k = ceil((origin + first) / unit - 1e-9); count < MAX_LINES; ++k) {
+        const double value = k * unit - origin;
+        if (value > last + 1e-9 * unit || value >= first + TESS_TWO_PI - 0.5 * unit)
+            break;
+        if (fabs(value) < limit) line[count++] = value;
+    }
+    return count;
+}
+
+static void make_graticule(const tess_image_meta *meta, const preview_layout *layout,
+                           graticule *made)
+{
+    const sky_range range = find_range(meta, layout);
+    *made = (graticule){.meta = meta, .layout = layout, .range = range};
+    /* around a pole lines are apart by angle, not by the width of the plot */
+    const bool circle = range.ra_last - range.ra_first > 1.99 * TESS_PI;
+    const int across = circle ? 8 : (layout->right - layout->left) / 110 + 1;
+    for (int most = across; most < MAX_LINES; ++most) {
+        made->ra_step_s = ra_step_s(&range, most);
+        made->num_ra = find_lines(meta->ra_rad, range.ra_first, range.ra_last,
+                                  made->ra_step_s * rad_per_s, INFINITY, made->ra);
+        if (made->num_ra >= 2) break;
+    }
+    for (int most = (layout->bottom - layout->top) / 90 + 1; most < MAX_LINES; ++most) {
+        made->dec_step_asec = dec_step_asec(&range, most);
+        made->num_dec = find_lines(0, range.dec_first, range.dec_last,
+                                   made->dec_step_asec * TESS_RAD_PER_ASEC,
+                                   TESS_PI / 2 - 1e-9, made->dec);
+        if (made->num_dec >= 2) break;
+    }
+}
+
+/* A line of constant RA (or Dec) to the mask. */
+static void add_sky_line(preview_canvas *canvas, const graticule *sky, bool constant_ra,
+                         double value)
+{
+    const sky_range *range = &sky->range;
     const double first = constant_ra ? range->dec_first : range->ra_first;
     const double last = constant_ra ? range->dec_last : range->ra_last;
     double before[2] = {0, 0};
@@ -163,135 +214,261 @@ static void add_sky_line(preview_canvas *canvas, const tess_image_meta *meta,
     for (int k = 0; k <= LINE_STEPS; ++k) {
         const double along = first + (last - first) * k / LINE_STEPS;
         double l, m, at[2];
-        const bool visible = from_sky(meta, constant_ra ? value : along,
+        const bool visible = from_sky(sky->meta, constant_ra ? value : along,
                                       constant_ra ? along : value, &l, &m);
-        tess_preview_place(meta, layout, l, m, at);
+        tess_preview_place(sky->meta, sky->layout, l, m, at);
         if (visible && connected &&
-            (is_inside(layout, at) || is_inside(layout, before)))
+            (is_inside(sky->layout, at) || is_inside(sky->layout, before)))
             tess_canvas_line(canvas, before, at, 1.0);
         connected = visible;
         memcpy(before, at, sizeof before);
     }
 }
 
-/* Positions along the bottom (or left) edge where RA (or Dec) passes `value`. */
-static int edge_crossings(const tess_image_meta *meta, const preview_layout *layout,
-                          bool bottom, double value, double found[4])
+void tess_preview_sky_lines(preview_canvas *canvas, const tess_image_meta *meta,
+                            const preview_layout *layout)
 {
+    graticule sky;
+    make_graticule(meta, layout, &sky);
+    for (int k = 0; k < sky.num_ra; ++k)
+        add_sky_line(canvas, &sky, true, sky.ra[k]);
+    for (int k = 0; k < sky.num_dec; ++k)
+        add_sky_line(canvas, &sky, false, sky.dec[k]);
+    for (int k = 0; k < LINE_STEPS; ++k) { /* the horizon */
+        const double a = TESS_TWO_PI * k / LINE_STEPS,
+                     b = TESS_TWO_PI * (k + 1) / LINE_STEPS;
+        double from[2], to[2];
+        tess_preview_place(meta, layout, cos(a), sin(a), from);
+        tess_preview_place(meta, layout, cos(b), sin(b), to);
+        if (is_inside(layout, from) || is_inside(layout, to))
+            tess_canvas_line(canvas, from, to, 1.0);
+    }
+}
+
+/* ---- labels ---- */
+
+/* RA, relative to `value` and wrapped so that the seam opposite the centre is no step,
+ * or Dec less `value`; NAN beyond the horizon. */
+static double beside_line(const graticule *sky, bool across, double value, double x,
+                          double y)
+{
+    double l, m, ra, dec;
+    tess_preview_direction(sky->meta, sky->layout, x, y, &l, &m);
+    if (!to_sky(sky->meta, l, m, &ra, &dec)) return NAN;
+    return across ? remainder(ra - value, TESS_TWO_PI) : dec - value;
+}
+
+/* Whether a line crosses the bottom (or left) edge once and steeply enough for a tick
+ * to tell which line it belongs to, and where. */
+static bool crosses_edge(const graticule *sky, bool across, double value, double *where)
+{
+    const preview_layout *layout = sky->layout;
+    const double edge = across ? layout->bottom : layout->left;
+    const double least_sine = 0.5;
+    const int first = across ? layout->left : layout->top;
+    const int last = across ? layout->right : layout->bottom;
     int count = 0;
     double before = NAN;
-    const int first = bottom ? layout->left : layout->top;
-    const int last = bottom ? layout->right : layout->bottom;
-    for (int k = first; k <= last && count < 4; ++k) {
-        double l, m, ra, dec;
-        tess_preview_direction(meta, layout, bottom ? k : layout->left,
-                               bottom ? layout->bottom : k, &l, &m);
-        if (!to_sky(meta, l, m, &ra, &dec)) {
-            before = NAN;
-            continue;
+    for (int k = first; k <= last; ++k) {
+        const double now =
+            beside_line(sky, across, value, across ? k : edge, across ? edge : k);
+        /* beyond a quarter turn it is the other side of the pole */
+        if (before * now <= 0 && fabs(now - before) < TESS_PI / 2 && now != 0) {
+            *where = k - now / (now - before);
+            ++count;
         }
-        /* wrapped, so that the seam opposite the centre is crossed as well */
-        const double now = bottom ? remainder(ra - value, TESS_TWO_PI) : dec - value;
-        if (fabs(now - before) < 0.5 && now * before <= 0 && now < before + 1e-300 + 1)
-            found[count++] = k - (fabs(now - before) > 0 ? now / (now - before) : 0);
         before = now;
     }
-    return count;
+    if (count != 1) return false;
+    const double x = across ? *where : edge, y = across ? edge : *where;
+    const double dx = beside_line(sky, across, value, x + 1, y) -
+                      beside_line(sky, across, value, x - 1, y);
+    const double dy = beside_line(sky, across, value, x, y + 1) -
+                      beside_line(sky, across, value, x, y - 1);
+    return fabs(across ? dx : dy) >= least_sine * hypot(dx, dy);
 }
 
-typedef struct label {
-    double at;
-    char text[64];
-} label;
+static bool is_seen(const graticule *sky, bool across, double value)
+{
+    const sky_range *range = &sky->range;
+    const double first = across ? range->dec_first : range->ra_first;
+    const double last = across ? range->dec_last : range->ra_last;
+    for (int k = 0; k <= LINE_STEPS; ++k) {
+        const double along = first + (last - first) * k / LINE_STEPS;
+        double l, m, at[2];
+        if (!from_sky(sky->meta, across ? value : along, across ? along : value, &l,
+                      &m))
+            continue;
+        tess_preview_place(sky->meta, sky->layout, l, m, at);
+        if (is_inside(sky->layout, at)) return true;
+    }
+    return false;
+}
 
-enum { MAX_LABELS = 48 };
+static preview_label make_label(const graticule *sky, bool across, double value)
+{
+    preview_label made = {.across = across, .value = value};
+    if (across) {
+        made.value += sky->meta->ra_rad;
+        tess_preview_ra_text(made.value, sky->ra_step_s, made.text);
+    } else {
+        tess_preview_dec_text(value, sky->dec_step_asec, made.text);
+    }
+    return made;
+}
 
-/* Labels of one axis in the order of their ticks; those that would touch are left out.
- */
-static int find_labels(const tess_image_meta *meta, const preview_layout *layout,
-                       bool bottom, const sky_range *range, double step,
-                       label labels[MAX_LABELS])
+/* Add a label unless it would touch one that is there. */
+static bool add_label(const preview_layout *layout, const preview_label *made,
+                      preview_axes *axes)
 {
     const preview_text style = {.size = layout->size};
-    const double unit = bottom ? rad_per_s : TESS_RAD_PER_ASEC;
-    const double origin = bottom ? meta->ra_rad : 0;
-    const double first =
-        (origin + (bottom ? range->ra_first : range->dec_first)) / unit;
-    const double last = (origin + (bottom ? range->ra_last : range->dec_last)) / unit;
-    int count = 0;
-    for (double k = ceil(first / step); k * step <= last; ++k) {
-        double found[4];
-        const int crossings =
-            edge_crossings(meta, layout, bottom, k * step * unit - origin, found);
-        for (int c = 0; c < crossings && count < MAX_LABELS; ++c) {
-            label *made = &labels[count];
-            bool clear = true;
-            made->at = found[c];
-            if (bottom)
-                tess_preview_ra_text(k * step * unit, step, made->text);
-            else
-                tess_preview_dec_text(k * step * unit, step, made->text);
-            for (int other = 0; other < count; ++other) {
-                const double need =
-                    bottom ? 0.5 * (tess_text_width(&style, made->text) +
-                                    tess_text_width(&style, labels[other].text)) +
-                                 1.2 * layout->size
-                           : 2 * layout->size;
-                clear = clear && fabs(labels[other].at - made->at) >= need;
-            }
-            count += clear;
-        }
+    const double wide = tess_text_width(&style, made->text);
+    for (int k = 0; k < axes->num; ++k) {
+        const preview_label *other = &axes->label[k];
+        if (other->edge != made->edge) continue;
+        if (fabs(other->x - made->x) <
+                0.5 * (wide + tess_text_width(&style, other->text)) +
+                    1.2 * layout->size &&
+            fabs(other->y - made->y) < 2 * layout->size)
+            return false;
     }
-    return count;
+    if (axes->num == PREVIEW_MAX_LABELS) return false;
+    axes->label[axes->num++] = *made;
+    return true;
 }
 
-static void draw_labels(preview_canvas *canvas, const preview_layout *layout,
-                        bool bottom, const label *labels, int count)
+/* Labels at the bottom (or left) edge, if most of the lines in view can have one there.
+ */
+static bool add_edge_labels(const graticule *sky, bool across, preview_axes *axes)
 {
-    const preview_text style = {layout->size, layout->weight, layout->text,
-                                bottom ? 0.5 : 1.0, false};
+    const double *line = across ? sky->ra : sky->dec;
+    const int count = across ? sky->num_ra : sky->num_dec;
+    const int had = axes->num;
+    int seen = 0, crossing = 0;
     for (int k = 0; k < count; ++k) {
-        const double at = labels[k].at;
-        const double from[2] = {bottom ? at : layout->left - 1,
-                                bottom ? layout->bottom + 1 : at};
-        const double to[2] = {bottom ? at : layout->left - 7,
-                              bottom ? layout->bottom + 7 : at};
-        tess_canvas_line(canvas, from, to, 1.4);
-        tess_canvas_paint(canvas, layout->line, 1);
-        if (bottom)
-            tess_text_draw(canvas, &style, at, layout->bottom + 16 + layout->size,
-                           labels[k].text);
-        else
-            tess_text_draw(canvas, &style, layout->left - 12, at + layout->size / 2,
-                           labels[k].text);
+        preview_label made = make_label(sky, across, line[k]);
+        double where = 0;
+        seen += is_seen(sky, across, line[k]);
+        if (!crosses_edge(sky, across, line[k], &where)) continue;
+        ++crossing;
+        made.edge = across ? PREVIEW_BOTTOM : PREVIEW_LEFT;
+        made.x = across ? where : sky->layout->left;
+        made.y = across ? sky->layout->bottom : where;
+        add_label(sky->layout, &made, axes);
     }
+    if (5 * crossing >= 3 * seen && axes->num - had >= 2) return true;
+    axes->num = had;
+    return false;
 }
 
-bool tess_preview_graticule(preview_canvas *canvas, const tess_image_meta *meta,
-                            const preview_layout *layout, bool labels)
+/* Label a line of RA (or Dec) where Dec (or RA) is `along`, if that is well inside. */
+static bool add_inside(const graticule *sky, bool across, double value, double along,
+                       preview_axes *axes)
 {
-    const sky_range range = find_range(meta, layout);
-    label ra[MAX_LABELS], dec[MAX_LABELS];
-    const int most_x = (layout->right - layout->left) / 120 + 1;
-    const int most_y = (layout->bottom - layout->top) / 110 + 1;
-    const double ra_step = ra_step_s(&range, most_x),
-                 dec_step = dec_step_asec(&range, most_y);
-    const int num_ra =
-        labels ? find_labels(meta, layout, true, &range, ra_step, ra) : 0;
-    const int num_dec =
-        labels ? find_labels(meta, layout, false, &range, dec_step, dec) : 0;
-    if (labels && (num_ra < 2 || num_dec < 2)) return false;
-    tess_canvas_clip(canvas, layout->left, layout->top, layout->right, layout->bottom);
-    const double ra_unit = ra_step * rad_per_s, dec_unit = dec_step * TESS_RAD_PER_ASEC;
-    for (double k = ceil((meta->ra_rad + range.ra_first) / ra_unit);
-         k * ra_unit <= meta->ra_rad + range.ra_last; ++k)
-        add_sky_line(canvas, meta, layout, true, k * ra_unit - meta->ra_rad, &range);
-    for (double k = ceil(range.dec_first / dec_unit); k * dec_unit <= range.dec_last;
-         ++k)
-        add_sky_line(canvas, meta, layout, false, k * dec_unit, &range);
-    tess_canvas_paint(canvas, layout->text, 0.16);
-    tess_canvas_clip(canvas, 0, 0, canvas->width, canvas->height);
-    draw_labels(canvas, layout, true, ra, num_ra);
-    draw_labels(canvas, layout, false, dec, num_dec);
+    const preview_layout *layout = sky->layout;
+    const preview_text style = {.size = layout->size};
+    const double farthest2 =
+        0.97; /* of l² + m²: farther out, the sky is seen edge on */
+    preview_label made = make_label(sky, across, value);
+    const double wide = 0.5 * tess_text_width(&style, made.text) + layout->size;
+    double l, m, at[2];
+    if (fabs(across ? along : value) > TESS_PI / 2 ||
+        !from_sky(sky->meta, across ? value : along, across ? along : value, &l, &m) ||
+        l * l + m * m > farthest2)
+        return false;
+    tess_preview_place(sky->meta, layout, l, m, at);
+    if (at[0] < layout->left + wide || at[0] > layout->right - wide ||
+        at[1] < layout->top + layout->size + 4 ||
+        at[1] > layout->bottom - layout->size - 4)
+        return false;
+    made.edge = PREVIEW_INSIDE;
+    made.x = at[0];
+    made.y = at[1];
+    return add_label(layout, &made, axes);
+}
+
+/* How well labels from `first` on stand apart: distances to the nearest, up to one
+ * beyond which more is no better. */
+static double room_between(const preview_layout *layout, const preview_axes *axes,
+                           int first)
+{
+    double room = 0;
+    for (int i = first; i < axes->num; ++i) {
+        double nearest = 12 * layout->size;
+        for (int j = first; j < axes->num; ++j)
+            if (j != i)
+                nearest = fmin(nearest, hypot(axes->label[j].x - axes->label[i].x,
+                                              axes->label[j].y - axes->label[i].y));
+        room += nearest;
+    }
+    return room;
+}
+
+/* Where labels of RA (or Dec) lines do best: half way between two of the other lines,
+ * where they have most room; next to the centre among equals. */
+static double best_row(const graticule *sky, bool across, const preview_axes *axes)
+{
+    const double *line = across ? sky->ra : sky->dec;
+    const double *other = across ? sky->dec : sky->ra;
+    const int count = across ? sky->num_ra : sky->num_dec;
+    const int num_other = across ? sky->num_dec : sky->num_ra;
+    const double centre = across ? sky->meta->dec_rad : 0;
+    const double half = 0.5 * (across ? sky->dec_step_asec * TESS_RAD_PER_ASEC
+                                      : sky->ra_step_s * rad_per_s);
+    double best = centre, most = -1;
+    for (int k = 0; k <= num_other; ++k) {
+        const double along =
+            k < num_other ? other[k] - half : other[num_other - 1] + half;
+        preview_axes trial = *axes;
+        for (int i = 0; i < count; ++i)
+            add_inside(sky, across, line[i], along, &trial);
+        const double room = room_between(sky->layout, &trial, axes->num);
+        if (room < most ||
+            (room <= most && fabs(along - centre) >= fabs(best - centre)))
+            continue;
+        most = room;
+        best = along;
+    }
+    return best;
+}
+
+/* A label on each line in view, beside each other if possible. */
+static void add_inside_labels(const graticule *sky, bool across, preview_axes *axes)
+{
+    const sky_range *range = &sky->range;
+    const double *line = across ? sky->ra : sky->dec;
+    const int count = across ? sky->num_ra : sky->num_dec;
+    const double along = best_row(sky, across, axes);
+    const double step = (across ? range->dec_last - range->dec_first
+                                : range->ra_last - range->ra_first) /
+                        LINE_STEPS;
+    for (int i = 0; i < count; ++i)
+        for (int k = 0; k <= LINE_STEPS; ++k)
+            if (add_inside(sky, across, line[i], along + k * step, axes) ||
+                add_inside(sky, across, line[i], along - k * step, axes))
+                break;
+    axes->strong = true;
+}
+
+bool tess_preview_sky_labels(const tess_image_meta *meta, const preview_layout *layout,
+                             preview_axes *axes)
+{
+    preview_axes made = *axes;
+    graticule sky;
+    int num[2] = {0, 0};
+    make_graticule(meta, layout, &sky);
+    if (sky.num_ra < 2 || sky.num_dec < 2) return false;
+    if (add_edge_labels(&sky, true, &made))
+        snprintf(made.title_x, sizeof made.title_x, "Right ascension");
+    else
+        add_inside_labels(&sky, true, &made);
+    if (add_edge_labels(&sky, false, &made))
+        snprintf(made.title_y, sizeof made.title_y, "Declination");
+    else
+        add_inside_labels(&sky, false, &made);
+    for (int k = 0; k < made.num; ++k)
+        ++num[made.label[k].across];
+    if (num[0] < 2 || num[1] < 2) return false;
+    *axes = made;
     return true;
 }
