@@ -10,32 +10,32 @@
 struct tess_planes {
     const tess_planes_ops *ops;
     tess_planes_opts opts;
-    tess_comm *comm;           /* all ranks; borrowed */
-    tess_comm *group;          /* the F ranks that share a plane */
-    tess_comm *column;         /* the Q ranks with the same slab */
+    tess_comm *comm;   /* all ranks; borrowed */
+    tess_comm *group;  /* the F ranks that share a plane */
+    tess_comm *column; /* the Q ranks with the same slab */
     int num_groups, group_index, slab;
-    tess_comm *sums;           /* over which images are summed: column, or opts.sum_over */
-    int64_t *slab_line;        /* [F + 1] */
+    tess_comm *sums;    /* over which images are summed: column, or opts.sum_over */
+    int64_t *slab_line; /* [F + 1] */
     int64_t line_first, line_end;
     int64_t row_first, row_end;
-    int64_t value_bytes;       /* of a complex value */
+    int64_t value_bytes;            /* of a complex value */
     int64_t image_held, plane_held; /* tess_planes_held() */
-    union {                    /* the backend's own */
+    union {                         /* the backend's own */
         struct planes_cpu *cpu;
         struct planes_cuda *cuda;
     };
 };
 
-/* A piece, and where its values are in a dense buffer [complex values]: num_lines lines of
- * num_cells without gaps. */
+/* A piece, and where its values are in a dense buffer [complex values]: num_lines lines
+ * of num_cells without gaps. */
 typedef struct plane_part {
     tess_piece piece;
     int64_t offset;
 } plane_part;
 
-/* A backend's functions; each as the tess_planes_ function of its name. `create` (Local)
- * finds everything above filled in and `cpu` or `cuda` NULL, `destroy` whatever a failed
- * create left. */
+/* A backend's functions; each as the tess_planes_ function of its name. `create`
+ * (Local) finds everything above filled in and `cpu` or `cuda` NULL, `destroy` whatever
+ * a failed create left. */
 struct tess_planes_ops {
     tess_status (*create)(tess_planes *planes);
     void (*destroy)(tess_planes *planes);
@@ -47,12 +47,12 @@ struct tess_planes_ops {
                            tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
                           int64_t *num_rows, void **rows);
-    /* For the exchange of pieces, Local. Dense values in host memory, `num_values` in all,
-     * from (to) the parts. */
-    tess_status (*pack)(const tess_planes *planes, const plane_part *part, int64_t count,
-                        int64_t num_values, void *host);
-    tess_status (*unpack)(const tess_planes *planes, const plane_part *part, int64_t count,
-                          int64_t num_values, const void *host);
+    /* For the exchange of pieces, Local. Dense values in host memory, `num_values` in
+     * all, from (to) the parts. */
+    tess_status (*pack)(const tess_planes *planes, const plane_part *part,
+                        int64_t count, int64_t num_values, void *host);
+    tess_status (*unpack)(const tess_planes *planes, const plane_part *part,
+                          int64_t count, int64_t num_values, const void *host);
     /* Host memory (from tess_alloc, given up even on failure; NULL: undefined contents)
      * becomes memory that pieces can be in, and back. */
     tess_status (*values_in)(const tess_planes *planes, void *host, int64_t bytes,
@@ -76,13 +76,14 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 /* tess_comm_agree(), left out on one rank. Collective. */
 tess_status planes_agree(const tess_planes *planes, tess_status status);
 
-/* The share of a slab's rows that a rank keeps of a sum: its place among planes->sums. */
+/* The share of a slab's rows that a rank keeps of a sum: its place among
+ * planes->sums. */
 void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
                       int64_t *num_rows);
 
-/* Sum the rows of a slab's image over planes->sums by host memory: what tess_planes_reduce
- * promises. With one rank there `*rows` is `image` itself. Whether images stay is the
- * backend's to see to. Collective. */
+/* Sum the rows of a slab's image over planes->sums by host memory: what
+ * tess_planes_reduce promises. With one rank there `*rows` is `image` itself. Whether
+ * images stay is the backend's to see to. Collective. */
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 
@@ -90,33 +91,35 @@ tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_fi
 typedef struct piece_set {
     tess_piece *piece;
     int64_t num_pieces;
-    int64_t *bucket;           /* [buckets + 1] first piece of each PIECE_BUCKET lines */
+    int64_t *bucket; /* [buckets + 1] first piece of each PIECE_BUCKET lines */
     int64_t num_buckets;
     int64_t line_first;
-    void *values;              /* of the pieces that came from other ranks */
+    void *values; /* of the pieces that came from other ranks */
     void (*free_values)(void *values);
-    int64_t *value_bytes;      /* [P] of them from each rank */
+    int64_t *value_bytes; /* [P] of them from each rank */
 } piece_set;
 
 /* Lines per bucket. A piece has at most 2 × PIECE_BUCKET − 1 lines, so a line's pieces
  * begin in its own bucket or the one before. */
 enum { PIECE_BUCKET = 16 };
 
-/* Send this rank's pieces to the owners of their lines; with_data false sends only their
- * places (prediction). Collective. */
+/* Send this rank's pieces to the owners of their lines; with_data false sends only
+ * their places (prediction). Collective. */
 tess_status pieces_exchange(tess_planes *planes, const tess_plane_job *job,
                             bool with_data, piece_set *set);
 
 /* Prediction: return the filled pieces to the ranks they belong to. Collective. */
-tess_status pieces_return(tess_planes *planes, const tess_plane_job *job, piece_set *set);
+tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
+                          piece_set *set);
 
 void pieces_free(piece_set *set);
 
 /* Pieces that may cover a line: indices [*begin, *end). */
 void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *end);
 
-/* Lines of the rank's slab that any piece covers, ascending; `*lines` is allocated. Local. */
-tess_status pieces_lines(const tess_planes *planes, const piece_set *set, int32_t **lines,
-                         int64_t *num_lines);
+/* Lines of the rank's slab that any piece covers, ascending; `*lines` is allocated.
+ * Local. */
+tess_status pieces_lines(const tess_planes *planes, const piece_set *set,
+                         int32_t **lines, int64_t *num_lines);
 
 #endif

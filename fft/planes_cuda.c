@@ -1,9 +1,9 @@
-/* The cuda backend's plane transforms: lines, rows and images live in device memory, and
- * pieces are device memory as well. Several ranks exchange through host memory.
+/* The cuda backend's plane transforms: lines, rows and images live in device memory,
+ * and pieces are device memory as well. Several ranks exchange through host memory.
  *
- * A plane is transformed along v in batches of occupied lines, of which the image's rows
- * are kept, transposed; then along u in batches of those rows, multiplied by the w-screen
- * and added to the image. No plane is ever stored as a grid. */
+ * A plane is transformed along v in batches of occupied lines, of which the image's
+ * rows are kept, transposed; then along u in batches of those rows, multiplied by the
+ * w-screen and added to the image. No plane is ever stored as a grid. */
 #include <string.h>
 
 #include "planes.h"
@@ -13,8 +13,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Bytes of a batch of lines or columns: many times what fills the device, little against
- * its memory. */
+/* Bytes of a batch of lines or columns: many times what fills the device, little
+ * against its memory. */
 static const int64_t BATCH_BYTES = 256 << 20;
 
 /* Device memory that grows as needed. */
@@ -25,14 +25,14 @@ typedef struct device_array {
 
 struct planes_cuda {
     plane_shape shape;
-    void **image;              /* [num_images] sums, or model */
-    void **host_image;         /* [num_images] prediction: where the caller puts the model */
-    bool *on_device;           /* [num_images] is the host's model there? */
+    void **image;      /* [num_images] sums, or model */
+    void **host_image; /* [num_images] prediction: where the caller puts the model */
+    bool *on_device;   /* [num_images] is the host's model there? */
     plane_fft *fft_u, *fft_v;
     int64_t batch_lines, batch_rows;
-    void *batch;               /* [batch_lines][nv], or [batch_rows][nu] */
-    device_array own_rows;     /* [ny][own slots] */
-    device_array all_rows;     /* F > 1: [own rows][slots of the group] */
+    void *batch;           /* [batch_lines][nv], or [batch_rows][nu] */
+    device_array own_rows; /* [ny][own slots] */
+    device_array all_rows; /* F > 1: [own rows][slots of the group] */
     device_array piece;
     int32_t *slot_of_line, *line_of_slot; /* [nu] of the group's slots */
     int32_t *own_slot_of_line;            /* [nu] of this rank's */
@@ -40,11 +40,11 @@ struct planes_cuda {
 
 /* Lines of the plane that is transformed, and which of them are this rank's. */
 typedef struct line_list {
-    int32_t *line;             /* [num_lines] of the group, in order of slab */
+    int32_t *line; /* [num_lines] of the group, in order of slab */
     int64_t num_lines;
-    int32_t *own;              /* [num_own]; F = 1: equals `line` */
+    int32_t *own; /* [num_own]; F = 1: equals `line` */
     int64_t num_own;
-    int64_t *of_slab;          /* [F] number of lines */
+    int64_t *of_slab; /* [F] number of lines */
 } line_list;
 
 static void lines_free(line_list *lines)
@@ -72,7 +72,8 @@ cleanup:
 
 static int64_t image_bytes(const tess_planes *planes)
 {
-    return (planes->row_end - planes->row_first) * planes->opts.nx * planes->value_bytes / 2;
+    return (planes->row_end - planes->row_first) * planes->opts.nx *
+           planes->value_bytes / 2;
 }
 
 /* Images of zero, and for a model room on the host. */
@@ -148,9 +149,12 @@ static tess_status cuda_create(tess_planes *planes)
     TESS_TRY(tess_device_alloc(values * planes->value_bytes, "w-planes", &cuda->batch));
     TESS_TRY(tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->slot_of_line));
     TESS_TRY(tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->line_of_slot));
-    TESS_TRY(tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->own_slot_of_line));
-    TESS_TRY(plane_fft_create(opts->nv, cuda->batch_lines, opts->is_double, &cuda->fft_v));
-    TESS_TRY(plane_fft_create(opts->nu, cuda->batch_rows, opts->is_double, &cuda->fft_u));
+    TESS_TRY(
+        tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->own_slot_of_line));
+    TESS_TRY(
+        plane_fft_create(opts->nv, cuda->batch_lines, opts->is_double, &cuda->fft_v));
+    TESS_TRY(
+        plane_fft_create(opts->nu, cuda->batch_rows, opts->is_double, &cuda->fft_u));
 cleanup:
     return status;
 }
@@ -192,8 +196,10 @@ static tess_status upload_slots(const tess_planes *planes, const int32_t *line,
     tess_status status = TESS_OK;
     int32_t *slot = tess_alloc(planes->opts.nu, sizeof *slot);
     if (!slot) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
-    for (int64_t k = 0; k < planes->opts.nu; ++k) slot[k] = -1;
-    for (int64_t k = 0; k < num_lines; ++k) slot[line[k]] = (int32_t)k;
+    for (int64_t k = 0; k < planes->opts.nu; ++k)
+        slot[k] = -1;
+    for (int64_t k = 0; k < num_lines; ++k)
+        slot[line[k]] = (int32_t)k;
     TESS_TRY(tess_device_upload(slot_of_line, slot,
                                 planes->opts.nu * (int64_t)sizeof *slot));
 cleanup:
@@ -210,14 +216,13 @@ static tess_status find_lines(tess_planes *planes, const piece_set *pieces,
     struct planes_cuda *cuda = planes->cuda;
     void *gathered = NULL;
     lines->of_slab = tess_alloc_zero(slabs, sizeof *lines->of_slab);
-    status = lines->of_slab
-                 ? pieces_lines(planes, pieces, &lines->own, &lines->num_own)
-                 : TESS_ERR_ALLOC;
+    status = lines->of_slab ? pieces_lines(planes, pieces, &lines->own, &lines->num_own)
+                            : TESS_ERR_ALLOC;
     if (slabs > 1) TESS_TRY(tess_comm_agree(planes->group, status));
     TESS_TRY(status);
     TESS_TRY(tess_comm_allgatherv(planes->group, lines->own,
-                                  lines->num_own * (int64_t)sizeof *lines->own, &gathered,
-                                  lines->of_slab));
+                                  lines->num_own * (int64_t)sizeof *lines->own,
+                                  &gathered, lines->of_slab));
     lines->line = gathered;
     for (int f = 0; f < slabs; ++f) {
         lines->of_slab[f] /= (int64_t)sizeof *lines->line;
@@ -232,8 +237,8 @@ cleanup:
 }
 
 /* Pieces that may cover any of the own lines [first, end). */
-static void pieces_of_lines(const piece_set *pieces, const line_list *lines, int64_t first,
-                            int64_t end, int64_t *begin, int64_t *stop)
+static void pieces_of_lines(const piece_set *pieces, const line_list *lines,
+                            int64_t first, int64_t end, int64_t *begin, int64_t *stop)
 {
     int64_t unused;
     pieces_near(pieces, lines->own[first], begin, &unused);
@@ -250,8 +255,8 @@ cleanup:
     return status;
 }
 
-/* Imaging, first pass: pieces → lines → transform along v → image rows. Prediction, last
- * pass: the reverse. */
+/* Imaging, first pass: pieces → lines → transform along v → image rows. Prediction,
+ * last pass: the reverse. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    const line_list *lines)
 {
@@ -269,7 +274,8 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
         if (planes->opts.forward) {
             TESS_TRY(tess_device_zero(cuda->batch, count * line_bytes));
             TESS_TRY(plane_add_pieces(shape, piece + begin, stop - begin,
-                                      cuda->own_slot_of_line, first, count, cuda->batch));
+                                      cuda->own_slot_of_line, first, count,
+                                      cuda->batch));
             TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, true));
             TESS_TRY(plane_crop(shape, cuda->batch, count, cuda->own_rows.data, stride,
                                 first));
@@ -278,7 +284,8 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                cuda->batch));
             TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, false));
             TESS_TRY(plane_take_pieces(shape, piece + begin, stop - begin,
-                                       cuda->own_slot_of_line, first, count, cuda->batch));
+                                       cuda->own_slot_of_line, first, count,
+                                       cuda->batch));
         }
     }
 cleanup:
@@ -294,21 +301,22 @@ static tess_status transform_columns(tess_planes *planes, const tess_plane_job *
     struct planes_cuda *cuda = planes->cuda;
     const plane_shape *shape = &cuda->shape;
     const int64_t rows = planes->row_end - planes->row_first, stride = lines->num_lines;
-    void *values = planes->opts.fft_ranks > 1 ? cuda->all_rows.data : cuda->own_rows.data;
+    void *values =
+        planes->opts.fft_ranks > 1 ? cuda->all_rows.data : cuda->own_rows.data;
     for (int64_t first = 0; first < rows; first += cuda->batch_rows) {
-        const int64_t count = rows - first < cuda->batch_rows ? rows - first
-                                                              : cuda->batch_rows;
+        const int64_t count =
+            rows - first < cuda->batch_rows ? rows - first : cuda->batch_rows;
         char *image = (char *)cuda->image[job->image] +
                       first * planes->opts.nx * planes->value_bytes / 2;
         if (planes->opts.forward) {
-            TESS_TRY(plane_spread(shape, values, stride, first, count, cuda->slot_of_line,
-                                  cuda->batch));
+            TESS_TRY(plane_spread(shape, values, stride, first, count,
+                                  cuda->slot_of_line, cuda->batch));
             TESS_TRY(plane_fft_execute(cuda->fft_u, cuda->batch, count, true));
             TESS_TRY(plane_accumulate(shape, job->w_lambda, cuda->batch,
                                       planes->row_first + first, count, image));
         } else {
-            TESS_TRY(plane_unscreen(shape, job->w_lambda, image, planes->row_first + first,
-                                    count, cuda->batch));
+            TESS_TRY(plane_unscreen(shape, job->w_lambda, image,
+                                    planes->row_first + first, count, cuda->batch));
             TESS_TRY(plane_fft_execute(cuda->fft_u, cuda->batch, count, false));
             TESS_TRY(plane_gather(shape, cuda->batch, first, count, cuda->line_of_slot,
                                   lines->num_lines, values, stride));
@@ -327,8 +335,8 @@ static int64_t rows_of_slab(const tess_planes *planes, int slab)
     return planes_share(ny, slab + 1, slabs) - planes_share(ny, slab, slabs);
 }
 
-/* Bytes that this rank's lines × the rows of each slab take, and the group's lines of each
- * slab × this rank's rows. */
+/* Bytes that this rank's lines × the rows of each slab take, and the group's lines of
+ * each slab × this rank's rows. */
 static void transpose_bytes(const tess_planes *planes, const line_list *lines,
                             int64_t *by_lines, int64_t *by_rows)
 {
@@ -339,16 +347,18 @@ static void transpose_bytes(const tess_planes *planes, const line_list *lines,
     }
 }
 
-/* Blocks [own rows][lines of slab f], one after the other in host memory, and their place
- * in all_rows. */
+/* Blocks [own rows][lines of slab f], one after the other in host memory, and their
+ * place in all_rows. */
 static tess_status move_blocks(tess_planes *planes, const line_list *lines, char *host,
                                bool to_device)
 {
     tess_status status = TESS_OK;
-    const int64_t rows = planes->row_end - planes->row_first, bytes = planes->value_bytes;
+    const int64_t rows = planes->row_end - planes->row_first,
+                  bytes = planes->value_bytes;
     char *at = planes->cuda->all_rows.data;
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
-        const int64_t width = lines->of_slab[f] * bytes, stride = lines->num_lines * bytes;
+        const int64_t width = lines->of_slab[f] * bytes,
+                      stride = lines->num_lines * bytes;
         if (to_device)
             TESS_TRY(tess_device_upload_rows(at, stride, host, width, width, rows));
         else
@@ -360,7 +370,8 @@ cleanup:
     return status;
 }
 
-/* Imaging: own lines × all rows become all lines × own rows. Collective in the group. */
+/* Imaging: own lines × all rows become all lines × own rows. Collective in the
+ * group. */
 static tess_status transpose_to_rows(tess_planes *planes, const line_list *lines)
 {
     tess_status status = TESS_OK;
@@ -371,11 +382,13 @@ static tess_status transpose_to_rows(tess_planes *planes, const line_list *lines
     if (slabs == 1) return TESS_OK;
     bytes = tess_alloc(3 * slabs, sizeof *bytes);
     send = tess_alloc(own_bytes, 1);
-    status = bytes && send ? tess_device_download(send, planes->cuda->own_rows.data, own_bytes)
-                           : TESS_ERR_ALLOC;
+    status = bytes && send
+                 ? tess_device_download(send, planes->cuda->own_rows.data, own_bytes)
+                 : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(planes->group, status));
     transpose_bytes(planes, lines, bytes, bytes + slabs);
-    TESS_TRY(tess_comm_alltoallv(planes->group, send, bytes, &received, bytes + 2 * slabs));
+    TESS_TRY(
+        tess_comm_alltoallv(planes->group, send, bytes, &received, bytes + 2 * slabs));
     TESS_TRY(move_blocks(planes, lines, received, true));
 cleanup:
     tess_free(bytes);
@@ -412,7 +425,8 @@ cleanup:
 static tess_status make_rows(tess_planes *planes, const line_list *lines)
 {
     tess_status status = TESS_OK;
-    const int64_t rows = planes->row_end - planes->row_first, bytes = planes->value_bytes;
+    const int64_t rows = planes->row_end - planes->row_first,
+                  bytes = planes->value_bytes;
     TESS_TRY(grow(&planes->cuda->own_rows, lines->num_own * planes->opts.ny * bytes,
                   "lines of a w-plane"));
     if (planes->opts.fft_ranks > 1)
@@ -426,7 +440,8 @@ cleanup:
 
 /* What the time since `*mark` was spent on; waits for the device. */
 static tess_status lap(tess_planes_times *times,
-                       void (*note)(tess_planes_times *times, double *mark), double *mark)
+                       void (*note)(tess_planes_times *times, double *mark),
+                       double *mark)
 {
     const tess_status status = tess_device_wait();
     note(times, mark);
@@ -541,13 +556,14 @@ cleanup:
     return status;
 }
 
-static tess_status sum_on_hosts(tess_planes *planes, const void *image, int64_t *row_first,
-                                int64_t *num_rows, void **rows)
+static tess_status sum_on_hosts(tess_planes *planes, const void *image,
+                                int64_t *row_first, int64_t *num_rows, void **rows)
 {
     tess_status status = TESS_OK;
     void *host = tess_alloc(image_bytes(planes), 1);
     if (!host)
-        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "an image");
+        status =
+            tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "an image");
     else
         status = tess_device_download(host, image, image_bytes(planes));
     TESS_TRY(tess_comm_agree(planes->sums, planes_agree(planes, status)));
@@ -644,8 +660,8 @@ cleanup:
     return status;
 }
 
-static tess_status cuda_values_out(const tess_planes *planes, void *values, int64_t bytes,
-                                   void **host)
+static tess_status cuda_values_out(const tess_planes *planes, void *values,
+                                   int64_t bytes, void **host)
 {
     tess_status status = TESS_OK;
     void *made = tess_alloc(bytes, 1);

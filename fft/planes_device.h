@@ -1,7 +1,7 @@
 /** @file planes_device.h  (private to fft/)
- *  What the cuda backend's plane transforms do on the device: one function per pass, each
- *  enqueued on tess_device_stream(). All arrays are device memory unless said otherwise,
- *  complex ones of the shape's precision.
+ *  What the cuda backend's plane transforms do on the device: one function per pass,
+ *  each enqueued on tess_device_stream(). All arrays are device memory unless said
+ *  otherwise, complex ones of the shape's precision.
  *
  *  *Slots* are the occupied grid lines in ascending order, so that nothing is stored or
  *  transformed of empty ones. `slot_of_line[nu]` is −1 for those.
@@ -38,7 +38,8 @@ tess_status plane_fft_create(int64_t length, int64_t most_lines, bool is_double,
                              plane_fft **fft);
 void plane_fft_destroy(plane_fft *fft); /**< NULL is fine */
 
-/** Transform the first `count` lines; up to 1/8 of most_lines more may be overwritten. */
+/** Transform the first `count` lines; up to 1/8 of most_lines more may be
+ *  overwritten. */
 tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool forward);
 
 /* ---- pieces and lines ---- */
@@ -65,16 +66,16 @@ tess_status plane_crop(const plane_shape *shape, const void *lines, int64_t num_
 tess_status plane_pad(const plane_shape *shape, const void *rows, int64_t row_stride,
                       int64_t slot_first, int64_t num_slots, void *lines);
 
-/** columns[count][nu] := the rows [row_first, + count) of rows[][row_stride], each value
- *  on its grid line, 0 on empty ones. */
+/** columns[count][nu] := the rows [row_first, + count) of rows[][row_stride], each
+ *  value on its grid line, 0 on empty ones. */
 tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row_stride,
                          int64_t row_first, int64_t count, const int32_t *slot_of_line,
                          void *columns);
 
 /** The reverse: rows[][row_stride] := columns. `line_of_slot[num_slots]`. */
-tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t row_first,
-                         int64_t count, const int32_t *line_of_slot, int64_t num_slots,
-                         void *rows, int64_t row_stride);
+tess_status plane_gather(const plane_shape *shape, const void *columns,
+                         int64_t row_first, int64_t count, const int32_t *line_of_slot,
+                         int64_t num_slots, void *rows, int64_t row_stride);
 
 /* ---- w-screens ---- */
 
@@ -93,8 +94,8 @@ tess_status plane_unscreen(const plane_shape *shape, double w_lambda, const void
 /** Dense values of the parts, lines of num_cells without gaps, to (from) `values`. */
 tess_status plane_pack(const plane_shape *shape, const plane_part *part, int64_t count,
                        void *values);
-tess_status plane_unpack(const plane_shape *shape, const plane_part *part, int64_t count,
-                         const void *values);
+tess_status plane_unpack(const plane_shape *shape, const plane_part *part,
+                         int64_t count, const void *values);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* Pieces of planes on their way between the ranks that grid them and the ranks that
- * transform them. Their places travel ahead of their values, which the backend packs and
- * takes in: they may be device memory. */
+ * transform them. Their places travel ahead of their values, which the backend packs
+ * and takes in: they may be device memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +35,8 @@ static bool clip(const tess_planes *planes, const tess_piece *piece, int slab,
     return true;
 }
 
-/* Visit every (job, piece, slab) part of this rank in a fixed order: the order of packing,
- * and of unpacking what comes back. */
+/* Visit every (job, piece, slab) part of this rank in a fixed order: the order of
+ * packing, and of unpacking what comes back. */
 typedef struct part_walk {
     int job, slab;
     int64_t piece;
@@ -64,7 +64,7 @@ static bool next_part(const tess_planes *planes, const tess_plane_job *job,
 
 /* How much goes to each rank; parts of this rank's own slab stay. */
 typedef struct part_counts {
-    int64_t *parts, *values;     /* [P] */
+    int64_t *parts, *values; /* [P] */
     int64_t own, total_parts, total_values;
 } part_counts;
 
@@ -107,11 +107,13 @@ static int64_t *starts_of(const int64_t *count, int size)
 /* Parts for others in order of rank, with the place of their values among all of them;
  * parts of this rank's own slab go to `own`. Either may be NULL. */
 static tess_status list_parts(const tess_planes *planes, const tess_plane_job *job,
-                              const part_counts *counts, plane_part *out, tess_piece *own)
+                              const part_counts *counts, plane_part *out,
+                              tess_piece *own)
 {
     tess_status status = TESS_OK;
     const int me = tess_comm_rank(planes->comm), size = tess_comm_size(planes->comm);
-    int64_t *at = starts_of(counts->parts, size), *value = starts_of(counts->values, size);
+    int64_t *at = starts_of(counts->parts, size),
+            *value = starts_of(counts->values, size);
     part_walk walk = {0};
     tess_piece part;
     int rank;
@@ -213,8 +215,10 @@ static tess_status exchange_values(const tess_planes *planes, const part_counts 
         status = planes->ops->pack(planes, parts, counts->total_parts,
                                    counts->total_values, send);
     TESS_TRY(tess_comm_agree(planes->comm, status));
-    for (int k = 0; k < size; ++k) bytes[k] = counts->values[k] * planes->value_bytes;
-    TESS_TRY(tess_comm_alltoallv(planes->comm, send, bytes, received, set->value_bytes));
+    for (int k = 0; k < size; ++k)
+        bytes[k] = counts->values[k] * planes->value_bytes;
+    TESS_TRY(
+        tess_comm_alltoallv(planes->comm, send, bytes, received, set->value_bytes));
 cleanup:
     tess_free(send);
     tess_free(bytes);
@@ -224,7 +228,8 @@ cleanup:
 static int64_t received_bytes(const tess_planes *planes, const piece_set *set)
 {
     int64_t total = 0;
-    for (int k = 0; k < tess_comm_size(planes->comm); ++k) total += set->value_bytes[k];
+    for (int k = 0; k < tess_comm_size(planes->comm); ++k)
+        total += set->value_bytes[k];
     return total;
 }
 
@@ -265,10 +270,10 @@ static void sort_bucket(tess_piece *piece, int64_t count)
     }
 }
 
-/* Order pieces by bucket (counting sort; values do not move) and inside one as tess_piece
- * says. A line's pieces then add up in the same order whatever ranks they come from: a
- * piece of the bucket before that a slab cuts off at its first line, and so lies in the
- * line's own bucket, has a lower order than those that begin there. */
+/* Order pieces by bucket (counting sort; values do not move) and inside one as
+ * tess_piece says. A line's pieces then add up in the same order whatever ranks they
+ * come from: a piece of the bucket before that a slab cuts off at its first line, and
+ * so lies in the line's own bucket, has a lower order than those that begin there. */
 static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
 {
     tess_status status = TESS_OK;
@@ -353,7 +358,8 @@ cleanup:
     return status;
 }
 
-tess_status pieces_return(tess_planes *planes, const tess_plane_job *job, piece_set *set)
+tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
+                          piece_set *set)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(planes->comm);
@@ -395,8 +401,8 @@ void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *en
     *end = set->bucket[b + 1];
 }
 
-tess_status pieces_lines(const tess_planes *planes, const piece_set *set, int32_t **lines,
-                         int64_t *num_lines)
+tess_status pieces_lines(const tess_planes *planes, const piece_set *set,
+                         int32_t **lines, int64_t *num_lines)
 {
     tess_status status = TESS_OK;
     const int64_t span = planes->line_end - planes->line_first;

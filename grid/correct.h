@@ -1,5 +1,6 @@
 /** @file correct.h  (private to grid/)
- *  The grid correction of an image row; compiled for each instruction set (correct_isa.c).
+ *  The grid correction of an image row; compiled for each instruction set
+ *  (correct_isa.c).
  */
 #ifndef TESS_CORRECT_H
 #define TESS_CORRECT_H

@@ -21,18 +21,21 @@ static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS
             b2[k] = b1[k];
             b1[k] = b;
         }
-    for (int k = 0; k < PIXELS; ++k) out[k] *= c[0] + y[k] * b1[k] - b2[k];
+    for (int k = 0; k < PIXELS; ++k)
+        out[k] *= c[0] + y[k] * b1[k] - b2[k];
 }
 
 /* Terms that matter in double precision. */
 static int chebyshev_terms(const double c[TESS_CORRECTION_TERMS])
 {
     int terms = TESS_CORRECTION_TERMS;
-    while (terms > 1 && fabs(c[terms - 1]) < 1e-16 * fabs(c[0])) --terms;
+    while (terms > 1 && fabs(c[terms - 1]) < 1e-16 * fabs(c[0]))
+        --terms;
     return terms;
 }
 
-/* y of the fit along w at squared radii r2; see tess_kernel_correction_fit, tess_geom_nm1. */
+/* y of the fit along w at squared radii r2; see tess_kernel_correction_fit,
+ * tess_geom_nm1. */
 static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
                            double y[PIXELS])
 {
@@ -60,7 +63,8 @@ static void correct_row(const tess_grid_plan *plan, int64_t j, double *out)
             const double l = l0 - (double)(from_middle + k) * scale;
             r2[k] = l * l + m * m;
         }
-        for (int k = 0; k < count; ++k) h[k] = plan->correction_u[first + k] * h_row;
+        for (int k = 0; k < count; ++k)
+            h[k] = plan->correction_u[first + k] * h_row;
         if (plan->opts.do_w) {
             fit_coordinate(plan, r2, y);
             multiply_chebyshev(plan->correction_w, terms, y, h);

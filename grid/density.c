@@ -14,12 +14,12 @@ enum { RANK_REACH = 8 };
 
 struct tess_density {
     tess_weight_opts opts;
-    int num_grids;             /* one per weight, or one for all */
-    int64_t nx, ny;            /* of the weight grid; rows [0, ny/2) are used */
-    double scale_x, scale_y;   /* cells per wavelength */
+    int num_grids;           /* one per weight, or one for all */
+    int64_t nx, ny;          /* of the weight grid; rows [0, ny/2) are used */
+    double scale_x, scale_y; /* cells per wavelength */
     int64_t pages_x, pages_y;
-    double **page;             /* [num_weight][pages_y][pages_x] or NULL */
-    double mean_square[8];     /* Σ W² / Σ W of each grid, after the sum */
+    double **page;         /* [num_weight][pages_y][pages_x] or NULL */
+    double mean_square[8]; /* Σ W² / Σ W of each grid, after the sum */
 };
 
 static int64_t weight_grid_size(int64_t pixels)
@@ -94,8 +94,8 @@ static double weight_at(const tess_samples *samples, int64_t index)
                               : (double)((const float *)samples->weight)[index];
 }
 
-/* The page, made on first touch; another thread may make it at the same time, then one of
- * the two is dropped. */
+/* The page, made on first touch; another thread may make it at the same time, then one
+ * of the two is dropped. */
 static double *touch_page(tess_density *density, int64_t number)
 {
     double *page = __atomic_load_n(&density->page[number], __ATOMIC_ACQUIRE);
@@ -111,15 +111,16 @@ static double *touch_page(tess_density *density, int64_t number)
 
 /* Add to a cell, together with other threads. A page of integers has the size of one of
  * doubles, which it becomes at the end. */
-static void add_to_cell(const tess_density *density, double *page, int cell, double weight)
+static void add_to_cell(const tess_density *density, double *page, int cell,
+                        double weight)
 {
     const double quantum = density->opts.quantum;
     if (quantum > 0) {
         int64_t *fixed = (int64_t *)(void *)page;
-        #pragma omp atomic
+#pragma omp atomic
         fixed[cell] += llrint(weight / quantum);
     } else {
-        #pragma omp atomic
+#pragma omp atomic
         page[cell] += weight;
     }
 }
@@ -135,7 +136,8 @@ static bool add_row(tess_density *density, const tess_samples *samples, int64_t 
             int64_t number;
             int cell;
             if (weight == 0) continue;
-            if (!cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell))
+            if (!cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number,
+                         &cell))
                 continue;
             /* weights that do not count find their factors there */
             double *page = touch_page(density, number);
@@ -151,7 +153,7 @@ tess_status tess_density_add(tess_density *density, const tess_samples *samples,
 {
     tess_status status = TESS_OK;
     bool complete = true;
-    #pragma omp parallel for num_threads(num_threads) reduction(&& : complete)
+#pragma omp parallel for num_threads(num_threads) reduction(&& : complete)
     for (int64_t row = row_first; row < row_end; ++row)
         complete = add_row(density, samples, row) && complete;
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "no memory for the weight density");
@@ -170,7 +172,8 @@ static tess_status pack_pages(const tess_density *density, int size, page_messag
 {
     tess_status status = TESS_OK;
     int64_t count = 0, at = 0;
-    for (int64_t k = 0; k < num_pages(density); ++k) count += density->page[k] != NULL;
+    for (int64_t k = 0; k < num_pages(density); ++k)
+        count += density->page[k] != NULL;
     page_message *message = tess_alloc(count, sizeof *message);
     if (!message)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to exchange %lld pages of weights",
@@ -211,15 +214,15 @@ static void scale_page(const tess_density *density, double *page)
     }
 }
 
-/* Numbers that ΣW and ΣW² are summed up in over the ranks: one a grid, or one a page, which
- * has one owner, when the order has to be the same for any number of them. */
+/* Numbers that ΣW and ΣW² are summed up in over the ranks: one a grid, or one a page,
+ * which has one owner, when the order has to be the same for any number of them. */
 static int64_t num_sums(const tess_density *density)
 {
     return density->opts.quantum > 0 ? num_pages(density) : density->num_grids;
 }
 
-/* At the owner: sum what the ranks sent for each page (in rank order), put the sums back
- * into all copies, and add to ΣW and ΣW² once a page. */
+/* At the owner: sum what the ranks sent for each page (in rank order), put the sums
+ * back into all copies, and add to ΣW and ΣW² once a page. */
 static tess_status sum_pages(const tess_density *density, page_message *message,
                              int64_t count, double *sum, double *sum_square)
 {
@@ -239,9 +242,8 @@ static tess_status sum_pages(const tess_density *density, page_message *message,
         if (total[message[k].number] != message[k].cell)
             memcpy(message[k].cell, total[message[k].number], sizeof message[k].cell);
     for (int64_t k = 0; k < num_pages(density); ++k) {
-        const int64_t which = density->opts.quantum > 0
-                                  ? k
-                                  : k / (density->pages_x * density->pages_y);
+        const int64_t which =
+            density->opts.quantum > 0 ? k : k / (density->pages_x * density->pages_y);
         for (int c = 0; total[k] && c < PAGE_CELLS; ++c) {
             sum[which] += total[k][c];
             sum_square[which] += total[k][c] * total[k][c];
@@ -303,7 +305,8 @@ cleanup:
     return status;
 }
 
-/* An empty cell has the factor of no density: 1 with Briggs weights, none with uniform. */
+/* An empty cell has the factor of no density: 1 with Briggs weights, none with
+ * uniform. */
 static double factor(const tess_density *density, double value)
 {
     return value > 0 ? value : density->opts.weighting == TESS_BRIGGS ? 1 : 0;
@@ -323,10 +326,12 @@ static double cell_value(const tess_density *density, int which, int64_t i, int6
 static tess_status touch_neighbours(tess_density *density)
 {
     tess_status status = TESS_OK;
-    const int64_t pages = num_pages(density), nx = density->pages_x, ny = density->pages_y;
+    const int64_t pages = num_pages(density), nx = density->pages_x,
+                  ny = density->pages_y;
     char *held = tess_alloc_zero(pages, 1);
     if (!held) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-    for (int64_t k = 0; k < pages; ++k) held[k] = density->page[k] != NULL;
+    for (int64_t k = 0; k < pages; ++k)
+        held[k] = density->page[k] != NULL;
     for (int64_t k = 0; k < pages; ++k)
         for (int64_t d = 0; held[k] && d < 9; ++d) {
             const int64_t i = k % nx + d % 3 - 1, j = k / nx % ny + d / 3 - 1;
@@ -353,7 +358,8 @@ static void to_factors(tess_density *density)
     }
 }
 
-/* A cell's factor, capped at rank_filter × the mean of the cells around it that have one. */
+/* A cell's factor, capped at rank_filter × the mean of the cells around it that have
+ * one. */
 static double capped(const tess_density *density, int which, int64_t i, int64_t j)
 {
     const double value = cell_value(density, which, i, j);
@@ -392,7 +398,8 @@ static tess_status filter_ranks(tess_density *density)
         filtered[k] = NULL;
     }
 cleanup:
-    for (int64_t k = 0; filtered && k < num_pages(density); ++k) tess_free(filtered[k]);
+    for (int64_t k = 0; filtered && k < num_pages(density); ++k)
+        tess_free(filtered[k]);
     tess_free(filtered);
     return status;
 }
@@ -411,7 +418,8 @@ cleanup:
     return status;
 }
 
-static void apply_to_row(const tess_density *density, tess_samples *samples, int64_t row)
+static void apply_to_row(const tess_density *density, tess_samples *samples,
+                         int64_t row)
 {
     const double u = samples->uvw_m[3 * row], v = samples->uvw_m[3 * row + 1];
     const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
@@ -422,7 +430,8 @@ static void apply_to_row(const tess_density *density, tess_samples *samples, int
             int64_t number;
             int cell;
             if (weight == 0) continue;
-            if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number, &cell))
+            if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number,
+                        &cell))
                 weight *= factor(density, density->page[number][cell]);
             else
                 weight = 0;
@@ -436,7 +445,7 @@ static void apply_to_row(const tess_density *density, tess_samples *samples, int
 void tess_density_apply(const tess_density *density, tess_samples *samples,
                         int64_t row_first, int64_t row_end, int num_threads)
 {
-    #pragma omp parallel for num_threads(num_threads)
+#pragma omp parallel for num_threads(num_threads)
     for (int64_t row = row_first; row < row_end; ++row)
         apply_to_row(density, samples, row);
 }

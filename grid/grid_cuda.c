@@ -6,8 +6,8 @@
 #include "tess_device.h"
 #include "tess_mem.h"
 
-/* Share of the device memory, images and planes put aside, that samples may take; the rest
- * is for brick sums. */
+/* Share of the device memory, images and planes put aside, that samples may take; the
+ * rest is for brick sums. */
 static const double SAMPLES_SHARE = 0.6;
 
 /* Rows that are on the device together. */
@@ -21,11 +21,11 @@ typedef struct sample_set {
 /* What tess_brick_list.own points to. */
 typedef struct cuda_samples {
     const tess_samples *host;
-    bool with_data;            /* visibilities and weights are uploaded (imaging) */
-    double *inv_lambda;        /* device */
+    bool with_data;     /* visibilities and weights are uploaded (imaging) */
+    double *inv_lambda; /* device */
     int64_t num_sets;
     sample_set *set;
-    bool borrowed;             /* samples belong to someone else */
+    bool borrowed;                     /* samples belong to someone else */
     int32_t *plane_first, *num_planes; /* [num_bricks] of the list: planes touched */
 } cuda_samples;
 
@@ -44,8 +44,8 @@ static double bytes_of(const tess_samples *samples, int64_t num_rows, int64_t nu
            (double)tile_cuda_sort_bytes(num_rows, num_vis);
 }
 
-/* Device bytes that samples may take: images, the rows of a plane and the batches of its
- * transform come first. */
+/* Device bytes that samples may take: images, the rows of a plane and the batches of
+ * its transform come first. */
 static double samples_budget(const tess_grid_plan *plan)
 {
     const double value = (double)value_bytes(plan);
@@ -60,8 +60,8 @@ static double samples_budget(const tess_grid_plan *plan)
 static void drop_set(sample_set *set)
 {
     tile_cuda_samples *s = &set->samples;
-    const void *const array[] = {s->uvw_m, s->chan_base, s->num_chan,
-                                 s->vis_first, s->vis, s->weight};
+    const void *const array[] = {s->uvw_m,     s->chan_base, s->num_chan,
+                                 s->vis_first, s->vis,       s->weight};
     if (set->list.work) tile_cuda_list_free(&set->list);
     for (size_t k = 0; k < sizeof array / sizeof *array; ++k) {
         void *memory;
@@ -124,7 +124,8 @@ static tess_status upload_values(const cuda_samples *own, sample_set *set)
     tess_status status = TESS_OK;
     const tess_samples *host = own->host;
     const int64_t element = host->is_double ? 8 : 4;
-    const int64_t vis = 2 * element * host->num_pol, weight = element * host->num_weight;
+    const int64_t vis = 2 * element * host->num_pol,
+                  weight = element * host->num_weight;
     TESS_TRY(tess_device_alloc(set->num_vis * vis, "visibilities", &set->samples.vis));
     /* predicted in several sets: each leaves the others' values as they are */
     if (own->with_data || own->num_sets > 1)
@@ -186,7 +187,8 @@ static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
 {
     tess_status status = TESS_OK;
     const tess_samples *host = own->host;
-    const double sets = bytes_of(host, host->num_rows, host->num_vis) / samples_budget(plan);
+    const double sets =
+        bytes_of(host, host->num_rows, host->num_vis) / samples_budget(plan);
     own->num_sets = sets <= 1 ? 1 : sets > 1e4 ? 10000 : (int64_t)sets + 1;
     if (own->num_sets > host->num_rows)
         own->num_sets = host->num_rows > 0 ? host->num_rows : 1;
@@ -199,7 +201,8 @@ static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
         set->num_rows = end - set->row_first;
         if (set->num_rows == 0) continue;
         set->vis_first = host->vis_first[set->row_first];
-        set->num_vis = host->vis_first[end - 1] + host->num_chan[end - 1] - set->vis_first;
+        set->num_vis =
+            host->vis_first[end - 1] + host->num_chan[end - 1] - set->vis_first;
     }
 cleanup:
     return status;
@@ -315,8 +318,8 @@ static tess_status sort_resident(const tess_grid_plan *plan, cuda_samples *own)
     own->set->num_rows = own->set->samples.num_rows;
     own->set->num_vis = own->set->samples.num_vis;
     if (own->set->num_vis == 0) return TESS_OK;
-    TESS_TRY(tile_cuda_sort(plan, &own->set->samples, own->with_data, tess_device_stream(),
-                            &own->set->list));
+    TESS_TRY(tile_cuda_sort(plan, &own->set->samples, own->with_data,
+                            tess_device_stream(), &own->set->list));
     own->set->there = true;
 cleanup:
     return status;
@@ -398,16 +401,19 @@ static int64_t lower_bound(const int64_t *keys, int64_t count, int64_t key)
 
 /* The sums of a set's bricks [first, end), as the device wants them. */
 static tess_status upload_bricks(const tile_cuda_list *list, int64_t first, int64_t end,
-                                 const tess_brick_sums *sums, const tess_brick_sum **out)
+                                 const tess_brick_sums *sums,
+                                 const tess_brick_sum **out)
 {
     tess_status status = TESS_OK;
     tess_brick_sum *brick = tess_alloc(end - first, sizeof *brick);
     if (!brick) TESS_FAIL(TESS_ERR_ALLOC, "list of bricks");
     for (int64_t b = first, k = 0; b < end; ++b) {
-        while (sums->brick[k].key < list->key[b]) ++k;
+        while (sums->brick[k].key < list->key[b])
+            ++k;
         brick[b - first] = sums->brick[k];
     }
-    TESS_TRY(copy_of(brick, (end - first) * (int64_t)sizeof *brick, (const void **)out));
+    TESS_TRY(
+        copy_of(brick, (end - first) * (int64_t)sizeof *brick, (const void **)out));
 cleanup:
     tess_free(brick);
     return status;
@@ -478,7 +484,8 @@ static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *sa
     return cuda_lay_out(plan, bricks, first, end, true, sums);
 }
 
-static tess_status grid_part(const tess_grid_plan *plan, const cuda_part *part, bool psf)
+static tess_status grid_part(const tess_grid_plan *plan, const cuda_part *part,
+                             bool psf)
 {
     return tile_cuda_grid(plan, part->samples, part->list, part->first, part->end, psf,
                           part->sums, tess_device_stream());

@@ -1,9 +1,10 @@
 /** @file grid_cuda.h  (private to grid/ and degrid/)
  *  What gridding and degridding on a GPU share: samples in device memory, sorted there.
  *
- *  All samples stay on the device from tess_brick_list_make to tess_brick_list_free when
- *  memory allows. Else they are cut into *sets* of rows that come and go, one after the
- *  other, each time bricks are gridded or degridded; brick sums are those of all sets.
+ *  All samples stay on the device from tess_brick_list_make to tess_brick_list_free
+ *  when memory allows. Else they are cut into *sets* of rows that come and go, one
+ *  after the other, each time bricks are gridded or degridded; brick sums are those of
+ *  all sets.
  */
 #ifndef TESS_GRID_CUDA_H
 #define TESS_GRID_CUDA_H
@@ -19,22 +20,23 @@ typedef struct cuda_part {
     const tile_cuda_sums *sums;
 } cuda_part;
 
-typedef tess_status cuda_part_function(const tess_grid_plan *plan, const cuda_part *part,
-                                       bool psf);
+typedef tess_status cuda_part_function(const tess_grid_plan *plan,
+                                       const cuda_part *part, bool psf);
 
-/** Lay out sums for the bricks [first, end) of the list and take device memory for them,
- *  `zeroed` or undefined. sums->num_pol is set. */
+/** Lay out sums for the bricks [first, end) of the list and take device memory for
+ *  them, `zeroed` or undefined. sums->num_pol is set. */
 tess_status cuda_lay_out(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                         int64_t first, int64_t end, bool zeroed, tess_brick_sums *sums);
+                         int64_t first, int64_t end, bool zeroed,
+                         tess_brick_sums *sums);
 
-/** Call `function` for every set with samples in the bricks of these sums; waits for the
- *  device. */
+/** Call `function` for every set with samples in the bricks of these sums; waits for
+ *  the device. */
 tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *samples,
                           const tess_brick_list *bricks, const tess_brick_sums *sums,
                           bool psf, cuda_part_function *function);
 
-/** Bring predicted visibilities that are still on the device to samples->vis, unless the
- *  samples stay there. */
+/** Bring predicted visibilities that are still on the device to samples->vis, unless
+ *  the samples stay there. */
 tess_status cuda_fetch_vis(tess_samples *samples, const tess_brick_list *bricks);
 
 #endif

@@ -28,8 +28,8 @@ bool tess_beam_box_is_small(double beam, int64_t side);
  *  ellipse of at least half a pixel. TESS_ERR_ALLOC. Local.
  *
  *  Users compare with WSClean and restore at its beam: this is the fit of its version
- *  3.1, found by watching its steps, to five digits or better wherever that stops. It is
- *  MINPACK's Levenberg-Marquardt (Moré 1978) over the pixels with x ≥ 0 and y ≥ 0
+ *  3.1, found by watching its steps, to five digits or better wherever that stops. It
+ *  is MINPACK's Levenberg-Marquardt (Moré 1978) over the pixels with x ≥ 0 and y ≥ 0
  *  (WSClean's offsets are unsigned), with a wrong sign in the derivatives, broken off
  *  after 500 steps: on a very elongated PSF, or one on a pedestal, it is no
  *  least-squares fit. Where it collapses to a line, narrower starts are tried. */

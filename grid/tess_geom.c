@@ -55,7 +55,8 @@ int64_t tess_geom_fft_size(int64_t n)
         int64_t rest = candidate;
         static const int prime[] = {2, 3, 5, 7};
         for (int k = 0; k < 4; ++k)
-            while (rest > 0 && rest % prime[k] == 0) rest /= prime[k];
+            while (rest > 0 && rest % prime[k] == 0)
+                rest /= prime[k];
         if (rest == 1) return candidate;
     }
 }

@@ -5,16 +5,17 @@
  *  Imaging:    D(l,m) = Σ_k W_k Re{V_k exp(−2πi(u l + v m + w(n−1)))} / Σ_k W_k
  *  Prediction: V_k    = Σ_p S_p      exp(+2πi(u l + v m + w(n−1)))
  *
- *  0-based pixel (i, j) of an image[ny][nx] is at l = l0 − (i − ⌊nx/2⌋)·scale (East to the
- *  left), m = m0 + (j − ⌊ny/2⌋)·scale_m. Inside the gridder x = l0 − l and the *grid
- *  coordinates*
+ *  0-based pixel (i, j) of an image[ny][nx] is at l = l0 − (i − ⌊nx/2⌋)·scale (East to
+ *  the left), m = m0 + (j − ⌊ny/2⌋)·scale_m. Inside the gridder x = l0 − l and the
+ *  *grid coordinates*
  *
  *      a = −u·nu·scale,  b = v·nv·scale_m   [cells],
  *
  *  are used, so that both axes have the sign of FFTW_FORWARD; the grid is
  *  grid[line a mod nu][b mod nv], b contiguous. Real images let every visibility be
- *  moved to w ≥ 0 by (u,v,w,V) → (−u,−v,−w,V*). What the grid leaves out of a visibility's
- *  phase, u l0 + v m0 + w (n_c − 1) turns, is multiplied to its value (grid/locate.h).
+ *  moved to w ≥ 0 by (u,v,w,V) → (−u,−v,−w,V*). What the grid leaves out of a
+ *  visibility's phase, u l0 + v m0 + w (n_c − 1) turns, is multiplied to its value
+ *  (grid/locate.h).
  */
 #ifndef TESS_GEOM_H
 #define TESS_GEOM_H
@@ -23,20 +24,21 @@
 #include <stdint.h>
 
 typedef struct tess_geom {
-    int64_t nx, ny;        /**< image size [pixels], any parity */
-    double scale_rad;      /**< pixel size along l */
-    double l0, m0;         /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋); 0: the phase centre */
-    double scale_m_rad;    /**< pixel size along m; 0: as along l */
+    int64_t nx, ny;     /**< image size [pixels], any parity */
+    double scale_rad;   /**< pixel size along l */
+    double l0, m0;      /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋); 0: the phase centre */
+    double scale_m_rad; /**< pixel size along m; 0: as along l */
 } tess_geom;
 
-/** Square pixels, the phase centre at pixel (⌊nx/2⌋, ⌊ny/2⌋): all that a backend must be
- *  able to do. */
+/** Square pixels, the phase centre at pixel (⌊nx/2⌋, ⌊ny/2⌋): all that a backend must
+ *  be able to do. */
 bool tess_geom_is_plain(const tess_geom *geom);
 
 /** Pixel size along m. */
 double tess_geom_scale_m(const tess_geom *geom);
 
-/** n − 1 for squared radius r2 = l² + m², without cancellation; −1 beyond the horizon. */
+/** n − 1 for squared radius r2 = l² + m², without cancellation; −1 beyond the
+ *  horizon. */
 double tess_geom_nm1(double r2);
 
 /** Smallest n − 1 in the image (its farthest corner; −1 when that is beyond the

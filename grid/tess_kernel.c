@@ -7,11 +7,12 @@
 #include "tess_const.h"
 
 /* Fractions of a cell over which means are taken, in (0, ½): the other half follows by
- * symmetry. S is smooth and periodic in δ up to the kernel's step of exp(−β) at its edge,
- * so the midpoint rule converges to that level. */
+ * symmetry. S is smooth and periodic in δ up to the kernel's step of exp(−β) at its
+ * edge, so the midpoint rule converges to that level. */
 enum { FRACTIONS = 10 };
 
-/* Places between the centre and the edge of the field over which errors are averaged. */
+/* Places between the centre and the edge of the field over which errors are
+ * averaged. */
 enum { PLACES = 24 };
 
 /* By tap and fraction. */
@@ -56,9 +57,10 @@ static void exact_table(int support, double beta, tap_table taps)
             taps[j][k] = es_kernel(2.0 * (fraction_at(k) + j) / support - 1.0, beta);
 }
 
-/* Mean of S and of |S|² over the cell, and the error left by the best correction. With a
- * symmetric kernel S(1−δ) is the conjugate of S(δ): the mean is real. The sums over taps
- * are formed for all fractions side by side, without the phase of the first tap. */
+/* Mean of S and of |S|² over the cell, and the error left by the best correction. With
+ * a symmetric kernel S(1−δ) is the conjugate of S(δ): the mean is real. The sums over
+ * taps are formed for all fractions side by side, without the phase of the first
+ * tap. */
 static double correction_of(const tap_table taps, int support, double x, double *error)
 {
     double re[FRACTIONS] = {0}, im[FRACTIONS] = {0};
@@ -106,7 +108,8 @@ static void polynomial_table(const tess_kernel *kernel, tap_table taps)
     for (int k = 0; k < FRACTIONS; ++k) {
         double tap[TESS_MAX_SUPPORT];
         tess_kernel_taps(kernel, fraction_at(k), tap);
-        for (int j = 0; j < kernel->support; ++j) taps[j][k] = tap[j];
+        for (int j = 0; j < kernel->support; ++j)
+            taps[j][k] = tap[j];
     }
 }
 
@@ -114,7 +117,7 @@ double tess_kernel_correction(const tess_kernel *kernel, double x, double *error
 {
     tap_table taps;
     polynomial_table(kernel, taps);
-    return correction_of((const double (*)[FRACTIONS])taps, kernel->support, x, error);
+    return correction_of((const double(*)[FRACTIONS])taps, kernel->support, x, error);
 }
 
 void tess_kernel_correction_line(const tess_kernel *kernel, int64_t count, double step,
@@ -123,7 +126,7 @@ void tess_kernel_correction_line(const tess_kernel *kernel, int64_t count, doubl
     tap_table taps;
     polynomial_table(kernel, taps);
     for (int64_t i = 0; i < count; ++i)
-        out[i] = correction_of((const double (*)[FRACTIONS])taps, kernel->support,
+        out[i] = correction_of((const double(*)[FRACTIONS])taps, kernel->support,
                                (double)(i - count / 2) * step, NULL);
 }
 
@@ -133,9 +136,10 @@ typedef struct field_quality {
     double amplification, largest_gain;
 } field_quality;
 
-/* Errors over the field, |x| ≤ edge. The error grows and ripples towards the edge, the last
- * ripple being narrow and high when padding is small: places crowd there, x = edge (1 − t²)
- * with t uniform. The largest gain is that of the edge: h grows all the way. */
+/* Errors over the field, |x| ≤ edge. The error grows and ripples towards the edge, the
+ * last ripple being narrow and high when padding is small: places crowd there, x = edge
+ * (1 − t²) with t uniform. The largest gain is that of the edge: h grows all the
+ * way. */
 static field_quality quality_of(const tap_table taps, int support, double edge)
 {
     double square = 0, gain = 0;
@@ -160,7 +164,7 @@ static double exact_error(int support, double beta, double edge)
 {
     tap_table taps;
     exact_table(support, beta, taps);
-    return quality_of((const double (*)[FRACTIONS])taps, support, edge).error;
+    return quality_of((const double(*)[FRACTIONS])taps, support, edge).error;
 }
 
 /* Note how the kernel does with the polynomials. */
@@ -169,7 +173,7 @@ static void assess(tess_kernel *kernel, double edge)
     tap_table taps;
     polynomial_table(kernel, taps);
     const field_quality found =
-        quality_of((const double (*)[FRACTIONS])taps, kernel->support, edge);
+        quality_of((const double(*)[FRACTIONS])taps, kernel->support, edge);
     kernel->error = found.error;
     kernel->largest_error = found.largest_error;
     kernel->amplification = found.amplification;
@@ -177,7 +181,8 @@ static void assess(tess_kernel *kernel, double edge)
 }
 
 /* β for the smallest error in the field: a coarse search around the asymptotic optimum
- * πW(1 − 1/2σ) (arXiv:1808.06736, eq. 4.5), then a golden section around the best point. */
+ * πW(1 − 1/2σ) (arXiv:1808.06736, eq. 4.5), then a golden section around the best
+ * point. */
 static double best_beta(int support, double padding)
 {
     enum { COARSE = 8 };
@@ -195,7 +200,8 @@ static double best_beta(int support, double padding)
     }
     double low = best - step, high = best + step;
     double a = high - golden * (high - low), b = low + golden * (high - low);
-    double error_a = exact_error(support, a, edge), error_b = exact_error(support, b, edge);
+    double error_a = exact_error(support, a, edge),
+           error_b = exact_error(support, b, edge);
     for (int k = 0; k < 8; ++k) {
         if (error_a < error_b) {
             high = b;
@@ -214,15 +220,16 @@ static double best_beta(int support, double padding)
     return 0.5 * (low + high);
 }
 
-/* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. `cosine[i]` is
- * cos(π i / 2 terms), for i < 4 terms. */
+/* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. `cosine[i]`
+ * is cos(π i / 2 terms), for i < 4 terms. */
 static void fit_tap(tess_kernel *kernel, const double *cosine, int j)
 {
     const int terms = kernel->degree + 1;
     double value[TESS_MAX_DEGREE + 1], power[3][TESS_MAX_DEGREE + 1];
     for (int k = 0; k < terms; ++k) {
         const double fraction = 0.5 * (cosine[2 * k + 1] + 1.0);
-        value[k] = es_kernel(2.0 * (fraction + j) / kernel->support - 1.0, kernel->beta);
+        value[k] =
+            es_kernel(2.0 * (fraction + j) / kernel->support - 1.0, kernel->beta);
     }
     memset(power, 0, sizeof power);
     double *before = power[0], *current = power[1], *next = power[2];
@@ -232,7 +239,8 @@ static void fit_tap(tess_kernel *kernel, const double *cosine, int j)
         for (int k = 0; k < terms; ++k)
             c += value[k] * cosine[n * (2 * k + 1) % (4 * terms)];
         c *= (n == 0 ? 1.0 : 2.0) / terms;
-        for (int d = 0; d < terms; ++d) kernel->coefficient[d][j] += c * current[d];
+        for (int d = 0; d < terms; ++d)
+            kernel->coefficient[d][j] += c * current[d];
         /* T_{n+1} = 2 y T_n − T_{n−1}; T_1 = y */
         for (int d = 0; d < terms; ++d)
             next[d] = (d > 0 ? (n == 0 ? 1.0 : 2.0) * current[d - 1] : 0.0) -
@@ -248,10 +256,12 @@ static void fit_taps(tess_kernel *kernel, int degree)
 {
     double cosine[4 * (TESS_MAX_DEGREE + 1)];
     const int terms = degree + 1;
-    for (int i = 0; i < 4 * terms; ++i) cosine[i] = cos(TESS_PI * 0.5 * i / terms);
+    for (int i = 0; i < 4 * terms; ++i)
+        cosine[i] = cos(TESS_PI * 0.5 * i / terms);
     kernel->degree = degree;
     memset(kernel->coefficient, 0, sizeof kernel->coefficient);
-    for (int j = 0; j < kernel->support; ++j) fit_tap(kernel, cosine, j);
+    for (int j = 0; j < kernel->support; ++j)
+        fit_tap(kernel, cosine, j);
 }
 
 void tess_kernel_create(int support, double padding, tess_kernel *kernel)
@@ -282,7 +292,8 @@ void tess_kernel_correction_fit(const tess_kernel *kernel, double x_max,
     }
     for (int n = 0; n < N; ++n) {
         double sum = 0;
-        for (int k = 0; k < N; ++k) sum += value[k] * cos(TESS_PI * n * (k + 0.5) / N);
+        for (int k = 0; k < N; ++k)
+            sum += value[k] * cos(TESS_PI * n * (k + 0.5) / N);
         c[n] = sum * (n == 0 ? 1.0 : 2.0) / N;
     }
 }

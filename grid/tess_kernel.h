@@ -26,22 +26,23 @@ enum {
 };
 
 typedef struct tess_kernel {
-    int support;               /**< W [cells] */
-    int degree;                /**< of the tap polynomials */
-    double padding;            /**< σ, grid size over image size, it was made for */
+    int support;    /**< W [cells] */
+    int degree;     /**< of the tap polynomials */
+    double padding; /**< σ, grid size over image size, it was made for */
     double beta;
-    double amplification;      /**< rms over the field of h(x)/h(0): how much the grid
-                                    correction raises rounding errors, per axis */
-    double error;              /**< rms of e(x) over the field, |x| ≤ 1/2σ */
-    double largest_error;      /**< largest e(x) in the field, 2 to 9 times the rms */
-    double largest_gain;       /**< h(1/2σ)/h(0): amplification at the field's edge */
+    double amplification; /**< rms over the field of h(x)/h(0): how much the grid
+                               correction raises rounding errors, per axis */
+    double error;         /**< rms of e(x) over the field, |x| ≤ 1/2σ */
+    double largest_error; /**< largest e(x) in the field, 2 to 9 times the rms */
+    double largest_gain;  /**< h(1/2σ)/h(0): amplification at the field's edge */
     /** Tap j at fraction f in [0,1) is Σ_d coefficient[d][j] y^d, y = 2f − 1; f is the
      *  distance of the first tap from the footprint's lower edge. Lanes ≥ W are 0. */
     double coefficient[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
 } tess_kernel;
 
 /** Best kernel of this support for images that fill 1/padding of the grid: β optimised
- *  for the smallest rms error over the field, the lowest degree that keeps it. Local. */
+ *  for the smallest rms error over the field, the lowest degree that keeps it.
+ *  Local. */
 void tess_kernel_create(int support, double padding, tess_kernel *kernel);
 
 /** First grid point of the footprint around grid coordinate g: ⌈g − W/2⌉, and in
@@ -52,7 +53,8 @@ int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction)
 void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out);
 
 /** Grid correction h(x) and rms error e(x) at image coordinate x = pixel offset over
- *  grid size (or, in w, n-offset times plane distance), |x| ≤ 1/2. `error` may be NULL. */
+ *  grid size (or, in w, n-offset times plane distance), |x| ≤ 1/2. `error` may be
+ *  NULL. */
 double tess_kernel_correction(const tess_kernel *kernel, double x, double *error);
 
 /** h of an axis of the image: out[i] = h((i − ⌊count/2⌋)·step), i < count. */

@@ -20,10 +20,14 @@ static tess_status reserve_rows(tess_samples *samples, int64_t num_rows)
     tess_status status = TESS_OK;
     int64_t capacity[4] = {samples->capacity_rows, samples->capacity_rows,
                            samples->capacity_rows, samples->capacity_rows};
-    if (tess_grow((void **)&samples->uvw_m, &capacity[0], num_rows, 3 * sizeof(double)) ||
-        tess_grow((void **)&samples->chan_base, &capacity[1], num_rows, sizeof(int32_t)) ||
-        tess_grow((void **)&samples->num_chan, &capacity[2], num_rows, sizeof(int32_t)) ||
-        tess_grow((void **)&samples->vis_first, &capacity[3], num_rows, sizeof(int64_t)))
+    if (tess_grow((void **)&samples->uvw_m, &capacity[0], num_rows,
+                  3 * sizeof(double)) ||
+        tess_grow((void **)&samples->chan_base, &capacity[1], num_rows,
+                  sizeof(int32_t)) ||
+        tess_grow((void **)&samples->num_chan, &capacity[2], num_rows,
+                  sizeof(int32_t)) ||
+        tess_grow((void **)&samples->vis_first, &capacity[3], num_rows,
+                  sizeof(int64_t)))
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld rows of visibilities",
                   (long long)num_rows);
     samples->capacity_rows = capacity[3];
@@ -31,19 +35,20 @@ cleanup:
     return status;
 }
 
-tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows, int64_t num_vis)
+tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
+                                 int64_t num_vis)
 {
     tess_status status = TESS_OK;
     const size_t element = (size_t)element_size(samples);
     int64_t vis = samples->capacity_vis, weight = samples->capacity_vis;
     if (num_rows > samples->capacity_rows) TESS_TRY(reserve_rows(samples, num_rows));
-    if (tess_grow(&samples->vis, &vis, num_vis, 2 * element * (size_t)samples->num_pol) ||
+    if (tess_grow(&samples->vis, &vis, num_vis,
+                  2 * element * (size_t)samples->num_pol) ||
         tess_grow(&samples->weight, &weight, num_vis,
                   element * (size_t)samples->num_weight))
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld visibilities (%s)",
-                  (long long)num_vis,
-                  tess_mem_text((double)num_vis *
-                                (double)tess_samples_vis_bytes(samples)));
+        TESS_FAIL(
+            TESS_ERR_ALLOC, "no memory for %lld visibilities (%s)", (long long)num_vis,
+            tess_mem_text((double)num_vis * (double)tess_samples_vis_bytes(samples)));
     samples->capacity_vis = weight;
 cleanup:
     return status;

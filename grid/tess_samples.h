@@ -11,66 +11,68 @@
 
 /** Samples in the memory of a backend, which made them there. */
 typedef struct tess_resident {
-    void *samples;             /**< the backend's own: tile_cuda_samples */
-    double sum_weights;        /**< of all samples, one weight each */
+    void *samples;                     /**< the backend's own: tile_cuda_samples */
+    double sum_weights;                /**< of all samples, one weight each */
     double w_min_lambda, w_max_lambda; /**< of |w|, for prediction */
     void (*release)(struct tess_resident *resident);
 } tess_resident;
 
 /** Prepared visibilities: polarisations formed, natural or imaging weights in place,
- *  ignored ones of weight 0. Elements of `vis` and `weight` are float or double. Owned by
- *  whoever fills it; free with tess_samples_free. */
+ *  ignored ones of weight 0. Elements of `vis` and `weight` are float or double. Owned
+ *  by whoever fills it; free with tess_samples_free. */
 typedef struct tess_samples {
     bool is_double;
-    int num_pol;               /**< visibilities per sample */
-    int num_weight;            /**< weights per sample: 1 (shared) or num_pol */
+    int num_pol;    /**< visibilities per sample */
+    int num_weight; /**< weights per sample: 1 (shared) or num_pol */
     int64_t num_rows, num_vis;
-    double *uvw_m;             /**< [num_rows][3] metres */
-    int32_t *chan_base;        /**< [num_rows] first channel in the channel table */
-    int32_t *num_chan;         /**< [num_rows] */
-    int64_t *vis_first;        /**< [num_rows] index of the row's first sample */
-    void *vis;                 /**< [num_vis][num_pol][2] Jy */
-    void *weight;              /**< [num_vis][num_weight] */
-    const double *inv_lambda;  /**< [channels] freq/c [1/m], shared by all rows; borrowed */
+    double *uvw_m;      /**< [num_rows][3] metres */
+    int32_t *chan_base; /**< [num_rows] first channel in the channel table */
+    int32_t *num_chan;  /**< [num_rows] */
+    int64_t *vis_first; /**< [num_rows] index of the row's first sample */
+    void *vis;          /**< [num_vis][num_pol][2] Jy */
+    void *weight;       /**< [num_vis][num_weight] */
+    const double
+        *inv_lambda; /**< [channels] freq/c [1/m], shared by all rows; borrowed */
     int64_t capacity_rows, capacity_vis;
-    tess_resident *resident;   /**< then the arrays above are NULL; NULL otherwise */
+    tess_resident *resident; /**< then the arrays above are NULL; NULL otherwise */
 } tess_samples;
 
 /** Consecutive channels of a row whose footprints start in the same brick. */
 typedef struct tess_run {
-    int64_t brick;             /**< key */
-    int64_t first;             /**< index of the first sample */
+    int64_t brick; /**< key */
+    int64_t first; /**< index of the first sample */
     int32_t row;
-    int32_t chan;              /**< channel table index of the first sample */
-    int32_t count;             /**< samples */
-    int32_t source;            /**< rank it came from */
+    int32_t chan;   /**< channel table index of the first sample */
+    int32_t count;  /**< samples */
+    int32_t source; /**< rank it came from */
 } tess_run;
 
 /** Runs in order of brick, and where each brick begins. */
 typedef struct tess_brick_list {
     int64_t num_runs, capacity_runs;
-    tess_run *run;             /**< [num_runs] */
+    tess_run *run; /**< [num_runs] */
     int64_t num_bricks;
-    int64_t *key;              /**< [num_bricks] ascending */
-    int64_t *first_run;        /**< [num_bricks + 1] */
-    int64_t *num_vis;          /**< [num_bricks] samples */
-    void *own;                 /**< what a backend has made of the samples; then `run` and
-                                    `first_run` may be NULL */
+    int64_t *key;       /**< [num_bricks] ascending */
+    int64_t *first_run; /**< [num_bricks + 1] */
+    int64_t *num_vis;   /**< [num_bricks] samples */
+    void *own;          /**< what a backend has made of the samples; then `run` and
+                             `first_run` may be NULL */
     void (*release)(void *own); /**< frees it */
 } tess_brick_list;
 
 struct tess_grid_plan;
 
 /** Make room for at least this many rows and samples; keeps contents. Local. */
-tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows, int64_t num_vis);
+tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
+                                 int64_t num_vis);
 void tess_samples_free(tess_samples *samples);
 
 /** Bytes per sample of `vis` and `weight` together. */
 int64_t tess_samples_vis_bytes(const tess_samples *samples);
 
-/** Cut rows [row_first, row_end) into runs appended to list->run (unsorted). Leading and
- *  trailing samples of weight 0 are left out when `skip_ignored`. `num_threads` threads,
- *  but always the same runs in (row, channel) order. Local. */
+/** Cut rows [row_first, row_end) into runs appended to list->run (unsorted). Leading
+ *  and trailing samples of weight 0 are left out when `skip_ignored`. `num_threads`
+ *  threads, but always the same runs in (row, channel) order. Local. */
 tess_status tess_brick_list_append(const struct tess_grid_plan *plan,
                                    const tess_samples *samples, int64_t row_first,
                                    int64_t row_end, bool skip_ignored, int num_threads,
@@ -79,8 +81,8 @@ tess_status tess_brick_list_append(const struct tess_grid_plan *plan,
 /** Stable parallel radix sort of the runs by brick, then the index of bricks. Local. */
 tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads);
 
-/** Cut bricks with more than `most` samples, and runs where they do, into several of the
- *  same key: the sum of each is then formed alone. Local. */
+/** Cut bricks with more than `most` samples, and runs where they do, into several of
+ *  the same key: the sum of each is then formed alone. Local. */
 tess_status tess_brick_list_cut(tess_brick_list *list, int64_t most);
 
 void tess_brick_list_free(tess_brick_list *list);

@@ -1,9 +1,9 @@
 /** @file tess_weight.h
  *  Imaging weights by WSClean's definition: natural, uniform, Briggs.
  *
- *  The density grid has 1.2 × the image's pixels a side (rounded up, then to even), cells
- *  of 1/(n·scale) wavelengths and the half plane v ≥ 0; a sample falls into the cell
- *  ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell,
+ *  The density grid has 1.2 × the image's pixels a side (rounded up, then to even),
+ *  cells of 1/(n·scale) wavelengths and the half plane v ≥ 0; a sample falls into the
+ *  cell ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell,
  *      uniform  w' = w / W_c
  *      Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c)
  *  (Briggs 1995, eq. 3.18). Weights are global: cells live in pages of 64 × 64, a rank
@@ -25,17 +25,17 @@ typedef struct tess_density tess_density;
 
 typedef struct tess_weight_opts {
     tess_weighting weighting;
-    double robust;             /**< R of Briggs */
-    double rank_filter;        /**< > 0: cap a cell's factor at so many times the mean of
-                                    the occupied cells around it (16 × 16), as WSClean's
-                                    -weighting-rank-filter does */
-    bool first_density;        /**< several weights (Stokes): W_c and f² of the first count
-                                    for all, as in a run of WSClean, instead of their own.
-                                    Where the first has no weights, Briggs leaves a weight
-                                    as it is, and uniform takes it away */
-    double quantum;            /**< > 0: natural weights are rounded to multiples of it, and
-                                    cells are sums of integers: the same in any order. No
-                                    cell may reach 2^62 of them (tess_density_quantum) */
+    double robust;      /**< R of Briggs */
+    double rank_filter; /**< > 0: cap a cell's factor at so many times the mean of
+                             the occupied cells around it (16 × 16), as WSClean's
+                             -weighting-rank-filter does */
+    bool first_density; /**< several weights (Stokes): W_c and f² of the first count
+                             for all, as in a run of WSClean, instead of their own.
+                             Where the first has no weights, Briggs leaves a weight
+                             as it is, and uniform takes it away */
+    double quantum;     /**< > 0: natural weights are rounded to multiples of it, and
+                             cells are sums of integers: the same in any order. No
+                             cell may reach 2^62 of them (tess_density_quantum) */
 } tess_weight_opts;
 
 /** The smallest quantum, a power of two, for so many weights up to `largest`: 2e-19 of
