@@ -471,16 +471,13 @@ cleanup:
     return status;
 }
 
-/* Fetch the group of columns that begins at `first` of a line some lines ahead. */
-static inline void fetch_ahead(const tess_planes *planes, const line_set *set, int64_t line,
-                               int64_t first)
+/* The group of columns that begins at `first`, of a line some lines ahead; NULL: there is
+ * none. */
+static inline const char *ahead_of(const tess_planes *planes, const line_set *set,
+                                   int64_t line, int64_t first)
 {
-    if (line + LINES_AHEAD >= set->num_lines) return;
-    const char *from =
-        set->data + ((line + LINES_AHEAD) * set->stride + first) * planes->value_bytes;
-    __builtin_prefetch(from);
-    __builtin_prefetch(from + GROUP_BYTES - 1);
-    __builtin_prefetch(from + GROUP_BYTES / 2);
+    if (line + LINES_AHEAD >= set->num_lines) return NULL;
+    return set->data + ((line + LINES_AHEAD) * set->stride + first) * planes->value_bytes;
 }
 
 /* Spread columns [first, first + count) of the lines over contiguous buffers. One source
@@ -494,7 +491,8 @@ static void gather_columns(const tess_planes *planes, const line_set *set, int64
     for (int64_t k = 0; k < set->num_lines; ++k) {
         const char *from = set->data + (k * set->stride + first) * bytes;
         char *to = lines + set->line[k] * bytes;
-        fetch_ahead(planes, set, k, first);
+        const char *ahead = ahead_of(planes, set, k, first);
+        for (int64_t b = 0; ahead && b < GROUP_BYTES; b += 63) __builtin_prefetch(ahead + b);
         if (bytes == 8)
             for (int64_t g = 0; g < count; ++g)
                 memcpy(to + g * line_length * 8, from + g * 8, 8);
@@ -511,6 +509,9 @@ static void scatter_columns(const tess_planes *planes, const line_set *set, int6
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *to = set->data + (k * set->stride + first) * bytes;
         const char *from = lines + set->line[k] * bytes;
+        const char *ahead = ahead_of(planes, set, k, first);
+        for (int64_t b = 0; ahead && b < GROUP_BYTES; b += 63)
+            __builtin_prefetch(ahead + b, 1);
         if (bytes == 8)
             for (int64_t g = 0; g < count; ++g)
                 memcpy(to + g * 8, from + g * line_length * 8, 8);

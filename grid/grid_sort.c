@@ -159,82 +159,139 @@ cleanup:
 
 /* ---- stable parallel radix sort ---- */
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+/* Bits of a digit: few, so that places stay in cache; or all there are, if so many runs
+ * are sorted that the places of all threads are few beside them. */
+enum { DIGIT_BITS = 11, MOST_BITS = 18 };
 
-static int digit_of(const tess_run *run, int shift)
+static int64_t digit_of(const tess_run *run, int shift, int64_t digits)
 {
-    return (int)((run->brick >> shift) & (DIGITS - 1));
+    return (run->brick >> shift) & (digits - 1);
 }
 
 /* One pass: count digits per thread, turn counts into places, move. */
 static void radix_pass(const tess_run *from, tess_run *to, int64_t count, int shift,
-                       int num_threads, int64_t *place)
+                       int64_t digits, int num_threads, int64_t *places)
 {
-    memset(place, 0, (size_t)num_threads * DIGITS * sizeof *place);
     #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
-    for (int t = 0; t < num_threads; ++t)
+    for (int t = 0; t < num_threads; ++t) {
+        int64_t *place = places + t * digits;
+        memset(place, 0, (size_t)digits * sizeof *place);
         for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads; ++k)
-            ++place[t * DIGITS + digit_of(&from[k], shift)];
+            ++place[digit_of(&from[k], shift, digits)];
+    }
     int64_t at = 0;
-    for (int d = 0; d < DIGITS; ++d)
+    for (int64_t d = 0; d < digits; ++d)
         for (int t = 0; t < num_threads; ++t) {
-            const int64_t n = place[t * DIGITS + d];
-            place[t * DIGITS + d] = at;
+            const int64_t n = places[t * digits + d];
+            places[t * digits + d] = at;
             at += n;
         }
     #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
-    for (int t = 0; t < num_threads; ++t)
+    for (int t = 0; t < num_threads; ++t) {
+        int64_t *place = places + t * digits;
         for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads; ++k)
-            to[place[t * DIGITS + digit_of(&from[k], shift)]++] = from[k];
+            to[place[digit_of(&from[k], shift, digits)]++] = from[k];
+    }
+}
+
+static int bits_of_keys(const tess_brick_list *list, int num_threads)
+{
+    int64_t largest = 0;
+    int bits = 0;
+    #pragma omp parallel for num_threads(num_threads) schedule(static) \
+        reduction(max : largest)
+    for (int64_t k = 0; k < list->num_runs; ++k)
+        largest = list->run[k].brick > largest ? list->run[k].brick : largest;
+    while (largest >> bits > 0) ++bits;
+    return bits;
 }
 
 static tess_status sort_runs(tess_brick_list *list, int num_threads)
 {
     tess_status status = TESS_OK;
-    int64_t largest = 0;
-    for (int64_t k = 0; k < list->num_runs; ++k)
-        if (list->run[k].brick > largest) largest = list->run[k].brick;
+    const int bits = bits_of_keys(list, num_threads);
+    const bool at_once = bits <= MOST_BITS && num_threads <= list->num_runs >> bits;
+    const int passes = at_once ? bits > 0 : (bits + DIGIT_BITS - 1) / DIGIT_BITS;
+    const int digit_bits = passes > 0 ? (bits + passes - 1) / passes : 0;
+    const int64_t digits = (int64_t)1 << digit_bits;
     tess_run *spare = tess_alloc(list->capacity_runs, sizeof *spare);
-    int64_t *place = tess_alloc((int64_t)num_threads * DIGITS, sizeof *place);
-    if (!spare || !place)
+    int64_t *places = tess_alloc(num_threads * digits, sizeof *places);
+    if (!spare || !places)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld runs of visibilities",
                   (long long)list->num_runs);
-    for (int shift = 0; shift < 63 && (largest >> shift) > 0; shift += DIGIT_BITS) {
-        radix_pass(list->run, spare, list->num_runs, shift, num_threads, place);
+    for (int pass = 0; pass < passes; ++pass) {
+        radix_pass(list->run, spare, list->num_runs, pass * digit_bits, digits, num_threads,
+                   places);
         tess_run *swap = list->run;
         list->run = spare;
         spare = swap;
     }
 cleanup:
     tess_free(spare);
-    tess_free(place);
+    tess_free(places);
     return status;
 }
 
-static tess_status index_bricks(tess_brick_list *list)
+/* ---- index of bricks ---- */
+
+static bool starts_brick(const tess_brick_list *list, int64_t run)
+{
+    return run == 0 || list->run[run].brick != list->run[run - 1].brick;
+}
+
+static int64_t count_starts(const tess_brick_list *list, int64_t begin, int64_t end)
+{
+    int64_t count = 0;
+    for (int64_t k = begin; k < end; ++k) count += starts_brick(list, k);
+    return count;
+}
+
+/* Bricks that start in [begin, end), the first being number `brick`. */
+static void note_bricks(tess_brick_list *list, int64_t begin, int64_t end, int64_t brick)
+{
+    int64_t k = begin;
+    while (k < end && !starts_brick(list, k)) ++k;
+    while (k < end) {
+        int64_t num_vis = 0;
+        list->key[brick] = list->run[k].brick;
+        list->first_run[brick] = k;
+        do
+            num_vis += list->run[k++].count;
+        while (k < list->num_runs && !starts_brick(list, k));
+        list->num_vis[brick++] = num_vis;
+    }
+}
+
+static tess_status index_bricks(tess_brick_list *list, int num_threads)
 {
     tess_status status = TESS_OK;
+    const int64_t runs = list->num_runs;
     int64_t count = 0;
-    for (int64_t k = 0; k < list->num_runs; ++k)
-        count += k == 0 || list->run[k].brick != list->run[k - 1].brick;
+    int64_t *part = tess_alloc(num_threads, sizeof *part);
+    if (!part) TESS_FAIL(TESS_ERR_ALLOC, "bricks of threads");
+    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+    for (int t = 0; t < num_threads; ++t)
+        part[t] = count_starts(list, runs * t / num_threads, runs * (t + 1) / num_threads);
+    for (int t = 0; t < num_threads; ++t) {
+        const int64_t starts = part[t];
+        part[t] = count;
+        count += starts;
+    }
     tess_free(list->key);
     tess_free(list->first_run);
     tess_free(list->num_vis);
     list->key = tess_alloc(count, sizeof *list->key);
     list->first_run = tess_alloc(count + 1, sizeof *list->first_run);
-    list->num_vis = tess_alloc_zero(count, sizeof *list->num_vis);
+    list->num_vis = tess_alloc(count, sizeof *list->num_vis);
     if (!list->key || !list->first_run || !list->num_vis)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld bricks", (long long)count);
-    list->num_bricks = 0;
-    for (int64_t k = 0; k < list->num_runs; ++k) {
-        if (k == 0 || list->run[k].brick != list->run[k - 1].brick) {
-            list->key[list->num_bricks] = list->run[k].brick;
-            list->first_run[list->num_bricks++] = k;
-        }
-        list->num_vis[list->num_bricks - 1] += list->run[k].count;
-    }
-    list->first_run[list->num_bricks] = list->num_runs;
+    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+    for (int t = 0; t < num_threads; ++t)
+        note_bricks(list, runs * t / num_threads, runs * (t + 1) / num_threads, part[t]);
+    list->num_bricks = count;
+    list->first_run[count] = runs;
 cleanup:
+    tess_free(part);
     return status;
 }
 
@@ -242,7 +299,7 @@ tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads)
 {
     tess_status status = TESS_OK;
     if (list->num_runs > 0) TESS_TRY(sort_runs(list, num_threads));
-    TESS_TRY(index_bricks(list));
+    TESS_TRY(index_bricks(list, num_threads));
 cleanup:
     return status;
 }
