@@ -142,9 +142,12 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_sample
         part[t].count = 0;
     }
     #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
-    for (int t = 0; t < num_threads; ++t)
+    for (int t = 0; t < num_threads; ++t) {
+        run_sink mine = part[t]; /* threads that count side by side would share a line */
         for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
-            cut_row(plan, samples, row_first + k, skip_ignored, keys, &part[t]);
+            cut_row(plan, samples, row_first + k, skip_ignored, keys, &mine);
+        part[t] = mine;
+    }
     /* close the gaps that ignored samples left */
     for (int t = 0; t < num_threads; ++t) {
         tess_run *to = list->run + list->num_runs;
