@@ -21,11 +21,11 @@ enum { LINES_AHEAD = 12 };
 
 /* Work memory that is kept from plane to plane. */
 typedef enum work_slot {
-    WORK_LINES,      /* lines of the slab */
-    WORK_OWN_LINES,  /* prediction over several slabs: lines after the transpose */
-    WORK_LINE,       /* two lines per thread: before and after the transform */
-    WORK_COLUMNS,    /* a group of columns per thread, and one transformed */
-    WORK_SCREENS,    /* their screens */
+    WORK_LINES,     /* lines of the slab */
+    WORK_OWN_LINES, /* prediction over several slabs: lines after the transpose */
+    WORK_LINE,      /* two lines per thread: before and after the transform */
+    WORK_COLUMNS,   /* a group of columns per thread, and one transformed */
+    WORK_SCREENS,   /* their screens */
     NUM_WORK_SLOTS
 } work_slot;
 
@@ -38,7 +38,7 @@ typedef struct row_group {
 struct planes_cpu {
     tess_fft *fft_u, *fft_v;
     const screen_table *screen;
-    void **image;              /* [num_images] */
+    void **image; /* [num_images] */
     void *work[NUM_WORK_SLOTS];
     int64_t work_bytes[NUM_WORK_SLOTS];
     row_group *group_of_rows;
@@ -65,8 +65,9 @@ static void zero_image(const tess_planes *planes, char *image)
 {
     const int64_t row = planes->opts.nx * planes->value_bytes / 2;
     const int64_t rows = planes->row_end - planes->row_first;
-    #pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
-    for (int64_t k = 0; k < rows; ++k) memset(image + k * row, 0, (size_t)row);
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
+    for (int64_t k = 0; k < rows; ++k)
+        memset(image + k * row, 0, (size_t)row);
 }
 
 /* Images of zero: those that have been given up are made anew. */
@@ -93,7 +94,8 @@ static tess_status make_row_groups(tess_planes *planes)
 {
     tess_status status = TESS_OK;
     const int64_t group = GROUP_BYTES / planes->value_bytes;
-    const int64_t rows = planes->row_end - planes->row_first, middle = planes->opts.ny / 2;
+    const int64_t rows = planes->row_end - planes->row_first,
+                  middle = planes->opts.ny / 2;
     const int64_t unpaired = planes->opts.ny % 2 == 0; /* row 0 has no mirror row */
     const bool whole = planes->opts.fft_ranks == 1 && planes->opts.m0 == 0;
     planes->cpu->group_of_rows = tess_alloc(rows / group + 4, sizeof(row_group));
@@ -101,13 +103,15 @@ static tess_status make_row_groups(tess_planes *planes)
     const int64_t end = whole ? middle : rows;
     for (int64_t first = whole ? unpaired : 0; first < end; first += group) {
         const int64_t count = end - first < group ? end - first : group;
-        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] = (row_group){
-            first, count, whole ? 2 * middle - (first + count - 1) : -1};
+        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] =
+            (row_group){first, count, whole ? 2 * middle - (first + count - 1) : -1};
     }
     if (whole)
-        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] = (row_group){middle, 1, -1};
+        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] =
+            (row_group){middle, 1, -1};
     if (whole && unpaired)
-        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] = (row_group){0, 1, -1};
+        planes->cpu->group_of_rows[planes->cpu->num_row_groups++] =
+            (row_group){0, 1, -1};
 cleanup:
     return status;
 }
@@ -136,12 +140,14 @@ static void cpu_destroy(tess_planes *planes)
 {
     struct planes_cpu *cpu = planes->cpu;
     if (!cpu) return;
-    for (int k = 0; cpu->image && k < planes->opts.num_images; ++k) tess_free(cpu->image[k]);
+    for (int k = 0; cpu->image && k < planes->opts.num_images; ++k)
+        tess_free(cpu->image[k]);
     tess_free(cpu->image);
     tess_fft_destroy(cpu->fft_u);
     tess_fft_destroy(cpu->fft_v);
     tess_free(cpu->group_of_rows);
-    for (int k = 0; k < NUM_WORK_SLOTS; ++k) tess_free(cpu->work[k]);
+    for (int k = 0; k < NUM_WORK_SLOTS; ++k)
+        tess_free(cpu->work[k]);
     tess_free(cpu);
 }
 
@@ -150,7 +156,8 @@ static void *cpu_image(tess_planes *planes, int image)
     return planes->cpu->image[image];
 }
 
-/* Work memory of at least these bytes, contents undefined; NULL when memory is short. */
+/* Work memory of at least these bytes, contents undefined; NULL when memory is short.
+ */
 static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
 {
     if (bytes > planes->cpu->work_bytes[slot]) {
@@ -163,14 +170,15 @@ static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
 
 /* ---- lines of a slab ---- */
 
-/* Occupied lines of a slab after (before) the transform along v, cropped to image rows. */
+/* Occupied lines of a slab after (before) the transform along v, cropped to image rows.
+ */
 typedef struct line_set {
     int64_t num_lines;
-    int32_t *line;       /* [num_lines] grid line numbers, ascending */
-    char *data;          /* [num_lines][stride] complex */
-    int64_t row_count;   /* image rows stored of each line */
-    int64_t stride;      /* row_count and some, see padded_rows() */
-    bool owned;          /* data belong to the set, not to the work memory */
+    int32_t *line;     /* [num_lines] grid line numbers, ascending */
+    char *data;        /* [num_lines][stride] complex */
+    int64_t row_count; /* image rows stored of each line */
+    int64_t stride;    /* row_count and some, see padded_rows() */
+    bool owned;        /* data belong to the set, not to the work memory */
 } line_set;
 
 static void lines_free(line_set *set)
@@ -180,8 +188,8 @@ static void lines_free(line_set *set)
     *set = (line_set){0};
 }
 
-/* Distance of lines in memory: an odd number of 128-byte groups, so that the same rows of
- * successive lines do not fall into one set of a cache when ny is a power of two. */
+/* Distance of lines in memory: an odd number of 128-byte groups, so that the same rows
+ * of successive lines do not fall into one set of a cache when ny is a power of two. */
 static int64_t padded_rows(const tess_planes *planes, int64_t rows)
 {
     const int64_t group = GROUP_BYTES / planes->value_bytes;
@@ -189,8 +197,8 @@ static int64_t padded_rows(const tess_planes *planes, int64_t rows)
 }
 
 /* Memory for lines × rows. */
-static tess_status allocate_lines(tess_planes *planes, int64_t row_count, int64_t stride,
-                                  line_set *set)
+static tess_status allocate_lines(tess_planes *planes, int64_t row_count,
+                                  int64_t stride, line_set *set)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = set->num_lines * stride * planes->value_bytes;
@@ -224,19 +232,22 @@ cleanup:
 static void add_reals(bool is_double, void *to, const void *from, int64_t count)
 {
     if (is_double)
-        for (int64_t k = 0; k < count; ++k) ((double *)to)[k] += ((const double *)from)[k];
+        for (int64_t k = 0; k < count; ++k)
+            ((double *)to)[k] += ((const double *)from)[k];
     else
-        for (int64_t k = 0; k < count; ++k) ((float *)to)[k] += ((const float *)from)[k];
+        for (int64_t k = 0; k < count; ++k)
+            ((float *)to)[k] += ((const float *)from)[k];
 }
 
 /* Where line `line` of a piece meets the grid line: its data, and how many cells come
  * before the wrap around nv. */
-static char *piece_line(const tess_planes *planes, const tess_piece *piece, int64_t line,
-                        int64_t *before_wrap)
+static char *piece_line(const tess_planes *planes, const tess_piece *piece,
+                        int64_t line, int64_t *before_wrap)
 {
     *before_wrap = planes->opts.nv - piece->cell;
     if (*before_wrap > piece->num_cells) *before_wrap = piece->num_cells;
-    return (char *)piece->data + (line - piece->line) * piece->stride * planes->value_bytes;
+    return (char *)piece->data +
+           (line - piece->line) * piece->stride * planes->value_bytes;
 }
 
 static bool covers(const tess_piece *piece, int64_t line)
@@ -272,7 +283,8 @@ static void take_pieces_from_line(const tess_planes *planes, const piece_set *pi
         if (!covers(piece, line)) continue;
         char *to = piece_line(planes, piece, line, &before);
         memcpy(to, from + piece->cell * bytes, (size_t)(before * bytes));
-        memcpy(to + before * bytes, from, (size_t)((piece->num_cells - before) * bytes));
+        memcpy(to + before * bytes, from,
+               (size_t)((piece->num_cells - before) * bytes));
     }
 }
 
@@ -289,7 +301,8 @@ static void pad_line(const tess_planes *planes, const char *rows, char *line)
     const int64_t half = planes->opts.ny / 2, bytes = planes->value_bytes;
     const int64_t above = planes->opts.ny - half;
     memcpy(line, rows + half * bytes, (size_t)(above * bytes));
-    memset(line + above * bytes, 0, (size_t)((planes->opts.nv - planes->opts.ny) * bytes));
+    memset(line + above * bytes, 0,
+           (size_t)((planes->opts.nv - planes->opts.ny) * bytes));
     memcpy(line + (planes->opts.nv - half) * bytes, rows, (size_t)(half * bytes));
 }
 
@@ -303,7 +316,7 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
     TESS_TRY(pieces_lines(planes, pieces, &set->line, &set->num_lines));
     TESS_TRY(allocate_lines(planes, ny, padded_rows(planes, ny), set));
     TESS_TRY(allocate_work_lines(planes, &work));
-    #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
         add_pieces_to_line(planes, pieces, set->line[k], line);
@@ -322,7 +335,7 @@ static tess_status untransform_lines(tess_planes *planes, const piece_set *piece
     const int64_t line_bytes = work_line_bytes(planes);
     char *work;
     TESS_TRY(allocate_work_lines(planes, &work));
-    #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
         pad_line(planes, set->data + k * set->stride * planes->value_bytes, line);
@@ -335,7 +348,8 @@ cleanup:
 
 /* ---- transpose inside a group ---- */
 
-static void slab_rows(const tess_planes *planes, int slab, int64_t *first, int64_t *count)
+static void slab_rows(const tess_planes *planes, int slab, int64_t *first,
+                      int64_t *count)
 {
     *first = planes_share(planes->opts.ny, slab, planes->opts.fft_ranks);
     *count = planes_share(planes->opts.ny, slab + 1, planes->opts.fft_ranks) - *first;
@@ -348,8 +362,8 @@ static tess_status gather_line_numbers(tess_planes *planes, const line_set *own,
     tess_status status = TESS_OK;
     void *gathered = NULL;
     TESS_TRY(tess_comm_allgatherv(planes->group, own->line,
-                                  own->num_lines * (int64_t)sizeof *own->line, &gathered,
-                                  num_lines));
+                                  own->num_lines * (int64_t)sizeof *own->line,
+                                  &gathered, num_lines));
     all->line = gathered;
     all->num_lines = 0;
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
@@ -360,12 +374,14 @@ cleanup:
     return status;
 }
 
-/* Copy a block of `lines` × `count` values between two arrays of different row length. */
+/* Copy a block of `lines` × `count` values between two arrays of different row length.
+ */
 static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
-                       const char *from, int64_t from_stride, int64_t lines, int64_t count)
+                       const char *from, int64_t from_stride, int64_t lines,
+                       int64_t count)
 {
     const int64_t bytes = planes->value_bytes;
-    #pragma omp parallel for num_threads(planes->opts.threads)
+#pragma omp parallel for num_threads(planes->opts.threads)
     for (int64_t k = 0; k < lines; ++k)
         memcpy(to + k * to_stride * bytes, from + k * from_stride * bytes,
                (size_t)(count * bytes));
@@ -387,7 +403,8 @@ static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_se
     counts = tess_alloc_zero(3 * slabs, sizeof *counts);
     packed = tess_alloc(own->num_lines * planes->opts.ny, (size_t)planes->value_bytes);
     planes_note_plane(planes, own->num_lines * planes->opts.ny * planes->value_bytes);
-    TESS_TRY(tess_comm_agree(planes->group, counts && packed ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(
+        tess_comm_agree(planes->group, counts && packed ? TESS_OK : TESS_ERR_ALLOC));
     send = counts + slabs;
     recv = counts + 2 * slabs;
     TESS_TRY(gather_line_numbers(planes, own, all, counts));
@@ -431,9 +448,10 @@ static tess_status transpose_to_lines(tess_planes *planes, line_set *all,
     planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
     own->data = work_memory(planes, WORK_OWN_LINES,
                             own->num_lines * planes->opts.ny * bytes + 1);
-    TESS_TRY(tess_comm_agree(planes->group,
-                             counts && own->data ? TESS_OK : TESS_ERR_ALLOC));
-    for (int f = 0; f < slabs; ++f) counts[f] = num_lines[f] * all->row_count * bytes;
+    TESS_TRY(
+        tess_comm_agree(planes->group, counts && own->data ? TESS_OK : TESS_ERR_ALLOC));
+    for (int f = 0; f < slabs; ++f)
+        counts[f] = num_lines[f] * all->row_count * bytes;
     TESS_TRY(tess_comm_alltoallv(planes->group, all->data, counts, &received,
                                  counts + slabs));
     const char *from = received;
@@ -457,16 +475,18 @@ typedef struct column_work {
     char *screens;       /* threads × group × screen bytes */
     int64_t line_length; /* nu padded to keep lines aligned */
     int64_t group;
-    int64_t screen;      /* bytes */
+    int64_t screen; /* bytes */
 } column_work;
 
 static tess_status column_work_create(tess_planes *planes, column_work *work)
 {
     tess_status status = TESS_OK;
-    /* lengths of a multiple of a page would put a group's lines on the same cache sets */
+    /* lengths of a multiple of a page would put a group's lines on the same cache sets
+     */
     work->line_length = (planes->opts.nu + 7) / 8 * 8 + 8;
     work->group = GROUP_BYTES / planes->value_bytes;
-    work->screen = screen_bytes(planes->opts.nx, planes->opts.l0, planes->opts.is_double);
+    work->screen =
+        screen_bytes(planes->opts.nx, planes->opts.l0, planes->opts.is_double);
     const int64_t lines = planes->opts.threads * (work->group + 1);
     work->lines = work_memory(planes, WORK_COLUMNS,
                               lines * work->line_length * planes->value_bytes);
@@ -477,19 +497,21 @@ cleanup:
     return status;
 }
 
-/* The group of columns that begins at `first`, of a line some lines ahead; NULL: there is
- * none. */
+/* The group of columns that begins at `first`, of a line some lines ahead; NULL: there
+ * is none. */
 static inline const char *ahead_of(const tess_planes *planes, const line_set *set,
                                    int64_t line, int64_t first)
 {
     if (line + LINES_AHEAD >= set->num_lines) return NULL;
-    return set->data + ((line + LINES_AHEAD) * set->stride + first) * planes->value_bytes;
+    return set->data +
+           ((line + LINES_AHEAD) * set->stride + first) * planes->value_bytes;
 }
 
-/* Spread columns [first, first + count) of the lines over contiguous buffers. One source
- * for both precisions: values are moved as pairs of 4- or 8-byte words. */
-static void gather_columns(const tess_planes *planes, const line_set *set, int64_t first,
-                           int64_t count, char *lines, int64_t line_length)
+/* Spread columns [first, first + count) of the lines over contiguous buffers. One
+ * source for both precisions: values are moved as pairs of 4- or 8-byte words. */
+static void gather_columns(const tess_planes *planes, const line_set *set,
+                           int64_t first, int64_t count, char *lines,
+                           int64_t line_length)
 {
     const int64_t bytes = planes->value_bytes;
     for (int64_t g = 0; g < count; ++g)
@@ -498,7 +520,8 @@ static void gather_columns(const tess_planes *planes, const line_set *set, int64
         const char *from = set->data + (k * set->stride + first) * bytes;
         char *to = lines + set->line[k] * bytes;
         const char *ahead = ahead_of(planes, set, k, first);
-        for (int64_t b = 0; ahead && b < GROUP_BYTES; b += 63) __builtin_prefetch(ahead + b);
+        for (int64_t b = 0; ahead && b < GROUP_BYTES; b += 63)
+            __builtin_prefetch(ahead + b);
         if (bytes == 8)
             for (int64_t g = 0; g < count; ++g)
                 memcpy(to + g * line_length * 8, from + g * 8, 8);
@@ -508,8 +531,9 @@ static void gather_columns(const tess_planes *planes, const line_set *set, int64
     }
 }
 
-static void scatter_columns(const tess_planes *planes, const line_set *set, int64_t first,
-                            int64_t count, const char *lines, int64_t line_length)
+static void scatter_columns(const tess_planes *planes, const line_set *set,
+                            int64_t first, int64_t count, const char *lines,
+                            int64_t line_length)
 {
     const int64_t bytes = planes->value_bytes;
     for (int64_t k = 0; k < set->num_lines; ++k) {
@@ -549,13 +573,14 @@ static void make_screens(const tess_planes *planes, const column_work *work,
     for (int64_t g = 0; planes->opts.do_w && g < rows->count; ++g) {
         const screen_row row =
             screen_row_of(planes, planes->row_first + rows->first + g, w_lambda);
-        planes->cpu->screen->make[planes->opts.is_double](&row, screens + g * work->screen);
+        planes->cpu->screen->make[planes->opts.is_double](&row,
+                                                          screens + g * work->screen);
     }
 }
 
-/* Columns of the rows [first, first + count), whose screens are in order (or, for mirror
- * rows, in reverse order): into the image, or out of it. The line behind the group's holds
- * the image's side of the transform. */
+/* Columns of the rows [first, first + count), whose screens are in order (or, for
+ * mirror rows, in reverse order): into the image, or out of it. The line behind the
+ * group's holds the image's side of the transform. */
 static void transform_group(tess_planes *planes, const line_set *set,
                             const tess_plane_job *job, const column_work *work,
                             int64_t first, int64_t count, bool mirrored, char *lines,
@@ -592,7 +617,7 @@ static tess_status transform_columns(tess_planes *planes, const line_set *set,
     tess_status status = TESS_OK;
     column_work work = {0};
     TESS_TRY(column_work_create(planes, &work));
-    #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
     for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
         const row_group *rows = &planes->cpu->group_of_rows[k];
         const int64_t thread = thread_number();
@@ -603,8 +628,8 @@ static tess_status transform_columns(tess_planes *planes, const line_set *set,
         transform_group(planes, set, job, &work, rows->first, rows->count, false, lines,
                         screens);
         if (rows->mirror >= 0)
-            transform_group(planes, set, job, &work, rows->mirror, rows->count, true, lines,
-                            screens);
+            transform_group(planes, set, job, &work, rows->mirror, rows->count, true,
+                            lines, screens);
     }
 cleanup:
     return status;
@@ -657,8 +682,8 @@ static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
         const int64_t rows = planes->row_end - planes->row_first;
         if (status == TESS_OK) /* what is sent on lies without gaps */
             status = allocate_lines(
-                planes, rows, planes->opts.fft_ranks > 1 ? rows : padded_rows(planes, rows),
-                &all);
+                planes, rows,
+                planes->opts.fft_ranks > 1 ? rows : padded_rows(planes, rows), &all);
     }
     TESS_TRY(planes_agree(planes, status));
     planes_exchanged(times, &mark);
@@ -709,14 +734,15 @@ static tess_status cpu_pack(const tess_planes *planes, const plane_part *part,
 {
     (void)num_values;
     const int64_t bytes = planes->value_bytes;
-    #pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
     for (int64_t k = 0; k < count; ++k) {
         const tess_piece *piece = &part[k].piece;
         const int64_t row = piece->num_cells * bytes;
         char *to = (char *)host + part[k].offset * bytes;
         for (int64_t line = 0; line < piece->num_lines; ++line)
             memcpy(to + line * row,
-                   (const char *)piece->data + line * piece->stride * bytes, (size_t)row);
+                   (const char *)piece->data + line * piece->stride * bytes,
+                   (size_t)row);
     }
     return TESS_OK;
 }
@@ -726,14 +752,14 @@ static tess_status cpu_unpack(const tess_planes *planes, const plane_part *part,
 {
     (void)num_values;
     const int64_t bytes = planes->value_bytes;
-    #pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
     for (int64_t k = 0; k < count; ++k) {
         const tess_piece *piece = &part[k].piece;
         const int64_t row = piece->num_cells * bytes;
         const char *from = (const char *)host + part[k].offset * bytes;
         for (int64_t line = 0; line < piece->num_lines; ++line)
-            memcpy((char *)piece->data + line * piece->stride * bytes, from + line * row,
-                   (size_t)row);
+            memcpy((char *)piece->data + line * piece->stride * bytes,
+                   from + line * row, (size_t)row);
     }
     return TESS_OK;
 }
@@ -752,8 +778,8 @@ cleanup:
     return status;
 }
 
-static tess_status cpu_values_out(const tess_planes *planes, void *values, int64_t bytes,
-                                  void **host)
+static tess_status cpu_values_out(const tess_planes *planes, void *values,
+                                  int64_t bytes, void **host)
 {
     (void)planes;
     (void)bytes;

@@ -33,8 +33,9 @@ static bool ignored(const tess_samples *samples, int64_t k)
 {
     for (int j = 0; j < samples->num_weight; ++j) {
         const int64_t at = k * samples->num_weight + j;
-        const bool zero = samples->is_double ? ((const double *)samples->weight)[at] == 0
-                                             : ((const float *)samples->weight)[at] == 0;
+        const bool zero = samples->is_double
+                              ? ((const double *)samples->weight)[at] == 0
+                              : ((const float *)samples->weight)[at] == 0;
         if (!zero) return false;
     }
     return true;
@@ -49,13 +50,16 @@ typedef struct run_sink {
     int64_t count;
 } run_sink;
 
-/* Samples [begin, end) of a row lie in one brick: a run, less what is ignored at its ends. */
+/* Samples [begin, end) of a row lie in one brick: a run, less what is ignored at its
+ * ends. */
 static void emit_segment(const tess_samples *samples, int64_t row, int64_t key,
                          int32_t begin, int32_t end, bool skip_ignored, run_sink *out)
 {
     const int64_t first = samples->vis_first[row];
-    while (skip_ignored && begin < end && ignored(samples, first + begin)) ++begin;
-    while (skip_ignored && begin < end && ignored(samples, first + end - 1)) --end;
+    while (skip_ignored && begin < end && ignored(samples, first + begin))
+        ++begin;
+    while (skip_ignored && begin < end && ignored(samples, first + end - 1))
+        --end;
     if (begin == end) return;
     out->run[out->count++] = (tess_run){.brick = key,
                                         .first = first + begin,
@@ -64,8 +68,9 @@ static void emit_segment(const tess_samples *samples, int64_t row, int64_t key,
                                         .count = end - begin};
 }
 
-static void cut_row(const tess_grid_plan *plan, const tess_samples *samples, int64_t row,
-                    bool skip_ignored, const key_table *keys, run_sink *out)
+static void cut_row(const tess_grid_plan *plan, const tess_samples *samples,
+                    int64_t row, bool skip_ignored, const key_table *keys,
+                    run_sink *out)
 {
     const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
     const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
@@ -83,8 +88,8 @@ static void cut_row(const tess_grid_plan *plan, const tess_samples *samples, int
         }
         for (int c = 0; c < changes; ++c) {
             const int32_t end = first + change[c];
-            emit_segment(samples, row, (int64_t)key[change[c]], begin, end, skip_ignored,
-                         out);
+            emit_segment(samples, row, (int64_t)key[change[c]], begin, end,
+                         skip_ignored, out);
             begin = end;
         }
         key[0] = key[n];
@@ -107,7 +112,8 @@ static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *sample
             const int32_t n = count - first < KEYS ? count - first : KEYS;
             int changes = 0;
             keys->row(plan, &scale, inv_lambda + first, n, key + 1);
-            for (int32_t k = 0; k < n; ++k) changes += key[k + 1] != key[k];
+            for (int32_t k = 0; k < n; ++k)
+                changes += key[k + 1] != key[k];
             total += changes;
             key[0] = key[n];
         }
@@ -115,9 +121,10 @@ static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *sample
     return total;
 }
 
-tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_samples *samples,
-                                   int64_t row_first, int64_t row_end, bool skip_ignored,
-                                   int num_threads, tess_brick_list *list)
+tess_status tess_brick_list_append(const tess_grid_plan *plan,
+                                   const tess_samples *samples, int64_t row_first,
+                                   int64_t row_end, bool skip_ignored, int num_threads,
+                                   tess_brick_list *list)
 {
     static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
     tess_status status = TESS_OK;
@@ -126,12 +133,13 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_sample
     int64_t total = list->num_runs;
     run_sink *part = tess_alloc_zero(num_threads, sizeof *part);
     if (!part) TESS_FAIL(TESS_ERR_ALLOC, "lists of runs");
-    /* counted first: lists that grow would be copied, and touch twice the memory */
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+/* counted first: lists that grow would be copied, and touch twice the memory */
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t)
         part[t].count = count_runs(plan, samples, row_first + rows * t / num_threads,
                                    row_first + rows * (t + 1) / num_threads, keys);
-    for (int t = 0; t < num_threads; ++t) total += part[t].count;
+    for (int t = 0; t < num_threads; ++t)
+        total += part[t].count;
     if (tess_grow((void **)&list->run, &list->capacity_runs, total, sizeof *list->run))
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld runs of visibilities",
                   (long long)total);
@@ -141,9 +149,10 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan, const tess_sample
         total += part[t].count;
         part[t].count = 0;
     }
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
-        run_sink mine = part[t]; /* threads that count side by side would share a line */
+        run_sink mine =
+            part[t]; /* threads that count side by side would share a line */
         for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
             cut_row(plan, samples, row_first + k, skip_ignored, keys, &mine);
         part[t] = mine;
@@ -175,11 +184,12 @@ static int64_t digit_of(const tess_run *run, int shift, int64_t digits)
 static void radix_pass(const tess_run *from, tess_run *to, int64_t count, int shift,
                        int64_t digits, int num_threads, int64_t *places)
 {
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
         int64_t *place = places + t * digits;
         memset(place, 0, (size_t)digits * sizeof *place);
-        for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads; ++k)
+        for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads;
+             ++k)
             ++place[digit_of(&from[k], shift, digits)];
     }
     int64_t at = 0;
@@ -189,10 +199,11 @@ static void radix_pass(const tess_run *from, tess_run *to, int64_t count, int sh
             places[t * digits + d] = at;
             at += n;
         }
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
         int64_t *place = places + t * digits;
-        for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads; ++k)
+        for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads;
+             ++k)
             to[place[digit_of(&from[k], shift, digits)]++] = from[k];
     }
 }
@@ -201,11 +212,13 @@ static int bits_of_keys(const tess_brick_list *list, int num_threads)
 {
     int64_t largest = 0;
     int bits = 0;
-    #pragma omp parallel for num_threads(num_threads) schedule(static) \
-        reduction(max : largest)
+#pragma omp parallel for num_threads(num_threads) schedule(static)                     \
+    reduction(max                                                                      \
+              : largest)
     for (int64_t k = 0; k < list->num_runs; ++k)
         largest = list->run[k].brick > largest ? list->run[k].brick : largest;
-    while (largest >> bits > 0) ++bits;
+    while (largest >> bits > 0)
+        ++bits;
     return bits;
 }
 
@@ -223,8 +236,8 @@ static tess_status sort_runs(tess_brick_list *list, int num_threads)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld runs of visibilities",
                   (long long)list->num_runs);
     for (int pass = 0; pass < passes; ++pass) {
-        radix_pass(list->run, spare, list->num_runs, pass * digit_bits, digits, num_threads,
-                   places);
+        radix_pass(list->run, spare, list->num_runs, pass * digit_bits, digits,
+                   num_threads, places);
         tess_run *swap = list->run;
         list->run = spare;
         spare = swap;
@@ -245,15 +258,18 @@ static bool starts_brick(const tess_brick_list *list, int64_t run)
 static int64_t count_starts(const tess_brick_list *list, int64_t begin, int64_t end)
 {
     int64_t count = 0;
-    for (int64_t k = begin; k < end; ++k) count += starts_brick(list, k);
+    for (int64_t k = begin; k < end; ++k)
+        count += starts_brick(list, k);
     return count;
 }
 
 /* Bricks that start in [begin, end), the first being number `brick`. */
-static void note_bricks(tess_brick_list *list, int64_t begin, int64_t end, int64_t brick)
+static void note_bricks(tess_brick_list *list, int64_t begin, int64_t end,
+                        int64_t brick)
 {
     int64_t k = begin;
-    while (k < end && !starts_brick(list, k)) ++k;
+    while (k < end && !starts_brick(list, k))
+        ++k;
     while (k < end) {
         int64_t num_vis = 0;
         list->key[brick] = list->run[k].brick;
@@ -272,9 +288,10 @@ static tess_status index_bricks(tess_brick_list *list, int num_threads)
     int64_t count = 0;
     int64_t *part = tess_alloc(num_threads, sizeof *part);
     if (!part) TESS_FAIL(TESS_ERR_ALLOC, "bricks of threads");
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t)
-        part[t] = count_starts(list, runs * t / num_threads, runs * (t + 1) / num_threads);
+        part[t] =
+            count_starts(list, runs * t / num_threads, runs * (t + 1) / num_threads);
     for (int t = 0; t < num_threads; ++t) {
         const int64_t starts = part[t];
         part[t] = count;
@@ -288,9 +305,10 @@ static tess_status index_bricks(tess_brick_list *list, int num_threads)
     list->num_vis = tess_alloc(count, sizeof *list->num_vis);
     if (!list->key || !list->first_run || !list->num_vis)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld bricks", (long long)count);
-    #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t)
-        note_bricks(list, runs * t / num_threads, runs * (t + 1) / num_threads, part[t]);
+        note_bricks(list, runs * t / num_threads, runs * (t + 1) / num_threads,
+                    part[t]);
     list->num_bricks = count;
     list->first_run[count] = runs;
 cleanup:
@@ -307,8 +325,9 @@ cleanup:
     return status;
 }
 
-tess_status tess_brick_list_make(const tess_grid_plan *plan, const tess_samples *samples,
-                                 bool skip_ignored, tess_brick_list *list)
+tess_status tess_brick_list_make(const tess_grid_plan *plan,
+                                 const tess_samples *samples, bool skip_ignored,
+                                 tess_brick_list *list)
 {
     tess_status status = TESS_OK;
     if (plan->backend->grid->load)
