@@ -12,6 +12,7 @@
 
 #include "draw.h"
 #include "tess_grid.h"
+#include "tess_mem.h"
 
 enum { ROWS = 700, TABLE = 64 };
 
@@ -262,6 +263,28 @@ static void test_cut(void **state)
     free_scene(s);
 }
 
+/* Keys of few bits, which are sorted in one pass, and of many, which are not. */
+static void test_keys(void **state)
+{
+    static const int64_t keys[] = {1, 2, 50, 5000, INT64_C(1) << 23, INT64_C(1) << 52};
+    enum { RUNS = 6000 };
+    for (size_t c = 0; c < sizeof keys / sizeof *keys; ++c)
+        for (int threads = 1; threads <= 5; threads += 2) {
+            draw random = {77};
+            tess_brick_list list = {0};
+            list.run = tess_alloc(RUNS, sizeof *list.run);
+            assert_non_null(list.run);
+            list.num_runs = list.capacity_runs = RUNS;
+            for (int k = 0; k < RUNS; ++k)
+                list.run[k] = (tess_run){.brick = draw_index(&random, keys[c]),
+                                         .first = k,
+                                         .count = 1 + k % 3};
+            assert_int_equal(tess_brick_list_sort(&list, threads), TESS_OK);
+            check_index(&list);
+            tess_brick_list_free(&list);
+        }
+}
+
 static void test_empty(void **state)
 {
     scene *s = make_scene(0, false);
@@ -287,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_wrap),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_keys),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
