@@ -116,7 +116,8 @@ static void cut_brick(const tess_grid_plan *plan, const tess_brick_list *bricks,
                                 .skip = skip,
                                 .count = count,
                                 .extra = k > 0 ? ++*extra : 0};
-        tile_advance(bricks, count, &run, &skip);
+        /* the last one's runs need not be walked: most bricks are one piece */
+        if (k + 1 < num_pieces) tile_advance(bricks, count, &run, &skip);
     }
 }
 

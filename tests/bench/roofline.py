@@ -88,17 +88,17 @@ def draw(path, peak, bandwidth, points):
     matplotlib.use("Agg")
     from matplotlib import pyplot
     figure, axes = pyplot.subplots(figsize=(5.2, 3.4))
-    x = np.geomspace(0.5, 200, 200)
+    x = np.geomspace(1, 200, 200)
     axes.loglog(x, np.minimum(peak, bandwidth * x), "k-", lw=1)
     axes.text(200, peak * 1.05, f"{peak:.0f} GFLOP/s", ha="right", va="bottom", size=8)
-    axes.text(0.6, bandwidth * 0.75, f"{bandwidth:.0f} GB/s", rotation=34, size=8)
+    axes.text(1.1, bandwidth * 1.7, f"{bandwidth:.0f} GB/s", rotation=38, size=8)
     for stage, marker in (("grid", "o"), ("degrid", "s")):
         mine = [p for p in points if p["stage"] == stage]
         axes.loglog([p["intensity"] for p in mine], [p["rate"] for p in mine], marker,
                     ms=5, label=stage + "ding")
-        for p in mine:
-            axes.annotate(f"W={p['support']}", (p["intensity"], p["rate"]), size=7,
-                          xytext=(4, -8), textcoords="offset points")
+        for p in mine if stage == "grid" else []:
+            axes.annotate(f"ε = {p['accuracy']}", (p["intensity"], p["rate"]), size=7,
+                          xytext=(-2, 4), textcoords="offset points", rotation=55)
     axes.set(xlabel="FLOP per byte of memory", ylabel="GFLOP/s on one core",
              ylim=(1, 2 * peak))
     axes.legend(frameon=False, fontsize=8, loc="lower right")
