@@ -21,7 +21,7 @@ static const char doc[] =
     "output channels), NAME.log, and NAME.conf with the options used.\n\n"
     "Examples:\n"
     "  tessera image obs.ms -o out --size 2048 --scale 1.5asec\n"
-    "  tessera image m87.uvfits -o m87 --size 256 --scale 1uas \\\n"
+    "  tessera image m87.uvfits -o m87 --size 128 --scale 1uas \\\n"
     "      --weight uniform --preview\n"
     "  mpirun -n 8 tessera image a.ms b.ms -o sky --size 8192 --scale 2asec \\\n"
     "      --stokes IQUV --channels-out 4 --memory 64GB --profile sky.json";

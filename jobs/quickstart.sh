@@ -24,7 +24,7 @@ $tessera simulate --layout meerkat --sky jobs/quickstart-sky.csv \
     --overwrite -o "$name.uvfits"
 
 tess_say "imaging it with mpirun -n 4"
-mpirun -n 4 $tessera image "$name.uvfits" --size 1024 --scale 2asec \
+mpirun -n 4 $tessera image "$name.uvfits" --size 1024 --scale 1.5asec \
     --weight briggs:0 --preview --overwrite -o "$name"
 
 tess_say "true and found sources"

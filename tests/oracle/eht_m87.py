@@ -32,7 +32,27 @@ def main():
         suite.below("beam minor / 12.64 uas - 1", abs(header["BMIN"] * uas / 12.64 - 1),
                     0.01)
         check_png(suite, prefix)
+    check_ring(suite, obs)
     suite.finish()
+
+
+def check_ring(suite, obs):
+    """README's example shows the ring, 42 micro-arcseconds across: brighter than what is
+    inside and outside of it."""
+    prefix = suite.path("ring")
+    if not suite.ran("uniform weighting",
+                     tessera("image", obs, "--size", 128, "--scale", "1uas", "--weight",
+                             "uniform", "--no-psf", "-o", prefix)):
+        return
+    image = read_image(prefix + "-dirty.fits")[0].squeeze()
+    y, x = np.mgrid[:128, :128] - 64
+    radius = np.hypot(x - 2, y - 4)  # about the middle of the dark spot
+
+    def mean(least, most):
+        return image[(radius >= least) & (radius < most)].mean()
+
+    suite.below("inside / ring", mean(0, 8) / mean(19, 23), 0.3)
+    suite.below("outside / ring", mean(34, 40) / mean(19, 23), 0.6)
 
 
 def check_png(suite, prefix):
