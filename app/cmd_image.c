@@ -85,6 +85,7 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
     TESS_TRY(prepare(comm, &args));
+    profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));

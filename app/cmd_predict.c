@@ -166,6 +166,7 @@ tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
     command_line = tess_cli_command_line(argc, argv);
     args.opts.command_line = command_line ? command_line : "tessera predict";
     TESS_TRY(prepare(comm, &args));
+    profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));

@@ -126,6 +126,11 @@ tess_status imager_backend(tess_comm *comm, const char *name, const tess_backend
 /** Log which one was taken for that name and what it computes on. Local. */
 void imager_backend_log(const char *name, const tess_backend *backend);
 
+/** Begin to measure energy when the profile wants it: of each GPU by one of its ranks, of a
+ *  node's processors by its first. Collective. */
+tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
+                         tess_profile *profile);
+
 /** Memory that this rank may use [bytes]. Collective. */
 tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout, int64_t *bytes);
 

@@ -58,6 +58,28 @@ void imager_backend_log(const char *name, const tess_backend *backend)
                       backend->name);
 }
 
+tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
+                         tess_profile *profile)
+{
+    enum { ID_BYTES = 32 };
+    tess_status status = TESS_OK;
+    tess_comm *node = NULL;
+    char own[ID_BYTES] = "", *all = NULL;
+    if (!profile->wants_energy) return TESS_OK;
+    TESS_TRY(tess_comm_node(comm, &node));
+    all = tess_alloc(tess_comm_size(node), ID_BYTES);
+    TESS_TRY(tess_comm_agree(node, all ? TESS_OK : TESS_ERR_ALLOC));
+    if (backend->bus_id) backend->bus_id(own, ID_BYTES);
+    TESS_TRY(tess_comm_allgather(node, own, ID_BYTES, all));
+    for (int k = 0; k < tess_comm_rank(node); ++k)
+        if (strncmp(all + (size_t)k * ID_BYTES, own, ID_BYTES) == 0) own[0] = '\0';
+    tess_profile_start_meter(profile, own, tess_comm_rank(node) == 0);
+cleanup:
+    tess_free(all);
+    tess_comm_free(node);
+    return status;
+}
+
 /* ---- extent ---- */
 
 imager_extent imager_extent_empty(void)

@@ -258,6 +258,7 @@ static tess_status set_up(predict_run *run)
     selection.positions_only = true;
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
     imager_backend_log(opts->gridding.backend, backend);
+    TESS_TRY(imager_meter(run->comm, backend, run->profile));
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
@@ -321,6 +322,7 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
     tess_profile_lap(profile, TESS_STAGE_WRITE, &mark);
     tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
 cleanup:
+    tess_profile_stop_meter(profile);
     if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
     imager_predictor_free(&run.predictor);

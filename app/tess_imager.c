@@ -94,6 +94,7 @@ static tess_status set_up(image_run *run)
                             .profile = run->profile};
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &run->job.backend));
     imager_backend_log(opts->gridding.backend, run->job.backend);
+    TESS_TRY(imager_meter(run->comm, run->job.backend, run->profile));
     TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->job.rank_bytes));
     TESS_TRY(check_size(run));
     run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
@@ -719,6 +720,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_job_plan(&run.job));
     for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
 cleanup:
+    tess_profile_stop_meter(profile);
     if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     free_run(&run);
     return status;

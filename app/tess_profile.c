@@ -47,6 +47,7 @@ typedef struct entry {
     int64_t plans, transforms;
     double grid_utilisation;
     tess_streaming stream;
+    tess_energy energy;
 } entry;
 
 /* All ranks together. */
@@ -61,6 +62,9 @@ typedef struct totals {
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
     int64_t plans, transforms; /* each rank counts the same ones */
     tess_streaming stream;     /* sums: shares of the time are the ranks' means */
+    double cpu_j, gpu_j;       /* NAN when no rank knows */
+    double gpu_mhz, gpu_c;     /* mean and largest */
+    int num_gpus;              /* that tell */
 } totals;
 
 const char *tess_stage_name(tess_stage stage)
@@ -72,6 +76,7 @@ void tess_profile_start(tess_profile *profile)
 {
     *profile = (tess_profile){0};
     profile->start_s = tess_time_now();
+    profile->energy.total = (tess_readings){NAN, NAN, NAN, NAN};
 }
 
 static void add_span(tess_profile *profile, tess_stage stage, double begin, double end)
@@ -85,11 +90,71 @@ void tess_profile_since(tess_profile *profile, tess_stage stage, double begin)
     add_span(profile, stage, begin, tess_time_now());
 }
 
+/* ---- energy ---- */
+
+/* Between readings of the counters. */
+static const double METER_STEP_S = 0.1;
+
+struct tess_profile_metering {
+    tess_meter *meter;
+    double read_s;             /* time of the last reading */
+    tess_readings last;
+    double stage_seconds[TESS_NUM_STAGES]; /* then */
+};
+
+/* Deal what was used since the last reading to the stages by their time since. */
+static void meter_now(tess_profile *profile)
+{
+    struct tess_profile_metering *metering = profile->metering;
+    tess_energy *energy = &profile->energy;
+    const double now = tess_time_now(), passed = now - metering->read_s;
+    tess_readings next;
+    tess_meter_read(metering->meter, &next);
+    for (int s = 0; s < TESS_NUM_STAGES && passed > 0; ++s) {
+        const double seconds = profile->stage_seconds[s] - metering->stage_seconds[s];
+        const double share = fmin(1, seconds / passed);
+        energy->stage_cpu_j[s] += share * (next.cpu_j - metering->last.cpu_j);
+        energy->stage_gpu_j[s] += share * (next.gpu_j - metering->last.gpu_j);
+        metering->stage_seconds[s] = profile->stage_seconds[s];
+    }
+    energy->total = metering->last = next;
+    metering->read_s = now;
+}
+
+void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu)
+{
+    if (!profile->wants_energy || profile->metering) return;
+    struct tess_profile_metering *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) return; /* it is not worth a failure */
+    made->meter = tess_meter_create(gpu_bus_id, cpu ? TESS_METER_RAPL : NULL);
+    if (!made->meter) {
+        tess_free(made);
+        return;
+    }
+    memcpy(made->stage_seconds, profile->stage_seconds, sizeof made->stage_seconds);
+    made->read_s = tess_time_now();
+    tess_meter_read(made->meter, &made->last);
+    profile->metering = made;
+}
+
+void tess_profile_stop_meter(tess_profile *profile)
+{
+    if (!profile->metering) return;
+    meter_now(profile);
+    tess_meter_destroy(profile->metering->meter);
+    tess_free(profile->metering);
+    profile->metering = NULL;
+}
+
+/* ---- stages ---- */
+
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
 {
     const double begin = *mark;
     *mark = tess_time_now();
     add_span(profile, stage, begin, *mark);
+    if (profile->metering && *mark - profile->metering->read_s >= METER_STEP_S)
+        meter_now(profile);
     tess_profile_sent(profile, stage);
 }
 
@@ -112,7 +177,8 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .plans = profile->plans,
                  .transforms = profile->transforms,
                  .grid_utilisation = profile->grid_utilisation,
-                 .stream = profile->stream};
+                 .stream = profile->stream,
+                 .energy = profile->energy};
     if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
     memcpy(e->stage_seconds, profile->stage_seconds, sizeof e->stage_seconds);
     memcpy(e->stage_bytes, profile->stage_bytes, sizeof e->stage_bytes);
@@ -141,9 +207,26 @@ cleanup:
     return status;
 }
 
+/* NAN is nothing, unless there is nothing else. */
+static void add_known(double *sum, double value)
+{
+    if (isnan(value)) return;
+    *sum = isnan(*sum) ? value : *sum + value;
+}
+
+static void add_energy(const tess_readings *from, totals *sum)
+{
+    add_known(&sum->cpu_j, from->cpu_j);
+    add_known(&sum->gpu_j, from->gpu_j);
+    if (isnan(from->gpu_mhz) || isnan(from->gpu_c)) return;
+    sum->gpu_mhz = (sum->gpu_mhz * sum->num_gpus + from->gpu_mhz) / (sum->num_gpus + 1);
+    sum->gpu_c = fmax(sum->gpu_c, from->gpu_c);
+    ++sum->num_gpus;
+}
+
 static void add_up(const entry *entries, int ranks, totals *sum)
 {
-    *sum = (totals){0};
+    *sum = (totals){.cpu_j = NAN, .gpu_j = NAN};
     for (int r = 0; r < ranks; ++r) {
         const entry *e = &entries[r];
         for (int s = 0; s < TESS_NUM_STAGES; ++s) {
@@ -163,6 +246,7 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
+        add_energy(&e->energy.total, sum);
         sum->stream.bytes += e->stream.bytes;
         sum->stream.seconds += e->stream.seconds;
         sum->stream.readers_s += e->stream.readers_s;
@@ -216,6 +300,23 @@ static void log_streaming(const totals *sum, int ranks)
                   name[busiest]);
 }
 
+static void log_energy(const totals *sum)
+{
+    char line[128] = "";
+    double joules = NAN;
+    add_known(&joules, sum->cpu_j);
+    add_known(&joules, sum->gpu_j);
+    if (!(joules > 0)) return;
+    if (!isnan(sum->gpu_j))
+        snprintf(line, sizeof line, "GPUs %.0f J (%.0f MHz, %.0f C at the end)%s",
+                 sum->gpu_j, sum->gpu_mhz, sum->gpu_c, isnan(sum->cpu_j) ? "" : ", ");
+    if (!isnan(sum->cpu_j))
+        snprintf(line + strlen(line), sizeof line - strlen(line), "processors %.0f J",
+                 sum->cpu_j);
+    tess_log_info("energy: %s; %.3g visibilities per joule", line,
+                  (double)sum->visibilities / joules);
+}
+
 static void log_totals(const totals *sum, int ranks)
 {
     tess_log_info("stage         slowest     mean   visibilities/s");
@@ -229,6 +330,7 @@ static void log_totals(const totals *sum, int ranks)
                       sum->stage_sum_s[s] / ranks, rate);
     }
     log_streaming(sum, ranks);
+    log_energy(sum);
     log_ignored(sum);
     tess_log_info("%.2f s in all, %.1f %% in communication (%s sent); memory per rank "
                   "at most %s",
@@ -286,9 +388,32 @@ static json_t *streaming_object(const tess_streaming *s)
                      json_seconds(s->device_s));
 }
 
+static json_t *json_known(double value)
+{
+    return isfinite(value) ? json_real(round(1e3 * value) / 1e3) : json_null();
+}
+
+static json_t *energy_object(const tess_energy *energy)
+{
+    const tess_readings *total = &energy->total;
+    json_t *stages = json_object();
+    for (int s = 0; s < TESS_NUM_STAGES; ++s)
+        json_object_set_new(stages, stage_names[s],
+                            json_pack("{s:o, s:o}", "cpu_joules",
+                                      json_known(energy->stage_cpu_j[s] + 0 * total->cpu_j),
+                                      "gpu_joules",
+                                      json_known(energy->stage_gpu_j[s] +
+                                                 0 * total->gpu_j)));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "cpu_joules", json_known(total->cpu_j),
+                     "gpu_joules", json_known(total->gpu_j), "gpu_mhz",
+                     json_known(total->gpu_mhz), "gpu_celsius", json_known(total->gpu_c),
+                     "stages", stages);
+}
+
 static json_t *rank_object(const entry *e, int rank)
 {
-    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o}", "rank",
+    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:o}",
+                     "rank",
                      rank,
                      "host", e->host, "stages", rank_stages(e), "visibilities",
                      (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
@@ -297,7 +422,8 @@ static json_t *rank_object(const entry *e, int rank)
                      (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
                      (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
                      (json_int_t)e->plane_slab_bytes, "grid_utilisation",
-                     e->grid_utilisation, "streaming", streaming_object(&e->stream));
+                     e->grid_utilisation, "streaming", streaming_object(&e->stream),
+                     "energy", energy_object(&e->energy));
 }
 
 static json_t *total_stages(const totals *sum, int ranks)
@@ -320,7 +446,7 @@ static json_t *total_object(const totals *sum, int ranks)
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
-    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
                      "visibilities", (json_int_t)sum->visibilities, "ignored", ignored,
                      "seconds", json_seconds(sum->max_s), "communication_fraction",
                      json_number(communication_fraction(sum)), "sent_bytes",
@@ -329,7 +455,8 @@ static json_t *total_object(const totals *sum, int ranks)
                      (json_int_t)sum->peak_memory_sum_bytes, "plans",
                      (json_int_t)sum->plans, "transforms", (json_int_t)sum->transforms,
                      "stages", total_stages(sum, ranks), "streaming",
-                     streaming_object(&sum->stream));
+                     streaming_object(&sum->stream), "cpu_joules",
+                     json_known(sum->cpu_j), "gpu_joules", json_known(sum->gpu_j));
 }
 
 static json_t *profile_object(const entry *entries, int ranks, const char *plan)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_meter.h"
 #include "tess_trace.h"
 
 typedef enum tess_stage {
@@ -36,6 +37,12 @@ typedef enum tess_ignored {
     TESS_NUM_IGNORED
 } tess_ignored;
 
+/** Energy since tess_profile_start_meter; NAN: cannot be read. */
+typedef struct tess_energy {
+    tess_readings total;                     /**< and clock and temperature at the end */
+    double stage_cpu_j[TESS_NUM_STAGES], stage_gpu_j[TESS_NUM_STAGES];
+} tess_energy;
+
 /** Rows that went to a GPU as they are in their file, or came back. */
 typedef struct tess_streaming {
     int64_t bytes;
@@ -56,6 +63,10 @@ typedef struct tess_profile {
     int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of one
                                                   w-plane on this rank */
     tess_streaming stream;
+    bool wants_energy;                       /**< measure energy, where it can be */
+    tess_energy energy;                      /**< of this rank's GPU, and its node's
+                                                  processors, unless another rank has them */
+    struct tess_profile_metering *metering;  /**< while it is measured */
     double start_s;                          /**< tess_time_now() at program start */
     double grid_utilisation;                 /**< busy share of the threads while gridding */
     char plan[1024];                         /**< the plan in words */
@@ -78,14 +89,22 @@ void tess_profile_since(tess_profile *profile, tess_stage stage, double begin);
 /** Add what was sent to other ranks since the last call to a stage. */
 void tess_profile_sent(tess_profile *profile, tess_stage stage);
 
+/** Begin to measure energy, if it is wanted: of the GPU at this PCI bus id ("": none) and,
+ *  when `cpu`, of the node's processors. Stages get what was used while they took time,
+ *  as far as the counters tell, which are read ten times a second. Local. */
+void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu);
+void tess_profile_stop_meter(tess_profile *profile); /**< Local. */
+
 /** Log a short table of totals (rank 0). Collective. */
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
- *  streaming:{bytes, seconds, busy:{readers, writers, link, device}}}], "totals":{visibilities, ignored:{reason:n},
- *  seconds, communication_fraction, peak_memory_bytes, plans, transforms, streaming}}.
- *  Collective. */
+ *  streaming:{bytes, seconds, busy:{readers, writers, link, device}}, energy:{cpu_joules,
+ *  gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
+ *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
+ *  peak_memory_bytes, plans, transforms, streaming, cpu_joules, gpu_joules}}. Energy that
+ *  cannot be read is null. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);
 

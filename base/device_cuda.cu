@@ -122,6 +122,13 @@ void tess_device_text(char *text, int size)
              tess_mem_text((double)device.limit));
 }
 
+void tess_device_bus_id(char *text, int size)
+{
+    if (cudaDeviceGetPCIBusId(text, size, device.number) == cudaSuccess) return;
+    (void)cudaGetLastError();
+    text[0] = '\0';
+}
+
 struct CUstream_st *tess_device_stream(void)
 {
     return device.stream;

@@ -22,6 +22,7 @@ typedef struct tess_backend {
      *  else; NULL: there is none to take. Again is harmless. */
     tess_status (*start)(int local_rank, int local_size);
     void (*text)(char *text, int size); /**< which device was taken, for logs; or NULL */
+    void (*bus_id)(char *text, int size); /**< its PCI bus id, "" when unknown; or NULL */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;

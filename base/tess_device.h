@@ -36,6 +36,9 @@ int tess_device_number(void);
 /** "NVIDIA H200, 139.8 GiB free" for logs. */
 void tess_device_text(char *text, int size);
 
+/** Its PCI bus id; "" when it has none. */
+void tess_device_bus_id(char *text, int size);
+
 /** The stream everything is enqueued in, for launches. */
 struct CUstream_st *tess_device_stream(void);
 

@@ -10,7 +10,7 @@ import numpy as np
 from e2e import ASEC, Suite, mpiexec, tessera
 import uvfits
 
-COMMANDS = ("image", "predict", "simulate", "info", "plan", "compare")
+COMMANDS = ("image", "predict", "simulate", "info", "plan", "compare", "bench")
 RANKS = (1, 3) if mpiexec() else (1,)
 
 

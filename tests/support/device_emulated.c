@@ -49,6 +49,11 @@ void tess_device_text(char *text, int size)
     snprintf(text, (size_t)size, "emulated");
 }
 
+void tess_device_bus_id(char *text, int size)
+{
+    snprintf(text, (size_t)size, "%s", "");
+}
+
 struct CUstream_st *tess_device_stream(void)
 {
     return NULL;

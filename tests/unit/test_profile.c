@@ -52,6 +52,8 @@ static void json_says_what_was_measured(void **state)
     profile.stage_seconds[TESS_STAGE_GRID] = 1.5;
     profile.stage_bytes[TESS_STAGE_READ] = 1000;
     profile.stage_visibilities[TESS_STAGE_GRID] = 99;
+    profile.energy.total.gpu_j = 12.5;
+    profile.energy.stage_gpu_j[TESS_STAGE_GRID] = 7.5;
     profile.stream = (tess_streaming){.bytes = 500, .seconds = 2, .link_s = 1.25};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
     assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
@@ -79,6 +81,12 @@ static void json_says_what_was_measured(void **state)
     const json_t *grid = json_object_get(stages, "grid");
     assert_true(number(grid, "seconds") == 1.5);
     assert_true(number(grid, "visibilities") == 99);
+    const json_t *energy = json_object_get(rank, "energy");
+    assert_true(number(energy, "gpu_joules") == 12.5);
+    assert_true(json_is_null(json_object_get(energy, "cpu_joules")));
+    const json_t *gridding = json_object_get(json_object_get(energy, "stages"), "grid");
+    assert_true(number(gridding, "gpu_joules") == 7.5);
+    assert_true(json_is_null(json_object_get(gridding, "cpu_joules")));
     const json_t *streaming = json_object_get(rank, "streaming");
     assert_true(number(streaming, "bytes") == 500);
     assert_true(number(json_object_get(streaming, "busy"), "link") == 1.25);
@@ -120,6 +128,42 @@ static void laps_add_up(void **state)
     assert_int_equal(tess_profile_summary(*state, &profile), TESS_OK);
 }
 
+/* ---- energy ---- */
+
+static void put_counter(const char *name, double value)
+{
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fprintf(file, "%.0f\n", value);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Two packages' counters, one of which wraps around. */
+static void meter_reads_packages(void **state)
+{
+    (void)state;
+    tess_readings now;
+    assert_int_equal(system("mkdir -p rapl/intel-rapl:0 rapl/intel-rapl:1"), 0);
+    put_counter("rapl/intel-rapl:0/max_energy_range_uj", 100e6);
+    put_counter("rapl/intel-rapl:1/max_energy_range_uj", 100e6);
+    put_counter("rapl/intel-rapl:0/energy_uj", 5e6);
+    put_counter("rapl/intel-rapl:1/energy_uj", 98e6);
+    tess_meter *meter = tess_meter_create("", "rapl");
+    assert_non_null(meter);
+    put_counter("rapl/intel-rapl:0/energy_uj", 6e6);
+    put_counter("rapl/intel-rapl:1/energy_uj", 3e6);
+    tess_meter_read(meter, &now);
+    assert_true(fabs(now.cpu_j - 6) < 1e-9);
+    tess_meter_read(meter, &now);
+    assert_true(fabs(now.cpu_j - 6) < 1e-9 && isnan(now.gpu_j) && isnan(now.gpu_mhz));
+    tess_meter_destroy(meter);
+    meter = tess_meter_create("no such bus", "no such folder");
+    tess_meter_read(meter, &now);
+    assert_true(isnan(now.cpu_j) && isnan(now.gpu_j));
+    tess_meter_destroy(meter);
+    assert_int_equal(system("rm -r rapl"), 0);
+}
+
 int main(void)
 {
     tess_log_start(0, TESS_LOG_QUIET);
@@ -128,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nan_does_not_spoil_the_file, start, finish),
         cmocka_unit_test_setup_teardown(unwritable_path_is_an_error, start, finish),
         cmocka_unit_test_setup_teardown(laps_add_up, start, finish),
+        cmocka_unit_test(meter_reads_packages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

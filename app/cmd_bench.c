@@ -1,0 +1,249 @@
+#define _GNU_SOURCE
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+#include "cli.h"
+#include "commands.h"
+#include "imager.h"
+#include "options.h"
+#include "tess_mem.h"
+#include "tess_version.h"
+#include "threads.h"
+
+static const char doc[] =
+    "Time gridding or degridding alone, on visibilities made up in memory, and print a "
+    "table (CSV) on standard output. Lists are swept: every combination is a line."
+    "\v"
+    "Columns: what was timed and where, the case, precision, support and planes that "
+    "the "
+    "accuracy led to, the grid, seconds to sort the visibilities into bricks (on a GPU "
+    "with their upload) and to (de)grid them, medians, millions of visibilities a "
+    "second, "
+    "and, of degridding, the sum of what was read off. Runs on the first rank only.\n\n"
+    "Examples:\n"
+    "  tessera bench grid --vis 1e7 --accuracy 1e-2,1e-4,1e-6,1e-10\n"
+    "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
+    "      --size 1024,4096";
+
+enum {
+    OPT_VIS = 0x100,
+    OPT_SIZE,
+    OPT_ACCURACY,
+    OPT_ORDER,
+    OPT_BACKEND,
+    OPT_THREADS,
+    OPT_REPEAT
+};
+enum { MOST = 32 };
+
+static const struct argp_option options[] = {
+    {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e6)", 0},
+    {"size", OPT_SIZE, "N,...", 0, "Image size (default 2048); the grid is larger", 0},
+    {"accuracy", OPT_ACCURACY, "E,...", 0,
+     "Accuracies asked for (default 1e-2,1e-4,1e-6); from 9e-6 down in double "
+     "precision",
+     0},
+    {"order", OPT_ORDER, "tracks|random,...", 0,
+     "Tracks of a dense array, 16 channels each, in order of time (default), or points "
+     "anywhere in any order",
+     0},
+    {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
+    {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
+    {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
+     0},
+    {0},
+};
+
+static const struct argp_child children[] = {
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+typedef struct number_list {
+    double value[MOST];
+    int count;
+} number_list;
+
+typedef struct bench_args {
+    bool chosen, degrid;
+    number_list vis, size, accuracy, order;
+    const char *backend;
+    int threads, repeat;
+} bench_args;
+
+/* The words of a list; `parse` makes a number of each. */
+static tess_status parse_list(const char *text,
+                              tess_status (*parse)(const char *, double *),
+                              number_list *list)
+{
+    tess_status status = TESS_OK;
+    char *copy = tess_strdup(text), *rest = copy;
+    number_list made = {.count = 0};
+    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "list");
+    for (char *word; (word = strsep(&rest, ",")) != NULL;) {
+        if (made.count == MOST)
+            TESS_FAIL(TESS_ERR_USAGE, "'%s' has more than %d entries", text, MOST);
+        TESS_TRY(parse(word, &made.value[made.count]));
+        ++made.count;
+    }
+    *list = made;
+cleanup:
+    tess_free(copy);
+    return status;
+}
+
+static tess_status parse_vis(const char *text, double *value)
+{
+    return tess_parse_number(text, 1, 1e12, value);
+}
+
+static tess_status parse_size(const char *text, double *value)
+{
+    return tess_parse_number(text, 16, 1e6, value);
+}
+
+static tess_status parse_accuracy(const char *text, double *value)
+{
+    return tess_parse_number(text, 1e-12, 1e-1, value);
+}
+
+static tess_status parse_order(const char *text, double *value)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(text, "tracks") == 0)
+        *value = TESS_BENCH_TRACKS;
+    else if (strcmp(text, "random") == 0)
+        *value = TESS_BENCH_RANDOM;
+    else
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is neither 'tracks' nor 'random'", text);
+cleanup:
+    return status;
+}
+
+static tess_status parse_int(const char *text, int max, int *value)
+{
+    int64_t number = 0;
+    const tess_status status = tess_parse_integer(text, 1, max, &number);
+    if (status == TESS_OK) *value = (int)number;
+    return status;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    bench_args *args = state->input;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        *args = (bench_args){.vis = {{1e6}, 1},
+                             .size = {{2048}, 1},
+                             .accuracy = {{1e-2, 1e-4, 1e-6}, 3},
+                             .order = {{TESS_BENCH_TRACKS}, 1},
+                             .backend = "auto",
+                             .repeat = 3};
+        return 0;
+    case ARGP_KEY_ARG:
+        args->degrid = strcmp(arg, "degrid") == 0;
+        if (args->chosen || (!args->degrid && strcmp(arg, "grid") != 0))
+            return ARGP_ERR_UNKNOWN;
+        args->chosen = true;
+        return 0;
+    case OPT_VIS:
+        status = parse_list(arg, parse_vis, &args->vis);
+        break;
+    case OPT_SIZE:
+        status = parse_list(arg, parse_size, &args->size);
+        break;
+    case OPT_ACCURACY:
+        status = parse_list(arg, parse_accuracy, &args->accuracy);
+        break;
+    case OPT_ORDER:
+        status = parse_list(arg, parse_order, &args->order);
+        break;
+    case OPT_BACKEND:
+        args->backend = arg;
+        break;
+    case OPT_THREADS:
+        status = parse_int(arg, 4096, &args->threads);
+        break;
+    case OPT_REPEAT:
+        status = parse_int(arg, 1000, &args->repeat);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, options, key, arg, status);
+}
+
+static const struct argp argp = {options,  parse, "grid|degrid", doc,
+                                 children, NULL,  NULL};
+
+static void print_line(const bench_args *args, const tess_backend *backend,
+                       const tess_bench_case *what, const tess_bench_result *found)
+{
+    printf("%s,%s,%d,%s,%lld,%lld,%g,%s,%d,%d,%lld,%lld,%.6f,%.6f,%.3f",
+           what->degrid ? "degrid" : "grid", backend->name, args->threads,
+           what->order == TESS_BENCH_RANDOM ? "random" : "tracks",
+           (long long)found->num_vis, (long long)what->size, what->accuracy,
+           found->is_double ? "double" : "single", found->support, found->num_planes,
+           (long long)found->nu, (long long)found->nv, found->sort_s, found->seconds,
+           1e-6 * (double)found->num_vis / found->seconds);
+    if (what->degrid)
+        printf(",%.6e,%s\n", found->sum, tess_version_full());
+    else
+        printf(",,%s\n", tess_version_full());
+}
+
+/* The k-th combination of the lists. */
+static tess_bench_case case_of(const bench_args *args, int k)
+{
+    const int a = k % args->accuracy.count,
+              s = k / args->accuracy.count % args->size.count;
+    const int rest = k / args->accuracy.count / args->size.count;
+    return (tess_bench_case){
+        .degrid = args->degrid,
+        .order = (tess_bench_order)args->order.value[rest / args->vis.count],
+        .num_vis = (int64_t)args->vis.value[rest % args->vis.count],
+        .size = (int64_t)args->size.value[s],
+        .accuracy = args->accuracy.value[a]};
+}
+
+static tess_status run_all(const bench_args *args, const tess_backend *backend)
+{
+    tess_status status = TESS_OK;
+    const int cases =
+        args->vis.count * args->size.count * args->accuracy.count * args->order.count;
+    printf(
+        "operation,backend,threads,order,visibilities,size,accuracy,precision,support,"
+        "planes,nu,nv,sort_s,seconds,mvis_per_s,sum,version\n");
+    for (int k = 0; k < cases; ++k) {
+        const tess_bench_case what = case_of(args, k);
+        tess_bench_result found;
+        TESS_TRY(tess_bench_run(backend, &what, args->threads, args->repeat, &found));
+        print_line(args, backend, &what, &found);
+        fflush(stdout);
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    bench_args args;
+    tess_cli cli = {0};
+    const tess_backend *backend;
+    TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
+    if (cli.help) goto cleanup;
+    if (!args.chosen)
+        TESS_FAIL(TESS_ERR_USAGE, "say what to time: tessera bench grid, or degrid");
+    if (args.threads == 0) TESS_TRY(tess_threads_default(comm, &args.threads));
+    TESS_TRY(imager_backend(comm, args.backend, &backend));
+    imager_backend_log(args.backend, backend);
+    if (tess_comm_rank(comm) == 0) status = run_all(&args, backend);
+    status = tess_comm_agree(comm, status);
+cleanup:
+    tess_cli_free(&cli);
+    return status;
+}
