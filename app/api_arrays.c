@@ -1,5 +1,5 @@
-/* Gridding of arrays in memory: the imager's steps on one rank, from the caller's arrays to
- * the caller's arrays. */
+/* Gridding of arrays in memory: the imager's steps on one rank, from the caller's
+ * arrays to the caller's arrays. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +20,17 @@ static const int64_t MAX_PIXELS = 1 << 20; /* along an axis */
 typedef struct array_axis {
     int64_t count;
     double step, center;
-    int uvw;             /* 0: belongs to the caller's u, 1: to v */
-    double sign;         /* of that coordinate */
-    int64_t byte_step;   /* from pixel to pixel in the caller's image */
+    int uvw;           /* 0: belongs to the caller's u, 1: to v */
+    double sign;       /* of that coordinate */
+    int64_t byte_step; /* from pixel to pixel in the caller's image */
 } array_axis;
 
 typedef struct array_run {
     const tess_array_opts *opts;
     const tess_array_vis *vis;
     tess_array_image image;
-    bool forward;              /* visibilities to image */
-    array_axis l, m;           /* along rows and columns of the gridder's image */
+    bool forward;    /* visibilities to image */
+    array_axis l, m; /* along rows and columns of the gridder's image */
     bool borrows_vis, borrows_weight;
     double *inv_lambda;
     double inv_lambda_min, inv_lambda_max;
@@ -41,7 +41,7 @@ typedef struct array_run {
     tess_profile profile;
     imager_job job;
     tess_array_report report;
-    double mark;               /* time of the last lap */
+    double mark; /* time of the last lap */
 } array_run;
 
 void tess_array_opts_default(tess_array_opts *opts)
@@ -64,16 +64,21 @@ static tess_status check_sizes(const array_run *run)
     const tess_array_opts *opts = run->opts;
     const tess_array_vis *vis = run->vis;
     if (opts->nx < 1 || opts->ny < 1 || opts->nx > MAX_PIXELS || opts->ny > MAX_PIXELS)
-        TESS_FAIL(TESS_ERR_USAGE, "an image of %lld x %lld pixels; each must be 1 to %lld",
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "an image of %lld x %lld pixels; each must be 1 to %lld",
                   (long long)opts->nx, (long long)opts->ny, (long long)MAX_PIXELS);
     if (vis->num_rows < 0 || vis->num_chan < 0 || vis->num_rows >= INT32_MAX ||
         vis->num_chan >= INT32_MAX)
-        TESS_FAIL(TESS_ERR_USAGE, "%lld rows x %lld channels; each must be 0 to 2^31 - 2",
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%lld rows x %lld channels; each must be 0 to 2^31 - 2",
                   (long long)vis->num_rows, (long long)vis->num_chan);
     if (!run->image.data) TESS_FAIL(TESS_ERR_USAGE, "no image array");
-    if (vis->num_rows > 0 && vis->num_chan > 0 && (!vis->uvw || !vis->freq || !vis->vis))
+    if (vis->num_rows > 0 && vis->num_chan > 0 &&
+        (!vis->uvw || !vis->freq || !vis->vis))
         TESS_FAIL(TESS_ERR_USAGE, "no array of %s",
-                  !vis->uvw ? "positions" : !vis->freq ? "frequencies" : "visibilities");
+                  !vis->uvw    ? "positions"
+                  : !vis->freq ? "frequencies"
+                               : "visibilities");
 cleanup:
     return status;
 }
@@ -94,10 +99,11 @@ static tess_status check_opts(const array_run *run)
         TESS_FAIL(TESS_ERR_USAGE, "accuracy %g; it must be between 1e-12 and 1e-2",
                   opts->accuracy);
     if (!run->vis->is_double && !opts->double_grid && opts->accuracy < SINGLE_ACCURACY)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "accuracy %g is beyond single precision, which reaches %g; use double "
-                  "precision",
-                  opts->accuracy, SINGLE_ACCURACY);
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "accuracy %g is beyond single precision, which reaches %g; use double "
+            "precision",
+            opts->accuracy, SINGLE_ACCURACY);
     if (opts->threads < 0 || opts->threads > 65536)
         TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
     if (!(opts->padding_min >= 0 && opts->padding_max >= 0) ||
@@ -109,13 +115,15 @@ cleanup:
 }
 
 /* The gridder's rows run along the axis whose pixels are nearer to one another in the
- * caller's memory: nothing needs to be transposed, since u, l and v, m enter alike. Its l
- * grows towards smaller column numbers and its m with the row number. */
+ * caller's memory: nothing needs to be transposed, since u, l and v, m enter alike. Its
+ * l grows towards smaller column numbers and its m with the row number. */
 static void choose_axes(array_run *run)
 {
     const tess_array_opts *opts = run->opts;
-    const array_axis x = {opts->nx, opts->step_l, opts->center_l, 0, 1, run->image.step_x};
-    const array_axis y = {opts->ny, opts->step_m, opts->center_m, 1, 1, run->image.step_y};
+    const array_axis x = {opts->nx, opts->step_l,     opts->center_l, 0,
+                          1,        run->image.step_x};
+    const array_axis y = {opts->ny, opts->step_m,     opts->center_m, 1,
+                          1,        run->image.step_y};
     const bool x_fast = llabs(x.byte_step) <= llabs(y.byte_step);
     run->l = x_fast ? x : y;
     run->m = x_fast ? y : x;
@@ -152,8 +160,8 @@ static tess_status make_samples(array_run *run)
                               .num_rows = vis->num_rows,
                               .num_vis = num_vis,
                               .inv_lambda = run->inv_lambda};
-    run->borrows_vis = same && vis->vis_step_chan == bytes &&
-                       vis->vis_step_row == chans * bytes;
+    run->borrows_vis =
+        same && vis->vis_step_chan == bytes && vis->vis_step_row == chans * bytes;
     run->borrows_weight = same && vis->weight && !vis->mask &&
                           vis->weight_step_chan == bytes / 2 &&
                           vis->weight_step_row == chans * bytes / 2;
@@ -172,7 +180,8 @@ static tess_status make_samples(array_run *run)
     if (!samples->uvw_m || !samples->chan_base || !samples->num_chan ||
         !samples->vis_first || !samples->vis ||
         (!samples->weight && !run->borrows_weight))
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld visibilities", (long long)num_vis);
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld visibilities",
+                  (long long)num_vis);
 cleanup:
     return status;
 }
@@ -188,8 +197,8 @@ static tess_status make_channels(array_run *run)
         double freq_hz;
         memcpy(&freq_hz, (const char *)vis->freq + c * vis->freq_step, sizeof freq_hz);
         if (!(freq_hz > 0 && isfinite(freq_hz)))
-            TESS_FAIL(TESS_ERR_INPUT, "frequency of channel %lld is %g Hz", (long long)c,
-                      freq_hz);
+            TESS_FAIL(TESS_ERR_INPUT, "frequency of channel %lld is %g Hz",
+                      (long long)c, freq_hz);
         run->inv_lambda[c] = freq_hz / TESS_SPEED_OF_LIGHT_M_S;
         run->inv_lambda_min = fmin(run->inv_lambda_min, run->inv_lambda[c]);
         run->inv_lambda_max = fmax(run->inv_lambda_max, run->inv_lambda[c]);
@@ -242,12 +251,13 @@ static void load_uvw(const tess_array_vis *vis, int64_t row, double uvw_m[3])
 {
     for (int k = 0; k < 3; ++k)
         memcpy(&uvw_m[k],
-               (const char *)vis->uvw + row * vis->uvw_step_row + k * vis->uvw_step_axis,
+               (const char *)vis->uvw + row * vis->uvw_step_row +
+                   k * vis->uvw_step_axis,
                sizeof *uvw_m);
 }
 
-/* Take over weight and value of a row's visibilities; returns how many are used, or −1 − c
- * when channel c has one that is not finite. */
+/* Take over weight and value of a row's visibilities; returns how many are used, or −1
+ * − c when channel c has one that is not finite. */
 static int64_t take_row(const array_run *run, int64_t row)
 {
     const tess_array_vis *vis = run->vis;
@@ -277,8 +287,8 @@ static int64_t take_row(const array_run *run, int64_t row)
     return used;
 }
 
-/* Positions as the gridder's axes want them, values, and the range of |w|. The first row
- * that is not finite, and its channel (−1: the position), is returned in `bad`. */
+/* Positions as the gridder's axes want them, values, and the range of |w|. The first
+ * row that is not finite, and its channel (−1: the position), is returned in `bad`. */
 static tess_status take_rows(array_run *run)
 {
     tess_status status = TESS_OK;
@@ -287,13 +297,14 @@ static tess_status take_rows(array_run *run)
     const double sign_w = run->opts->negate_w ? -1 : 1;
     int64_t bad_row = INT64_MAX, num_vis = 0;
     double w_min = INFINITY, w_max = 0;
-    #pragma omp parallel for num_threads(run->layout.threads) schedule(static) \
+#pragma omp parallel for num_threads(run->layout.threads) schedule(static) \
         reduction(+ : num_vis) reduction(min : bad_row, w_min) reduction(max : w_max)
     for (int64_t row = 0; row < vis->num_rows; ++row) {
         double uvw_m[3];
         const int64_t used = take_row(run, row);
         load_uvw(vis, row, uvw_m);
-        const bool finite = isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+        const bool finite =
+            isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
         if (used < 0 || (used > 0 && !finite)) bad_row = row < bad_row ? row : bad_row;
         samples->num_chan[row] = (int32_t)vis->num_chan;
         samples->vis_first[row] = row * vis->num_chan;
@@ -308,10 +319,11 @@ static tess_status take_rows(array_run *run)
     if (bad_row < INT64_MAX) {
         const int64_t used = take_row(run, bad_row);
         if (used < 0)
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "visibility or weight of row %lld, channel %lld is not finite; mask "
-                      "it or give it weight 0",
-                      (long long)bad_row, (long long)(-1 - used));
+            TESS_FAIL(
+                TESS_ERR_INPUT,
+                "visibility or weight of row %lld, channel %lld is not finite; mask "
+                "it or give it weight 0",
+                (long long)bad_row, (long long)(-1 - used));
         TESS_FAIL(TESS_ERR_INPUT, "uvw of row %lld is not finite; mask the row",
                   (long long)bad_row);
     }
@@ -331,8 +343,8 @@ static tess_status make_plan(array_run *run)
     tess_grid_opts grid;
     tess_grid_opts_default(&grid);
     grid.accuracy = fmin(run->opts->accuracy, LARGEST_ACCURACY);
-    grid.do_w = run->opts->do_w && !tess_grid_w_negligible(&job->geom, run->w_max_lambda,
-                                                           grid.accuracy);
+    grid.do_w = run->opts->do_w &&
+                !tess_grid_w_negligible(&job->geom, run->w_max_lambda, grid.accuracy);
     grid.w_min_lambda = run->w_min_lambda;
     grid.w_max_lambda = run->w_max_lambda;
     grid.num_vis = run->report.num_vis;
@@ -460,7 +472,8 @@ static void write_row(const array_run *run, const void *sums, const double *fact
 }
 
 /* False when a pixel is not finite. */
-static bool read_row(const array_run *run, void *model, const double *factor, int64_t row)
+static bool read_row(const array_run *run, void *model, const double *factor,
+                     int64_t row)
 {
     const int64_t nx = run->job.geom.nx;
     const bool is_double = run->job.plan->is_double;
@@ -481,12 +494,14 @@ static tess_status move_rows(const array_run *run)
     void *sums = tess_planes_image(run->job.planes, 0);
     int64_t bad_row = INT64_MAX;
     bool short_of_memory = false;
-    #pragma omp parallel num_threads(run->layout.threads) \
-        reduction(min : bad_row) reduction(|| : short_of_memory)
+#pragma omp parallel num_threads(run->layout.threads) reduction(min                    \
+                                                                : bad_row)             \
+    reduction(||                                                                       \
+              : short_of_memory)
     {
         double *factor = tess_alloc(run->job.geom.nx, sizeof *factor);
         short_of_memory = !factor;
-        #pragma omp for schedule(dynamic, 16)
+#pragma omp for schedule(dynamic, 16)
         for (int64_t row = 0; row < run->job.geom.ny; ++row) {
             if (!factor) continue;
             row_factor(run, row, factor);
@@ -523,13 +538,14 @@ static void give_rows(const array_run *run)
     const int64_t element = from_double ? 8 : 4;
     const bool nothing = run->report.num_vis == 0;
     if (run->borrows_vis && !vis->weight && !vis->mask && !nothing) return;
-    #pragma omp parallel for num_threads(run->layout.threads) schedule(static)
+#pragma omp parallel for num_threads(run->layout.threads) schedule(static)
     for (int64_t row = 0; row < vis->num_rows; ++row)
         for (int64_t c = 0; c < vis->num_chan; ++c) {
             const double weight = nothing ? 0 : weight_at(vis, row, c);
             const int64_t at = samples->vis_first[row] + c;
             const char *from = (const char *)samples->vis + 2 * element * at;
-            char *to = (char *)vis->vis + row * vis->vis_step_row + c * vis->vis_step_chan;
+            char *to =
+                (char *)vis->vis + row * vis->vis_step_row + c * vis->vis_step_chan;
             double re = 0, im = 0;
             if (weight != 0) { /* others are undefined */
                 re = weight * load(from, from_double);
@@ -564,8 +580,9 @@ cleanup:
     return tess_error_call_end(status);
 }
 
-tess_status tess_dirty_to_vis(const tess_array_opts *opts, const tess_array_image *dirty,
-                              const tess_array_vis *vis, tess_array_report *report)
+tess_status tess_dirty_to_vis(const tess_array_opts *opts,
+                              const tess_array_image *dirty, const tess_array_vis *vis,
+                              tess_array_report *report)
 {
     tess_status status = TESS_OK;
     const double begin = tess_time_now();

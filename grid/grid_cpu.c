@@ -1,6 +1,6 @@
-/* The CPU gridder: threads take pieces of bricks from a queue, the largest first, and add
- * chunk after chunk into tile buffers that stay in cache. No atomics: a brick cut into
- * several pieces has a buffer for each, added in order at the end. */
+/* The CPU gridder: threads take pieces of bricks from a queue, the largest first, and
+ * add chunk after chunk into tile buffers that stay in cache. No atomics: a brick cut
+ * into several pieces has a buffer for each, added in order at the end. */
 #include <string.h>
 
 #include "locate.h"
@@ -40,7 +40,8 @@ static void planes_touched(const tess_grid_plan *plan, const tess_samples *sampl
     double low = INFINITY, high = -INFINITY;
     for (int64_t r = bricks->first_run[brick]; r < end; ++r) {
         if (r + RUNS_AHEAD < end)
-            __builtin_prefetch(samples->uvw_m + 3 * (int64_t)bricks->run[r + RUNS_AHEAD].row);
+            __builtin_prefetch(samples->uvw_m +
+                               3 * (int64_t)bricks->run[r + RUNS_AHEAD].row);
         widen_to_run(plan, samples, &bricks->run[r], &low, &high);
     }
     const int64_t first = tess_plane_start(plan, tess_plane_coordinate(plan, low));
@@ -58,7 +59,7 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
     sums->brick = tess_alloc_zero(sums->num_bricks, sizeof *sums->brick);
     if (!sums->brick)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld bricks", (long long)sums->num_bricks);
-    #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 16)
+#pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 16)
     for (int64_t b = first; b < end; ++b) {
         sums->brick[b - first].key = bricks->key[b];
         planes_touched(plan, samples, bricks, b, &sums->brick[b - first]);
@@ -83,17 +84,19 @@ static void add_values(const tess_grid_plan *plan, void *to, const void *from,
     if (plan->is_double) {
         double *t = to;
         const double *f = from;
-        for (int64_t k = 0; k < 2 * values; ++k) t[k] += f[k];
+        for (int64_t k = 0; k < 2 * values; ++k)
+            t[k] += f[k];
     } else {
         float *t = to;
         const float *f = from;
-        for (int64_t k = 0; k < 2 * values; ++k) t[k] += f[k];
+        for (int64_t k = 0; k < 2 * values; ++k)
+            t[k] += f[k];
     }
 }
 
 /* Grid a piece into `target`, chunk by chunk. A chunk's sum is formed alone and then
- * added, so that rounding errors grow with the square root of the chunk, not of the brick
- * (blocked summation), and do not depend on who adds which chunk. */
+ * added, so that rounding errors grow with the square root of the chunk, not of the
+ * brick (blocked summation), and do not depend on who adds which chunk. */
 static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks,
                        const tile_piece *piece, tile_function *grid, tile_job *job,
                        void *target, void *spare, int64_t values)
@@ -130,7 +133,7 @@ static void add_extras(const tess_grid_plan *plan, const tile_piece *piece,
                        const char *extras, int64_t largest, tess_brick_sums *sums)
 {
     const int64_t bytes = (int64_t)value_bytes(plan);
-    #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
     for (int64_t k = 0; k < num_extra; ++k) {
         const tile_piece *from = &piece[place_of_extra[k]];
         const bool starts_brick =
@@ -175,12 +178,12 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
                   (long long)(num_extra + threads));
     for (int64_t k = 0; k < num_pieces; ++k)
         if (piece[k].extra > 0) place_of_extra[piece[k].extra - 1] = k;
-    #pragma omp parallel num_threads(threads) reduction(+ : busy)
+#pragma omp parallel num_threads(threads) reduction(+ : busy)
     {
         const int64_t thread = tile_thread();
         char *spare = spares + thread * largest * bytes;
         const double begin = tess_time_now();
-        #pragma omp for schedule(dynamic, 1) nowait
+#pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < num_pieces; ++k) {
             const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
             char *target = piece[k].extra > 0
@@ -201,8 +204,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
     }
     const double wall = tess_time_now() - start;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
-    add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest,
-               sums);
+    add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest, sums);
 cleanup:
     tess_free(taps);
     tess_free(piece);

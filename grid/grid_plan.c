@@ -15,42 +15,44 @@ enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8, BYTES_PER_LANE_VECTOR = 32 };
  * visibilities: a few 1e-6 together) would break the promise. */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
 
-/* Share of ε that the estimated error, for visibilities without order, may use up; the rest
- * is for sky and coverage that put more of the error than of the image into the field.
- * Errors gather in the outer quarter of each axis, so a corner block has up to four times
- * the mean square, which is what the promise for blocks (2 ε) allows. */
+/* Share of ε that the estimated error, for visibilities without order, may use up; the
+ * rest is for sky and coverage that put more of the error than of the image into the
+ * field. Errors gather in the outer quarter of each axis, so a corner block has up to
+ * four times the mean square, which is what the promise for blocks (2 ε) allows. */
 static const double SHARE = 0.73;
 
-/* That estimate is a mean over positions within a cell. A single visibility may lie where
- * its errors along u, v and w add up (to √3 of their rms sum) and all go into the real part
- * (√2): 3·2 times the mean square. Over n independent visibilities the excess falls as 1/n;
- * neighbours in time and frequency are not independent, so one in 32 is counted. */
+/* That estimate is a mean over positions within a cell. A single visibility may lie
+ * where its errors along u, v and w add up (to √3 of their rms sum) and all go into the
+ * real part (√2): 3·2 times the mean square. Over n independent visibilities the excess
+ * falls as 1/n; neighbours in time and frequency are not independent, so one in 32 is
+ * counted. */
 static const double LONE_EXCESS = 3 * 2 - 1, VIS_PER_INDEPENDENT = 32;
 
 static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 
-/* Largest share of ε that the kernel's error along w may reach anywhere in the field while
- * all w lie within one step: they then meet the kernel at one fraction of a step, errors of
- * visibilities agree in phase, and multiply the image. A block that holds all there is to
- * see has 8 times the rms of the image, and may be wrong by 2 ε. Over s steps the phase
- * turns s times and what is common falls as 1/s. */
+/* Largest share of ε that the kernel's error along w may reach anywhere in the field
+ * while all w lie within one step: they then meet the kernel at one fraction of a step,
+ * errors of visibilities agree in phase, and multiply the image. A block that holds all
+ * there is to see has 8 times the rms of the image, and may be wrong by 2 ε. Over s
+ * steps the phase turns s times and what is common falls as 1/s. */
 static const double W_SHARE = 0.25;
 static const double MAX_W_PADDING = 4.0;
 
-/* What the second largest alias may add to the error of the largest, which is the same at
- * every fraction of a cell: rms over fractions to largest. */
+/* What the second largest alias may add to the error of the largest, which is the same
+ * at every fraction of a cell: rms over fractions to largest. */
 static const double NEXT_ALIAS = 1.1;
 
-/* The kernel's error rises steeply at the very edge of the field, where a small image has
- * a larger share of its pixels than the mean allows for: pixels left free around it. */
+/* The kernel's error rises steeply at the very edge of the field, where a small image
+ * has a larger share of its pixels than the mean allows for: pixels left free around
+ * it. */
 enum { MARGIN = 4 };
 
 /* Seconds on one thread of a present core; only their ratios matter for the choice. */
 static const double COST_VECTOR_UPDATE = 0.9e-9; /* load, FMA, store of one vector */
 static const double COST_VIS = 25e-9;            /* position, phase, kernel values */
 static const double COST_FFT_FLOP = 0.07e-9;
-static const double COST_SCREEN = 1.5e-9;        /* phase, sine, cosine, accumulate */
-static const double COST_CELL = 0.5e-9;          /* zero, store, load and add of a cell */
+static const double COST_SCREEN = 1.5e-9; /* phase, sine, cosine, accumulate */
+static const double COST_CELL = 0.5e-9;   /* zero, store, load and add of a cell */
 
 void tess_grid_opts_default(tess_grid_opts *opts)
 {
@@ -108,8 +110,9 @@ double tess_grid_cost_brick(const tess_grid_plan *plan)
 }
 
 /* Range of n − 1 over the image that w-planes are made for. In an image of a few pixels
- * near the phase centre it may be so small that the planes' distance would overflow: planes
- * then are closer than they need to be, though still far beyond the largest w. */
+ * near the phase centre it may be so small that the planes' distance would overflow:
+ * planes then are closer than they need to be, though still far beyond the largest
+ * w. */
 static double nm1_range_of(const tess_geom *geom, const tess_grid_opts *opts)
 {
     const double range = tess_geom_nm1_max(geom) - tess_geom_nm1_min(geom);
@@ -126,8 +129,8 @@ static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int 
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
 
-static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts, bool is_double,
-                        int support, double padding)
+static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts,
+                        bool is_double, int support, double padding)
 {
     const double nu = (double)tess_geom_fft_size((int64_t)(padding * (double)geom->nx));
     const double nv = (double)tess_geom_fft_size((int64_t)(padding * (double)geom->ny));
@@ -141,15 +144,15 @@ static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts, bool 
            planes * opts->num_pol * (fft + screen);
 }
 
-/* Half a unit in the last place for every value of the grid and its transform, raised by
- * the grid correction. */
+/* Half a unit in the last place for every value of the grid and its transform, raised
+ * by the grid correction. */
 static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
 {
     return (is_double ? 0x1p-53 : 0x1p-24) * pow(kernel->amplification, do_w ? 3 : 2);
 }
 
-/* Relative L2 error of an image made with this kernel on every axis: the kernel's own, and
- * rounding, which decides in single precision when padding is small. */
+/* Relative L2 error of an image made with this kernel on every axis: the kernel's own,
+ * and rounding, which decides in single precision when padding is small. */
 static double image_error(const tess_kernel *kernel, bool is_double, bool do_w)
 {
     const double axes = do_w ? 3 : 2, rounding = rounding_of(kernel, is_double, do_w);
@@ -161,10 +164,10 @@ double tess_grid_rounding(const tess_grid_plan *plan)
     return rounding_of(&plan->kernel, plan->is_double, plan->opts.do_w);
 }
 
-/* Largest relative error of one pixel's visibilities, wherever they and the pixel are: at
- * the edge of the field on every axis, which in w is the image's corner as well as the
- * phase centre, with the axes' errors in phase. Rounding as in an image, with the gain of
- * the edge. */
+/* Largest relative error of one pixel's visibilities, wherever they and the pixel are:
+ * at the edge of the field on every axis, which in w is the image's corner as well as
+ * the phase centre, with the axes' errors in phase. Rounding as in an image, with the
+ * gain of the edge. */
 static double pixel_error(const tess_kernel *kernel, bool is_double, bool do_w)
 {
     const double axes = do_w ? 3 : 2, unit = is_double ? 0x1p-53 : 0x1p-24;
@@ -179,9 +182,9 @@ static double error_of(const tess_grid_plan *plan, const tess_kernel *kernel)
                                   : image_error(kernel, is_double, do_w);
 }
 
-/* What of ε is left for error_of. A w-term left out is for every pixel what it is for the
- * farthest; where it is more than the promise allows, the caller has no use for w. `few`:
- * with the reserve for few visibilities. */
+/* What of ε is left for error_of. A w-term left out is for every pixel what it is for
+ * the farthest; where it is more than the promise allows, the caller has no use for w.
+ * `few`: with the reserve for few visibilities. */
 static double allowed_error(const tess_grid_plan *plan, bool few)
 {
     const tess_grid_opts *opts = &plan->opts;
@@ -215,8 +218,8 @@ static double excess_of(int support, double padding, double allowed,
 }
 
 /* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. The
- * logarithm of the error is nearly straight: false position, its steps kept away from both
- * ends so that they close in. */
+ * logarithm of the error is nearly straight: false position, its steps kept away from
+ * both ends so that they close in. */
 static double padding_for(int support, double allowed, const tess_grid_plan *plan)
 {
     const double within = 0.01, step = 0.45 * within;
@@ -267,14 +270,17 @@ static tess_status choose_kernel(tess_grid_plan *plan)
     double best_padding = 0;
     int best_support = cheapest_support(plan, allowed_error(plan, true), &best_padding);
     if (best_support == 0) /* at the limit of the precision there is no reserve */
-        best_support = cheapest_support(plan, allowed_error(plan, false), &best_padding);
+        best_support =
+            cheapest_support(plan, allowed_error(plan, false), &best_padding);
     if (best_support == 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "accuracy %g cannot be reached in %s precision with paddings up to %.2f; "
-                  "the smallest is %s with paddings up to %.2f",
-                  plan->opts.accuracy, plan->is_double ? "double" : "single",
-                  largest_padding(plan), plan->is_double ? "1e-12" : "1e-5", MAX_PADDING);
-    const int64_t least_size = 2 * TESS_MAX_SUPPORT; /* a footprint must not meet itself */
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "accuracy %g cannot be reached in %s precision with paddings up to %.2f; "
+            "the smallest is %s with paddings up to %.2f",
+            plan->opts.accuracy, plan->is_double ? "double" : "single",
+            largest_padding(plan), plan->is_double ? "1e-12" : "1e-5", MAX_PADDING);
+    const int64_t least_size =
+        2 * TESS_MAX_SUPPORT; /* a footprint must not meet itself */
     plan->nu = (int64_t)ceil(best_padding * (double)(plan->geom.nx + MARGIN));
     plan->nv = (int64_t)ceil(best_padding * (double)(plan->geom.ny + MARGIN));
     plan->nu = tess_geom_fft_size(plan->nu > least_size ? plan->nu : least_size);
@@ -299,8 +305,8 @@ static double largest_error(const tess_kernel *kernel, double edge)
     return largest;
 }
 
-/* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or more
- * where w covers few steps (W_SHARE). The extra costs a plane or so then. */
+/* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or
+ * more where w covers few steps (W_SHARE). The extra costs a plane or so then. */
 static double w_padding_of(const tess_grid_plan *plan, double range)
 {
     const tess_grid_opts *opts = &plan->opts;
@@ -336,10 +342,11 @@ static tess_status place_planes(tess_grid_plan *plan)
     plan->w_step_lambda = 1.0 / (padding * range);
     plan->num_planes = planes_needed(&plan->geom, opts, plan->kernel.support, padding);
     if (plan->num_planes > 1000000)
-        TESS_FAIL(TESS_ERR_RESOURCE,
-                  "w of up to %.3g wavelengths would need %d w-planes in this field; make "
-                  "the image smaller",
-                  opts->w_max_lambda, plan->num_planes);
+        TESS_FAIL(
+            TESS_ERR_RESOURCE,
+            "w of up to %.3g wavelengths would need %d w-planes in this field; make "
+            "the image smaller",
+            opts->w_max_lambda, plan->num_planes);
     /* the footprint of the smallest w starts at plane 0: its first plane lies at most
      * W/2 below it */
     plan->w_first_lambda =
@@ -362,7 +369,8 @@ static tess_status make_corrections(tess_grid_plan *plan)
     plan->correction_u = tess_alloc(geom->nx, sizeof *plan->correction_u);
     plan->correction_v = tess_alloc(geom->ny, sizeof *plan->correction_v);
     if (!plan->correction_u || !plan->correction_v)
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory for the grid correction of %lld x %lld pixels",
+        TESS_FAIL(TESS_ERR_ALLOC,
+                  "no memory for the grid correction of %lld x %lld pixels",
                   (long long)geom->nx, (long long)geom->ny);
     tess_kernel_correction_line(&plan->kernel, geom->nx, 1.0 / (double)plan->nu,
                                 plan->correction_u);
@@ -376,16 +384,18 @@ cleanup:
 }
 
 tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
-                                  const tess_backend *backend, tess_grid_plan **plan_out)
+                                  const tess_backend *backend,
+                                  tess_grid_plan **plan_out)
 {
     tess_status status = TESS_OK;
     tess_grid_plan *plan = tess_alloc_zero(1, sizeof *plan);
     if (!plan) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     if (!tess_geom_is_plain(geom) && !backend->any_geometry)
-        TESS_FAIL(TESS_ERR_RESOURCE,
-                  "backend %s makes images of square pixels around the phase centre only; "
-                  "use backend cpu",
-                  backend->name);
+        TESS_FAIL(
+            TESS_ERR_RESOURCE,
+            "backend %s makes images of square pixels around the phase centre only; "
+            "use backend cpu",
+            backend->name);
     plan->geom = *geom;
     plan->opts = *opts;
     plan->backend = backend;
@@ -444,7 +454,8 @@ void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *bl
 
 void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out)
 {
-    static const correct_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(correct_table);
+    static const correct_table *const table[TESS_NUM_ISA] =
+        TESS_ISA_TABLES(correct_table);
     table[tess_isa_best()]->row(plan, j, out);
 }
 
@@ -466,8 +477,8 @@ tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *sa
     tess_brick_sums made = {0};
     made.num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
     TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, &made));
-    TESS_TRY(plan->backend->grid->grid(plan, samples, bricks, first, psf, &made,
-                                       report));
+    TESS_TRY(
+        plan->backend->grid->grid(plan, samples, bricks, first, psf, &made, report));
     *sums = made;
     made = (tess_brick_sums){0};
 cleanup:

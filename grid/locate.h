@@ -8,10 +8,10 @@
 
 #include "tess_grid.h"
 
-/** Grid coordinates of one row at 1/λ = 1: those of a channel are a·inv_lambda and so on.
- *  The row is folded to w ≥ 0; `conjugate` says that its visibilities must be conjugated.
- *  `turns` is the phase of the image's centre, u l0 + v m0 + w (n_c − 1): a visibility is
- *  gridded times exp(−2πi turns), and degridded times exp(+2πi turns). */
+/** Grid coordinates of one row at 1/λ = 1: those of a channel are a·inv_lambda and so
+ *  on. The row is folded to w ≥ 0; `conjugate` says that its visibilities must be
+ *  conjugated. `turns` is the phase of the image's centre, u l0 + v m0 + w (n_c − 1): a
+ *  visibility is gridded times exp(−2πi turns), and degridded times exp(+2πi turns). */
 typedef struct tess_row_scale {
     double a, b, w;
     double turns;
@@ -30,7 +30,8 @@ static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
     const tess_geom *geom = &plan->geom;
     const bool conjugate = uvw_m[2] < 0;
     const double sign = conjugate ? -1.0 : 1.0, scale_m = tess_geom_scale_m(geom);
-    return (tess_row_scale){.a = -sign * uvw_m[0] * (geom->scale_rad * (double)plan->nu),
+    return (tess_row_scale){.a =
+                                -sign * uvw_m[0] * (geom->scale_rad * (double)plan->nu),
                             .b = sign * uvw_m[1] * (scale_m * (double)plan->nv),
                             .w = sign * uvw_m[2],
                             .turns = sign * (uvw_m[0] * geom->l0 + uvw_m[1] * geom->m0 +
@@ -45,8 +46,8 @@ static inline double tess_plane_coordinate(const tess_grid_plan *plan, double w_
 }
 
 /** First cell of the footprint around coordinate g on a periodic axis of n cells, in
- *  [0, n). An image on pixels is periodic in u and v, so coordinates beyond the grid wrap
- *  around exactly (prediction needs that; imaging ignores such samples). */
+ *  [0, n). An image on pixels is periodic in u and v, so coordinates beyond the grid
+ *  wrap around exactly (prediction needs that; imaging ignores such samples). */
 static inline int64_t tess_footprint_start(double g, int support, int64_t n)
 {
     const double start = ceil(g - 0.5 * support), period = (double)n;

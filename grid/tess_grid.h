@@ -8,8 +8,8 @@
  *  The unit of work is a *brick*: a tile of TESS_TILE × TESS_TILE cells over a block of
  *  w-planes, with the visibilities whose footprint starts there. A *brick sum* is what
  *  they add to the grid: the tile plus a halo of W − 1 cells and planes. Brick keys and
- *  the chunks of `chunk` visibilities, in (row, channel) order, into which a brick's work
- *  is cut depend neither on ranks nor on threads.
+ *  the chunks of `chunk` visibilities, in (row, channel) order, into which a brick's
+ *  work is cut depend neither on ranks nor on threads.
  */
 #ifndef TESS_GRID_H
 #define TESS_GRID_H
@@ -27,8 +27,8 @@
 
 enum {
     TESS_TILE = 16,
-    TESS_CHUNKS_PER_PIECE = 16 /**< at most, in a piece of work: a brick with more is shared
-                                    by threads */
+    TESS_CHUNKS_PER_PIECE = 16 /**< at most, in a piece of work: a brick with more is
+                                  shared by threads */
 };
 
 /** Precision of grid and images; auto: single where it keeps the promise. */
@@ -40,18 +40,18 @@ typedef enum tess_precision {
 
 /** What a plan is made for. tess_grid_opts_default() fills the rest. */
 typedef struct tess_grid_opts {
-    double accuracy;           /**< ε: relative L2 error of the image */
-    bool worst_pixel;          /**< for prediction: ε holds for the visibilities of every
-                                    single pixel, not for a field of them on average */
-    bool do_w;                 /**< false: the field is narrow, w is ignored */
+    double accuracy;  /**< ε: relative L2 error of the image */
+    bool worst_pixel; /**< for prediction: ε holds for the visibilities of every
+                           single pixel, not for a field of them on average */
+    bool do_w;        /**< false: the field is narrow, w is ignored */
     double w_min_lambda, w_max_lambda; /**< range of |w| over the visibilities */
-    double w_span_lambda;      /**< smallest w_max − w_min of what becomes one image, when
-                                    several share the plan; < 0: w_max − w_min */
-    int64_t num_vis;           /**< for the cost model */
-    int num_pol;               /**< grids of equal geometry (Stokes, PSF) */
+    double w_span_lambda; /**< smallest w_max − w_min of what becomes one image, when
+                               several share the plan; < 0: w_max − w_min */
+    int64_t num_vis;      /**< for the cost model */
+    int num_pol;          /**< grids of equal geometry (Stokes, PSF) */
     int threads;
-    int block_planes;          /**< w-planes per brick; 0: chosen */
-    int64_t chunk;             /**< visibilities per chunk; 0: chosen */
+    int block_planes; /**< w-planes per brick; 0: chosen */
+    int64_t chunk;    /**< visibilities per chunk; 0: chosen */
     tess_precision precision;
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
 } tess_grid_opts;
@@ -59,23 +59,23 @@ typedef struct tess_grid_opts {
 typedef struct tess_grid_plan {
     tess_geom geom;
     tess_grid_opts opts;
-    bool is_double;            /**< precision of grid, visibilities and images */
+    bool is_double; /**< precision of grid, visibilities and images */
     tess_kernel kernel;
-    int64_t nu, nv;            /**< grid size [cells] */
-    int w_support;             /**< kernel.support, or 1 without w */
+    int64_t nu, nv; /**< grid size [cells] */
+    int w_support;  /**< kernel.support, or 1 without w */
     int num_planes;
     int block_planes, num_blocks;
-    double w_first_lambda;     /**< of plane 0 */
-    double w_step_lambda;      /**< between planes */
-    double nm1_center;         /**< middle of the range of n − 1; w-phases are taken from it */
-    int64_t tiles_u, tiles_v;  /**< tiles along each axis; the last may be partial */
+    double w_first_lambda; /**< of plane 0 */
+    double w_step_lambda;  /**< between planes */
+    double nm1_center; /**< middle of the range of n − 1; w-phases are taken from it */
+    int64_t tiles_u, tiles_v; /**< tiles along each axis; the last may be partial */
     int64_t chunk;
-    double *correction_u;      /**< [nx] h(x) of the columns */
-    double *correction_v;      /**< [ny] h(y) of the rows */
+    double *correction_u;                       /**< [nx] h(x) of the columns */
+    double *correction_v;                       /**< [ny] h(y) of the rows */
     double correction_w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
-    double nm1_range;          /**< largest |n − 1 − nm1_center| */
-    double error_estimate;     /**< relative L2 error expected of an image, or largest one
-                                    of a pixel's visibilities (worst_pixel) */
+    double nm1_range;                           /**< largest |n − 1 − nm1_center| */
+    double error_estimate; /**< relative L2 error expected of an image, or largest one
+                                of a pixel's visibilities (worst_pixel) */
     const tess_backend *backend;
 } tess_grid_plan;
 
@@ -85,15 +85,15 @@ typedef struct tess_grid_plan {
 typedef struct tess_brick_sum {
     int64_t key;
     int32_t plane_first, num_planes;
-    int64_t offset;            /**< of its data in the step's arena [complex values] */
+    int64_t offset; /**< of its data in the step's arena [complex values] */
 } tess_brick_sum;
 
 /** Brick sums of one step, in order of key. */
 typedef struct tess_brick_sums {
     int64_t num_bricks;
-    tess_brick_sum *brick;     /**< [num_bricks] */
-    void *data;                /**< the arena, in memory of the backend's */
-    int64_t num_values;        /**< complex values in the arena */
+    tess_brick_sum *brick; /**< [num_bricks] */
+    void *data;            /**< the arena, in memory of the backend's */
+    int64_t num_values;    /**< complex values in the arena */
     int num_pol;
     void (*release)(void *data); /**< gives the arena back; NULL: tess_free */
 } tess_brick_sums;
@@ -107,7 +107,8 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
 void tess_grid_plan_destroy(tess_grid_plan *plan); /**< NULL is fine */
 
 /** True when w may be ignored: the phase 2π w (n−1) left out stays below ε. */
-bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy);
+bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda,
+                            double accuracy);
 
 /** Relative L2 error that rounding brings to an image or a prediction. */
 double tess_grid_rounding(const tess_grid_plan *plan);
@@ -136,17 +137,17 @@ double tess_grid_cost_brick(const tess_grid_plan *plan);
 
 /** What gridding tells about itself. */
 typedef struct tess_grid_report {
-    tess_progress *progress;   /**< moved on by visibilities, or NULL */
-    double busy_share;         /**< out: share of the threads' time spent gridding */
-    tess_trace *trace;         /**< gets a span of each thread, or NULL */
+    tess_progress *progress; /**< moved on by visibilities, or NULL */
+    double busy_share;       /**< out: share of the threads' time spent gridding */
+    tess_trace *trace;       /**< gets a span of each thread, or NULL */
 } tess_grid_report;
 
 /** The backend's functions for gridding. */
 struct tess_grid_ops {
-    /** Take the samples to where the backend works and sort them there: fills everything
-     *  of the list but `run`, `first_run`. NULL: the backend works on host memory and
-     *  wants runs (tess_brick_list_make chooses). The samples stay borrowed until the list
-     *  is freed. */
+    /** Take the samples to where the backend works and sort them there: fills
+     *  everything of the list but `run`, `first_run`. NULL: the backend works on host
+     *  memory and wants runs (tess_brick_list_make chooses). The samples stay borrowed
+     *  until the list is freed. */
     tess_status (*load)(const tess_grid_plan *plan, const tess_samples *samples,
                         bool skip_ignored, tess_brick_list *list);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
@@ -166,12 +167,14 @@ void tess_brick_sums_free(tess_brick_sums *sums);
 
 /** Cut all rows into runs and sort them, or what the plan's backend does instead; see
  *  tess_brick_list_append. Local. */
-tess_status tess_brick_list_make(const tess_grid_plan *plan, const tess_samples *samples,
-                                 bool skip_ignored, tess_brick_list *list);
+tess_status tess_brick_list_make(const tess_grid_plan *plan,
+                                 const tess_samples *samples, bool skip_ignored,
+                                 tess_brick_list *list);
 
 /** begin, then grid, of the plan's backend. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
-                              bool psf, tess_brick_sums *sums, tess_grid_report *report);
+                              bool psf, tess_brick_sums *sums,
+                              tess_grid_report *report);
 
 #endif

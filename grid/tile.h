@@ -24,16 +24,16 @@ static inline int64_t tile_thread(void)
 enum { TILE_MAX_POL = 16 };
 
 enum {
-    TILE_SORTED = 4096,        /**< samples that the loops sort together */
+    TILE_SORTED = 4096, /**< samples that the loops sort together */
     TILE_HALF_DEGREE = TESS_MAX_DEGREE / 2 + 1,
-    TILE_SHIFTS = 8,           /**< complex cells in the widest vector */
+    TILE_SHIFTS = 8, /**< complex cells in the widest vector */
 };
 
 /** The kernel's tap polynomials as the loops want them, in y = 2 × fraction − 1. With
- *  j < (W + 1)/2, tap j is E_j(y²) + y O_j(y²) and tap W − 1 − j is E_j(y²) − y O_j(y²);
- *  `pairs` holds every tap twice, for (re, im), moved by `shift` cells. */
+ *  j < (W + 1)/2, tap j is E_j(y²) + y O_j(y²) and tap W − 1 − j is E_j(y²) − y
+ *  O_j(y²); `pairs` holds every tap twice, for (re, im), moved by `shift` cells. */
 typedef struct tile_taps {
-    int degree, half_terms;    /**< half_terms: coefficients of E, and of O */
+    int degree, half_terms; /**< half_terms: coefficients of E, and of O */
     struct {
         _Alignas(64) float even[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
         float odd[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
@@ -51,19 +51,19 @@ typedef struct tile_job {
     const tess_grid_plan *plan;
     const tess_samples *samples;
     const tile_taps *taps;
-    const tess_run *run;       /**< first run of the part */
-    int64_t skip;              /**< samples of it that belong to an earlier part */
-    int64_t count;             /**< samples of the part */
-    int64_t cell_u, cell_v;    /**< grid cell of the buffer's first line and cell */
-    int32_t plane_first;       /**< w-plane of the buffer's first plane */
-    int32_t num_planes;        /**< planes of the buffer */
-    int num_pol;               /**< of the buffer */
-    bool psf;                  /**< grid: pols after the samples' own get the weights */
-    void *data;                /**< [num_pol][num_planes][lines][stride] complex */
-    void *vis_out;             /**< degrid: [samples][num_pol][2], indexed like samples */
-    void *work;                /**< tile_work_bytes(), aligned to 64 bytes and used by one
-                                    thread at a time; NULL: fewer samples are sorted
-                                    together, which takes longer */
+    const tess_run *run;    /**< first run of the part */
+    int64_t skip;           /**< samples of it that belong to an earlier part */
+    int64_t count;          /**< samples of the part */
+    int64_t cell_u, cell_v; /**< grid cell of the buffer's first line and cell */
+    int32_t plane_first;    /**< w-plane of the buffer's first plane */
+    int32_t num_planes;     /**< planes of the buffer */
+    int num_pol;            /**< of the buffer */
+    bool psf;               /**< grid: pols after the samples' own get the weights */
+    void *data;             /**< [num_pol][num_planes][lines][stride] complex */
+    void *vis_out;          /**< degrid: [samples][num_pol][2], indexed like samples */
+    void *work;             /**< tile_work_bytes(), aligned to 64 bytes and used by one
+                                 thread at a time; NULL: fewer samples are sorted
+                                 together, which takes longer */
 } tile_job;
 
 typedef void tile_function(const tile_job *job);
@@ -92,11 +92,11 @@ int64_t tile_work_bytes(const tess_grid_plan *plan);
 /** Work of a step cut into pieces of whole chunks. Piece boundaries depend on the chunk
  *  length alone. */
 typedef struct tile_piece {
-    int64_t brick;             /**< index in the brick list */
+    int64_t brick; /**< index in the brick list */
     int64_t chunk_first, num_chunks;
-    int64_t run, skip;         /**< where its samples begin */
+    int64_t run, skip; /**< where its samples begin */
     int64_t count;
-    int64_t extra;             /**< > 0: number of its own buffer, added up later */
+    int64_t extra; /**< > 0: number of its own buffer, added up later */
 } tile_piece;
 
 /** Cut the bricks [first, end) into pieces, the largest first. `*pieces` is allocated;

@@ -12,7 +12,8 @@ const tile_table *tile_table_best(void)
     return table[tess_isa_best()];
 }
 
-/* Even and odd part of the taps j and W − 1 − j, which are each other's mirror images. */
+/* Even and odd part of the taps j and W − 1 − j, which are each other's mirror
+ * images. */
 static void fill_half_taps(const tess_kernel *kernel, tile_taps *taps)
 {
     const int support = kernel->support;
@@ -131,7 +132,8 @@ tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *
     for (int64_t b = first; b < end; ++b)
         total += (bricks->num_vis[b] + length - 1) / length;
     tile_piece *pieces = tess_alloc(total, sizeof *pieces);
-    if (!pieces) TESS_FAIL(TESS_ERR_ALLOC, "work list of %lld pieces", (long long)total);
+    if (!pieces)
+        TESS_FAIL(TESS_ERR_ALLOC, "work list of %lld pieces", (long long)total);
     for (int64_t b = first; b < end; ++b) {
         const int64_t here = (bricks->num_vis[b] + length - 1) / length;
         cut_brick(plan, bricks, b, pieces + at, here, &extra);

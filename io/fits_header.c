@@ -324,8 +324,8 @@ static void drop_card(char *text, int64_t *bytes, const char *start)
     memmove(found, found + TESS_FITS_CARD, (size_t)(text + *bytes - found));
 }
 
-tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double, double min,
-                                  double max, char **text, int64_t *bytes)
+tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
+                                  double min, double max, char **text, int64_t *bytes)
 {
     tess_status status = TESS_OK;
     const tess_fits_stats stats = {.min = min, .max = max};
