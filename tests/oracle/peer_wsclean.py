@@ -71,10 +71,17 @@ def check_weight(suite, obs, weight, rank_filter=0):
 
 
 def check_weights(suite, obs):
+    """All weightings; returns what the rank filter changes, of the peak."""
     images = {weight: check_weight(suite, obs, weight) for weight in WEIGHTS}
     plain, filtered = images["uniform"], check_weight(suite, obs, "uniform", RANK_FILTER)
     if plain is not None and filtered is not None:
-        suite.true("the rank filter did something", peak_error(filtered, plain) > 1e-3)
+        peers = [read_image(suite.path(f"peer-{label}-dirty.fits"))[0]
+                 for label in ("uniform", f"uniform-rank{RANK_FILTER}")]
+        effect, expected = peak_error(filtered, plain), peak_error(peers[1], peers[0])
+        suite.below("effect of the rank filter, difference from WSClean's",
+                    abs(effect - expected), 2e-5)
+        return effect
+    return 0
 
 
 def check_prediction(suite, obs, python):
@@ -116,7 +123,9 @@ def main():
     for layout, freq in ([("mwa", "150MHz"), ("vla-d", "1.4GHz"), ("ska1-low", "110MHz")]
                          if FULL else [("mwa", "150MHz")]):
         obs = make_observation(suite, layout, freq)
-        check_weights(suite, obs)
+        effect = check_weights(suite, obs)
+        if layout == "mwa":  # crowded cells; the filter does nothing where there are none
+            suite.true("the rank filter did something", effect > 1e-3)
         python = casacore_python()
         if python:
             check_prediction(suite, obs, python)
