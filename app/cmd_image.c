@@ -1,15 +1,18 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "commands.h"
 #include "image_args.h"
 #include "job.h"
+#include "tess_checkpoint.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_out.h"
 #include "tess_profile.h"
+#include "tess_version.h"
 #include "trace_file.h"
 
 static const char doc[] =
@@ -76,17 +79,71 @@ cleanup:
     return status;
 }
 
+/* Options that do not change what is computed: a run may be continued with others. */
+static bool changes_nothing(const char *name)
+{
+    static const char *const names[] = {
+        "threads",          "memory",      "checkpoint",      "checkpoint-every",
+        "max-time",         "resume",      "profile",         "trace",
+        "overwrite",        "force-pw",    "force-fft-ranks", "force-passes",
+        "force-split",      "config",      "quiet",           "verbose",
+        "force-round-bytes"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        if (strcmp(name, names[k]) == 0) return true;
+    return false;
+}
+
+/* What determines the images, as lines of text: options, and size and time of the inputs.
+ * From malloc. */
+static char *identity_of(const tess_image_args *args)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    fprintf(out, "version = %s\n", tess_version_full());
+    for (int64_t k = 0; k < args->cli.num_used; ++k)
+        if (!changes_nothing(args->cli.used[k].name))
+            fprintf(out, "%s = %s\n", args->cli.used[k].name, args->cli.used[k].value);
+    for (int k = 0; k <= args->opts.num_obs; ++k) {
+        char state[64];
+        const char *path = k < args->opts.num_obs ? args->opts.obs[k] : args->opts.subtract;
+        if (path && tess_input_state(path, state, sizeof state))
+            fprintf(out, "%s: %s\n", path, state);
+    }
+    return fclose(out) == 0 ? text : (free(text), NULL);
+}
+
+/* The first rank looks at the inputs for all. */
+static tess_status identify(tess_comm *comm, tess_image_args *args, char **identity)
+{
+    tess_status status = TESS_OK;
+    const bool first = tess_comm_rank(comm) == 0;
+    int64_t bytes = 0;
+    if (first) *identity = identity_of(args);
+    if (first && *identity) bytes = (int64_t)strlen(*identity) + 1;
+    TESS_TRY(tess_comm_bcast(comm, &bytes, sizeof bytes, 0));
+    if (!first) *identity = malloc((size_t)bytes + 1);
+    TESS_TRY(tess_comm_agree(comm, *identity && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_bcast(comm, *identity, bytes, 0));
+    args->opts.checkpoint.identity = *identity;
+cleanup:
+    return status;
+}
+
 tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
 {
     tess_status status = TESS_OK;
     tess_profile profile;
     tess_image_args args = {0};
+    char *identity = NULL;
     tess_profile_start(&profile);
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
     TESS_TRY(prepare(comm, &args));
     profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
+    if (args.opts.checkpoint.folder) TESS_TRY(identify(comm, &args, &identity));
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
     if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
@@ -94,5 +151,6 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
 cleanup:
     tess_trace_destroy(profile.trace);
     tess_image_args_free(&args);
+    free(identity);
     return status;
 }

@@ -24,6 +24,10 @@ enum {
     OPT_OVERWRITE,
     OPT_PREVIEW,
     OPT_REPRODUCIBLE,
+    OPT_CHECKPOINT,
+    OPT_CHECKPOINT_EVERY,
+    OPT_MAX_TIME,
+    OPT_RESUME,
     OPT_SUBTRACT,
     OPT_DUMP_STAGES,
     OPT_PROFILE,
@@ -57,6 +61,21 @@ static const struct argp_option image_options[] = {
     {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
      "Make images that do not differ in a single bit on any number of ranks and threads of "
      "one kind of processor; takes a little longer (backend cpu)",
+     0},
+    {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
+     "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a Slurm "
+     "job), save to this folder, which all nodes see, what has been done, and exit with "
+     "status 75 (backend cpu)",
+     0},
+    {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
+     "Save it now and then too, like 10min, for when the run is killed", 0},
+    {"max-time", OPT_MAX_TIME, "TIME", 0,
+     "Stop so that the run ends within this time, like 8h (default the end of the Slurm job "
+     "less a minute)",
+     0},
+    {"resume", OPT_RESUME, NULL, 0,
+     "Continue from what is saved in DIR, if anything, on any number of ranks; the other "
+     "options and the observations must be the same",
      0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
@@ -126,6 +145,12 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
     case OPT_PREVIEW:
         opts->preview = true;
         return true;
+    case OPT_CHECKPOINT:
+        opts->checkpoint.folder = arg;
+        return true;
+    case OPT_RESUME:
+        opts->checkpoint.resume = true;
+        return true;
     case OPT_REPRODUCIBLE:
         opts->layout.reproducible = true;
         return true;
@@ -180,6 +205,12 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_STOKES:
         status = tess_parse_stokes(arg, opts->pol, &opts->num_pol);
+        break;
+    case OPT_CHECKPOINT_EVERY:
+        status = tess_parse_duration(arg, &opts->checkpoint.every_s);
+        break;
+    case OPT_MAX_TIME:
+        status = tess_parse_duration(arg, &opts->checkpoint.max_time_s);
         break;
     case OPT_CHANNELS_OUT:
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->channels_out);
@@ -265,16 +296,26 @@ cleanup:
     return status;
 }
 
-/* Sums on a GPU are formed in no fixed order. */
-static tess_status check_reproducible(tess_image_opts *opts)
+/* Sums on a GPU are formed in no fixed order, and stay there until the end. */
+static tess_status check_backend(tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    if (!opts->layout.reproducible) return TESS_OK;
+    const bool saves = opts->checkpoint.folder != NULL;
+    if (!opts->layout.reproducible && !saves) return TESS_OK;
     if (strcmp(opts->gridding.backend, "auto") == 0) opts->gridding.backend = "cpu";
     if (strcmp(opts->gridding.backend, "cpu") != 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--reproducible goes with --backend cpu; %s adds in no fixed order",
-                  opts->gridding.backend);
+        TESS_FAIL(TESS_ERR_USAGE, "%s is there with --backend cpu only",
+                  saves ? "--checkpoint" : "--reproducible");
+cleanup:
+    return status;
+}
+
+static tess_status check_checkpoint(const tess_checkpoint_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const bool more = opts->every_s > 0 || opts->max_time_s > 0 || opts->resume;
+    if ((more && !opts->folder) || (opts->folder && !*opts->folder))
+        TESS_FAIL(TESS_ERR_USAGE, "no folder of checkpoints given; use --checkpoint DIR");
 cleanup:
     return status;
 }
@@ -291,7 +332,8 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
                                   "--scale 1.5asec (tessera info suggests one)");
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
-    TESS_TRY(check_reproducible(&args->opts));
+    TESS_TRY(check_backend(&args->opts));
+    TESS_TRY(check_checkpoint(&opts->checkpoint));
 cleanup:
     return status;
 }

@@ -1,7 +1,7 @@
 /** @file imager.h  (private to app/)
  *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
  *  (which samples make which image), imager_plan.c (what the data need), imager_run.c (one
- *  image from samples), imager_model.c (prediction), imager_output.c (files),
+ *  image from samples), imager_checkpoint.c, imager_model.c (prediction), imager_output.c (files),
  *  imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
@@ -11,6 +11,7 @@
 #include "source.h"
 #include "steps.h"
 #include "tess_beam.h"
+#include "tess_checkpoint.h"
 #include "tess_fits.h"
 #include "tess_grid.h"
 #include "tess_imager.h"
@@ -108,6 +109,7 @@ typedef struct imager_job {
                                   has, which are summed in the end (ingest.h); of this rank
                                   only, owned by whoever set it */
     struct tess_device_comm *devices; /* connects their GPUs, or NULL; likewise */
+    struct imager_checkpoint *checkpoint; /* or NULL */
     bool logged;               /* the plan has been told */
     int num_groups, fft_ranks; /* Pw and F */
     tess_grid_plan *plan;
@@ -288,6 +290,47 @@ tess_status imager_map_write(const imager_stages *to, const tess_geom *geom, dou
  *  [num_weight] PSFs, in the order of the samples' grids. Collective. */
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
                        imager_product *product, const imager_stages *stages);
+
+/** The checkpoints of a run. */
+typedef struct imager_checkpoint {
+    tess_comm *comm;
+    const tess_checkpoint_opts *opts;
+    tess_profile *profile;
+    const imager_job *job;
+    tess_checkpoint_state state;
+    bool resumed;              /**< there was one to continue */
+    bool sums_wait;            /**< its sums have not been taken yet */
+    int64_t num_done;          /**< planes done when the last one was written */
+    const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
+    int num_mean;
+    double deadline_s, written_s, looked_s; /**< tess_time_now(): to be at the end by, of
+                                  the last checkpoint, and of the last look at the clock */
+    double longest_s, write_s; /**< time between looks, and of a checkpoint, at most */
+} imager_checkpoint;
+
+/** Make ready to write checkpoints, from SIGUSR1 and SIGTERM on too, or find the one to
+ *  continue. Nothing happens without a folder. TESS_ERR_INPUT when there is one of another
+ *  run, TESS_ERR_IO. Collective. */
+tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
+                                    tess_profile *profile, imager_checkpoint *checkpoint);
+
+/** See that the plan is that of the sums there are. Collective. */
+tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job);
+
+/** Continue with the sums of the first output that is to be made, and watch its steps.
+ *  Collective. */
+tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint, const imager_job *job);
+
+/** Take up the mean over channels that had begun: mean[state.num_mean], with `rows`. Local. */
+tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint, imager_product *mean);
+
+/** One more output is complete, its mean with it when it was the last channel. May end the
+ *  run with TESS_ERR_STOPPED. Collective. */
+tess_status imager_checkpoint_output(imager_checkpoint *checkpoint);
+
+/** All is done. Collective. */
+void imager_checkpoint_finish(imager_checkpoint *checkpoint);
+void imager_checkpoint_free(imager_checkpoint *checkpoint); /**< Local. */
 
 /** Where products go. */
 typedef struct imager_output {

@@ -102,7 +102,7 @@ cleanup:
 /* ---- passes over the data ---- */
 
 /* Bricks of one pass: those of a range of w-steps, or, when there are fewer steps than
- * passes, every n-th. */
+ * passes, every n-th; none whose planes were all done before the run was resumed. */
 typedef struct pass_filter {
     const imager_job *job;
     int pass, num_passes;
@@ -122,9 +122,10 @@ static int pass_first_step(const pass_filter *filter, int pass)
 static bool in_pass(const void *context, int64_t key)
 {
     const pass_filter *filter = context;
-    if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
     int64_t block, tile_u, tile_v;
     tess_grid_brick_of_key(filter->job->plan, key, &block, &tile_u, &tile_v);
+    if (tess_steps_block_done(filter->job->steps, block)) return false;
+    if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
     const int step = tess_steps_of_block(filter->job->steps, block);
     return step >= pass_first_step(filter, filter->pass) &&
            step < pass_first_step(filter, filter->pass + 1);
@@ -204,7 +205,8 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
                              imager_sums *sums)
 {
     tess_status status = TESS_OK;
-    tess_exchange_filter *test = filter->num_passes > 1 ? in_pass : NULL;
+    tess_exchange_filter *test =
+        filter->num_passes > 1 || job->checkpoint ? in_pass : NULL;
     tess_brick_list own = {0};
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
@@ -427,6 +429,7 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     status = imager_job_partition(job, &bricks, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
     imager_job_log(job);
+    if (job->checkpoint) TESS_TRY(imager_checkpoint_begin(job->checkpoint, job));
     if (job->layout->reproducible) {
         sums.exact = tess_alloc_zero(num_weight, sizeof *sums.exact);
         TESS_TRY(tess_comm_agree(job->comm, sums.exact ? TESS_OK : TESS_ERR_ALLOC));

@@ -42,7 +42,7 @@ static void print_commands(void)
         "\n'tessera COMMAND --help' explains a command, 'tessera --version' says what "
         "this is.\n"
         "\nExit status: 0 done, 1 internal error, 2 wrong options, 3 bad input or "
-        "unwritable\noutput, 4 not enough memory or no such backend, 5 files differ."
+        "unwritable\noutput, 4 not enough memory or no such backend, 5 files differ,\n75 stopped at a checkpoint."
         "\n");
 }
 
@@ -133,7 +133,10 @@ static void print_error(const report *r, const command *chosen, bool origin)
     const char *text = *r->message ? r->message : tess_status_text(r->status);
     if (*r->message && (r->status == TESS_ERR_ALLOC || r->status == TESS_ERR_INTERNAL))
         snprintf(prefix, sizeof prefix, "%s: ", tess_status_text(r->status));
-    tess_log_error("%s%s%s%s", prefix, text, hint, where);
+    if (r->status == TESS_ERR_STOPPED)
+        tess_log_warn("%s", text);
+    else
+        tess_log_error("%s%s%s%s", prefix, text, hint, where);
 }
 
 /* Rank 0 prints for the blamed rank, because it has the log file. Collective. */

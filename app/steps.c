@@ -26,6 +26,10 @@ struct tess_steps {
     char *plane_done;            /* [num_planes] */
     tess_piece *piece;           /* pieces of a batch of jobs */
     int64_t capacity_pieces;
+    char *done;                  /* [num_planes][num_images] '1': in the images; or NULL */
+    int num_images;
+    tess_steps_watcher *watch;   /* or NULL */
+    void *context;
     double grid_wall_s, grid_busy_s;
     tess_progress progress;      /* of what goes on: gridding, or planes */
 };
@@ -114,6 +118,36 @@ static int last_step_of_plane(const tess_steps *steps, int64_t plane)
     return last;
 }
 
+void tess_steps_watch(tess_steps *steps, char *done, int num_images,
+                      tess_steps_watcher *watch, void *context)
+{
+    steps->done = done;
+    steps->num_images = num_images;
+    steps->watch = watch;
+    steps->context = context;
+}
+
+static tess_status watch(tess_steps *steps)
+{
+    return steps->watch ? steps->watch(steps->context) : TESS_OK;
+}
+
+static char *done_of(const tess_steps *steps, int64_t plane, int pol)
+{
+    return &steps->done[plane * steps->num_images + pol];
+}
+
+bool tess_steps_block_done(const tess_steps *steps, int64_t block)
+{
+    int64_t first, end;
+    if (!steps->done) return false;
+    planes_of_block(steps->plan, block, &first, &end);
+    for (int64_t p = first; p < end; ++p)
+        for (int pol = 0; pol < steps->num_images; ++pol)
+            if (*done_of(steps, p, pol) != '1') return false;
+    return true;
+}
+
 /* ---- pieces of brick sums ---- */
 
 /* Lines of one brick sum in one plane and polarisation, cut where they wrap around. */
@@ -195,6 +229,10 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
         TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
                          : tess_planes_extract(steps->planes, job, &times));
         tess_progress_add(&steps->progress, groups);
+        if (!steps->done || !forward) continue;
+        for (int64_t k = first; k < count && k < first + groups; ++k)
+            *done_of(steps, list[k].plane, list[k].pol) = '1';
+        TESS_TRY(watch(steps));
     }
 cleanup:
     tess_progress_finish(&steps->progress);
@@ -222,8 +260,13 @@ static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t
                                      TESS_MAX));
     *num_listed = 0;
     for (int64_t k = 0; k < count; ++k)
-        for (int pol = 0; pol < num_pol && touched[wanted[k]]; ++pol)
-            list[(*num_listed)++] = (plane_pol){wanted[k], pol};
+        for (int pol = 0; pol < num_pol; ++pol) {
+            if (steps->done && *done_of(steps, wanted[k], pol) == '1') continue;
+            if (touched[wanted[k]])
+                list[(*num_listed)++] = (plane_pol){wanted[k], pol};
+            else if (steps->done) /* nothing is in it */
+                *done_of(steps, wanted[k], pol) = '1';
+        }
 cleanup:
     tess_free(touched);
     return status;
@@ -338,8 +381,9 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
     int64_t *ready = tess_alloc(plan->num_planes, sizeof *ready);
     TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
     for (int step = first; step < end; ++step) {
+        TESS_TRY(watch(steps));
         for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
-            if (steps->step_of_block[b] == step)
+            if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
                 status = grid_block(steps, b, samples, bricks, psf);
         TESS_TRY(tess_comm_agree(steps->comm, status));
         if (!transform_now) continue;

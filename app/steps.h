@@ -35,6 +35,18 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
                              const tess_samples *samples, const tess_brick_list *bricks,
                              bool psf);
 
+/** Looks at the work between its parts; a failure ends it. Collective. */
+typedef tess_status tess_steps_watcher(void *context);
+
+/** Have `watch` called before each step and after each batch of planes has been
+ *  added to the images. `done` [num_planes][num_images] (borrowed) is '1' for planes that
+ *  the images hold; what is so at the start is left out. Local. */
+void tess_steps_watch(tess_steps *steps, char *done, int num_images,
+                      tess_steps_watcher *watch, void *context);
+
+/** Whether the images hold all planes of a block. Local. */
+bool tess_steps_block_done(const tess_steps *steps, int64_t block);
+
 /** Fill the samples' visibilities from the model images, all steps. Collective. */
 tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
                                const tess_brick_list *bricks);

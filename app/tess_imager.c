@@ -54,6 +54,7 @@ typedef struct image_run {
     tess_density *density;       /* of the only output, when the survey made it */
     imager_predictor subtract;
     imager_job job;              /* one plan for all outputs */
+    imager_checkpoint checkpoint;
     imager_output output;
 } image_run;
 
@@ -663,24 +664,42 @@ static tess_status image_interval(image_run *run, int64_t interval)
     imager_extent total = imager_extent_empty();
     const int64_t channels = run->outputs.num_channels;
     const int num_images = run->job.num_images, num_psf = num_images - run->num_pol;
+    imager_checkpoint *checkpoint = &run->checkpoint;
+    const int64_t before = checkpoint->state.outputs_done - interval * channels;
     bool mean_started = false;
+    if (before >= channels) return TESS_OK; /* done by the run that this one continues */
+    if (before > 0 && checkpoint->state.num_mean > 0) {
+        status = imager_checkpoint_mean(checkpoint, mean);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+        mean_started = true;
+    }
+    checkpoint->mean = mean;
+    checkpoint->num_mean = mean_started ? num_images : 0;
     for (int64_t c = 0; c < channels; ++c) {
         const imager_extent *extent = &run->outputs.extent[interval * channels + c];
+        if (c < before) {
+            imager_extent_join(&total, extent);
+            continue;
+        }
         TESS_TRY(make_products(run, interval * channels + c, product));
         TESS_TRY(imager_output_write(&run->output, interval, c, product, num_psf, extent));
         if (channels > 1 && extent->num_vis > 0) {
             if (!mean_started) TESS_TRY(start_mean(run, product, num_images, mean));
             mean_started = true;
+            checkpoint->num_mean = num_images;
             add_to_mean(mean, product, num_images);
             imager_extent_join(&total, extent);
         }
         free_products(product, num_images);
+        if (c < channels - 1) TESS_TRY(imager_checkpoint_output(checkpoint));
     }
     if (channels > 1) {
         if (!mean_started) TESS_TRY(empty_products(run, num_images, mean));
         finish_mean(mean, num_images);
         TESS_TRY(imager_output_write(&run->output, interval, -1, mean, num_psf, &total));
     }
+    checkpoint->num_mean = 0;
+    TESS_TRY(imager_checkpoint_output(checkpoint));
 cleanup:
     free_products(product, MOST);
     free_products(mean, MOST);
@@ -694,6 +713,7 @@ static void free_run(image_run *run)
     tess_comm_free(run->job.alone);
     imager_predictor_free(&run->subtract);
     tess_density_destroy(run->density);
+    imager_checkpoint_free(&run->checkpoint);
     imager_outputs_free(&run->outputs);
     tess_source_close(run->source);
     tess_samples_free(&run->all);
@@ -705,11 +725,14 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                               tess_profile *profile)
 {
     tess_status status = TESS_OK;
-    image_run run = {.comm = comm, .opts = opts, .profile = profile};
+    tess_image_opts own = *opts;
+    image_run run = {.comm = comm, .opts = &own, .profile = profile};
     run.output.comm = comm;
     TESS_TRY(set_up(&run));
+    TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
+    own.overwrite = own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     TESS_TRY(imager_output_check(&run.output));
-    TESS_TRY(imager_stages_start(comm, opts->dump_stages, opts->overwrite));
+    TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(look_at_data(&run));
     TESS_TRY(log_ignored(&run));
     if (run.job.extent.num_vis == 0)
@@ -718,7 +741,12 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                   "ignored (see the log for the reasons)",
                   run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
+    if (opts->checkpoint.folder) {
+        TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));
+        run.job.checkpoint = &run.checkpoint;
+    }
     for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
+    imager_checkpoint_finish(&run.checkpoint);
 cleanup:
     tess_profile_stop_meter(profile);
     if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);

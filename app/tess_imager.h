@@ -75,6 +75,18 @@ typedef struct tess_image_product {
 /** Takes products as they are made. Local. */
 typedef tess_status tess_image_taker(void *context, const tess_image_product *product);
 
+/** When to save what has been done, to continue from there. */
+typedef struct tess_checkpoint_opts {
+    const char *folder;          /**< --checkpoint DIR that all ranks see; NULL: nowhere */
+    double every_s;              /**< --checkpoint-every, 0 = only when stopped */
+    double max_time_s;           /**< --max-time: end before so long after the start;
+                                      0 = before the batch job's end */
+    bool resume;                 /**< --resume */
+    const char *identity;        /**< lines "name = value" of what determines the images:
+                                      options and inputs; a checkpoint is continued only
+                                      when they are the same */
+} tess_checkpoint_opts;
+
 typedef struct tess_image_opts {
     const char *const *obs;      /**< observations */
     int num_obs;
@@ -98,6 +110,7 @@ typedef struct tess_image_opts {
     bool overwrite, preview;
     const char *subtract;        /**< --subtract MODEL.fits, or NULL */
     const char *dump_stages;     /**< --dump-stages DIR, or NULL */
+    tess_checkpoint_opts checkpoint;
     const char *command_line;    /**< for HISTORY */
     const char *used_options;    /**< text of the used options, written to NAME.conf */
 } tess_image_opts;
@@ -114,7 +127,8 @@ typedef struct tess_predict_opts {
     const char *command_line;
 } tess_predict_opts;
 
-/** Make the images. Errors as in README's table of exit statuses. Collective. */
+/** Make the images. Errors as in README's table of exit statuses; TESS_ERR_STOPPED when a
+ *  checkpoint was written instead. Collective. */
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                               tess_profile *profile);
 

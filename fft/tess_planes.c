@@ -171,6 +171,16 @@ void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
     *num_rows = planes_share(slab, rank + 1, ranks) - begin;
 }
 
+void tess_planes_final_rows(int64_t ny, int fft_ranks, int rank, int num_ranks,
+                            int64_t *row_first, int64_t *num_rows)
+{
+    const int groups = num_ranks / fft_ranks, group = rank / fft_ranks;
+    const int64_t first = planes_share(ny, rank % fft_ranks, fft_ranks);
+    const int64_t slab = planes_share(ny, rank % fft_ranks + 1, fft_ranks) - first;
+    *row_first = first + planes_share(slab, group, groups);
+    *num_rows = first + planes_share(slab, group + 1, groups) - *row_first;
+}
+
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows)
 {

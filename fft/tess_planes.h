@@ -111,6 +111,10 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
 tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 
+/** The rows that tess_planes_reduce leaves to a rank. Local. */
+void tess_planes_final_rows(int64_t ny, int fft_ranks, int rank, int num_ranks,
+                            int64_t *row_first, int64_t *num_rows);
+
 /** Largest buffer so far of one image and of one plane [bytes] on this rank: when F ranks
  *  share a plane, about an F-th of either. 0 where the backend does not tell. Local. */
 void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,

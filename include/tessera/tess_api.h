@@ -29,6 +29,7 @@ extern "C" {
     X(TESS_ERR_ALLOC, 4, "not enough memory")                                        \
     X(TESS_ERR_RESOURCE, 4, "resource not available")                                \
     X(TESS_ERR_DIFFERENT, 5, "files differ")                                         \
+    X(TESS_ERR_STOPPED, 75, "stopped at a checkpoint")                               \
     X(TESS_ERR_PEER, 1, "another rank failed")
 
 typedef enum tess_status {

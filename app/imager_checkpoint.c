@@ -1,0 +1,353 @@
+/* Checkpoints of `tessera image`. What is kept are the images that planes have been
+ * added to, which planes these are, and the means over channels; all else is read,
+ * sorted and gridded again, in as many bricks as planes that are still to be done need.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* A batch job ends this long before its own end [s]: writing images and leaving takes
+ * time. */
+static const double BATCH_MARGIN_S = 60;
+/* Work that lies ahead may take longer than what was seen, by this factor. */
+static const double LONGER = 1.5;
+
+/* Process state, like the handler itself, which can only see what is static. */
+static volatile sig_atomic_t told_to_stop;
+static struct sigaction terminate_before;
+
+/* The next SIGTERM works as before: one that comes twice is meant. */
+static void on_signal(int number)
+{
+    told_to_stop = 1;
+    if (number == SIGTERM) sigaction(SIGTERM, &terminate_before, NULL);
+}
+
+static void catch_signals(void)
+{
+    const struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    told_to_stop = 0;
+    sigaction(SIGUSR1, &stop, NULL);
+    sigaction(SIGTERM, &stop, &terminate_before);
+}
+
+/* Seconds until the batch job ends, less a margin; infinite when nobody says. */
+static double batch_seconds(void)
+{
+    const char *text = getenv("SLURM_JOB_END_TIME");
+    char *rest;
+    if (!text || !*text) return INFINITY;
+    const double end = strtod(text, &rest);
+    if (*rest || !(end > 0)) return INFINITY;
+    return end - (double)time(NULL) - BATCH_MARGIN_S;
+}
+
+/* ---- starting ---- */
+
+/* Say which line differs first. */
+static tess_status compare_identity(const char *folder, const char *was, const char *is)
+{
+    tess_status status = TESS_OK;
+    while (*was && *is) {
+        const int a = (int)strcspn(was, "\n"), b = (int)strcspn(is, "\n");
+        if (a != b || strncmp(was, is, (size_t)a) != 0) break;
+        was += a + (was[a] == '\n');
+        is += b + (is[b] == '\n');
+    }
+    if (*was || *is)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: the checkpoint is of another run: it had '%.*s', now there is "
+                  "'%.*s'",
+                  folder, (int)strcspn(was, "\n"), was, (int)strcspn(is, "\n"), is);
+cleanup:
+    return status;
+}
+
+static tess_status make_folder(const char *folder)
+{
+    tess_status status = TESS_OK;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        TESS_FAIL(TESS_ERR_IO, "%s: folder of checkpoints cannot be made: %s", folder,
+                  strerror(errno));
+    if (access(folder, W_OK | X_OK) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: folder of checkpoints cannot be written to: %s",
+                  folder, strerror(errno));
+cleanup:
+    return status;
+}
+
+/* Rows of the images as they are now; none between outputs. */
+static tess_status write_now(imager_checkpoint *checkpoint)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = checkpoint->job;
+    const void *sum[4 * TESS_MAX_POL], *mean[4 * TESS_MAX_POL];
+    tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
+    double mark = tess_time_now();
+    if (checkpoint->state.num_done > 0) {
+        tess_planes_rows(job->planes, &sums.row_first, &sums.num_rows);
+        sums.nx = job->geom.nx;
+        sums.num = job->num_images;
+        sums.value_bytes = job->plan->is_double ? sizeof(double) : sizeof(float);
+        for (int k = 0; k < job->num_images; ++k)
+            sum[k] = tess_planes_image(job->planes, k);
+    }
+    checkpoint->state.num_mean = means.num = checkpoint->num_mean;
+    for (int k = 0; k < checkpoint->num_mean; ++k) {
+        const imager_rows *rows = &checkpoint->mean[k].rows;
+        mean[k] = rows->value;
+        means.row_first = rows->row_first;
+        means.num_rows = rows->num_rows;
+        means.nx = rows->nx;
+        means.value_bytes = sizeof(double);
+        checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
+    }
+    const double begin = mark;
+    TESS_TRY(tess_checkpoint_write(checkpoint->comm, checkpoint->opts->folder,
+                                   &checkpoint->state, &sums, &means));
+    tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
+    checkpoint->written_s = checkpoint->looked_s = mark;
+    if (mark - begin > checkpoint->write_s) checkpoint->write_s = mark - begin;
+cleanup:
+    return status;
+}
+
+/* Continue, or begin with a checkpoint of nothing: outputs of a run that is killed
+ * before its next one are then known to be its own. */
+static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    const tess_checkpoint_opts *opts = checkpoint->opts;
+    tess_checkpoint_state *state = &checkpoint->state;
+    if (opts->resume || !overwrite)
+        TESS_TRY(tess_checkpoint_read(checkpoint->comm, opts->folder, state));
+    if (state->generation > 0 && !opts->resume)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: has the checkpoint of a run that did not end; continue it with "
+                  "--resume, or begin again with --overwrite",
+                  opts->folder);
+    if (state->generation > 0) {
+        TESS_TRY(compare_identity(opts->folder, state->identity, opts->identity));
+        checkpoint->resumed = true;
+        checkpoint->sums_wait = state->num_done > 0;
+        tess_log_info("continuing from checkpoint %lld: %lld outputs done",
+                      (long long)state->generation, (long long)state->outputs_done);
+        return TESS_OK;
+    }
+    if (opts->resume) tess_log_info("%s: no checkpoint; starting", opts->folder);
+    state->identity = tess_strdup(opts->identity);
+    TESS_TRY(
+        tess_comm_agree(checkpoint->comm, state->identity ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(write_now(checkpoint));
+cleanup:
+    return status;
+}
+
+tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
+                                    tess_profile *profile,
+                                    imager_checkpoint *checkpoint)
+{
+    tess_status status = TESS_OK;
+    const double now = tess_time_now();
+    *checkpoint = (imager_checkpoint){.comm = comm,
+                                      .opts = &opts->checkpoint,
+                                      .profile = profile,
+                                      .written_s = now,
+                                      .looked_s = now};
+    if (!opts->checkpoint.folder) return TESS_OK;
+    checkpoint->deadline_s = opts->checkpoint.max_time_s > 0
+                                 ? profile->start_s + opts->checkpoint.max_time_s
+                                 : now + batch_seconds();
+    if (tess_comm_rank(comm) == 0) status = make_folder(opts->checkpoint.folder);
+    TESS_TRY(tess_comm_agree(comm, status));
+    catch_signals();
+    TESS_TRY(find(checkpoint, opts->overwrite));
+cleanup:
+    return status;
+}
+
+/* ---- the plan ---- */
+
+/* What the planes of the sums depend on, exactly. */
+static char *plan_text(const imager_job *job)
+{
+    char *text = NULL;
+    const tess_grid_plan *plan = job->plan;
+    if (asprintf(
+            &text,
+            "%lld x %lld cells, %d planes from %a by %a, support %d, %s, %d images",
+            (long long)plan->nu, (long long)plan->nv, plan->num_planes,
+            plan->w_first_lambda, plan->w_step_lambda, plan->kernel.support,
+            plan->is_double ? "double" : "single", job->num_images) < 0)
+        return NULL;
+    return text;
+}
+
+tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job)
+{
+    tess_status status = TESS_OK;
+    tess_checkpoint_state *state = &checkpoint->state;
+    char *plan = plan_text(job);
+    checkpoint->job = job;
+    TESS_TRY(tess_comm_agree(checkpoint->comm, plan ? TESS_OK : TESS_ERR_ALLOC));
+    if (checkpoint->resumed && state->plan && *state->plan &&
+        strcmp(state->plan, plan) != 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: the checkpoint is of another plan: it had %s, now there are %s",
+                  checkpoint->opts->folder, state->plan, plan);
+    tess_free(state->plan);
+    state->plan = tess_strdup(plan);
+    TESS_TRY(tess_comm_agree(checkpoint->comm, state->plan ? TESS_OK : TESS_ERR_ALLOC));
+cleanup:
+    free(plan); /* from asprintf */
+    return status;
+}
+
+/* ---- while the work goes on ---- */
+
+enum { GO_ON, SAVE, SAVE_AND_STOP };
+
+/* What rank 0's clock and anybody's signals ask for. Collective. */
+static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t *what)
+{
+    const double now = tess_time_now(), every = checkpoint->opts->every_s;
+    const double ahead = LONGER * (checkpoint->longest_s + checkpoint->write_s);
+    *what = GO_ON;
+    if (now - checkpoint->looked_s > checkpoint->longest_s)
+        checkpoint->longest_s = now - checkpoint->looked_s;
+    checkpoint->looked_s = now;
+    if (tess_comm_rank(checkpoint->comm) == 0) {
+        if (progressed && every > 0 && now - checkpoint->written_s >= every)
+            *what = SAVE;
+        /* not before something has been done: a run that is always stopped would never
+         * end */
+        if (progressed && now + ahead > checkpoint->deadline_s) *what = SAVE_AND_STOP;
+    }
+    if (told_to_stop) *what = SAVE_AND_STOP;
+    return tess_comm_allreduce_i64(checkpoint->comm, what, 1, TESS_MAX);
+}
+
+static int64_t count_done(const tess_checkpoint_state *state)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < state->num_done; ++k)
+        count += state->done[k] == '1';
+    return count;
+}
+
+static tess_status act(imager_checkpoint *checkpoint, bool progressed)
+{
+    tess_status status = TESS_OK;
+    int64_t what;
+    TESS_TRY(look(checkpoint, progressed, &what));
+    if (what == GO_ON) return TESS_OK;
+    if (progressed) TESS_TRY(write_now(checkpoint));
+    checkpoint->num_done = count_done(&checkpoint->state);
+    if (what == SAVE) return TESS_OK;
+    TESS_FAIL(
+        TESS_ERR_STOPPED,
+        "stopped before the end, as asked; the same command with --resume continues "
+        "from the checkpoint in %s",
+        checkpoint->opts->folder);
+cleanup:
+    return status;
+}
+
+static tess_status watch(void *context)
+{
+    imager_checkpoint *checkpoint = context;
+    return act(checkpoint, count_done(&checkpoint->state) != checkpoint->num_done);
+}
+
+/* The sums there are go to the first group of ranks that adds planes; the images of
+ * other groups begin with zero. */
+static tess_status take_sums(const imager_checkpoint *checkpoint, const imager_job *job)
+{
+    tess_status status = TESS_OK;
+    int64_t first, count;
+    if (tess_comm_rank(job->comm) >= job->fft_ranks) return TESS_OK;
+    tess_planes_rows(job->planes, &first, &count);
+    for (int k = 0; k < job->num_images; ++k)
+        TESS_TRY(tess_checkpoint_add_sums(checkpoint->opts->folder, &checkpoint->state,
+                                          k, first, count,
+                                          tess_planes_image(job->planes, k)));
+cleanup:
+    return status;
+}
+
+tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
+                                    const imager_job *job)
+{
+    tess_status status = TESS_OK;
+    tess_checkpoint_state *state = &checkpoint->state;
+    const int64_t count = (int64_t)job->plan->num_planes * job->num_images;
+    if (checkpoint->sums_wait) {
+        if (state->num_done != count)
+            TESS_FAIL(TESS_ERR_INPUT, "%s: the checkpoint has %lld planes, not %lld",
+                      checkpoint->opts->folder, (long long)state->num_done,
+                      (long long)count);
+        TESS_TRY(tess_comm_agree(job->comm, take_sums(checkpoint, job)));
+    } else {
+        tess_free(state->done);
+        state->done = tess_alloc(count, 1);
+        TESS_TRY(tess_comm_agree(job->comm, state->done ? TESS_OK : TESS_ERR_ALLOC));
+        memset(state->done, '0', (size_t)count);
+        state->num_done = count;
+    }
+    checkpoint->sums_wait = false;
+    checkpoint->num_done = count_done(state);
+    tess_steps_watch(job->steps, state->done, job->num_images, watch, checkpoint);
+cleanup:
+    return status;
+}
+
+/* ---- between outputs ---- */
+
+tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
+                                   imager_product *mean)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = checkpoint->job;
+    const tess_checkpoint_state *state = &checkpoint->state;
+    imager_rows rows = {.nx = job->geom.nx};
+    tess_planes_final_rows(job->geom.ny, job->fft_ranks, tess_comm_rank(job->comm),
+                           tess_comm_size(job->comm), &rows.row_first, &rows.num_rows);
+    for (int64_t k = 0; k < state->num_mean; ++k) {
+        rows.value = tess_alloc_zero(rows.num_rows * rows.nx, sizeof *rows.value);
+        mean[k] = (imager_product){rows, state->mean_weight[k]};
+        if (!rows.value) TESS_FAIL(TESS_ERR_ALLOC, "mean over channels");
+        TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k,
+                                          rows.row_first, rows.num_rows, rows.value));
+    }
+cleanup:
+    return status;
+}
+
+tess_status imager_checkpoint_output(imager_checkpoint *checkpoint)
+{
+    if (!checkpoint->opts->folder) return TESS_OK;
+    ++checkpoint->state.outputs_done;
+    checkpoint->state.num_done = checkpoint->num_done = 0;
+    return act(checkpoint, true);
+}
+
+void imager_checkpoint_finish(imager_checkpoint *checkpoint)
+{
+    if (checkpoint->opts->folder)
+        tess_checkpoint_remove(checkpoint->comm, checkpoint->opts->folder);
+}
+
+void imager_checkpoint_free(imager_checkpoint *checkpoint)
+{
+    tess_checkpoint_free(&checkpoint->state);
+}

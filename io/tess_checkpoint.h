@@ -1,0 +1,78 @@
+/** @file tess_checkpoint.h
+ *  Checkpoint files: the sums of an unfinished run, written by all ranks, to be read by
+ * any number of them.
+ *
+ *  A folder, which all ranks see, holds one checkpoint: a file of rows of each rank,
+ * named by generation and rank, and `checkpoint`, a text that names the generation and
+ * has all else. It gets its name last, when the files of its generation are complete;
+ * those of the one before are removed after that. So whatever is killed when,
+ * `checkpoint` is complete, and so is what it names. Checksums find files that were
+ * damaged later.
+ */
+#ifndef TESS_CHECKPOINT_H
+#define TESS_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+enum { TESS_CHECKPOINT_MEANS = 32 };
+
+/** Rows [row_first, + num_rows) of `num` images of one size, on this rank. */
+typedef struct tess_checkpoint_rows {
+    int64_t row_first, num_rows, nx;
+    int64_t value_bytes;
+    int64_t num;
+    const void *const *image; /**< [num] rows [num_rows][nx] */
+} tess_checkpoint_rows;
+
+/** What all ranks know; the rows are apart. */
+typedef struct tess_checkpoint_state {
+    int64_t generation; /**< 0: there is none */
+    int64_t num_ranks;  /**< that have written */
+    int64_t outputs_done;
+    int64_t num_done; /**< of the next output: its planes times its images */
+    char *done;       /**< [num_done] '1': is in the sums, '0': is not; owned */
+    int64_t num_mean; /**< means of channels that have begun */
+    double mean_weight[TESS_CHECKPOINT_MEANS];
+    char *identity; /**< of the run: lines of text; owned */
+    char *plan;     /**< one line, or ""; owned */
+} tess_checkpoint_state;
+
+/** Write a checkpoint, the successor of state->generation, which moves on. `sums` and
+ *  `mean` (doubles) may have 0 images. On failure (TESS_ERR_IO) the one before is still
+ *  there. Collective. */
+tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
+                                  tess_checkpoint_state *state,
+                                  const tess_checkpoint_rows *sums,
+                                  const tess_checkpoint_rows *mean);
+
+/** Read what all ranks know, and check that all files are complete; generation 0 when
+ * there is no checkpoint. TESS_ERR_INPUT when it is damaged. Free it with
+ *  tess_checkpoint_free(). Collective. */
+tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
+                                 tess_checkpoint_state *state);
+
+/** Add to rows [row_first, + num_rows) of image `k` of the sums, or of the means, what
+ * the ranks have written of them, to `to` [num_rows][nx], float or double. Local. */
+tess_status tess_checkpoint_add_sums(const char *folder,
+                                     const tess_checkpoint_state *state, int64_t k,
+                                     int64_t row_first, int64_t num_rows, void *to);
+tess_status tess_checkpoint_add_mean(const char *folder,
+                                     const tess_checkpoint_state *state, int64_t k,
+                                     int64_t row_first, int64_t num_rows, double *to);
+
+/** The run is complete: remove it all, and the folder unless more is in it. Failures
+ * are none. Collective. */
+void tess_checkpoint_remove(tess_comm *comm, const char *folder);
+
+/** Size and time of last change of a file, or of all in a folder (of a MeasurementSet;
+ * not of its lock, which reading changes), as text; false when it is not there. Local.
+ */
+bool tess_input_state(const char *path, char *text, int64_t size);
+
+void tess_checkpoint_free(tess_checkpoint_state *state);
+
+#endif

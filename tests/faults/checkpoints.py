@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""--checkpoint and --resume: a run that was stopped or killed is continued, and its images
+are those of a run that was not: byte by byte with --reproducible, to rounding (the limits of
+any_ranks.py) without.
+
+Stopped: by a time limit that leaves time for one batch of planes after the other; by
+SIGUSR1 to one rank and by SIGTERM; killed (all of the process group at once, by SIGKILL) at
+random moments. The number of ranks changes from run to run.
+"""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+
+from e2e import (BIN, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec,
+                 read_image, tessera)
+import uvfits
+
+STOPPED = 75
+MOST_RUNS = 60
+MANY_STEPS = ["--force-block-planes", "2"]
+
+
+def make_observation(suite, rows, channels=4):
+    rng = np.random.default_rng(4)
+    uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
+    shape = (rows, channels, 2)
+    vis = 1 + 0.3 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    path = suite.path("obs.uvfits")
+    uvfits.write(path, uvw, 1.2e9 + 4e7 * np.arange(channels), vis,
+                 rng.uniform(0.5, 2, shape))
+    return path
+
+
+def data_of(suite, name):
+    names = sorted(n for n in os.listdir(suite.work)
+                   if n.startswith(name + "-") and n.endswith(".fits"))
+    return {n[len(name) + 1:]: read_image(suite.path(n))[0] for n in names}
+
+
+def remove(suite, name):
+    for n in os.listdir(suite.work):
+        if n.startswith(name + "-") and n.endswith(".fits"):
+            os.remove(suite.path(n))
+
+
+def same(suite, label, reference, limit):
+    """The images called `run` are the reference's; limit None: byte by byte."""
+    images = data_of(suite, "run")
+    suite.equal(f"{label}: images", sorted(images), sorted(reference))
+    for kind in sorted(set(images) & set(reference)):
+        if limit is None:
+            suite.true(f"{label} {kind}: the same bytes",
+                       images[kind].tobytes() == reference[kind].tobytes())
+        else:
+            suite.below(f"{label} {kind}: L2", l2_error(images[kind], reference[kind]),
+                        limit)
+
+
+def command(suite, options, ranks):
+    words = [BIN, "image", *options, "--threads", "1", "-o", suite.path("run"),
+             "--checkpoint", suite.path("saved")]
+    return [mpiexec(), "-n", str(ranks), *words] if ranks > 1 else words
+
+
+def start(suite, options, ranks):
+    return subprocess.Popen(command(suite, options, ranks), stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, env=mpi_environment(), text=True,
+                            start_new_session=True)
+
+
+def end(child, timeout=120):
+    try:
+        _, err = child.communicate(timeout=timeout * SLOWER)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        return None, child.communicate()[1]
+    return child.returncode, err
+
+
+def reference(suite, options):
+    ran, _ = suite.image("whole", *options, "--threads", "1")
+    images = data_of(suite, "whole") if ran else {}
+    remove(suite, "whole")
+    return images
+
+
+def fresh(suite):
+    remove(suite, "run")
+    shutil.rmtree(suite.path("saved"), ignore_errors=True)
+
+
+def check_limit(suite, label, options, rank_cycle, limit):
+    """Never time for more than a batch of planes: always stopped, always further."""
+    wanted = reference(suite, options)
+    fresh(suite)
+    generations, status = [], STOPPED
+    while status == STOPPED and len(generations) < MOST_RUNS:
+        ranks = rank_cycle[len(generations) % len(rank_cycle)]
+        more = ["--resume"] if generations else []
+        status, err = end(start(suite, [*options, *more, "--max-time", "0.001"], ranks))
+        saved = os.path.join(suite.path("saved"), "checkpoint")
+        generations.append(generation(saved) if os.path.exists(saved) else None)
+    suite.equal(f"{label}: status in the end", status, 0)
+    if status != 0:
+        print(err[-2000:])
+    suite.true(f"{label}: stopped {len(generations) - 1} times", len(generations) > 3)
+    steps = generations[:-1]
+    suite.true(f"{label}: every run goes on", all(b > a for a, b in zip(steps, steps[1:])))
+    suite.true(f"{label}: checkpoints are gone", not os.path.exists(suite.path("saved")))
+    same(suite, label, wanted, limit)
+
+
+def generation(path):
+    with open(path) as f:
+        words = f.read().split()
+    return int(words[words.index("generation") + 1])
+
+
+def wait_for(path, child):
+    while not os.path.exists(path) and child.poll() is None:
+        time.sleep(0.002)
+
+
+def check_signals(suite, options):
+    wanted = reference(suite, options)
+    for number, ranks in [(signal.SIGUSR1, 1), (signal.SIGUSR1, 3), (signal.SIGTERM, 1)]:
+        if ranks > 1 and not mpiexec():
+            continue
+        fresh(suite)
+        child = start(suite, options, ranks)
+        wait_for(os.path.join(suite.path("saved"), "checkpoint"), child)
+        child.send_signal(number)
+        status, err = end(child)
+        label = f"{signal.Signals(number).name} on {ranks} ranks"
+        suite.equal(f"{label}: status", status, STOPPED)
+        told = [s for s in err.splitlines() if "--resume" in s]
+        suite.equal(f"{label}: says how to go on, once", len(told), 1)
+        suite.true(f"{label}: no image yet", not data_of(suite, "run"))
+        status, err = end(start(suite, [*options, "--resume"], ranks))
+        suite.equal(f"{label}: status of what continues", status, 0)
+        same(suite, label, wanted, None)
+
+
+def check_kills(suite, options, kills):
+    """SIGKILL to all at random moments; each run continues what the one before left."""
+    wanted = reference(suite, options)
+    fresh(suite)
+    options = [*options, "--checkpoint-every", "0.001", "--resume"]
+    begin = time.monotonic()
+    status, _ = end(start(suite, options, 2 if mpiexec() else 1))
+    seconds = time.monotonic() - begin
+    suite.equal("a run that is left alone: status", status, 0)
+    same(suite, "left alone", wanted, None)
+    fresh(suite)
+    rng = random.Random(3)
+    late = last = 0
+    saved = os.path.join(suite.path("saved"), "checkpoint")
+    for k in range(kills):
+        child = start(suite, options, rng.choice([1, 2, 3]) if mpiexec() else 1)
+        try:
+            child.wait(timeout=rng.uniform(0.1, 1.0) * seconds)
+            done = True
+        except subprocess.TimeoutExpired:
+            done = False
+        os.killpg(child.pid, signal.SIGKILL) if not done else None
+        kill_ranks(suite)
+        status, err = end(child)
+        if done:
+            suite.equal(f"kill {k} came too late: status", status, 0)
+            if status != 0:
+                print(err[-2000:])
+            same(suite, f"kill {k} came too late", wanted, None)
+            fresh(suite)
+            late += 1
+            last = 0
+        elif os.path.exists(saved):
+            now = generation(saved)
+            suite.true(f"kill {k}: checkpoint {now} after {last}", now >= last)
+            last = now
+    status, err = end(start(suite, options, 3 if mpiexec() else 1))
+    suite.equal(f"after {kills} kills, {late} of them late: status", status, 0)
+    if status != 0:
+        print(err[-2000:])
+    same(suite, f"after {kills} kills", wanted, None)
+    suite.true("checkpoints are gone", not os.path.exists(suite.path("saved")))
+
+
+def kill_ranks(suite):
+    """Ranks have process groups of their own: end those of this test's output."""
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+            if name.isdigit() and suite.path("saved").encode() in words:
+                os.kill(int(name), signal.SIGKILL)
+        except (OSError, ValueError):
+            pass
+
+
+def check_refusals(suite, obs, options):
+    fresh(suite)
+    stop = [*options, "--max-time", "0.001"]
+    suite.equal("stopped: status", end(start(suite, stop, 1))[0], STOPPED)
+
+    def refused(label, words, *texts):
+        status, err = end(start(suite, words, 1))
+        lines = [s for s in err.splitlines() if s.startswith("tessera: error:")]
+        suite.equal(f"{label}: status", status, 3)
+        suite.true(f"{label}: one line that says {texts}",
+                   len(lines) == 1 and all(t in lines[0] for t in texts))
+
+    refused("without --resume", options, "--resume")
+    other = [w if w != "25asec" else "20asec" for w in options]
+    refused("another scale", [*other, "--resume"], "25asec", "20asec")
+    refused("one more option", [*options, "--resume", "--no-psf"], "no-psf")
+    before = os.stat(obs)
+    os.utime(obs, (before.st_atime, before.st_mtime + 10))
+    refused("a changed observation", [*options, "--resume"], obs)
+    os.utime(obs, (before.st_atime, before.st_mtime))
+    name = next(n for n in os.listdir(suite.path("saved")) if n.endswith("-0"))
+    path = os.path.join(suite.path("saved"), name)
+    with open(path, "r+b") as f:
+        f.seek(-100, 2)
+        f.write(b"damaged")
+    refused("a damaged file", [*options, "--resume"], path, "damaged")
+    os.truncate(path, os.path.getsize(path) // 2)
+    refused("a file cut short", [*options, "--resume"], path, "short")
+    text = os.path.join(suite.path("saved"), "checkpoint")
+    os.truncate(text, os.path.getsize(text) // 2)
+    refused("a text cut short", [*options, "--resume"], text)
+    suite.equal("begin again: status", end(start(suite, [*options, "--overwrite"], 1))[0], 0)
+
+    for label, words in [("no folder", ["--resume"]), ("no folder", ["--max-time", "1h"])]:
+        result = tessera("image", *options, "-o", suite.path("x"), *words)
+        suite.equal(f"{label} for {words[0]}: status", result.status, 2)
+    result = tessera("image", *options, "-o", suite.path("x"), "--checkpoint",
+                     suite.path("none", "saved"))
+    suite.equal("a folder that cannot be made: status", result.status, 3)
+    result = tessera("image", *options, "-o", suite.path("x"), "--backend", "cuda",
+                     "--checkpoint", suite.path("saved"))
+    suite.equal("another backend: status", result.status, 2)
+
+
+def main():
+    suite = Suite("checkpoints")
+    obs = make_observation(suite, 3000)
+    image = [obs, "--size", "160,120", "--scale", "25asec", "--weight", "briggs:0",
+             *MANY_STEPS]
+    several = [1, 3, 2] if mpiexec() else [1]
+    exact = [*image, "--reproducible"]
+    check_limit(suite, "reproducible", [*exact, "--no-psf"], several, None)
+    check_limit(suite, "to rounding", [*image, "--no-psf"], several[::-1], 1e-6)
+    check_limit(suite, "double, two groups", [*image, "--accuracy", "1e-9", "--no-psf"],
+                [4, 2] if mpiexec() else [1], 1e-12)
+    check_limit(suite, "passes", [*exact, "--no-psf", "--force-passes", "3"], several, None)
+    check_limit(suite, "channels",
+                [obs, "--size", "160,120", "--scale", "25asec", "--w", "none",
+                 "--reproducible", "--channels-out", "4", "--no-psf"], several, None)
+    check_signals(suite, exact)
+    check_refusals(suite, obs, image)
+    check_kills(suite, exact, 50 if FULL else 4)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""One rank of several that dies or fails ends all of them, soon, with one message and a
+non-zero status, and nothing is left under a final name.
+
+Ranks are given different command lines (mpiexec's A : B form): one has a damaged file, no
+file, or an address space too small for its share, as one node of a job might.
+"""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+
+from e2e import BIN, SLOWER, FULL, Suite, mpi_environment, mpiexec, run, skip
+import uvfits
+
+SOON_S = 10.0
+
+
+def make_observation(suite):
+    rng = np.random.default_rng(4)
+    rows, channels = 6000, 8
+    uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
+    shape = (rows, channels, 2)
+    path = suite.path("obs.uvfits")
+    uvfits.write(path, uvw, 1.2e9 + 4e7 * np.arange(channels),
+                 1 + 0.3 * (rng.normal(size=shape) + 1j * rng.normal(size=shape)),
+                 np.ones(shape))
+    return path
+
+
+def image(suite, obs, *more):
+    return [BIN, "image", obs, "--size", "1200", "--scale", "4asec", "--threads", "1",
+            "--overwrite", *more, "-o", suite.path("out")]
+
+
+def nothing_left(suite, label):
+    left = [n for n in os.listdir(suite.work)
+            if n.startswith("out") and not n.endswith(".log")]
+    suite.equal(f"{label}: files left", left, [])
+
+
+def ranks_of(words):
+    """Processes whose command line holds these words."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as f:
+                line = f.read().split(b"\0")
+        except OSError:
+            continue
+        if line[0] == BIN.encode() and all(w.encode() in line for w in words):
+            found.append(int(name))
+    return sorted(found)
+
+
+def check_death(suite, obs, kills):
+    """SIGKILL to one rank at a random moment of its work."""
+    words = image(suite, obs, "--accuracy", "1e-7")
+    rng = random.Random(6)
+    for k in range(kills):
+        child = subprocess.Popen([mpiexec(), "-n", "3", *words], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, env=mpi_environment(), text=True,
+                                 start_new_session=True)
+        while len(ranks_of([words[-1]])) < 3 and child.poll() is None:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.1, 0.8))
+        ranks = ranks_of([words[-1]])
+        if child.poll() is not None or not ranks:
+            child.communicate()
+            suite.true(f"kill {k} came too late", child.returncode == 0)
+            continue
+        os.kill(rng.choice(ranks), signal.SIGKILL)
+        begin = time.monotonic()
+        try:
+            child.communicate(timeout=SOON_S * SLOWER)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+        suite.below(f"kill {k}: seconds to the end", time.monotonic() - begin,
+                    SOON_S * SLOWER)
+        suite.true(f"kill {k}: status {child.returncode}", child.returncode != 0)
+        suite.equal(f"kill {k}: ranks left", ranks_of([words[-1]]), [])
+
+
+def check_failure(suite, label, well, ill, status, *texts):
+    """Two ranks run `well`, the last one `ill`."""
+    result = run([mpiexec(), "-n", "2", *well, ":", "-n", "1", *ill],
+                 60 + SOON_S * SLOWER)
+    suite.ran(label, result, status)
+    lines = result.errors()
+    suite.equal(f"{label}: messages", len(lines), 1)
+    suite.true(f"{label}: it says {texts}",
+               len(lines) == 1 and all(t in lines[0] for t in texts))
+    nothing_left(suite, label)
+
+
+def main():
+    if not mpiexec():
+        skip("no MPI launcher")
+    suite = Suite("failing_ranks")
+    obs = make_observation(suite)
+    check_death(suite, obs, 12 if FULL else 3)
+    for name in os.listdir(suite.work):
+        if name.startswith("out"):
+            os.remove(suite.path(name))
+
+    size = os.path.getsize(obs)
+    short = suite.path("short.uvfits")
+    shutil.copy(obs, short)
+    os.truncate(short, size - size // 4)
+    check_failure(suite, "a file cut short on one rank", image(suite, obs),
+                  image(suite, short), 3, short)
+    check_failure(suite, "no file on one rank", image(suite, obs),
+                  image(suite, suite.path("none.uvfits")), 3, "none.uvfits")
+    # room for the program and MPI, not for 8 × 6000² bytes
+    if "address" not in os.environ.get("TESS_SANITIZE", "") and SLOWER == 1:
+        big = ["--size", "6000", "--accuracy", "1e-7", "--no-psf",
+               "--force-fft-ranks", "1"]
+        check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
+                      ["prlimit", "--as=700000000", *image(suite, obs, *big)], 4, "memory")
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
