@@ -24,6 +24,9 @@ static const double WRITE_PIXEL_S = 10e-9;
 /* The program and its libraries, before any data. */
 static const double BASE_BYTES = 48.0 * (1 << 20);
 
+/* Runs of a brick that one track of a baseline makes, about, by what was measured. */
+static const double RUNS_OF_TRACK = 8;
+
 /* Buffers of one rank's exchange: see exchange.c. */
 static const double EXCHANGE_BYTES = 4.0 * (24 << 20);
 
@@ -87,7 +90,8 @@ cleanup:
 }
 
 /* Planes that a brick's sum is likely to have: with k runs at random among the B starts
- * of its block, their range is (B − 1)(k − 1)/(k + 1) on average. */
+ * of its block, their range is (B − 1)(k − 1)/(k + 1) on average. Runs of a baseline
+ * follow each other in one brick and have nearly one w: RUNS_OF_TRACK count as one. */
 static double planes_of(const tess_grid_plan *plan, const brick *b, double run_length)
 {
     int64_t block, tile_u, tile_v;
@@ -95,7 +99,7 @@ static double planes_of(const tess_grid_plan *plan, const brick *b, double run_l
     const double starts = plan->num_planes - plan->w_support + 1;
     const double left = starts - (double)block * plan->block_planes;
     const double in_block = fmin(left, plan->block_planes);
-    const double runs = fmax(1, (double)b->num_vis / run_length);
+    const double runs = fmax(1, (double)b->num_vis / run_length / RUNS_OF_TRACK);
     return plan->w_support + (in_block - 1) * (runs - 1) / (runs + 1);
 }
 

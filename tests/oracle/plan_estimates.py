@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """`tessera plan` against the run it is about: memory of a rank, and seconds of a stage.
 
-Memory is promised within 25 % for runs of some hundred MiB; the limit here leaves room for
-other allocators and libraries. Seconds are shown and never judged: they depend on the
-machine and on what else it does.
+Memory is promised within 15 %; it was within 4 % here, and within 9 % for sets of 2 and 29
+million visibilities, when this was written. Seconds are shown and never judged: they depend
+on the machine and on what else it does.
 """
 import json
 import re
 
 from e2e import Suite, mpiexec, simulate, tessera, write_sky
 
-LIMIT = 0.4
+LIMIT = 0.15
 CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
          (3, 1, ["--force-fft-ranks", "3"])]
 
