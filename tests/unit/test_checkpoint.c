@@ -1,5 +1,6 @@
 /* Checkpoint files: what is written is read, the one before stays until then, and
  * damage is found. (Several ranks: tests/faults/checkpoints.py.) */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
