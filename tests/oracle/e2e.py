@@ -13,6 +13,7 @@ Environment (set by ctest):
   TESS_HAVE_MS     ON when the program reads MeasurementSets
 """
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -110,7 +111,18 @@ def tessera(*args, ranks=1, timeout=120, cwd=None, env=None, user=None):
     command = [BIN] + [str(a) for a in args]
     if ranks > 1:
         command = [mpiexec(), "-n", str(ranks)] + command
-    return run(command, timeout * SLOWER, cwd=cwd, env=env, user=user)
+    return mistaken_end(run(command, timeout * SLOWER, cwd=cwd, env=env, user=user))
+
+
+def mistaken_end(result):
+    """Open MPI 4's launcher takes one end of some thousand for improper, though the rank
+    has finalised; it then says that the process had number 0 (github.com/open-mpi/ompi,
+    issues 7833 and 9389). Such a run succeeded if the imager's last line is there."""
+    mistaken = re.search(r"due to process rank \d+ with PID 0 on\s+node \S+ exiting",
+                         result.err)
+    if result.status == 1 and mistaken and "memory per rank at most" in result.err:
+        result.status = 0
+    return result
 
 
 def casacore_python():
