@@ -60,7 +60,8 @@ static tess_status prepare(tess_comm *comm, const tess_image_args *args)
     char *path = NULL;
     if (tess_comm_rank(comm) == 0) {
         if (args->profile) own = tess_fits_check_target(args->profile, true);
-        if (own == TESS_OK && args->trace) own = tess_fits_check_target(args->trace, true);
+        if (own == TESS_OK && args->trace)
+            own = tess_fits_check_target(args->trace, true);
         if (own == TESS_OK && asprintf(&path, "%s.log", args->opts.output) < 0) {
             path = NULL;
             own =
@@ -83,18 +84,18 @@ cleanup:
 static bool changes_nothing(const char *name)
 {
     static const char *const names[] = {
-        "threads",          "memory",      "checkpoint",      "checkpoint-every",
-        "max-time",         "resume",      "profile",         "trace",
-        "overwrite",        "force-pw",    "force-fft-ranks", "force-passes",
-        "force-split",      "config",      "quiet",           "verbose",
+        "threads",          "memory",   "checkpoint",      "checkpoint-every",
+        "max-time",         "resume",   "profile",         "trace",
+        "overwrite",        "force-pw", "force-fft-ranks", "force-passes",
+        "force-split",      "config",   "quiet",           "verbose",
         "force-round-bytes"};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(name, names[k]) == 0) return true;
     return false;
 }
 
-/* What determines the images, as lines of text: options, and size and time of the inputs.
- * From malloc. */
+/* What determines the images, as lines of text: options, and size and time of the
+ * inputs. From malloc. */
 static char *identity_of(const tess_image_args *args)
 {
     char *text = NULL;
@@ -107,7 +108,8 @@ static char *identity_of(const tess_image_args *args)
             fprintf(out, "%s = %s\n", args->cli.used[k].name, args->cli.used[k].value);
     for (int k = 0; k <= args->opts.num_obs; ++k) {
         char state[64];
-        const char *path = k < args->opts.num_obs ? args->opts.obs[k] : args->opts.subtract;
+        const char *path =
+            k < args->opts.num_obs ? args->opts.obs[k] : args->opts.subtract;
         if (path && tess_input_state(path, state, sizeof state))
             fprintf(out, "%s: %s\n", path, state);
     }

@@ -20,7 +20,8 @@ static const char doc[] =
     "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
     "Jy/pixel, at the pointing of the observation. -o writes a copy of the observation "
     "with the predicted visibilities, --column a data column of a MeasurementSet in "
-    "place; a file or column that exists is kept unless --overwrite is given. A run that is "
+    "place; a file or column that exists is kept unless --overwrite is given. A run "
+    "that is "
     "stopped leaves no new file or column behind, but a column that it was replacing "
     "stays half old and half new.\n\n"
     "Examples:\n"
@@ -39,7 +40,8 @@ static const struct argp_option options[] = {
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
     {"trace", OPT_TRACE, "FILE.json", 0,
-     "Write when each rank and thread did what, in Chrome's trace format (for Perfetto)",
+     "Write when each rank and thread did what, in Chrome's trace format (for "
+     "Perfetto)",
      0},
     {"obs", OPT_OBS, "OBS", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},

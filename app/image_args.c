@@ -45,8 +45,10 @@ static const struct argp_option image_options[] = {
     {"weighting-rank-filter", OPT_RANK_FILTER, "X", 0,
      "Limit weights to X times their mean (default 0, off)", 0},
     {"density", OPT_DENSITY, "own|first", 0,
-     "Weigh each of several Stokes parameters by the density of its own visibilities, or "
-     "all by that of the first listed, as WSClean does (default own)", 0},
+     "Weigh each of several Stokes parameters by the density of its own visibilities, "
+     "or "
+     "all by that of the first listed, as WSClean does (default own)",
+     0},
     {"stokes", OPT_STOKES, "LIST", 0,
      "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 0},
     {"channels-out", OPT_CHANNELS_OUT, "N", 0,
@@ -59,31 +61,38 @@ static const struct argp_option image_options[] = {
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 0},
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
     {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
-     "Make images that do not differ in a single bit on any number of ranks and threads of "
+     "Make images that do not differ in a single bit on any number of ranks and "
+     "threads of "
      "one kind of processor; takes a little longer (backend cpu)",
      0},
     {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
-     "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a Slurm "
-     "job), save to this folder, which all nodes see, what has been done, and exit with "
+     "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a "
+     "Slurm "
+     "job), save to this folder, which all nodes see, what has been done, and exit "
+     "with "
      "status 75 (backend cpu)",
      0},
     {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
      "Save it now and then too, like 10min, for when the run is killed", 0},
     {"max-time", OPT_MAX_TIME, "TIME", 0,
-     "Stop so that the run ends within this time, like 8h (default the end of the Slurm job "
+     "Stop so that the run ends within this time, like 8h (default the end of the "
+     "Slurm job "
      "less a minute)",
      0},
     {"resume", OPT_RESUME, NULL, 0,
-     "Continue from what is saved in DIR, if anything, on any number of ranks; the other "
+     "Continue from what is saved in DIR, if anything, on any number of ranks; the "
+     "other "
      "options and the observations must be the same",
      0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
     {"trace", OPT_TRACE, "FILE.json", 0,
-     "Write when each rank and thread did what, in Chrome's trace format (for Perfetto)",
+     "Write when each rank and thread did what, in Chrome's trace format (for "
+     "Perfetto)",
      0},
     {"dump-stages", OPT_DUMP_STAGES, "DIR", 0,
-     "Write what each stage of each output made to this folder, for tessera compare", 0},
+     "Write what each stage of each output made to this folder, for tessera compare",
+     0},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},
 };
@@ -315,7 +324,8 @@ static tess_status check_checkpoint(const tess_checkpoint_opts *opts)
     tess_status status = TESS_OK;
     const bool more = opts->every_s > 0 || opts->max_time_s > 0 || opts->resume;
     if ((more && !opts->folder) || (opts->folder && !*opts->folder))
-        TESS_FAIL(TESS_ERR_USAGE, "no folder of checkpoints given; use --checkpoint DIR");
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "no folder of checkpoints given; use --checkpoint DIR");
 cleanup:
     return status;
 }

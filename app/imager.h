@@ -1,8 +1,8 @@
 /** @file imager.h  (private to app/)
  *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
- *  (which samples make which image), imager_plan.c (what the data need), imager_run.c (one
- *  image from samples), imager_checkpoint.c, imager_model.c (prediction), imager_output.c (files),
- *  imager_estimate.c (for `plan`).
+ *  (which samples make which image), imager_plan.c (what the data need), imager_run.c
+ *  (one image from samples), imager_checkpoint.c, imager_model.c (prediction),
+ *  imager_output.c (files), imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -21,9 +21,9 @@
 typedef struct imager_extent {
     int64_t num_vis;
     double w_min_lambda, w_max_lambda; /* of |w| */
-    double w_span_lambda;              /* of several images: the smallest range of |w| of
-                                          one; < 0: w_max − w_min */
-    double uvw_max_lambda;             /* longest baseline */
+    double w_span_lambda;  /* of several images: the smallest range of |w| of
+                              one; < 0: w_max − w_min */
+    double uvw_max_lambda; /* longest baseline */
     double freq_sum, freq_min, freq_max;
 } imager_extent;
 
@@ -31,19 +31,19 @@ typedef struct imager_extent {
  *  channel c of interval t has number t · num_channels + c. */
 typedef struct imager_outputs {
     int64_t num_channels, num_intervals, num; /* num: all of them */
-    int64_t num_chan;          /* channels of the table */
-    int32_t *chan_output;      /* [num_chan] output channel of each */
-    double *interval_begin;    /* [num_intervals + 1] MJD s */
-    double *interval_span;     /* [num_intervals][2] start of the first integration and end
-                                  of the last, MJD s */
-    imager_extent *extent;     /* [num] of the good samples, in the end over all ranks */
-    int64_t *num_held;         /* [num] samples, good or not, of this rank's slice */
+    int64_t num_chan;                         /* channels of the table */
+    int32_t *chan_output;                     /* [num_chan] output channel of each */
+    double *interval_begin;                   /* [num_intervals + 1] MJD s */
+    double *interval_span; /* [num_intervals][2] start of the first integration and end
+                              of the last, MJD s */
+    imager_extent *extent; /* [num] of the good samples, in the end over all ranks */
+    int64_t *num_held;     /* [num] samples, good or not, of this rank's slice */
     int64_t *row_first, *row_end; /* [num_intervals] rows seen are within this range */
     int64_t rows_seen;
 } imager_outputs;
 
-/** Deal channels and times to the outputs. TESS_ERR_USAGE when there are too few of them.
- *  Collective. */
+/** Deal channels and times to the outputs. TESS_ERR_USAGE when there are too few of
+ *  them. Collective. */
 tess_status imager_outputs_create(tess_comm *comm, tess_source *source,
                                   const tess_image_opts *opts, imager_outputs *outputs);
 void imager_outputs_free(imager_outputs *outputs); /* Local. */
@@ -51,45 +51,48 @@ void imager_outputs_free(imager_outputs *outputs); /* Local. */
 /** Survey: add what these rows, the next of this rank's slice, bring to each output.
  *  `row_time` may be NULL for a single interval. Local. */
 tess_status imager_outputs_add(imager_outputs *outputs, const tess_samples *samples,
-                               const double *row_time, const double *freq_hz, int threads);
+                               const double *row_time, const double *freq_hz,
+                               int threads);
 
 /** End of the survey: sum extents over ranks. Collective. */
 tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs);
 
-/** What a plan that serves all outputs must cover; num_vis is the mean of the outputs that
- *  have any. Local. */
+/** What a plan that serves all outputs must cover; num_vis is the mean of the outputs
+ *  that have any. Local. */
 imager_extent imager_outputs_union(const imager_outputs *outputs);
 
-/** Append the rows and channels of one output to `out`, from all rows of the survey with
- *  their times, or, without times, from rows that are all of its interval. Local. */
+/** Append the rows and channels of one output to `out`, from all rows of the survey
+ *  with their times, or, without times, from rows that are all of its interval.
+ *  Local. */
 tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
                                   const tess_samples *from, const double *row_time,
                                   tess_samples *out);
 
 /** Which channels of the table belong to an output channel, wanted[num_chan]. Local. */
-void imager_outputs_channels(const imager_outputs *outputs, int64_t channel, bool *wanted);
+void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
+                             bool *wanted);
 
 struct imager_predictor;
 
 /** Samples of one image, as a sequence of sets: one set when they fit in memory. */
 typedef struct imager_data {
     tess_source *source;
-    tess_samples cached;      /* all of them, when `in_memory` */
-    tess_samples block;       /* the current set otherwise */
+    tess_samples cached; /* all of them, when `in_memory` */
+    tess_samples block;  /* the current set otherwise */
     bool in_memory;
-    int64_t num_sets;         /* the same on all ranks */
-    int64_t set_blocks;       /* blocks of the source in a set */
-    int64_t num_vis;          /* of the image, over all ranks */
-    int64_t num_runs;         /* formed by imager_count_bricks, on this rank */
+    int64_t num_sets;            /* the same on all ranks */
+    int64_t set_blocks;          /* blocks of the source in a set */
+    int64_t num_vis;             /* of the image, over all ranks */
+    int64_t num_runs;            /* formed by imager_count_bricks, on this rank */
     const tess_density *density; /* weights that are still to be applied, or NULL */
     struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
-    const tess_pol *pol;      /* polarisations of the samples, for the model */
+    const tess_pol *pol;               /* polarisations of the samples, for the model */
     int threads;
     tess_profile *profile;
 } imager_data;
 
-/** The k-th set of samples, weights applied, model not yet subtracted. Sets must be asked
- *  for in order. Local. */
+/** The k-th set of samples, weights applied, model not yet subtracted. Sets must be
+ *  asked for in order. Local. */
 tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
 
 /** Everything between samples and images for one plan. */
@@ -98,20 +101,20 @@ typedef struct imager_job {
     const tess_layout *layout;
     const tess_gridding *gridding;
     tess_geom geom;
-    bool worst_pixel;          /* plan for prediction (tess_grid_opts) */
-    int num_pol, num_images;   /* grids: polarisations, and PSFs */
-    int64_t rank_bytes;        /* memory this rank may use */
+    bool worst_pixel;        /* plan for prediction (tess_grid_opts) */
+    int num_pol, num_images; /* grids: polarisations, and PSFs */
+    int64_t rank_bytes;      /* memory this rank may use */
     tess_profile *profile;
-    imager_extent extent;      /* of all that the plan serves */
-    int64_t num_outputs;       /* sets of images that share the plan; 0: one */
+    imager_extent extent; /* of all that the plan serves */
+    int64_t num_outputs;  /* sets of images that share the plan; 0: one */
     const tess_backend *backend;
-    tess_comm *alone;          /* not NULL: every rank makes whole images of the samples it
-                                  has, which are summed in the end (ingest.h); of this rank
-                                  only, owned by whoever set it */
-    struct tess_device_comm *devices; /* connects their GPUs, or NULL; likewise */
+    tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
+                         has, which are summed in the end (ingest.h); of this rank
+                         only, owned by whoever set it */
+    struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
     struct imager_checkpoint *checkpoint; /* or NULL */
-    bool logged;               /* the plan has been told */
-    int num_groups, fft_ranks; /* Pw and F */
+    bool logged;                          /* the plan has been told */
+    int num_groups, fft_ranks;            /* Pw and F */
     tess_grid_plan *plan;
     tess_partition *partition;
     tess_planes *planes;
@@ -121,20 +124,22 @@ typedef struct imager_job {
 /** The ranks that work on one set of images together. */
 tess_comm *imager_team(const imager_job *job);
 
-/** The backend of this name on all ranks, with its device taken. "auto" is the cpu as soon
- *  as one rank has no device. Collective. */
-tess_status imager_backend(tess_comm *comm, const char *name, const tess_backend **backend);
+/** The backend of this name on all ranks, with its device taken. "auto" is the cpu as
+ *  soon as one rank has no device. Collective. */
+tess_status imager_backend(tess_comm *comm, const char *name,
+                           const tess_backend **backend);
 
 /** Log which one was taken for that name and what it computes on. Local. */
 void imager_backend_log(const char *name, const tess_backend *backend);
 
-/** Begin to measure energy when the profile wants it: of each GPU by one of its ranks, of a
- *  node's processors by its first. Collective. */
+/** Begin to measure energy when the profile wants it: of each GPU by one of its ranks,
+ *  of a node's processors by its first. Collective. */
 tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
                          tess_profile *profile);
 
 /** Memory that this rank may use [bytes]. Collective. */
-tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout, int64_t *bytes);
+tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
+                              int64_t *bytes);
 
 /** Extent of one set of samples, added to `extent`. Ignored samples do not count when
  *  `skip_ignored`. Local. */
@@ -151,8 +156,8 @@ void imager_extent_join(imager_extent *total, const imager_extent *extent);
 /** Sum extents [count] over ranks. Collective. */
 tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count);
 
-/** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory it
- *  would need when it cannot fit. Collective. */
+/** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory
+ *  it would need when it cannot fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
 
 /** Sort samples to bricks: with `in_place` for the backend to work on as they are, else
@@ -172,8 +177,8 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward);
 void imager_job_free(imager_job *job); /* Collective. */
 
-/** With --reproducible, the samples of a part of a brick that is summed alone, and of which
- *  several ranks may share a brick. Local. */
+/** With --reproducible, the samples of a part of a brick that is summed alone, and of
+ *  which several ranks may share a brick. Local. */
 int64_t imager_part_vis(const imager_job *job);
 
 /** Log (rank 0, once) and keep in the profile what was planned. */
@@ -186,14 +191,14 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
 
 /** What a rank reads and keeps, for estimates. */
 typedef struct imager_workload {
-    int64_t num_vis;           /* of its slice, ignored ones too */
-    int64_t num_runs;          /* they form, see tess_samples.h */
+    int64_t num_vis;  /* of its slice, ignored ones too */
+    int64_t num_runs; /* they form, see tess_samples.h */
     int64_t num_outputs;
     double file_bytes, block_bytes; /* of its slice, and of a block, as read */
-    double sample_bytes;       /* of its slice when it is kept */
-    double owned_bytes;        /* of the samples that it grids at a time */
-    bool cached;               /* samples are kept */
-    bool weighted;             /* other than naturally */
+    double sample_bytes;            /* of its slice when it is kept */
+    double owned_bytes;             /* of the samples that it grids at a time */
+    bool cached;                    /* samples are kept */
+    bool weighted;                  /* other than naturally */
 } imager_workload;
 
 /** What a run will need. Seconds are for idle cores of the kind that the rates in
@@ -202,22 +207,24 @@ typedef struct imager_estimate {
     double seconds[TESS_NUM_STAGES], total_s;
     double reading, samples, sums, planes; /* bytes of a rank: file buffers, samples and
                                   runs, brick sums, planes with images */
-    double peak;               /* most of it at a time, with the program */
+    double peak;                           /* most of it at a time, with the program */
 } imager_estimate;
 
-/** Of a partitioned job with this rank's bricks; the largest of all ranks. Collective. */
+/** Of a partitioned job with this rank's bricks; the largest of all ranks.
+ *  Collective. */
 tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
-                                 const tess_brick_list *bricks, imager_estimate *estimate);
+                                 const tess_brick_list *bricks,
+                                 imager_estimate *estimate);
 
 /** A model image to predict from. */
 typedef struct imager_model {
     tess_fits_model fits;
-    tess_geom geom;            /* of its pixels, where its header has them */
+    tess_geom geom; /* of its pixels, where its header has them */
     int num_stokes;
-    int stokes_index[4];       /* plane of I, Q, U, V in the file, or -1 */
-    int stokes[4];             /* codes 1..4 of the grids */
-    bool per_beam;             /* its header says Jy/beam */
-    bool blanks_told;          /* how many pixels are blank has been said */
+    int stokes_index[4]; /* plane of I, Q, U, V in the file, or -1 */
+    int stokes[4];       /* codes 1..4 of the grids */
+    bool per_beam;       /* its header says Jy/beam */
+    bool blanks_told;    /* how many pixels are blank has been said */
 } imager_model;
 
 /** Open a model and check it against the phase centre and, when `scale_rad` is not 0,
@@ -225,8 +232,8 @@ typedef struct imager_model {
 tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
                               double scale_rad, imager_model *model);
 
-/** Prediction from a model for one set of samples after the other. Plan, FFT plans and the
- *  corrected model are kept as long as they serve the next set too. */
+/** Prediction from a model for one set of samples after the other. Plan, FFT plans and
+ *  the corrected model are kept as long as they serve the next set too. */
 typedef struct imager_predictor {
     imager_model model;
     imager_job job;
@@ -250,7 +257,7 @@ tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_po
 /** Rows of a finished image on this rank. */
 typedef struct imager_rows {
     int64_t row_first, num_rows, nx;
-    double *value;             /* [num_rows][nx]; owned */
+    double *value; /* [num_rows][nx]; owned */
 } imager_rows;
 
 /** One image (dirty or PSF) of one polarisation. */
@@ -263,7 +270,7 @@ typedef struct imager_product {
  *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. */
 typedef struct imager_stages {
     tess_comm *comm;
-    const char *folder;        /**< NULL: nowhere, and all of these do nothing */
+    const char *folder; /**< NULL: nowhere, and all of these do nothing */
     int64_t interval, channel;
 } imager_stages;
 
@@ -284,7 +291,8 @@ tess_status imager_map_create(const imager_stages *to, double **map);
 void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *map);
 
 /** Sum over ranks, and write. Collective. */
-tess_status imager_map_write(const imager_stages *to, const tess_geom *geom, double *map);
+tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
+                             double *map);
 
 /** Make the images of one output with the job's plan: products[num_pol] dirty, then
  *  [num_weight] PSFs, in the order of the samples' grids. Collective. */
@@ -298,34 +306,40 @@ typedef struct imager_checkpoint {
     tess_profile *profile;
     const imager_job *job;
     tess_checkpoint_state state;
-    bool resumed;              /**< there was one to continue */
-    bool sums_wait;            /**< its sums have not been taken yet */
-    int64_t num_done;          /**< planes done when the last one was written */
+    bool resumed;               /**< there was one to continue */
+    bool sums_wait;             /**< its sums have not been taken yet */
+    int64_t num_done;           /**< planes done when the last one was written */
     const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
     int num_mean;
-    double deadline_s, written_s, looked_s; /**< tess_time_now(): to be at the end by, of
-                                  the last checkpoint, and of the last look at the clock */
+    double deadline_s, written_s,
+        looked_s;              /**< tess_time_now(): to be at the end by, of
+                     the last checkpoint, and of the last look at the clock */
     double longest_s, write_s; /**< time between looks, and of a checkpoint, at most */
 } imager_checkpoint;
 
 /** Make ready to write checkpoints, from SIGUSR1 and SIGTERM on too, or find the one to
- *  continue. Nothing happens without a folder. TESS_ERR_INPUT when there is one of another
- *  run, TESS_ERR_IO. Collective. */
+ *  continue. Nothing happens without a folder. TESS_ERR_INPUT when there is one of
+ *  another run, TESS_ERR_IO. Collective. */
 tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
-                                    tess_profile *profile, imager_checkpoint *checkpoint);
+                                    tess_profile *profile,
+                                    imager_checkpoint *checkpoint);
 
 /** See that the plan is that of the sums there are. Collective. */
-tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job);
+tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint,
+                                   const imager_job *job);
 
 /** Continue with the sums of the first output that is to be made, and watch its steps.
  *  Collective. */
-tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint, const imager_job *job);
+tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
+                                    const imager_job *job);
 
-/** Take up the mean over channels that had begun: mean[state.num_mean], with `rows`. Local. */
-tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint, imager_product *mean);
+/** Take up the mean over channels that had begun: mean[state.num_mean], with `rows`.
+ *  Local. */
+tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
+                                   imager_product *mean);
 
-/** One more output is complete, its mean with it when it was the last channel. May end the
- *  run with TESS_ERR_STOPPED. Collective. */
+/** One more output is complete, its mean with it when it was the last channel. May end
+ *  the run with TESS_ERR_STOPPED. Collective. */
 tess_status imager_checkpoint_output(imager_checkpoint *checkpoint);
 
 /** All is done. Collective. */
@@ -346,8 +360,8 @@ typedef struct imager_output {
 /** Check that all files of the run can be written. Collective. */
 tess_status imager_output_check(const imager_output *output);
 
-/** Write the products of an output channel (-1: MFS) and interval. `num_psf` of them are
- *  PSFs. Collective. */
+/** Write the products of an output channel (-1: MFS) and interval. `num_psf` of them
+ *  are PSFs. Collective. */
 tess_status imager_output_write(const imager_output *output, int64_t interval,
                                 int64_t channel, const imager_product *product,
                                 int num_psf, const imager_extent *extent);

@@ -7,11 +7,12 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Share of the allowed memory that is planned for; the rest is for libraries, buffers of
- * the exchange, and the files' cache. */
+/* Share of the allowed memory that is planned for; the rest is for libraries, buffers
+ * of the exchange, and the files' cache. */
 static const double MEMORY_SHARE = 0.85;
 
-tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout, int64_t *bytes)
+tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
+                              int64_t *bytes)
 {
     tess_status status = TESS_OK;
     tess_comm *node = NULL;
@@ -27,7 +28,8 @@ cleanup:
 
 /* ---- backend ---- */
 
-tess_status imager_backend(tess_comm *comm, const char *name, const tess_backend **backend)
+tess_status imager_backend(tess_comm *comm, const char *name,
+                           const tess_backend **backend)
 {
     tess_status status = TESS_OK;
     tess_comm *node = NULL;
@@ -35,7 +37,8 @@ tess_status imager_backend(tess_comm *comm, const char *name, const tess_backend
     TESS_TRY(tess_comm_agree(comm, tess_backend_find(name, &found)));
     int64_t without_device = found->start == NULL;
     TESS_TRY(tess_comm_allreduce_i64(comm, &without_device, 1, TESS_MAX));
-    if (without_device) TESS_TRY(tess_comm_agree(comm, tess_backend_find("cpu", &found)));
+    if (without_device)
+        TESS_TRY(tess_comm_agree(comm, tess_backend_find("cpu", &found)));
     if (found->start) {
         TESS_TRY(tess_comm_node(comm, &node));
         status = found->start(tess_comm_rank(node), tess_comm_size(node));
@@ -116,8 +119,7 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                            imager_extent *extent)
 {
     const double *uvw_m = samples->uvw_m + 3 * row, w_m = fabs(uvw_m[2]);
-    const double length_m =
-        sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m);
+    const double length_m = sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m);
     double inv_min = INFINITY, inv_max = 0;
     int64_t count = 0;
     for (int32_t c = begin; c < end; ++c) {
@@ -140,14 +142,14 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
 void imager_extent_add(const tess_samples *samples, const double *freq_hz,
                        bool skip_ignored, int threads, imager_extent *extent)
 {
-    #pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads)
     {
         imager_extent own = imager_extent_empty();
-        #pragma omp for schedule(static) nowait
+#pragma omp for schedule(static) nowait
         for (int64_t row = 0; row < samples->num_rows; ++row)
             imager_extent_add_row(samples, freq_hz, skip_ignored, row, 0,
                                   samples->num_chan[row], &own);
-        #pragma omp critical(tess_imager_extent)
+#pragma omp critical(tess_imager_extent)
         imager_extent_join(extent, &own);
     }
 }
@@ -195,31 +197,31 @@ tess_comm *imager_team(const imager_job *job)
     return job->alone ? job->alone : job->comm;
 }
 
-static tess_planes_opts planes_opts_of(const imager_job *job, bool forward, int fft_ranks)
+static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
+                                       int fft_ranks)
 {
     const tess_grid_plan *plan = job->plan;
-    return (tess_planes_opts){.nx = job->geom.nx,
-                              .ny = job->geom.ny,
-                              .nu = plan->nu,
-                              .nv = plan->nv,
-                              .scale_rad = job->geom.scale_rad,
-                              .l0 = job->geom.l0,
-                              .m0 = job->geom.m0,
-                              .scale_m_rad = job->geom.scale_m_rad,
-                              .nm1_center = plan->nm1_center,
-                              .do_w = plan->opts.do_w,
-                              .is_double = plan->is_double,
-                              .forward = forward,
-                              .reuse = job->num_outputs > 1,
-                              .num_images = job->num_images,
-                              .threads = job->layout->threads,
-                              .fft_ranks = fft_ranks,
-                              .sum_over = job->alone ? job->comm : NULL,
-                              .devices = job->devices,
-                              .num_planes =
-                                  plan->num_planes *
-                                  (job->num_outputs > 1 ? job->num_outputs : 1),
-                              .repeatable = job->layout->reproducible};
+    return (tess_planes_opts){
+        .nx = job->geom.nx,
+        .ny = job->geom.ny,
+        .nu = plan->nu,
+        .nv = plan->nv,
+        .scale_rad = job->geom.scale_rad,
+        .l0 = job->geom.l0,
+        .m0 = job->geom.m0,
+        .scale_m_rad = job->geom.scale_m_rad,
+        .nm1_center = plan->nm1_center,
+        .do_w = plan->opts.do_w,
+        .is_double = plan->is_double,
+        .forward = forward,
+        .reuse = job->num_outputs > 1,
+        .num_images = job->num_images,
+        .threads = job->layout->threads,
+        .fft_ranks = fft_ranks,
+        .sum_over = job->alone ? job->comm : NULL,
+        .devices = job->devices,
+        .num_planes = plan->num_planes * (job->num_outputs > 1 ? job->num_outputs : 1),
+        .repeatable = job->layout->reproducible};
 }
 
 /* w-groups: as few as keep one plane of every rank's FFT in flight; cutting in w costs
@@ -234,12 +236,14 @@ static int choose_groups(const imager_job *job)
     if (limit > plan->num_blocks) limit = plan->num_blocks;
     const int wanted = (ranks + plan->block_planes * job->num_images - 1) /
                        (plan->block_planes * job->num_images);
-    return tess_partition_divisor(ranks, wanted < limit ? wanted : (limit > 1 ? limit : 1));
+    return tess_partition_divisor(ranks,
+                                  wanted < limit ? wanted : (limit > 1 ? limit : 1));
 }
 
-/* Ranks that share a plane: 1 while there are planes for all in every step, else so many
- * that all are busy; more when images or planes would not fit otherwise. Images that groups
- * of ranks have summed apart depend on their number: with --reproducible there is one. */
+/* Ranks that share a plane: 1 while there are planes for all in every step, else so
+ * many that all are busy; more when images or planes would not fit otherwise. Images
+ * that groups of ranks have summed apart depend on their number: with --reproducible
+ * there is one. */
 static int choose_fft_ranks(const imager_job *job)
 {
     const int ranks = tess_comm_size(imager_team(job));
@@ -262,10 +266,11 @@ static tess_status check_reproducible(const imager_job *job)
     tess_status status = TESS_OK;
     if (!job->layout->reproducible) return TESS_OK;
     if (job->num_groups > 1 || job->fft_ranks != tess_comm_size(job->comm))
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--reproducible has one w-group and planes shared by all %d ranks; leave "
-                  "out --force-pw and --force-fft-ranks",
-                  tess_comm_size(job->comm));
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "--reproducible has one w-group and planes shared by all %d ranks; leave "
+            "out --force-pw and --force-fft-ranks",
+            tess_comm_size(job->comm));
 cleanup:
     return status;
 }
@@ -276,11 +281,12 @@ static tess_status check_memory(const imager_job *job)
     const tess_planes_opts opts = planes_opts_of(job, true, job->fft_ranks);
     const double needed = tess_planes_bytes(&opts);
     if (needed > (double)job->rank_bytes)
-        TESS_FAIL(TESS_ERR_ALLOC,
-                  "images of %lld x %lld pixels need %s on each of %d ranks, which may use "
-                  "%s; use more nodes, --memory, or a smaller --size",
-                  (long long)job->geom.nx, (long long)job->geom.ny, tess_mem_text(needed),
-                  tess_comm_size(job->comm), tess_mem_text((double)job->rank_bytes));
+        TESS_FAIL(
+            TESS_ERR_ALLOC,
+            "images of %lld x %lld pixels need %s on each of %d ranks, which may use "
+            "%s; use more nodes, --memory, or a smaller --size",
+            (long long)job->geom.nx, (long long)job->geom.ny, tess_mem_text(needed),
+            tess_comm_size(job->comm), tess_mem_text((double)job->rank_bytes));
 cleanup:
     return status;
 }
@@ -344,7 +350,8 @@ static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts)
         if (opts->forward) status = tess_planes_clear(job->planes);
         TESS_TRY(tess_comm_agree(imager_team(job), status));
     } else {
-        TESS_TRY(tess_planes_create(imager_team(job), job->backend->planes, opts, &job->planes));
+        TESS_TRY(tess_planes_create(imager_team(job), job->backend->planes, opts,
+                                    &job->planes));
         ++job->profile->transforms;
     }
 cleanup:
@@ -371,24 +378,24 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = job->plan;
-    const tess_partition_opts opts = {.num_blocks = plan->num_blocks,
-                                      .bricks_per_block = plan->tiles_u * plan->tiles_v,
-                                      .num_groups = job->num_groups,
-                                      .chunk = job->layout->reproducible
-                                                   ? imager_part_vis(job)
-                                                   : plan->chunk,
-                                      .cost_vis_s = tess_grid_cost_vis(plan),
-                                      .cost_brick_s = tess_grid_cost_brick(plan),
-                                      .always_split = job->layout->force_split > 0};
+    const tess_partition_opts opts = {
+        .num_blocks = plan->num_blocks,
+        .bricks_per_block = plan->tiles_u * plan->tiles_v,
+        .num_groups = job->num_groups,
+        .chunk = job->layout->reproducible ? imager_part_vis(job) : plan->chunk,
+        .cost_vis_s = tess_grid_cost_vis(plan),
+        .cost_brick_s = tess_grid_cost_brick(plan),
+        .always_split = job->layout->force_split > 0};
     tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
     double mark = tess_time_now();
     int64_t *slab_line = tess_alloc(job->fft_ranks + 1, sizeof *slab_line);
     TESS_TRY(tess_comm_agree(imager_team(job), slab_line ? TESS_OK : TESS_ERR_ALLOC));
     free_partition(job);
-    TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key, bricks->num_vis,
-                                   bricks->num_bricks, &job->partition));
-    TESS_TRY(tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks,
-                               slab_line));
+    TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key,
+                                   bricks->num_vis, bricks->num_bricks,
+                                   &job->partition));
+    TESS_TRY(
+        tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks, slab_line));
     planes.slab_line = slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
     TESS_TRY(set_up_planes(job, &planes));
@@ -411,14 +418,16 @@ void imager_job_log(imager_job *job)
     tess_grid_plan_text(job->plan, text, sizeof text);
     tess_log_info("plan: %s", text);
     if (job->num_outputs > 1)
-        tess_log_info("      for all of %lld sets of images", (long long)job->num_outputs);
+        tess_log_info("      for all of %lld sets of images",
+                      (long long)job->num_outputs);
     tess_partition_balance(job->partition, &largest, &mean, &split);
     if (ranks > 1)
-        tess_log_info("partition: %d w-group%s of %d ranks, FFT groups of %d, %lld split "
-                      "bricks, predicted imbalance %.1f %%",
-                      job->num_groups, job->num_groups == 1 ? "" : "s",
-                      ranks / job->num_groups, job->fft_ranks, (long long)split,
-                      mean > 0 ? 100 * (largest / mean - 1) : 0);
+        tess_log_info(
+            "partition: %d w-group%s of %d ranks, FFT groups of %d, %lld split "
+            "bricks, predicted imbalance %.1f %%",
+            job->num_groups, job->num_groups == 1 ? "" : "s", ranks / job->num_groups,
+            job->fft_ranks, (long long)split,
+            mean > 0 ? 100 * (largest / mean - 1) : 0);
     if (job->alone)
         tess_log_info("every rank images what it has read; images are summed %s",
                       job->devices ? "by NCCL" : "through host memory");

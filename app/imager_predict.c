@@ -1,5 +1,5 @@
-/* `tessera predict`: visibilities of a model image, written over a copy of an observation or
- * into a column. */
+/* `tessera predict`: visibilities of a model image, written over a copy of an
+ * observation or into a column. */
 #include <string.h>
 
 #include "emit.h"
@@ -19,15 +19,15 @@ typedef struct predicted_block {
     int segment, num_corr;
     tess_corr corr[TESS_MAX_CORR];
     int64_t row_first, num_rows, num_chan;
-    int64_t first_row, num_kept;  /* its rows in the batch's samples */
+    int64_t first_row, num_kept; /* its rows in the batch's samples */
     const tess_recipe *recipe;
-    double *file_w_m;             /* [num_kept][3] uvw of the file, when rotated */
-    tess_vis_block rows;          /* of a new file: all but vis, of num_rows rows */
+    double *file_w_m;    /* [num_kept][3] uvw of the file, when rotated */
+    tess_vis_block rows; /* of a new file: all but vis, of num_rows rows */
 } predicted_block;
 
 typedef struct predicted_batch {
     tess_samples samples;
-    int64_t *block_row;           /* [samples.num_rows] row within its block */
+    int64_t *block_row; /* [samples.num_rows] row within its block */
     predicted_block *block;
     int64_t num_blocks, capacity_blocks;
 } predicted_batch;
@@ -105,8 +105,8 @@ static tess_status add_block(predict_run *run, predicted_batch *batch)
     tess_status status = TESS_OK;
     tess_vis_block *block;
     const tess_recipe *recipe;
-    if (tess_grow((void **)&batch->block, &batch->capacity_blocks, batch->num_blocks + 1,
-                  sizeof *batch->block))
+    if (tess_grow((void **)&batch->block, &batch->capacity_blocks,
+                  batch->num_blocks + 1, sizeof *batch->block))
         TESS_FAIL(TESS_ERR_ALLOC, "blocks");
     predicted_block *out = &batch->block[batch->num_blocks++];
     memset(out, 0, sizeof *out);
@@ -180,12 +180,13 @@ static void fill_row(const predict_run *run, const predicted_batch *batch,
 }
 
 /* Write one block; a rank without one takes part with no rows. Collective. */
-static tess_status write_block(const predict_run *run, const predicted_batch *batch, int64_t index,
-                               tess_vis_block *block)
+static tess_status write_block(const predict_run *run, const predicted_batch *batch,
+                               int64_t index, tess_vis_block *block)
 {
     tess_status status = TESS_OK;
     const predicted_block none = {.num_corr = 1, .num_chan = 1};
-    const predicted_block *from = index < batch->num_blocks ? &batch->block[index] : &none;
+    const predicted_block *from =
+        index < batch->num_blocks ? &batch->block[index] : &none;
     const int64_t values = from->num_rows * from->num_chan * from->num_corr;
     status = tess_vis_block_resize(block, from->num_rows, from->num_chan,
                                    from->num_corr > 0 ? from->num_corr : 1);
@@ -198,8 +199,9 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
     if (run->makes_rows) restore_rows(&from->rows, block);
     /* rows without finite uvw have no prediction: 0 */
     memset(block->vis, 0, (size_t)(2 * values) * sizeof *block->vis);
-    #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
-    for (int64_t k = 0; k < from->num_kept; ++k) fill_row(run, batch, from, k, block);
+#pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
+    for (int64_t k = 0; k < from->num_kept; ++k)
+        fill_row(run, batch, from, k, block);
     TESS_TRY(tess_vis_write(run->writer, block));
     run->profile->stage_bytes[TESS_STAGE_WRITE] += values * 2 * (int64_t)sizeof(float);
 cleanup:
@@ -267,8 +269,9 @@ static tess_status set_up(predict_run *run)
                                &model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
-        status = tess_source_setup(run->source, &first, 1, 0, opts->gridding.accuracy < 9e-6,
-                                   opts->layout.threads, BLOCK_BYTES);
+        status =
+            tess_source_setup(run->source, &first, 1, 0, opts->gridding.accuracy < 9e-6,
+                              opts->layout.threads, BLOCK_BYTES);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
@@ -299,8 +302,8 @@ static tess_status predict_batches(predict_run *run)
     tess_source_rewind(run->source);
     for (int64_t first = 0; first < run->num_blocks; first += run->blocks_per_batch) {
         const int64_t end = first + run->blocks_per_batch;
-        TESS_TRY(predict_batch(run, first, end < run->num_blocks ? end : run->num_blocks,
-                               &block));
+        TESS_TRY(predict_batch(run, first,
+                               end < run->num_blocks ? end : run->num_blocks, &block));
     }
 cleanup:
     tess_vis_block_free(&block);
@@ -323,7 +326,8 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
     tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
 cleanup:
     tess_profile_stop_meter(profile);
-    if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
+    if (run.source)
+        profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
     imager_predictor_free(&run.predictor);
     tess_source_close(run.source);

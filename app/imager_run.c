@@ -70,8 +70,8 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
     tess_status status = TESS_OK;
     const int threads = job->layout->threads;
     if (in_place) return tess_brick_list_make(job->plan, samples, skip_ignored, bricks);
-    TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows, skip_ignored,
-                                    threads, bricks));
+    TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows,
+                                    skip_ignored, threads, bricks));
     TESS_TRY(tess_brick_list_sort(bricks, threads));
 cleanup:
     return status;
@@ -134,8 +134,8 @@ static bool in_pass(const void *context, int64_t key)
 /* What is summed over the samples of an output while they are gridded. */
 typedef struct imager_sums {
     double weight[2 * TESS_MAX_POL];
-    tess_exact *exact;           /* [num_weight] of the same with --reproducible, or NULL */
-    double *map;                 /* for --dump-stages, or NULL */
+    tess_exact *exact; /* [num_weight] of the same with --reproducible, or NULL */
+    double *map;       /* for --dump-stages, or NULL */
 } imager_sums;
 
 static double weight_at(const tess_samples *samples, int64_t at)
@@ -144,17 +144,19 @@ static double weight_at(const tess_samples *samples, int64_t at)
                               : (double)((const float *)samples->weight)[at];
 }
 
-static void add_weights_exactly(const tess_samples *samples, int threads, tess_exact *sums)
+static void add_weights_exactly(const tess_samples *samples, int threads,
+                                tess_exact *sums)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
-        #pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads)
         {
             tess_exact own = {0};
-            #pragma omp for schedule(static) nowait
+#pragma omp for schedule(static) nowait
             for (int64_t s = 0; s < samples->num_vis; ++s)
                 tess_exact_add(&own, weight_at(samples, s * samples->num_weight + k));
-            #pragma omp critical(tess_imager_exact)
-            for (int j = 0; j < TESS_EXACT_WORDS; ++j) sums[k].word[j] += own.word[j];
+#pragma omp critical(tess_imager_exact)
+            for (int j = 0; j < TESS_EXACT_WORDS; ++j)
+                sums[k].word[j] += own.word[j];
         }
     }
 }
@@ -163,7 +165,7 @@ static void add_weights(const tess_samples *samples, double *sums)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
         double sum = 0;
-        #pragma omp parallel for reduction(+ : sum) schedule(static)
+#pragma omp parallel for reduction(+ : sum) schedule(static)
         for (int64_t s = 0; s < samples->num_vis; ++s)
             sum += weight_at(samples, s * samples->num_weight + k);
         sums[k] += sum;
@@ -171,7 +173,8 @@ static void add_weights(const tess_samples *samples, double *sums)
 }
 
 /* Add what is about to be gridded to the sums. */
-static void add_sums(const imager_job *job, const tess_samples *samples, imager_sums *sums)
+static void add_sums(const imager_job *job, const tess_samples *samples,
+                     imager_sums *sums)
 {
     if (samples->resident) { /* neither maps nor exact sums are wanted then */
         sums->weight[0] += samples->resident->sum_weights;
@@ -190,11 +193,13 @@ static tess_status sum_weights(const imager_job *job, int num_weight, imager_sum
     tess_status status = TESS_OK;
     if (sums->exact) {
         TESS_TRY(tess_comm_allreduce_i64(job->comm, sums->exact->word,
-                                         (int64_t)num_weight * TESS_EXACT_WORDS, TESS_SUM));
+                                         (int64_t)num_weight * TESS_EXACT_WORDS,
+                                         TESS_SUM));
         for (int k = 0; k < num_weight; ++k)
             sums->weight[k] = tess_exact_value(&sums->exact[k]);
     } else
-        TESS_TRY(tess_comm_allreduce_f64(job->comm, sums->weight, num_weight, TESS_SUM));
+        TESS_TRY(
+            tess_comm_allreduce_f64(job->comm, sums->weight, num_weight, TESS_SUM));
 cleanup:
     return status;
 }
@@ -227,8 +232,8 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-        TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own, test,
-                                    filter));
+        TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own,
+                                    test, filter));
         tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     }
 cleanup:
@@ -236,8 +241,9 @@ cleanup:
     return status;
 }
 
-/* Parts of a brick that several ranks may share have sums of their own, on one rank too:
- * they are then added to the planes one by one, in the same order on any number of ranks. */
+/* Parts of a brick that several ranks may share have sums of their own, on one rank
+ * too: they are then added to the planes one by one, in the same order on any number of
+ * ranks. */
 static tess_status cut_bricks(const imager_job *job, tess_brick_list *bricks)
 {
     if (!job->layout->reproducible) return TESS_OK;
@@ -264,11 +270,13 @@ static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_lis
             tess_log_info("pass %d of %d over the data", pass + 1, num_passes);
         TESS_TRY(send_pass(job, data, runs, exchange, &filter, sums));
         double mark = tess_time_now();
-        status = tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
+        status =
+            tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
         if (status == TESS_OK) status = cut_bricks(job, bricks);
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-        TESS_TRY(tess_steps_image(job->steps, whole ? pass_first_step(&filter, pass) : 0,
+        TESS_TRY(tess_steps_image(job->steps,
+                                  whole ? pass_first_step(&filter, pass) : 0,
                                   whole ? pass_first_step(&filter, pass + 1) : steps,
                                   whole || last, samples, bricks, psf));
     }
@@ -278,8 +286,8 @@ cleanup:
 }
 
 /* All of a rank's images from what it has in memory: nothing needs to move. */
-static tess_status run_in_place(imager_job *job, imager_data *data, tess_brick_list *runs,
-                                bool psf, imager_sums *sums)
+static tess_status run_in_place(imager_job *job, imager_data *data,
+                                tess_brick_list *runs, bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     add_sums(job, &data->cached, sums);
@@ -313,12 +321,12 @@ static tess_status correct_rows(const imager_job *job, double factor, imager_row
     tess_status status = TESS_OK;
     int64_t bad = 0;
     bool complete = true;
-    #pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
+#pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
         reduction(&& : complete)
     {
         double *correction = tess_alloc(rows->nx, sizeof *correction);
         complete = correction != NULL;
-        #pragma omp for schedule(dynamic, 16)
+#pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k)
             if (correction)
                 bad += correct_row(job, factor, rows->row_first + k, correction,
@@ -331,18 +339,21 @@ cleanup:
     return status;
 }
 
-/* Values that pass every check of one visibility may still overflow together. Collective. */
-static tess_status check_finite(const imager_job *job, int64_t num_bad, double sum_weights)
+/* Values that pass every check of one visibility may still overflow together.
+ * Collective. */
+static tess_status check_finite(const imager_job *job, int64_t num_bad,
+                                double sum_weights)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(job->comm, &num_bad, 1, TESS_SUM));
     if (num_bad > 0 || !isfinite(sum_weights))
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%lld pixels of the image are not finite (sum of weights %.3g): some "
-                  "weights or visibilities are so large that their products overflow %s "
-                  "precision; flag them or mend the weights",
-                  (long long)num_bad, sum_weights,
-                  job->plan->is_double ? "double" : "single");
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%lld pixels of the image are not finite (sum of weights %.3g): some "
+            "weights or visibilities are so large that their products overflow %s "
+            "precision; flag them or mend the weights",
+            (long long)num_bad, sum_weights,
+            job->plan->is_double ? "double" : "single");
 cleanup:
     return status;
 }
@@ -362,7 +373,7 @@ static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
         rows->value = tess_alloc(pixels, sizeof *rows->value);
         status = rows->value ? TESS_OK : TESS_ERR_ALLOC;
         const float *from = sums;
-        #pragma omp parallel for num_threads(job->layout->threads) if (status == TESS_OK)
+#pragma omp parallel for num_threads(job->layout->threads) if (status == TESS_OK)
         for (int64_t k = 0; k < (status == TESS_OK ? pixels : 0); ++k)
             rows->value[k] = (double)from[k];
     }

@@ -42,7 +42,8 @@ static void print_commands(void)
         "\n'tessera COMMAND --help' explains a command, 'tessera --version' says what "
         "this is.\n"
         "\nExit status: 0 done, 1 internal error, 2 wrong options, 3 bad input or "
-        "unwritable\noutput, 4 not enough memory or no such backend, 5 files differ,\n75 stopped at a checkpoint."
+        "unwritable\noutput, 4 not enough memory or no such backend, 5 files "
+        "differ,\n75 stopped at a checkpoint."
         "\n");
 }
 

@@ -9,7 +9,7 @@
 /* Brick sums of one block, from one pass over the data. */
 typedef struct live_sums {
     int64_t block;
-    int64_t first_brick;         /* in the brick list (prediction) */
+    int64_t first_brick; /* in the brick list (prediction) */
     tess_brick_sums sums;
 } live_sums;
 
@@ -20,18 +20,18 @@ struct tess_steps {
     tess_planes *planes;
     tess_profile *profile;
     int num_groups, num_steps;
-    int *step_of_block;          /* [num_blocks] */
+    int *step_of_block; /* [num_blocks] */
     live_sums *live;
     int64_t num_live, capacity_live;
-    char *plane_done;            /* [num_planes] */
-    tess_piece *piece;           /* pieces of a batch of jobs */
+    char *plane_done;  /* [num_planes] */
+    tess_piece *piece; /* pieces of a batch of jobs */
     int64_t capacity_pieces;
-    char *done;                  /* [num_planes][num_images] '1': in the images; or NULL */
+    char *done; /* [num_planes][num_images] '1': in the images; or NULL */
     int num_images;
-    tess_steps_watcher *watch;   /* or NULL */
+    tess_steps_watcher *watch; /* or NULL */
     void *context;
     double grid_wall_s, grid_busy_s;
-    tess_progress progress;      /* of what goes on: gridding, or planes */
+    tess_progress progress; /* of what goes on: gridding, or planes */
 };
 
 tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
@@ -70,7 +70,8 @@ cleanup:
 void tess_steps_destroy(tess_steps *steps)
 {
     if (!steps) return;
-    for (int64_t k = 0; k < steps->num_live; ++k) tess_brick_sums_free(&steps->live[k].sums);
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        tess_brick_sums_free(&steps->live[k].sums);
     tess_free(steps->live);
     tess_free(steps->step_of_block);
     tess_free(steps->plane_done);
@@ -151,13 +152,14 @@ bool tess_steps_block_done(const tess_steps *steps, int64_t block)
 /* ---- pieces of brick sums ---- */
 
 /* Lines of one brick sum in one plane and polarisation, cut where they wrap around. */
-static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums, int64_t plane,
-                              int pol, int64_t *count)
+static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums,
+                              int64_t plane, int pol, int64_t *count)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = steps->plan;
     const int64_t lines = tess_grid_brick_lines(plan);
-    const int64_t stride = tess_grid_brick_stride(plan), bytes = plan->is_double ? 16 : 8;
+    const int64_t stride = tess_grid_brick_stride(plan),
+                  bytes = plan->is_double ? 16 : 8;
     for (int64_t k = 0; k < sums->num_bricks; ++k) {
         const tess_brick_sum *sum = &sums->brick[k];
         int64_t block, tile_u, tile_v;
@@ -170,16 +172,16 @@ static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums, in
         const int64_t line = tile_u * TESS_TILE;
         const int64_t before = plan->nu - line < lines ? plan->nu - line : lines;
         const int64_t layer = (int64_t)pol * sum->num_planes + plane - sum->plane_first;
-        char *data = (char *)sums->data + (sum->offset + layer * lines * stride) * bytes;
-        const tess_piece piece = {.line = (int32_t)line,
-                                  .num_lines = (int32_t)before,
-                                  .cell = (int32_t)(tile_v * TESS_TILE),
-                                  .num_cells = (int32_t)lines,
-                                  .stride = stride,
-                                  .data = data,
-                                  .order = (tile_u * plan->num_blocks + block) *
-                                               plan->tiles_v +
-                                           tile_v};
+        char *data =
+            (char *)sums->data + (sum->offset + layer * lines * stride) * bytes;
+        const tess_piece piece = {
+            .line = (int32_t)line,
+            .num_lines = (int32_t)before,
+            .cell = (int32_t)(tile_v * TESS_TILE),
+            .num_cells = (int32_t)lines,
+            .stride = stride,
+            .data = data,
+            .order = (tile_u * plan->num_blocks + block) * plan->tiles_v + tile_v};
         steps->piece[(*count)++] = piece;
         if (before == lines) continue;
         steps->piece[*count] = piece;
@@ -224,7 +226,8 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
                                     &num_pieces);
             job[g].num_pieces = num_pieces - begin[g];
         }
-        for (int g = 0; g < groups; ++g) job[g].piece = steps->piece + begin[g];
+        for (int g = 0; g < groups; ++g)
+            job[g].piece = steps->piece + begin[g];
         TESS_TRY(tess_comm_agree(steps->comm, status));
         TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
                          : tess_planes_extract(steps->planes, job, &times));
@@ -254,7 +257,8 @@ static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t
     for (int64_t k = 0; k < steps->num_live; ++k)
         for (int64_t b = 0; b < steps->live[k].sums.num_bricks; ++b) {
             const tess_brick_sum *sum = &steps->live[k].sums.brick[b];
-            for (int32_t p = 0; p < sum->num_planes; ++p) touched[sum->plane_first + p] = 1;
+            for (int32_t p = 0; p < sum->num_planes; ++p)
+                touched[sum->plane_first + p] = 1;
         }
     TESS_TRY(tess_comm_allreduce_i64(steps->comm, touched, steps->plan->num_planes,
                                      TESS_MAX));
@@ -272,8 +276,8 @@ cleanup:
     return status;
 }
 
-static tess_status transform_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
-                                    int num_pol, bool forward)
+static tess_status transform_planes(tess_steps *steps, const int64_t *wanted,
+                                    int64_t count, int num_pol, bool forward)
 {
     tess_status status = TESS_OK;
     int64_t listed = 0;
@@ -330,7 +334,8 @@ static void free_finished(tess_steps *steps)
         int64_t first, end;
         bool finished = true;
         planes_of_block(steps->plan, steps->live[k].block, &first, &end);
-        for (int64_t p = first; p < end; ++p) finished = finished && steps->plane_done[p];
+        for (int64_t p = first; p < end; ++p)
+            finished = finished && steps->plane_done[p];
         if (finished)
             tess_brick_sums_free(&steps->live[k].sums);
         else
@@ -341,7 +346,8 @@ static void free_finished(tess_steps *steps)
 
 /* ---- imaging ---- */
 
-static tess_status grid_block(tess_steps *steps, int64_t block, const tess_samples *samples,
+static tess_status grid_block(tess_steps *steps, int64_t block,
+                              const tess_samples *samples,
                               const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
@@ -349,16 +355,16 @@ static tess_status grid_block(tess_steps *steps, int64_t block, const tess_sampl
     int64_t first, end;
     const double start = tess_time_now();
     double num_vis = 0;
-    tess_grid_report report = {.progress = &steps->progress,
-                               .busy_share = 1,
-                               .trace = steps->profile->trace};
+    tess_grid_report report = {
+        .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
     bricks_of_block(steps->plan, bricks, block, &first, &end);
     if (first == end) return TESS_OK;
-    for (int64_t b = first; b < end; ++b) num_vis += (double)bricks->num_vis[b];
+    for (int64_t b = first; b < end; ++b)
+        num_vis += (double)bricks->num_vis[b];
     tess_progress_start(&steps->progress, "gridding", "vis", num_vis);
     TESS_TRY(add_live(steps, block, &live));
-    TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf, &live->sums,
-                               &report));
+    TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
+                               &live->sums, &report));
     steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     const double wall = tess_time_now() - start;
     steps->grid_wall_s += wall;
@@ -421,7 +427,8 @@ static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
 
 /* Make room for the values of a block's bricks unless it is there already. */
 static tess_status lay_out_block(tess_steps *steps, int64_t block,
-                                 const tess_samples *samples, const tess_brick_list *bricks)
+                                 const tess_samples *samples,
+                                 const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     live_sums *live = NULL;
@@ -506,7 +513,8 @@ tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
     }
     TESS_TRY(tess_comm_allreduce_i64(comm, occupied, plan->tiles_u, TESS_MAX));
     int64_t total = 0, before = 0;
-    for (int64_t t = 0; t < plan->tiles_u; ++t) total += occupied[t];
+    for (int64_t t = 0; t < plan->tiles_u; ++t)
+        total += occupied[t];
     int slab = 0;
     slab_line[0] = 0;
     for (int64_t t = 0; t < plan->tiles_u; ++t) {
@@ -514,7 +522,8 @@ tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
             slab_line[++slab] = t * TESS_TILE;
         before += occupied[t];
     }
-    while (slab < slabs) slab_line[++slab] = plan->nu;
+    while (slab < slabs)
+        slab_line[++slab] = plan->nu;
 cleanup:
     tess_free(occupied);
     return status;

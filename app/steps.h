@@ -1,11 +1,11 @@
 /** @file steps.h  (private to app/)
- *  The sliding w-window: which blocks of w-planes are worked on when, and which planes are
- *  then complete.
+ *  The sliding w-window: which blocks of w-planes are worked on when, and which planes
+ *  are then complete.
  *
- *  Every w-group walks through its blocks in order, one a step. A plane is complete, and is
- *  transformed, after the step in which the last block that reaches it is done; brick sums
- *  are freed when all their planes are. In prediction a plane is transformed at the step
- *  of the first block that needs it.
+ *  Every w-group walks through its blocks in order, one a step. A plane is complete,
+ *  and is transformed, after the step in which the last block that reaches it is done;
+ *  brick sums are freed when all their planes are. In prediction a plane is transformed
+ *  at the step of the first block that needs it.
  */
 #ifndef TESS_STEPS_H
 #define TESS_STEPS_H
@@ -39,8 +39,8 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
 typedef tess_status tess_steps_watcher(void *context);
 
 /** Have `watch` called before each step and after each batch of planes has been
- *  added to the images. `done` [num_planes][num_images] (borrowed) is '1' for planes that
- *  the images hold; what is so at the start is left out. Local. */
+ *  added to the images. `done` [num_planes][num_images] (borrowed) is '1' for planes
+ *  that the images hold; what is so at the start is left out. Local. */
 void tess_steps_watch(tess_steps *steps, char *done, int num_images,
                       tess_steps_watcher *watch, void *context);
 
@@ -51,8 +51,9 @@ bool tess_steps_block_done(const tess_steps *steps, int64_t block);
 tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
                                const tess_brick_list *bricks);
 
-/** First grid line of each of `slabs` slabs, [slabs + 1], so that each has the same number
- *  of occupied tile rows; from this rank's bricks, summed over ranks. Collective. */
+/** First grid line of each of `slabs` slabs, [slabs + 1], so that each has the same
+ *  number of occupied tile rows; from this rank's bricks, summed over ranks.
+ *  Collective. */
 tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
                               const tess_brick_list *bricks, int slabs,
                               int64_t *slab_line);

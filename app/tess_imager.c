@@ -12,8 +12,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Bytes of one block of a file, and its share of a rank's memory: two are read at a time,
- * and their samples are in the way. */
+/* Bytes of one block of a file, and its share of a rank's memory: two are read at a
+ * time, and their samples are in the way. */
 enum { BLOCK_BYTES = 32 << 20, SMALLEST_BLOCK_BYTES = 64 << 10 };
 static const double BLOCK_SHARE = 1.0 / 16;
 
@@ -24,8 +24,8 @@ static const double CACHE_SHARE = 0.45;
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 static const double ROW_BYTES = 48;
 
-/* Images of so many bytes are summed by NCCL. Host memory sums about 1.5 GB/s; connecting
- * the devices takes 0.5 s. */
+/* Images of so many bytes are summed by NCCL. Host memory sums about 1.5 GB/s;
+ * connecting the devices takes 0.5 s. */
 static const double NCCL_BYTES = 1e9;
 
 /* Where the samples of an image come from. */
@@ -46,14 +46,14 @@ typedef struct image_run {
     int num_pol;
     int64_t block_bytes;
     data_mode mode;
-    tess_samples all;            /* everything, in DATA_CACHED */
-    double *row_time;            /* [rows] of `all`, NULL for one output */
-    bool *chan_wanted;           /* [num_chan] of the current output */
+    tess_samples all;  /* everything, in DATA_CACHED */
+    double *row_time;  /* [rows] of `all`, NULL for one output */
+    bool *chan_wanted; /* [num_chan] of the current output */
     imager_outputs outputs;
-    double largest_weight;       /* natural, of all data, with --reproducible */
-    tess_density *density;       /* of the only output, when the survey made it */
+    double largest_weight; /* natural, of all data, with --reproducible */
+    tess_density *density; /* of the only output, when the survey made it */
     imager_predictor subtract;
-    imager_job job;              /* one plan for all outputs */
+    imager_job job; /* one plan for all outputs */
     imager_checkpoint checkpoint;
     imager_output output;
 } image_run;
@@ -67,11 +67,12 @@ static tess_status check_size(const image_run *run)
     const double bytes = 4.0 * (double)opts->nx * (double)opts->ny;
     const double all = (double)run->job.rank_bytes * tess_comm_size(run->comm);
     if (bytes > all)
-        TESS_FAIL(TESS_ERR_ALLOC,
-                  "an image of %lld x %lld pixels needs at least %s, of which %s may be "
-                  "used; use more nodes or a smaller --size",
-                  (long long)opts->nx, (long long)opts->ny, tess_mem_text(bytes),
-                  tess_mem_text(all));
+        TESS_FAIL(
+            TESS_ERR_ALLOC,
+            "an image of %lld x %lld pixels needs at least %s, of which %s may be "
+            "used; use more nodes or a smaller --size",
+            (long long)opts->nx, (long long)opts->ny, tess_mem_text(bytes),
+            tess_mem_text(all));
 cleanup:
     return status;
 }
@@ -86,13 +87,12 @@ static tess_status set_up(image_run *run)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     imager_model model;
-    run->job = (imager_job){.comm = run->comm,
-                            .layout = &opts->layout,
-                            .gridding = &opts->gridding,
-                            .geom = {.nx = opts->nx,
-                                     .ny = opts->ny,
-                                     .scale_rad = opts->scale_rad},
-                            .profile = run->profile};
+    run->job = (imager_job){
+        .comm = run->comm,
+        .layout = &opts->layout,
+        .gridding = &opts->gridding,
+        .geom = {.nx = opts->nx, .ny = opts->ny, .scale_rad = opts->scale_rad},
+        .profile = run->profile};
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &run->job.backend));
     imager_backend_log(opts->gridding.backend, run->job.backend);
     TESS_TRY(imager_meter(run->comm, run->job.backend, run->profile));
@@ -115,18 +115,20 @@ static tess_status set_up(image_run *run)
                                   .profile = run->profile};
     run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.rank_bytes);
     if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
-    if (run->block_bytes < SMALLEST_BLOCK_BYTES) run->block_bytes = SMALLEST_BLOCK_BYTES;
-    status = tess_source_setup(run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
-                               is_double(run), opts->layout.threads, run->block_bytes);
+    if (run->block_bytes < SMALLEST_BLOCK_BYTES)
+        run->block_bytes = SMALLEST_BLOCK_BYTES;
+    status =
+        tess_source_setup(run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
+                          is_double(run), opts->layout.threads, run->block_bytes);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && opts->subtract)
-        status = imager_model_open(opts->subtract, run->info->ra_rad, run->info->dec_rad,
-                                   opts->scale_rad, &model);
+        status = imager_model_open(opts->subtract, run->info->ra_rad,
+                                   run->info->dec_rad, opts->scale_rad, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (opts->subtract)
-        TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
-                                         run->profile, &run->subtract));
+        TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
+                                         &opts->layout, run->profile, &run->subtract));
     TESS_TRY(imager_outputs_create(run->comm, run->source, opts, &run->outputs));
     run->job.num_outputs = run->outputs.num;
     tess_log_info("%lld rows x %lld channels in %d observation%s",
@@ -158,17 +160,17 @@ static bool weights_agree(const tess_samples *samples)
     const int n = samples->num_weight;
     for (int64_t k = 0; k < samples->num_vis * n; ++k) {
         const int64_t first = k - k % n;
-        const bool same = samples->is_double
-                              ? ((double *)samples->weight)[k] ==
-                                    ((double *)samples->weight)[first]
-                              : ((float *)samples->weight)[k] ==
-                                    ((float *)samples->weight)[first];
+        const bool same =
+            samples->is_double
+                ? ((double *)samples->weight)[k] == ((double *)samples->weight)[first]
+                : ((float *)samples->weight)[k] == ((float *)samples->weight)[first];
         if (!same) return false;
     }
     return true;
 }
 
-/* Natural weights are summed as integers, of a quantum that depends on their largest. */
+/* Natural weights are summed as integers, of a quantum that depends on their
+ * largest. */
 static void note_weights(image_run *run, const tess_samples *samples)
 {
     if (!run->opts->layout.reproducible) return;
@@ -186,8 +188,8 @@ static tess_status subtract_model(image_run *run, tess_samples *samples)
     return imager_predictor_subtract(&run->subtract, run->pol, samples);
 }
 
-/* Memory for samples and, on several ranks, for those that others send, of which every rank
- * gets about the same share. */
+/* Memory for samples and, on several ranks, for those that others send, of which every
+ * rank gets about the same share. */
 static double samples_bytes(const image_run *run, double num_rows, double num_vis,
                             double num_vis_of_all)
 {
@@ -207,8 +209,8 @@ static tess_status fits_all(const image_run *run, double bytes, bool *fits)
     return status;
 }
 
-/* Memory when all samples are kept; with several outputs, those of one are copied and sent
- * at a time. */
+/* Memory when all samples are kept; with several outputs, those of one are copied and
+ * sent at a time. */
 static double cached_bytes(const image_run *run)
 {
     int64_t num_rows, num_vis;
@@ -301,8 +303,8 @@ static tess_status take_in(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    const double bytes = (double)opts->nx * (double)opts->ny * (is_double(run) ? 8 : 4) *
-                         (1 + opts->make_psf);
+    const double bytes = (double)opts->nx * (double)opts->ny *
+                         (is_double(run) ? 8 : 4) * (1 + opts->make_psf);
     double mark = tess_time_now();
     if (tess_comm_size(run->comm) > 1) {
         status = tess_comm_self(&run->job.alone);
@@ -335,8 +337,8 @@ static tess_status create_density(const image_run *run, int num_weight,
     return tess_comm_agree(run->comm, status);
 }
 
-/* Read everything once to learn what the outputs are made of, and the density of a single
- * one. Collective. */
+/* Read everything once to learn what the outputs are made of, and the density of a
+ * single one. Collective. */
 static tess_status survey_blocks(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -406,8 +408,8 @@ cleanup:
     return status;
 }
 
-/* How samples are kept, and what they tell: extents, weights, number of images. Data are
- * read once here; all of them stay if they fit. Collective. */
+/* How samples are kept, and what they tell: extents, weights, number of images. Data
+ * are read once here; all of them stay if they fit. Collective. */
 static tess_status look_at_data(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -427,10 +429,11 @@ static tess_status look_at_data(image_run *run)
     TESS_TRY(fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
     if (!fits && run->opts->layout.reproducible && run->opts->subtract)
-        TESS_FAIL(TESS_ERR_RESOURCE,
-                  "--reproducible with --subtract needs all data in memory: %s per rank, "
-                  "which may use %s; use more ranks or nodes",
-                  tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+        TESS_FAIL(
+            TESS_ERR_RESOURCE,
+            "--reproducible with --subtract needs all data in memory: %s per rank, "
+            "which may use %s; use more ranks or nodes",
+            tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
     if (fits) {
         TESS_TRY(load_all(run, num_rows, num_vis));
     } else {
@@ -500,8 +503,8 @@ static tess_status data_for(image_run *run, int64_t output, imager_data *data)
                                       .inv_lambda = run->all.inv_lambda};
         status = tess_samples_reserve(&data->cached, 0, run->outputs.num_held[output]);
         if (status == TESS_OK)
-            status = imager_outputs_choose(&run->outputs, output, &run->all, run->row_time,
-                                           &data->cached);
+            status = imager_outputs_choose(&run->outputs, output, &run->all,
+                                           run->row_time, &data->cached);
     } else if (run->mode == DATA_PER_OUTPUT) {
         status = read_output(run, output, &data->cached);
         TESS_TRY(tess_comm_agree(run->comm, status));
@@ -574,7 +577,8 @@ static tess_status empty_products(const image_run *run, int num_images,
 
 static void free_products(imager_product *product, int count)
 {
-    for (int k = 0; k < count; ++k) imager_rows_free(&product[k].rows);
+    for (int k = 0; k < count; ++k)
+        imager_rows_free(&product[k].rows);
 }
 
 /* ΣW-weighted mean over output channels, kept as sums until the end. */
@@ -595,13 +599,14 @@ static void finish_mean(imager_product *mean, int count)
     for (int k = 0; k < count; ++k) {
         const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
         const double factor = mean[k].sum_weights > 0 ? 1 / mean[k].sum_weights : 0;
-        for (int64_t i = 0; i < pixels; ++i) mean[k].rows.value[i] *= factor;
+        for (int64_t i = 0; i < pixels; ++i)
+            mean[k].rows.value[i] *= factor;
     }
 }
 
 /* Rows of the first non-empty channel, zero. */
-static tess_status start_mean(const image_run *run, const imager_product *product, int count,
-                              imager_product *mean)
+static tess_status start_mean(const image_run *run, const imager_product *product,
+                              int count, imager_product *mean)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < count; ++k) {
@@ -614,7 +619,8 @@ static tess_status start_mean(const image_run *run, const imager_product *produc
 }
 
 /* Make the products of one output. */
-static tess_status make_products(image_run *run, int64_t output, imager_product *product)
+static tess_status make_products(image_run *run, int64_t output,
+                                 imager_product *product)
 {
     tess_status status = TESS_OK;
     imager_data data = {0};
@@ -641,16 +647,16 @@ static tess_status log_ignored(image_run *run)
     memcpy(count, run->profile->ignored, sizeof run->profile->ignored);
     count[TESS_NUM_IGNORED] = run->profile->visibilities;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, count, TESS_NUM_IGNORED + 1, TESS_SUM));
-    tess_log_info("visibilities: %lld used; ignored: %lld flagged, %lld of weight <= 0, "
-                  "%lld not finite, %lld autocorrelations, %lld beyond the grid, %lld "
-                  "outside --uvrange",
-                  (long long)count[TESS_NUM_IGNORED],
-                  (long long)count[TESS_IGNORED_FLAGGED],
-                  (long long)count[TESS_IGNORED_WEIGHT],
-                  (long long)count[TESS_IGNORED_NOT_FINITE],
-                  (long long)count[TESS_IGNORED_AUTOCORR],
-                  (long long)count[TESS_IGNORED_BEYOND_UV],
-                  (long long)count[TESS_IGNORED_UVRANGE]);
+    tess_log_info(
+        "visibilities: %lld used; ignored: %lld flagged, %lld of weight <= 0, "
+        "%lld not finite, %lld autocorrelations, %lld beyond the grid, %lld "
+        "outside --uvrange",
+        (long long)count[TESS_NUM_IGNORED], (long long)count[TESS_IGNORED_FLAGGED],
+        (long long)count[TESS_IGNORED_WEIGHT],
+        (long long)count[TESS_IGNORED_NOT_FINITE],
+        (long long)count[TESS_IGNORED_AUTOCORR],
+        (long long)count[TESS_IGNORED_BEYOND_UV],
+        (long long)count[TESS_IGNORED_UVRANGE]);
 cleanup:
     return status;
 }
@@ -667,7 +673,8 @@ static tess_status image_interval(image_run *run, int64_t interval)
     imager_checkpoint *checkpoint = &run->checkpoint;
     const int64_t before = checkpoint->state.outputs_done - interval * channels;
     bool mean_started = false;
-    if (before >= channels) return TESS_OK; /* done by the run that this one continues */
+    if (before >= channels)
+        return TESS_OK; /* done by the run that this one continues */
     if (before > 0 && checkpoint->state.num_mean > 0) {
         status = imager_checkpoint_mean(checkpoint, mean);
         TESS_TRY(tess_comm_agree(run->comm, status));
@@ -682,7 +689,8 @@ static tess_status image_interval(image_run *run, int64_t interval)
             continue;
         }
         TESS_TRY(make_products(run, interval * channels + c, product));
-        TESS_TRY(imager_output_write(&run->output, interval, c, product, num_psf, extent));
+        TESS_TRY(
+            imager_output_write(&run->output, interval, c, product, num_psf, extent));
         if (channels > 1 && extent->num_vis > 0) {
             if (!mean_started) TESS_TRY(start_mean(run, product, num_images, mean));
             mean_started = true;
@@ -696,7 +704,8 @@ static tess_status image_interval(image_run *run, int64_t interval)
     if (channels > 1) {
         if (!mean_started) TESS_TRY(empty_products(run, num_images, mean));
         finish_mean(mean, num_images);
-        TESS_TRY(imager_output_write(&run->output, interval, -1, mean, num_psf, &total));
+        TESS_TRY(
+            imager_output_write(&run->output, interval, -1, mean, num_psf, &total));
     }
     checkpoint->num_mean = 0;
     TESS_TRY(imager_checkpoint_output(checkpoint));
@@ -730,7 +739,8 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     run.output.comm = comm;
     TESS_TRY(set_up(&run));
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
-    own.overwrite = own.overwrite || run.checkpoint.resumed; /* what exists is its own */
+    own.overwrite =
+        own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     TESS_TRY(imager_output_check(&run.output));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(look_at_data(&run));
@@ -745,11 +755,13 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));
         run.job.checkpoint = &run.checkpoint;
     }
-    for (int64_t t = 0; t < opts->intervals_out; ++t) TESS_TRY(image_interval(&run, t));
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        TESS_TRY(image_interval(&run, t));
     imager_checkpoint_finish(&run.checkpoint);
 cleanup:
     tess_profile_stop_meter(profile);
-    if (run.source) profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
+    if (run.source)
+        profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     free_run(&run);
     return status;
 }
@@ -769,7 +781,8 @@ static tess_status workload_of(const image_run *run, const imager_data *data,
         .num_vis = num_vis,
         .num_runs = data->num_runs,
         .num_outputs = run->outputs.num,
-        .file_bytes = 64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
+        .file_bytes =
+            64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
         .block_bytes = (double)run->block_bytes,
         .sample_bytes = vis_bytes * (double)num_vis + ROW_BYTES * (double)num_rows,
         .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm)};
@@ -781,8 +794,8 @@ cleanup:
 static void print_seconds(const imager_estimate *estimate)
 {
     static const tess_stage shown[] = {
-        TESS_STAGE_READ, TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
-        TESS_STAGE_SORT, TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
+        TESS_STAGE_READ,    TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
+        TESS_STAGE_SORT,    TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
         TESS_STAGE_CORRECT, TESS_STAGE_WRITE};
     printf("time          about %.2g s:", estimate->total_s);
     for (size_t k = 0; k < sizeof shown / sizeof *shown; ++k)
@@ -810,10 +823,12 @@ static void print_plan(const image_run *run, const imager_job *job,
            "groups of %d\n",
            ranks, ranks == 1 ? "" : "s", threads, job->num_groups,
            job->num_groups == 1 ? "" : "s", job->fft_ranks);
-    printf("balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
-           "bricks, no visibility sent twice\n",
-           mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
-    printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, %.0f MiB "
+    printf(
+        "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
+        "bricks, no visibility sent twice\n",
+        mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
+    printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
+           "%.0f MiB "
            "sums of bricks, %.0f MiB planes and images\n",
            estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),

@@ -19,52 +19,55 @@ enum { TESS_MAX_POL = 8 };
 
 /** Which visibilities take part; shared by image, predict and plan. */
 typedef struct tess_selection {
-    const char *data_column;     /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
-    const char *field;           /**< --field, NULL */
-    int spw[64];                 /**< --spw 0,2,3 */
+    const char
+        *data_column;  /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
+    const char *field; /**< --field, NULL */
+    int spw[64];       /**< --spw 0,2,3 */
     int num_spw;
-    int64_t chan_first, chan_end;/**< --channels A:B, [A, B); end 0 = all */
-    double uv_min_lambda, uv_max_lambda; /**< --uvrange MIN:MAX wavelengths; max 0 = none */
+    int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */
+    double uv_min_lambda,
+        uv_max_lambda; /**< --uvrange MIN:MAX wavelengths; max 0 = none */
     int64_t interval_first, interval_end; /**< --intervals A:B timesteps; end 0 = all */
-    bool has_center;             /**< --center RA,DEC */
+    bool has_center;                      /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
-    bool positions_only;         /**< set by predict: the data column need not be there */
+    bool positions_only; /**< set by predict: the data column need not be there */
 } tess_selection;
 
 /** How work is laid out; zero means that the planner chooses. The force_ members exist
  *  for tests and scaling studies (--force-pw 2 ...), and are listed in --help. */
 typedef struct tess_layout {
-    int threads;                 /**< --threads, per rank */
-    int64_t memory_bytes;        /**< --memory, per node */
-    int force_pw;                /**< w-groups */
-    int force_fft_ranks;         /**< ranks that share one plane's FFT (slabs); divides the ranks */
-    int force_block_planes;      /**< w-planes per brick */
-    int64_t force_chunk;         /**< visibilities per chunk of a brick */
-    int force_split;             /**< 1: cut bricks at chunk borders even when not hot */
-    int force_passes;            /**< passes over the data */
+    int threads;            /**< --threads, per rank */
+    int64_t memory_bytes;   /**< --memory, per node */
+    int force_pw;           /**< w-groups */
+    int force_fft_ranks;    /**< ranks that share one plane's FFT (slabs); divides the
+                               ranks */
+    int force_block_planes; /**< w-planes per brick */
+    int64_t force_chunk;    /**< visibilities per chunk of a brick */
+    int force_split;        /**< 1: cut bricks at chunk borders even when not hot */
+    int force_passes;       /**< passes over the data */
     double force_w_min_lambda, force_w_max_lambda; /**< plan for this range of |w|, at
                                       least; max 0 = that of the data */
-    int64_t force_round_bytes;   /**< a rank sends in one round of the exchange */
-    int64_t force_num_vis;       /**< plan for this many visibilities an image */
-    bool reproducible;           /**< --reproducible: the same sums on any number of ranks
-                                      and threads */
-    int force_nccl;              /**< 1: sum images by NCCL, however small */
+    int64_t force_round_bytes; /**< a rank sends in one round of the exchange */
+    int64_t force_num_vis;     /**< plan for this many visibilities an image */
+    bool reproducible;         /**< --reproducible: the same sums on any number of ranks
+                                    and threads */
+    int force_nccl;            /**< 1: sum images by NCCL, however small */
 } tess_layout;
 
 /** Gridding of one plan; shared by image, predict and plan. */
 typedef struct tess_gridding {
-    double accuracy;             /**< --accuracy, default 1e-4 */
-    tess_w_mode w_mode;          /**< --w auto|stacking|none */
-    const char *backend;         /**< --backend auto|cpu, default "auto" */
+    double accuracy;     /**< --accuracy, default 1e-4 */
+    tess_w_mode w_mode;  /**< --w auto|stacking|none */
+    const char *backend; /**< --backend auto|cpu, default "auto" */
 } tess_gridding;
 
 struct tess_image_meta;
 
-/** An image that is finished: float (or double) pixels of rows [row_first, + num_rows) on
- *  this rank, to be copied. `channel` −1: mean over output channels. */
+/** An image that is finished: float (or double) pixels of rows [row_first, + num_rows)
+ *  on this rank, to be copied. `channel` −1: mean over output channels. */
 typedef struct tess_image_product {
-    const char *kind;            /**< "dirty", "psf" */
-    const char *polarisation;    /**< "I" */
+    const char *kind;         /**< "dirty", "psf" */
+    const char *polarisation; /**< "I" */
     int64_t interval, channel;
     const struct tess_image_meta *meta;
     bool is_double;
@@ -77,25 +80,25 @@ typedef tess_status tess_image_taker(void *context, const tess_image_product *pr
 
 /** When to save what has been done, to continue from there. */
 typedef struct tess_checkpoint_opts {
-    const char *folder;          /**< --checkpoint DIR that all ranks see; NULL: nowhere */
-    double every_s;              /**< --checkpoint-every, 0 = only when stopped */
-    double max_time_s;           /**< --max-time: end before so long after the start;
-                                      0 = before the batch job's end */
-    bool resume;                 /**< --resume */
-    const char *identity;        /**< lines "name = value" of what determines the images:
-                                      options and inputs; a checkpoint is continued only
-                                      when they are the same */
+    const char *folder;   /**< --checkpoint DIR that all ranks see; NULL: nowhere */
+    double every_s;       /**< --checkpoint-every, 0 = only when stopped */
+    double max_time_s;    /**< --max-time: end before so long after the start;
+                               0 = before the batch job's end */
+    bool resume;          /**< --resume */
+    const char *identity; /**< lines "name = value" of what determines the images:
+                               options and inputs; a checkpoint is continued only
+                               when they are the same */
 } tess_checkpoint_opts;
 
 typedef struct tess_image_opts {
-    const char *const *obs;      /**< observations */
+    const char *const *obs; /**< observations */
     int num_obs;
-    const char *output;          /**< -o NAME; NULL: no files, `take` gets all */
-    tess_image_taker *take;      /**< or NULL */
+    const char *output;     /**< -o NAME; NULL: no files, `take` gets all */
+    tess_image_taker *take; /**< or NULL */
     void *take_context;
-    int64_t nx, ny;              /**< --size */
-    double scale_rad;            /**< --scale */
-    tess_weighting weighting;    /**< --weight, default briggs:0 */
+    int64_t nx, ny;           /**< --size */
+    double scale_rad;         /**< --scale */
+    tess_weighting weighting; /**< --weight, default briggs:0 */
     double robust;
     double rank_filter;          /**< --weighting-rank-filter, 0 = off (default) */
     bool first_density;          /**< --density first; default own */
@@ -104,22 +107,22 @@ typedef struct tess_image_opts {
     tess_selection selection;
     tess_gridding gridding;
     tess_layout layout;
-    int64_t channels_out;        /**< default 1 */
-    int64_t intervals_out;       /**< default 1 */
-    bool make_psf;               /**< --no-psf */
+    int64_t channels_out;  /**< default 1 */
+    int64_t intervals_out; /**< default 1 */
+    bool make_psf;         /**< --no-psf */
     bool overwrite, preview;
-    const char *subtract;        /**< --subtract MODEL.fits, or NULL */
-    const char *dump_stages;     /**< --dump-stages DIR, or NULL */
+    const char *subtract;    /**< --subtract MODEL.fits, or NULL */
+    const char *dump_stages; /**< --dump-stages DIR, or NULL */
     tess_checkpoint_opts checkpoint;
-    const char *command_line;    /**< for HISTORY */
-    const char *used_options;    /**< text of the used options, written to NAME.conf */
+    const char *command_line; /**< for HISTORY */
+    const char *used_options; /**< text of the used options, written to NAME.conf */
 } tess_image_opts;
 
 typedef struct tess_predict_opts {
     const char *obs;
-    const char *model;           /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
-    const char *output;          /**< -o OUT.uvfits, or NULL */
-    const char *column;          /**< --column of the MS, or NULL */
+    const char *model;  /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
+    const char *output; /**< -o OUT.uvfits, or NULL */
+    const char *column; /**< --column of the MS, or NULL */
     tess_selection selection;
     tess_gridding gridding;
     tess_layout layout;
@@ -127,8 +130,8 @@ typedef struct tess_predict_opts {
     const char *command_line;
 } tess_predict_opts;
 
-/** Make the images. Errors as in README's table of exit statuses; TESS_ERR_STOPPED when a
- *  checkpoint was written instead. Collective. */
+/** Make the images. Errors as in README's table of exit statuses; TESS_ERR_STOPPED when
+ *  a checkpoint was written instead. Collective. */
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                               tess_profile *profile);
 

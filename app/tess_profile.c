@@ -14,11 +14,11 @@
 #include "tess_version.h"
 
 static const char *const stage_names[TESS_NUM_STAGES] = {
-    [TESS_STAGE_READ] = "read",           [TESS_STAGE_WEIGHT] = "weight",
-    [TESS_STAGE_PLAN] = "plan",           [TESS_STAGE_PARTITION] = "partition",
-    [TESS_STAGE_EXCHANGE] = "exchange",   [TESS_STAGE_SORT] = "sort",
-    [TESS_STAGE_GRID] = "grid",           [TESS_STAGE_REDUCE] = "reduce",
-    [TESS_STAGE_FFT] = "fft",             [TESS_STAGE_CORRECT] = "correct",
+    [TESS_STAGE_READ] = "read",         [TESS_STAGE_WEIGHT] = "weight",
+    [TESS_STAGE_PLAN] = "plan",         [TESS_STAGE_PARTITION] = "partition",
+    [TESS_STAGE_EXCHANGE] = "exchange", [TESS_STAGE_SORT] = "sort",
+    [TESS_STAGE_GRID] = "grid",         [TESS_STAGE_REDUCE] = "reduce",
+    [TESS_STAGE_FFT] = "fft",           [TESS_STAGE_CORRECT] = "correct",
     [TESS_STAGE_WRITE] = "write",
 };
 
@@ -97,7 +97,7 @@ static const double METER_STEP_S = 0.1;
 
 struct tess_profile_metering {
     tess_meter *meter;
-    double read_s;             /* time of the last reading */
+    double read_s; /* time of the last reading */
     tess_readings last;
     double stage_seconds[TESS_NUM_STAGES]; /* then */
 };
@@ -381,11 +381,11 @@ static json_t *rank_stages(const entry *e)
 
 static json_t *streaming_object(const tess_streaming *s)
 {
-    return json_pack("{s:I, s:o, s:{s:o, s:o, s:o, s:o}}", "bytes", (json_int_t)s->bytes,
-                     "seconds", json_seconds(s->seconds), "busy", "readers",
-                     json_seconds(s->readers_s), "writers", json_seconds(s->writers_s),
-                     "link", json_seconds(s->link_s), "device",
-                     json_seconds(s->device_s));
+    return json_pack("{s:I, s:o, s:{s:o, s:o, s:o, s:o}}", "bytes",
+                     (json_int_t)s->bytes, "seconds", json_seconds(s->seconds), "busy",
+                     "readers", json_seconds(s->readers_s), "writers",
+                     json_seconds(s->writers_s), "link", json_seconds(s->link_s),
+                     "device", json_seconds(s->device_s));
 }
 
 static json_t *json_known(double value)
@@ -398,32 +398,30 @@ static json_t *energy_object(const tess_energy *energy)
     const tess_readings *total = &energy->total;
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
-        json_object_set_new(stages, stage_names[s],
-                            json_pack("{s:o, s:o}", "cpu_joules",
-                                      json_known(energy->stage_cpu_j[s] + 0 * total->cpu_j),
-                                      "gpu_joules",
-                                      json_known(energy->stage_gpu_j[s] +
-                                                 0 * total->gpu_j)));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "cpu_joules", json_known(total->cpu_j),
-                     "gpu_joules", json_known(total->gpu_j), "gpu_mhz",
-                     json_known(total->gpu_mhz), "gpu_celsius", json_known(total->gpu_c),
-                     "stages", stages);
+        json_object_set_new(
+            stages, stage_names[s],
+            json_pack("{s:o, s:o}", "cpu_joules",
+                      json_known(energy->stage_cpu_j[s] + 0 * total->cpu_j),
+                      "gpu_joules",
+                      json_known(energy->stage_gpu_j[s] + 0 * total->gpu_j)));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "cpu_joules",
+                     json_known(total->cpu_j), "gpu_joules", json_known(total->gpu_j),
+                     "gpu_mhz", json_known(total->gpu_mhz), "gpu_celsius",
+                     json_known(total->gpu_c), "stages", stages);
 }
 
 static json_t *rank_object(const entry *e, int rank)
 {
-    return json_pack("{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:o}",
-                     "rank",
-                     rank,
-                     "host", e->host, "stages", rank_stages(e), "visibilities",
-                     (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
-                     "communication_seconds", json_seconds(e->communication_seconds),
-                     "sent_bytes", (json_int_t)e->sent_bytes, "peak_memory_bytes",
-                     (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
-                     (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
-                     (json_int_t)e->plane_slab_bytes, "grid_utilisation",
-                     e->grid_utilisation, "streaming", streaming_object(&e->stream),
-                     "energy", energy_object(&e->energy));
+    return json_pack(
+        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "rank",
+        rank, "host", e->host, "stages", rank_stages(e), "visibilities",
+        (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
+        "communication_seconds", json_seconds(e->communication_seconds), "sent_bytes",
+        (json_int_t)e->sent_bytes, "peak_memory_bytes",
+        (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
+        (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
+        (json_int_t)e->plane_slab_bytes, "grid_utilisation", e->grid_utilisation,
+        "streaming", streaming_object(&e->stream), "energy", energy_object(&e->energy));
 }
 
 static json_t *total_stages(const totals *sum, int ranks)
@@ -446,17 +444,17 @@ static json_t *total_object(const totals *sum, int ranks)
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
-    return json_pack("{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-                     "visibilities", (json_int_t)sum->visibilities, "ignored", ignored,
-                     "seconds", json_seconds(sum->max_s), "communication_fraction",
-                     json_number(communication_fraction(sum)), "sent_bytes",
-                     (json_int_t)sum->sent_bytes, "peak_memory_bytes",
-                     (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
-                     (json_int_t)sum->peak_memory_sum_bytes, "plans",
-                     (json_int_t)sum->plans, "transforms", (json_int_t)sum->transforms,
-                     "stages", total_stages(sum, ranks), "streaming",
-                     streaming_object(&sum->stream), "cpu_joules",
-                     json_known(sum->cpu_j), "gpu_joules", json_known(sum->gpu_j));
+    return json_pack(
+        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "visibilities", (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
+        json_seconds(sum->max_s), "communication_fraction",
+        json_number(communication_fraction(sum)), "sent_bytes",
+        (json_int_t)sum->sent_bytes, "peak_memory_bytes",
+        (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
+        (json_int_t)sum->peak_memory_sum_bytes, "plans", (json_int_t)sum->plans,
+        "transforms", (json_int_t)sum->transforms, "stages", total_stages(sum, ranks),
+        "streaming", streaming_object(&sum->stream), "cpu_joules",
+        json_known(sum->cpu_j), "gpu_joules", json_known(sum->gpu_j));
 }
 
 static json_t *profile_object(const entry *entries, int ranks, const char *plan)

@@ -14,14 +14,14 @@
 typedef enum tess_stage {
     TESS_STAGE_READ,
     TESS_STAGE_WEIGHT,
-    TESS_STAGE_PLAN,      /**< gridding plan, FFT plans, buffers: what images share */
+    TESS_STAGE_PLAN, /**< gridding plan, FFT plans, buffers: what images share */
     TESS_STAGE_PARTITION,
     TESS_STAGE_EXCHANGE,
     TESS_STAGE_SORT,
-    TESS_STAGE_GRID,      /**< gridding, or degridding in predict */
-    TESS_STAGE_REDUCE,    /**< tile sums to and from the owners of the FFT, image sums */
-    TESS_STAGE_FFT,       /**< FFT and w-screens */
-    TESS_STAGE_CORRECT,   /**< grid correction, beam fit */
+    TESS_STAGE_GRID,    /**< gridding, or degridding in predict */
+    TESS_STAGE_REDUCE,  /**< tile sums to and from the owners of the FFT, image sums */
+    TESS_STAGE_FFT,     /**< FFT and w-screens */
+    TESS_STAGE_CORRECT, /**< grid correction, beam fit */
     TESS_STAGE_WRITE,
     TESS_NUM_STAGES
 } tess_stage;
@@ -29,48 +29,48 @@ typedef enum tess_stage {
 /** Why a visibility was ignored. */
 typedef enum tess_ignored {
     TESS_IGNORED_FLAGGED,
-    TESS_IGNORED_WEIGHT,      /**< weight <= 0 */
-    TESS_IGNORED_NOT_FINITE,  /**< value, weight or uvw */
+    TESS_IGNORED_WEIGHT,     /**< weight <= 0 */
+    TESS_IGNORED_NOT_FINITE, /**< value, weight or uvw */
     TESS_IGNORED_AUTOCORR,
-    TESS_IGNORED_BEYOND_UV,   /**< |u| or |v| >= 1/(2 scale) */
-    TESS_IGNORED_UVRANGE,     /**< outside --uvrange */
+    TESS_IGNORED_BEYOND_UV, /**< |u| or |v| >= 1/(2 scale) */
+    TESS_IGNORED_UVRANGE,   /**< outside --uvrange */
     TESS_NUM_IGNORED
 } tess_ignored;
 
 /** Energy since tess_profile_start_meter; NAN: cannot be read. */
 typedef struct tess_energy {
-    tess_readings total;                     /**< and clock and temperature at the end */
+    tess_readings total; /**< and clock and temperature at the end */
     double stage_cpu_j[TESS_NUM_STAGES], stage_gpu_j[TESS_NUM_STAGES];
 } tess_energy;
 
 /** Rows that went to a GPU as they are in their file, or came back. */
 typedef struct tess_streaming {
     int64_t bytes;
-    double seconds;                          /**< it took, of which busy were: */
-    double readers_s, writers_s;             /**< threads that read and write files */
-    double link_s, device_s;                 /**< copies, and kernels that decode */
+    double seconds;              /**< it took, of which busy were: */
+    double readers_s, writers_s; /**< threads that read and write files */
+    double link_s, device_s;     /**< copies, and kernels that decode */
 } tess_streaming;
 
 typedef struct tess_profile {
-    double stage_seconds[TESS_NUM_STAGES];   /**< of this rank */
-    int64_t stage_bytes[TESS_NUM_STAGES];    /**< read, written, or sent to other ranks */
-    int64_t sent_before;                     /**< bytes sent that a stage has counted */
+    double stage_seconds[TESS_NUM_STAGES]; /**< of this rank */
+    int64_t stage_bytes[TESS_NUM_STAGES];  /**< read, written, or sent to other ranks */
+    int64_t sent_before;                   /**< bytes sent that a stage has counted */
     int64_t stage_visibilities[TESS_NUM_STAGES];
-    int64_t visibilities;                    /**< imaged or predicted, from this rank's rows */
+    int64_t visibilities; /**< imaged or predicted, from this rank's rows */
     int64_t ignored[TESS_NUM_IGNORED];
-    int64_t plans;                           /**< gridding plans made */
-    int64_t transforms;                      /**< plane transforms set up */
-    int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of one
-                                                  w-plane on this rank */
+    int64_t plans;                              /**< gridding plans made */
+    int64_t transforms;                         /**< plane transforms set up */
+    int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of
+                                                  one w-plane on this rank */
     tess_streaming stream;
-    bool wants_energy;                       /**< measure energy, where it can be */
-    tess_energy energy;                      /**< of this rank's GPU, and its node's
-                                                  processors, unless another rank has them */
-    struct tess_profile_metering *metering;  /**< while it is measured */
-    double start_s;                          /**< tess_time_now() at program start */
-    double grid_utilisation;                 /**< busy share of the threads while gridding */
-    char plan[1024];                         /**< the plan in words */
-    tess_trace *trace;                       /**< gets the stages as spans, or NULL; borrowed */
+    bool wants_energy;                      /**< measure energy, where it can be */
+    tess_energy energy;                     /**< of this rank's GPU, and its node's
+                                                 processors, unless another rank has them */
+    struct tess_profile_metering *metering; /**< while it is measured */
+    double start_s;                         /**< tess_time_now() at program start */
+    double grid_utilisation; /**< busy share of the threads while gridding */
+    char plan[1024];         /**< the plan in words */
+    tess_trace *trace;       /**< gets the stages as spans, or NULL; borrowed */
 } tess_profile;
 
 /** "read", "grid" ... */
@@ -78,20 +78,20 @@ const char *tess_stage_name(tess_stage stage);
 
 void tess_profile_start(tess_profile *profile);
 
-/** Add the time since `*mark`, and what was sent since the last call, to a stage and set
- *  `*mark` to now. */
+/** Add the time since `*mark`, and what was sent since the last call, to a stage and
+ *  set `*mark` to now. */
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);
 
-/** Add the time since `begin` to a stage, as tess_profile_lap does; what was sent is counted
- *  elsewhere. */
+/** Add the time since `begin` to a stage, as tess_profile_lap does; what was sent is
+ *  counted elsewhere. */
 void tess_profile_since(tess_profile *profile, tess_stage stage, double begin);
 
 /** Add what was sent to other ranks since the last call to a stage. */
 void tess_profile_sent(tess_profile *profile, tess_stage stage);
 
-/** Begin to measure energy, if it is wanted: of the GPU at this PCI bus id ("": none) and,
- *  when `cpu`, of the node's processors. Stages get what was used while they took time,
- *  as far as the counters tell, which are read ten times a second. Local. */
+/** Begin to measure energy, if it is wanted: of the GPU at this PCI bus id ("": none)
+ *  and, when `cpu`, of the node's processors. Stages get what was used while they took
+ *  time, as far as the counters tell, which are read ten times a second. Local. */
 void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu);
 void tess_profile_stop_meter(tess_profile *profile); /**< Local. */
 
@@ -100,11 +100,11 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
- *  streaming:{bytes, seconds, busy:{readers, writers, link, device}}, energy:{cpu_joules,
- *  gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
- *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
- *  peak_memory_bytes, plans, transforms, streaming, cpu_joules, gpu_joules}}. Energy that
- *  cannot be read is null. Collective. */
+ *  streaming:{bytes, seconds, busy:{readers, writers, link, device}},
+ *  energy:{cpu_joules, gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules,
+ *  gpu_joules}}}}], "totals":{visibilities, ignored:{reason:n}, seconds,
+ *  communication_fraction, peak_memory_bytes, plans, transforms, streaming, cpu_joules,
+ *  gpu_joules}}. Energy that cannot be read is null. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);
 

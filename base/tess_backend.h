@@ -14,23 +14,25 @@ typedef struct tess_degrid_ops tess_degrid_ops; /* degrid/tess_degrid.h */
 typedef struct tess_planes_ops tess_planes_ops; /* fft/planes.h */
 
 typedef struct tess_backend {
-    const char *name;                /**< "cpu", "cuda" */
-    bool (*available)(void);         /**< is its device here, now? */
-    bool any_geometry;               /**< images beside the phase centre, oblong pixels
-                                          (grid/tess_geom.h) */
-    /** Take a device for the local_rank-th of the node's local_size ranks, before anything
-     *  else; NULL: there is none to take. Again is harmless. */
+    const char *name;        /**< "cpu", "cuda" */
+    bool (*available)(void); /**< is its device here, now? */
+    bool any_geometry;       /**< images beside the phase centre, oblong pixels
+                                  (grid/tess_geom.h) */
+    /** Take a device for the local_rank-th of the node's local_size ranks, before
+     *  anything else; NULL: there is none to take. Again is harmless. */
     tess_status (*start)(int local_rank, int local_size);
-    void (*text)(char *text, int size); /**< which device was taken, for logs; or NULL */
-    void (*bus_id)(char *text, int size); /**< its PCI bus id, "" when unknown; or NULL */
+    void (*text)(char *text,
+                 int size); /**< which device was taken, for logs; or NULL */
+    void (*bus_id)(char *text,
+                   int size); /**< its PCI bus id, "" when unknown; or NULL */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;
 } tess_backend;
 
 /** The backend called `name`; "auto" or NULL takes the first available one, cuda before
- *  cpu. TESS_ERR_USAGE for an unknown name, TESS_ERR_RESOURCE when it is not built in or
- *  has no device here. Local; processes that work together must agree on one. */
+ *  cpu. TESS_ERR_USAGE for an unknown name, TESS_ERR_RESOURCE when it is not built in
+ *  or has no device here. Local; processes that work together must agree on one. */
 tess_status tess_backend_find(const char *name, const tess_backend **backend);
 
 /** Is a backend of this name built in, whether or not its device is here? Local. */

@@ -6,7 +6,8 @@
  *  say that they wait. One thread at a time. Local throughout.
  *
  *  Errors: TESS_ERR_ALLOC when device memory is short (the message says how much was
- *  wanted and how much there is), TESS_ERR_RESOURCE for whatever else the device reports.
+ *  wanted and how much there is), TESS_ERR_RESOURCE for whatever else the device
+ *  reports.
  */
 #ifndef TESS_DEVICE_H
 #define TESS_DEVICE_H
@@ -25,9 +26,9 @@ struct CUstream_st;
 /** Is there a driver with a device of compute capability 8.0 or more? Never fails. */
 bool tess_device_present(void);
 
-/** Take a device: the `local_rank`-th of the node's `local_size` ranks takes the visible
- *  device of that number among those that will do, modulo how many there are, and its
- *  share of the memory. Once; further calls do nothing. */
+/** Take a device: the `local_rank`-th of the node's `local_size` ranks takes the
+ *  visible device of that number among those that will do, modulo how many there are,
+ *  and its share of the memory. Once; further calls do nothing. */
 tess_status tess_device_start(int local_rank, int local_size);
 
 /** Number of the device that was taken, among the visible ones. */
@@ -59,15 +60,15 @@ tess_status tess_device_upload(void *to, const void *from, int64_t bytes);
 /** Copy to host memory of any kind; waits until it is there. */
 tess_status tess_device_download(void *to, const void *from, int64_t bytes);
 
-/** Pinned memory to fill for tess_device_upload_staged, tess_device_stage_bytes() of it;
- *  waits until what was in it before is on the device. Each buffer must be uploaded before
- *  the next is asked for. */
+/** Pinned memory to fill for tess_device_upload_staged, tess_device_stage_bytes() of
+ *  it; waits until what was in it before is on the device. Each buffer must be uploaded
+ *  before the next is asked for. */
 tess_status tess_device_stage(void **buffer);
 int64_t tess_device_stage_bytes(void);
 tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes);
 
-/** What was enqueued since the last tess_device_upload_staged is the work on its bytes, for
- *  tess_device_busy. */
+/** What was enqueued since the last tess_device_upload_staged is the work on its bytes,
+ *  for tess_device_busy. */
 tess_status tess_device_staged_worked(void);
 
 /** Enqueue a copy of at most tess_device_stage_bytes() into pinned memory. */
@@ -77,16 +78,17 @@ tess_status tess_device_fetch(const void *from, int64_t bytes);
  *  fetches are enqueued. At most two may be under way, and no uploads meanwhile. */
 tess_status tess_device_fetched(void **buffer);
 
-/** Seconds so far that staged uploads and fetches kept the link busy, and that the device
- *  worked on what was uploaded. Waits for them. */
+/** Seconds so far that staged uploads and fetches kept the link busy, and that the
+ *  device worked on what was uploaded. Waits for them. */
 void tess_device_busy(double *link_s, double *device_s);
 
-/** `count` rows of `bytes` bytes, which lie `to_stride` and `from_stride` bytes apart: to
- *  the device, and from it (waits). */
+/** `count` rows of `bytes` bytes, which lie `to_stride` and `from_stride` bytes apart:
+ *  to the device, and from it (waits). */
 tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
                                     int64_t from_stride, int64_t bytes, int64_t count);
 tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
-                                      int64_t from_stride, int64_t bytes, int64_t count);
+                                      int64_t from_stride, int64_t bytes,
+                                      int64_t count);
 
 /** Wait until everything enqueued is done, and say whether it went well. */
 tess_status tess_device_wait(void);

@@ -15,7 +15,8 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts)
 
 tess_status planes_agree(const tess_planes *planes, tess_status status)
 {
-    return tess_comm_size(planes->comm) > 1 ? tess_comm_agree(planes->comm, status) : status;
+    return tess_comm_size(planes->comm) > 1 ? tess_comm_agree(planes->comm, status)
+                                            : status;
 }
 
 static double lap(tess_planes_times *times, const char *name, double *mark)
@@ -129,7 +130,8 @@ void planes_note_image(tess_planes *planes, int64_t bytes)
     if (bytes > planes->image_held) planes->image_held = bytes;
 }
 
-void tess_planes_held(const tess_planes *planes, int64_t *image_bytes, int64_t *plane_bytes)
+void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,
+                      int64_t *plane_bytes)
 {
     *image_bytes = planes->image_held;
     *plane_bytes = planes->plane_held;
@@ -193,7 +195,8 @@ tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_fi
     if (ranks > 1) {
         counts = tess_alloc(ranks, sizeof *counts);
         out = tess_alloc(count * nx, (size_t)planes->value_bytes / 2);
-        TESS_TRY(tess_comm_agree(planes->sums, counts && out ? TESS_OK : TESS_ERR_ALLOC));
+        TESS_TRY(
+            tess_comm_agree(planes->sums, counts && out ? TESS_OK : TESS_ERR_ALLOC));
         for (int k = 0; k < ranks; ++k) {
             int64_t begin;
             planes_sum_share(planes, k, &begin, &counts[k]);

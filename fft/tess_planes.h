@@ -1,17 +1,18 @@
 /** @file tess_planes.h
  *  From pieces of w-planes, wherever they are, to image rows, and back.
  *
- *  P ranks form Q = P/F groups of F = fft_ranks. A group transforms one plane at a time;
- *  inside it, rank f owns the grid lines [slab_line[f], slab_line[f+1]) for the first
- *  pass (along v, occupied lines only) and the image rows [ny f/F, ny (f+1)/F) for the
- *  second (along u) and for everything after. F = 1: whole planes; F = P: slabs, no rank
- *  holds a plane or an image. The transpose between the passes is one exchange inside the
- *  group of what is left after cropping. At the end the rows of equal f are summed over
- *  the groups by a reduce-scatter.
+ *  P ranks form Q = P/F groups of F = fft_ranks. A group transforms one plane at a
+ *  time; inside it, rank f owns the grid lines [slab_line[f], slab_line[f+1]) for the
+ *  first pass (along v, occupied lines only) and the image rows [ny f/F, ny (f+1)/F)
+ *  for the second (along u) and for everything after. F = 1: whole planes; F = P:
+ *  slabs, no rank holds a plane or an image. The transpose between the passes is one
+ *  exchange inside the group of what is left after cropping. At the end the rows of
+ *  equal f are summed over the groups by a reduce-scatter.
  *
  *  A rank holds: one accumulated slab of rows per image, the pieces of one plane, the
- *  occupied lines of its slab cropped to ny, and a few cache-sized buffers per thread. It
- *  sends: each piece once, each transformed line once (F > 1), each row slab once (Q > 1).
+ *  occupied lines of its slab cropped to ny, and a few cache-sized buffers per thread.
+ *  It sends: each piece once, each transformed line once (F > 1), each row slab once (Q
+ *  > 1).
  */
 #ifndef TESS_PLANES_H
 #define TESS_PLANES_H
@@ -24,58 +25,59 @@
 #include "tess_trace.h"
 
 typedef struct tess_planes_opts {
-    int64_t nx, ny;            /**< image */
-    int64_t nu, nv;            /**< grid */
-    double scale_rad;          /**< pixel size along l */
+    int64_t nx, ny;             /**< image */
+    int64_t nu, nv;             /**< grid */
+    double scale_rad;           /**< pixel size along l */
     double l0, m0, scale_m_rad; /**< as in tess_geom; scale_m_rad 0: as scale_rad */
-    double nm1_center;         /**< w-phases are relative to it */
+    double nm1_center;          /**< w-phases are relative to it */
     bool do_w;
     bool is_double;
-    bool forward;              /**< imaging; false: prediction */
-    bool reuse;                /**< several sets of images, see tess_planes_clear */
-    int num_images;            /**< accumulated, or model images */
+    bool forward;   /**< imaging; false: prediction */
+    bool reuse;     /**< several sets of images, see tess_planes_clear */
+    int num_images; /**< accumulated, or model images */
     int threads;
-    int fft_ranks;             /**< F; must divide the number of ranks */
-    const int64_t *slab_line;  /**< [F + 1] first grid line of each slab, a multiple of 16,
-                                    and nu; copied */
-    int64_t num_planes;        /**< that will be transformed, to judge FFT planning */
-    bool repeatable;           /**< no FFT plan that was found by measuring */
-    tess_comm *sum_over;       /**< not NULL: the planes are one rank's alone, and its images
-                                    are to be summed over these ranks; borrowed */
-    struct tess_device_comm *devices; /**< connects the devices of those, or NULL; borrowed */
+    int fft_ranks;            /**< F; must divide the number of ranks */
+    const int64_t *slab_line; /**< [F + 1] first grid line of each slab, a multiple of
+                                 16, and nu; copied */
+    int64_t num_planes;       /**< that will be transformed, to judge FFT planning */
+    bool repeatable;          /**< no FFT plan that was found by measuring */
+    tess_comm *sum_over; /**< not NULL: the planes are one rank's alone, and its images
+                              are to be summed over these ranks; borrowed */
+    struct tess_device_comm
+        *devices; /**< connects the devices of those, or NULL; borrowed */
 } tess_planes_opts;
 
 typedef struct tess_planes tess_planes;
 
-/** Part of one w-plane: num_lines lines of num_cells complex values. Its first line is a
- *  multiple of 16, and there are at most 31, as in brick sums (PIECE_BUCKET). */
+/** Part of one w-plane: num_lines lines of num_cells complex values. Its first line is
+ *  a multiple of 16, and there are at most 31, as in brick sums (PIECE_BUCKET). */
 typedef struct tess_piece {
-    int32_t line, num_lines;   /**< grid lines, within [0, nu) */
-    int32_t cell, num_cells;   /**< first cell of each; the rest may wrap around nv */
-    int64_t stride;            /**< complex values from line to line of `data` */
+    int32_t line, num_lines; /**< grid lines, within [0, nu) */
+    int32_t cell, num_cells; /**< first cell of each; the rest may wrap around nv */
+    int64_t stride;          /**< complex values from line to line of `data` */
     void *data;
-    int64_t order;             /**< lines are summed in this order, and by rank and `data`
-                                    where it is equal */
-    int source;                /**< private: rank that the piece came from */
+    int64_t order; /**< lines are summed in this order, and by rank and `data`
+                        where it is equal */
+    int source;    /**< private: rank that the piece came from */
 } tess_piece;
 
 /** The plane a group transforms next. */
 typedef struct tess_plane_job {
     bool active;
-    int image;                 /**< accumulated into, or transformed from */
+    int image; /**< accumulated into, or transformed from */
     double w_lambda;
-    int64_t num_pieces;        /**< this rank's */
+    int64_t num_pieces; /**< this rank's */
     const tess_piece *piece;
 } tess_plane_job;
 
 /** Seconds spent, for the profile. */
 typedef struct tess_planes_times {
     double exchange_s, fft_s;
-    tess_trace *trace;         /**< gets the same as spans "reduce" and "fft", or NULL */
+    tess_trace *trace; /**< gets the same as spans "reduce" and "fft", or NULL */
 } tess_planes_times;
 
-/** `ops` is a backend's (tess_backend.h). TESS_ERR_USAGE when fft_ranks does not divide the
- *  number of ranks. Collective. */
+/** `ops` is a backend's (tess_backend.h). TESS_ERR_USAGE when fft_ranks does not divide
+ *  the number of ranks. Collective. */
 tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,
                                const tess_planes_opts *opts, tess_planes **planes);
 void tess_planes_destroy(tess_planes *planes); /**< NULL is fine. Collective. */
@@ -105,9 +107,9 @@ tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *jo
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 
-/** Sum an image over the groups, or over opts.sum_over. Rank keeps rows [*row_first, + *num_rows), allocated
- *  with tess_alloc in `*rows`, owned by the caller; the accumulated image is given up
- *  unless `reuse` is set. Collective. */
+/** Sum an image over the groups, or over opts.sum_over. Rank keeps rows [*row_first, +
+ *  *num_rows), allocated with tess_alloc in `*rows`, owned by the caller; the
+ *  accumulated image is given up unless `reuse` is set. Collective. */
 tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 
@@ -115,8 +117,9 @@ tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_firs
 void tess_planes_final_rows(int64_t ny, int fft_ranks, int rank, int num_ranks,
                             int64_t *row_first, int64_t *num_rows);
 
-/** Largest buffer so far of one image and of one plane [bytes] on this rank: when F ranks
- *  share a plane, about an F-th of either. 0 where the backend does not tell. Local. */
+/** Largest buffer so far of one image and of one plane [bytes] on this rank: when F
+ *  ranks share a plane, about an F-th of either. 0 where the backend does not tell.
+ *  Local. */
 void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,
                       int64_t *plane_bytes);
 

@@ -2,8 +2,8 @@
  *  What every call of the library shares: status, message, version.
  *
  *  A call that can fail returns a tess_status; outputs are then undefined, inputs never
- *  changed. The library keeps no state between calls, prints nothing unless asked to, does
- *  not start MPI, and may be called from several threads at once.
+ *  changed. The library keeps no state between calls, prints nothing unless asked to,
+ *  does not start MPI, and may be called from several threads at once.
  */
 #ifndef TESS_API_H
 #define TESS_API_H
@@ -20,16 +20,16 @@ extern "C" {
 #endif
 
 /* X(name, exit status of the program, text) */
-#define TESS_STATUS_LIST(X)                                                          \
-    X(TESS_OK, 0, "success")                                                         \
-    X(TESS_ERR_INTERNAL, 1, "internal error")                                        \
-    X(TESS_ERR_USAGE, 2, "wrong option or value")                                    \
-    X(TESS_ERR_INPUT, 3, "bad input")                                                \
-    X(TESS_ERR_IO, 3, "file cannot be read or written")                              \
-    X(TESS_ERR_ALLOC, 4, "not enough memory")                                        \
-    X(TESS_ERR_RESOURCE, 4, "resource not available")                                \
-    X(TESS_ERR_DIFFERENT, 5, "files differ")                                         \
-    X(TESS_ERR_STOPPED, 75, "stopped at a checkpoint")                               \
+#define TESS_STATUS_LIST(X)                                                            \
+    X(TESS_OK, 0, "success")                                                           \
+    X(TESS_ERR_INTERNAL, 1, "internal error")                                          \
+    X(TESS_ERR_USAGE, 2, "wrong option or value")                                      \
+    X(TESS_ERR_INPUT, 3, "bad input")                                                  \
+    X(TESS_ERR_IO, 3, "file cannot be read or written")                                \
+    X(TESS_ERR_ALLOC, 4, "not enough memory")                                          \
+    X(TESS_ERR_RESOURCE, 4, "resource not available")                                  \
+    X(TESS_ERR_DIFFERENT, 5, "files differ")                                           \
+    X(TESS_ERR_STOPPED, 75, "stopped at a checkpoint")                                 \
     X(TESS_ERR_PEER, 1, "another rank failed")
 
 typedef enum tess_status {
@@ -41,8 +41,8 @@ typedef enum tess_status {
 /** Short English text of a status, never NULL. */
 TESS_API const char *tess_status_text(tess_status status);
 
-/** Why this thread's last failed call of the library failed: one line, "" when none has.
- *  Valid until this thread's next call. */
+/** Why this thread's last failed call of the library failed: one line, "" when none
+ *  has. Valid until this thread's next call. */
 TESS_API const char *tess_last_error(void);
 
 /** "0.1.0". */

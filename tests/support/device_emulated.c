@@ -1,10 +1,10 @@
-/* tess_device.h in host memory, so that what the cuda backend does on the host is tested
- * without a GPU, under sanitizers and on several ranks (-DTESS_CUDA=EMULATED). The
- * sanitizers then also see reads and writes beyond "device" memory.
+/* tess_device.h in host memory, so that what the cuda backend does on the host is
+ * tested without a GPU, under sanitizers and on several ranks (-DTESS_CUDA=EMULATED).
+ * The sanitizers then also see reads and writes beyond "device" memory.
  *
  * There is a device when TESS_EMULATED is set in the environment: BYTES that it has, or
- * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples are
- * cut into sets. */
+ * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples
+ * are cut into sets. */
 #include "tess_device.h"
 
 #include <stdio.h>
@@ -29,7 +29,8 @@ bool tess_device_present(void)
 
 tess_status tess_device_start(int local_rank, int local_size)
 {
-    const char *bytes = getenv("TESS_EMULATED"), *room = bytes ? strchr(bytes, ':') : NULL;
+    const char *bytes = getenv("TESS_EMULATED"),
+               *room = bytes ? strchr(bytes, ':') : NULL;
     (void)local_size;
     if (device.started) return TESS_OK;
     device.started = true;
