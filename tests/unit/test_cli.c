@@ -73,6 +73,7 @@ typedef struct fixture {
     tess_comm *comm;
     tess_cli cli;
     small_args args;
+    char words[512]; /* of the command line, to which the options point */
 } fixture;
 
 static int start(void **state)
@@ -96,13 +97,13 @@ static int finish(void **state)
 /* Parse a command line given as words with blanks between them. */
 static tess_status run(fixture *f, const char *line)
 {
-    char copy[512], *argv[32] = {NULL}, *rest = copy, *word;
+    char *argv[32] = {NULL}, *rest = f->words, *word;
     int argc = 0;
-    snprintf(copy, sizeof copy, "%s", line);
+    tess_cli_free(&f->cli);
+    snprintf(f->words, sizeof f->words, "%s", line);
     while ((word = strtok_r(rest, " ", &rest)) && argc < 31)
         argv[argc++] = word;
     tess_error_clear();
-    tess_cli_free(&f->cli);
     f->args = (small_args){0};
     return tess_cli_parse(f->comm, &argp, argc, argv, &f->args, &f->cli);
 }

@@ -162,10 +162,14 @@ static void compare(scene *s, const tess_weight_opts *opts)
 static void test_against_definition(void **state)
 {
     static const tess_weight_opts opts[] = {
-        {TESS_UNIFORM, 0, 0, false}, {TESS_BRIGGS, -2, 0, false},
-        {TESS_BRIGGS, -1, 0, false}, {TESS_BRIGGS, 0, 0, false},
-        {TESS_BRIGGS, 1, 0, false},  {TESS_BRIGGS, 2, 0, false},
-        {TESS_UNIFORM, 0, 0, true},  {TESS_BRIGGS, 0, 0, true}};
+        {.weighting = TESS_UNIFORM},
+        {.weighting = TESS_BRIGGS, .robust = -2},
+        {.weighting = TESS_BRIGGS, .robust = -1},
+        {.weighting = TESS_BRIGGS},
+        {.weighting = TESS_BRIGGS, .robust = 1},
+        {.weighting = TESS_BRIGGS, .robust = 2},
+        {.weighting = TESS_UNIFORM, .first_density = true},
+        {.weighting = TESS_BRIGGS, .first_density = true}};
     for (int k = 0; k < 8; ++k)
         for (int mode = 0; mode < 4; ++mode) {
             scene *s = make_scene(mode / 2, 1 + mode % 2);
