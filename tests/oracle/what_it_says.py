@@ -29,7 +29,8 @@ def examples(help_text):
 
 
 def check_help(suite):
-    """Every example gets as far as a file that is not there."""
+    """Every example gets as far as a file that is not there; those of bench, which reads
+    none, run with less to do."""
     empty = suite.path("empty")
     os.makedirs(empty)
     for command in COMMANDS:
@@ -40,10 +41,11 @@ def check_help(suite):
         suite.true(f"{command}: examples", bool(lines)
                    and all(line.startswith(command + " ") for line in lines))
         for line in lines:
-            result = tessera(*shlex.split(line), cwd=empty)
+            less = ["--vis", "1e4", "--repeat", "1"] if command == "bench" else []
+            result = tessera(*shlex.split(line), *less, cwd=empty)
             # 4: an image too large for this machine is refused before files are opened
             suite.true(f"tessera {line}: status {result.status}, {result.errors()}",
-                       result.status in (3, 4))
+                       result.status in ((0, 4) if command == "bench" else (3, 4)))
 
 
 def check_version(suite):
