@@ -22,13 +22,9 @@ static const struct argp_option selection_options[] = {
     {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
      "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
     {"field", OPT_FIELD, "F", 0,
-     "Field or source by name or number, for sets with "
-     "several",
-     0},
+     "Field or source by name or number, for sets with several", 0},
     {"spw", OPT_SPW, "LIST", 0,
-     "Spectral windows (IFs) like 0,2-3, counted from 0 "
-     "(default all)",
-     0},
+     "Spectral windows (IFs) like 0,2-3, counted from 0 (default all)", 0},
     {"channels", OPT_CHANNELS, "A:B", 0,
      "Channels A to B-1 of each spectral window (default all)", 0},
     {"intervals", OPT_INTERVALS, "A:B", 0, "Time steps A to B-1 (default all)", 0},
@@ -36,8 +32,7 @@ static const struct argp_option selection_options[] = {
      "Baseline lengths in wavelengths, like 100:20k (default all)", 0},
     {"center", OPT_CENTER, "RA,DEC", 0,
      "Rotate phase centres to this position, like 12:30:49.4,+12:23:28: observations, "
-     "and "
-     "without --field all fields in them, go into one image",
+     "and without --field all fields in them, go into one image",
      0},
     {0},
 };

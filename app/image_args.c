@@ -46,8 +46,7 @@ static const struct argp_option image_options[] = {
      "Limit weights to X times their mean (default 0, off)", 0},
     {"density", OPT_DENSITY, "own|first", 0,
      "Weigh each of several Stokes parameters by the density of its own visibilities, "
-     "or "
-     "all by that of the first listed, as WSClean does (default own)",
+     "or all by that of the first listed, as WSClean does (default own)",
      0},
     {"stokes", OPT_STOKES, "LIST", 0,
      "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 0},
@@ -62,27 +61,22 @@ static const struct argp_option image_options[] = {
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
     {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
      "Make images that do not differ in a single bit on any number of ranks and "
-     "threads of "
-     "one kind of processor; takes a little longer (backend cpu)",
+     "threads of one kind of processor; takes a little longer (backend cpu)",
      0},
     {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
      "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a "
-     "Slurm "
-     "job), save to this folder, which all nodes see, what has been done, and exit "
-     "with "
-     "status 75 (backend cpu)",
+     "Slurm job), save to this folder, which all nodes see, what has been done, and "
+     "exit with status 75 (backend cpu)",
      0},
     {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
      "Save it now and then too, like 10min, for when the run is killed", 0},
     {"max-time", OPT_MAX_TIME, "TIME", 0,
      "Stop so that the run ends within this time, like 8h (default the end of the "
-     "Slurm job "
-     "less a minute)",
+     "Slurm job less a minute)",
      0},
     {"resume", OPT_RESUME, NULL, 0,
      "Continue from what is saved in DIR, if anything, on any number of ranks; the "
-     "other "
-     "options and the observations must be the same",
+     "other options and the observations must be the same",
      0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
@@ -263,8 +257,8 @@ static tess_status check_output(const tess_image_args *args)
         TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o NAME");
     if (name[strlen(name) - 1] == '/')
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--output: '%s' is a folder; add the beginning of the "
-                  "file names, as in %simage",
+                  "--output: '%s' is a folder; add the beginning of the file names, as "
+                  "in %simage",
                   name, name);
 cleanup:
     return status;

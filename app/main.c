@@ -87,8 +87,8 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     *chosen = find_command(argv[1]);
     if (!*chosen)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a command; use one of image, predict, "
-                  "simulate, info, plan, compare, bench",
+                  "'%s' is not a command; use one of image, predict, simulate, info, "
+                  "plan, compare, bench",
                   argv[1]);
     TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
 cleanup:

@@ -334,8 +334,7 @@ tess_status tess_parse_dec(const char *text, double *rad)
     /* "90deg" may round to just above pi/2 */
     if (fabs(value) > TESS_PI / 2 * (1 + 1e-15))
         TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a declination; it must be within -90deg "
-                  "and 90deg",
+                  "'%s' is not a declination; it must be within -90deg and 90deg",
                   text);
     *rad = value;
 cleanup:

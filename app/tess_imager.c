@@ -828,8 +828,7 @@ static void print_plan(const image_run *run, const imager_job *job,
         "bricks, no visibility sent twice\n",
         mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
     printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
-           "%.0f MiB "
-           "sums of bricks, %.0f MiB planes and images\n",
+           "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
            estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));

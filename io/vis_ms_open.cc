@@ -315,8 +315,8 @@ void read_correlations(const Reader &reader, int polarization,
         segment.corr[k] = fits_corr(type[k]);
         if (segment.corr[k] == 0)
             MS_FAIL(TESS_ERR_INPUT,
-                    "%s: correlation type %d is none of I Q U V, RR RL LR "
-                    "LL, XX XY YX YY",
+                    "%s: correlation type %d is none of I Q U V, RR RL LR LL, XX XY YX "
+                    "YY",
                     reader.path.c_str(), type[k]);
     }
 }
@@ -354,8 +354,8 @@ void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
         const size_t chan = static_cast<size_t>(first) + k;
         if (!std::isfinite(freq[chan]) || freq[chan] <= 0.0)
             MS_FAIL(TESS_ERR_INPUT,
-                    "%s: channel %zu of spectral window %d has frequency "
-                    "%g Hz; leave it out with --channels or --spw",
+                    "%s: channel %zu of spectral window %d has frequency %g Hz; leave "
+                    "it out with --channels or --spw",
                     reader.path.c_str(), chan, spw, freq[chan]);
         const double stored = chan < width.size() ? std::fabs(width[chan]) : 0.0;
         const size_t other = chan > 0 ? chan - 1 : std::min(chan + 1, freq.size() - 1);
@@ -472,14 +472,13 @@ void choose_data_column(Reader &reader, const char *wanted)
     }
     if (!is_data_column(reader.table, name))
         MS_FAIL(TESS_ERR_INPUT,
-                "%s: has no visibility column %s; choose with "
-                "--datacolumn from: %s",
+                "%s: has no visibility column %s; choose with --datacolumn from: %s",
                 reader.path.c_str(), name, data_columns(reader.table).c_str());
     reader.data.attach(reader.table, name);
     if (!is_filled(reader.data, *reader.segments))
         MS_FAIL(TESS_ERR_INPUT,
-                "%s: column %s is not filled or its shape does not match "
-                "the spectral window",
+                "%s: column %s is not filled or its shape does not match the spectral "
+                "window",
                 reader.path.c_str(), name);
     tess_log_debug("%s: reading column %s", reader.path.c_str(), name);
 }

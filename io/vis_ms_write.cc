@@ -132,8 +132,7 @@ void check_target(const Writer &writer)
                 writer.path.c_str());
     if (!fs::is_regular_file(fs::path(writer.path) / "table.dat", error))
         MS_FAIL(TESS_ERR_IO,
-                "%s: exists and is not a MeasurementSet; it is not "
-                "overwritten",
+                "%s: exists and is not a MeasurementSet; it is not overwritten",
                 writer.path.c_str());
 }
 
@@ -347,8 +346,8 @@ void check_cells(Writer &writer)
                         row, Array<Complex>(segment.cell_shape(), Complex(0.0F, 0.0F)));
                 else if (!writer.data.shape(row).isEqual(segment.cell_shape()))
                     MS_FAIL(TESS_ERR_INPUT,
-                            "%s: column %s has another shape than the "
-                            "spectral window in row %lld; choose another column",
+                            "%s: column %s has another shape than the spectral window "
+                            "in row %lld; choose another column",
                             writer.path.c_str(), writer.column.c_str(),
                             static_cast<long long>(k));
             }
@@ -368,14 +367,13 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
 {
     if (!is_column_name(writer.column))
         MS_FAIL(TESS_ERR_USAGE,
-                "%s is no column name; use letters, digits and _, for "
-                "example MODEL_DATA",
+                "%s is no column name; use letters, digits and _, for example "
+                "MODEL_DATA",
                 writer.column.c_str());
     const bool exists = source.table.tableDesc().isColumn(writer.column);
     if (exists && !is_data_column(source.table, writer.column.c_str()))
         MS_FAIL(TESS_ERR_INPUT,
-                "%s: column %s does not hold visibilities; choose "
-                "another",
+                "%s: column %s does not hold visibilities; choose another",
                 writer.path.c_str(), writer.column.c_str());
     if (exists && !writer.overwrite)
         MS_FAIL(TESS_ERR_IO,

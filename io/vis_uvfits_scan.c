@@ -342,8 +342,8 @@ static tess_status fill_correlations(const uvfits_state *state,
         segment->corr[k] = fabs(code) < 100 ? (tess_corr)lround(code) : 0;
         if (strcmp(tess_corr_name(segment->corr[k]), "?") == 0)
             TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: value %d of its STOKES axis is %g, which is "
-                      "neither I,Q,U,V (1..4) nor a correlation (-1..-8)",
+                      "%s: value %d of its STOKES axis is %g, which is neither I,Q,U,V "
+                      "(1..4) nor a correlation (-1..-8)",
                       state->path, k + 1, code);
     }
 cleanup:
