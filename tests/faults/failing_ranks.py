@@ -36,7 +36,7 @@ def make_observation(suite):
 
 
 def image(suite, obs, *more):
-    return [BIN, "image", obs, "--size", "1200", "--scale", "4asec", "--threads", "1",
+    return [BIN, "image", obs, "--size", "2400", "--scale", "2asec", "--threads", "1",
             "--overwrite", *more, "-o", suite.path("out")]
 
 
@@ -60,33 +60,81 @@ def ranks_of(words):
     return sorted(found)
 
 
+def start_ranks(words):
+    """Three ranks of this command line, once all of them run."""
+    child = subprocess.Popen([mpiexec(), "-n", "3", *words], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, env=mpi_environment(), text=True,
+                             start_new_session=True)
+    while len(ranks_of([words[-1]])) < 3 and child.poll() is None:
+        time.sleep(0.01)
+    return child
+
+
+def end_of(child):
+    """Waits for the launcher, not for ever; seconds until its end."""
+    begin = time.monotonic()
+    try:
+        child.communicate(timeout=SOON_S * SLOWER)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+    return time.monotonic() - begin
+
+
+def hold(pid):
+    """Stops a process where it is, whatever else runs on; False if it had ended."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        while open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "TtZX":
+            time.sleep(0.001)
+        return True
+    except OSError:
+        return False
+
+
+def resume(pid):
+    """Lets a held process go on, if there is one."""
+    try:
+        os.kill(pid, signal.SIGCONT) if pid else None
+    except OSError:
+        pass
+
+
 def check_death(suite, obs, kills):
-    """SIGKILL to one rank at a random moment of its work."""
+    """SIGKILL to one rank at a random moment of its work.
+
+    The rank is held before it is judged to be still at work: as long as the last file has
+    not got its name, no rank can have passed MPI_Finalize, and its death has to show.
+    """
     words = image(suite, obs, "--accuracy", "1e-7")
+    last = suite.path("out-psf.fits")
+    whole = start_ranks(words)
+    begin = time.monotonic()
+    whole.communicate()
+    seconds = time.monotonic() - begin
+    suite.equal(f"left alone, {seconds:.1f} s: status", whole.returncode, 0)
+    suite.true("left alone: the last file is there", os.path.exists(last))
     rng = random.Random(6)
-    for k in range(kills):
-        child = subprocess.Popen([mpiexec(), "-n", "3", *words], stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.PIPE, env=mpi_environment(), text=True,
-                                 start_new_session=True)
-        while len(ranks_of([words[-1]])) < 3 and child.poll() is None:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.1, 0.8))
+    done = 0
+    for k in range(8 * kills):
+        if done == kills:
+            break
+        os.remove(last) if os.path.exists(last) else None
+        child = start_ranks(words)
+        time.sleep(rng.uniform(0.1, 0.9) * seconds)
         ranks = ranks_of([words[-1]])
-        if child.poll() is not None or not ranks:
-            child.communicate()
-            suite.true(f"kill {k} came too late", child.returncode == 0)
+        victim = rng.choice(ranks) if ranks else None
+        if not victim or not hold(victim) or os.path.exists(last):
+            resume(victim)
+            end_of(child)
+            suite.equal(f"kill {k} came too late: status", child.returncode, 0)
             continue
-        os.kill(rng.choice(ranks), signal.SIGKILL)
-        begin = time.monotonic()
-        try:
-            child.communicate(timeout=SOON_S * SLOWER)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
-        suite.below(f"kill {k}: seconds to the end", time.monotonic() - begin,
-                    SOON_S * SLOWER)
+        os.kill(victim, signal.SIGKILL)
+        suite.below(f"kill {k}: seconds to the end", end_of(child), SOON_S * SLOWER)
         suite.true(f"kill {k}: status {child.returncode}", child.returncode != 0)
         suite.equal(f"kill {k}: ranks left", ranks_of([words[-1]]), [])
+        done += 1
+    suite.equal("kills in time", done, kills)
 
 
 def check_failure(suite, label, well, ill, status, *texts):
