@@ -153,18 +153,6 @@ static tess_status make_plan(const tess_backend *backend, const tess_bench_case 
 
 /* ---- one run ---- */
 
-/* Bricks [first, *end) of the block that brick `first` belongs to. */
-static int64_t block_end(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                         int64_t first)
-{
-    const int64_t per_block = plan->tiles_u * plan->tiles_v;
-    int64_t end = first;
-    while (end < bricks->num_bricks &&
-           bricks->key[end] / per_block == bricks->key[first] / per_block)
-        ++end;
-    return end;
-}
-
 /* Grid a block, and read what was gridded off again; the seconds of either. */
 static tess_status do_block(const tess_grid_plan *plan, tess_samples *samples,
                             const tess_brick_list *bricks, int64_t first, int64_t end,
@@ -196,7 +184,7 @@ static tess_status run_once(const tess_grid_plan *plan, tess_samples *samples,
     TESS_TRY(tess_brick_list_make(plan, samples, true, &bricks));
     *sort_s = tess_time_now() - start;
     for (int64_t first = 0, end; first < bricks.num_bricks; first = end) {
-        end = block_end(plan, &bricks, first);
+        end = tess_brick_list_block_end(plan, &bricks, first);
         TESS_TRY(do_block(plan, samples, &bricks, first, end, degrid, seconds));
     }
     if (degrid) TESS_TRY(tess_degrid_finish(plan, samples, &bricks));

@@ -339,6 +339,17 @@ cleanup:
     return status;
 }
 
+int64_t tess_brick_list_block_end(const tess_grid_plan *plan,
+                                  const tess_brick_list *list, int64_t first)
+{
+    const int64_t per_block = plan->tiles_u * plan->tiles_v;
+    int64_t end = first;
+    while (end < list->num_bricks &&
+           list->key[end] / per_block == list->key[first] / per_block)
+        ++end;
+    return end;
+}
+
 void tess_brick_list_free(tess_brick_list *list)
 {
     if (list->own) list->release(list->own);

@@ -85,6 +85,11 @@ tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads);
  *  the same key: the sum of each is then formed alone. Local. */
 tess_status tess_brick_list_cut(tess_brick_list *list, int64_t most);
 
+/** Bricks [first, end) are those of the block of planes that brick `first` belongs
+ *  to; returns end. */
+int64_t tess_brick_list_block_end(const struct tess_grid_plan *plan,
+                                  const tess_brick_list *list, int64_t first);
+
 void tess_brick_list_free(tess_brick_list *list);
 
 /** Key of the brick in which a sample of this row and channel starts. */

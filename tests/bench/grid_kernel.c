@@ -76,18 +76,6 @@ static options read_options(int argc, char **argv)
     return opts;
 }
 
-/* Bricks [first, *end) of the block that brick `first` belongs to. */
-static int64_t block_end(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                         int64_t first)
-{
-    const int64_t per_block = plan->tiles_u * plan->tiles_v;
-    int64_t end = first;
-    while (end < bricks->num_bricks &&
-           bricks->key[end] / per_block == bricks->key[first] / per_block)
-        ++end;
-    return end;
-}
-
 /* A sum that shows that two instruction sets did the same work. */
 static double checksum(const tess_samples *samples)
 {
@@ -115,7 +103,7 @@ static tess_status run_once(const tess_grid_plan *plan, tess_samples *samples,
     lap(&mark, &spent[SORT]);
     *values = 0;
     for (int64_t first = 0; first < list->num_bricks;) {
-        const int64_t end = block_end(plan, list, first);
+        const int64_t end = tess_brick_list_block_end(plan, list, first);
         sums = (tess_brick_sums){.num_pol = opts->psf ? 2 : 1};
         mark = clock_now();
         TESS_TRY(plan->backend->grid->begin(plan, samples, list, first, end, &sums));
@@ -131,7 +119,7 @@ static tess_status run_once(const tess_grid_plan *plan, tess_samples *samples,
     }
     *busy = busy_wall / spent[GRID].wall;
     for (int64_t first = 0; first < list->num_bricks;) {
-        const int64_t end = block_end(plan, list, first);
+        const int64_t end = tess_brick_list_block_end(plan, list, first);
         TESS_TRY(tess_degrid_begin(plan, samples, list, first, end, &sums));
         for (int64_t k = 0; k < 2 * sums.num_values; ++k)
             if (plan->is_double)

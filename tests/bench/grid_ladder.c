@@ -151,14 +151,11 @@ cleanup:
 static tess_status grid_tiles(ladder *of, double *seconds, double *sum)
 {
     tess_status status = TESS_OK;
-    const int64_t per_block = of->plan->tiles_u * of->plan->tiles_v;
     tess_brick_sums sums = {0};
     tess_grid_report report = {0};
     *seconds = *sum = 0;
     for (int64_t first = 0, end; first < of->list.num_bricks; first = end) {
-        const int64_t block = of->list.key[first] / per_block;
-        for (end = first; end < of->list.num_bricks; ++end)
-            if (of->list.key[end] / per_block != block) break;
+        end = tess_brick_list_block_end(of->plan, &of->list, first);
         const double start = tess_time_now();
         TESS_TRY(tess_grid_execute(of->plan, &of->samples, &of->list, first, end, false,
                                    &sums, &report));
