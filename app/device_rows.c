@@ -22,19 +22,6 @@ cleanup:
     return status;
 }
 
-static tess_status copy_of(const void *host, int64_t bytes, const void **out)
-{
-    tess_status status = TESS_OK;
-    void *made = NULL;
-    TESS_TRY(tess_device_alloc(bytes, "rows of a file", &made));
-    TESS_TRY(tess_device_upload(made, host, bytes));
-    *out = made;
-    made = NULL;
-cleanup:
-    tess_device_free(made);
-    return status;
-}
-
 static void device_free(const void *memory)
 {
     void *made;
@@ -69,9 +56,9 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
     TESS_TRY(tess_device_alloc(num_vis * 2 * element * like->num_pol, "visibilities",
                                &out->vis));
     if (weighted) TESS_TRY(allocate(num_vis * element, &out->weight));
-    TESS_TRY(copy_of(info->inv_lambda,
-                     info->num_chan * (int64_t)sizeof *info->inv_lambda,
-                     (const void **)&out->inv_lambda));
+    TESS_TRY(tess_device_copy_of(info->inv_lambda,
+                                 info->num_chan * (int64_t)sizeof *info->inv_lambda,
+                                 "rows of a file", (const void **)&out->inv_lambda));
 cleanup:
     if (status != TESS_OK) device_samples_free(out);
     return status;
@@ -91,16 +78,8 @@ void device_samples_free(tile_cuda_samples *samples)
 
 tess_status device_sums_make(raw_sums **sums)
 {
-    tess_status status = TESS_OK;
     const raw_sums none = {.w_min_bits = ~0ull, .bad_row = ~0ull};
-    void *made = NULL;
-    TESS_TRY(tess_device_alloc(sizeof none, "sums", &made));
-    TESS_TRY(tess_device_upload(made, &none, sizeof none));
-    *sums = made;
-    made = NULL;
-cleanup:
-    tess_device_free(made);
-    return status;
+    return tess_device_copy_of(&none, sizeof none, "sums", (const void **)sums);
 }
 
 double device_sum(unsigned long long bits)
@@ -137,9 +116,11 @@ static tess_status upload_antennas(const tess_vis_raw *raw, raw_recipe *recipe)
         if (raw->subarrays[k].num_numbers > 0)
             memcpy(map + first[k], raw->subarrays[k].index,
                    (size_t)raw->subarrays[k].num_numbers * sizeof *map);
-    TESS_TRY(copy_of(first, (raw->num_subarrays + 1) * (int64_t)sizeof *first,
-                     (const void **)&recipe->map_first));
-    TESS_TRY(copy_of(map, total * (int64_t)sizeof *map, (const void **)&recipe->map));
+    TESS_TRY(tess_device_copy_of(first,
+                                 (raw->num_subarrays + 1) * (int64_t)sizeof *first,
+                                 "rows of a file", (const void **)&recipe->map_first));
+    TESS_TRY(tess_device_copy_of(map, total * (int64_t)sizeof *map, "rows of a file",
+                                 (const void **)&recipe->map));
     recipe->num_subarrays = raw->num_subarrays;
 cleanup:
     tess_free(first);
@@ -162,9 +143,7 @@ static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
                        .subarray = raw->subarray,
                        .num_mix = from->mix[0].num,
                        .chan_base = from->chan_base,
-                       .uv_limit_lambda = from->uv_limit_lambda,
-                       .uv_min_lambda = from->uv_min_lambda,
-                       .uv_max_lambda = from->uv_max_lambda,
+                       .range = from->range,
                        .rotate = from->rotate};
     memcpy(to->rotation, from->rotation, sizeof to->rotation);
     for (int k = 0; k < to->num_mix; ++k) {
@@ -183,9 +162,9 @@ tess_status device_recipe_for(const tess_source_rows *rows, const double *inv_la
     device_recipe_free(recipe);
     fill_recipe(rows, to);
     to->inv_lambda = inv_lambda + rows->recipe->chan_base;
-    TESS_TRY(copy_of(rows->raw.chan_offset,
-                     rows->num_chan * (int64_t)sizeof *rows->raw.chan_offset,
-                     (const void **)&to->chan_offset));
+    TESS_TRY(tess_device_copy_of(
+        rows->raw.chan_offset, rows->num_chan * (int64_t)sizeof *rows->raw.chan_offset,
+        "rows of a file", (const void **)&to->chan_offset));
     TESS_TRY(upload_antennas(&rows->raw, to));
     recipe->of = rows->recipe;
 cleanup:

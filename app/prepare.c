@@ -84,23 +84,6 @@ static mixed mix_sample(const tess_pol_mix *mix, const float *vis, const float *
     return out;
 }
 
-/* Why a channel is left out whatever its value; -1 when it is not. */
-static int out_of_range(const tess_recipe *recipe, const double uvw_m[3], int64_t c)
-{
-    const double u = fabs(uvw_m[0]) * recipe->inv_lambda[c];
-    const double v = fabs(uvw_m[1]) * recipe->inv_lambda[c];
-    if (recipe->uv_limit_lambda > 0 &&
-        (u >= recipe->uv_limit_lambda || v >= recipe->uv_limit_lambda))
-        return TESS_IGNORED_BEYOND_UV;
-    if (recipe->uv_max_lambda > 0 || recipe->uv_min_lambda > 0) {
-        const double length = sqrt(u * u + v * v);
-        if (length < recipe->uv_min_lambda ||
-            (recipe->uv_max_lambda > 0 && length > recipe->uv_max_lambda))
-            return TESS_IGNORED_UVRANGE;
-    }
-    return -1;
-}
-
 static void store(tess_samples *samples, int64_t sample, int pol, const mixed *value,
                   double phase_re, double phase_im)
 {
@@ -141,7 +124,8 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
         double phase_re = 1, phase_im = 0, smallest = INFINITY;
         int reason = autocorrelation ? TESS_IGNORED_AUTOCORR : -1, any = 0;
         const bool wanted = !recipe->chan_wanted || recipe->chan_wanted[c];
-        if (reason < 0) reason = out_of_range(recipe, uvw_m, c);
+        if (reason < 0)
+            reason = uv_range_ignores(&recipe->range, uvw_m, recipe->inv_lambda[c]);
         int shown =
             reason; /* why the sample counts as ignored: the first image's reason */
         if (recipe->rotate)

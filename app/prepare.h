@@ -9,6 +9,7 @@
 #include "tess_profile.h"
 #include "tess_samples.h"
 #include "tess_vis.h"
+#include "uv_range.h"
 
 /** What the rows of one segment of one observation need. */
 typedef struct tess_recipe {
@@ -18,9 +19,8 @@ typedef struct tess_recipe {
     int32_t chan_base;        /**< of the segment in the channel table */
     const double *inv_lambda; /**< [num_chan] of the segment */
     const bool *chan_wanted;  /**< [num_chan], or NULL for all */
-    double uv_limit_lambda; /**< |u| or |v| from here on is ignored; ≤ 0: no limit */
-    double uv_min_lambda, uv_max_lambda; /**< baseline range; max 0 = none */
-    double time_first, time_end;         /**< wanted times [first, end) MJD s */
+    uv_range range;
+    double time_first, time_end; /**< wanted times [first, end) MJD s */
     bool rotate;
     double rotation[3][3]; /**< uvw' = rotation · uvw */
 } tess_recipe;

@@ -9,6 +9,7 @@
 #include "tess_profile.h"
 #include "tess_vis.h"
 #include "tile_cuda.h"
+#include "uv_range.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +34,7 @@ typedef struct raw_recipe {
     double mix_re[RAW_MAX_MIX], mix_im[RAW_MAX_MIX];
     int32_t chan_base;
     const double *inv_lambda; /**< [num_chan] of the segment */
-    double uv_limit_lambda, uv_min_lambda, uv_max_lambda;
+    uv_range range;
     bool rotate;
     double rotation[3][3];
 } raw_recipe;

@@ -124,23 +124,6 @@ RAW_FUNCTION raw_row raw_row_of(const raw_recipe *recipe, const unsigned char *r
     return out;
 }
 
-/* prepare.c, out_of_range. */
-RAW_FUNCTION int raw_out_of_range(const raw_recipe *recipe, const double uvw_m[3],
-                                  double inv_lambda)
-{
-    const double u = fabs(uvw_m[0]) * inv_lambda, v = fabs(uvw_m[1]) * inv_lambda;
-    if (recipe->uv_limit_lambda > 0 &&
-        (u >= recipe->uv_limit_lambda || v >= recipe->uv_limit_lambda))
-        return TESS_IGNORED_BEYOND_UV;
-    if (recipe->uv_max_lambda > 0 || recipe->uv_min_lambda > 0) {
-        const double length = sqrt(u * u + v * v);
-        if (length < recipe->uv_min_lambda ||
-            (recipe->uv_max_lambda > 0 && length > recipe->uv_max_lambda))
-            return TESS_IGNORED_UVRANGE;
-    }
-    return -1;
-}
-
 /* prepare.c, mix_sample: a weight <= 0 of a file of this kind is a flag. */
 RAW_FUNCTION raw_sample raw_mix(const raw_recipe *recipe, const unsigned char *row,
                                 int64_t chan)
@@ -183,7 +166,8 @@ RAW_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe, const raw_row *a
     if (at->reason == RAW_NO_POSITION) return out;
     out = raw_mix(recipe, row, chan);
     if (out.reason < 0) out.reason = at->reason;
-    if (out.reason < 0) out.reason = raw_out_of_range(recipe, at->uvw_m, inv_lambda);
+    if (out.reason < 0)
+        out.reason = uv_range_ignores(&recipe->range, at->uvw_m, inv_lambda);
     if (out.reason >= 0) {
         out.re = out.im = out.weight = 0;
     } else if (recipe->rotate) {

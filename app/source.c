@@ -300,9 +300,7 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
                             .shared_weight = source->num_weight == 1,
                             .chan_base = (int32_t)p->chan_base,
                             .inv_lambda = source->inv_lambda + p->chan_base,
-                            .uv_limit_lambda = uv_limit,
-                            .uv_min_lambda = s->uv_min_lambda,
-                            .uv_max_lambda = s->uv_max_lambda,
+                            .range = {uv_limit, s->uv_min_lambda, s->uv_max_lambda},
                             .time_first = -INFINITY,
                             .time_end = INFINITY};
     if (s->has_center) {

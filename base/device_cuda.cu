@@ -374,28 +374,29 @@ cleanup:
     return status;
 }
 
-tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
-                                    int64_t from_stride, int64_t bytes, int64_t count)
+static tess_status copy_rows(void *to, int64_t to_stride, const void *from,
+                             int64_t from_stride, int64_t bytes, int64_t count,
+                             cudaMemcpyKind kind)
 {
     tess_status status = TESS_OK;
     if (bytes > 0 && count > 0)
         TESS_CUDA(cudaMemcpy2DAsync(to, (size_t)to_stride, from, (size_t)from_stride,
-                                    (size_t)bytes, (size_t)count, cudaMemcpyHostToDevice,
-                                    device.stream));
+                                    (size_t)bytes, (size_t)count, kind, device.stream));
     TESS_TRY(tess_device_wait());
 cleanup:
     return status;
 }
 
+tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
+                                    int64_t from_stride, int64_t bytes, int64_t count)
+{
+    return copy_rows(to, to_stride, from, from_stride, bytes, count,
+                     cudaMemcpyHostToDevice);
+}
+
 tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
                                       int64_t from_stride, int64_t bytes, int64_t count)
 {
-    tess_status status = TESS_OK;
-    if (bytes > 0 && count > 0)
-        TESS_CUDA(cudaMemcpy2DAsync(to, (size_t)to_stride, from, (size_t)from_stride,
-                                    (size_t)bytes, (size_t)count, cudaMemcpyDeviceToHost,
-                                    device.stream));
-    TESS_TRY(tess_device_wait());
-cleanup:
-    return status;
+    return copy_rows(to, to_stride, from, from_stride, bytes, count,
+                     cudaMemcpyDeviceToHost);
 }

@@ -57,6 +57,11 @@ tess_status tess_device_zero(void *memory, int64_t bytes);
 /** Copy from host memory of any kind; afterwards it may be changed. */
 tess_status tess_device_upload(void *to, const void *from, int64_t bytes);
 
+/** A device copy of host memory, `what` as for tess_device_alloc; the caller frees it.
+ */
+tess_status tess_device_copy_of(const void *host, int64_t bytes, const char *what,
+                                const void **out);
+
 /** Copy to host memory of any kind; waits until it is there. */
 tess_status tess_device_download(void *to, const void *from, int64_t bytes);
 

@@ -5,6 +5,7 @@
 #include <cufft.h>
 #include <math.h>
 
+#include "cuda_complex.cuh"
 #include "tess_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
@@ -103,31 +104,7 @@ cleanup:
     return status;
 }
 
-/* ---- types ---- */
-
-template <typename real> struct complex_of;
-template <> struct complex_of<float> {
-    typedef float2 type;
-};
-template <> struct complex_of<double> {
-    typedef double2 type;
-};
-
-__device__ inline void add(float2 *to, float2 value)
-{
-#if __CUDA_ARCH__ >= 900
-    atomicAdd(to, value);
-#else
-    atomicAdd(&to->x, value.x);
-    atomicAdd(&to->y, value.y);
-#endif
-}
-
-__device__ inline void add(double2 *to, double2 value)
-{
-    atomicAdd(&to->x, value.x);
-    atomicAdd(&to->y, value.y);
-}
+/* ---- launches ---- */
 
 /* Call kernel<float>(...) or kernel<double>(...). */
 #define LAUNCH(kernel, grid, block, ...)                                             \
@@ -155,7 +132,7 @@ __global__ void add_pieces_kernel(const tess_piece *pieces, const int32_t *slot_
                                   int64_t slot_first, int64_t num_slots, int64_t nv,
                                   void *lines_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const tess_piece piece = pieces[blockIdx.x];
     value *lines = (value *)lines_v;
     for (int k = threadIdx.x; k < piece.num_lines * piece.num_cells; k += blockDim.x) {
@@ -164,7 +141,7 @@ __global__ void add_pieces_kernel(const tess_piece *pieces, const int32_t *slot_
         if (slot < 0 || slot >= num_slots) continue;
         int64_t at = piece.cell + cell;
         if (at >= nv) at -= nv;
-        add(&lines[slot * nv + at], ((const value *)piece.data)[line * piece.stride + cell]);
+        add_complex(&lines[slot * nv + at], ((const value *)piece.data)[line * piece.stride + cell]);
     }
 }
 
@@ -173,7 +150,7 @@ __global__ void take_pieces_kernel(const tess_piece *pieces, const int32_t *slot
                                    int64_t slot_first, int64_t num_slots, int64_t nv,
                                    const void *lines_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const tess_piece piece = pieces[blockIdx.x];
     const value *lines = (const value *)lines_v;
     for (int k = threadIdx.x; k < piece.num_lines * piece.num_cells; k += blockDim.x) {
@@ -220,7 +197,7 @@ template <typename real>
 __global__ void crop_kernel(const void *lines_v, int64_t num_slots, int64_t nv, int64_t ny,
                             void *rows_v, int64_t row_stride, int64_t slot_first)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     __shared__ value tile[TILE][TILE + 1];
     const value *lines = (const value *)lines_v;
     value *rows = (value *)rows_v;
@@ -244,7 +221,7 @@ template <typename real>
 __global__ void pad_kernel(const void *rows_v, int64_t row_stride, int64_t slot_first,
                            int64_t num_slots, int64_t nv, int64_t ny, void *lines_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     __shared__ value tile[TILE][TILE + 1];
     const value *rows = (const value *)rows_v;
     value *lines = (value *)lines_v;
@@ -302,7 +279,7 @@ template <typename real>
 __global__ void spread_kernel(const void *rows_v, int64_t row_stride,
                               const int32_t *slot_of_line, int64_t nu, void *columns_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const int64_t line = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
     if (line >= nu) return;
     const int32_t slot = slot_of_line[line];
@@ -317,7 +294,7 @@ __global__ void gather_kernel(const void *columns_v, const int32_t *line_of_slot
                               int64_t num_slots, int64_t nu, void *rows_v,
                               int64_t row_stride)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const int64_t slot = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
     if (slot >= num_slots) return;
     const value *column = (const value *)columns_v + (int64_t)blockIdx.y * nu;
@@ -395,7 +372,7 @@ template <typename real>
 __global__ void accumulate_kernel(const plane_shape shape, double w_lambda,
                                   const void *columns_v, int64_t first_row, void *image_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const int64_t pixel = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
     const int64_t row = blockIdx.y, half = shape.nx / 2;
     if (pixel >= shape.nx) return;
@@ -415,7 +392,7 @@ template <typename real>
 __global__ void unscreen_kernel(const plane_shape shape, double w_lambda,
                                 const void *image_v, int64_t first_row, void *columns_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const int64_t line = (int64_t)blockIdx.x * ROW_THREADS + threadIdx.x;
     const int64_t row = blockIdx.y, half = shape.nx / 2;
     if (line >= shape.nu) return;
@@ -476,7 +453,7 @@ cleanup:
 template <typename real, bool packing>
 __device__ void move_part(const plane_part &part, void *values_v)
 {
-    typedef typename complex_of<real>::type value;
+    typedef typename cuda_complex<real>::type value;
     const tess_piece &piece = part.piece;
     value *values = (value *)values_v + part.offset;
     for (int k = threadIdx.x; k < piece.num_lines * piece.num_cells; k += blockDim.x) {

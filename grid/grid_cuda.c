@@ -90,20 +90,6 @@ static void free_own(void *own)
 
 /* ---- upload ---- */
 
-/* A device copy of host memory. */
-static tess_status copy_of(const void *host, int64_t bytes, const void **out)
-{
-    tess_status status = TESS_OK;
-    void *made = NULL;
-    TESS_TRY(tess_device_alloc(bytes, "visibilities", &made));
-    TESS_TRY(tess_device_upload(made, host, bytes));
-    *out = made;
-    made = NULL;
-cleanup:
-    tess_device_free(made);
-    return status;
-}
-
 /* Indices of rows' first samples, counted from the set's first. */
 static tess_status upload_vis_first(const tess_samples *samples, sample_set *set)
 {
@@ -112,8 +98,9 @@ static tess_status upload_vis_first(const tess_samples *samples, sample_set *set
     if (!first) TESS_FAIL(TESS_ERR_ALLOC, "rows");
     for (int64_t k = 0; k < set->num_rows; ++k)
         first[k] = samples->vis_first[set->row_first + k] - set->vis_first;
-    TESS_TRY(copy_of(first, set->num_rows * (int64_t)sizeof *first,
-                     (const void **)&set->samples.vis_first));
+    TESS_TRY(tess_device_copy_of(first, set->num_rows * (int64_t)sizeof *first,
+                                 "visibilities",
+                                 (const void **)&set->samples.vis_first));
 cleanup:
     tess_free(first);
     return status;
@@ -133,8 +120,9 @@ static tess_status upload_values(const cuda_samples *own, sample_set *set)
                                     (const char *)host->vis + set->vis_first * vis,
                                     set->num_vis * vis));
     if (own->with_data)
-        TESS_TRY(copy_of((const char *)host->weight + set->vis_first * weight,
-                         set->num_vis * weight, &set->samples.weight));
+        TESS_TRY(tess_device_copy_of(
+            (const char *)host->weight + set->vis_first * weight, set->num_vis * weight,
+            "visibilities", &set->samples.weight));
 cleanup:
     return status;
 }
@@ -164,12 +152,15 @@ static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own
                                        .num_rows = rows,
                                        .num_vis = set->num_vis,
                                        .inv_lambda = own->inv_lambda};
-    TESS_TRY(copy_of(host->uvw_m + 3 * first, rows * 3 * (int64_t)sizeof(double),
-                     (const void **)&set->samples.uvw_m));
-    TESS_TRY(copy_of(host->chan_base + first, rows * (int64_t)sizeof(int32_t),
-                     (const void **)&set->samples.chan_base));
-    TESS_TRY(copy_of(host->num_chan + first, rows * (int64_t)sizeof(int32_t),
-                     (const void **)&set->samples.num_chan));
+    TESS_TRY(tess_device_copy_of(host->uvw_m + 3 * first,
+                                 rows * 3 * (int64_t)sizeof(double), "visibilities",
+                                 (const void **)&set->samples.uvw_m));
+    TESS_TRY(tess_device_copy_of(host->chan_base + first,
+                                 rows * (int64_t)sizeof(int32_t), "visibilities",
+                                 (const void **)&set->samples.chan_base));
+    TESS_TRY(tess_device_copy_of(host->num_chan + first,
+                                 rows * (int64_t)sizeof(int32_t), "visibilities",
+                                 (const void **)&set->samples.num_chan));
     TESS_TRY(upload_vis_first(host, set));
     TESS_TRY(upload_values(own, set));
     TESS_TRY(tile_cuda_sort(plan, &set->samples, own->with_data, tess_device_stream(),
@@ -218,8 +209,8 @@ static tess_status upload_channels(cuda_samples *own)
         if (end > channels) channels = end;
     }
     if (host->num_rows == 0) return TESS_OK;
-    TESS_TRY(copy_of(host->inv_lambda, channels * (int64_t)sizeof(double),
-                     (const void **)&own->inv_lambda));
+    TESS_TRY(tess_device_copy_of(host->inv_lambda, channels * (int64_t)sizeof(double),
+                                 "visibilities", (const void **)&own->inv_lambda));
 cleanup:
     return status;
 }
@@ -412,8 +403,8 @@ static tess_status upload_bricks(const tile_cuda_list *list, int64_t first, int6
             ++k;
         brick[b - first] = sums->brick[k];
     }
-    TESS_TRY(
-        copy_of(brick, (end - first) * (int64_t)sizeof *brick, (const void **)out));
+    TESS_TRY(tess_device_copy_of(brick, (end - first) * (int64_t)sizeof *brick,
+                                 "visibilities", (const void **)out));
 cleanup:
     tess_free(brick);
     return status;

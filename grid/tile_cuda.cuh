@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "cuda_complex.cuh"
 #include "tile_cuda.h"
 
 enum {
@@ -270,14 +271,6 @@ __device__ inline void sincos_turns(double turns, double *sine, double *cosine)
     sincospi(2 * turns, sine, cosine);
 }
 
-template <typename R> struct cuda_complex;
-template <> struct cuda_complex<float> {
-    typedef float2 type;
-};
-template <> struct cuda_complex<double> {
-    typedef double2 type;
-};
-
 /* weight × visibility × e^{−2πi turns}; 0 where the weight is 0, whatever the
  * visibility. */
 template <typename R>
@@ -315,36 +308,6 @@ vis_of(typename cuda_complex<R>::type sum, R sine, R cosine, bool conjugate)
     vis.y = sum.x * sine + sum.y * cosine;
     if (conjugate) vis.y = -vis.y;
     return vis;
-}
-
-/* Add to a grid value, with one instruction where there is one. */
-__device__ inline void add_complex(float2 *to, float2 value)
-{
-#if __CUDA_ARCH__ >= 900
-    atomicAdd(to, value);
-#else
-    atomicAdd(&to->x, value.x);
-    atomicAdd(&to->y, value.y);
-#endif
-}
-
-__device__ inline void add_complex(double2 *to, double2 value)
-{
-    atomicAdd(&to->x, value.x);
-    atomicAdd(&to->y, value.y);
-}
-
-/* Two neighbouring grid values; `to` is 16-byte aligned. */
-__device__ inline void add_complex2(float2 *to, float4 value)
-{
-#if __CUDA_ARCH__ >= 900
-    atomicAdd((float4 *)to, value);
-#else
-    atomicAdd(&to[0].x, value.x);
-    atomicAdd(&to[0].y, value.y);
-    atomicAdd(&to[1].x, value.z);
-    atomicAdd(&to[1].y, value.w);
-#endif
 }
 
 cuda_geometry cuda_geometry_of(const tess_grid_plan *plan);

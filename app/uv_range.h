@@ -1,0 +1,39 @@
+/** @file uv_range.h  (private to app/)
+ *  Which baselines are taken, by their length. One source for the processor and for
+ *  devices.
+ */
+#ifndef TESS_UV_RANGE_H
+#define TESS_UV_RANGE_H
+
+#include <math.h>
+
+#include "tess_profile.h"
+
+#ifdef __CUDACC__
+#define UV_RANGE_FUNCTION static __host__ __device__ inline
+#else
+#define UV_RANGE_FUNCTION static inline
+#endif
+
+/** All in wavelengths. */
+typedef struct uv_range {
+    double limit; /**< |u| or |v| from here on does not fit the grid; ≤ 0: no limit */
+    double min, max; /**< of sqrt(u² + v²); max 0: none */
+} uv_range;
+
+/** Why a sample there is ignored, −1: it is not. */
+UV_RANGE_FUNCTION int uv_range_ignores(const uv_range *range, const double uvw_m[3],
+                                       double inv_lambda)
+{
+    const double u = fabs(uvw_m[0]) * inv_lambda, v = fabs(uvw_m[1]) * inv_lambda;
+    if (range->limit > 0 && (u >= range->limit || v >= range->limit))
+        return TESS_IGNORED_BEYOND_UV;
+    if (range->max > 0 || range->min > 0) {
+        const double length = sqrt(u * u + v * v);
+        if (length < range->min || (range->max > 0 && length > range->max))
+            return TESS_IGNORED_UVRANGE;
+    }
+    return -1;
+}
+
+#endif

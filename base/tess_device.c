@@ -1,0 +1,18 @@
+/* What every device does in the same way. */
+#include "tess_device.h"
+
+#include <stddef.h>
+
+tess_status tess_device_copy_of(const void *host, int64_t bytes, const char *what,
+                                const void **out)
+{
+    tess_status status = TESS_OK;
+    void *made = NULL;
+    TESS_TRY(tess_device_alloc(bytes, what, &made));
+    TESS_TRY(tess_device_upload(made, host, bytes));
+    *out = made;
+    made = NULL;
+cleanup:
+    tess_device_free(made);
+    return status;
+}
