@@ -31,13 +31,13 @@ static double draw(uint64_t *state)
 
 /* ---- visibilities ---- */
 
-/* Positions of one integration's baselines. */
-static void track_rows(const double east[ANTENNAS], const double north[ANTENNAS],
-                       double hour_rad, double *uvw_m)
+void tess_bench_track(int num_antennas, const double *east, const double *north,
+                      double hour_rad, double *uvw_m)
 {
+    /* of latitude and declination: (x, y, z) = (−N sin φ, E, N cos φ) */
     const double s = -0.5, c = sqrt(0.75), ch = cos(hour_rad), sh = sin(hour_rad);
-    for (int a = 0; a < ANTENNAS; ++a)
-        for (int b = a + 1; b < ANTENNAS; ++b, uvw_m += 3) {
+    for (int a = 0; a < num_antennas; ++a)
+        for (int b = a + 1; b < num_antennas; ++b, uvw_m += 3) {
             const double e = east[b] - east[a], n = north[b] - north[a];
             const double x = -n * s, z = n * c;
             uvw_m[0] = sh * x + ch * e;
@@ -57,8 +57,9 @@ static void place_tracks(tess_samples *samples, uint64_t *random)
     }
     /* two hours around the meridian, however many integrations */
     for (int64_t t = 0; t < num_times; ++t)
-        track_rows(east, north, 0.52 * ((double)t / (double)num_times - 0.5),
-                   samples->uvw_m + 3 * BASELINES * t);
+        tess_bench_track(ANTENNAS, east, north,
+                         0.52 * ((double)t / (double)num_times - 0.5),
+                         samples->uvw_m + 3 * BASELINES * t);
 }
 
 static void place_anywhere(const tess_geom *geom, tess_samples *samples,

@@ -36,6 +36,11 @@ typedef struct tess_bench_result {
                          backends by */
 } tess_bench_result;
 
+/** Positions of an integration's baselines, pairs of antennas in order, [..][3] m, of
+ * an array at 30° South that looks at −30°; `east` and `north` in m. */
+void tess_bench_track(int num_antennas, const double *east, const double *north,
+                      double hour_rad, double *uvw_m);
+
 /** Once to warm up, then `repeat` times. The backend has been started. Errors as of
  *  tess_grid_plan_create and gridding. Local. */
 tess_status tess_bench_run(const tess_backend *backend, const tess_bench_case *what,

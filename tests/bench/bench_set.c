@@ -11,6 +11,7 @@
 #include <immintrin.h>
 #endif
 
+#include "bench.h"
 #include "draw.h"
 #include "tess_const.h"
 #include "tess_log.h"
@@ -122,20 +123,9 @@ bool bench_set_make(int64_t num_times, bench_set *set)
     }
     for (int c = 0; c < CHANNELS; ++c)
         set->inv_lambda[c] = (1.25e9 + 4e6 * c) / TESS_SPEED_OF_LIGHT_M_S;
-    /* latitude and declination of −30°: (x, y, z) = (−N sin φ, E, N cos φ) */
-    const double s = -0.5, c = sqrt(0.75);
-    double *uvw = set->uvw_m;
-    for (int64_t t = 0; t < num_times; ++t) {
-        const double hour = -0.26 + 5.83e-4 * (double)t, ch = cos(hour), sh = sin(hour);
-        for (int a = 0; a < ANTENNAS; ++a)
-            for (int b = a + 1; b < ANTENNAS; ++b, uvw += 3) {
-                const double e = east[b] - east[a], n = north[b] - north[a];
-                const double x = -n * s, z = n * c;
-                uvw[0] = sh * x + ch * e;
-                uvw[1] = -s * ch * x + s * sh * e + c * z;
-                uvw[2] = c * ch * x - c * sh * e + s * z;
-            }
-    }
+    for (int64_t t = 0; t < num_times; ++t)
+        tess_bench_track(ANTENNAS, east, north, -0.26 + 5.83e-4 * (double)t,
+                         set->uvw_m + 3 * BASELINES * t);
     for (int64_t k = 0; k < 2 * num_vis; ++k)
         set->vis[k] = (float)draw_uniform(&random, -1, 1);
     return true;

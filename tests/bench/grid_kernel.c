@@ -16,18 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_args.h"
 #include "bench_plan.h"
 #include "tess_degrid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-typedef struct options {
-    const char *file;
-    int64_t times;
-    double accuracy;
-    int threads, repeat;
-    bool psf;
-} options;
 
 enum stage { RUNS, SORT, BEGIN, GRID, DEGRID, NUM_STAGES };
 static const char *const stage_name[] = {"runs", "sort", "begin", "grid", "degrid"};
@@ -50,32 +43,6 @@ static void lap(seconds *mark, seconds *sum)
     *mark = now;
 }
 
-static options read_options(int argc, char **argv)
-{
-    options opts = {.times = 20, .accuracy = 1e-4, .threads = 1, .repeat = 3};
-    for (int k = 1; k < argc; ++k) {
-        const bool more = k + 1 < argc;
-        if (strcmp(argv[k], "--times") == 0 && more)
-            opts.times = atoll(argv[++k]);
-        else if (strcmp(argv[k], "--accuracy") == 0 && more)
-            opts.accuracy = atof(argv[++k]);
-        else if (strcmp(argv[k], "--threads") == 0 && more)
-            opts.threads = atoi(argv[++k]);
-        else if (strcmp(argv[k], "--repeat") == 0 && more)
-            opts.repeat = atoi(argv[++k]);
-        else if (strcmp(argv[k], "--psf") == 0)
-            opts.psf = true;
-        else if (argv[k][0] != '-')
-            opts.file = argv[k];
-        else {
-            fprintf(stderr, "usage: grid_kernel [FILE.npz | --times N] [--accuracy E] "
-                            "[--threads N] [--repeat N] [--psf]\n");
-            exit(2);
-        }
-    }
-    return opts;
-}
-
 /* A sum that shows that two instruction sets did the same work. */
 static double checksum(const tess_samples *samples)
 {
@@ -88,7 +55,7 @@ static double checksum(const tess_samples *samples)
 
 /* Grid block after block, as the imager does; then degrid what was gridded. */
 static tess_status run_once(const tess_grid_plan *plan, tess_samples *samples,
-                            const options *opts, seconds *spent, double *busy,
+                            const bench_args *opts, seconds *spent, double *busy,
                             double *values, tess_brick_list *list)
 {
     tess_status status = TESS_OK;
@@ -137,7 +104,7 @@ cleanup:
     return status;
 }
 
-static void print_stages(const tess_grid_plan *plan, const options *opts,
+static void print_stages(const tess_grid_plan *plan, const bench_args *opts,
                          int64_t num_vis, const seconds *best, double rate)
 {
     const double w = plan->kernel.support;
@@ -159,7 +126,7 @@ static void print_stages(const tess_grid_plan *plan, const options *opts,
 int main(int argc, char **argv)
 {
     tess_status status = TESS_OK;
-    const options opts = read_options(argc, argv);
+    bench_args opts = {.times = 20, .accuracy = 1e-4, .threads = 1, .repeat = 3};
     bench_set set = {0};
     tess_samples samples = {0};
     tess_grid_plan *plan = NULL;
@@ -168,9 +135,9 @@ int main(int argc, char **argv)
     char text[512];
     double rate = 0, busy = 0, values = 0;
     tess_log_start(0, TESS_LOG_INFO);
-    if (!(opts.file ? bench_set_read(opts.file, &set)
-                    : bench_set_make(opts.times, &set)))
-        return 1;
+    bench_args_parse("Times the stages of the CPU gridder and degridder.", argc, argv,
+                     &opts);
+    if (!bench_args_open(&opts, &set)) return 1;
     TESS_TRY(bench_plan(&set, opts.accuracy, opts.threads, &plan));
     TESS_TRY(bench_samples(&set, plan->is_double, &samples));
     for (int s = 0; s < NUM_STAGES; ++s)

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_args.h"
 #include "bench_plan.h"
 #include "locate.h"
 #include "tess_const.h"
@@ -26,15 +27,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-typedef struct options {
-    const char *file, *only;
-    int64_t times;
-    double accuracy;
-    int threads, repeat;
-} options;
-
 typedef struct ladder {
-    options opts;
+    bench_args opts;
     bench_set set;
     tess_samples samples;
     tess_grid_plan *plan;
@@ -43,32 +37,6 @@ typedef struct ladder {
     float complex *planes;    /* [num_planes][nu][nv] */
     double first_s, checksum; /* of the first step that ran */
 } ladder;
-
-static options read_options(int argc, char **argv)
-{
-    options opts = {.times = 4, .accuracy = 1e-4, .threads = 2, .repeat = 3};
-    for (int k = 1; k < argc; ++k) {
-        const bool more = k + 1 < argc;
-        if (strcmp(argv[k], "--times") == 0 && more)
-            opts.times = atoll(argv[++k]);
-        else if (strcmp(argv[k], "--accuracy") == 0 && more)
-            opts.accuracy = atof(argv[++k]);
-        else if (strcmp(argv[k], "--threads") == 0 && more)
-            opts.threads = atoi(argv[++k]);
-        else if (strcmp(argv[k], "--repeat") == 0 && more)
-            opts.repeat = atoi(argv[++k]);
-        else if (strcmp(argv[k], "--only") == 0 && more)
-            opts.only = argv[++k];
-        else if (argv[k][0] != '-')
-            opts.file = argv[k];
-        else {
-            fprintf(stderr, "usage: grid_ladder [FILE.npz | --times N] [--accuracy E] "
-                            "[--threads N] [--repeat N] [--only STEP]\n");
-            exit(2);
-        }
-    }
-    return opts;
-}
 
 /* ---- the naive gridder ---- */
 
@@ -237,11 +205,11 @@ int main(int argc, char **argv)
 {
     tess_status status = TESS_OK;
     char text[512];
-    ladder of = {.opts = read_options(argc, argv)};
+    ladder of = {.opts = {.times = 4, .accuracy = 1e-4, .threads = 2, .repeat = 3}};
     tess_log_start(0, TESS_LOG_INFO);
-    if (!(of.opts.file ? bench_set_read(of.opts.file, &of.set)
-                       : bench_set_make(of.opts.times, &of.set)))
-        return 1;
+    bench_args_parse("What each step from a naive gridder to the CPU backend brings.",
+                     argc, argv, &of.opts);
+    if (!bench_args_open(&of.opts, &of.set)) return 1;
     TESS_TRY(make_ladder(&of));
     tess_grid_plan_text(of.plan, text, sizeof text);
     printf("%s; %lld visibilities\n", text, (long long)of.samples.num_vis);
