@@ -103,6 +103,7 @@ def draw(path, peak, bandwidth, points):
              ylim=(1, 2 * peak))
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     figure.tight_layout()
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     figure.savefig(path)
     print("wrote", path)
 
