@@ -1,0 +1,101 @@
+/* What the tests of devices that take a file's rows share: a small file, what may be
+ * changed in it, and the small image of it. */
+#ifndef DEVICE_SAMPLE_H
+#define DEVICE_SAMPLE_H
+
+#include "tess_const.h"
+#include "tess_imager.h"
+#include "uvfits_sample.h"
+
+enum { SIZE = 48, PIXELS = SIZE * SIZE, GROUPS = 60 };
+
+/* Sums of a few hundred values in single precision, in two orders. */
+static const double ROUNDING = 3e-6;
+
+/* ---- files ---- */
+
+static int header_bytes(const char *path)
+{
+    char card[81] = "";
+    int bytes = 0;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    do {
+        assert_int_equal(fread(card, 1, 80, file), 80);
+        bytes += 80;
+    } while (strncmp(card, "END     ", 8) != 0);
+    fclose(file);
+    return (bytes + 2879) / 2880 * 2880;
+}
+
+/* Values of a group of four bytes each. */
+static int group_values(const sample *s)
+{
+    char names[16][16];
+    return split_params(s, names) +
+           s->num_complex * s->num_stokes * s->num_chan * s->num_if;
+}
+
+/* Value `index` of a group becomes `value`. */
+static void patch(const char *path, const sample *s, int group, int index, float value)
+{
+    uint32_t bits;
+    unsigned char bytes[4];
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    memcpy(&bits, &value, sizeof bits);
+    for (int k = 0; k < 4; ++k)
+        bytes[k] = (unsigned char)(bits >> (24 - 8 * k));
+    fseek(file, header_bytes(path) + 4L * (group * group_values(s) + index), SEEK_SET);
+    assert_int_equal(fwrite(bytes, 1, 4, file), 4);
+    fclose(file);
+}
+
+/* ---- images ---- */
+
+typedef struct pictures {
+    double pixel[2][PIXELS]; /* dirty, PSF */
+} pictures;
+
+static tess_status take(void *context, const tess_image_product *product)
+{
+    pictures *to = context;
+    double *pixel = to->pixel[strcmp(product->kind, "psf") == 0];
+    for (int64_t k = 0; k < product->num_rows * SIZE; ++k)
+        pixel[product->row_first * SIZE + k] =
+            product->is_double ? ((const double *)product->pixel)[k]
+                               : (double)((const float *)product->pixel)[k];
+    return TESS_OK;
+}
+
+static tess_image_opts options(const char *const *obs, int num_obs)
+{
+    return (tess_image_opts){.obs = obs,
+                             .num_obs = num_obs,
+                             .take = take,
+                             .nx = SIZE,
+                             .ny = SIZE,
+                             .scale_rad = 1.5 * TESS_RAD_PER_DEG / 3600,
+                             .weighting = TESS_NATURAL,
+                             .num_pol = 1,
+                             .pol = {1},
+                             .gridding = {.accuracy = 1e-4, .w_mode = TESS_W_STACKING},
+                             .layout = {.threads = 3},
+                             .channels_out = 1,
+                             .intervals_out = 1,
+                             .make_psf = true};
+}
+
+/* Relative L2 of a against b. */
+static double difference(const double a[PIXELS], const double b[PIXELS])
+{
+    double sum = 0, all = 0;
+    for (int k = 0; k < PIXELS; ++k) {
+        sum += (a[k] - b[k]) * (a[k] - b[k]);
+        all += b[k] * b[k];
+    }
+    assert_true(all > 0);
+    return sqrt(sum / all);
+}
+
+#endif
