@@ -1,0 +1,185 @@
+/* How a table of convolution functions is laid out, and read. */
+#include <math.h>
+
+#include "gcf.h"
+#include "tess_mem.h"
+
+tess_status gcf_check_layout(const tess_gcf_layout *layout)
+{
+    tess_status status = TESS_OK;
+    if (layout->num_planes < 1 || layout->num_planes > TESS_GCF_MAX_PLANES)
+        TESS_FAIL(TESS_ERR_USAGE, "%d planes of w-kernels: from 1 to %d",
+                  layout->num_planes, TESS_GCF_MAX_PLANES);
+    if (layout->oversampling < 1 || layout->oversampling > TESS_GCF_MAX_OVERSAMPLING)
+        TESS_FAIL(TESS_ERR_USAGE, "oversampling of %d: from 1 to %d",
+                  layout->oversampling, TESS_GCF_MAX_OVERSAMPLING);
+    if (!(layout->w_max_lambda >= 0 && isfinite(layout->w_max_lambda)))
+        TESS_FAIL(TESS_ERR_USAGE, "largest w of %g wavelengths", layout->w_max_lambda);
+    if (layout->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", layout->threads);
+cleanup:
+    return status;
+}
+
+tess_status gcf_begin(const tess_gcf_layout *layout, tess_gcf **gcf)
+{
+    tess_status status = TESS_OK;
+    const int last = layout->num_planes - 1;
+    tess_gcf *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "table of convolution functions");
+    made->layout = *layout;
+    made->half_offsets = layout->oversampling / 2 + 1;
+    made->plane = tess_alloc_zero(layout->num_planes, sizeof *made->plane);
+    if (!made->plane) TESS_FAIL(TESS_ERR_ALLOC, "%d planes", layout->num_planes);
+    if (last > 0 && layout->w_max_lambda > 0)
+        made->scale = (layout->spacing == TESS_GCF_SQRT ? (double)last * last : last) /
+                      layout->w_max_lambda;
+    for (int p = 0; p <= last && made->scale > 0; ++p)
+        made->plane[p].w_lambda =
+            (layout->spacing == TESS_GCF_SQRT ? (double)p * p : p) / made->scale;
+    *gcf = made;
+    made = NULL;
+cleanup:
+    tess_gcf_destroy(made);
+    return status;
+}
+
+tess_status gcf_reserve(tess_gcf *gcf)
+{
+    tess_status status = TESS_OK;
+    const int64_t tables = (int64_t)gcf->half_offsets * gcf->half_offsets;
+    gcf->num_values = 0;
+    gcf->max_support = 0;
+    for (int p = 0; p < gcf->layout.num_planes; ++p) {
+        tess_gcf_plane *plane = &gcf->plane[p];
+        plane->offset = gcf->num_values;
+        gcf->num_values += tables * plane->support * plane->support;
+        if (plane->support > gcf->max_support) gcf->max_support = plane->support;
+    }
+    gcf->data = tess_alloc(gcf->num_values, gcf_value_bytes(gcf));
+    if (!gcf->data)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for convolution functions (%s)",
+                  tess_mem_text((double)tess_gcf_bytes(gcf)));
+cleanup:
+    return status;
+}
+
+static void set_value(tess_gcf *gcf, int64_t at, const double *value)
+{
+    for (int k = 0; k < 2; ++k)
+        if (gcf->layout.is_double)
+            ((double *)gcf->data)[2 * at + k] = value[k];
+        else
+            ((float *)gcf->data)[2 * at + k] = (float)value[k];
+}
+
+void gcf_fill_plane(tess_gcf *gcf, int plane, const double *quarter)
+{
+    const int support = gcf->plane[plane].support, q = gcf->layout.oversampling;
+    const int first = 1 - support / 2; /* cell of tap 0, the visibility's own being 0 */
+    const int64_t line = (int64_t)support / 2 * q + 1;
+    for (int ou = 0; ou < gcf->half_offsets; ++ou)
+        for (int ov = 0; ov < gcf->half_offsets; ++ov) {
+            int64_t at = gcf_table_offset(gcf, plane, ou, ov);
+            for (int i = 0; i < support; ++i) {
+                const double *from = quarter + 2 * line * abs((first + i) * q - ou);
+                for (int j = 0; j < support; ++j, ++at)
+                    set_value(gcf, at, from + 2 * abs((first + j) * q - ov));
+            }
+        }
+}
+
+static void evaluate(const tess_gcf *gcf, int plane, tess_gcf_function *function,
+                     const void *context, double *quarter)
+{
+    const double step = 1.0 / gcf->layout.oversampling;
+    const int line = gcf->plane[plane].support / 2 * gcf->layout.oversampling + 1;
+    for (int x = 0; x < line; ++x)
+        for (int y = 0; y < line; ++y, quarter += 2)
+            function(context, plane, x * step, y * step, quarter);
+}
+
+tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *support,
+                                 tess_gcf_function *function, const void *context,
+                                 tess_gcf **gcf)
+{
+    tess_status status = TESS_OK;
+    tess_gcf *made = NULL;
+    double *quarter = NULL;
+    int64_t values = 0;
+    TESS_TRY(gcf_check_layout(layout));
+    TESS_TRY(gcf_begin(layout, &made));
+    for (int p = 0; p < layout->num_planes; ++p) {
+        if (support[p] < TESS_GCF_STEP || support[p] > TESS_GCF_MAX_SUPPORT ||
+            support[p] % TESS_GCF_STEP != 0)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "convolution function of %d cells: multiples of %d up to %d",
+                      support[p], TESS_GCF_STEP, TESS_GCF_MAX_SUPPORT);
+        made->plane[p].support = support[p];
+        const int64_t line = (int64_t)support[p] / 2 * layout->oversampling + 1;
+        if (line * line > values) values = line * line;
+    }
+    TESS_TRY(gcf_reserve(made));
+    quarter = tess_alloc(values, 2 * sizeof *quarter);
+    if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory for a convolution function");
+    for (int p = 0; p < layout->num_planes; ++p) {
+        evaluate(made, p, function, context, quarter);
+        gcf_fill_plane(made, p, quarter);
+    }
+    *gcf = made;
+    made = NULL;
+cleanup:
+    tess_free(quarter);
+    tess_gcf_destroy(made);
+    return status;
+}
+
+void tess_gcf_destroy(tess_gcf *gcf)
+{
+    if (!gcf) return;
+    tess_free(gcf->plane);
+    tess_free(gcf->data);
+    tess_free(gcf);
+}
+
+int tess_gcf_plane_of(const tess_gcf *gcf, double w_lambda)
+{
+    const double scaled = fabs(w_lambda) * gcf->scale;
+    const double plane =
+        floor((gcf->layout.spacing == TESS_GCF_SQRT ? sqrt(scaled) : scaled) + 0.5);
+    const int last = gcf->layout.num_planes - 1;
+    return plane < last ? (int)plane : last;
+}
+
+void tess_gcf_value(const tess_gcf *gcf, int plane, int x, int y, double value[2])
+{
+    /* |x| as tap i of an offset o: |x| = (1 − S/2 + i) Q − o, 0 ≤ o < Q, or mirrored */
+    const int q = gcf->layout.oversampling, support = gcf->plane[plane].support;
+    int tap[2], offset[2];
+    const int asked[2] = {abs(x), abs(y)};
+    for (int k = 0; k < 2; ++k) {
+        const int cell = (asked[k] + q - 1) / q;
+        offset[k] = cell * q - asked[k];
+        tap[k] = cell - 1 + support / 2;
+        if (offset[k] >= gcf->half_offsets) {
+            offset[k] = q - offset[k];
+            tap[k] = support - 1 - tap[k];
+        }
+    }
+    const int64_t at = gcf_table_offset(gcf, plane, offset[0], offset[1]) +
+                       (int64_t)tap[0] * support + tap[1];
+    for (int k = 0; k < 2; ++k)
+        value[k] = gcf->layout.is_double
+                       ? ((const double *)gcf->data)[2 * at + k]
+                       : (double)((const float *)gcf->data)[2 * at + k];
+}
+
+int64_t tess_gcf_bytes(const tess_gcf *gcf)
+{
+    return gcf->num_values * (int64_t)gcf_value_bytes(gcf);
+}
+
+int64_t tess_gcf_cube_bytes(const tess_gcf *gcf)
+{
+    const int64_t line = (int64_t)gcf->layout.oversampling * gcf->max_support;
+    return gcf->layout.num_planes * line * line * (int64_t)gcf_value_bytes(gcf);
+}

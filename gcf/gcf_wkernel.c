@@ -1,0 +1,284 @@
+/* W-kernels by transforms: taper × exp(−2πi w(n − 1)) sampled in the image, even in
+ * both directions, zero-padded to Q samples a cell. The trapezoidal rule is exact for
+ * what does not alias: M samples a field repeat G every M cells, and M is made wider
+ * than the screen's fastest fringe reaches. */
+#include <math.h>
+#include <string.h>
+
+#include "gcf.h"
+#include "tess_const.h"
+#include "tess_fft.h"
+#include "tess_geom.h"
+#include "tess_kernel.h"
+#include "tess_mem.h"
+
+/* Points of the rule for T: the kernel is smooth but for the root at its edge, where it
+ * has fallen to exp(−β). */
+enum { TAPER_POINTS = 512 };
+
+/* Cells beyond the fastest fringe and the taper's kernel, where the rest fades out. */
+enum { MARGIN = 16 };
+
+/* A plane being computed. */
+typedef struct screen {
+    double w_lambda, field_l, field_m;
+    int64_t size;        /* M: samples over the grid's field */
+    const double *taper; /* [M + 1] from the centre to |p| = 1 */
+} screen;
+
+static double taper_of(int support, double beta, double p)
+{
+    double sum = 0;
+    for (int k = 0; k < TAPER_POINTS; ++k) {
+        const double z = (k + 0.5) / TAPER_POINTS;
+        sum += exp(beta * (sqrt(1 - z * z) - 1)) * cos(TESS_PI * p * support * z);
+    }
+    return support * sum / TAPER_POINTS;
+}
+
+double tess_gcf_taper(int taper_support, double padding, double p)
+{
+    tess_kernel kernel;
+    tess_kernel_create(taper_support, padding, &kernel);
+    return taper_of(taper_support, kernel.beta, p);
+}
+
+void tess_gcf_opts_default(tess_gcf_opts *opts)
+{
+    *opts = (tess_gcf_opts){.layout = {.num_planes = 1,
+                                       .w_max_lambda = 32,
+                                       .spacing = TESS_GCF_SQRT,
+                                       .oversampling = 8,
+                                       .threads = 1},
+                            .taper_support = 6,
+                            .padding = 2,
+                            .cut = 1e-3,
+                            .min_support = 8,
+                            .max_support = 512};
+}
+
+static tess_status check(const tess_gcf_opts *opts)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(gcf_check_layout(&opts->layout));
+    if (!(opts->field_l > 0 && opts->field_l <= 2 && opts->field_m > 0 &&
+          opts->field_m <= 2))
+        TESS_FAIL(TESS_ERR_USAGE, "a field of %g × %g direction cosines: up to 2",
+                  opts->field_l, opts->field_m);
+    if (opts->taper_support < TESS_MIN_SUPPORT ||
+        opts->taper_support > TESS_MAX_SUPPORT)
+        TESS_FAIL(TESS_ERR_USAGE, "a taper of %d cells: from %d to %d",
+                  opts->taper_support, TESS_MIN_SUPPORT, TESS_MAX_SUPPORT);
+    if (!(opts->padding >= 1.1 && opts->padding <= 8))
+        TESS_FAIL(TESS_ERR_USAGE, "padding of %g: from 1.1 to 8", opts->padding);
+    if (!(opts->cut > 0 && opts->cut < 1))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "kernels cut at %g of their maximum: above 0, below 1", opts->cut);
+    if (opts->min_support < 1 || opts->min_support > opts->max_support ||
+        opts->max_support > TESS_GCF_MAX_SUPPORT)
+        TESS_FAIL(TESS_ERR_USAGE, "supports of %d to %d cells: from 1 to %d",
+                  opts->min_support, opts->max_support, TESS_GCF_MAX_SUPPORT);
+cleanup:
+    return status;
+}
+
+static int round_up(int64_t cells)
+{
+    return (int)((cells + TESS_GCF_STEP - 1) / TESS_GCF_STEP * TESS_GCF_STEP);
+}
+
+/* Half the cells that a plane reaches: w times the largest gradient of n where the
+ * taper has not fallen to its stop band, |p| ≤ ¾ for padding 2. Towards the horizon n
+ * steepens without end, but few samples see that. */
+static int64_t reach(const tess_gcf_opts *opts, double w_lambda)
+{
+    const double edge = 1 - 0.5 / opts->padding;
+    const double l = edge * opts->field_l, m = edge * opts->field_m;
+    const double wider = fmax(opts->field_l, opts->field_m);
+    const double n = sqrt(fmax(1 - l * l - m * m, 0.04));
+    return (int64_t)ceil(w_lambda * wider * edge * wider / n) +
+           opts->taper_support / 2 + MARGIN;
+}
+
+static int64_t samples_of(const tess_gcf_opts *opts, double w_lambda)
+{
+    const int64_t cells = 2 * reach(opts, w_lambda);
+    const int64_t least = round_up(opts->min_support) + 2 * MARGIN;
+    return tess_geom_fft_size(cells > least ? cells : least);
+}
+
+/* Samples of half a line of the image, from m = 0 to the end of the integral, where
+ * they count half. */
+static void sample_line(const screen *of, int64_t i, double *half_line)
+{
+    const double p = (double)i / (double)of->size, l = p * of->field_l;
+    const double edge = i == of->size ? 0.5 : 1;
+    for (int64_t j = 0; j <= of->size; ++j) {
+        const double m = (double)j / (double)of->size * of->field_m, r2 = l * l + m * m;
+        const double weight = r2 < 1 ? edge * (j == of->size ? 0.5 : 1) * of->taper[i] *
+                                           of->taper[j] /
+                                           ((double)of->size * (double)of->size)
+                                     : 0;
+        const double phase = -TESS_TWO_PI * of->w_lambda * tess_geom_nm1(r2);
+        half_line[2 * j] = weight * cos(phase);
+        half_line[2 * j + 1] = weight * sin(phase);
+    }
+}
+
+/* Transform of an even line given by its first half, zero-padded to `length`, or folded
+ * where that is shorter; the first `wanted` values go to out, `step` complex values
+ * apart. */
+static void transform_even(const tess_fft *fft, int64_t length, const double *half,
+                           int64_t num_half, double *line, double *work, int64_t wanted,
+                           double *out, int64_t step)
+{
+    memset(line, 0, 2 * (size_t)length * sizeof *line);
+    for (int64_t k = 0; k < num_half; ++k)
+        for (int part = 0; part < 2; ++part) {
+            line[2 * (k % length) + part] += half[2 * k + part];
+            if (k > 0) line[2 * ((length - k) % length) + part] += half[2 * k + part];
+        }
+    tess_fft_execute(fft, line, work);
+    for (int64_t k = 0; k < wanted; ++k) {
+        out[2 * k * step] = work[2 * k];
+        out[2 * k * step + 1] = work[2 * k + 1];
+    }
+}
+
+/* A quarter of G in steps of 1/q cell: quarter[x][y], x, y < wanted. */
+static tess_status quarter_of(const screen *of, int q, int64_t wanted, double *quarter)
+{
+    tess_status status = TESS_OK;
+    const int64_t length = q * of->size, half = of->size + 1;
+    tess_fft *fft = NULL;
+    double *lines = tess_alloc(half * wanted, 2 * sizeof *lines); /* [y][i] */
+    double *line = tess_alloc(length, 2 * sizeof *line);
+    double *work = tess_alloc(length, 2 * sizeof *work);
+    double *half_line = tess_alloc(half, 2 * sizeof *half_line);
+    if (!lines || !line || !work || !half_line)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to compute a w-kernel");
+    TESS_TRY(tess_fft_create(length, true, true, 0, &fft));
+    for (int64_t i = 0; i < half; ++i) {
+        sample_line(of, i, half_line);
+        transform_even(fft, length, half_line, half, line, work, wanted, lines + 2 * i,
+                       half);
+    }
+    for (int64_t y = 0; y < wanted; ++y)
+        transform_even(fft, length, lines + 2 * y * half, half, line, work, wanted,
+                       quarter + 2 * y, wanted);
+cleanup:
+    tess_fft_destroy(fft);
+    tess_free(half_line);
+    tess_free(work);
+    tess_free(line);
+    tess_free(lines);
+    return status;
+}
+
+static tess_status screen_begin(const tess_gcf_opts *opts, double beta, double w_lambda,
+                                screen *of, double **taper)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = samples_of(opts, w_lambda);
+    double *made = tess_alloc(size + 1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "taper");
+    for (int64_t k = 0; k <= size; ++k)
+        made[k] = taper_of(opts->taper_support, beta, (double)k / (double)size);
+    *of = (screen){.w_lambda = w_lambda,
+                   .field_l = opts->field_l,
+                   .field_m = opts->field_m,
+                   .size = size,
+                   .taper = made};
+    *taper = made;
+cleanup:
+    return status;
+}
+
+/* The support at which |G|, at whole cells, stays below the cut. */
+static tess_status find_support(const tess_gcf_opts *opts, double beta,
+                                tess_gcf_plane *plane)
+{
+    tess_status status = TESS_OK;
+    screen of = {0};
+    double *taper = NULL, *quarter = NULL, most = 0;
+    int64_t outermost = 0;
+    const int least = round_up(opts->min_support),
+              largest = round_up(opts->max_support);
+    TESS_TRY(screen_begin(opts, beta, plane->w_lambda, &of, &taper));
+    const int64_t half = of.size / 2;
+    quarter = tess_alloc(half * half, 2 * sizeof *quarter);
+    if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory to find a w-kernel's support");
+    TESS_TRY(quarter_of(&of, 1, half, quarter));
+    for (int64_t k = 0; k < half * half; ++k)
+        most = fmax(most, hypot(quarter[2 * k], quarter[2 * k + 1]));
+    for (int64_t k = 0; k < half * half; ++k) {
+        const int64_t ring = k / half > k % half ? k / half : k % half;
+        if (ring > outermost &&
+            hypot(quarter[2 * k], quarter[2 * k + 1]) >= opts->cut * most)
+            outermost = ring;
+    }
+    /* taps reach from −S/2 + 1 to S/2, moved by less than a cell */
+    const int wanted = round_up(2 * (outermost + 1));
+    plane->support = wanted < least ? least : wanted > largest ? largest : wanted;
+    plane->is_cut = wanted > largest;
+cleanup:
+    tess_free(quarter);
+    tess_free(taper);
+    return status;
+}
+
+static tess_status compute_plane(const tess_gcf_opts *opts, double beta, int plane,
+                                 tess_gcf *gcf)
+{
+    tess_status status = TESS_OK;
+    screen of = {0};
+    double *taper = NULL, *quarter = NULL;
+    const int q = opts->layout.oversampling;
+    const int64_t wanted = (int64_t)gcf->plane[plane].support / 2 * q + 1;
+    TESS_TRY(screen_begin(opts, beta, gcf->plane[plane].w_lambda, &of, &taper));
+    quarter = tess_alloc(wanted * wanted, 2 * sizeof *quarter);
+    if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory for a w-kernel");
+    TESS_TRY(quarter_of(&of, q, wanted, quarter));
+    gcf_fill_plane(gcf, plane, quarter);
+cleanup:
+    tess_free(quarter);
+    tess_free(taper);
+    return status;
+}
+
+tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf)
+{
+    tess_status status = TESS_OK, failed = TESS_OK;
+    tess_gcf *made = NULL;
+    tess_kernel kernel;
+    TESS_TRY(check(opts));
+    TESS_TRY(gcf_begin(&opts->layout, &made));
+    tess_kernel_create(opts->taper_support, opts->padding, &kernel);
+    const int planes = opts->layout.num_planes;
+    /* the last planes are the widest: they go first, so that threads end together */
+#pragma omp parallel for num_threads(opts->layout.threads) schedule(dynamic, 1)
+    for (int k = 0; k < planes; ++k) {
+        const tess_status one =
+            find_support(opts, kernel.beta, &made->plane[planes - 1 - k]);
+        if (one != TESS_OK) {
+#pragma omp critical(tess_gcf_failed)
+            failed = one;
+        }
+    }
+    TESS_TRY(failed);
+    TESS_TRY(gcf_reserve(made));
+#pragma omp parallel for num_threads(opts->layout.threads) schedule(dynamic, 1)
+    for (int k = 0; k < planes; ++k) {
+        const tess_status one = compute_plane(opts, kernel.beta, planes - 1 - k, made);
+        if (one != TESS_OK) {
+#pragma omp critical(tess_gcf_failed)
+            failed = one;
+        }
+    }
+    TESS_TRY(failed);
+    *gcf = made;
+    made = NULL;
+cleanup:
+    tess_gcf_destroy(made);
+    return status;
+}
