@@ -118,20 +118,25 @@ def time_tessera(times, label, obs, data, options, out):
     return report["totals"]
 
 
-def time_predict(times, obs, data, options, out):
+def make_model(data, out):
+    """A model image of 100 points, NAME-model.fits as WSClean looks for it."""
     size = int(data["npix"])
     scale = np.deg2rad(float(data["cell_asec"]) / 3600)
     model = np.zeros((size, size), "f4")
     rng = np.random.default_rng(9)
     model[tuple(rng.integers(0, size, (2, 100)))] = 1.0
-    path = uvfits.write_model(out + "-model.fits", model, scale, float(data["ra_deg"]),
+    return uvfits.write_model(out + "-model.fits", model, scale, float(data["ra_deg"]),
                               float(data["dec_deg"]), float(data["freq"].mean()))
-    result = tessera("predict", obs, "--model", path, "--accuracy", options.accuracy,
-                     "--threads", options.threads, "--overwrite", "-o",
-                     out + "-predicted.uvfits", ranks=options.ranks, timeout=LONG)
+
+
+def time_predict(times, label, obs, model, options, *output):
+    """From a model image to visibilities in a file, or in a column of an MS."""
+    result = tessera("predict", obs, "--model", model, "--accuracy", options.accuracy,
+                     "--threads", options.threads, "--overwrite", *output,
+                     ranks=options.ranks, timeout=LONG)
     if result.status != 0:
         sys.exit(f"tessera predict failed:\n{result.err[-2000:]}")
-    times.add("tessera UVFITS", "predict job", result.seconds)
+    times.add(label, "predict job", result.seconds)
 
 
 def time_ducc0(times, data, options):
@@ -153,6 +158,16 @@ def time_ducc0(times, data, options):
     times.add("ducc0", "predict", time.perf_counter() - start)
 
 
+def time_wsclean_predict(times, ms, options, out):
+    """From out-model.fits to MODEL_DATA."""
+    result = run(["wsclean", "-predict", "-name", out, "-use-wgridder",
+                  "-wgridder-accuracy", options.accuracy, "-no-small-inversion", "-pol",
+                  "I", "-j", str(options.threads), ms], LONG, env=mpi_environment())
+    if result.status != 0:
+        sys.exit(f"wsclean -predict failed:\n{result.err[-2000:]}")
+    times.add("WSClean", "predict job", result.seconds)
+
+
 def time_wsclean(times, ms, data, options, out):
     size = str(int(data["npix"]))
     result = run(["wsclean", "-name", out, "-size", size, size, "-scale",
@@ -170,14 +185,21 @@ def measure(name, options):
     out = os.path.join(os.path.dirname(uvfits_path), "out")
     times = Times()
     totals = {}
+    model = make_model(data, out)
     for _ in range(options.repeat):
         totals = time_tessera(times, "tessera UVFITS", uvfits_path, data, options, out)
         if ms:
             time_tessera(times, "tessera MS", ms, data, options, out)
-        time_predict(times, uvfits_path, data, options, out)
+        time_predict(times, "tessera UVFITS", uvfits_path, model, options, "-o",
+                     out + "-predicted.uvfits")
         time_ducc0(times, data, options)
         if ms and shutil.which("wsclean"):
             time_wsclean(times, ms, data, options, out)
+            # the first to predict makes the column
+            time_wsclean_predict(times, ms, options, out)
+        if ms:
+            time_predict(times, "tessera MS", ms, model, options, "--column",
+                         "MODEL_DATA")
     medians = times.medians()
     for (program, stage), seconds in sorted(medians.items()):
         if stage == "grid" and seconds > 0:
