@@ -142,36 +142,50 @@ static void put_row(const imager_job *job, void *image, int64_t row,
             ((float *)image)[row * nx + i] = (float)value[i];
 }
 
+/* Rows [row, row + num_rows) of a Stokes plane, of which this rank's first is `first`;
+ * adds up blank pixels. `value` has room for one row more. */
+static tess_status load_rows(const imager_job *job, const imager_model *model,
+                             int stokes, int64_t row, int64_t num_rows, int64_t first,
+                             double *value, int64_t *num_blank)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = job->geom.nx;
+    const int plane = model->stokes_index[model->stokes[stokes] - 1];
+    double *correction = value + num_rows * nx;
+    TESS_TRY(tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
+    for (int64_t k = 0; k < num_rows; ++k) {
+        *num_blank += correct_row(job, row + k, correction, value + k * nx);
+        put_row(job, tess_planes_image(job->planes, stokes), row + k - first,
+                value + k * nx);
+    }
+cleanup:
+    return status;
+}
+
 /* This rank's rows of every Stokes plane, straight from the file; adds up blank
  * pixels. */
 static tess_status load_model(const imager_job *job, const imager_model *model,
                               int64_t *num_blank)
 {
+    enum { ROWS = 16 };
     tess_status status = TESS_OK;
-    const int64_t nx = job->geom.nx;
     int64_t first, count, blank = 0;
-    void *image[4] = {NULL};
     tess_planes_rows(job->planes, &first, &count);
-    for (int k = 0; k < model->num_stokes; ++k)
-        image[k] = tess_planes_image(job->planes, k);
+    const int64_t parts = (count + ROWS - 1) / ROWS;
 #pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank)
     {
         tess_status own = TESS_OK;
-        double *value = tess_alloc(2 * nx, sizeof *value);
+        double *value = tess_alloc((ROWS + 1) * job->geom.nx, sizeof *value);
         if (!value)
             own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                     "model rows");
-#pragma omp for schedule(dynamic, 16)
-        for (int64_t k = 0; k < model->num_stokes * count; ++k) {
-            const int stokes = (int)(k / count);
-            const int64_t row = first + k % count;
+#pragma omp for schedule(dynamic)
+        for (int64_t k = 0; k < model->num_stokes * parts; ++k) {
+            const int64_t at = k % parts * ROWS;
+            const int64_t num_rows = count - at < ROWS ? count - at : ROWS;
             if (own == TESS_OK)
-                own = tess_fits_read(&model->fits,
-                                     model->stokes_index[model->stokes[stokes] - 1], 0,
-                                     row, 1, value);
-            if (own != TESS_OK) continue;
-            blank += correct_row(job, row, value + nx, value);
-            put_row(job, image[stokes], row - first, value);
+                own = load_rows(job, model, (int)(k / parts), first + at, num_rows,
+                                first, value, &blank);
         }
         tess_free(value);
         if (own != TESS_OK) {
