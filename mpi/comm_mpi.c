@@ -1,9 +1,12 @@
 /* The communicator over MPI. Every call is checked, in Release too; the communicator
  * returns errors instead of aborting. */
+#define _GNU_SOURCE
 #include "tess_comm.h"
 
 #include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -52,11 +55,26 @@ cleanup:
     return status;
 }
 
+/* Whether a launcher has started this process: each tells its ranks who they are by the
+ * environment (Open MPI 4 and 5, MPICH and Intel MPI, Slurm, Cray's PALS and ALPS,
+ * MVAPICH2, Flux, IBM's JSM). */
+static bool launched(void)
+{
+    static const char *const prefix[] = {"OMPI_COMM_",   "PMIX_", "PMI_",  "PMI2_",
+                                         "SLURM_PROCID", "PALS_", "ALPS_", "MV2_COMM_",
+                                         "FLUX_TASK_",   "JSM_"};
+    for (char **variable = environ; *variable; ++variable)
+        for (size_t k = 0; k < sizeof prefix / sizeof *prefix; ++k)
+            if (strncmp(*variable, prefix[k], strlen(prefix[k])) == 0) return true;
+    return false;
+}
+
 tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
 {
     tess_status status = TESS_OK;
     int provided = MPI_THREAD_SINGLE;
     MPI_Comm world = MPI_COMM_NULL;
+    if (!launched()) return tess_comm_self(comm);
     TESS_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     if (provided < MPI_THREAD_FUNNELED)
         TESS_FAIL(TESS_ERR_RESOURCE, "this MPI library does not support threads");
@@ -69,15 +87,17 @@ cleanup:
 
 void tess_comm_finish(tess_comm *comm)
 {
-    if (comm) {
-        MPI_Comm_free(&comm->handle);
-        tess_free(comm);
-    }
-    MPI_Finalize();
+    int started = 0;
+    tess_comm_free(comm);
+    MPI_Initialized(&started);
+    if (started) MPI_Finalize();
 }
 
 void tess_comm_abort(tess_comm *comm, int exit_status)
 {
+    int started = 0;
+    MPI_Initialized(&started);
+    if (!started) exit(exit_status);
     MPI_Abort(comm ? comm->handle : MPI_COMM_WORLD, exit_status);
 }
 

@@ -22,7 +22,8 @@ typedef struct tess_comm tess_comm;
 
 typedef enum tess_op { TESS_SUM, TESS_MIN, TESS_MAX } tess_op;
 
-/** Start MPI (thread level FUNNELED or better) and duplicate the world. Collective. */
+/** Start MPI (thread level FUNNELED or better) and duplicate the world; without a
+ *  launcher this is tess_comm_self, which costs nothing. Collective. */
 tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm);
 
 /** End MPI. Collective; `comm` may be NULL after a failed start. */
