@@ -19,7 +19,6 @@ enum { TAG_ALLTOALL = 17 };
 struct tess_comm {
     MPI_Comm handle;
     int rank, size;
-    bool owns_mpi; /* this communicator started MPI */
 };
 
 /* Over all communicators: parts of the world talk for the same program. */
@@ -80,7 +79,6 @@ tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
         TESS_FAIL(TESS_ERR_RESOURCE, "this MPI library does not support threads");
     TESS_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world));
     TESS_TRY(wrap(world, comm));
-    (*comm)->owns_mpi = true;
 cleanup:
     return status;
 }
