@@ -26,3 +26,15 @@ file(RELATIVE_PATH TESS_PREFIX_FROM_PC
 configure_file(cmake/tessera.pc.in ${CMAKE_BINARY_DIR}/generated/tessera.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/generated/tessera.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The environment module names the folder that is installed to, which is known only then.
+set(TESS_MODULE_FILE ${CMAKE_INSTALL_DATADIR}/modulefiles/tessera/${PROJECT_VERSION})
+set(TESS_MODULE_PREFIX "@TESS_MODULE_PREFIX@")
+configure_file(jobs/packages/modulefile.in ${CMAKE_BINARY_DIR}/generated/modulefile.in @ONLY)
+install(CODE "
+    set(TESS_MODULE_PREFIX \"\${CMAKE_INSTALL_PREFIX}\")
+    set(module_file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TESS_MODULE_FILE}\")
+    configure_file(\"${CMAKE_BINARY_DIR}/generated/modulefile.in\" \"\${module_file}\" @ONLY)
+    message(STATUS \"Installing: \${module_file}\")
+    list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${module_file}\")
+")
