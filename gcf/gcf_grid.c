@@ -1,0 +1,223 @@
+/* Plans, checks and dispatch; and the strategies that take points as they come. */
+#include <math.h>
+#include <string.h>
+
+#include "gcf_grid.h"
+#include "tess_isa.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Points placed at a time. */
+enum { BATCH = 512 };
+
+const gcf_table *gcf_table_best(void)
+{
+    static const gcf_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(gcf_table);
+    return table[tess_isa_best()];
+}
+
+void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
+{
+    *opts = (tess_gcf_grid_opts){
+        .strategy = TESS_GCF_TILED, .threads = 1, .factor_error = 1e-4, .max_rank = 6};
+}
+
+const char *tess_gcf_strategy_name(tess_gcf_strategy strategy)
+{
+    static const char *const name[TESS_GCF_NUM_STRATEGIES] = {"serial", "atomic",
+                                                              "tiled", "factored"};
+    return strategy < TESS_GCF_NUM_STRATEGIES ? name[strategy] : NULL;
+}
+
+tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+                                 tess_gcf_plan **plan)
+{
+    tess_status status = TESS_OK;
+    tess_gcf_plan *made = NULL;
+    if (!tess_gcf_strategy_name(opts->strategy))
+        TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy %d", (int)opts->strategy);
+    if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
+    if (opts->strategy == TESS_GCF_FACTORED &&
+        (!(opts->factor_error > 0 && opts->factor_error < 1) || opts->max_rank < 1 ||
+         opts->max_rank > GCF_MAX_RANK))
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "kernels to %g in up to %d products: errors between 0 and 1, from 1 to "
+            "%d products",
+            opts->factor_error, opts->max_rank, GCF_MAX_RANK);
+    made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
+    made->gcf = gcf;
+    made->opts = *opts;
+    if (opts->strategy == TESS_GCF_FACTORED) TESS_TRY(gcf_factor_planes(made));
+    *plan = made;
+    made = NULL;
+cleanup:
+    tess_gcf_plan_destroy(made);
+    return status;
+}
+
+void tess_gcf_plan_destroy(tess_gcf_plan *plan)
+{
+    if (!plan) return;
+    for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
+        tess_free(plan->factors[p].data);
+    tess_free(plan->factors);
+    tess_free(plan);
+}
+
+int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)
+{
+    return plan->factors ? plan->factors[plane].rank : 0;
+}
+
+/* First cell, and the table's offset, of a footprint on one axis. */
+static bool place_axis(const tess_gcf *gcf, int support, double at, int64_t cells,
+                       int32_t *first, uint8_t *offset, bool *flip)
+{
+    const int q = gcf->layout.oversampling;
+    const double fine = floor(at * q + 0.5);
+    if (!(fine >= 0 && fine < (double)q * (double)cells))
+        return false; /* or no number */
+    int64_t cell = (int64_t)fine / q;
+    const int part = (int)((int64_t)fine % q);
+    cell += 1 - support / 2;
+    if (cell < 0 || cell + support > cells) return false;
+    *first = (int32_t)cell;
+    *flip = part >= gcf->half_offsets;
+    *offset = (uint8_t)(*flip ? q - part : part);
+    return true;
+}
+
+bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t point,
+                     int64_t nu, int64_t nv, gcf_place *place)
+{
+    const double w = points->w ? points->w[point] : 0;
+    if (!isfinite(w)) return false;
+    place->point = point;
+    place->plane = (uint16_t)tess_gcf_plane_of(gcf, w);
+    place->conjugate = w < 0;
+    const int support = gcf->plane[place->plane].support;
+    return place_axis(gcf, support, points->u[point], nu, &place->u, &place->offset_u,
+                      &place->flip_u) &&
+           place_axis(gcf, support, points->v[point], nv, &place->v, &place->offset_v,
+                      &place->flip_v);
+}
+
+/* Points [first, end), in order, by one of the plain loops. */
+static void run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                      const tess_gcf_cells *cells, int64_t first, bool degrid,
+                      gcf_function *function, tess_gcf_report *report)
+{
+    const tess_gcf *gcf = plan->gcf;
+    const size_t bytes = gcf_value_bytes(gcf) * (size_t)points->num_pol;
+    const int64_t end = first + BATCH < points->count ? first + BATCH : points->count;
+    gcf_place place[BATCH];
+    gcf_job job = {.gcf = gcf,
+                   .place = place,
+                   .num_pol = points->num_pol,
+                   .vis = points->vis,
+                   .cells = cells->data,
+                   .stride = cells->nv,
+                   .pol_stride = cells->nu * cells->nv};
+    for (int64_t k = first; k < end; ++k)
+        if (gcf_place_point(gcf, points, k, cells->nu, cells->nv, &place[job.count])) {
+            const int64_t support = gcf->plane[place[job.count++].plane].support;
+            report->point_cells += support * support;
+        } else {
+            ++report->left_out;
+            if (degrid) memset((char *)points->vis + (size_t)k * bytes, 0, bytes);
+        }
+    function(&job);
+}
+
+/* The loop of a program that nobody has made faster: ours is timed against it. */
+tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           tess_gcf_report *report)
+{
+    const gcf_table *table = gcf_table_best();
+    const bool is_double = plan->gcf->layout.is_double;
+    for (int64_t k = 0; k < points->count; k += BATCH)
+        run_batch(plan, points, cells, k, degrid,
+                  degrid ? table->degrid_plain[is_double]
+                         : table->grid_plain[is_double],
+                  report);
+    report->busy_share = 1;
+    return TESS_OK;
+}
+
+/* Points shared by threads that add to the grid atomically: what multi-core versions of
+ * gridders begin with (Humphreys & Cornwell 2011, SKA memo 132, discuss why it does not
+ * scale; Romein 2012, doi:10.1145/2304576.2304620, replaces it on GPUs). */
+tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           tess_gcf_report *report)
+{
+    const gcf_table *table = gcf_table_best();
+    const bool is_double = plan->gcf->layout.is_double;
+    int64_t left_out = 0, point_cells = 0;
+    double busy = 0;
+    const double start = tess_time_now();
+#pragma omp parallel num_threads(plan->opts.threads) reduction(+ : left_out, point_cells, busy)
+    {
+        tess_gcf_report mine = {0};
+        const double begin = tess_time_now();
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t k = 0; k < points->count; k += BATCH)
+            run_batch(plan, points, cells, k, degrid,
+                      degrid ? table->degrid_plain[is_double]
+                             : table->grid_atomic[is_double],
+                      &mine);
+        busy += tess_time_now() - begin;
+        left_out += mine.left_out;
+        point_cells += mine.point_cells;
+    }
+    const double wall = tess_time_now() - start;
+    report->busy_share = wall > 0 ? busy / (wall * plan->opts.threads) : 1;
+    report->left_out = left_out;
+    report->point_cells = point_cells;
+    return TESS_OK;
+}
+
+static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                       const tess_gcf_cells *cells, bool degrid,
+                       tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    tess_gcf_report found = {0};
+    const double start = tess_time_now();
+    if (points->num_pol != 1 && points->num_pol != 2 && points->num_pol != 4)
+        TESS_FAIL(TESS_ERR_USAGE, "%d polarisations together: 1, 2 or 4",
+                  points->num_pol);
+    if (cells->nu < 1 || cells->nv < 1 || cells->nu > INT32_MAX ||
+        cells->nv > INT32_MAX)
+        TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld × %lld cells", (long long)cells->nu,
+                  (long long)cells->nv);
+    switch (plan->opts.strategy) {
+    case TESS_GCF_SERIAL:
+        TESS_TRY(gcf_run_serial(plan, points, cells, degrid, &found));
+        break;
+    case TESS_GCF_ATOMIC:
+        TESS_TRY(gcf_run_atomic(plan, points, cells, degrid, &found));
+        break;
+    default:
+        TESS_TRY(gcf_run_tiled(plan, points, cells, degrid, &found));
+    }
+    found.seconds = tess_time_now() - start - found.sort_s;
+    if (report) *report = found;
+cleanup:
+    return status;
+}
+
+tess_status tess_gcf_grid(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                          tess_gcf_cells *cells, tess_gcf_report *report)
+{
+    return run(plan, points, cells, false, report);
+}
+
+tess_status tess_gcf_degrid(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
+                            const tess_gcf_points *points, tess_gcf_report *report)
+{
+    return run(plan, points, cells, true, report);
+}

@@ -1,0 +1,155 @@
+/** @file gcf_grid.h  (private to gcf/)
+ *  Points placed on cells, the innermost loops that work on them, and the strategies.
+ *  The loops are compiled from one source (gcf_isa.c) for each instruction set and
+ *  picked at run time.
+ */
+#ifndef TESS_GCF_GRID_PRIVATE_H
+#define TESS_GCF_GRID_PRIVATE_H
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "gcf.h"
+#include "tess_gcf_grid.h"
+
+/** Number of this thread in its team. */
+static inline int gcf_thread(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/** A point on its cells. */
+typedef struct gcf_place {
+    int64_t point; /**< index in the points */
+    int32_t u, v;  /**< first cell of the footprint */
+    uint16_t plane;
+    uint8_t offset_u, offset_v; /**< of the table read: up to Q/2 */
+    bool flip_u, flip_v;        /**< it is read backwards */
+    bool conjugate;             /**< w < 0 */
+} gcf_place;
+
+/** Points to be gridded to, or degridded from, some cells. */
+typedef struct gcf_job {
+    const tess_gcf *gcf;
+    const gcf_place *place;
+    int64_t count;
+    int num_pol;
+    void *vis;   /**< all points' */
+    void *cells; /**< cell (u0, v0) of the first pol */
+    int64_t u0, v0;
+    int64_t stride, pol_stride; /**< complex values between lines, and pols */
+} gcf_job;
+
+typedef void gcf_function(const gcf_job *job);
+
+enum {
+    GCF_BLOCK_LINES = 4,  /**< multiples of the blocks that products are formed in, */
+    GCF_BLOCK_CELLS = 24, /**< and zeros around a factor's taps */
+    GCF_MAX_RANK = 12
+};
+
+/** Products Σ column[k][x] · row[k][y] over k, added to a buffer: entries in the order
+ * of the first cell of their row factor. */
+typedef struct gcf_product {
+    const void *column; /**< complex [lines]: zeros where there are no taps */
+    const void *row;    /**< complex, the first tap; zeros GCF_BLOCK_CELLS around */
+    int32_t u, v;       /**< first line and cell of its taps */
+    int32_t support;
+} gcf_product;
+
+/** A buffer and products to be added to it. Its lines and its stride are multiples of
+ *  GCF_BLOCK_LINES and GCF_BLOCK_CELLS. */
+typedef struct gcf_product_job {
+    const gcf_product *product;
+    int64_t count;
+    int64_t lines, stride;
+    void *cells;
+    const gcf_product **met, **near; /**< work memory: [count] each */
+    int max_support;
+} gcf_product_job;
+
+/** A point's factors and a buffer to read it off. */
+typedef struct gcf_dot_job {
+    int rank, support;
+    bool conjugate;           /**< the kernel is (w < 0): it is then conjugated twice */
+    const void *column, *row; /**< complex [rank][·] at the first tap */
+    int64_t column_step, row_step; /**< complex values from term to term */
+    const void *cells;             /**< the footprint's first cell */
+    int64_t stride;
+    double value[2]; /**< out */
+} gcf_dot_job;
+
+/** Functions of one instruction set, by [is_double]. */
+typedef struct gcf_table {
+    gcf_function *grid_plain[2], *degrid_plain[2]; /**< loops as one writes them */
+    gcf_function *grid_atomic[2];
+    gcf_function *grid[2], *degrid[2]; /**< vectors of cells */
+    void (*multiply[2])(const gcf_product_job *job);
+    void (*dot[2])(gcf_dot_job *job);
+} gcf_table;
+
+extern const gcf_table gcf_table_portable;
+#if defined(__x86_64__)
+extern const gcf_table gcf_table_avx2;
+extern const gcf_table gcf_table_knl;
+extern const gcf_table gcf_table_avx512;
+#endif
+
+/** The table for this processor, see tess_isa_best(). */
+const gcf_table *gcf_table_best(void);
+
+/** A plane as Σ_r column_r(x)·row_r(y), both tabulated for all Q offsets. */
+typedef struct gcf_factors {
+    int rank;     /**< 0: not factored */
+    double error; /**< relative, of the products */
+    void *data;   /**< complex [3][rank][Q][gcf_factor_line(S)]: columns, rows, rows
+                       conjugated; zeros around the taps */
+} gcf_factors;
+
+struct tess_gcf_plan {
+    const tess_gcf *gcf;
+    tess_gcf_grid_opts opts;
+    gcf_factors *factors; /**< [num_planes], factored alone */
+};
+
+static inline int64_t gcf_factor_line(int support)
+{
+    return support + 2 * GCF_BLOCK_CELLS;
+}
+
+/** Take all planes apart, in parallel. */
+tess_status gcf_factor_planes(tess_gcf_plan *plan);
+
+/** Factor lines of a plane at an offset, at the first tap: column, row, conjugated row
+ * of the first term; terms are Q lines apart. */
+const void *gcf_factor_at(const tess_gcf_plan *plan, int plane, int which, int offset);
+
+/** Where a point lies; false when its footprint leaves the grid. */
+bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t point,
+                     int64_t nu, int64_t nv, gcf_place *place);
+
+/** Strategies, in both directions: the direction tells which of points and cells is
+ *  written. */
+tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           tess_gcf_report *report);
+tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           tess_gcf_report *report);
+tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                          const tess_gcf_cells *cells, bool degrid,
+                          tess_gcf_report *report);
+
+/** The points of a tile, all of factored planes, to or from a buffer whose first cell
+ * is (job->u0, job->v0); `work` as of gcf_factored_work_bytes(). */
+void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t lines,
+                       void *work);
+void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job);
+int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines);
+
+#endif

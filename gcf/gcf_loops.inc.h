@@ -1,0 +1,383 @@
+/* The loops themselves, for one precision; included by gcf_isa.c with
+ *   REAL        float or double
+ *   NAME(x)     x with the precision's suffix
+ *   SWAP(x)     vector with the parts of every complex number exchanged
+ *   REVERSE(x)  vector with its complex numbers in reverse order */
+
+typedef REAL NAME(vector)
+    __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+enum {
+    NAME(LANES) = VECTOR_BYTES / (int)sizeof(REAL),
+    NAME(PAIRS) = NAME(LANES) / 2,
+    NAME(BLOCK_CELLS) = BLOCK_VECTORS * NAME(PAIRS)
+};
+
+INLINE NAME(vector) NAME(all)(REAL value)
+{
+    return value - (NAME(vector)){0};
+}
+
+/* (even, odd) all over. */
+INLINE NAME(vector) NAME(alternate)(REAL even, REAL odd)
+{
+    NAME(vector) x;
+    for (int k = 0; k < NAME(LANES); k += 2) {
+        x[k] = even;
+        x[k + 1] = odd;
+    }
+    return x;
+}
+
+INLINE const REAL *NAME(taps_of)(const gcf_job *job, const gcf_place *at)
+{
+    return (const REAL *)job->gcf->data +
+           2 * gcf_table_offset(job->gcf, at->plane, at->offset_u, at->offset_v);
+}
+
+INLINE REAL *NAME(cell_of)(const gcf_job *job, const gcf_place *at, int pol)
+{
+    return (REAL *)job->cells + 2 * (pol * job->pol_stride +
+                                     (at->u - job->u0) * job->stride + at->v - job->v0);
+}
+
+/* ---- as one writes it ---- */
+
+/* Processors have no atomic addition of floating-point numbers: compare and swap. */
+INLINE void NAME(add_atomically)(REAL *to, REAL value)
+{
+    REAL before, after;
+    __atomic_load(to, &before, __ATOMIC_RELAXED);
+    do {
+        after = before + value;
+    } while (!__atomic_compare_exchange(to, &before, &after, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+}
+
+INLINE void NAME(stamp_plain)(const gcf_job *job, const gcf_place *at, int pol,
+                              bool flip_v, bool atomic)
+{
+    const int support = job->gcf->plane[at->plane].support;
+    const REAL *taps = NAME(taps_of)(job, at);
+    const REAL *vis = (const REAL *)job->vis + 2 * (at->point * job->num_pol + pol);
+    const REAL sign = at->conjugate ? -1 : 1, re = vis[0], im = vis[1];
+    for (int i = 0; i < support; ++i) {
+        const REAL *tap = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        REAL *cell = NAME(cell_of)(job, at, pol) + 2 * i * job->stride;
+        for (int j = 0; j < support; ++j) {
+            const int k = 2 * (flip_v ? support - 1 - j : j);
+            const REAL a = tap[k], b = sign * tap[k + 1];
+            const REAL x = a * re - b * im, y = a * im + b * re;
+            if (atomic) {
+                NAME(add_atomically)(&cell[2 * j], x);
+                NAME(add_atomically)(&cell[2 * j + 1], y);
+            } else {
+                cell[2 * j] += x;
+                cell[2 * j + 1] += y;
+            }
+        }
+    }
+}
+
+INLINE void NAME(stamp_all_plain)(const gcf_job *job, bool atomic)
+{
+    for (int64_t k = 0; k < job->count; ++k)
+        for (int pol = 0; pol < job->num_pol; ++pol)
+            if (job->place[k].flip_v)
+                NAME(stamp_plain)(job, &job->place[k], pol, true, atomic);
+            else
+                NAME(stamp_plain)(job, &job->place[k], pol, false, atomic);
+}
+
+static void NAME(grid_plain)(const gcf_job *job)
+{
+    NAME(stamp_all_plain)(job, false);
+}
+
+static void NAME(grid_atomic)(const gcf_job *job)
+{
+    NAME(stamp_all_plain)(job, true);
+}
+
+INLINE void NAME(read_plain)(const gcf_job *job, const gcf_place *at, int pol,
+                             bool flip_v)
+{
+    const int support = job->gcf->plane[at->plane].support;
+    const REAL *taps = NAME(taps_of)(job, at);
+    const REAL sign = at->conjugate ? 1 : -1;
+    REAL *vis = (REAL *)job->vis + 2 * (at->point * job->num_pol + pol);
+    REAL re = 0, im = 0;
+    for (int i = 0; i < support; ++i) {
+        const REAL *tap = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const REAL *cell = NAME(cell_of)(job, at, pol) + 2 * i * job->stride;
+        for (int j = 0; j < support; ++j) {
+            const int k = 2 * (flip_v ? support - 1 - j : j);
+            const REAL a = tap[k], b = sign * tap[k + 1];
+            re += a * cell[2 * j] - b * cell[2 * j + 1];
+            im += a * cell[2 * j + 1] + b * cell[2 * j];
+        }
+    }
+    vis[0] = re;
+    vis[1] = im;
+}
+
+static void NAME(degrid_plain)(const gcf_job *job)
+{
+    for (int64_t k = 0; k < job->count; ++k)
+        for (int pol = 0; pol < job->num_pol; ++pol)
+            if (job->place[k].flip_v)
+                NAME(read_plain)(job, &job->place[k], pol, true);
+            else
+                NAME(read_plain)(job, &job->place[k], pol, false);
+}
+
+/* ---- vectors of cells ---- */
+
+/* A vector of a line's taps, forwards or backwards. */
+INLINE NAME(vector) NAME(taps_at)(const REAL *line, int support, int j, bool flip)
+{
+    if (!flip) return *(const NAME(vector) *)(line + 2 * j);
+    const NAME(vector) x =
+        *(const NAME(vector) *)(line + 2 * (support - NAME(PAIRS) - j));
+    return REVERSE(x);
+}
+
+/* (re + i im)(a ± ib): taps (a, b) times (re, ±re) and exchanged ones (b, a) times
+ * (∓im, im). A tap is loaded once for all pols. */
+INLINE void NAME(stamp)(const gcf_job *job, const gcf_place *at, int num_pol, bool flip)
+{
+    const int support = job->gcf->plane[at->plane].support;
+    const REAL *taps = NAME(taps_of)(job, at);
+    const REAL *vis = (const REAL *)job->vis + 2 * at->point * num_pol;
+    const int64_t pol_step = 2 * job->pol_stride;
+    REAL *cells = NAME(cell_of)(job, at, 0);
+    NAME(vector) straight[TESS_GCF_MAX_POL], crossed[TESS_GCF_MAX_POL];
+    for (int p = 0; p < num_pol; ++p) {
+        const REAL re = vis[2 * p], im = vis[2 * p + 1], sign = at->conjugate ? -1 : 1;
+        straight[p] = NAME(alternate)(re, sign * re);
+        crossed[p] = NAME(alternate)(-sign * im, im);
+    }
+    for (int i = 0; i < support; ++i, cells += 2 * job->stride) {
+        const REAL *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        for (int j = 0; j < support; j += NAME(PAIRS)) {
+            const NAME(vector) tap = NAME(taps_at)(line, support, j, flip);
+            const NAME(vector) swapped = SWAP(tap);
+            for (int p = 0; p < num_pol; ++p) {
+                NAME(vector) *cell = (NAME(vector) *)(cells + p * pol_step + 2 * j);
+                *cell += tap * straight[p] + swapped * crossed[p];
+            }
+        }
+    }
+}
+
+INLINE void NAME(stamp_all)(const gcf_job *job, int num_pol)
+{
+    for (int64_t k = 0; k < job->count; ++k)
+        if (job->place[k].flip_v)
+            NAME(stamp)(job, &job->place[k], num_pol, true);
+        else
+            NAME(stamp)(job, &job->place[k], num_pol, false);
+}
+
+static void NAME(grid_vectors)(const gcf_job *job)
+{
+    if (job->num_pol == 1)
+        NAME(stamp_all)(job, 1);
+    else if (job->num_pol == 2)
+        NAME(stamp_all)(job, 2);
+    else
+        NAME(stamp_all)(job, 4);
+}
+
+/* Σ of even and of odd lanes. */
+INLINE void NAME(sum_lanes)(NAME(vector) x, REAL *even, REAL *odd)
+{
+    *even = *odd = 0;
+    for (int k = 0; k < NAME(LANES); k += 2) {
+        *even += x[k];
+        *odd += x[k + 1];
+    }
+}
+
+/* From Σ tap·cell and Σ swapped tap·cell, lane by lane: with tap (a, b), cell (x, y)
+ * the lanes are (ax, by) and (bx, ay). conj(tap)·cell = (ax + by, ay − bx), tap·cell =
+ * (ax − by, ay + bx). */
+INLINE void NAME(finish)(NAME(vector) straight, NAME(vector) crossed, bool conjugate,
+                         REAL value[2])
+{
+    REAL ax, by, bx, ay;
+    NAME(sum_lanes)(straight, &ax, &by);
+    NAME(sum_lanes)(crossed, &bx, &ay);
+    value[0] = conjugate ? ax - by : ax + by;
+    value[1] = conjugate ? ay + bx : ay - bx;
+}
+
+/* Two lines at a time: sums that do not wait for one another. */
+INLINE void NAME(read)(const gcf_job *job, const gcf_place *at, int num_pol, bool flip)
+{
+    enum { TURNS = 2 };
+    const int support = job->gcf->plane[at->plane].support;
+    const REAL *taps = NAME(taps_of)(job, at), *cells = NAME(cell_of)(job, at, 0);
+    const int64_t pol_step = 2 * job->pol_stride;
+    REAL *vis = (REAL *)job->vis + 2 * at->point * num_pol;
+    NAME(vector) straight[TURNS][TESS_GCF_MAX_POL] = {{{0}}};
+    NAME(vector) crossed[TURNS][TESS_GCF_MAX_POL] = {{{0}}};
+    for (int i = 0; i < support; i += TURNS, cells += 2 * TURNS * job->stride) {
+        const REAL *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const int64_t next = at->flip_u ? -2 * support : 2 * support;
+        for (int j = 0; j < support; j += NAME(PAIRS))
+            for (int t = 0; t < TURNS; ++t) {
+                const NAME(vector) tap =
+                    NAME(taps_at)(line + t * next, support, j, flip);
+                const NAME(vector) swapped = SWAP(tap);
+                for (int p = 0; p < num_pol; ++p) {
+                    const NAME(vector) cell = *(const NAME(
+                        vector) *)(cells + p * pol_step + 2 * (t * job->stride + j));
+                    straight[t][p] += tap * cell;
+                    crossed[t][p] += swapped * cell;
+                }
+            }
+    }
+    for (int p = 0; p < num_pol; ++p)
+        NAME(finish)
+        (straight[0][p] + straight[1][p], crossed[0][p] + crossed[1][p], at->conjugate,
+         vis + 2 * p);
+}
+
+INLINE void NAME(read_all)(const gcf_job *job, int num_pol)
+{
+    for (int64_t k = 0; k < job->count; ++k)
+        if (job->place[k].flip_v)
+            NAME(read)(job, &job->place[k], num_pol, true);
+        else
+            NAME(read)(job, &job->place[k], num_pol, false);
+}
+
+static void NAME(degrid_vectors)(const gcf_job *job)
+{
+    if (job->num_pol == 1)
+        NAME(read_all)(job, 1);
+    else if (job->num_pol == 2)
+        NAME(read_all)(job, 2);
+    else
+        NAME(read_all)(job, 4);
+}
+
+/* ---- products ---- */
+
+/* A block of BLOCK_ROWS lines and BLOCK_CELLS cells, held in registers while products
+ * pass by: Σ re(column)·row and Σ im(column)·row apart, put together at the end, so
+ * that nothing is shuffled on the way. */
+INLINE void NAME(block)(const gcf_product *const *met, int64_t count, int64_t line,
+                        int64_t cell, REAL *cells, int64_t stride)
+{
+    NAME(vector) re[BLOCK_ROWS][BLOCK_VECTORS] = {{{0}}};
+    NAME(vector) im[BLOCK_ROWS][BLOCK_VECTORS] = {{{0}}};
+    for (int64_t k = 0; k < count; ++k) {
+        const REAL *column = (const REAL *)met[k]->column + 2 * line;
+        const REAL *row = (const REAL *)met[k]->row + 2 * (cell - met[k]->v);
+        NAME(vector) x[BLOCK_VECTORS];
+        for (int b = 0; b < BLOCK_VECTORS; ++b)
+            x[b] = *(const NAME(vector) *)(row + b * NAME(LANES));
+        for (int a = 0; a < BLOCK_ROWS; ++a) {
+            const NAME(vector) c = NAME(all)(column[2 * a]);
+            const NAME(vector) s = NAME(all)(column[2 * a + 1]);
+            for (int b = 0; b < BLOCK_VECTORS; ++b) {
+                re[a][b] += c * x[b];
+                im[a][b] += s * x[b];
+            }
+        }
+    }
+    const NAME(vector) i = NAME(alternate)(-1, 1);
+    for (int a = 0; a < BLOCK_ROWS; ++a)
+        for (int b = 0; b < BLOCK_VECTORS; ++b)
+            *(NAME(vector) *)(cells + 2 * (a * stride) + b * NAME(LANES)) +=
+                re[a][b] + i * SWAP(im[a][b]);
+}
+
+static void NAME(multiply)(const gcf_product_job *job)
+{
+    const int width = NAME(BLOCK_CELLS);
+    for (int64_t line = 0; line < job->lines; line += BLOCK_ROWS) {
+        int64_t n = 0, low = 0, high = 0;
+        for (int64_t k = 0; k < job->count; ++k) {
+            const gcf_product *p = &job->product[k];
+            job->met[n] = p;
+            n += p->u < line + BLOCK_ROWS && p->u + p->support > line;
+        }
+        /* rows start in order: those that may meet a block are neighbours */
+        for (int64_t cell = 0; cell < job->stride; cell += width) {
+            int64_t m = 0;
+            while (high < n && job->met[high]->v < cell + width)
+                ++high;
+            while (low < high && job->met[low]->v + job->max_support <= cell)
+                ++low;
+            for (int64_t k = low; k < high; ++k) {
+                job->near[m] = job->met[k];
+                m += job->met[k]->v + job->met[k]->support > cell;
+            }
+            if (m > 0)
+                NAME(block)
+                (job->near, m, line, cell,
+                 (REAL *)job->cells + 2 * (line * job->stride + cell), job->stride);
+        }
+    }
+}
+
+/* ---- dot products with factors ---- */
+
+/* Terms (constant) from `term` on, cells [j, j + vectors·PAIRS) of all lines: first
+ * along the columns, a line of sums for each term staying in registers, then along the
+ * rows. */
+INLINE void NAME(dot_block)(const gcf_dot_job *job, int term, int terms, int j,
+                            int vectors, NAME(vector) * straight,
+                            NAME(vector) * crossed)
+{
+    NAME(vector) re[2][DOT_VECTORS] = {{{0}}}, im[2][DOT_VECTORS] = {{{0}}};
+    const REAL *cells = (const REAL *)job->cells + 2 * j;
+    const REAL *column = (const REAL *)job->column + 2 * term * job->column_step;
+    const REAL *row = (const REAL *)job->row + 2 * (term * job->row_step + j);
+    for (int i = 0; i < job->support; ++i, cells += 2 * job->stride)
+        for (int b = 0; b < vectors; ++b) {
+            const NAME(vector) x = *(const NAME(vector) *)(cells + b * NAME(LANES));
+            for (int t = 0; t < terms; ++t) {
+                const REAL *c = column + 2 * (t * job->column_step + i);
+                re[t][b] += NAME(all)(c[0]) * x;
+                im[t][b] += NAME(all)(c[1]) * x;
+            }
+        }
+    const REAL sign = job->conjugate ? 1 : -1;
+    const NAME(vector) i = NAME(alternate)(-sign, sign);
+    for (int t = 0; t < terms; ++t)
+        for (int b = 0; b < vectors; ++b) {
+            const NAME(vector) sum = re[t][b] + i * SWAP(im[t][b]);
+            const NAME(vector) x =
+                *(const NAME(vector) *)(row + 2 * t * job->row_step + b * NAME(LANES));
+            *straight += x * sum;
+            *crossed += SWAP(x) * sum;
+        }
+}
+
+INLINE void NAME(dot_terms)(const gcf_dot_job *job, int term, int terms,
+                            NAME(vector) * straight, NAME(vector) * crossed)
+{
+    const int wide = DOT_VECTORS * NAME(PAIRS);
+    int j = 0;
+    for (; j + wide <= job->support; j += wide)
+        NAME(dot_block)(job, term, terms, j, DOT_VECTORS, straight, crossed);
+    for (; j < job->support; j += NAME(PAIRS))
+        NAME(dot_block)(job, term, terms, j, 1, straight, crossed);
+}
+
+static void NAME(dot)(gcf_dot_job *job)
+{
+    NAME(vector) straight = {0}, crossed = {0};
+    REAL value[2];
+    int term = 0;
+    for (; term + 2 <= job->rank; term += 2)
+        NAME(dot_terms)(job, term, 2, &straight, &crossed);
+    if (term < job->rank) NAME(dot_terms)(job, term, 1, &straight, &crossed);
+    NAME(finish)(straight, crossed, job->conjugate, value);
+    job->value[0] = (double)value[0];
+    job->value[1] = (double)value[1];
+}

@@ -1,0 +1,94 @@
+/** @file tess_gcf_grid.h
+ *  Gridding and degridding with tables of convolution functions, by the strategies that
+ *  studies of it have published and one of our own. All give the same sums to rounding:
+ *
+ *      grid:   grid[p][x][y] += Σ_k vis[k][p] · G_k(x − u_k, y − v_k)
+ *      degrid: vis[k][p] = Σ_xy conj(G_k(x − u_k, y − v_k)) · grid[p][x][y]
+ *
+ *  G_k being the kernel of w_k's plane (its conjugate where w_k < 0), with u_k and v_k
+ *  rounded to 1/Q cell. Degridding is the adjoint of gridding. Points whose footprint
+ *  does not lie inside the grid as a whole are left out: they add nothing, and 0 is
+ * read off for them.
+ */
+#ifndef TESS_GCF_GRID_H
+#define TESS_GCF_GRID_H
+
+#include "tess_gcf.h"
+
+enum { TESS_GCF_MAX_POL = 4 };
+
+typedef enum tess_gcf_strategy {
+    TESS_GCF_SERIAL,   /**< one thread, point after point, as the points come */
+    TESS_GCF_ATOMIC,   /**< threads share the points, cells are added to atomically */
+    TESS_GCF_TILED,    /**< points sorted into tiles, summed in private buffers */
+    TESS_GCF_FACTORED, /**< so too, with kernels as sums of a few products */
+    TESS_GCF_NUM_STRATEGIES
+} tess_gcf_strategy;
+
+/** Visibilities and where they lie; precision is the table's. */
+typedef struct tess_gcf_points {
+    int64_t count;
+    const double *u, *v; /**< [count] grid coordinates [cells] */
+    const double *w;     /**< [count] wavelengths; NULL: all 0 */
+    void *vis;           /**< complex [count][num_pol] */
+    int num_pol;         /**< 1, 2 or 4 */
+} tess_gcf_points;
+
+typedef struct tess_gcf_cells {
+    int64_t nu, nv;
+    void *data; /**< complex [num_pol][nu][nv] */
+} tess_gcf_cells;
+
+typedef struct tess_gcf_grid_opts {
+    tess_gcf_strategy strategy;
+    int threads;
+    double factor_error; /**< factored: of a kernel, relative to its L2 norm */
+    int max_rank;        /**< factored: kernels that need more products are taken from
+                              their table */
+} tess_gcf_grid_opts;
+
+/** A strategy for a table, with what it prepares once. */
+typedef struct tess_gcf_plan tess_gcf_plan;
+
+/** What a call did. */
+typedef struct tess_gcf_report {
+    int64_t left_out;    /**< points outside of the grid */
+    int64_t point_cells; /**< Σ S² over the others: work is 8 FLOP each and pol */
+    int64_t point_ranks; /**< Σ of factored kernels' ranks over their points */
+    int64_t points_factored;
+    double sort_s, seconds; /**< placing and sorting points; (de)gridding itself */
+    double busy_share;      /**< of the threads' time in the latter */
+} tess_gcf_report;
+
+/** tiled, one thread, kernels to 1e-4 in up to 6 products. */
+void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts);
+
+/** "serial", …; NULL past the end. */
+const char *tess_gcf_strategy_name(tess_gcf_strategy strategy);
+
+/** The table is the caller's and must outlive the plan. `factored` takes its kernels
+ *  apart here. TESS_ERR_USAGE for options outside of their limits or a strategy that is
+ *  not there, TESS_ERR_ALLOC. Local. */
+tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+                                 tess_gcf_plan **plan);
+
+/** Add points to a grid. TESS_ERR_USAGE for an impossible num_pol or grid,
+ *  TESS_ERR_ALLOC; the grid is then undefined. `report` may be NULL. Local. */
+tess_status tess_gcf_grid(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                          tess_gcf_cells *cells, tess_gcf_report *report);
+
+/** Read points off a grid; errors alike. There is no atomic degridding: nothing is
+ *  added to in common, threads share the points and `atomic` does just that. */
+tess_status tess_gcf_degrid(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
+                            const tess_gcf_points *points, tess_gcf_report *report);
+
+/** Products that a plane is made of; 0: it is taken from its table. */
+int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane);
+
+/** Bytes of all factors. */
+int64_t tess_gcf_plan_factor_bytes(const tess_gcf_plan *plan);
+
+/** NULL is fine. */
+void tess_gcf_plan_destroy(tess_gcf_plan *plan);
+
+#endif
