@@ -6,10 +6,11 @@ TESS_BUILD_PACKAGES="build-essential cmake ninja-build pkg-config openmpi-bin \
 libopenmpi-dev libfftw3-dev libcfitsio-dev casacore-dev liberfa-dev libjansson-dev \
 libpng-dev libcminpack-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
-# Peers that some tests compare with, and a module system that loads what is installed;
-# those tests are skipped without them. (pyuvdata is another, for who has it: it brings
-# 250 MB along.)
-TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore environment-modules"
+# Peers that some tests compare with, a module system that loads what is installed, and a
+# batch system to submit jobs to; those tests are skipped without them. (pyuvdata is
+# another, for who has it: it brings 250 MB along.)
+TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore environment-modules \
+slurm-wlm munge shellcheck"
 
 # Open MPI refuses to start as root and more ranks than cores unless told otherwise,
 # and looks long for fast networks, which one machine does not need.

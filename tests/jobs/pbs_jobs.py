@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""jobs/pbs.sh as submit.sh fills it in, where there is no PBS: qsub, qstat and pbsnodes
+are stand-ins that say what PBS's manuals say they would. A job that reaches its time
+limit is submitted again until its image is there, byte by byte that of an uninterrupted
+run. And all scripts of jobs/ as shellcheck sees them.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+for folder in ("../oracle", "../faults"):
+    sys.path.insert(0, os.path.join(HERE, folder))
+
+from checkpoints import make_observation
+from e2e import BIN, ROOT, SLOWER, Suite, mpi_environment, read_image
+
+JOBS = os.path.join(ROOT, "jobs")
+OPTIONS = ["--size", "160,120", "--scale", "25asec", "--reproducible", "--no-psf",
+           "--force-block-planes", "2"]
+
+STANDINS = {
+    # what was submitted, and with which variables
+    "qsub": 'printf "%s\\n" "$*" >>"$STANDIN/submitted"; echo 7.server',
+    "qstat": 'echo "Job Id: $2"; echo "    Resource_List.walltime = 00:02:00"',
+    "pbsnodes": """cat <<END
+node1
+     resources_available.mem = 16777216kb
+     resources_available.ncpus = 4
+node2
+     resources_available.mem = 8388608kb
+     resources_available.ncpus = 2
+END"""}
+
+
+def make_standins(suite):
+    folder = suite.path("bin")
+    os.makedirs(folder)
+    for name, text in STANDINS.items():
+        with open(os.path.join(folder, name), "w") as f:
+            f.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(f.name, 0o755)
+    env = {k: v for k, v in mpi_environment().items() if not k.startswith("SLURM")}
+    env.update(PATH=folder + ":" + env["PATH"], STANDIN=suite.work, TESSERA=BIN)
+    return env
+
+
+def bash(suite, env, *words):
+    return subprocess.run(["bash", *words], env=env, cwd=suite.work, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=100 * SLOWER)
+
+
+def submitted(suite):
+    try:
+        with open(suite.path("submitted")) as f:
+            return f.read().splitlines()
+    except OSError:
+        return []
+
+
+def check_submit(suite, env, obs):
+    name = suite.path("sky map")
+    result = bash(suite, env, os.path.join(JOBS, "submit.sh"), "--scheduler", "pbs",
+                  "--threads", "2", "--tasks", "1", "--partition", "long", obs, "-o",
+                  name, *OPTIONS)
+    suite.equal("submit.sh: status", result.returncode, 0)
+    script = name + ".job"
+    suite.equal("submitted", submitted(suite), [script])
+    with open(script) as f:
+        text = f.read()
+    for line in [r"-N sky_map", r"-q long", r"-l walltime=00:\d\d:00",
+                 r"-l select=1:ncpus=2:mpiprocs=1:ompthreads=2:mem=\d+mb"]:
+        suite.true(f"submit.sh: {line}", re.search(f"^#PBS {line}$", text, re.M))
+    result = bash(suite, env, os.path.join(JOBS, "submit.sh"), "--scheduler", "pbs",
+                  "--array", "channels:2", obs, "-o", name, *OPTIONS)
+    suite.equal("submit.sh --array: status", result.returncode, 2)
+    return script
+
+
+def check_job(suite, env, obs, script):
+    """PBS runs the script, with two minutes of which two are for its end, until done."""
+    suite.image("whole", obs, *OPTIONS, "--threads", "1")
+    with open(suite.path("nodes"), "w") as f:
+        f.write("node1\n")
+    env = dict(env, PBS_JOBID="7.server", PBS_O_WORKDIR=suite.work, OMP_NUM_THREADS="2",
+               PBS_NODEFILE=suite.path("nodes"), TESSERA_LAUNCH="none")
+    states, count = [], 0
+    while len(states) < 30 and (not states or states[-1] == 75):
+        result = bash(suite, dict(env, TESSERA_RESTARTED=str(count)), script)
+        states.append(result.returncode)
+        count += 1
+        if states[-1] == 75:
+            suite.equal("submitted again", submitted(suite)[-1],
+                        f"-v TESSERA_RESTARTED={count} {script}")
+    suite.true(f"status of the runs: {states}", len(states) > 2 and states[-1] == 0)
+    suite.true("says what it does", "job: 1 ranks of 2 threads" in result.stdout)
+    if states[-1] != 0:
+        print(result.stdout[-3000:])
+        return
+    wanted = read_image(suite.path("whole-dirty.fits"))[0]
+    image = read_image(suite.path("sky map-dirty.fits"))[0]
+    suite.true("the bytes of one uninterrupted run", image.tobytes() == wanted.tobytes())
+
+
+def check_shell(suite):
+    if not shutil.which("shellcheck"):
+        suite.skipped("shellcheck is not installed")
+        return
+    for name in sorted(n for n in os.listdir(JOBS) if n.endswith(".sh")):
+        result = subprocess.run(["shellcheck", "-x", "-P", ROOT, name], cwd=JOBS,
+                                text=True, stdout=subprocess.PIPE)
+        if not suite.equal(f"shellcheck {name}", result.returncode, 0):
+            print(result.stdout)
+
+
+def main():
+    suite = Suite("pbs_jobs")
+    env = make_standins(suite)
+    obs = make_observation(suite, 1000)
+    check_job(suite, env, obs, check_submit(suite, env, obs))
+    check_shell(suite)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
