@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "calibrate.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -157,6 +158,7 @@ enum {
     OPT_FORCE_W_RANGE,
     OPT_FORCE_NUM_VIS,
     OPT_FORCE_NCCL,
+    OPT_NO_CALIBRATION,
 };
 
 static const struct argp_option layout_options[] = {
@@ -165,6 +167,12 @@ static const struct argp_option layout_options[] = {
     {"memory", OPT_MEMORY, "SIZE", 0,
      "Memory per node, shared by its ranks, like 8GB or 8GiB (default what the batch "
      "job may use)",
+     0},
+    {"no-calibration", OPT_NO_CALIBRATION, NULL, 0,
+     "Plan by built-in costs. Without it, or TESS_CALIBRATION=off in the environment, "
+     "runs of more than some seconds are planned by what this machine takes: measured "
+     "once (0.3 s) and kept in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or "
+     "~/.cache/tessera. --reproducible and --checkpoint imply it",
      0},
     {NULL, 0, NULL, 0,
      "For tests and scaling studies (default the planner's choice):", 1},
@@ -201,6 +209,12 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
     tess_layout *layout = state->input;
     tess_status status = TESS_OK;
     switch (key) {
+    case ARGP_KEY_INIT:
+        layout->calibrate = tess_calibrate_allowed();
+        return 0;
+    case OPT_NO_CALIBRATION:
+        layout->calibrate = false;
+        break;
     case OPT_THREADS:
         status = parse_int(arg, MAX_THREADS, &layout->threads);
         break;

@@ -4,17 +4,21 @@
 #include <string.h>
 
 #include "bench.h"
+#include "calibrate.h"
 #include "cli.h"
 #include "commands.h"
 #include "imager.h"
 #include "options.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_version.h"
 #include "threads.h"
 
 static const char doc[] =
     "Time gridding or degridding alone, on visibilities made up in memory, and print a "
-    "table (CSV) on standard output. Lists are swept: every combination is a line."
+    "table (CSV) on standard output. Lists are swept: every combination is a line. "
+    "'calibrate' measures what large runs are planned by on this machine, and keeps it "
+    "in place of what was measured before."
     "\v"
     "Columns: what was timed and where, the case, precision, support and planes that "
     "the accuracy led to, the grid, seconds to sort the visibilities into bricks (on a "
@@ -24,7 +28,8 @@ static const char doc[] =
     "Examples:\n"
     "  tessera bench grid --vis 1e7 --accuracy 1e-2,1e-4,1e-6,1e-10\n"
     "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
-    "      --size 1024,4096";
+    "      --size 1024,4096\n"
+    "  tessera bench calibrate";
 
 enum {
     OPT_VIS = 0x100,
@@ -66,7 +71,7 @@ typedef struct number_list {
 } number_list;
 
 typedef struct bench_args {
-    bool chosen, degrid;
+    bool chosen, degrid, calibrate;
     number_list vis, size, accuracy, order;
     const char *backend;
     int threads, repeat;
@@ -144,7 +149,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         args->degrid = strcmp(arg, "degrid") == 0;
-        if (args->chosen || (!args->degrid && strcmp(arg, "grid") != 0))
+        args->calibrate = strcmp(arg, "calibrate") == 0;
+        if (args->chosen ||
+            (!args->degrid && !args->calibrate && strcmp(arg, "grid") != 0))
             return ARGP_ERR_UNKNOWN;
         args->chosen = true;
         return 0;
@@ -175,8 +182,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return tess_cli_result(state, options, key, arg, status);
 }
 
-static const struct argp argp = {options,  parse, "grid|degrid", doc,
-                                 children, NULL,  NULL};
+static const struct argp argp = {options, parse, "grid|degrid|calibrate", doc, children,
+                                 NULL,    NULL};
 
 static void print_line(const bench_args *args, const tess_backend *backend,
                        const tess_bench_case *what, const tess_bench_result *found)
@@ -227,6 +234,30 @@ cleanup:
     return status;
 }
 
+/* Measure the machine and print what was found. Collective. */
+static tess_status calibrate(tess_comm *comm, int threads)
+{
+    tess_status status = TESS_OK;
+    tess_costs costs;
+    const double start = tess_time_now();
+    TESS_TRY(tess_calibrate(comm, TESS_CALIBRATE_ANEW, threads, &costs));
+    if (tess_comm_rank(comm) > 0) return TESS_OK;
+    printf("cost,support,single,double\n");
+    for (int w = TESS_MIN_SUPPORT; w <= TESS_MAX_SUPPORT; ++w)
+        printf("visibility_s,%d,%.4g,%.4g\nupdate_s,%d,%.4g,%.4g\n", w,
+               costs.vis_s[0][w], costs.vis_s[1][w], w, costs.update_s[0][w],
+               costs.update_s[1][w]);
+    printf("fft_flop_s,,%.4g,%.4g\nline_value_s,,%.4g,%.4g\npixel_s,,%.4g,%.4g\n",
+           costs.fft_flop_s[0], costs.fft_flop_s[1], costs.line_s[0], costs.line_s[1],
+           costs.pixel_s[0], costs.pixel_s[1]);
+    printf("sort_s,,%.4g,\ncorrect_s,,%.4g,\n", costs.sort_s, costs.correct_s);
+    printf("touch_bytes_per_s,,%.4g,\ncopy_bytes_per_s,,%.4g,\ncopy_threads,,%d,\n",
+           costs.touch_bytes_s, costs.copy_bytes_s, costs.copy_threads);
+    tess_log_info("measured in %.2f s", tess_time_now() - start);
+cleanup:
+    return status;
+}
+
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv)
 {
     tess_status status = TESS_OK;
@@ -236,8 +267,13 @@ tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv)
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (!args.chosen)
-        TESS_FAIL(TESS_ERR_USAGE, "say what to time: tessera bench grid, or degrid");
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "say what to time: tessera bench grid, degrid or calibrate");
     if (args.threads == 0) TESS_TRY(tess_threads_default(comm, &args.threads));
+    if (args.calibrate) {
+        status = calibrate(comm, args.threads);
+        goto cleanup;
+    }
     TESS_TRY(imager_backend(comm, args.backend, &backend));
     imager_backend_log(args.backend, backend);
     if (tess_comm_rank(comm) == 0) status = run_all(&args, backend);

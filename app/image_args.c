@@ -313,6 +313,15 @@ cleanup:
     return status;
 }
 
+/* What is to be the same elsewhere is planned by what is the same everywhere, and so
+ * are images made in another program's memory. */
+static void choose_calibration(tess_image_args *args)
+{
+    tess_image_opts *opts = &args->opts;
+    if (opts->layout.reproducible || opts->checkpoint.folder || args->in_memory)
+        opts->layout.calibrate = false;
+}
+
 static tess_status check_checkpoint(const tess_checkpoint_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -338,6 +347,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_field(opts));
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
+    choose_calibration(args);
 cleanup:
     return status;
 }

@@ -115,6 +115,7 @@ typedef struct imager_job {
     struct imager_checkpoint *checkpoint; /* or NULL */
     bool logged;                          /* the plan has been told */
     int num_groups, fft_ranks;            /* Pw and F */
+    tess_costs costs; /* what was planned by, when measured; else nothing */
     tess_grid_plan *plan;
     tess_partition *partition;
     tess_planes *planes;
@@ -159,6 +160,10 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t co
 /** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory
  *  it would need when it cannot fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
+
+/** Have the plan's costs be measured ones from here on, for an estimate, whatever it
+ * was made by; nothing when the layout does not want that. Collective. */
+tess_status imager_job_calibrate(imager_job *job);
 
 /** Sort samples to bricks: with `in_place` for the backend to work on as they are, else
  *  as runs in host memory, to be sent. Local. */

@@ -14,11 +14,6 @@ static const double EXCHANGE_BYTES_PER_S = 0.5e9; /* packed, sent and unpacked *
 static const double REDUCE_BYTES_PER_S = 1.5e9;
 static const double WEIGH_VIS_S = 80e-9;
 static const double START_S = 0.1; /* kernel and FFT planning */
-static const double SORT_VIS_S = 80e-9;
-static const double GRID_FACTOR = 1.3; /* memory of brick sums on first touch */
-static const double FFT_VALUE_S[2] = {3.8e-9,
-                                      7.0e-9}; /* line, column, pixel; by is_double */
-static const double CORRECT_PIXEL_S = 18e-9;
 static const double WRITE_PIXEL_S = 10e-9;
 
 /* The program and its libraries, before any data. */
@@ -186,35 +181,33 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
 }
 
 static void estimate_time(const imager_job *job, const imager_workload *work,
-                          double lines, imager_estimate *estimate)
+                          double lines, double all_sums, imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
+    const tess_costs *costs = &plan->costs;
     const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
     const double threads = job->layout->threads, reads = work->cached ? 1 : 3;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double share = pixels * job->num_images / ranks / threads;
-    const double nu = (double)plan->nu, nv = (double)plan->nv,
-                 ny = (double)job->geom.ny;
     double *s = estimate->seconds, largest, mean;
     int64_t split;
     tess_partition_balance(job->partition, &largest, &mean, &split);
     const double outputs = (double)work->num_outputs;
-    const double per_plane =
-        FFT_VALUE_S[plan->is_double] *
-        (lines * nu * nv + lines * nu * ny / 2 + nu * ny / 2 + pixels);
+    const double per_plane = tess_grid_cost_plane(plan, lines);
     const double batches = ceil((double)plan->num_planes * job->num_images * f / ranks);
     s[TESS_STAGE_READ] = reads * work->file_bytes / READ_BYTES_PER_S;
     if (work->weighted)
         s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
     s[TESS_STAGE_PLAN] = START_S;
-    s[TESS_STAGE_SORT] = SORT_VIS_S * (double)work->num_vis / threads;
+    s[TESS_STAGE_SORT] = costs->sort_s * (double)work->num_vis / threads;
     if (ranks > 1) {
         s[TESS_STAGE_EXCHANGE] = work->owned_bytes * outputs / EXCHANGE_BYTES_PER_S;
         s[TESS_STAGE_REDUCE] = estimate->sums * outputs / REDUCE_BYTES_PER_S;
     }
-    s[TESS_STAGE_GRID] = GRID_FACTOR * largest * outputs / threads;
+    s[TESS_STAGE_GRID] =
+        (largest / threads + all_sums / costs->touch_bytes_s) * outputs;
     s[TESS_STAGE_FFT] = batches * per_plane * outputs / (f * threads);
-    s[TESS_STAGE_CORRECT] = CORRECT_PIXEL_S * share * outputs;
+    s[TESS_STAGE_CORRECT] = costs->correct_s * share * outputs;
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
 
@@ -256,7 +249,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(occupied_share(job, own, count, &lines));
     estimate_memory(job, work, window, all, lines, estimate);
-    estimate_time(job, work, lines, estimate);
+    estimate_time(job, work, lines, all, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
     tess_free(own);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "calibrate.h"
 #include "imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -291,6 +292,48 @@ cleanup:
     return status;
 }
 
+/* Seconds of one core above which a run is planned by costs that were measured on the
+ * machine: measuring, once, takes a quarter of a second. It goes by the built-in costs,
+ * and by the size of the whole run, so that the plan is the same on any number of ranks
+ * and threads. */
+static const double CALIBRATE_FROM_S = 5;
+
+static tess_status measured_costs(imager_job *job)
+{
+    if (job->costs.measured) return TESS_OK;
+    return tess_calibrate(job->comm, TESS_CALIBRATE_ONCE, job->layout->threads,
+                          &job->costs);
+}
+
+/* A plan by what the machine takes, in place of one by the built-in costs, where the
+ * run is large enough for that to matter. Devices have costs of their own. */
+static tess_status plan_by_machine(imager_job *job, tess_grid_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const double runs = job->num_outputs > 1 ? (double)job->num_outputs : 1;
+    if (!job->layout->calibrate || job->backend->start ||
+        runs * tess_grid_cost(job->plan) < CALIBRATE_FROM_S)
+        return TESS_OK;
+    TESS_TRY(measured_costs(job));
+    opts->costs = &job->costs;
+    tess_grid_plan_destroy(job->plan);
+    job->plan = NULL;
+    status = tess_grid_plan_create(&job->geom, opts, job->backend, &job->plan);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+cleanup:
+    return status;
+}
+
+tess_status imager_job_calibrate(imager_job *job)
+{
+    tess_status status = TESS_OK;
+    if (!job->layout->calibrate || job->backend->start) return TESS_OK;
+    TESS_TRY(measured_costs(job));
+    job->plan->costs = job->costs;
+cleanup:
+    return status;
+}
+
 tess_status imager_job_plan(imager_job *job)
 {
     tess_status status = TESS_OK;
@@ -322,6 +365,7 @@ tess_status imager_job_plan(imager_job *job)
     opts.chunk = layout->force_chunk;
     status = tess_grid_plan_create(&job->geom, &opts, job->backend, &job->plan);
     TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(plan_by_machine(job, &opts));
     const int ranks = tess_comm_size(imager_team(job));
     job->num_groups = choose_groups(job);
     job->fft_ranks = job->fft_ranks > 0 ? job->fft_ranks : choose_fft_ranks(job);

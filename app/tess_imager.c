@@ -832,6 +832,13 @@ static void print_plan(const image_run *run, const imager_job *job,
            estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
+    if (job->costs.measured)
+        printf("costs         measured on this machine; %d thread%s saturate%s its "
+               "memory\n",
+               job->costs.copy_threads, job->costs.copy_threads == 1 ? "" : "s",
+               job->costs.copy_threads == 1 ? "s" : "");
+    else
+        printf("costs         built in, not measured on this machine\n");
     print_seconds(estimate);
 }
 
@@ -858,6 +865,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
+    TESS_TRY(imager_job_calibrate(&run.job));
     for (int64_t k = 1; k < run.outputs.num; ++k)
         if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
             largest = k;

@@ -51,6 +51,7 @@ typedef struct tess_layout {
     int64_t force_num_vis;     /**< plan for this many visibilities an image */
     bool reproducible;         /**< --reproducible: the same sums on any number of ranks
                                     and threads */
+    bool calibrate;            /**< plan large runs by costs measured on this machine */
     int force_nccl;            /**< 1: sum images by NCCL, however small */
 } tess_layout;
 

@@ -4,11 +4,9 @@
 #include <fftw3.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "tess_cache.h"
 #include "tess_mem.h"
 
 struct tess_fft {
@@ -25,48 +23,12 @@ static const double MEASURE_FROM = 3e7;
 /* Measuring is cut off after this; FFTW then takes the best plan so far [s]. */
 static const double MEASURE_LIMIT_S = 2.0;
 
-/* Folder of the cache, made when missing; false when there is none. */
-static bool cache_folder(char *path, size_t size)
-{
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char parent[800];
-    if (base && *base)
-        snprintf(parent, sizeof parent, "%s", base);
-    else if (home && *home)
-        snprintf(parent, sizeof parent, "%s/.cache", home);
-    else
-        return false;
-    mkdir(parent, 0777);
-    snprintf(path, size, "%s/tessera", parent);
-    mkdir(path, 0777);
-    return access(path, R_OK) == 0;
-}
-
 /* Wisdom holds for one kind of processor only: its name is part of the file's. */
-static void processor_name(char *name, size_t size)
-{
-    char line[256];
-    snprintf(name, size, "cpu");
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    if (!file) return;
-    while (fgets(line, sizeof line, file)) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
-        snprintf(name, size, "%s", colon + 2);
-        break;
-    }
-    fclose(file);
-    for (char *c = name; *c; ++c)
-        if (!((*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
-              (*c >= 'a' && *c <= 'z')))
-            *c = *c == '\n' ? '\0' : '-';
-}
-
 static bool wisdom_path(bool is_double, char *path, size_t size)
 {
     char folder[900], processor[200];
-    if (!cache_folder(folder, sizeof folder)) return false;
-    processor_name(processor, sizeof processor);
+    if (!tess_cache_folder(folder, sizeof folder)) return false;
+    tess_cache_processor(processor, sizeof processor);
     snprintf(path, size, "%s/fftw-%s-%s.wisdom", folder,
              is_double ? "double" : "single", processor);
     return true;

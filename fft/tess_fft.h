@@ -16,9 +16,8 @@ typedef struct tess_fft tess_fft;
 
 /** Plan for transforms of `length` complex values, forward (sign −1) or backward (+1),
  *  unnormalised. `lines`: how many will be transformed, which decides whether measuring
- *  pays; 0: always the same plan, whatever was measured before. Wisdom is kept in
- *  $XDG_CACHE_HOME/tessera (or ~/.cache/tessera); a folder that cannot be written is no
- *  error. Local. */
+ *  pays; 0: always the same plan, whatever was measured before. Wisdom is kept in the
+ *  cache (tess_cache.h); a folder that cannot be written is no error. Local. */
 tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
                             tess_fft **fft);
 

@@ -9,7 +9,7 @@
 #include "tess_isa.h"
 #include "tess_mem.h"
 
-enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8, BYTES_PER_LANE_VECTOR = 32 };
+enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8 };
 
 /* Below this ε the rounding of single precision (kernel values, FFT, sums of many
  * visibilities: a few 1e-6 together) would break the promise. */
@@ -47,13 +47,6 @@ static const double NEXT_ALIAS = 1.1;
  * it. */
 enum { MARGIN = 4 };
 
-/* Seconds on one thread of a present core; only their ratios matter for the choice. */
-static const double COST_VECTOR_UPDATE = 0.9e-9; /* load, FMA, store of one vector */
-static const double COST_VIS = 25e-9;            /* position, phase, kernel values */
-static const double COST_FFT_FLOP = 0.07e-9;
-static const double COST_SCREEN = 1.5e-9; /* phase, sine, cosine, accumulate */
-static const double COST_CELL = 0.5e-9;   /* zero, store, load and add of a cell */
-
 void tess_grid_opts_default(tess_grid_opts *opts)
 {
     *opts = (tess_grid_opts){.accuracy = 1e-4,
@@ -89,24 +82,30 @@ int tess_grid_brick_stride(const tess_grid_plan *plan)
     return (cells + values - 1) / values * values;
 }
 
-static double cost_vis(int support, int w_support, bool is_double, int num_pol)
-{
-    const int lanes = BYTES_PER_LANE_VECTOR / (is_double ? 8 : 4);
-    const int vectors = (2 * support + lanes - 1) / lanes;
-    return COST_VIS + COST_VECTOR_UPDATE * num_pol * support * w_support * vectors;
-}
-
 double tess_grid_cost_vis(const tess_grid_plan *plan)
 {
-    return cost_vis(plan->kernel.support, plan->w_support, plan->is_double,
-                    plan->opts.num_pol);
+    return tess_costs_vis(&plan->costs, plan->kernel.support, plan->w_support,
+                          plan->is_double, plan->opts.num_pol);
 }
 
 double tess_grid_cost_brick(const tess_grid_plan *plan)
 {
     const double planes = fmin(plan->num_planes, plan->w_support + 2);
-    return COST_CELL * planes * tess_grid_brick_lines(plan) *
+    return plan->costs.cell_s * planes * tess_grid_brick_lines(plan) *
            tess_grid_brick_stride(plan) * plan->opts.num_pol;
+}
+
+double tess_grid_cost_plane(const tess_grid_plan *plan, double occupied_lines)
+{
+    return tess_costs_plane(&plan->costs, plan->is_double, (double)plan->nu,
+                            (double)plan->nv, (double)plan->geom.nx,
+                            (double)plan->geom.ny, occupied_lines);
+}
+
+double tess_grid_cost(const tess_grid_plan *plan)
+{
+    return tess_grid_cost_vis(plan) * (double)plan->opts.num_vis +
+           tess_grid_cost_plane(plan, 1) * plan->num_planes * plan->opts.num_pol;
 }
 
 /* Range of n − 1 over the image that w-planes are made for. In an image of a few pixels
@@ -129,19 +128,20 @@ static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int 
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
 
-static double plan_cost(const tess_geom *geom, const tess_grid_opts *opts,
-                        bool is_double, int support, double padding)
+/* Seconds that gridding and the planes take with this support and padding. */
+static double cost_with(const tess_grid_plan *plan, int support, double padding)
 {
-    const double nu = (double)tess_geom_fft_size((int64_t)(padding * (double)geom->nx));
-    const double nv = (double)tess_geom_fft_size((int64_t)(padding * (double)geom->ny));
+    const tess_geom *geom = &plan->geom;
+    const tess_grid_opts *opts = &plan->opts;
     const double nx = (double)geom->nx, ny = (double)geom->ny;
+    const double nu = (double)tess_geom_fft_size((int64_t)(padding * nx));
+    const double nv = (double)tess_geom_fft_size((int64_t)(padding * ny));
     const double planes = planes_needed(geom, opts, support, padding);
-    const double fft = COST_FFT_FLOP * (is_double ? 2 : 1) * 5 *
-                       (nu * nv * log2(nv) + ny * nu * log2(nu));
-    const double screen = COST_SCREEN * nx * ny;
-    return cost_vis(support, opts->do_w ? support : 1, is_double, opts->num_pol) *
+    return tess_costs_vis(&plan->costs, support, opts->do_w ? support : 1,
+                          plan->is_double, opts->num_pol) *
                (double)opts->num_vis +
-           planes * opts->num_pol * (fft + screen);
+           planes * opts->num_pol *
+               tess_costs_plane(&plan->costs, plan->is_double, nu, nv, nx, ny, 1);
 }
 
 /* Half a unit in the last place for every value of the grid and its transform, raised
@@ -244,15 +244,15 @@ static int cheapest_support(const tess_grid_plan *plan, double allowed,
 {
     double least = INFINITY;
     int best_support = 0;
-    for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support) {
+    const int only = plan->opts.support;
+    const int first = only > 0 ? only : TESS_MIN_SUPPORT;
+    const int last = only > 0 ? only : TESS_MAX_SUPPORT;
+    for (int support = first; support <= last; ++support) {
         /* with the smallest padding, cost grows with the support */
-        if (plan_cost(&plan->geom, &plan->opts, plan->is_double, support,
-                      least_padding(plan)) >= least)
-            break;
+        if (cost_with(plan, support, least_padding(plan)) >= least) break;
         const double padding = padding_for(support, allowed, plan);
         if (padding <= 0) continue;
-        const double cost =
-            plan_cost(&plan->geom, &plan->opts, plan->is_double, support, padding);
+        const double cost = cost_with(plan, support, padding);
         if (cost < least) {
             least = cost;
             best_support = support;
@@ -398,6 +398,8 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
             backend->name);
     plan->geom = *geom;
     plan->opts = *opts;
+    plan->costs = opts->costs ? *opts->costs : tess_costs_builtin;
+    plan->opts.costs = NULL; /* the caller's may not live as long */
     plan->backend = backend;
     plan->is_double = opts->precision == TESS_PRECISION_AUTO
                           ? opts->accuracy < SINGLE_PRECISION_LIMIT

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "tess_backend.h"
+#include "tess_costs.h"
 #include "tess_geom.h"
 #include "tess_kernel.h"
 #include "tess_log.h"
@@ -54,12 +55,15 @@ typedef struct tess_grid_opts {
     int64_t chunk;    /**< visibilities per chunk; 0: chosen */
     tess_precision precision;
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
+    int support;                     /**< of the kernel; 0: chosen */
+    const tess_costs *costs; /**< to choose by, copied; NULL: tess_costs_builtin */
 } tess_grid_opts;
 
 typedef struct tess_grid_plan {
     tess_geom geom;
     tess_grid_opts opts;
-    bool is_double; /**< precision of grid, visibilities and images */
+    tess_costs costs; /**< opts.costs */
+    bool is_double;   /**< precision of grid, visibilities and images */
     tess_kernel kernel;
     int64_t nu, nv; /**< grid size [cells] */
     int w_support;  /**< kernel.support, or 1 without w */
@@ -130,10 +134,13 @@ void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *bl
  *  after the planes are summed, out[nx]. Pixels beyond the horizon get NaN. */
 void tess_grid_correction_row(const tess_grid_plan *plan, int64_t j, double *out);
 
-/** Estimated seconds of gridding one visibility and of one brick sum's handling, on one
- *  thread; for the planner. */
+/** Estimated seconds, on one thread, of gridding one visibility, of one brick sum's
+ *  handling, of one plane's transform, and of all that depends on the plan; for the
+ *  planner. */
 double tess_grid_cost_vis(const tess_grid_plan *plan);
 double tess_grid_cost_brick(const tess_grid_plan *plan);
+double tess_grid_cost_plane(const tess_grid_plan *plan, double occupied_lines);
+double tess_grid_cost(const tess_grid_plan *plan);
 
 /** What gridding tells about itself. */
 typedef struct tess_grid_report {

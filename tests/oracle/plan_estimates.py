@@ -5,7 +5,9 @@ Memory is promised within 15 %; it was within 4 % here, and within 9 % for sets 
 million visibilities, when this was written. Seconds are shown and never judged: they depend
 on the machine and on what else it does.
 """
+import contextlib
 import json
+import os
 import re
 
 from e2e import SLOWER, Suite, mpiexec, simulate, tessera, write_sky
@@ -20,6 +22,38 @@ def predicted(text):
     memory = float(re.search(r"memory a rank about (\d+) MiB", text).group(1))
     line = re.search(r"time +about [^:]*: (.*)", text).group(1)
     return memory, {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.e+-]+) s", line)}
+
+
+def check_measured(suite, options):
+    """A plan that measures the machine says so; a run this small is gridded as without."""
+    cache = suite.path("cache")
+    grids = []
+    with environment(TESS_CALIBRATION="on", TESS_CACHE_DIR=cache):
+        for more, measured in [([], True), ([], True), (["--reproducible"], False),
+                               (["--checkpoint", suite.path("saved")], False),
+                               (["--no-calibration"], False),
+                               (["--force-num-vis", "1000000000"], True)]:
+            planned = tessera("plan", *options, "--threads", 2, *more)
+            if not suite.ran(f"plan {' '.join(more)}", planned):
+                continue
+            suite.true(f"plan {' '.join(more)}: says whether costs were measured",
+                       ("costs         measured on this machine" in planned.out) == measured)
+            grids.append(re.search(r"grid +(.*)", planned.out).group(1))
+    suite.true("small runs have the same plan with and without", len(set(grids[:5])) == 1)
+    suite.true("costs are kept in two files",
+               len([f for f in os.listdir(cache) if f.endswith(".json")]) == 2)
+
+
+@contextlib.contextmanager
+def environment(**values):
+    """These variables while it lasts."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def main():
@@ -49,8 +83,11 @@ def main():
         if SLOWER == 1:  # sanitizers have memory of their own
             suite.below(f"{label}: memory planned, of that used, less 1",
                         abs(memory / peak - 1), LIMIT)
+        suite.true(f"{label}: costs are the built-in ones",
+                   "costs         built in" in planned.out)
         suite.true(f"{label}: seconds of the main stages",
                    all(seconds.get(k, 0) > 0 for k in ("read", "grid", "fft", "write")))
+    check_measured(suite, options)
     suite.finish()
 
 
