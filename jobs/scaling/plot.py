@@ -65,7 +65,7 @@ def log_axis(axis, values, plain_ticks=True):
     axis.xaxis.set_minor_locator(NullLocator())
     if plain_ticks:
         axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: plain(v)))
-    axis.set_xlim(ticks[0] / 1.25, ticks[-1] * 1.25)
+    axis.set_xlim(ticks[0] / 1.25, ticks[-1] * 1.4)
 
 
 def time_axis(axis, values):
@@ -81,6 +81,16 @@ def time_axis(axis, values):
     axis.set_ylim(low, high)
 
 
+def speedup_axis(axis, most):
+    """From 0, or logarithmic to base 2 as the other axis is when there are many."""
+    if most < 8:
+        axis.set_ylim(0, None)
+        return
+    axis.set_yscale("log", base=2)
+    axis.set_ylim(0.8, 1.3 * most)
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: plain(v)))
+
+
 def by_threads(points):
     """{threads a rank: its points in order of workers}"""
     groups = {}
@@ -93,7 +103,7 @@ def shade_beyond(axis, limit, points, label):
     """Where there are more ranks x threads than cores."""
     most = max(workers(p) for p in points)
     if most > limit:
-        axis.axvspan(limit * 1.06, most * 1.25, color="#f3f1ec", zorder=0)
+        axis.axvspan(limit * 1.06, most * 1.4, color="#f3f1ec", zorder=0)
         axis.annotate(label, (0.985, 0.02), xycoords="axes fraction", ha="right",
                       va="bottom", fontsize=8, color="#777777")
 
@@ -102,7 +112,8 @@ def curves(axis, points, value, spread=None):
     """One curve for each number of threads; hollow where cores are shared."""
     for k, (threads, line) in enumerate(sorted(by_threads(points).items())):
         colour = COLOURS[k % len(COLOURS)]
-        x, y = [workers(p) for p in line], [value(p) for p in line]
+        # aside a little, where several layouts use as many cores
+        x, y = [workers(p) * 1.035**k for p in line], [value(p) for p in line]
         axis.plot(x, y, "-", color=colour,
                   label=f"{threads} thread{'s' if threads > 1 else ''} a rank")
         for p, px, py in zip(line, x, y):
@@ -154,7 +165,7 @@ def strong(study, folder, form):
     curves(axes[1], points, lambda p: p["speedup"])
     axes[1].plot(x, [min(v, limit) for v in x], "--", color=GREY, lw=1.2, zorder=1)
     axes[1].set(title="Speed-up", ylabel=f"times one of the {unit_word(study)}")
-    axes[1].set_ylim(0, None)
+    speedup_axis(axes[1], max(x))
     curves(axes[2], points, lambda p: p["efficiency"])
     axes[2].set(title="Efficiency", ylabel=f"speed-up / {unit_word(study)} in use")
     efficiency_axis(axes[2])
@@ -252,7 +263,8 @@ def communication(study, folder, form):
         for offset, height in ((-0.19, a), (0.19, b)):
             axes[0].annotate(f"{height:.0f}", (v + offset, height), ha="center",
                              va="bottom", fontsize=8)
-    axes[0].set_xticks(list(x), [label_of(p) for p in bars])
+    axes[0].set_xticks(list(x), [label_of(p) for p in bars],
+                       rotation=45 if len(bars) > 5 else 0)
     axes[0].set(title="Communication", ylabel="% of the time", xlabel="ranks × threads")
     axes[0].set_ylim(0, 1.28 * max(share + moved + [8]))
     axes[0].grid(axis="x", visible=False)
@@ -283,9 +295,8 @@ def bandwidth_panel(study, axis, points):
     axis.plot(x, x, "--", color=GREY, lw=1.2, label="ideal")
     axis.set(title="Stages beside memory bandwidth", ylabel="speed-up",
              xlabel=f"{unit_word(study)}, best layout of each")
-    axis.set_ylim(0, None)
-    if x:
-        log_axis(axis, x)
+    speedup_axis(axis, max(x))
+    log_axis(axis, x)
     axis.legend(loc="upper left", fontsize=8)
 
 

@@ -225,7 +225,11 @@ def report(folder):
               "(`jobs/scaling/model.py`): V visibilities, A pixels, G = A × planes, F = "
               "A log2(A) × planes, P ranks, n cores in use, b the triad's n cores in units "
               "of one; *moved* × (1 − 1/P). Least squares, coefficients ≥ 0.", ""]
-    lines += picture(folder, "model") + coefficients(fitted)
+    if picture(folder, "model"):
+        lines += picture(folder, "model")
+        lines += ["Coloured bands reach to what the model says that is fitted without the "
+                  "largest layouts.", ""]
+    lines += coefficients(fitted)
     lines += left_out(model.check(study))
     lines += assumptions(fitted, study)
     lines += ["Seconds of ranks of one thread, each on a core of its own:", ""]
