@@ -109,8 +109,9 @@ def launch_template(options, cores):
     of their own where there are enough."""
     if options.launch:
         return lambda r, t: shlex.split(options.launch.format(ranks=r, threads=t))
-    if os.environ.get("SLURM_JOB_ID") and shutil.which("srun"):
-        return lambda r, t: ["srun", "-n", str(r), "-c", str(t), "--cpu-bind=cores"]
+    if os.environ.get("TESS_PMI"):  # in a Slurm job
+        return lambda r, t: ["srun", f"--mpi={os.environ['TESS_PMI']}", "-n", str(r), "-c",
+                             str(t), "--cpu-bind=cores"]
     if not shutil.which("mpirun"):
         return lambda r, t: []  # one rank needs none
 

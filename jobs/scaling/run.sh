@@ -27,6 +27,12 @@ if [ -z "${TESS_BIN:-}" ]; then
     }
 fi
 export TESS_BIN
+if [ -n "${SLURM_JOB_ID:-}" ]; then
+    # The PMI that srun and the MPI library share; without one, mpirun starts the runs.
+    # shellcheck source=jobs/job.sh disable=SC1091
+    TESS_PMI=$(. "$here/../job.sh" && job_pmi)
+    export TESS_PMI
+fi
 
 case " $* " in *" --help "* | *" -h "*) exec "$python" "$here/measure.py" --help ;; esac
 "$TESS_BIN" --version
