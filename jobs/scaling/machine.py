@@ -141,9 +141,20 @@ def describe(binary, folder, nodes, carbon):
                                  "source": "given by --carbon" if carbon else None}}
 
 
+def lines(value):
+    """JSON of a value, each of its parts on a line."""
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f" {json.dumps(v)}" for v in value) + "\n]"
+    if isinstance(value, dict) and value:
+        return "{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}"
+                                  for k, v in value.items()) + "\n}"
+    return json.dumps(value)
+
+
 def write_json(path, content):
-    """Under another name first: an interrupted study leaves no half file."""
+    """A line for each thing of the outer two levels. Under another name first: an
+    interrupted study leaves no half file."""
     with open(path + ".new", "w") as f:
-        json.dump(content, f, indent=1)
-        f.write("\n")
+        f.write("{\n" + ",\n".join(f"{json.dumps(k)}: {lines(v)}"
+                                   for k, v in content.items()) + "\n}\n")
     os.replace(path + ".new", path)

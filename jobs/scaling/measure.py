@@ -261,7 +261,7 @@ def record(profile, data, ranks, threads):
     total = profile["totals"]
     return {
         "kind": data["kind"], "set": data["name"], "ranks": ranks, "threads": threads,
-        "size": data["size"], "plan": profile["plan"],
+        "size": data["size"], "planes": summary.planes_of(profile["plan"]),
         "visibilities": total["visibilities"], "seconds": total["seconds"],
         "communication": total["communication_fraction"],
         "sent_bytes": total["sent_bytes"],

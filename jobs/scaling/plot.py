@@ -9,6 +9,7 @@ beside it. Needs matplotlib, no display.
 import argparse
 import json
 import os
+import re
 import sys
 
 import matplotlib
@@ -42,10 +43,24 @@ def set_style():
         "svg.hashsalt": "tessera"})
 
 
+def shorten(path):
+    """Hundredths of a point are enough for the paths of an SVG, and no indentation."""
+    with open(path) as f:
+        text = f.read()
+    text = re.sub(r' d="[^"]*"', lambda m: re.sub(
+        r"-?\d+\.\d+", lambda n: f"{float(n.group()):.2f}".rstrip("0").rstrip("."),
+        m.group()), text)
+    text = re.sub(r"\n\s+", "\n", text)
+    with open(path, "w") as f:
+        f.write(text)
+
+
 def save(figure, folder, name, form):
     path = os.path.join(folder, f"{name}.{form}")
     figure.savefig(path, metadata={"Date": None} if form == "svg" else None)
     plt.close(figure)
+    if form == "svg":
+        shorten(path)
     return path
 
 

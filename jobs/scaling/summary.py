@@ -58,8 +58,9 @@ def count_text(count):
     return f"{count:.3g}"
 
 
-def planes_of(run):
-    found = re.search(r"(\d+) w-planes", run["plan"])
+def planes_of(plan):
+    """w-planes of the plan that a profile tells in words."""
+    found = re.search(r"(\d+) w-planes", plan)
     return int(found.group(1)) if found else 1
 
 
@@ -79,7 +80,7 @@ def one_point(runs, settings, share):
     time_s = statistics.median(seconds)
     stages["other"] = max(0.0, time_s - sum(stages.values()))
     return point | {
-        "share": share, "units": units(first, settings), "planes": planes_of(first),
+        "share": share, "units": units(first, settings), "planes": first["planes"],
         "runs": len(runs), "visibilities": first["visibilities"], "seconds": time_s,
         "seconds_min": seconds[0], "seconds_max": seconds[-1],
         "wall_s": median_of(runs, lambda r: r["wall_s"]),

@@ -240,8 +240,7 @@ def main():
     check_bandwidth(suite)
     check_recovery(suite)
     check_study(suite)
-    if os.path.isdir(os.path.join(SCALING, "example")):
-        check_example(suite)
+    check_example(suite)
     suite.finish()
 
 
