@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_list.h"
 #include "tess_const.h"
 #include "tess_degrid.h"
 #include "tess_log.h"
@@ -194,18 +195,6 @@ cleanup:
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
-}
-
 static double sum_of(const tess_samples *samples)
 {
     double sum = 0;
@@ -242,8 +231,8 @@ tess_status tess_bench_run(const tess_backend *backend, const tess_bench_case *w
                                   .num_planes = plan->num_planes,
                                   .nu = plan->nu,
                                   .nv = plan->nv,
-                                  .sort_s = median(sort_s + 1, repeat),
-                                  .seconds = median(seconds + 1, repeat),
+                                  .sort_s = tess_bench_median(sort_s + 1, repeat),
+                                  .seconds = tess_bench_median(seconds + 1, repeat),
                                   .sum = sum_of(&set.samples)};
 cleanup:
     tess_free(vis);

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "bench.h"
+#include "bench_list.h"
 #include "calibrate.h"
 #include "cli.h"
 #include "commands.h"
 #include "imager.h"
 #include "options.h"
 #include "tess_log.h"
-#include "tess_mem.h"
 #include "tess_version.h"
 #include "threads.h"
 
@@ -18,7 +18,9 @@ static const char doc[] =
     "Time gridding or degridding alone, on visibilities made up in memory, and print a "
     "table (CSV) on standard output. Lists are swept: every combination is a line. "
     "'calibrate' measures what large runs are planned by on this machine, and keeps it "
-    "in place of what was measured before."
+    "in place of what was measured before. "
+    "'tessera bench gcf' times gridding with tables of convolution functions and has "
+    "options of its own: 'tessera bench gcf --help'."
     "\v"
     "Columns: what was timed and where, the case, precision, support and planes that "
     "the accuracy led to, the grid, seconds to sort the visibilities into bricks (on a "
@@ -29,7 +31,8 @@ static const char doc[] =
     "  tessera bench grid --vis 1e7 --accuracy 1e-2,1e-4,1e-6,1e-10\n"
     "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
     "      --size 1024,4096\n"
-    "  tessera bench calibrate";
+    "  tessera bench calibrate\n"
+    "  tessera bench gcf --gcf 8,32,128 --strategy atomic,tiled,factored";
 
 enum {
     OPT_VIS = 0x100,
@@ -40,8 +43,6 @@ enum {
     OPT_THREADS,
     OPT_REPEAT
 };
-enum { MOST = 32 };
-
 static const struct argp_option options[] = {
     {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e6)", 0},
     {"size", OPT_SIZE, "N,...", 0, "Image size (default 2048); the grid is larger", 0},
@@ -65,38 +66,12 @@ static const struct argp_child children[] = {
     {0},
 };
 
-typedef struct number_list {
-    double value[MOST];
-    int count;
-} number_list;
-
 typedef struct bench_args {
     bool chosen, degrid, calibrate;
-    number_list vis, size, accuracy, order;
+    tess_bench_list vis, size, accuracy, order;
     const char *backend;
     int threads, repeat;
 } bench_args;
-
-/* The words of a list; `parse` makes a number of each. */
-static tess_status parse_list(const char *text,
-                              tess_status (*parse)(const char *, double *),
-                              number_list *list)
-{
-    tess_status status = TESS_OK;
-    char *copy = tess_strdup(text), *rest = copy;
-    number_list made = {.count = 0};
-    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "list");
-    for (char *word; (word = strsep(&rest, ",")) != NULL;) {
-        if (made.count == MOST)
-            TESS_FAIL(TESS_ERR_USAGE, "'%s' has more than %d entries", text, MOST);
-        TESS_TRY(parse(word, &made.value[made.count]));
-        ++made.count;
-    }
-    *list = made;
-cleanup:
-    tess_free(copy);
-    return status;
-}
 
 static tess_status parse_vis(const char *text, double *value)
 {
@@ -156,16 +131,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         args->chosen = true;
         return 0;
     case OPT_VIS:
-        status = parse_list(arg, parse_vis, &args->vis);
+        status = tess_bench_list_parse(arg, parse_vis, &args->vis);
         break;
     case OPT_SIZE:
-        status = parse_list(arg, parse_size, &args->size);
+        status = tess_bench_list_parse(arg, parse_size, &args->size);
         break;
     case OPT_ACCURACY:
-        status = parse_list(arg, parse_accuracy, &args->accuracy);
+        status = tess_bench_list_parse(arg, parse_accuracy, &args->accuracy);
         break;
     case OPT_ORDER:
-        status = parse_list(arg, parse_order, &args->order);
+        status = tess_bench_list_parse(arg, parse_order, &args->order);
         break;
     case OPT_BACKEND:
         args->backend = arg;
@@ -264,11 +239,13 @@ tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv)
     bench_args args;
     tess_cli cli = {0};
     const tess_backend *backend;
+    if (argc > 1 && strcmp(argv[1], "gcf") == 0)
+        return tess_cmd_bench_gcf(comm, argc - 1, argv + 1);
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (!args.chosen)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "say what to time: tessera bench grid, degrid or calibrate");
+                  "say what to time: tessera bench grid, degrid, calibrate or gcf");
     if (args.threads == 0) TESS_TRY(tess_threads_default(comm, &args.threads));
     if (args.calibrate) {
         status = calibrate(comm, args.threads);

@@ -17,4 +17,7 @@ tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_compare(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv);
 
+/** `bench gcf`, argv[0] being "gcf". */
+tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv);
+
 #endif

@@ -266,7 +266,8 @@ static tess_status factor_plane(const tess_gcf_plan *plan, int plane)
     decompose(&of, power);
     const int rank = choose(power, of.width, total, plan->opts.factor_error,
                             plan->opts.max_rank, order, &factors->error);
-    if (rank == 0) goto cleanup;
+    if (rank == 0 || gcf->plane[plane].support < rank * plan->opts.least_cells)
+        goto cleanup;
     factors->data = tess_alloc_zero(values_of(gcf, plane, rank), gcf_value_bytes(gcf));
     if (!factors->data) TESS_FAIL(TESS_ERR_ALLOC, "factors of a kernel");
     factors->rank = rank;

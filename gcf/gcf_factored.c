@@ -108,6 +108,7 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t li
         for (int64_t k = 0; k < job->count;) {
             multiply.count = 0;
             multiply.max_support = 0;
+            multiply.all_alike = true;
             multiply.cells = (char *)job->cells + pol * job->pol_stride * bytes;
             for (; k < job->count; ++k) {
                 const gcf_place *at = &job->place[k];
@@ -118,6 +119,8 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t li
                               columns + multiply.count * lines * bytes,
                               product + multiply.count);
                 multiply.count += rank;
+                if (multiply.max_support > 0 && support != multiply.max_support)
+                    multiply.all_alike = false;
                 if (support > multiply.max_support) multiply.max_support = support;
             }
             gcf_table_best()->multiply[gcf->layout.is_double](&multiply);

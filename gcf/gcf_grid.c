@@ -18,8 +18,11 @@ const gcf_table *gcf_table_best(void)
 
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
 {
-    *opts = (tess_gcf_grid_opts){
-        .strategy = TESS_GCF_TILED, .threads = 1, .factor_error = 1e-4, .max_rank = 6};
+    *opts = (tess_gcf_grid_opts){.strategy = TESS_GCF_TILED,
+                                 .threads = 1,
+                                 .factor_error = 1e-4,
+                                 .max_rank = 6,
+                                 .least_cells = 32};
 }
 
 const char *tess_gcf_strategy_name(tess_gcf_strategy strategy)

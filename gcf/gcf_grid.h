@@ -71,6 +71,7 @@ typedef struct gcf_product_job {
     void *cells;
     const gcf_product **met, **near; /**< work memory: [count] each */
     int max_support;
+    bool all_alike; /**< all have it */
 } gcf_product_job;
 
 /** A point's factors and a buffer to read it off. */

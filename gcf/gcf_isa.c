@@ -16,6 +16,8 @@ enum { VECTOR_BYTES = 32, BLOCK_ROWS = 2, BLOCK_VECTORS = 2, DOT_VECTORS = 2 };
 enum { VECTOR_BYTES = 16, BLOCK_ROWS = 2, BLOCK_VECTORS = 2, DOT_VECTORS = 2 };
 #endif
 
+enum { FETCH_FROM = 64 }; /* support from which taps are fetched ahead */
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* Lanes of a vector of (re, im) pairs: both of each exchanged, pairs reversed, and one

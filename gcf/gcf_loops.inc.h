@@ -133,6 +133,14 @@ static void NAME(degrid_plain)(const gcf_job *job)
 
 /* ---- vectors of cells ---- */
 
+/* Taps of a few lines on: the processor's own prefetching ends with a page of memory,
+ * which four lines of a wide kernel fill. */
+INLINE void NAME(fetch)(const REAL *line, int64_t next, int j)
+{
+    enum { LINES_AHEAD = 4 };
+    __builtin_prefetch(line + LINES_AHEAD * next + 2 * j);
+}
+
 /* A vector of a line's taps, forwards or backwards. */
 INLINE NAME(vector) NAME(taps_at)(const REAL *line, int support, int j, bool flip)
 {
@@ -159,12 +167,14 @@ INLINE void NAME(stamp)(const gcf_job *job, const gcf_place *at, int num_pol, bo
     }
     for (int i = 0; i < support; ++i, cells += 2 * job->stride) {
         const REAL *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const int64_t next = at->flip_u ? -2 * support : 2 * support;
         for (int j = 0; j < support; j += NAME(PAIRS)) {
             const NAME(vector) tap = NAME(taps_at)(line, support, j, flip);
             const NAME(vector) swapped = SWAP(tap);
+            if (support >= FETCH_FROM) NAME(fetch)(line, next, j);
             for (int p = 0; p < num_pol; ++p) {
                 NAME(vector) *cell = (NAME(vector) *)(cells + p * pol_step + 2 * j);
-                *cell += tap * straight[p] + swapped * crossed[p];
+                *cell = (*cell + tap * straight[p]) + swapped * crossed[p];
             }
         }
     }
@@ -230,6 +240,7 @@ INLINE void NAME(read)(const gcf_job *job, const gcf_place *at, int num_pol, boo
                 const NAME(vector) tap =
                     NAME(taps_at)(line + t * next, support, j, flip);
                 const NAME(vector) swapped = SWAP(tap);
+                if (support >= FETCH_FROM) NAME(fetch)(line + t * next, next, j);
                 for (int p = 0; p < num_pol; ++p) {
                     const NAME(vector) cell = *(const NAME(
                         vector) *)(cells + p * pol_step + 2 * (t * job->stride + j));
@@ -240,8 +251,8 @@ INLINE void NAME(read)(const gcf_job *job, const gcf_place *at, int num_pol, boo
     }
     for (int p = 0; p < num_pol; ++p)
         NAME(finish)
-        (straight[0][p] + straight[1][p], crossed[0][p] + crossed[1][p], at->conjugate,
-         vis + 2 * p);
+    (straight[0][p] + straight[1][p], crossed[0][p] + crossed[1][p], at->conjugate,
+     vis + 2 * p);
 }
 
 INLINE void NAME(read_all)(const gcf_job *job, int num_pol)
@@ -312,14 +323,14 @@ static void NAME(multiply)(const gcf_product_job *job)
                 ++high;
             while (low < high && job->met[low]->v + job->max_support <= cell)
                 ++low;
-            for (int64_t k = low; k < high; ++k) {
+            for (int64_t k = low; k < high && !job->all_alike; ++k) {
                 job->near[m] = job->met[k];
                 m += job->met[k]->v + job->met[k]->support > cell;
             }
-            if (m > 0)
-                NAME(block)
-                (job->near, m, line, cell,
-                 (REAL *)job->cells + 2 * (line * job->stride + cell), job->stride);
+            if (job->all_alike) m = high - low;
+            if (m > 0) NAME(block)
+            (job->all_alike ? job->met + low : job->near, m, line, cell,
+             (REAL *)job->cells + 2 * (line * job->stride + cell), job->stride);
         }
     }
 }

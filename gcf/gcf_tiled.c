@@ -17,9 +17,12 @@
 #include "tess_mem.h"
 
 enum {
-    TILE = 64,           /* cells along each axis */
-    PIECES_A_THREAD = 8, /* so many, at least, are worth handing out */
-    LEAST_STAMPS = 32 /* footprints whose work outweighs a buffer's way to the grid */
+    TILE = 64,                   /* cells along each axis, or twice as many, … */
+    MOST_BUFFER_BYTES = 1 << 20, /* … as long as buffers stay in cache */
+    PIECES_A_THREAD = 8,         /* so many, at least, are worth handing out */
+    PAYS = 4,                    /* cells of footprints for each cell of a buffer */
+    PAYS_WELL = 16,
+    FEW_TAPS_BYTES = 1 << 19 /* tables that stay in cache in any order */
 };
 
 /* Points [first, first + count) of the sorted places. */
@@ -30,6 +33,7 @@ typedef struct piece {
 
 /* All points sorted by tile. */
 typedef struct tiling {
+    int64_t side; /* of a tile [cells] */
     gcf_place *place;
     int64_t num_tiles_v, num_tiles;
     int64_t *tile_first; /* [num_tiles + 1] */
@@ -37,7 +41,8 @@ typedef struct tiling {
     int64_t num_pieces;
     int64_t max_values; /* of a piece's buffer, one pol */
     int64_t max_lines;
-    atomic_flag *lock; /* [num_tiles] */
+    atomic_flag *lock; /* of regions of TILE × TILE cells */
+    int64_t num_locks_v;
 } tiling;
 
 static void tiling_free(tiling *tiles)
@@ -50,7 +55,7 @@ static void tiling_free(tiling *tiles)
 
 static int64_t tile_of(const tiling *tiles, const gcf_place *place)
 {
-    return place->u / TILE * tiles->num_tiles_v + place->v / TILE;
+    return place->u / tiles->side * tiles->num_tiles_v + place->v / tiles->side;
 }
 
 static double cost_of(const tess_gcf_plan *plan, const gcf_place *place)
@@ -88,12 +93,42 @@ static void place_all(const tess_gcf_plan *plan, const tess_gcf_points *points,
     report->points_factored = factored;
 }
 
-/* Counting sort by tile. */
-static void sort_by_tile(const gcf_place *from, int64_t count, tiling *tiles)
+/* Number of points of each tile, at index + 1; how many tiles have any. */
+static int64_t count_by_tile(const gcf_place *from, int64_t count, tiling *tiles)
+{
+    int64_t occupied = 0;
+    memset(tiles->tile_first, 0,
+           (size_t)(tiles->num_tiles + 1) * sizeof *tiles->tile_first);
+    for (int64_t k = 0; k < count; ++k)
+        if (from[k].point >= 0)
+            occupied += tiles->tile_first[tile_of(tiles, &from[k]) + 1]++ == 0;
+    return occupied;
+}
+
+static void set_side(const tess_gcf_cells *cells, int64_t side, tiling *tiles)
+{
+    tiles->side = side;
+    tiles->num_tiles_v = (cells->nv + side - 1) / side;
+    tiles->num_tiles = (cells->nu + side - 1) / side * tiles->num_tiles_v;
+}
+
+/* Counting sort by tile. Where points are few for the kernels' size, tiles are made
+ * larger, so that less of the work is clearing buffers and adding them to the grid. */
+static void sort_by_tile(const tess_gcf_plan *plan, const gcf_place *from,
+                         int64_t count, int64_t point_cells,
+                         const tess_gcf_points *points, const tess_gcf_cells *cells,
+                         tiling *tiles)
 {
     int64_t *first = tiles->tile_first;
-    for (int64_t k = 0; k < count; ++k)
-        if (from[k].point >= 0) ++first[tile_of(tiles, &from[k]) + 1];
+    const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
+    for (int64_t side = TILE;; side *= 2) {
+        set_side(cells, side, tiles);
+        const int64_t occupied = count_by_tile(from, count, tiles);
+        const int64_t now = side + plan->gcf->max_support, next = now + side;
+        if (point_cells >= PAYS_WELL * occupied * now * now ||
+            next * next * value > MOST_BUFFER_BYTES)
+            break;
+    }
     for (int64_t t = 0; t < tiles->num_tiles; ++t)
         first[t + 1] += first[t];
     for (int64_t k = 0; k < count; ++k)
@@ -146,14 +181,12 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
 {
     tess_status status = TESS_OK;
     const int threads = plan->opts.threads;
-    const int64_t side = TILE - 1 + plan->gcf->max_support;
     double total = 0;
     gcf_place *unsorted = tess_alloc(points->count, sizeof *unsorted);
     tiles->place = tess_alloc(points->count, sizeof *tiles->place);
-    tiles->num_tiles_v = (cells->nv + TILE - 1) / TILE;
-    tiles->num_tiles = (cells->nu + TILE - 1) / TILE * tiles->num_tiles_v;
-    tiles->tile_first =
-        tess_alloc_zero(tiles->num_tiles + 1, sizeof *tiles->tile_first);
+    set_side(cells, TILE, tiles);
+    tiles->num_locks_v = tiles->num_tiles_v;
+    tiles->tile_first = tess_alloc(tiles->num_tiles + 1, sizeof *tiles->tile_first);
     tiles->lock = tess_alloc(tiles->num_tiles, sizeof *tiles->lock);
     if (!unsorted || !tiles->place || !tiles->tile_first || !tiles->lock)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld points",
@@ -161,10 +194,12 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
     for (int64_t t = 0; t < tiles->num_tiles; ++t)
         atomic_flag_clear(&tiles->lock[t]);
     place_all(plan, points, cells, degrid, unsorted, report);
-    sort_by_tile(unsorted, points->count, tiles);
+    sort_by_tile(plan, unsorted, points->count, report->point_cells, points, cells,
+                 tiles);
     for (int64_t k = 0; k < tiles->tile_first[tiles->num_tiles]; ++k)
         total += cost_of(plan, &tiles->place[k]);
-    const double least = LEAST_STAMPS * (double)side * (double)side;
+    const int64_t side = tiles->side - 1 + plan->gcf->max_support;
+    const double least = PAYS_WELL * (double)side * (double)side;
     const double share = total / (PIECES_A_THREAD * threads);
     TESS_TRY(cut(plan,
                  threads == 1    ? total + 1
@@ -208,7 +243,8 @@ static int64_t sort_piece(const tess_gcf_plan *plan, gcf_place *place, int64_t c
             place[k] = moved;
         }
     qsort(place, (size_t)front, sizeof *place, by_column);
-    qsort(place + front, (size_t)(count - front), sizeof *place, by_kernel);
+    if (tess_gcf_bytes(plan->gcf) > FEW_TAPS_BYTES)
+        qsort(place + front, (size_t)(count - front), sizeof *place, by_kernel);
     return front;
 }
 
@@ -265,7 +301,18 @@ static void add_region(const gcf_job *job, const box *around, const box *region,
         }
 }
 
-/* Add a buffer to the grid, one region of a tile's size after the other. */
+static void take(atomic_flag *lock)
+{
+    while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire)) {
+    }
+}
+
+static void release(atomic_flag *lock)
+{
+    atomic_flag_clear_explicit(lock, memory_order_release);
+}
+
+/* Add a buffer to the grid, one region after the other. */
 static void add_to_grid(const gcf_job *job, const box *around, tiling *tiles,
                         const tess_gcf_cells *cells)
 {
@@ -278,12 +325,20 @@ static void add_to_grid(const gcf_job *job, const box *around, tiling *tiles,
                                 .v = v,
                                 .lines = (next_u < end_u ? next_u : end_u) - u,
                                 .cells = (next_v < end_v ? next_v : end_v) - v};
-            atomic_flag *lock = &tiles->lock[u / TILE * tiles->num_tiles_v + v / TILE];
-            while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire)) {
-            }
+            atomic_flag *lock = &tiles->lock[u / TILE * tiles->num_locks_v + v / TILE];
+            take(lock);
             add_region(job, around, &region, cells);
-            atomic_flag_clear_explicit(lock, memory_order_release);
+            release(lock);
         }
+}
+
+/* All regions of a box, always in the same order, so that threads do not wait for each
+ * other in a circle. */
+static void for_regions(const box *around, tiling *tiles, void (*what)(atomic_flag *))
+{
+    for (int64_t u = around->u / TILE; u * TILE < around->u + around->lines; ++u)
+        for (int64_t v = around->v / TILE; v * TILE < around->v + around->cells; ++v)
+            what(&tiles->lock[u * tiles->num_locks_v + v]);
 }
 
 static void copy_from_grid(const gcf_job *job, const box *around,
@@ -301,12 +356,37 @@ static void copy_from_grid(const gcf_job *job, const box *around,
                    (size_t)around->cells * bytes);
 }
 
+/* Is a buffer worth its way to the grid, or from there? */
+static bool buffer_pays(const tess_gcf_plan *plan, const gcf_place *place,
+                        int64_t count, const box *around)
+{
+    int64_t work = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        const int64_t support = plan->gcf->plane[place[k].plane].support;
+        work += support * support;
+    }
+    return work >= PAYS * around->lines * around->cells;
+}
+
+/* Points directly to or from the grid, which nobody else adds to meanwhile. */
+static void do_sparse_piece(gcf_job *job, const tess_gcf_cells *cells,
+                            gcf_function *function)
+{
+    job->cells = cells->data;
+    job->u0 = job->v0 = 0;
+    job->stride = cells->nv;
+    job->pol_stride = cells->nu * cells->nv;
+    function(job);
+}
+
 static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
                      const tess_gcf_cells *cells, bool degrid, tiling *tiles,
                      const piece *which, void *buffer, void *work)
 {
     const gcf_table *table = gcf_table_best();
     const tess_gcf *gcf = plan->gcf;
+    gcf_function *function =
+        (degrid ? table->degrid : table->grid)[gcf->layout.is_double];
     gcf_place *place = tiles->place + which->first;
     const int64_t front = sort_piece(plan, place, which->count);
     const box around = box_of(gcf, place, which->count);
@@ -322,6 +402,13 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
                    .v0 = around.v,
                    .stride = stride,
                    .pol_stride = lines * stride};
+    if (front == 0 && !buffer_pays(plan, place, which->count, &around)) {
+        job.count = which->count;
+        if (!degrid) for_regions(&around, tiles, take);
+        do_sparse_piece(&job, cells, function);
+        if (!degrid) for_regions(&around, tiles, release);
+        return;
+    }
     if (degrid)
         copy_from_grid(&job, &around, cells);
     else
@@ -331,7 +418,7 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
     if (front > 0 && !degrid) gcf_factored_grid(plan, &job, lines, work);
     job.place = place + front;
     job.count = which->count - front;
-    (degrid ? table->degrid : table->grid)[gcf->layout.is_double](&job);
+    function(&job);
     if (!degrid) add_to_grid(&job, &around, tiles, cells);
 }
 

@@ -44,7 +44,9 @@ typedef struct tess_gcf_grid_opts {
     int threads;
     double factor_error; /**< factored: of a kernel, relative to its L2 norm */
     int max_rank;        /**< factored: kernels that need more products are taken from
-                              their table */
+                              their table, … */
+    int least_cells; /**< … and those with fewer cells of support a product: vectors
+                          of a table's taps are then faster */
 } tess_gcf_grid_opts;
 
 /** A strategy for a table, with what it prepares once. */
@@ -60,7 +62,8 @@ typedef struct tess_gcf_report {
     double busy_share;      /**< of the threads' time in the latter */
 } tess_gcf_report;
 
-/** tiled, one thread, kernels to 1e-4 in up to 6 products. */
+/** tiled, one thread, kernels to 1e-4 in up to 6 products of at least
+ *  32 cells. */
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts);
 
 /** "serial", …; NULL past the end. */

@@ -181,6 +181,7 @@ static void compare_strategies(order how, int num_pol)
                     opts.threads = threads;
                     opts.factor_error = is_double ? 1e-10 : 1e-5;
                     opts.max_rank = 12;
+                    opts.least_cells = 0;
                     void *found =
                         result_of(table[is_double], &opts, &s, degrid, &report);
                     const bool factored = strategy == TESS_GCF_FACTORED;
@@ -279,6 +280,7 @@ static void degridding_is_the_adjoint(void **state)
         tess_gcf_grid_opts_default(&opts);
         opts.strategy = (tess_gcf_strategy)strategy;
         opts.threads = 2;
+        opts.least_cells = 0;
         double *cells = result_of(gcf, &opts, &s, false, NULL);
         double *vis = result_of(gcf, &opts, &s, true, NULL);
         const double *pair[2][2] = {{cells, s.cells}, {s.vis, vis}};
@@ -326,6 +328,7 @@ static void what_does_not_factor_is_taken_from_the_table(void **state)
                      TESS_OK);
     tess_gcf_grid_opts_default(&opts);
     opts.strategy = TESS_GCF_FACTORED;
+    opts.least_cells = 0;
     opts.factor_error = 1e-7; /* of squares, whose sums are rounded to 1e-15 */
     assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
     assert_int_equal(tess_gcf_plan_rank(plan, 0), 1);
@@ -364,12 +367,18 @@ static void w_kernels_factor(void **state)
         tess_gcf_grid_opts_default(&opts);
         opts.strategy = TESS_GCF_FACTORED;
         opts.factor_error = error[k];
+        opts.least_cells = 0;
         assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
         const int rank = tess_gcf_plan_rank(plan, 5);
         print_message("%g: rank %d of %d cells\n", error[k], rank, gcf->max_support);
         assert_true(rank >= before && rank >= 1 && rank <= 4);
         assert_true(tess_gcf_plan_factor_bytes(plan) < tess_gcf_bytes(gcf) / 2);
         before = rank;
+        tess_gcf_plan_destroy(plan);
+        /* narrow kernels are left to their table */
+        opts.least_cells = 41;
+        assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+        assert_int_equal(tess_gcf_plan_rank(plan, 5), 0);
         tess_gcf_plan_destroy(plan);
     }
     tess_gcf_destroy(gcf);

@@ -1,0 +1,47 @@
+/** @file bench_gcf.h  (private to app/)
+ *  Strategies of gridding with tables of convolution functions, timed in turns on the
+ *  same points, made up on the spot.
+ */
+#ifndef TESS_BENCH_GCF_H
+#define TESS_BENCH_GCF_H
+
+#include "tess_gcf_grid.h"
+
+typedef enum tess_bench_gcf_order {
+    TESS_BENCH_GCF_RANDOM, /**< anywhere on the grid, in any order */
+    TESS_BENCH_GCF_SORTED, /**< the same, by lines of tiles of 64 cells */
+    TESS_BENCH_GCF_TRACKS  /**< of an array with a dense middle, in order of time */
+} tess_bench_gcf_order;
+
+typedef struct tess_bench_gcf_case {
+    bool degrid, is_double;
+    tess_bench_gcf_order order;
+    int64_t num_points; /**< about */
+    int64_t size;       /**< of the grid [cells along each axis] */
+    int support;        /**< of all planes [cells] */
+    int num_planes, oversampling, num_pol;
+    double field_rad; /**< of the grid: w is such that kernels fill their support */
+    double factor_error;
+    int least_cells; /**< as of tess_gcf_grid_opts */
+    int threads;
+    const tess_gcf_strategy *strategy; /**< [num_strategies] */
+    int num_strategies;
+} tess_bench_gcf_case;
+
+/** What was found of a strategy: medians over the repetitions. */
+typedef struct tess_bench_gcf_result {
+    int64_t num_points;     /**< that were gridded */
+    double mean_rank;       /**< products a point; 0: none was factored */
+    double sort_s, seconds; /**< placing and sorting, and the rest */
+    double gflops;          /**< 8 FLOP a point, cell and pol, over both */
+    double busy_share;
+    double difference;   /**< relative L2, from the first strategy's result */
+    int64_t table_bytes; /**< of taps, or of factors */
+} tess_bench_gcf_result;
+
+/** Once to warm up, then `repeat` times, strategies in turns; result[num_strategies].
+ *  Errors as of tess_gcf_create() and gridding. Local. */
+tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
+                               tess_bench_gcf_result *result);
+
+#endif

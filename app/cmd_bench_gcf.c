@@ -1,0 +1,360 @@
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench_gcf.h"
+#include "bench_list.h"
+#include "cli.h"
+#include "commands.h"
+#include "options.h"
+#include "tess_const.h"
+#include "tess_version.h"
+#include "threads.h"
+
+static const char doc[] =
+    "Time gridding and degridding with tables of w-kernels, by the strategies that "
+    "studies "
+    "of it have published and 'factored', in turns on the same points, and print a "
+    "table "
+    "on standard output. Lists are swept: every combination is timed with every "
+    "strategy."
+    "\v"
+    "Strategies: serial (one thread, as points come), atomic (threads add atomically), "
+    "tiled (points sorted into tiles of 64 x 64 cells, private buffers), factored (the "
+    "same, kernels as sums of a few products of one-dimensional tables).\n\n"
+    "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
+    "over "
+    "sorting and (de)gridding; 'ratio' is the rate over that of the first strategy, "
+    "and "
+    "'difference' the relative L2 difference from its result. 'rank' is the mean "
+    "number "
+    "of products, 'table_mib' the size of the taps, or of the factors. All planes have "
+    "the same support; w is such that the widest kernel fills it. Runs on the first "
+    "rank "
+    "only, on the CPU.\n\n"
+    "Examples:\n"
+    "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
+    "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
+    "      --error 1e-3 --operation grid,degrid --markdown";
+
+enum {
+    OPT_OPERATION = 0x100,
+    OPT_STRATEGY,
+    OPT_GCF,
+    OPT_VIS,
+    OPT_SIZE,
+    OPT_POL,
+    OPT_PRECISION,
+    OPT_ORDER,
+    OPT_PLANES,
+    OPT_OVERSAMPLING,
+    OPT_FIELD,
+    OPT_ERROR,
+    OPT_LEAST,
+    OPT_THREADS,
+    OPT_REPEAT,
+    OPT_MARKDOWN
+};
+
+static const struct argp_option options[] = {
+    {"operation", OPT_OPERATION, "grid|degrid,...", 0, "What to time (default grid)",
+     0},
+    {"strategy", OPT_STRATEGY, "NAME,...", 0,
+     "serial, atomic, tiled, factored (default atomic,tiled,factored)", 0},
+    {"gcf", OPT_GCF, "N,...", 0,
+     "Width of the kernels [cells], multiples of 8 up to 512 (default 8,32,128)", 0},
+    {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e5)", 0},
+    {"size", OPT_SIZE, "N,...", 0, "Cells of the grid along each axis (default 4096)",
+     0},
+    {"pol", OPT_POL, "1|2|4,...", 0, "Polarisations in one pass (default 1)", 0},
+    {"precision", OPT_PRECISION, "single|double,...", 0, "Default single", 0},
+    {"order", OPT_ORDER, "random|sorted|tracks,...", 0,
+     "Points anywhere in any order (default), the same sorted by tiles, or tracks of a "
+     "dense array in order of time",
+     0},
+    {"planes", OPT_PLANES, "N", 0, "Planes of w (default 8)", 0},
+    {"oversampling", OPT_OVERSAMPLING, "N", 0, "Offsets per cell (default 8)", 0},
+    {"field", OPT_FIELD, "ANGLE", 0, "Field of the whole grid (default 10deg)", 0},
+    {"error", OPT_ERROR, "E", 0,
+     "factored: error of a kernel, relative L2 (default 1e-3)", 0},
+    {"least-cells", OPT_LEAST, "N", 0,
+     "factored: kernels narrower than so many cells a product are taken from their "
+     "table "
+     "(default 32; 0: none)",
+     0},
+    {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
+    {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
+     0},
+    {"markdown", OPT_MARKDOWN, NULL, 0, "A table to be read, not CSV", 0},
+    {0},
+};
+
+static const struct argp_child children[] = {
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+typedef struct gcf_args {
+    tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
+    int64_t planes, oversampling, least_cells, threads, repeat;
+    double field_rad, error;
+    bool markdown;
+} gcf_args;
+
+/* The place of a word among words. */
+static tess_status parse_word(const char *text, const char *const *words, int count,
+                              const char *what, double *value)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < count; ++k)
+        if (strcmp(text, words[k]) == 0) {
+            *value = k;
+            goto cleanup;
+        }
+    TESS_FAIL(TESS_ERR_USAGE, "'%s' is no %s", text, what);
+cleanup:
+    return status;
+}
+
+static const char *const operation_name[] = {"grid", "degrid"};
+static const char *const precision_name[] = {"single", "double"};
+static const char *const order_name[] = {"random", "sorted", "tracks"};
+
+static tess_status parse_operation(const char *text, double *value)
+{
+    return parse_word(text, operation_name, 2, "operation", value);
+}
+
+static tess_status parse_precision(const char *text, double *value)
+{
+    return parse_word(text, precision_name, 2, "precision", value);
+}
+
+static tess_status parse_order(const char *text, double *value)
+{
+    return parse_word(text, order_name, 3, "order", value);
+}
+
+static tess_status parse_strategy(const char *text, double *value)
+{
+    const char *name[TESS_GCF_NUM_STRATEGIES];
+    for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
+        name[k] = tess_gcf_strategy_name((tess_gcf_strategy)k);
+    return parse_word(text, name, TESS_GCF_NUM_STRATEGIES, "strategy", value);
+}
+
+static tess_status parse_gcf(const char *text, double *value)
+{
+    tess_status status = TESS_OK;
+    int64_t cells;
+    TESS_TRY(tess_parse_integer(text, TESS_GCF_STEP, 512, &cells));
+    if (cells % TESS_GCF_STEP != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is no multiple of %d", text, TESS_GCF_STEP);
+    *value = (double)cells;
+cleanup:
+    return status;
+}
+
+static tess_status parse_vis(const char *text, double *value)
+{
+    return tess_parse_number(text, 1, 1e12, value);
+}
+
+static tess_status parse_size(const char *text, double *value)
+{
+    int64_t cells = 0;
+    const tess_status status = tess_parse_integer(text, 16, 1000000, &cells);
+    if (status == TESS_OK) *value = (double)cells;
+    return status;
+}
+
+static tess_status parse_pol(const char *text, double *value)
+{
+    static const char *const pols[] = {"1", "2", "4"};
+    const tess_status status =
+        parse_word(text, pols, 3, "number of polarisations", value);
+    if (status == TESS_OK) *value = (double)(1 << (int)*value);
+    return status;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    gcf_args *args = state->input;
+    tess_status status = TESS_OK;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        *args = (gcf_args){
+            .operation = {{0}, 1},
+            .strategy = {{TESS_GCF_ATOMIC, TESS_GCF_TILED, TESS_GCF_FACTORED}, 3},
+            .gcf = {{8, 32, 128}, 3},
+            .vis = {{1e5}, 1},
+            .size = {{4096}, 1},
+            .pol = {{1}, 1},
+            .precision = {{0}, 1},
+            .order = {{TESS_BENCH_GCF_RANDOM}, 1},
+            .planes = 8,
+            .oversampling = 8,
+            .field_rad = 10 * TESS_RAD_PER_DEG,
+            .error = 1e-3,
+            .least_cells = 32,
+            .repeat = 3};
+        return 0;
+    case OPT_OPERATION:
+        status = tess_bench_list_parse(arg, parse_operation, &args->operation);
+        break;
+    case OPT_STRATEGY:
+        status = tess_bench_list_parse(arg, parse_strategy, &args->strategy);
+        break;
+    case OPT_GCF:
+        status = tess_bench_list_parse(arg, parse_gcf, &args->gcf);
+        break;
+    case OPT_VIS:
+        status = tess_bench_list_parse(arg, parse_vis, &args->vis);
+        break;
+    case OPT_SIZE:
+        status = tess_bench_list_parse(arg, parse_size, &args->size);
+        break;
+    case OPT_POL:
+        status = tess_bench_list_parse(arg, parse_pol, &args->pol);
+        break;
+    case OPT_PRECISION:
+        status = tess_bench_list_parse(arg, parse_precision, &args->precision);
+        break;
+    case OPT_ORDER:
+        status = tess_bench_list_parse(arg, parse_order, &args->order);
+        break;
+    case OPT_PLANES:
+        status = tess_parse_integer(arg, 1, TESS_GCF_MAX_PLANES, &args->planes);
+        break;
+    case OPT_OVERSAMPLING:
+        status =
+            tess_parse_integer(arg, 1, TESS_GCF_MAX_OVERSAMPLING, &args->oversampling);
+        break;
+    case OPT_FIELD:
+        status = tess_parse_scale(arg, &args->field_rad);
+        break;
+    case OPT_ERROR:
+        status = tess_parse_number(arg, 1e-12, 0.5, &args->error);
+        break;
+    case OPT_LEAST:
+        status = tess_parse_integer(arg, 0, TESS_GCF_MAX_SUPPORT, &args->least_cells);
+        break;
+    case OPT_THREADS:
+        status = tess_parse_integer(arg, 1, 4096, &args->threads);
+        break;
+    case OPT_REPEAT:
+        status = tess_parse_integer(arg, 1, 1000, &args->repeat);
+        break;
+    case OPT_MARKDOWN:
+        args->markdown = true;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, options, key, arg, status);
+}
+
+static const struct argp argp = {options, parse, NULL, doc, children, NULL, NULL};
+
+static void print_head(const gcf_args *args)
+{
+    if (args->markdown)
+        printf("| operation | strategy | order | visibilities | grid | GCF | pols | "
+               "precision | GFLOP/s | ratio | rank | difference |\n"
+               "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    else
+        printf("operation,strategy,threads,order,visibilities,size,gcf,planes,"
+               "oversampling,polarisations,precision,rank,table_mib,sort_s,seconds,"
+               "gflops,ratio,busy,difference,version\n");
+}
+
+static void print_line(const gcf_args *args, const tess_bench_gcf_case *what, int k,
+                       const tess_bench_gcf_result *found)
+{
+    const tess_bench_gcf_result *of = &found[k];
+    const char *strategy = tess_gcf_strategy_name(what->strategy[k]);
+    const int threads = what->strategy[k] == TESS_GCF_SERIAL ? 1 : what->threads;
+    if (args->markdown)
+        printf("| %s | %s, %d | %s | %lld | %lld | %d | %d | %s | %.1f | %.2f | %.2f | "
+               "%.1e |\n",
+               operation_name[what->degrid], strategy, threads, order_name[what->order],
+               (long long)of->num_points, (long long)what->size, what->support,
+               what->num_pol, precision_name[what->is_double], of->gflops,
+               of->gflops / found[0].gflops, of->mean_rank, of->difference);
+    else
+        printf(
+            "%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%.3f,%.3f,%.6g,%.6g,%.5g,%.4g,%.3f,"
+            "%.2e,%s\n",
+            operation_name[what->degrid], strategy, threads, order_name[what->order],
+            (long long)of->num_points, (long long)what->size, what->support,
+            what->num_planes, what->oversampling, what->num_pol,
+            precision_name[what->is_double], of->mean_rank,
+            (double)of->table_bytes / 1048576, of->sort_s, of->seconds, of->gflops,
+            of->gflops / found[0].gflops, of->busy_share, of->difference,
+            tess_version_full());
+}
+
+static tess_status run_all(const gcf_args *args)
+{
+    tess_status status = TESS_OK;
+    const tess_bench_list *const list[] = {
+        &args->operation, &args->order,     &args->vis, &args->size,
+        &args->pol,       &args->precision, &args->gcf};
+    enum { LISTS = sizeof list / sizeof *list };
+    tess_gcf_strategy strategy[TESS_BENCH_MOST];
+    int cases = 1;
+    for (int k = 0; k < LISTS; ++k)
+        cases *= list[k]->count;
+    if (args->strategy.count > TESS_GCF_NUM_STRATEGIES)
+        TESS_FAIL(TESS_ERR_USAGE, "--strategy: each is timed once");
+    for (int k = 0; k < args->strategy.count; ++k)
+        strategy[k] = (tess_gcf_strategy)args->strategy.value[k];
+    print_head(args);
+    for (int k = 0; k < cases; ++k) {
+        double value[LISTS];
+        tess_bench_gcf_result found[TESS_GCF_NUM_STRATEGIES];
+        tess_bench_combination(list, LISTS, k, value);
+        const tess_bench_gcf_case what = {.degrid = value[0] > 0,
+                                          .order = (tess_bench_gcf_order)value[1],
+                                          .num_points = (int64_t)value[2],
+                                          .size = (int64_t)value[3],
+                                          .num_pol = (int)value[4],
+                                          .is_double = value[5] > 0,
+                                          .support = (int)value[6],
+                                          .num_planes = (int)args->planes,
+                                          .oversampling = (int)args->oversampling,
+                                          .field_rad = args->field_rad,
+                                          .factor_error = args->error,
+                                          .least_cells = (int)args->least_cells,
+                                          .threads = (int)args->threads,
+                                          .strategy = strategy,
+                                          .num_strategies = args->strategy.count};
+        TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
+        for (int s = 0; s < what.num_strategies; ++s)
+            print_line(args, &what, s, found);
+        fflush(stdout);
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    char name[] = "bench gcf";
+    gcf_args args;
+    tess_cli cli = {0};
+    argv[0] = name; /* as help prints it */
+    TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
+    if (cli.help) goto cleanup;
+    if (args.threads == 0) {
+        int threads;
+        TESS_TRY(tess_threads_default(comm, &threads));
+        args.threads = threads;
+    }
+    if (tess_comm_rank(comm) == 0) status = run_all(&args);
+    status = tess_comm_agree(comm, status);
+cleanup:
+    tess_cli_free(&cli);
+    return status;
+}

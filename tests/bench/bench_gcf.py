@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""tessera bench gcf: a smoke test of its table, and that its strategies do the same work.
+
+Results differ by rounding (a random walk over the points of a cell, or the cells of a
+point) and, of 'factored', by the error asked of its kernels; times are not judged.
+"""
+import csv
+import io
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
+from e2e import Suite, tessera  # noqa: E402
+
+SMALL = ("--vis", "2e3", "--size", "512", "--repeat", "1", "--threads", "2", "--planes",
+         "3", "--quiet")
+
+
+def table(suite, *options):
+    result = tessera("bench", "gcf", *options, *SMALL)
+    if not suite.ran("gcf " + " ".join(options), result):
+        return []
+    return list(csv.DictReader(io.StringIO(result.out)))
+
+
+def main():
+    suite = Suite("bench_gcf")
+    both = ("--operation", "grid,degrid", "--gcf", "8,64", "--error", "1e-4", "--strategy",
+            "serial,atomic,tiled,factored")
+    rows = table(suite, *both, "--pol", "1,4", "--precision", "single,double")
+    suite.equal("every combination", len(rows), 2 * 2 * 4 * 2 * 2)
+    rows += table(suite, *both, "--pol", "2", "--order", "sorted,tracks")
+    suite.equal("both orders", len(rows), 64 + 2 * 2 * 4 * 2)
+    for row in rows:
+        factored = float(row["rank"]) > 0
+        suite.equal(f"{row['strategy']} {row['gcf']}: factored", factored,
+                    row["strategy"] == "factored" and row["gcf"] == "64")
+        rounding = {"single": 2e-5, "double": 1e-13}[row["precision"]]
+        suite.below(" ".join((row["operation"], row["strategy"], row["order"], row["gcf"],
+                              row["polarisations"], row["precision"])),
+                    float(row["difference"]), rounding + (1.5e-4 if factored else 0))
+        work = 8e-9 * (int(row["visibilities"]) * int(row["gcf"]) ** 2 *
+                       int(row["polarisations"]))
+        seconds = float(row["sort_s"]) + float(row["seconds"])
+        suite.below("rate is of sorting and gridding",
+                    abs(float(row["gflops"]) * seconds / work - 1), 0.05)
+    suite.true("visibilities inside the grid", all(
+        int(row["visibilities"]) >= 2000 for row in rows))
+    rows = table(suite, "--gcf", "16", "--least-cells", "0", "--strategy",
+                 "tiled,factored")
+    suite.true("narrow kernels factor when asked to", float(rows[1]["rank"]) >= 1)
+    text = tessera("bench", "gcf", "--gcf", "8", "--markdown", *SMALL)
+    suite.equal("markdown", [line.count("|") for line in text.out.splitlines()], [13] * 5)
+    for options in (["--gcf", "12"], ["--gcf", "520"], ["--strategy", "fast"],
+                    ["--pol", "3"], ["--precision", "half"], ["--order", "none"],
+                    ["--operation", "image"], ["--size", "64", "--gcf", "128"],
+                    ["--strategy", "tiled,tiled,tiled,tiled,tiled"], ["more"]):
+        result = tessera("bench", "gcf", *options)
+        suite.equal(f"bench gcf {' '.join(options)}: status", result.status, 2)
+    suite.true("help says its name", "tessera bench gcf" in
+               tessera("bench", "gcf", "--help").out)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
