@@ -1,5 +1,6 @@
-/* Whichever allocation of the computing core fails, imaging and prediction say so: no
- * image or visibility comes with a good status unless it is right.
+/* Whichever allocation of the computing core fails, imaging, prediction and gridding
+ * with tables of convolution functions say so: nothing comes with a good status unless
+ * it is right.
  *
  * The linker sends the core's calls of tess_alloc() here (tests/CMakeLists.txt). */
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 
 #include "draw.h"
 #include "pipeline.h"
+#include "tess_gcf_grid.h"
 #include "tess_status.h"
 
 enum { NX = 16, NY = 12, ROWS = 20, PIXELS = NX * NY, MOST_CALLS = 100000 };
@@ -100,9 +102,60 @@ static void test_predict(void **state)
     check(false);
 }
 
+/* A table, its factors, and one point gridded. */
+static tess_status grid_one(tess_gcf_strategy strategy, double *cells)
+{
+    tess_status status = TESS_OK;
+    tess_gcf *gcf = NULL;
+    tess_gcf_plan *plan = NULL;
+    tess_gcf_opts opts;
+    tess_gcf_grid_opts how;
+    const double at[1] = {8};
+    double vis[2] = {1, 2};
+    const tess_gcf_points points = {
+        .count = 1, .u = at, .v = at, .vis = vis, .num_pol = 1};
+    tess_gcf_cells grid = {.nu = 16, .nv = 16, .data = cells};
+    memset(cells, 0, 2 * 16 * 16 * sizeof *cells);
+    tess_gcf_opts_default(&opts);
+    opts.field_l = opts.field_m = 0.1;
+    opts.layout.is_double = true;
+    opts.layout.num_planes = 2;
+    tess_gcf_grid_opts_default(&how);
+    how.strategy = strategy;
+    how.least_cells = 0;
+    TESS_TRY(tess_gcf_create(&opts, &gcf));
+    TESS_TRY(tess_gcf_plan_create(gcf, &how, &plan));
+    TESS_TRY(tess_gcf_grid(plan, &points, &grid, NULL));
+cleanup:
+    tess_gcf_plan_destroy(plan);
+    tess_gcf_destroy(gcf);
+    return status;
+}
+
+static void test_gcf(void **state)
+{
+    (void)state;
+    for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy) {
+        double right[2 * 16 * 16], cells[2 * 16 * 16];
+        int calls = 0;
+        assert_int_equal(grid_one((tess_gcf_strategy)strategy, right), TESS_OK);
+        for (; calls < MOST_CALLS; ++calls) {
+            atomic_store(&calls_left, calls);
+            const tess_status status = grid_one((tess_gcf_strategy)strategy, cells);
+            const bool failed = atomic_exchange(&calls_left, -1) < 0;
+            if (!failed) break;
+            assert_int_equal(status, TESS_ERR_ALLOC);
+            tess_error_clear();
+        }
+        assert_memory_equal(cells, right, sizeof cells);
+        assert_true(calls > 10 && calls < MOST_CALLS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_image),
-                                       cmocka_unit_test(test_predict)};
+                                       cmocka_unit_test(test_predict),
+                                       cmocka_unit_test(test_gcf)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
