@@ -36,11 +36,13 @@ static double taper_of(int support, double beta, double p)
     return support * sum / TAPER_POINTS;
 }
 
-double tess_gcf_taper(int taper_support, double padding, double p)
+void tess_gcf_taper(int taper_support, double padding, int64_t count, const double *p,
+                    double *taper)
 {
     tess_kernel kernel;
     tess_kernel_create(taper_support, padding, &kernel);
-    return taper_of(taper_support, kernel.beta, p);
+    for (int64_t k = 0; k < count; ++k)
+        taper[k] = taper_of(taper_support, kernel.beta, p[k]);
 }
 
 void tess_gcf_opts_default(tess_gcf_opts *opts)

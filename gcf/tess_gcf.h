@@ -110,8 +110,9 @@ int tess_gcf_plane_of(const tess_gcf *gcf, double w_lambda);
 /** G of a plane at whole numbers (x, y) of 1/Q cell, |x|, |y| ≤ S·Q/2. */
 void tess_gcf_value(const tess_gcf *gcf, int plane, int x, int y, double value[2]);
 
-/** T at p, the grid correction being 1/T. */
-double tess_gcf_taper(int taper_support, double padding, double p);
+/** T at p[count], the grid correction being 1/T. */
+void tess_gcf_taper(int taper_support, double padding, int64_t count, const double *p,
+                    double *taper);
 
 /** Bytes of the taps, and of a cube of all planes, offsets and the largest support,
  * which tables are often kept as. */

@@ -49,9 +49,10 @@ static void integrate(const tess_gcf_opts *opts, const double *taper, double w,
 
 static void taper_line(const tess_gcf_opts *opts, double *taper)
 {
+    double p[POINTS];
     for (int i = 0; i < POINTS; ++i)
-        taper[i] = tess_gcf_taper(opts->taper_support, opts->padding,
-                                  2 * (i + 0.5) / POINTS - 1);
+        p[i] = 2 * (i + 0.5) / POINTS - 1;
+    tess_gcf_taper(opts->taper_support, opts->padding, POINTS, p, taper);
 }
 
 /* What sums and integral differ by: the taper's stop band, whose aliases each rule
