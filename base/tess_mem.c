@@ -88,39 +88,76 @@ static int64_t smaller_positive(int64_t limit, int64_t candidate)
     return candidate > 0 && candidate < limit ? candidate : limit;
 }
 
-/* Limits along this process's own cgroup v2 path, up to the root. */
-static int64_t cgroup_v2_limit(int64_t limit)
+enum { PATH_BYTES = 2048 };
+
+/* Smallest number in files of this name from root/path up to root. A container may see
+ * its own part of the hierarchy as the root of it: then path leads nowhere, root does.
+ */
+static int64_t limit_along(const char *root, const char *path, const char *name,
+                           int64_t limit)
 {
-    FILE *file = fopen("/proc/self/cgroup", "r");
-    if (!file) return limit;
-    char line[1024], path[1200] = "";
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, "0::", 3) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            snprintf(path, sizeof path, "/sys/fs/cgroup%s", line + 3);
-        }
-    fclose(file);
-    while (strlen(path) >= strlen("/sys/fs/cgroup")) {
-        char name[1300];
-        snprintf(name, sizeof name, "%s/memory.max", path);
-        limit = smaller_positive(limit, number_in_file(name));
-        char *slash = strrchr(path, '/');
-        if (!slash) break;
+    char folder[PATH_BYTES], file[PATH_BYTES + 64];
+    const size_t top = strlen(root);
+    snprintf(folder, sizeof folder, "%s%s", root, path);
+    for (;;) {
+        snprintf(file, sizeof file, "%s/%s", folder, name);
+        limit = smaller_positive(limit, number_in_file(file));
+        char *slash = strrchr(folder, '/');
+        if (!slash || (size_t)(slash - folder) < top) return limit;
         *slash = '\0';
     }
+}
+
+/* A line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH; version 2 has number 0 and no
+ * controllers. Changes the line. */
+static int64_t limit_of_line(const char *root, char *line, int64_t limit)
+{
+    char folder[PATH_BYTES];
+    line[strcspn(line, "\n")] = '\0';
+    char *controllers = strchr(line, ':');
+    char *path = controllers ? strchr(++controllers, ':') : NULL;
+    if (!path) return limit;
+    *path++ = '\0';
+    if (!*controllers) {
+        snprintf(folder, sizeof folder, "%s/sys/fs/cgroup", root);
+        return limit_along(folder, path, "memory.max", limit);
+    }
+    if (strcmp(controllers, "memory") != 0) return limit;
+    snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/memory", root);
+    return limit_along(folder, path, "memory.limit_in_bytes", limit);
+}
+
+int64_t tess_mem_cgroup_limit_bytes(const char *root)
+{
+    int64_t limit = INT64_MAX;
+    char line[PATH_BYTES];
+    snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(line, "r");
+    if (!file) return limit;
+    while (fgets(line, sizeof line, file))
+        limit = limit_of_line(root, line, limit);
+    fclose(file);
     return limit;
+}
+
+/* A variable's number of MiB for each of what another variable counts. */
+static int64_t slurm_limit(const char *name, const char *count_name, int64_t limit)
+{
+    const char *text = getenv(name);
+    const char *count = count_name ? getenv(count_name) : "1";
+    if (!text || !count) return limit;
+    return smaller_positive(limit,
+                            strtoll(text, NULL, 10) * strtoll(count, NULL, 10) * MEBI);
 }
 
 int64_t tess_mem_node_limit_bytes(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     int64_t limit = pages > 0 && page > 0 ? (int64_t)pages * page : INT64_MAX;
-    limit = smaller_positive(
-        limit, number_in_file("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
-    limit = cgroup_v2_limit(limit);
-    const char *slurm = getenv("SLURM_MEM_PER_NODE"); /* MiB */
-    if (slurm) limit = smaller_positive(limit, strtoll(slurm, NULL, 10) * MEBI);
-    return limit;
+    limit = smaller_positive(limit, tess_mem_cgroup_limit_bytes(""));
+    limit = slurm_limit("SLURM_MEM_PER_NODE", NULL, limit);
+    limit = slurm_limit("SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE", limit);
+    return slurm_limit("SLURM_MEM_PER_GPU", "SLURM_GPUS_ON_NODE", limit);
 }
 
 const char *tess_mem_text(double bytes)

@@ -34,8 +34,14 @@ void tess_free(void *pointer);
 int64_t tess_mem_peak_bytes(void);
 
 /** Memory that this node's share of the batch allocation may use [bytes]: the smallest
- *  of physical memory, cgroup limit (v1, v2) and SLURM_MEM_PER_NODE. */
+ *  of physical memory, limits of the control group and of those it is in (version 1 and
+ *  2), and what Slurm says: SLURM_MEM_PER_NODE, or _PER_CPU or _PER_GPU times their
+ *  number on this node. */
 int64_t tess_mem_node_limit_bytes(void);
+
+/** The part of control groups in that, INT64_MAX when they set no limit. `root` goes
+ *  before /proc and /sys: "" but in tests. */
+int64_t tess_mem_cgroup_limit_bytes(const char *root);
 
 /** "1.5 GiB"-like text in one of a few rotating static buffers per thread. */
 const char *tess_mem_text(double bytes);

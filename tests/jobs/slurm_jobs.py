@@ -11,6 +11,7 @@ in such a job as soon as it has done anything at all. For the early signal ranks
 """
 import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -247,6 +248,15 @@ def check_submit(jobs, obs):
     return None
 
 
+def check_memory(jobs, obs):
+    """Without --memory, what has been allocated on the node: 400 MiB for each of two."""
+    plan = ["srun", "--mpi=pmix", BIN, "plan", obs, *SIZE]
+    jobs.slurm.run("sbatch", "--wait", "--ntasks=1", "--cpus-per-task=2", "--time=1",
+                   "--mem-per-cpu=400M", "--output=memory.out", "--wrap",
+                   shlex.join(plan), cwd=jobs.suite.work)
+    jobs.says("memory", f"of {0.85 * 800:.1f} MiB")  # 15 % are left for the unplanned
+
+
 def end_submit(jobs, job, obs):
     if job and jobs.ended("filled", job):
         jobs.same("filled", "filled", reference(jobs.suite, "plain", obs, SIZE))
@@ -281,6 +291,7 @@ def check(suite, slurm):
         limit = start_limit(jobs, obs)
         array = start_array(jobs, shared)
         filled = check_submit(jobs, obs)
+        check_memory(jobs, obs)
         cube = reference(suite, "cube", obs, CUBE)
         stack = reference(suite, "stack", obs, STACK)
         wait_signal(jobs)

@@ -1,5 +1,5 @@
 /* Allocation: overflow, alignment, growth; limits and texts. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tess_mem.h"
 
@@ -82,8 +86,12 @@ static void test_text(void **state)
 
 static void test_limits(void **state)
 {
+    static const char *const names[] = {"SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",
+                                        "SLURM_MEM_PER_GPU", "SLURM_CPUS_ON_NODE",
+                                        "SLURM_GPUS_ON_NODE"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        unsetenv(names[k]);
     assert_true(tess_mem_peak_bytes() > 1 << 18);
-    unsetenv("SLURM_MEM_PER_NODE");
     const int64_t machine = tess_mem_node_limit_bytes();
     assert_true(machine > 1 << 20);
     setenv("SLURM_MEM_PER_NODE", "7", 1);
@@ -91,6 +99,67 @@ static void test_limits(void **state)
     setenv("SLURM_MEM_PER_NODE", "0", 1); /* all of the node */
     assert_int_equal(tess_mem_node_limit_bytes(), machine);
     unsetenv("SLURM_MEM_PER_NODE");
+    setenv("SLURM_MEM_PER_CPU", "3", 1); /* for how many? */
+    assert_int_equal(tess_mem_node_limit_bytes(), machine);
+    setenv("SLURM_CPUS_ON_NODE", "4", 1);
+    assert_int_equal(tess_mem_node_limit_bytes(), 12 << 20);
+    setenv("SLURM_MEM_PER_GPU", "5", 1);
+    setenv("SLURM_GPUS_ON_NODE", "2", 1);
+    assert_int_equal(tess_mem_node_limit_bytes(), 10 << 20);
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        unsetenv(names[k]);
+}
+
+/* ---- control groups, of a tree that looks like /proc and /sys ---- */
+
+static char tree[] = "/tmp/tess-cgroup-XXXXXX";
+
+/* Folders are made as needed. */
+static void write_file(const char *path, const char *text)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s%s", tree, path);
+    for (char *at = name + strlen(tree) + 1; *at; ++at)
+        if (*at == '/') {
+            *at = '\0';
+            assert_true(mkdir(name, 0700) == 0 || errno == EEXIST);
+            *at = '/';
+        }
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind,
+                        struct FTW *where)
+{
+    return remove(path);
+}
+
+static void test_cgroups(void **state)
+{
+    assert_non_null(mkdtemp(tree));
+    assert_true(tess_mem_cgroup_limit_bytes(tree) == INT64_MAX); /* none */
+    /* version 1 as Slurm has it: the job's limit is above the step's, which has none */
+    write_file("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/slurm/job_7/step_0\n");
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    write_file("/sys/fs/cgroup/memory/slurm/job_7/memory.limit_in_bytes", "5000\n");
+    write_file("/sys/fs/cgroup/memory/slurm/job_7/step_0/memory.limit_in_bytes",
+               "9223372036854771712\n");
+    write_file("/sys/fs/cgroup/memory/slurm/job_8/memory.limit_in_bytes", "10\n");
+    assert_int_equal(tess_mem_cgroup_limit_bytes(tree), 5000);
+    /* version 2, below a limit of all jobs */
+    write_file("/proc/self/cgroup", "0::/system.slice/job_9/step_0\n");
+    write_file("/sys/fs/cgroup/system.slice/memory.max", "8000\n");
+    write_file("/sys/fs/cgroup/system.slice/job_9/memory.max", "max\n");
+    write_file("/sys/fs/cgroup/system.slice/job_9/step_0/memory.max", "9000\n");
+    assert_int_equal(tess_mem_cgroup_limit_bytes(tree), 8000);
+    /* a container's group is the root that it sees */
+    write_file("/proc/self/cgroup", "4:memory:/docker/abc\n0::/\n");
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "7000\n");
+    assert_int_equal(tess_mem_cgroup_limit_bytes(tree), 7000);
+    assert_int_equal(nftw(tree, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 int main(void)
@@ -99,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_overflow), cmocka_unit_test(test_aligned),
         cmocka_unit_test(test_grow),     cmocka_unit_test(test_strdup),
         cmocka_unit_test(test_text),     cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_cgroups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
