@@ -44,14 +44,27 @@ static void wisdom_load(bool is_double)
         fftwf_import_wisdom_from_filename(path);
 }
 
-/* Written aside and renamed, so that concurrent jobs never read half a file. */
+/* Written aside and renamed, so that concurrent jobs, of other nodes too, never read
+ * half a file. */
 static void wisdom_save(bool is_double)
 {
     char path[1200], temporary[1300];
     if (!wisdom_path(is_double, path, sizeof path)) return;
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
-    const int written = is_double ? fftw_export_wisdom_to_filename(temporary)
-                                  : fftwf_export_wisdom_to_filename(temporary);
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    const int number = mkstemp(temporary);
+    if (number < 0) return;
+    FILE *file = fdopen(number, "w");
+    bool written = false;
+    if (file) {
+        if (is_double)
+            fftw_export_wisdom_to_file(file);
+        else
+            fftwf_export_wisdom_to_file(file);
+        written = !ferror(file);
+        if (fclose(file) != 0) written = false;
+    } else {
+        close(number);
+    }
     if (!written || rename(temporary, path) != 0) unlink(temporary);
 }
 
