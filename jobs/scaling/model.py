@@ -76,12 +76,12 @@ def nnls(matrix, right):
 
 class Bandwidth:
     """Memory bandwidth of n cores in units of one core's, from the triad; without one,
-    that of n cores. More cores than a node has are on further nodes."""
+    n. More cores than a node has are on further nodes."""
 
     def __init__(self, triad, node_cores):
         rates = {int(n): float(g) for n, g in triad.items()}
         self.node_cores = node_cores
-        self.cores = sorted(rates) or [1, node_cores]
+        self.cores = sorted(rates) or sorted({1, node_cores})
         self.worth = [rates[n] / rates[1] for n in self.cores] if 1 in rates else \
             [float(n) for n in self.cores]
 
@@ -177,11 +177,11 @@ def traffic(points):
 
 
 def of_study(study, points=None):
-    settings = study["settings"]
+    settings, triad = study["settings"], study["triad"]
     node_cores = max(1, settings["cores"] // settings["nodes"])
-    if settings["backend"] == "cuda":
-        node_cores = max(1, settings["gpus"] // settings["nodes"])
-    return Model(points or all_points(study), study["triad"], node_cores)
+    if settings["backend"] == "cuda":  # each GPU has memory of its own
+        triad, node_cores = {}, max(1, settings["gpus"] // settings["nodes"])
+    return Model(points or all_points(study), triad, node_cores)
 
 
 def all_points(study):

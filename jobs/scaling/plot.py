@@ -302,7 +302,7 @@ def bandwidth_panel(study, axis, points):
         if first > 0.01 * line[0]["seconds"]:
             axis.plot(x, [first / p["stages"][name] for p in line], "o-", ms=5,
                       color=STAGE_COLOURS[name], label=name)
-    if study["triad"]:
+    if study["triad"] and study["settings"]["backend"] == "cpu":
         one = study["triad"].get("1")
         rates = {int(n): g / one for n, g in study["triad"].items()} if one else {}
         axis.plot(sorted(rates), [rates[n] for n in sorted(rates)], "s-", ms=5,

@@ -122,6 +122,8 @@ def memory(points):
 def bandwidth(study, points):
     """Stages' speed-ups on the most cores, as shares of the triad's."""
     triad = {int(n): g for n, g in study["triad"].items()}
+    if study["settings"]["backend"] == "cuda":
+        return []
     own = [p for p in points if not shared(p)]
     last = min((p for p in own if p["units"] == own[-1]["units"]),
                key=lambda p: p["seconds"])
@@ -166,8 +168,8 @@ def assumptions(fitted, study):
     cores = "GPUs" if study["settings"]["backend"] == "cuda" else "cores"
     return [
         "Assumed, beyond what was measured:", "",
-        f"- nodes like this one, of {fitted.node_cores} {cores}, the memory bandwidth of "
-        "each as the triad's here;",
+        f"- nodes like this one, of {fitted.node_cores} {cores}, of the same memory "
+        "bandwidth;",
         f"- a network of {model.NETWORK_GB_PER_S:g} GB/s a node and direction, and "
         f"{1e6 * model.MESSAGE_S:g} µs for each message to each other rank in each round "
         "of exchange and reduction;",

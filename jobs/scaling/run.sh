@@ -14,6 +14,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
+case " $* " in *" --help "* | *" -h "*) exec "$python" "$here/measure.py" --help ;; esac
 
 # Open MPI refuses root otherwise.
 if [ "$(id -u)" -eq 0 ]; then
@@ -34,7 +35,6 @@ if [ -n "${SLURM_JOB_ID:-}" ]; then
     export TESS_PMI
 fi
 
-case " $* " in *" --help "* | *" -h "*) exec "$python" "$here/measure.py" --help ;; esac
 "$TESS_BIN" --version
 "$python" "$here/measure.py" "$@"
 
