@@ -13,7 +13,16 @@
 # interrupted study goes on where it was.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-python=${PYTHON:-python3}
+python=
+for candidate in "${PYTHON:-}" python3 /usr/bin/python3; do
+    if [ -z "$python" ] && "$candidate" -c 'import numpy' 2>/dev/null; then
+        python=$candidate
+    fi
+done
+if [ -z "$python" ]; then
+    echo "run.sh: no Python with numpy: set PYTHON" >&2
+    exit 2
+fi
 case " $* " in *" --help "* | *" -h "*) exec "$python" "$here/measure.py" --help ;; esac
 
 # Open MPI refuses root otherwise.
