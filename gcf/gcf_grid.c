@@ -150,9 +150,9 @@ tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *poi
     return TESS_OK;
 }
 
-/* Points shared by threads that add to the grid atomically: what multi-core versions of
- * gridders begin with (Humphreys & Cornwell 2011, SKA memo 132, discuss why it does not
- * scale; Romein 2012, doi:10.1145/2304576.2304620, replaces it on GPUs). */
+/* Points shared by threads that add to the grid atomically, as a gridder's loop is made
+ * parallel first: the plain GPU version that Romein 2012 (doi:10.1145/2304576.2304620)
+ * starts from and replaces. */
 tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *points,
                            const tess_gcf_cells *cells, bool degrid,
                            tess_gcf_report *report)

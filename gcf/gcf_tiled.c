@@ -1,13 +1,13 @@
 /* Tiles: points are bucket-sorted by the 64 × 64 cells in which their footprints start,
  * and within a tile by kernel, so that a kernel that is used again is still in cache. A
- * tile is summed in a buffer of its own (Romein 2012, doi:10.1145/2304576.2304620,
- * keeps sums that near to the processor; Humphreys & Cornwell 2011, SKA memo 132, show
- * that memory traffic is what gridding costs; Merry 2016,
- * doi:10.1016/j.ascom.2016.05.004, bins points in time order for the same end). The
- * studies of tiled gridding on Xeon and Xeon Phi hand out tiles by cost and give the
- * crowded middle of the grid to several threads, each with its own copy: here every
- * piece of work has a buffer and adds it to the grid under the locks of the regions it
- * covers. `factored` uses the same pieces. */
+ * tile is summed in a buffer of its own: convolutional gridding costs memory traffic,
+ * not arithmetic (Humphreys & Cornwell 2011, SKA memo 132), so sums are kept near to
+ * the processor, as on GPUs in registers (Romein 2012, doi:10.1145/2304576.2304620;
+ * Merry 2016, arXiv:1605.07023, with several cells a thread). Studies of
+ * tiled gridding on Xeon and Xeon Phi hand out tiles by cost and give the crowded
+ * middle of the grid to several threads, each with its own copy: here every piece of
+ * work has a buffer and adds it to the grid under the locks of the regions it covers.
+ * `factored` uses the same pieces. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
