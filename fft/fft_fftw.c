@@ -4,6 +4,7 @@
 #include <fftw3.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tess_cache.h"
