@@ -1,4 +1,4 @@
-/** @file gcf_grid.h  (private to gcf/)
+/** @file gcf_grid.h  (private to grid/gcf/)
  *  Points placed on cells, the innermost loops that work on them, and the strategies.
  *  The loops are compiled from one source (gcf_isa.c) for each instruction set and
  *  picked at run time.
