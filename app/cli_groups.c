@@ -159,6 +159,7 @@ enum {
     OPT_FORCE_NUM_VIS,
     OPT_FORCE_NCCL,
     OPT_NO_CALIBRATION,
+    OPT_FORCE_PLANE_WINDOW,
 };
 
 static const struct argp_option layout_options[] = {
@@ -180,6 +181,8 @@ static const struct argp_option layout_options[] = {
     {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", 0,
      "Ranks that share the FFT of one plane as slabs; divides the number of ranks", 1},
     {"force-block-planes", OPT_FORCE_BLOCK_PLANES, "N", 0, "w-planes per brick", 1},
+    {"force-plane-window", OPT_FORCE_PLANE_WINDOW, "N", 0,
+     "w-planes that are gridded at a time, where the backend and w-groups allow it", 1},
     {"force-chunk", OPT_FORCE_CHUNK, "N", 0, "Visibilities per chunk of a brick", 1},
     {"force-split", OPT_FORCE_SPLIT, NULL, 0,
      "Cut bricks at chunk borders even when they are not hot", 1},
@@ -229,6 +232,9 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
         break;
     case OPT_FORCE_BLOCK_PLANES:
         status = parse_int(arg, MAX_FORCED, &layout->force_block_planes);
+        break;
+    case OPT_FORCE_PLANE_WINDOW:
+        status = parse_int(arg, MAX_FORCED, &layout->force_plane_window);
         break;
     case OPT_FORCE_CHUNK:
         status = tess_parse_integer(arg, 1, INT32_MAX, &layout->force_chunk);

@@ -170,6 +170,19 @@ tess_status imager_job_calibrate(imager_job *job);
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks);
 
+/** What images and a plane take on a rank, pieces excepted [bytes]. Local. */
+double imager_planes_bytes(const imager_job *job);
+
+/** The program and its libraries, before any data [bytes]. */
+enum { IMAGER_BASE_BYTES = 48 << 20 };
+
+/** Whether the sums of this rank's bricks (bricks_of_block[num_blocks] of them) fit
+ * into `room` bytes: `*planes_at_once` is 0, else of how many planes they do, at least
+ * 1, so that steps.h has to go plane by plane. Returns what sums then take at most.
+ * Local. */
+double imager_sums_within(const imager_job *job, const int64_t *bricks_of_block,
+                          double room, int *planes_at_once);
+
 /** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
  *  does. Local. */
 tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,

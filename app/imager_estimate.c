@@ -16,9 +16,6 @@ static const double WEIGH_VIS_S = 80e-9;
 static const double START_S = 0.1; /* kernel and FFT planning */
 static const double WRITE_PIXEL_S = 10e-9;
 
-/* The program and its libraries, before any data. */
-static const double BASE_BYTES = 48.0 * (1 << 20);
-
 /* Runs of a brick that one track of a baseline makes, about, by what was measured. */
 static const double RUNS_OF_TRACK = 8;
 
@@ -172,8 +169,8 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     estimate->planes = images + plane_lines + pieces;
     /* buffers of files are given up when all samples are kept */
     const double kept =
-        BASE_BYTES + estimate->samples + (work->cached ? 0 : estimate->reading);
-    const double loading = BASE_BYTES + own + 1.5 * estimate->reading;
+        IMAGER_BASE_BYTES + estimate->samples + (work->cached ? 0 : estimate->reading);
+    const double loading = IMAGER_BASE_BYTES + own + 1.5 * estimate->reading;
     const double sorting = kept + runs + flight + received;
     const double gridding = kept + sums + estimate->planes;
     const double finishing = kept + images + products;

@@ -276,11 +276,16 @@ cleanup:
     return status;
 }
 
+double imager_planes_bytes(const imager_job *job)
+{
+    const tess_planes_opts opts = planes_opts_of(job, true, job->fft_ranks);
+    return tess_planes_bytes(&opts);
+}
+
 static tess_status check_memory(const imager_job *job)
 {
     tess_status status = TESS_OK;
-    const tess_planes_opts opts = planes_opts_of(job, true, job->fft_ranks);
-    const double needed = tess_planes_bytes(&opts);
+    const double needed = imager_planes_bytes(job);
     if (needed > (double)job->rank_bytes)
         TESS_FAIL(
             TESS_ERR_ALLOC,

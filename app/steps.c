@@ -67,11 +67,17 @@ cleanup:
     return status;
 }
 
+static void free_live(tess_steps *steps)
+{
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        tess_brick_sums_free(&steps->live[k].sums);
+    steps->num_live = 0;
+}
+
 void tess_steps_destroy(tess_steps *steps)
 {
     if (!steps) return;
-    for (int64_t k = 0; k < steps->num_live; ++k)
-        tess_brick_sums_free(&steps->live[k].sums);
+    free_live(steps);
     tess_free(steps->live);
     tess_free(steps->step_of_block);
     tess_free(steps->plane_done);
@@ -346,13 +352,18 @@ static void free_finished(tess_steps *steps)
 
 /* ---- imaging ---- */
 
-static tess_status grid_block(tess_steps *steps, int64_t block,
+/* Planes to be gridded; count 0: all. */
+typedef struct plane_window {
+    int64_t first, count;
+} plane_window;
+
+static tess_status grid_block(tess_steps *steps, int64_t block, plane_window window,
                               const tess_samples *samples,
                               const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
     live_sums *live = NULL;
-    int64_t first, end;
+    int64_t first, end, plane, plane_end;
     const double start = tess_time_now();
     double num_vis = 0;
     tess_grid_report report = {
@@ -363,9 +374,13 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
         num_vis += (double)bricks->num_vis[b];
     tess_progress_start(&steps->progress, "gridding", "vis", num_vis);
     TESS_TRY(add_live(steps, block, &live));
+    live->sums.window_first = (int32_t)window.first;
+    live->sums.window_planes = (int32_t)window.count;
     TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
                                &live->sums, &report));
-    steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
+    planes_of_block(steps->plan, block, &plane, &plane_end);
+    if (plane >= window.first) /* later windows grid the same again */
+        steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     const double wall = tess_time_now() - start;
     steps->grid_wall_s += wall;
     steps->grid_busy_s += wall * report.busy_share;
@@ -390,7 +405,7 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
         TESS_TRY(watch(steps));
         for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
             if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
-                status = grid_block(steps, b, samples, bricks, psf);
+                status = grid_block(steps, b, (plane_window){0}, samples, bricks, psf);
         TESS_TRY(tess_comm_agree(steps->comm, status));
         if (!transform_now) continue;
         int64_t count = 0;
@@ -401,6 +416,51 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
             }
         TESS_TRY(transform_planes(steps, ready, count, num_pol, true));
         free_finished(steps);
+    }
+cleanup:
+    tess_free(ready);
+    return status;
+}
+
+/* Grid what the blocks have in a window of planes. Local. */
+static tess_status grid_window(tess_steps *steps, plane_window window,
+                               const tess_samples *samples,
+                               const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    int64_t first, end;
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
+        planes_of_block(steps->plan, b, &first, &end);
+        if (end <= window.first || first >= window.first + window.count ||
+            tess_steps_block_done(steps, b))
+            continue;
+        TESS_TRY(grid_block(steps, b, window, samples, bricks, psf));
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
+                                       const tess_samples *samples,
+                                       const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    const int64_t planes = steps->plan->num_planes;
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    int64_t *ready = tess_alloc(planes_at_once, sizeof *ready);
+    TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    for (plane_window window = {0, planes_at_once}; window.first < planes;
+         window.first += planes_at_once) {
+        if (window.count > planes - window.first) window.count = planes - window.first;
+        TESS_TRY(watch(steps));
+        status = grid_window(steps, window, samples, bricks, psf);
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        for (int64_t k = 0; k < window.count; ++k) {
+            ready[k] = window.first + k;
+            steps->plane_done[ready[k]] = 1;
+        }
+        TESS_TRY(transform_planes(steps, ready, window.count, num_pol, true));
+        free_live(steps);
     }
 cleanup:
     tess_free(ready);

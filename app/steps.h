@@ -35,6 +35,15 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
                              const tess_samples *samples, const tess_brick_list *bricks,
                              bool psf);
 
+/** As tess_steps_image for all steps at once, but with the sums of so many planes at a
+ *  time: those planes are gridded, added to the images and given up before the next.
+ *  Needs less memory, and takes longer: kernel values of a visibility are worked out
+ *  again for each set of planes that it touches. The same images, bit by bit. One
+ *  w-group, backend cpu. Collective. */
+tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
+                                       const tess_samples *samples,
+                                       const tess_brick_list *bricks, bool psf);
+
 /** Looks at the work between its parts; a failure ends it. Collective. */
 typedef tess_status tess_steps_watcher(void *context);
 

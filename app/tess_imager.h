@@ -42,6 +42,7 @@ typedef struct tess_layout {
     int force_fft_ranks;    /**< ranks that share one plane's FFT (slabs); divides the
                                ranks */
     int force_block_planes; /**< w-planes per brick */
+    int force_plane_window; /**< w-planes whose sums are held at a time */
     int64_t force_chunk;    /**< visibilities per chunk of a brick */
     int force_split;        /**< 1: cut bricks at chunk borders even when not hot */
     int force_passes;       /**< passes over the data */

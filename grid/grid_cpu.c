@@ -46,8 +46,21 @@ static void planes_touched(const tess_grid_plan *plan, const tess_samples *sampl
     }
     const int64_t first = tess_plane_start(plan, tess_plane_coordinate(plan, low));
     const int64_t last = tess_plane_start(plan, tess_plane_coordinate(plan, high));
-    sum->plane_first = (int32_t)first;
-    sum->num_planes = (int32_t)(last - first) + plan->w_support;
+    sum->touched_first = (int32_t)first;
+    sum->touched_planes = (int32_t)(last - first) + plan->w_support;
+}
+
+/* Of what a brick touches, what is wanted. */
+static void planes_stored(const tess_brick_sums *sums, tess_brick_sum *sum)
+{
+    int32_t first = sum->touched_first, end = first + sum->touched_planes;
+    if (sums->window_planes > 0) {
+        const int32_t window_end = sums->window_first + sums->window_planes;
+        if (first < sums->window_first) first = sums->window_first;
+        if (end > window_end) end = window_end;
+    }
+    sum->plane_first = first;
+    sum->num_planes = end > first ? end - first : 0;
 }
 
 static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,
@@ -63,6 +76,7 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
     for (int64_t b = first; b < end; ++b) {
         sums->brick[b - first].key = bricks->key[b];
         planes_touched(plan, samples, bricks, b, &sums->brick[b - first]);
+        planes_stored(sums, &sums->brick[b - first]);
     }
     sums->num_values = 0;
     for (int64_t b = 0; b < sums->num_bricks; ++b) {
@@ -186,6 +200,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < num_pieces; ++k) {
             const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
+            if (sum->num_planes == 0) continue;
             char *target = piece[k].extra > 0
                                ? extras + (piece[k].extra - 1) * largest * bytes
                                : (char *)sums->data + sum->offset * bytes;

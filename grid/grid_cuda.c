@@ -366,6 +366,8 @@ tess_status cuda_lay_out(const tess_grid_plan *plan, const tess_brick_list *bric
         sums->brick[b - first] = (tess_brick_sum){.key = bricks->key[b],
                                                   .plane_first = own->plane_first[b],
                                                   .num_planes = own->num_planes[b],
+                                                  .touched_first = own->plane_first[b],
+                                                  .touched_planes = own->num_planes[b],
                                                   .offset = sums->num_values};
         sums->num_values += sums->num_pol * own->num_planes[b] * values;
     }

@@ -85,10 +85,12 @@ typedef struct tess_grid_plan {
 
 /** Sum over a brick's visibilities (grid), or the values around it (degrid). Data are
  *  data[pol][plane][line][row_stride] complex of the plan's precision, lines =
- *  TESS_TILE + W − 1; only planes the brick touches are stored. */
+ *  TESS_TILE + W − 1; only planes are stored that the brick touches and the step
+ *  wants. */
 typedef struct tess_brick_sum {
     int64_t key;
-    int32_t plane_first, num_planes;
+    int32_t plane_first, num_planes;       /**< stored; there may be none */
+    int32_t touched_first, touched_planes; /**< what the brick touches */
     int64_t offset; /**< of its data in the step's arena [complex values] */
 } tess_brick_sum;
 
@@ -99,7 +101,9 @@ typedef struct tess_brick_sums {
     void *data;            /**< the arena, in memory of the backend's */
     int64_t num_values;    /**< complex values in the arena */
     int num_pol;
-    void (*release)(void *data); /**< gives the arena back; NULL: tess_free */
+    int32_t window_first, window_planes; /**< in: planes wanted; 0: all. Backend cpu,
+                                              gridding */
+    void (*release)(void *data);         /**< gives the arena back; NULL: tess_free */
 } tess_brick_sums;
 
 void tess_grid_opts_default(tess_grid_opts *opts);
@@ -178,7 +182,7 @@ tess_status tess_brick_list_make(const tess_grid_plan *plan,
                                  const tess_samples *samples, bool skip_ignored,
                                  tess_brick_list *list);
 
-/** begin, then grid, of the plan's backend. */
+/** begin, then grid, of the plan's backend. Of `*sums` only the window is looked at. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               bool psf, tess_brick_sums *sums,

@@ -55,11 +55,13 @@ typedef struct tile_job {
     int64_t skip;           /**< samples of it that belong to an earlier part */
     int64_t count;          /**< samples of the part */
     int64_t cell_u, cell_v; /**< grid cell of the buffer's first line and cell */
-    int32_t plane_first;    /**< w-plane of the buffer's first plane */
-    int32_t num_planes;     /**< planes of the buffer */
+    int32_t plane_first;    /**< first w-plane that the samples touch */
+    int32_t num_planes;     /**< planes that they touch */
+    int32_t kept_first;     /**< of those, first one of the buffer */
+    int32_t kept_planes;    /**< planes of the buffer; degrid: num_planes */
     int num_pol;            /**< of the buffer */
     bool psf;               /**< grid: pols after the samples' own get the weights */
-    void *data;             /**< [num_pol][num_planes][lines][stride] complex */
+    void *data;             /**< [num_pol][kept_planes][lines][stride] complex */
     void *vis_out;          /**< degrid: [samples][num_pol][2], indexed like samples */
     void *work;             /**< tile_work_bytes(), aligned to 64 bytes and used by one
                                  thread at a time; NULL: fewer samples are sorted

@@ -72,8 +72,10 @@ void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                       .taps = taps,
                       .cell_u = tile_u * TESS_TILE,
                       .cell_v = tile_v * TESS_TILE,
-                      .plane_first = sum->plane_first,
-                      .num_planes = sum->num_planes,
+                      .plane_first = sum->touched_first,
+                      .num_planes = sum->touched_planes,
+                      .kept_first = sum->plane_first - sum->touched_first,
+                      .kept_planes = sum->num_planes,
                       .num_pol = num_pol,
                       .data = data};
 }

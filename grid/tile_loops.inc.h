@@ -392,12 +392,17 @@ NAME(grid_group)(const tile_job *job, const NAME(part) *part, int first, int end
     const int planes = job->plan->w_support;
     const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
     const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
-    const int last = part->plane[end - 1] + planes - 1;
+    const int kept_last = job->kept_first + job->kept_planes - 1;
+    const int touched_last = part->plane[end - 1] + planes - 1;
+    const int last = touched_last < kept_last ? touched_last : kept_last;
+    const int from = part->plane[first] > job->kept_first ? part->plane[first]
+                                                          : job->kept_first;
     int begin = first, stop = first;
-    REAL *data = (REAL *)job->data +
-                 ((int64_t)pol * job->num_planes + part->plane[first]) * plane_reals +
-                 part->cell_u[first] * stride + 2 * part->cell_v[first];
-    for (int p = part->plane[first]; p <= last; ++p, data += plane_reals) {
+    REAL *data =
+        (REAL *)job->data +
+        ((int64_t)pol * job->kept_planes + from - job->kept_first) * plane_reals +
+        part->cell_u[first] * stride + 2 * part->cell_v[first];
+    for (int p = from; p <= last; ++p, data += plane_reals) {
         while (stop < end && part->plane[stop] <= p) ++stop;
         while (begin < stop && part->plane[begin] + planes <= p) ++begin;
         if (begin == stop) continue;

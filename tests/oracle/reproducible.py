@@ -96,6 +96,11 @@ def main():
     # Without room for the data in memory they are read in passes; the image is the same.
     small = ["--weight", "briggs:0", *CUT]
     check(suite, obs, "streamed", small, [(2, ["--memory", "4MB"])])
+    # Nor does it matter how many planes are held at a time.
+    windows = [(1, ["--force-plane-window", "3"]), (2, ["--force-plane-window", "1"])]
+    for cut in ([], CUT):
+        check(suite, obs, f"planes at a time {' '.join(cut)}",
+              ["--weight", "natural", "--accuracy", "1e-9", *cut], windows)
     model = uvfits.write_model(suite.path("model.fits"), np.eye(64), 25 * ASEC)
     check(suite, obs, "subtract", ["--weight", "natural", "--subtract", model],
           LARGE if FULL else FAST[2:])

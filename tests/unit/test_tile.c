@@ -122,6 +122,7 @@ static scene *make_scene(int support, bool is_double, bool do_w, int num_pol,
                         .cell_v = 144,
                         .plane_first = do_w ? 2 : 0,
                         .num_planes = do_w ? starts + support - 1 : 1,
+                        .kept_planes = do_w ? starts + support - 1 : 1,
                         .num_pol = s->num_pol,
                         .psf = true};
     s->reals = 2 * (int64_t)s->num_pol * s->job.num_planes *
