@@ -79,8 +79,7 @@ static const struct argp_option options[] = {
      "factored: error of a kernel, relative L2 (default 1e-3)", 0},
     {"least-cells", OPT_LEAST, "N", 0,
      "factored: kernels narrower than so many cells a product are taken from their "
-     "table "
-     "(default 32; 0: none)",
+     "table (default 32; 0: none)",
      0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",

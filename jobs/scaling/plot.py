@@ -164,6 +164,17 @@ def efficiency_axis(axis):
     axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
 
 
+def over_workers(figure, axes, study, points, label):
+    """Axes over ranks × threads, those on shared cores shaded, with one legend."""
+    limit = limit_of(study, points)
+    for axis in axes:
+        axis.set_xlabel(label)
+        log_axis(axis, sorted({workers(p) for p in points}))
+        shade_beyond(axis, limit, points, f"more than the {limit} {unit_word(study)}")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+
+
 def strong(study, folder, form):
     points = summary.points(study, "strong")
     limit = limit_of(study, points)
@@ -184,12 +195,7 @@ def strong(study, folder, form):
     curves(axes[2], points, lambda p: p["efficiency"])
     axes[2].set(title="Efficiency", ylabel=f"speed-up / {unit_word(study)} in use")
     efficiency_axis(axes[2])
-    for axis in axes:
-        axis.set_xlabel("ranks × threads")
-        log_axis(axis, x)
-        shade_beyond(axis, limit, points, f"more than the {limit} {unit_word(study)}")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    over_workers(figure, axes, study, points, "ranks × threads")
     figure.suptitle("Strong scaling: " + title_of(study, "strong"), x=0.01, ha="left",
                     fontsize=11)
     return save(figure, folder, "strong", form)
@@ -212,12 +218,8 @@ def weak(study, folder, form):
     curves(axes[1], points, lambda p: p["efficiency"])
     axes[1].set(title="Efficiency", ylabel=f"of the {unit_word(study)} in use")
     efficiency_axis(axes[1])
-    for axis in axes:
-        axis.set_xlabel("ranks × threads, data and pixels in proportion")
-        log_axis(axis, x)
-        shade_beyond(axis, limit, points, f"more than the {limit} {unit_word(study)}")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    over_workers(figure, axes, study, points,
+                 "ranks × threads, data and pixels in proportion")
     figure.suptitle("Weak scaling, at most " + title_of(study, "weak"), x=0.01, ha="left",
                     fontsize=11)
     return save(figure, folder, "weak", form)
