@@ -152,6 +152,23 @@ void read_rows(Reader &reader, const tess_vis_meta &meta, const Segment &segment
     apply_flags(reader, segment, rows, block);
 }
 
+/* ROWS_AT_ONCE of a block's rows, or what there is, from `first` on. */
+tess_vis_block part_of(const tess_vis_block &block, int64_t first)
+{
+    tess_vis_block part = block;
+    const int64_t per_row = block.num_chan * block.num_corr;
+    part.row_first += first;
+    part.num_rows = std::min<int64_t>(block.num_rows - first, ROWS_AT_ONCE);
+    part.uvw_m += 3 * first;
+    part.time_mjd_s += first;
+    part.integration_s += first;
+    part.antenna1 += first;
+    part.antenna2 += first;
+    part.vis += 2 * per_row * first;
+    part.weight += per_row * first;
+    return part;
+}
+
 void ms_close(tess_vis_reader *reader)
 {
     Reader *state = static_cast<Reader *>(reader->state);
@@ -188,8 +205,11 @@ tess_status ms_read(tess_vis_reader *reader, int segment, int64_t row_first,
     (void)num_threads, (void)row_first, (void)num_rows;
     Reader &state = *static_cast<Reader *>(reader->state);
     return guarded(TESS_ERR_INPUT, reader->meta.path, damaged, [&] {
-        read_rows(state, reader->meta, (*state.segments)[static_cast<size_t>(segment)],
-                  *block);
+        for (int64_t first = 0; first < block->num_rows; first += ROWS_AT_ONCE) {
+            tess_vis_block part = part_of(*block, first);
+            read_rows(state, reader->meta,
+                      (*state.segments)[static_cast<size_t>(segment)], part);
+        }
     });
 }
 

@@ -31,6 +31,10 @@
 namespace tess_ms
 {
 
+/* Rows whose columns are read one after the other, before the next ones: casacore still
+ * has them in memory. */
+enum { ROWS_AT_ONCE = 8192 };
+
 using casacore::Array;
 using casacore::ArrayColumn;
 using casacore::Bool;

@@ -1,4 +1,5 @@
 /* Opening a MeasurementSet: what it holds, and which rows make a segment. */
+#include <casacore/tables/DataMan/StandardStManAccessor.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <cmath>
@@ -68,6 +69,24 @@ Table subtable(const Reader &reader, const char *name)
     return reader.table.keywordSet().asTable(name, TableLock(TableLock::NoLocking));
 }
 
+/* The standard storage manager keeps all columns of some rows in a bucket, and by
+ * itself two buckets in memory: ten columns of many rows, one after the other, would be
+ * read from the file ten times. All of ROWS_AT_ONCE fit into this. */
+void enlarge_caches(const Table &table)
+{
+    const int cache_bytes = 8 << 20;
+    const casacore::Record managers = table.dataManagerInfo();
+    for (casacore::uInt k = 0; k < managers.nfields(); ++k) {
+        const casacore::Record &manager = managers.subRecord(k);
+        if (manager.asString("TYPE") != "StandardStMan") continue;
+        const int bucket_bytes = manager.subRecord("SPEC").asInt("BUCKETSIZE");
+        if (bucket_bytes <= 0 || bucket_bytes > cache_bytes / 4) continue;
+        casacore::ROStandardStManAccessor cache(table, manager.asString("NAME"));
+        cache.setCacheSize(static_cast<casacore::uInt>(cache_bytes / bucket_bytes),
+                           false);
+    }
+}
+
 void open_table(Reader &reader)
 {
     static const char *const required[] = {
@@ -83,6 +102,7 @@ void open_table(Reader &reader)
     if (reader.table.nrow() == 0)
         MS_FAIL(TESS_ERR_INPUT, "%s: has no rows; nothing to image",
                 reader.path.c_str());
+    enlarge_caches(reader.table);
     reader.time.attach(reader.table, "TIME");
     reader.interval.attach(reader.table, "INTERVAL");
     reader.antenna1.attach(reader.table, "ANTENNA1");
@@ -170,7 +190,7 @@ std::vector<DataDescription> read_descriptions(const Reader &reader)
 /* Where the rows of each field and data description are. */
 Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta)
 {
-    const int64_t slab = 1 << 20, total = meta.num_rows_total;
+    const int64_t slab = ROWS_AT_ONCE, total = meta.num_rows_total;
     const ScalarColumn<Int> description_id(reader.table, "DATA_DESC_ID");
     const ScalarColumn<Int> field_id(reader.table, "FIELD_ID");
     Groups groups;
