@@ -10,6 +10,8 @@ typedef struct cell {
     double sum;
     float peak;  /* the value of largest size, with its sign */
     float count; /* finite pixels */
+    float one;   /* any of them, if has_one */
+    int32_t has_one;
 } cell;
 
 /* What a rank sends: this, then num_rows rows of cells. */
@@ -24,7 +26,8 @@ enum { STRIP = 512 };
 typedef struct strip {
     double sum[STRIP];
     float low[STRIP], high[STRIP];
-    int bad[STRIP]; /* pixels that are not finite */
+    float one[STRIP]; /* pixels of the first row */
+    int bad[STRIP];   /* pixels that are not finite */
     int rows;
 } strip;
 
@@ -70,6 +73,10 @@ static void add_strip(const strip *from, int64_t first, int64_t count, int64_t f
             ++into;
         }
         const float peak = -from->low[i] > from->high[i] ? from->low[i] : from->high[i];
+        if (!into->has_one && isfinite(from->one[i])) {
+            into->one = from->one[i];
+            into->has_one = 1;
+        }
         into->sum += from->sum[i];
         into->count += (float)(from->rows - from->bad[i]);
         if (fabsf(peak) > fabsf(into->peak)) into->peak = peak;
@@ -93,6 +100,7 @@ static void add_line(const void *rows, bool is_double, int64_t num_rows, int64_t
                     single[i] = (float)((const double *)rows)[at + i];
             else
                 row = (const float *)rows + at;
+            if (j == 0) memcpy(columns.one, row, (size_t)count * sizeof *row);
             add_to_strip(row, count, &columns);
         }
         add_strip(&columns, first, count, factor, line);
@@ -118,6 +126,10 @@ static void add_rows(const tess_image_meta *meta, bool is_double, int64_t row_fi
 static void add_cells(const cell *from, int64_t count, cell *into)
 {
     for (int64_t k = 0; k < count; ++k) {
+        if (!into[k].has_one) {
+            into[k].one = from[k].one;
+            into[k].has_one = from[k].has_one;
+        }
         into[k].sum += from[k].sum;
         into[k].count += from[k].count;
         if (fabs((double)from[k].peak) > fabs((double)into[k].peak))
@@ -186,9 +198,25 @@ static void choose_values(const cell *cells, int64_t count, int64_t factor,
     }
 }
 
+static const double SIGMA_PER_MAD = 1.4826; /* of a normal distribution */
+
+/* What captions say: of the image itself, which means of blocks are less noisy than. */
+static void measure_pixels(const cell *cells, int64_t count, float *scratch,
+                           preview_image *image)
+{
+    int64_t used = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        if (cells[k].has_one) scratch[used++] = cells[k].one;
+        if (fabs((double)cells[k].peak) > fabs(image->peak))
+            image->peak = (double)cells[k].peak;
+    }
+    if (used == 0) return;
+    const double median = smallest(scratch, used, used / 2);
+    image->rms = SIGMA_PER_MAD * median_deviation(scratch, used, median);
+}
+
 static void measure(preview_image *image, int64_t count, float *scratch)
 {
-    const double sigma_per_mad = 1.4826; /* of a normal distribution */
     int64_t used = 0;
     float low = INFINITY, high = -INFINITY;
     for (int64_t k = 0; k < count; ++k) {
@@ -203,7 +231,7 @@ static void measure(preview_image *image, int64_t count, float *scratch)
     image->max = (double)high;
     const double median = smallest(scratch, used, used / 2);
     image->low = smallest(scratch, used / 2 + 1, used / 1000);
-    image->sigma = sigma_per_mad * median_deviation(scratch, used, median);
+    image->sigma = SIGMA_PER_MAD * median_deviation(scratch, used, median);
 }
 
 /* Rank 0: sum the slabs of all ranks. */
@@ -226,6 +254,7 @@ static tess_status merge(const char *data, int64_t bytes, preview_image *image)
     }
     choose_values(cells, count, image->factor, scratch, image->value);
     measure(image, count, scratch);
+    measure_pixels(cells, count, scratch, image);
 cleanup:
     tess_free(cells);
     tess_free(scratch);

@@ -338,6 +338,7 @@ static void reduced_image(void **state)
         const int64_t factor = (nx + 959) / 960,
                       count = (int64_t)image.width * image.height;
         double *sorted = malloc((size_t)count * sizeof *sorted);
+        double largest = 0;
         int64_t used = 0;
         assert_int_equal(image.factor, factor);
         for (int64_t c = 0; c < count; ++c) {
@@ -352,6 +353,7 @@ static void reduced_image(void **state)
                     if (!isfinite(value)) continue;
                     sum += value;
                     ++num;
+                    largest = fmax(largest, (double)(float)value);
                 }
             if (num > 0) {
                 assert_true(fabs((double)image.value[c] - sum / num) < 1e-6);
@@ -368,6 +370,9 @@ static void reduced_image(void **state)
             sorted[c] = fabs(sorted[c] - median);
         qsort(sorted, (size_t)used, sizeof *sorted, ascending);
         assert_true(fabs(image.sigma - 1.4826 * sorted[used / 2]) < 1e-6);
+        /* of the pixels, uniform from 2 to 3, whatever their blocks average to */
+        assert_true(image.peak == largest);
+        assert_true(fabs(image.rms / (1.4826 / 4) - 1) < 0.02);
         free(sorted);
         free(pixels);
         tess_free(image.value);
