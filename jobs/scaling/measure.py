@@ -62,6 +62,9 @@ def arguments(words):
                           "then all cores as fewer ranks of more threads)")
     add("--weak", choices=("yes", "no"), default="yes", help="weak scaling too")
     add("--repeat", type=int, default=3, help="runs of each layout (default 3)")
+    add("--within", type=float, metavar="MINUTES", help="begin second and later runs "
+        "of a layout only while they would end, by its earlier ones, within this time of "
+        "the study's first run")
     add("--undisturbed", type=float, metavar="X", help="on a node shared with others: "
         "take a run again, 20 times at most, while they used more than this share of its "
         "cores")
@@ -277,15 +280,25 @@ def key_of(run):
     return (run["kind"], run["set"], run["ranks"], run["threads"], run["repeat"])
 
 
+def fits(options, key, study, begin):
+    """Whether a run, not the first of its layout, would end within --within."""
+    if options.within is None or key[-1] == 0:
+        return True
+    longest = max((run["wall_s"] for run in study["runs"] if key_of(run)[:-1] == key[:-1]),
+                  default=0)
+    return time.perf_counter() - begin + longest <= 60 * options.within
+
+
 def run_all(options, points, launch, nodes, study, path):
     """All runs that `study` does not hold yet; every second round backwards, so that a
     machine that gets slower or faster does so to both ends of the list."""
     done = {key_of(run) for run in study["runs"]}
+    begin = time.perf_counter()
     for repeat in range(options.repeat):
         for point in points[::-1] if repeat % 2 else points:
             data, ranks, threads = point
             key = (data["kind"], data["name"], ranks, threads, repeat)
-            if key in done:
+            if key in done or not fits(options, key, study, begin):
                 continue
             run = undisturbed_run(options, point, repeat, launch, nodes)
             study["runs"].append(run)

@@ -220,6 +220,11 @@ def check_study(suite):
     more = report.load(folder, "study.json")["runs"]
     suite.true("goes on with the run that is missing", more[:-1] == runs[:-1] and
                more[-1]["repeat"] == runs[-1]["repeat"] and len(more) == len(runs))
+    suite.ran("a study without time for more", run(
+        [sys.executable, os.path.join(SCALING, "measure.py"), *command[2:-1], "3",
+         "--within", "0"], 300, env=env))
+    suite.equal("makes no third round", len(report.load(folder, "study.json")["runs"]),
+                len(runs))
     result = run(study_command(folder, layouts, "--accuracy", "1e-3"), 300, env=env)
     suite.true("other options are refused", result.status != 0 and
                "other options" in result.err)
