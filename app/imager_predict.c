@@ -258,6 +258,7 @@ static tess_status set_up(predict_run *run)
     const tess_backend *backend;
     tess_selection selection = opts->selection;
     selection.positions_only = true;
+    selection.uvw_only = opts->column != NULL; /* the other columns stay as they are */
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
     imager_backend_log(opts->gridding.backend, backend);
     TESS_TRY(imager_meter(run->comm, backend, run->profile));

@@ -116,7 +116,8 @@ static tess_status open_readers(tess_source *source, const char *const *obs,
                               .num_spw = s->num_spw,
                               .chan_first = s->chan_first,
                               .chan_end = s->chan_end,
-                              .model_only = s->positions_only};
+                              .model_only = s->positions_only,
+                              .uvw_only = s->uvw_only};
     for (int k = 0; k < num_obs; ++k) {
         tess_vis_reader *reader = NULL;
         if (s->has_center && !s->field) {
@@ -523,7 +524,9 @@ static void note_times(const tess_vis_block *block, span *s)
 
 static int64_t block_bytes_of(const tess_source *source, const tess_vis_block *block)
 {
-    const int64_t row = 5 * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(int32_t);
+    const int64_t uvw = 3 * (int64_t)sizeof(double);
+    const int64_t others = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
+    const int64_t row = source->selection.uvw_only ? uvw : uvw + others;
     const int64_t sample = source->selection.positions_only ? 0 : 3 * sizeof(float);
     return block->num_rows * (row + block->num_chan * block->num_corr * sample);
 }

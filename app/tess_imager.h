@@ -31,6 +31,7 @@ typedef struct tess_selection {
     bool has_center;                      /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
     bool positions_only; /**< set by predict: the data column need not be there */
+    bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
 
 /** How work is laid out; zero means that the planner chooses. The force_ members exist

@@ -87,9 +87,11 @@ typedef struct tess_vis_select {
     const int *spw;          /**< spectral windows (IFs, 0-based), NULL for all */
     int num_spw;
     int64_t chan_first, chan_end; /**< channels [first, end) of each spw; end 0 = all */
-    bool model_only; /**< uvw and metadata only: data column may be absent */
-    bool any_field;  /**< without `field`: never refused for having several;
-                          rows of all (MS) or of the first (UVFITS) */
+    bool model_only;              /**< data column may be absent; vis of blocks are 0 */
+    bool uvw_only;  /**< MS: of rows, uvw_m alone is read and worth something: times
+                         and antennas are 0, vis and weight undefined */
+    bool any_field; /**< without `field`: never refused for having several;
+                         rows of all (MS) or of the first (UVFITS) */
 } tess_vis_select;
 
 /** A block of rows of one segment. Arrays are owned by the block, grow as needed and

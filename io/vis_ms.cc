@@ -129,12 +129,25 @@ void check_shapes(const ArrayColumn<T> &column, const tess_vis_meta &meta,
         }
 }
 
+/* What a row is beside its uvw: zeros, of which a block has few. */
+void blank_rows(tess_vis_block &block)
+{
+    std::fill_n(block.time_mjd_s, block.num_rows, 0.0);
+    std::fill_n(block.integration_s, block.num_rows, 0.0);
+    std::fill_n(block.antenna1, block.num_rows, 0);
+    std::fill_n(block.antenna2, block.num_rows, 0);
+}
+
 void read_rows(Reader &reader, const tess_vis_meta &meta, const Segment &segment,
                tess_vis_block &block)
 {
     const int64_t num_rows = block.num_rows;
     const Rows rows(segment, block.row_first, num_rows);
     rows.get(reader.uvw, array_over(block.uvw_m, IPosition(2, 3, num_rows)));
+    if (reader.uvw_only) {
+        blank_rows(block);
+        return;
+    }
     rows.get(reader.time, vector_over(block.time_mjd_s, num_rows));
     rows.get(reader.interval, vector_over(block.integration_s, num_rows));
     rows.get(reader.antenna1, vector_over(block.antenna1, num_rows));

@@ -254,7 +254,7 @@ struct Reader {
     std::string path;
     Table table;
     std::shared_ptr<Segments> segments;
-    bool model_only = false;
+    bool model_only = false, uvw_only = false;
     ScalarColumn<Double> time, interval;
     ScalarColumn<Int> antenna1, antenna2;
     ScalarColumn<Bool> flag_row;

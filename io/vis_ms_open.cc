@@ -526,7 +526,8 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
     meta.dec_rad = field.dec_rad;
     snprintf(meta.object, sizeof meta.object, "%s", field.name);
     build_segments(reader, select, groups, descriptions, meta);
-    reader.model_only = select.model_only;
+    reader.uvw_only = select.uvw_only;
+    reader.model_only = select.model_only || select.uvw_only;
     if (!reader.model_only) choose_data_column(reader, select.data_column);
 }
 

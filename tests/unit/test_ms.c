@@ -455,6 +455,32 @@ static void data_column_may_be_absent(void **state)
     tess_vis_close(reader);
 }
 
+/* Other columns cost many times as much as uvw, and so would memory for cells. */
+static void uvw_alone_may_be_read(void **state)
+{
+    enum { ROWS = 10, CELLS = ROWS * NUM_CHAN * NUM_CORR };
+    const fixture *with = *state;
+    const tess_vis_select select = {.data_column = "ABSENT", .uvw_only = true};
+    tess_vis_reader *reader = NULL;
+    tess_vis_block expected = {0}, block = {0};
+    fill_block(&expected, 20, ROWS);
+    fill_block(&block, 0, ROWS);
+    for (int k = 0; k < CELLS; ++k)
+        block.vis[2 * k] = block.weight[k] = 42.0F;
+    assert_int_equal(open_set(with, &select, &reader), TESS_OK);
+    assert_int_equal(tess_vis_read(reader, 0, 20, ROWS, 1, &block), TESS_OK);
+    assert_memory_equal(block.uvw_m, expected.uvw_m, ROWS * 3 * sizeof(double));
+    for (int k = 0; k < ROWS; ++k) {
+        assert_true(block.time_mjd_s[k] == 0.0 && block.integration_s[k] == 0.0);
+        assert_true(block.antenna1[k] == 0 && block.antenna2[k] == 0);
+    }
+    for (int k = 0; k < CELLS; ++k)
+        assert_true(block.vis[2 * k] == 42.0F && block.weight[k] == 42.0F);
+    tess_vis_block_free(&expected);
+    tess_vis_block_free(&block);
+    tess_vis_close(reader);
+}
+
 /* ---- bad sets ---- */
 
 static void bad_values_are_refused(void **state)
@@ -620,6 +646,7 @@ int main(void)
         MS_TEST(unfinished_column_is_removed),
         MS_TEST(refuses_bad_columns),
         MS_TEST(data_column_may_be_absent),
+        MS_TEST(uvw_alone_may_be_read),
         MS_TEST(bad_values_are_refused),
         MS_TEST(damaged_sets_are_refused),
         MS_TEST(several_spectral_windows),
