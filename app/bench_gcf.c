@@ -207,13 +207,15 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
     tess_gcf_plan *plan[TESS_GCF_NUM_STRATEGIES] = {NULL};
     const int runs = repeat + 1;
     double *sort_s =
-        tess_alloc(2 * (int64_t)runs * what->num_strategies, sizeof *sort_s);
+        tess_alloc(3 * (int64_t)runs * what->num_strategies, sizeof *sort_s);
     if (!sort_s) TESS_FAIL(TESS_ERR_ALLOC, "times");
     double *seconds = sort_s + runs * what->num_strategies;
+    double *copy_s = seconds + runs * what->num_strategies;
     TESS_TRY(make_set(what, &set));
     for (int s = 0; s < what->num_strategies; ++s) {
         tess_gcf_grid_opts opts;
         tess_gcf_grid_opts_default(&opts);
+        opts.backend = what->backend;
         opts.strategy = what->strategy[s];
         opts.threads = what->threads;
         opts.factor_error = what->factor_error;
@@ -226,6 +228,7 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
             TESS_TRY(run_once(what, plan[s], &set, &report));
             sort_s[s * runs + k] = report.sort_s;
             seconds[s * runs + k] = report.seconds;
+            copy_s[s * runs + k] = report.copy_s;
             if (k == 0) compare(what, &set, s, &result[s]);
             const double done = (double)(set.count - report.left_out);
             result[s].num_points = set.count - report.left_out;
@@ -238,7 +241,9 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
         result[s].table_bytes = factors > 0 ? factors : tess_gcf_bytes(set.gcf);
         result[s].sort_s = tess_bench_median(sort_s + s * runs + 1, repeat);
         result[s].seconds = tess_bench_median(seconds + s * runs + 1, repeat);
-        result[s].gflops /= result[s].sort_s + result[s].seconds;
+        result[s].copy_s = tess_bench_median(copy_s + s * runs + 1, repeat);
+        result[s].gflops /=
+            result[s].seconds + (what->backend == TESS_GCF_CPU ? result[s].sort_s : 0);
     }
 cleanup:
     for (int s = 0; s < what->num_strategies; ++s)

@@ -14,6 +14,7 @@ typedef enum tess_bench_gcf_order {
 } tess_bench_gcf_order;
 
 typedef struct tess_bench_gcf_case {
+    tess_gcf_backend backend;
     bool degrid, is_double;
     tess_bench_gcf_order order;
     int64_t num_points; /**< about */
@@ -33,7 +34,9 @@ typedef struct tess_bench_gcf_result {
     int64_t num_points;     /**< that were gridded */
     double mean_rank;       /**< products a point; 0: none was factored */
     double sort_s, seconds; /**< placing and sorting, and the rest */
-    double gflops;          /**< 8 FLOP a point, cell and pol, over both */
+    double copy_s;          /**< on a GPU: copies to it and back */
+    double gflops;          /**< 8 FLOP a point, cell and pol, over both; on a GPU over
+                                 `seconds` alone, its kernels' */
     double busy_share;
     double difference;   /**< relative L2, from the first strategy's result */
     int64_t table_bytes; /**< of taps, or of factors */

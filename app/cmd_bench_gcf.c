@@ -21,24 +21,33 @@ static const char doc[] =
     "\v"
     "Strategies: serial (one thread, as points come), atomic (threads add atomically), "
     "tiled (points sorted into tiles of 64 x 64 cells, private buffers), factored (the "
-    "same, kernels as sums of a few products of one-dimensional tables).\n\n"
+    "same, kernels as sums of a few products of one-dimensional tables). On a GPU "
+    "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), to "
+    "degrid: none yet; the default is all of "
+    "them.\n\n"
     "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
     "over "
-    "sorting and (de)gridding; 'ratio' is the rate over that of the first strategy, "
+    "sorting and (de)gridding, on a GPU over the strategy's kernels alone ('seconds'), "
+    "beside which placing and sorting points there ('sort_s') and copies ('copy_s') "
+    "are "
+    "given; 'ratio' is the rate over that of the first strategy, "
     "and "
     "'difference' the relative L2 difference from its result. 'rank' is the mean "
     "number "
     "of products, 'table_mib' the size of the taps, or of the factors. All planes have "
     "the same support; w is such that the widest kernel fills it. Runs on the first "
     "rank "
-    "only, on the CPU.\n\n"
+    "only.\n\n"
     "Examples:\n"
     "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
     "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
-    "      --error 1e-3 --operation grid,degrid --markdown";
+    "      --error 1e-3 --operation grid,degrid --markdown\n"
+    "  tessera bench gcf --backend cuda --gcf 32,128 --vis 4e5 --precision "
+    "single,double";
 
 enum {
-    OPT_OPERATION = 0x100,
+    OPT_BACKEND = 0x100,
+    OPT_OPERATION,
     OPT_STRATEGY,
     OPT_GCF,
     OPT_VIS,
@@ -57,10 +66,11 @@ enum {
 };
 
 static const struct argp_option options[] = {
+    {"backend", OPT_BACKEND, "cpu|cuda", 0, "Where to time it (default cpu)", 0},
     {"operation", OPT_OPERATION, "grid|degrid,...", 0, "What to time (default grid)",
      0},
     {"strategy", OPT_STRATEGY, "NAME,...", 0,
-     "serial, atomic, tiled, factored (default atomic,tiled,factored)", 0},
+     "Strategies, see below (default atomic,tiled,factored, or all that a GPU has)", 0},
     {"gcf", OPT_GCF, "N,...", 0,
      "Width of the kernels [cells], multiples of 8 up to 512 (default 8,32,128)", 0},
     {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e5)", 0},
@@ -98,6 +108,7 @@ typedef struct gcf_args {
     int64_t planes, oversampling, least_cells, threads, repeat;
     double field_rad, error;
     bool markdown;
+    tess_gcf_backend backend;
 } gcf_args;
 
 /* The place of a word among words. */
@@ -115,6 +126,7 @@ cleanup:
     return status;
 }
 
+static const char *const backend_name[] = {"cpu", "cuda"};
 static const char *const operation_name[] = {"grid", "degrid"};
 static const char *const precision_name[] = {"single", "double"};
 static const char *const order_name[] = {"random", "sorted", "tracks"};
@@ -180,24 +192,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     gcf_args *args = state->input;
     tess_status status = TESS_OK;
+    double word = 0;
     switch (key) {
     case ARGP_KEY_INIT:
-        *args = (gcf_args){
-            .operation = {{0}, 1},
-            .strategy = {{TESS_GCF_ATOMIC, TESS_GCF_TILED, TESS_GCF_FACTORED}, 3},
-            .gcf = {{8, 32, 128}, 3},
-            .vis = {{1e5}, 1},
-            .size = {{4096}, 1},
-            .pol = {{1}, 1},
-            .precision = {{0}, 1},
-            .order = {{TESS_BENCH_GCF_RANDOM}, 1},
-            .planes = 8,
-            .oversampling = 8,
-            .field_rad = 10 * TESS_RAD_PER_DEG,
-            .error = 1e-3,
-            .least_cells = 32,
-            .repeat = 3};
+        *args = (gcf_args){.operation = {{0}, 1},
+                           .gcf = {{8, 32, 128}, 3},
+                           .vis = {{1e5}, 1},
+                           .size = {{4096}, 1},
+                           .pol = {{1}, 1},
+                           .precision = {{0}, 1},
+                           .order = {{TESS_BENCH_GCF_RANDOM}, 1},
+                           .planes = 8,
+                           .oversampling = 8,
+                           .field_rad = 10 * TESS_RAD_PER_DEG,
+                           .error = 1e-3,
+                           .least_cells = 32,
+                           .repeat = 3};
         return 0;
+    case OPT_BACKEND:
+        status = parse_word(arg, backend_name, 2, "backend of this command", &word);
+        args->backend = (tess_gcf_backend)word;
+        break;
     case OPT_OPERATION:
         status = tess_bench_list_parse(arg, parse_operation, &args->operation);
         break;
@@ -262,9 +277,9 @@ static void print_head(const gcf_args *args)
                "precision | GFLOP/s | ratio | rank | difference |\n"
                "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     else
-        printf("operation,strategy,threads,order,visibilities,size,gcf,planes,"
+        printf("operation,backend,strategy,threads,order,visibilities,size,gcf,planes,"
                "oversampling,polarisations,precision,rank,table_mib,sort_s,seconds,"
-               "gflops,ratio,busy,difference,version\n");
+               "copy_s,gflops,ratio,busy,difference,version\n");
 }
 
 static void print_line(const gcf_args *args, const tess_bench_gcf_case *what, int k,
@@ -281,16 +296,45 @@ static void print_line(const gcf_args *args, const tess_bench_gcf_case *what, in
                what->num_pol, precision_name[what->is_double], of->gflops,
                of->gflops / found[0].gflops, of->mean_rank, of->difference);
     else
-        printf(
-            "%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%.3f,%.3f,%.6g,%.6g,%.5g,%.4g,%.3f,"
-            "%.2e,%s\n",
-            operation_name[what->degrid], strategy, threads, order_name[what->order],
-            (long long)of->num_points, (long long)what->size, what->support,
-            what->num_planes, what->oversampling, what->num_pol,
-            precision_name[what->is_double], of->mean_rank,
-            (double)of->table_bytes / 1048576, of->sort_s, of->seconds, of->gflops,
-            of->gflops / found[0].gflops, of->busy_share, of->difference,
-            tess_version_full());
+        printf("%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%.3f,%.3f,%.6g,%.6g,%.6g,%.5g,%"
+               ".4g,%.3f,"
+               "%.2e,%s\n",
+               operation_name[what->degrid], backend_name[what->backend], strategy,
+               threads, order_name[what->order], (long long)of->num_points,
+               (long long)what->size, what->support, what->num_planes,
+               what->oversampling, what->num_pol, precision_name[what->is_double],
+               of->mean_rank, (double)of->table_bytes / 1048576, of->sort_s,
+               of->seconds, of->copy_s, of->gflops, of->gflops / found[0].gflops,
+               of->busy_share, of->difference, tess_version_full());
+}
+
+/* The strategies to be timed: those asked for, or the default. */
+static tess_status list_strategies(const gcf_args *args, bool degrid,
+                                   tess_gcf_strategy *strategy, int *count)
+{
+    tess_status status = TESS_OK;
+    const bool on_cpu = args->backend == TESS_GCF_CPU;
+    *count = 0;
+    for (int k = 0; k < args->strategy.count; ++k) {
+        strategy[k] = (tess_gcf_strategy)args->strategy.value[k];
+        for (int before = 0; before < k; ++before)
+            if (strategy[before] == strategy[k])
+                TESS_FAIL(TESS_ERR_USAGE, "--strategy: each is timed once");
+        if (!tess_gcf_strategy_there(args->backend, strategy[k], degrid))
+            TESS_FAIL(TESS_ERR_USAGE, "--strategy: there is no '%s' to %s on %s",
+                      tess_gcf_strategy_name(strategy[k]), operation_name[degrid],
+                      backend_name[args->backend]);
+        ++*count;
+    }
+    for (int k = on_cpu ? TESS_GCF_ATOMIC : 0;
+         k < TESS_GCF_NUM_STRATEGIES && args->strategy.count == 0; ++k)
+        if (tess_gcf_strategy_there(args->backend, (tess_gcf_strategy)k, degrid))
+            strategy[(*count)++] = (tess_gcf_strategy)k;
+    if (*count == 0)
+        TESS_FAIL(TESS_ERR_RESOURCE, "this tessera has no strategies on %s",
+                  backend_name[args->backend]);
+cleanup:
+    return status;
 }
 
 static tess_status run_all(const gcf_args *args)
@@ -300,34 +344,31 @@ static tess_status run_all(const gcf_args *args)
         &args->operation, &args->order,     &args->vis, &args->size,
         &args->pol,       &args->precision, &args->gcf};
     enum { LISTS = sizeof list / sizeof *list };
-    tess_gcf_strategy strategy[TESS_BENCH_MOST];
     int cases = 1;
     for (int k = 0; k < LISTS; ++k)
         cases *= list[k]->count;
-    if (args->strategy.count > TESS_GCF_NUM_STRATEGIES)
-        TESS_FAIL(TESS_ERR_USAGE, "--strategy: each is timed once");
-    for (int k = 0; k < args->strategy.count; ++k)
-        strategy[k] = (tess_gcf_strategy)args->strategy.value[k];
     print_head(args);
     for (int k = 0; k < cases; ++k) {
         double value[LISTS];
-        tess_bench_gcf_result found[TESS_GCF_NUM_STRATEGIES];
+        tess_gcf_strategy strategy[TESS_BENCH_MOST];
+        tess_bench_gcf_result found[TESS_BENCH_MOST];
         tess_bench_combination(list, LISTS, k, value);
-        const tess_bench_gcf_case what = {.degrid = value[0] > 0,
-                                          .order = (tess_bench_gcf_order)value[1],
-                                          .num_points = (int64_t)value[2],
-                                          .size = (int64_t)value[3],
-                                          .num_pol = (int)value[4],
-                                          .is_double = value[5] > 0,
-                                          .support = (int)value[6],
-                                          .num_planes = (int)args->planes,
-                                          .oversampling = (int)args->oversampling,
-                                          .field_rad = args->field_rad,
-                                          .factor_error = args->error,
-                                          .least_cells = (int)args->least_cells,
-                                          .threads = (int)args->threads,
-                                          .strategy = strategy,
-                                          .num_strategies = args->strategy.count};
+        tess_bench_gcf_case what = {.backend = args->backend,
+                                    .degrid = value[0] > 0,
+                                    .order = (tess_bench_gcf_order)value[1],
+                                    .num_points = (int64_t)value[2],
+                                    .size = (int64_t)value[3],
+                                    .num_pol = (int)value[4],
+                                    .is_double = value[5] > 0,
+                                    .support = (int)value[6],
+                                    .num_planes = (int)args->planes,
+                                    .oversampling = (int)args->oversampling,
+                                    .field_rad = args->field_rad,
+                                    .factor_error = args->error,
+                                    .least_cells = (int)args->least_cells,
+                                    .threads = (int)args->threads,
+                                    .strategy = strategy};
+        TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));
         TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
         for (int s = 0; s < what.num_strategies; ++s)
             print_line(args, &what, s, found);

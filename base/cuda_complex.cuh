@@ -4,6 +4,8 @@
 #ifndef TESS_CUDA_COMPLEX_CUH
 #define TESS_CUDA_COMPLEX_CUH
 
+#include <cuda_runtime.h>
+
 /** The type for reals of type R. */
 template <typename R> struct cuda_complex;
 template <> struct cuda_complex<float> {

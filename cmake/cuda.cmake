@@ -7,6 +7,9 @@ set_property(CACHE TESS_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)
 set(TESS_DEVICE "")
 if(TESS_CUDA STREQUAL "EMULATED")
     set(TESS_DEVICE "emulated")
+    enable_language(CXX) # for kernels that run on the CPU
+    set(CMAKE_CXX_STANDARD 17)
+    set(CMAKE_CXX_STANDARD_REQUIRED ON)
 elseif(TESS_CUDA STREQUAL "AUTO" OR TESS_CUDA)
     # The compute capabilities of A100 and H100; those not named run the nearest one's PTX.
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

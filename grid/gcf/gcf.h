@@ -8,6 +8,10 @@
 
 #include "tess_gcf.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Errors of the layout, TESS_ERR_USAGE. */
 tess_status gcf_check_layout(const tess_gcf_layout *layout);
 
@@ -35,4 +39,7 @@ static inline size_t gcf_value_bytes(const tess_gcf *gcf)
     return gcf->layout.is_double ? 2 * sizeof(double) : 2 * sizeof(float);
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif

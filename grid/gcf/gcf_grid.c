@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf_cuda.h"
 #include "tess_isa.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -27,9 +27,17 @@ void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
 
 const char *tess_gcf_strategy_name(tess_gcf_strategy strategy)
 {
-    static const char *const name[TESS_GCF_NUM_STRATEGIES] = {"serial", "atomic",
-                                                              "tiled", "factored"};
+    static const char *const name[TESS_GCF_NUM_STRATEGIES] = {
+        "serial", "atomic", "tiled",  "factored", "scatter",
+        "gather", "window", "coarse", "warp",     "computed"};
     return strategy < TESS_GCF_NUM_STRATEGIES ? name[strategy] : NULL;
+}
+
+bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strategy,
+                             bool degrid)
+{
+    if (backend == TESS_GCF_CUDA) return gcf_cuda_has(strategy, degrid);
+    return strategy <= TESS_GCF_FACTORED;
 }
 
 tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
@@ -39,6 +47,11 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     tess_gcf_plan *made = NULL;
     if (!tess_gcf_strategy_name(opts->strategy))
         TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy %d", (int)opts->strategy);
+    if (!tess_gcf_strategy_there(opts->backend, opts->strategy, false) &&
+        !tess_gcf_strategy_there(opts->backend, opts->strategy, true))
+        TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy '%s' on a %s",
+                  tess_gcf_strategy_name(opts->strategy),
+                  opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
     if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
     if (opts->strategy == TESS_GCF_FACTORED &&
         (!(opts->factor_error > 0 && opts->factor_error < 1) || opts->max_rank < 1 ||
@@ -53,6 +66,7 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     made->gcf = gcf;
     made->opts = *opts;
     if (opts->strategy == TESS_GCF_FACTORED) TESS_TRY(gcf_factor_planes(made));
+    if (opts->backend == TESS_GCF_CUDA) TESS_TRY(gcf_cuda_create(made, &made->cuda));
     *plan = made;
     made = NULL;
 cleanup:
@@ -63,6 +77,7 @@ cleanup:
 void tess_gcf_plan_destroy(tess_gcf_plan *plan)
 {
     if (!plan) return;
+    gcf_cuda_destroy(plan->cuda);
     for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
         tess_free(plan->factors[p].data);
     tess_free(plan->factors);
@@ -197,6 +212,11 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
         cells->nv > INT32_MAX)
         TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld × %lld cells", (long long)cells->nu,
                   (long long)cells->nv);
+    if (plan->cuda) {
+        TESS_TRY(gcf_cuda_run(plan->cuda, points, cells, degrid, &found));
+        if (report) *report = found;
+        goto cleanup;
+    }
     switch (plan->opts.strategy) {
     case TESS_GCF_SERIAL:
         TESS_TRY(gcf_run_serial(plan, points, cells, degrid, &found));

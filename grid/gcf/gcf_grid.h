@@ -13,6 +13,10 @@
 #include "gcf.h"
 #include "tess_gcf_grid.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** Number of this thread in its team. */
 static inline int gcf_thread(void)
 {
@@ -104,6 +108,9 @@ extern const gcf_table gcf_table_avx512;
 /** The table for this processor, see tess_isa_best(). */
 const gcf_table *gcf_table_best(void);
 
+/** Tables and factors on a GPU, see gcf_cuda.h. */
+typedef struct gcf_cuda gcf_cuda;
+
 /** A plane as Σ_r column_r(x)·row_r(y), both tabulated for all Q offsets. */
 typedef struct gcf_factors {
     int rank;     /**< 0: not factored */
@@ -116,6 +123,7 @@ struct tess_gcf_plan {
     const tess_gcf *gcf;
     tess_gcf_grid_opts opts;
     gcf_factors *factors; /**< [num_planes], factored alone */
+    gcf_cuda *cuda;       /**< on that backend */
 };
 
 static inline int64_t gcf_factor_line(int support)
@@ -153,4 +161,7 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t li
 void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job);
 int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -29,6 +29,10 @@
 
 #include "tess_status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum {
     TESS_GCF_STEP = 8,           /**< supports are multiples of this: whole vectors */
     TESS_GCF_MAX_SUPPORT = 1024, /**< [cells] */
@@ -119,4 +123,7 @@ void tess_gcf_taper(int taper_support, double padding, int64_t count, const doub
 int64_t tess_gcf_bytes(const tess_gcf *gcf);
 int64_t tess_gcf_cube_bytes(const tess_gcf *gcf);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

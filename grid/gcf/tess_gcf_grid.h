@@ -15,13 +15,28 @@
 
 #include "tess_gcf.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { TESS_GCF_MAX_POL = 4 };
 
+typedef enum tess_gcf_backend { TESS_GCF_CPU, TESS_GCF_CUDA } tess_gcf_backend;
+
+/** Not every one is there on both backends and in both directions:
+ *  tess_gcf_strategy_there(). */
 typedef enum tess_gcf_strategy {
     TESS_GCF_SERIAL,   /**< one thread, point after point, as the points come */
     TESS_GCF_ATOMIC,   /**< threads share the points, cells are added to atomically */
     TESS_GCF_TILED,    /**< points sorted into tiles, summed in private buffers */
     TESS_GCF_FACTORED, /**< so too, with kernels as sums of a few products */
+    /* on a GPU alone */
+    TESS_GCF_SCATTER, /**< a block a point; to degrid, a thread a cell */
+    TESS_GCF_GATHER,  /**< a thread a cell, points by tile; to degrid, a warp a point */
+    TESS_GCF_WINDOW,  /**< sums stay in registers while a window moves along a track */
+    TESS_GCF_COARSE,  /**< so too, several cells a thread, tiles in parallel */
+    TESS_GCF_WARP,    /**< a warp a point, cells are added to atomically */
+    TESS_GCF_COMPUTED, /**< kernels are computed, not read */
     TESS_GCF_NUM_STRATEGIES
 } tess_gcf_strategy;
 
@@ -40,6 +55,7 @@ typedef struct tess_gcf_cells {
 } tess_gcf_cells;
 
 typedef struct tess_gcf_grid_opts {
+    tess_gcf_backend backend;
     tess_gcf_strategy strategy;
     int threads;
     double factor_error; /**< factored: of a kernel, relative to its L2 norm */
@@ -58,25 +74,33 @@ typedef struct tess_gcf_report {
     int64_t point_cells; /**< Σ S² over the others: work is 8 FLOP each and pol */
     int64_t point_ranks; /**< Σ of factored kernels' ranks over their points */
     int64_t points_factored;
-    double sort_s, seconds; /**< placing and sorting points; (de)gridding itself */
+    double sort_s, seconds; /**< placing and sorting points; (de)gridding itself; on a
+                                 GPU without … */
+    double copy_s;          /**< … copies to it and back, and its memory */
     double busy_share;      /**< of the threads' time in the latter */
 } tess_gcf_report;
 
-/** tiled, one thread, kernels to 1e-4 in up to 6 products of at least
+/** On the CPU: tiled, one thread, kernels to 1e-4 in up to 6 products of at least
  *  32 cells. */
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts);
 
 /** "serial", …; NULL past the end. */
 const char *tess_gcf_strategy_name(tess_gcf_strategy strategy);
 
+/** Does a backend of this build have it, in this direction? */
+bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strategy,
+                             bool degrid);
+
 /** The table is the caller's and must outlive the plan. `factored` takes its kernels
- *  apart here. TESS_ERR_USAGE for options outside of their limits or a strategy that is
- *  not there, TESS_ERR_ALLOC. Local. */
+ *  apart here; a GPU is taken, and the table copied to it. TESS_ERR_USAGE for options
+ *  outside of their limits or a strategy that is not there in any direction,
+ *  TESS_ERR_ALLOC, TESS_ERR_RESOURCE without a GPU. Local. */
 tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
                                  tess_gcf_plan **plan);
 
-/** Add points to a grid. TESS_ERR_USAGE for an impossible num_pol or grid,
- *  TESS_ERR_ALLOC; the grid is then undefined. `report` may be NULL. Local. */
+/** Add points to a grid. TESS_ERR_USAGE for an impossible num_pol or grid, or a
+ * strategy that is not there in this direction, TESS_ERR_ALLOC, TESS_ERR_RESOURCE; the
+ * grid is then undefined. `report` may be NULL. Local. */
 tess_status tess_gcf_grid(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           tess_gcf_cells *cells, tess_gcf_report *report);
 
@@ -94,4 +118,7 @@ int64_t tess_gcf_plan_factor_bytes(const tess_gcf_plan *plan);
 /** NULL is fine. */
 void tess_gcf_plan_destroy(tess_gcf_plan *plan);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -55,7 +55,8 @@ def main():
     for options in (["--gcf", "12"], ["--gcf", "520"], ["--strategy", "fast"],
                     ["--pol", "3"], ["--precision", "half"], ["--order", "none"],
                     ["--operation", "image"], ["--size", "64", "--gcf", "128"],
-                    ["--strategy", "tiled,tiled,tiled,tiled,tiled"], ["more"]):
+                    ["--strategy", "tiled,tiled"], ["--strategy", "scatter"],
+                    ["--backend", "cuda", "--strategy", "serial"], ["more"]):
         result = tessera("bench", "gcf", *options)
         suite.equal(f"bench gcf {' '.join(options)}: status", result.status, 2)
     suite.true("help says its name", "tessera bench gcf" in

@@ -1,0 +1,449 @@
+/* What every strategy on a GPU begins and ends with: the table on the device, points
+ * placed on their cells and sorted, times, copies. */
+#include "gcf_cuda.cuh"
+
+#include "tess_log.h"
+#include "tess_mem.h"
+
+struct gcf_cuda {
+    const tess_gcf_plan *plan;
+    void *taps;
+    gcf_cuda_plane *plane;
+};
+
+namespace
+{
+
+enum { THREADS = 256, SORTED_BY = 3 /* bits of a kernel's flags */ };
+
+const gcf_cuda_method none = {NULL, NULL};
+
+gcf_cuda_method grid_method(tess_gcf_strategy strategy)
+{
+    switch (strategy) {
+    case TESS_GCF_SCATTER:
+        return {NULL, gcf_cuda_grid_scatter};
+    default:
+        return none;
+    }
+}
+
+gcf_cuda_method degrid_method(tess_gcf_strategy strategy)
+{
+    switch (strategy) {
+    default:
+        return none;
+    }
+}
+
+gcf_cuda_method method_of(tess_gcf_strategy strategy, bool degrid)
+{
+    return degrid ? degrid_method(strategy) : grid_method(strategy);
+}
+
+unsigned blocks_for(int64_t threads)
+{
+    return (unsigned)((threads + THREADS - 1) / THREADS);
+}
+
+/* What the placing kernel needs, as gcf_grid.c has it. */
+struct place_args {
+    int64_t count;
+    const double *u, *v, *w; /* w may be NULL */
+    const gcf_cuda_plane *plane;
+    int num_planes, oversampling, half_offsets, nu, nv;
+    bool by_root; /* TESS_GCF_SQRT */
+    double scale;
+    gcf_cuda_place *place;
+    unsigned long long *left_out, *point_cells;
+    void *zero; /* visibilities of points outside become 0; or NULL */
+    int vis_bytes;
+};
+
+/* Products and sums are rounded one by one, as the CPU's are. */
+__device__ int plane_of(const place_args &args, double w)
+{
+    const double scaled = __dmul_rn(fabs(w), args.scale);
+    const double plane =
+        floor(__dadd_rn(args.by_root ? __dsqrt_rn(scaled) : scaled, 0.5));
+    const int last = args.num_planes - 1;
+    return plane < last ? (int)plane : last;
+}
+
+__device__ bool place_axis(const place_args &args, int support, double at, int cells,
+                           int *first, int *offset, bool *flip)
+{
+    const int q = args.oversampling;
+    const double fine = floor(__dadd_rn(__dmul_rn(at, (double)q), 0.5));
+    if (!(fine >= 0 && fine < (double)q * (double)cells)) return false;
+    const int64_t whole = (int64_t)fine;
+    const int cell = (int)(whole / q) + 1 - support / 2, part = (int)(whole % q);
+    if (cell < 0 || cell + support > cells) return false;
+    *first = cell;
+    *flip = part >= args.half_offsets;
+    *offset = *flip ? q - part : part;
+    return true;
+}
+
+__device__ unsigned long long warp_sum(unsigned long long x)
+{
+    for (int k = 16; k > 0; k /= 2)
+        x += __shfl_down_sync(0xffffffffu, x, k);
+    return x;
+}
+
+/* A point a thread. */
+__global__ void place_kernel(place_args args)
+{
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    unsigned long long outside = 0, cells = 0;
+    if (k < args.count) {
+        const double w = args.w ? args.w[k] : 0;
+        gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
+        int offset_u, offset_v;
+        bool flip_u, flip_v;
+        const int plane = isfinite(w) ? plane_of(args, w) : 0;
+        const int support = args.plane[plane].support;
+        if (isfinite(w) &&
+            place_axis(args, support, args.u[k], args.nu, &at.u, &offset_u, &flip_u) &&
+            place_axis(args, support, args.v[k], args.nv, &at.v, &offset_v, &flip_v)) {
+            at.kernel = (uint32_t)(plane | offset_u << GCF_PLANE_BITS |
+                                   offset_v << (GCF_PLANE_BITS + GCF_OFFSET_BITS));
+            at.kernel |= (flip_u ? GCF_FLIP_U : 0) | (flip_v ? GCF_FLIP_V : 0) |
+                         (w < 0 ? GCF_CONJUGATE : 0);
+            cells = (unsigned long long)support * support;
+        } else {
+            outside = 1;
+            char *vis = (char *)args.zero + k * args.vis_bytes;
+            for (int b = 0; args.zero && b < args.vis_bytes; b += 8)
+                *(double *)(vis + b) = 0;
+        }
+        args.place[k] = at;
+    }
+    outside = warp_sum(outside);
+    cells = warp_sum(cells);
+    if (threadIdx.x % 32 == 0) {
+        if (outside > 0) atomicAdd(args.left_out, outside);
+        if (cells > 0) atomicAdd(args.point_cells, cells);
+    }
+}
+
+/* ---- sorting ---- */
+
+struct sort_args {
+    int64_t count;
+    const gcf_cuda_place *from;
+    gcf_cuda_place *to;
+    uint64_t *key;
+    uint32_t *index;
+    gcf_cuda_order order;
+    int tiles_v, bits; /* of all keys; points outside come last */
+};
+
+__global__ void key_kernel(sort_args args)
+{
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (k >= args.count) return;
+    const gcf_cuda_place at = args.from[k];
+    uint64_t key = 0;
+    if (args.order.tile_u > 0)
+        key = (uint64_t)(at.u / args.order.tile_u) * args.tiles_v +
+              (uint64_t)(at.v / args.order.tile_v);
+    if (args.order.by_kernel) key = key << (GCF_KERNEL_BITS + SORTED_BY) | at.kernel;
+    if (at.kernel == GCF_OUTSIDE) key = (uint64_t)1 << args.bits;
+    args.key[k] = key;
+    args.index[k] = (uint32_t)k;
+}
+
+__global__ void permute_kernel(sort_args args)
+{
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (k < args.count) args.to[k] = args.from[args.index[k]];
+}
+
+/* first[t]: points of tiles before t, by bisection. */
+__global__ void bookmark_kernel(int64_t count, const uint64_t *key, int shift,
+                                int64_t tiles, uint32_t *first)
+{
+    const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (t > tiles) return;
+    int64_t low = 0, high = count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if ((int64_t)(key[middle] >> shift) < t)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    first[t] = (uint32_t)low;
+}
+
+/* Device memory of a call. */
+struct call {
+    double *u, *v, *w;
+    gcf_cuda_place *place[2];
+    uint64_t *key[2];
+    uint32_t *index[2], *first;
+    unsigned long long *counter;
+    void *vis, *cells;
+    cudaEvent_t event[3]; /* begun, sorted, done */
+};
+
+void call_free(call *c)
+{
+    void *memory[] = {c->u,       c->v,      c->w,        c->place[0], c->place[1],
+                      c->key[0],  c->key[1], c->index[0], c->index[1], c->first,
+                      c->counter, c->vis,    c->cells};
+    for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
+        tess_device_free(memory[k]);
+    for (int k = 0; k < 3; ++k)
+        if (c->event[k]) (void)cudaEventDestroy(c->event[k]);
+}
+
+template <typename T> tess_status take(int64_t count, const char *what, T **memory)
+{
+    return tess_device_alloc(count * (int64_t)sizeof **memory, what, (void **)memory);
+}
+
+tess_status upload(const double *from, int64_t count, double **to)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(take(count, "coordinates of points", to));
+    TESS_TRY(tess_device_upload(*to, from, count * (int64_t)sizeof **to));
+cleanup:
+    return status;
+}
+
+tess_status place_all(const gcf_cuda *with, const tess_gcf_points *points,
+                      const gcf_cuda_job &job, bool degrid, call *c,
+                      tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf *gcf = with->plan->gcf;
+    unsigned long long counter[2] = {0, 0};
+    place_args args;
+    args.count = points->count;
+    args.u = c->u;
+    args.v = c->v;
+    args.w = c->w;
+    args.plane = job.plane;
+    args.num_planes = job.num_planes;
+    args.oversampling = job.oversampling;
+    args.half_offsets = job.half_offsets;
+    args.nu = job.nu;
+    args.nv = job.nv;
+    args.by_root = gcf->layout.spacing == TESS_GCF_SQRT;
+    args.scale = gcf->scale;
+    args.place = c->place[0];
+    args.left_out = c->counter;
+    args.point_cells = c->counter + 1;
+    args.zero = degrid ? job.vis : NULL;
+    args.vis_bytes = (int)gcf_value_bytes(gcf) * job.num_pol;
+    gcf_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
+    TESS_CUDA_LAUNCHED();
+    TESS_TRY(tess_device_download(counter, c->counter, sizeof counter));
+    report->left_out = (int64_t)counter[0];
+    report->point_cells = (int64_t)counter[1];
+cleanup:
+    return status;
+}
+
+int bits_of(uint64_t values)
+{
+    int bits = 0;
+    while ((uint64_t)1 << bits < values)
+        ++bits;
+    return bits;
+}
+
+/* Points in the order asked for, those outside behind the end. */
+tess_status sort(int64_t all, gcf_cuda_job *job, call *c)
+{
+    tess_status status = TESS_OK;
+    const gcf_cuda_order order = job->order;
+    const int kernel_bits = order.by_kernel ? GCF_KERNEL_BITS + SORTED_BY : 0;
+    int64_t tiles = 0;
+    sort_args args;
+    job->place = c->place[0];
+    job->tiles_u = order.tile_u > 0 ? (job->nu + order.tile_u - 1) / order.tile_u : 0;
+    job->tiles_v = order.tile_u > 0 ? (job->nv + order.tile_v - 1) / order.tile_v : 0;
+    tiles = (int64_t)job->tiles_u * job->tiles_v;
+    if (tiles == 0 && !order.by_kernel && all == job->count) return TESS_OK;
+    args.count = all;
+    args.from = c->place[0];
+    args.to = c->place[1];
+    args.key = c->key[0];
+    args.index = c->index[0];
+    args.order = order;
+    args.tiles_v = job->tiles_v;
+    args.bits = kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
+    gcf_launch(key_kernel, blocks_for(all), THREADS, 0, args);
+    TESS_CUDA_LAUNCHED();
+    TESS_TRY(gcf_cuda_sort_pairs(c->key, c->index, all, args.bits + 1));
+    args.index = c->index[1];
+    gcf_launch(permute_kernel, blocks_for(all), THREADS, 0, args);
+    TESS_CUDA_LAUNCHED();
+    job->place = c->place[1];
+    if (tiles > 0) {
+        TESS_TRY(take(tiles + 1, "bookmarks of tiles", &c->first));
+        gcf_launch(bookmark_kernel, blocks_for(tiles + 1), THREADS, 0, job->count,
+                   (const uint64_t *)c->key[1], kernel_bits, tiles, c->first);
+        TESS_CUDA_LAUNCHED();
+        job->first = c->first;
+    }
+cleanup:
+    return status;
+}
+
+/* Room for everything, and the inputs in it. */
+tess_status begin(const tess_gcf_points *points, const tess_gcf_cells *cells,
+                  const gcf_cuda_job &job, bool degrid, call *c)
+{
+    tess_status status = TESS_OK;
+    const int64_t value = (job.is_double ? 16 : 8) * (int64_t)job.num_pol;
+    for (int k = 0; k < 3; ++k)
+        TESS_CUDA(cudaEventCreate(&c->event[k]));
+    TESS_TRY(upload(points->u, points->count, &c->u));
+    TESS_TRY(upload(points->v, points->count, &c->v));
+    if (points->w) TESS_TRY(upload(points->w, points->count, &c->w));
+    for (int k = 0; k < 2; ++k) {
+        TESS_TRY(take(points->count, "places of points", &c->place[k]));
+        TESS_TRY(take(points->count, "keys of points", &c->key[k]));
+        TESS_TRY(take(points->count, "order of points", &c->index[k]));
+    }
+    TESS_TRY(take(2, "counters", &c->counter));
+    TESS_TRY(tess_device_zero(c->counter, 2 * sizeof *c->counter));
+    TESS_TRY(tess_device_alloc(points->count * value, "visibilities", &c->vis));
+    TESS_TRY(tess_device_alloc(job.pol_stride * value, "a grid", &c->cells));
+    if (!degrid)
+        TESS_TRY(tess_device_upload(c->vis, points->vis, points->count * value));
+    TESS_TRY(tess_device_upload(c->cells, cells->data, job.pol_stride * value));
+cleanup:
+    return status;
+}
+
+gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
+                    const tess_gcf_cells *cells)
+{
+    const tess_gcf *gcf = with->plan->gcf;
+    gcf_cuda_job job = {};
+    job.taps = with->taps;
+    job.plane = with->plane;
+    job.num_planes = gcf->layout.num_planes;
+    job.half_offsets = gcf->half_offsets;
+    job.oversampling = gcf->layout.oversampling;
+    job.max_support = job.min_support = gcf->max_support;
+    for (int p = 0; p < job.num_planes; ++p)
+        if (gcf->plane[p].support < job.min_support)
+            job.min_support = gcf->plane[p].support;
+    job.is_double = gcf->layout.is_double;
+    job.num_pol = points->num_pol;
+    job.nu = (int)cells->nu;
+    job.nv = (int)cells->nv;
+    job.pol_stride = cells->nu * cells->nv;
+    job.with = with;
+    return job;
+}
+
+tess_status times(const call &c, double start, tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    float ms[2] = {0, 0};
+    for (int k = 0; k < 2; ++k)
+        TESS_CUDA(cudaEventElapsedTime(&ms[k], c.event[k], c.event[k + 1]));
+    report->sort_s = 1e-3 * (double)ms[0];
+    report->seconds = 1e-3 * (double)ms[1];
+    report->copy_s = tess_time_now() - start - report->sort_s - report->seconds;
+    report->busy_share = 1;
+cleanup:
+    return status;
+}
+
+} // namespace
+
+bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid)
+{
+    return method_of(strategy, degrid).run != NULL;
+}
+
+const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with)
+{
+    return with->plan;
+}
+
+tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf *gcf = plan->gcf;
+    gcf_cuda_plane *plane = NULL;
+    gcf_cuda *made = (gcf_cuda *)tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
+    made->plan = plan;
+    if (!tess_device_present())
+        TESS_FAIL(TESS_ERR_RESOURCE, "gridding on a GPU: there is none that will do");
+    TESS_TRY(tess_device_start(0, 1));
+    plane = (gcf_cuda_plane *)tess_alloc_zero(gcf->layout.num_planes, sizeof *plane);
+    if (!plane) TESS_FAIL(TESS_ERR_ALLOC, "planes of w-kernels");
+    for (int p = 0; p < gcf->layout.num_planes; ++p) {
+        plane[p].offset = gcf->plane[p].offset;
+        plane[p].support = gcf->plane[p].support;
+    }
+    TESS_TRY(tess_device_copy_of(plane, gcf->layout.num_planes * (int64_t)sizeof *plane,
+                                 "planes of w-kernels", (const void **)&made->plane));
+    TESS_TRY(tess_device_copy_of(gcf->data, tess_gcf_bytes(gcf), "w-kernels",
+                                 (const void **)&made->taps));
+    *out = made;
+    made = NULL;
+cleanup:
+    tess_free(plane);
+    gcf_cuda_destroy(made);
+    return status;
+}
+
+void gcf_cuda_destroy(gcf_cuda *made)
+{
+    if (!made) return;
+    tess_device_free(made->taps);
+    tess_device_free(made->plane);
+    tess_free(made);
+}
+
+tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
+                         const tess_gcf_cells *cells, bool degrid,
+                         tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    const gcf_cuda_method method = method_of(with->plan->opts.strategy, degrid);
+    gcf_cuda_job job = job_of(with, points, cells);
+    const int64_t value = (job.is_double ? 16 : 8) * (int64_t)job.num_pol;
+    const double start = tess_time_now();
+    call c = {};
+    if (!method.run)
+        TESS_FAIL(TESS_ERR_USAGE, "no strategy '%s' to %s on a GPU",
+                  tess_gcf_strategy_name(with->plan->opts.strategy),
+                  degrid ? "degrid" : "grid");
+    if (points->count > INT32_MAX)
+        TESS_FAIL(TESS_ERR_USAGE, "%lld points at a time on a GPU: at most %d",
+                  (long long)points->count, INT32_MAX);
+    if (points->count == 0) goto cleanup;
+    TESS_TRY(begin(points, cells, job, degrid, &c));
+    job.vis = c.vis;
+    job.cells = c.cells;
+    TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
+    TESS_TRY(place_all(with, points, job, degrid, &c, report));
+    job.count = points->count - report->left_out;
+    if (method.order) job.order = method.order(job);
+    TESS_TRY(sort(points->count, &job, &c));
+    TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));
+    if (job.count > 0) TESS_TRY(method.run(job));
+    TESS_CUDA(cudaEventRecord(c.event[2], tess_device_stream()));
+    TESS_TRY(tess_device_wait());
+    if (degrid)
+        TESS_TRY(tess_device_download(points->vis, c.vis, points->count * value));
+    else
+        TESS_TRY(tess_device_download(cells->data, c.cells, job.pol_stride * value));
+    TESS_TRY(times(c, start, report));
+cleanup:
+    call_free(&c);
+    return status;
+}

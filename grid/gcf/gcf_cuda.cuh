@@ -1,0 +1,174 @@
+/** @file gcf_cuda.cuh  (private to grid/gcf/)
+ *  What the strategies on a GPU share: the table, points and cells in device memory,
+ *  how points are sorted, and how kernels read taps. A strategy is a gcf_cuda_method;
+ *  gcf_cuda.cu lists them by name.
+ *
+ *  Kernels are launched by gcf_launch(), so that the same sources also run on the CPU
+ *  (tests/support/simt/), slowly, for sanitizers.
+ */
+#ifndef TESS_GCF_CUDA_CUH
+#define TESS_GCF_CUDA_CUH
+
+#include "cuda_complex.cuh"
+#include "gcf_cuda.h"
+#include "tess_cuda.h"
+#include "tess_device.h"
+
+/** A plane of the table. */
+struct gcf_cuda_plane {
+    int64_t offset; /**< of its taps [complex values] */
+    int32_t support, unused;
+};
+
+/** gcf_place in 16 bytes, to be loaded at once. */
+struct __align__(16) gcf_cuda_place
+{
+    int32_t u, v;    /**< first cell of the footprint */
+    uint32_t kernel; /**< plane, offsets and flags, see below; ~0: outside */
+    uint32_t point;  /**< index in the points */
+};
+
+enum {
+    GCF_PLANE_BITS = 12, /* TESS_GCF_MAX_PLANES */
+    GCF_OFFSET_BITS = 6, /* TESS_GCF_MAX_OVERSAMPLING / 2, of the table read */
+    GCF_KERNEL_BITS = GCF_PLANE_BITS + 2 * GCF_OFFSET_BITS
+};
+static const uint32_t GCF_FLIP_U = 1u << 24, GCF_FLIP_V = 1u << 25,
+                      GCF_CONJUGATE = 1u << 26, GCF_OUTSIDE = ~0u;
+
+/** How a strategy wants its points. */
+struct gcf_cuda_order {
+    int tile_u, tile_v; /**< by tile of so many cells, in lines; 0: not by tile */
+    bool by_kernel;     /**< and then by plane, offsets, flips and conjugation, so that
+                             those that read the same taps are neighbours */
+};
+
+/** Everything of a call, in device memory unless it says otherwise; passed to kernels
+ * by value. */
+struct gcf_cuda_job {
+    /* the table */
+    const void *taps; /**< complex, as tess_gcf::data */
+    const gcf_cuda_plane *plane;
+    int num_planes, half_offsets, oversampling;
+    int min_support, max_support;
+    bool is_double;
+    /* points inside of the grid, in order */
+    const gcf_cuda_place *place; /**< [count] */
+    int64_t count;
+    gcf_cuda_order order;
+    int tiles_u, tiles_v;  /**< 0: not by tile */
+    const uint32_t *first; /**< [tiles_u·tiles_v + 1] first point of each tile */
+    void *vis;             /**< complex [points][num_pol], by gcf_cuda_place::point */
+    int num_pol;
+    /* the grid */
+    void *cells; /**< complex [num_pol][nu][nv] */
+    int nu, nv;
+    int64_t pol_stride; /**< nu·nv */
+    /* on the host */
+    const gcf_cuda *with; /**< NULL in kernels' eyes */
+};
+
+/** A strategy, one direction. */
+struct gcf_cuda_method {
+    gcf_cuda_order (*order)(const gcf_cuda_job &job); /**< NULL: as they come; the
+                                                           table is known to it */
+    /** Enqueue the kernels in tess_device_stream(). job->cells are added to;
+     *  job->vis are set (those outside are 0 already). Not called for no points. */
+    tess_status (*run)(const gcf_cuda_job &job);
+};
+
+/* Gridding, a file each. */
+tess_status gcf_cuda_grid_scatter(const gcf_cuda_job &job);
+
+/** The table's tess_gcf_plan, with its factors. */
+const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with);
+
+/** Sort keys' lowest `bits` with what belongs to them, stably: from [0] to [1]. */
+tess_status gcf_cuda_sort_pairs(uint64_t *const key[2], uint32_t *const value[2],
+                                int64_t count, int bits);
+
+/** function<R, POLS>(arguments) for the job's precision and polarisations. */
+#define GCF_BY_TYPE(job, function, ...)                                                \
+    ((job).is_double ? ((job).num_pol == 1   ? function<double, 1>(__VA_ARGS__)        \
+                        : (job).num_pol == 2 ? function<double, 2>(__VA_ARGS__)        \
+                                             : function<double, 4>(__VA_ARGS__))       \
+                     : ((job).num_pol == 1   ? function<float, 1>(__VA_ARGS__)         \
+                        : (job).num_pol == 2 ? function<float, 2>(__VA_ARGS__)         \
+                                             : function<float, 4>(__VA_ARGS__)))
+
+#ifndef SIMT_EMULATED
+/** Launch in the device's stream; TESS_CUDA_LAUNCHED() afterwards. */
+template <typename... P, typename... A>
+static void gcf_launch(void (*kernel)(P...), int64_t blocks, int threads,
+                       int64_t shared_bytes, A... arguments)
+{
+    kernel<<<(unsigned)blocks, (unsigned)threads, (size_t)shared_bytes,
+             tess_device_stream()>>>(arguments...);
+}
+
+/** Memory shared by a block, of the size given at the launch. */
+__device__ inline void *gcf_shared(void)
+{
+    extern __shared__ __align__(16) unsigned char gcf_shared_bytes[];
+    return gcf_shared_bytes;
+}
+#endif
+
+__host__ __device__ inline int gcf_plane_of(uint32_t kernel)
+{
+    return (int)(kernel & ((1u << GCF_PLANE_BITS) - 1));
+}
+
+/** First tap of a point's kernel: forwards, whatever its flips. */
+template <typename R>
+__device__ inline const typename cuda_complex<R>::type *
+gcf_taps(const gcf_cuda_job &job, const gcf_cuda_plane &plane, uint32_t kernel)
+{
+    const uint32_t mask = (1u << GCF_OFFSET_BITS) - 1;
+    const int ou = (int)(kernel >> GCF_PLANE_BITS & mask);
+    const int ov = (int)(kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask);
+    return (const typename cuda_complex<R>::type *)job.taps + plane.offset +
+           ((int64_t)ou * job.half_offsets + ov) * plane.support * plane.support;
+}
+
+/** Taps as a point on its cells reads them: tap (i, j) is at
+ *  first[i · step_u + j · step_v], to be conjugated by `sign` of its imaginary part. */
+template <typename R> struct gcf_taps_view {
+    const typename cuda_complex<R>::type *first;
+    int step_u, step_v, support;
+    R sign;
+};
+
+template <typename R>
+__device__ inline gcf_taps_view<R> gcf_view(const gcf_cuda_job &job, uint32_t kernel)
+{
+    const gcf_cuda_plane plane = job.plane[gcf_plane_of(kernel)];
+    gcf_taps_view<R> view;
+    view.first = gcf_taps<R>(job, plane, kernel);
+    view.support = plane.support;
+    view.step_u = kernel & GCF_FLIP_U ? -plane.support : plane.support;
+    view.step_v = kernel & GCF_FLIP_V ? -1 : 1;
+    if (kernel & GCF_FLIP_U) view.first += (plane.support - 1) * plane.support;
+    if (kernel & GCF_FLIP_V) view.first += plane.support - 1;
+    view.sign = kernel & GCF_CONJUGATE ? -1 : 1;
+    return view;
+}
+
+/** sum += a·b, and conj(a)·b. */
+template <typename C> __device__ inline void gcf_add_product(C &sum, C a, C b)
+{
+    sum.x += a.x * b.x;
+    sum.x -= a.y * b.y;
+    sum.y += a.x * b.y;
+    sum.y += a.y * b.x;
+}
+
+template <typename C> __device__ inline void gcf_add_conjugate_product(C &sum, C a, C b)
+{
+    sum.x += a.x * b.x;
+    sum.x += a.y * b.y;
+    sum.y += a.x * b.y;
+    sum.y -= a.y * b.x;
+}
+
+#endif

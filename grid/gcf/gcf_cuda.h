@@ -1,0 +1,31 @@
+/** @file gcf_cuda.h  (private to grid/gcf/)
+ *  The strategies on a GPU, as plans see them. Where the build has no GPU,
+ *  gcf_cuda_absent.c refuses to begin.
+ */
+#ifndef TESS_GCF_CUDA_H
+#define TESS_GCF_CUDA_H
+
+#include "gcf_grid.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Is there a strategy of this name for a GPU, in this direction? */
+bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid);
+
+/** Copy a plan's table (and its factors, if it has any) to the device, which is taken
+ *  unless it was. TESS_ERR_USAGE for a strategy that is not there, TESS_ERR_ALLOC,
+ *  TESS_ERR_RESOURCE without a device. End with gcf_cuda_destroy(); NULL is fine. */
+tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made);
+void gcf_cuda_destroy(gcf_cuda *made);
+
+/** (De)grid host arrays: up, placed, sorted, the strategy's kernels, down. Waits. */
+tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
+                         const tess_gcf_cells *cells, bool degrid,
+                         tess_gcf_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

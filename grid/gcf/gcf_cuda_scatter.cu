@@ -1,0 +1,52 @@
+/* scatter: a block for each visibility, as they come, its threads along the lines of
+ * the footprint, every product added to the grid atomically. The straightforward way,
+ * as van Amesfoort et al. 2009 (doi:10.1145/1531743.1531777) and Humphreys & Cornwell
+ * 2011 (SKA memo 132) had it on the first GPUs. */
+#include "gcf_cuda.cuh"
+
+namespace
+{
+
+enum { THREADS = 128, LANES = 32 };
+
+/* A warp takes a line at a time: taps and cells are read, and added to, in whole
+ * sectors. No shared memory. Expected limit: atomics in L2, one per cell and pol. */
+template <typename R, int POLS>
+__global__ void __launch_bounds__(THREADS) scatter_kernel(gcf_cuda_job job)
+{
+    typedef typename cuda_complex<R>::type C;
+    const gcf_cuda_place at = job.place[blockIdx.x];
+    const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
+    C vis[POLS];
+    for (int p = 0; p < POLS; ++p)
+        vis[p] = ((const C *)job.vis)[(int64_t)at.point * POLS + p];
+    for (int i = (int)threadIdx.x / LANES; i < taps.support; i += THREADS / LANES) {
+        C *cell = (C *)job.cells + (int64_t)(at.u + i) * job.nv + at.v;
+        const C *line = taps.first + i * taps.step_u;
+        for (int j = (int)threadIdx.x % LANES; j < taps.support; j += LANES) {
+            C tap = __ldg(line + j * taps.step_v);
+            tap.y *= taps.sign;
+            for (int p = 0; p < POLS; ++p) {
+                C sum = {0, 0};
+                gcf_add_product(sum, tap, vis[p]);
+                add_complex(cell + p * job.pol_stride + j, sum);
+            }
+        }
+    }
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    gcf_launch(scatter_kernel<R, POLS>, job.count, THREADS, 0, job);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+} // namespace
+
+tess_status gcf_cuda_grid_scatter(const gcf_cuda_job &job)
+{
+    return GCF_BY_TYPE(job, run, job);
+}

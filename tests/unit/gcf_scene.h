@@ -1,0 +1,159 @@
+/** @file gcf_scene.h
+ *  Points, grids and tables that strategies of gridding are compared on; what they
+ * find, and how far that may be off.
+ */
+#ifndef TESS_TEST_GCF_SCENE_H
+#define TESS_TEST_GCF_SCENE_H
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "tess_gcf_grid.h"
+
+enum { NU = 230, NV = 201, POINTS = 700, OUTSIDE = 5 };
+
+typedef enum order {
+    RANDOM,  /* anywhere, in any order */
+    CROWDED, /* most in the middle */
+    SORTED,  /* by w, then along u */
+    NUM_ORDERS
+} order;
+
+/* The same points and grid in both precisions; taps of both are those of single
+ * precision, so that what differs is the arithmetic. */
+typedef struct scene {
+    int num_pol;
+    double u[POINTS], v[POINTS], w[POINTS];
+    double *vis, *cells; /* inputs: of gridding, of degridding */
+} scene;
+
+static inline int by_w(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (x[2] > y[2]) - (x[2] < y[2]);
+}
+
+static inline scene make_scene(order how, int num_pol)
+{
+    draw random = {.state = 7 + (uint64_t)how};
+    scene s = {.num_pol = num_pol};
+    double point[POINTS][3];
+    for (int k = 0; k < POINTS; ++k) {
+        const bool near = how == CROWDED && k % 8 != 0;
+        point[k][0] =
+            near ? 110 + 5 * draw_normal(&random) : draw_uniform(&random, 30, 200);
+        point[k][1] =
+            near ? 100 + 5 * draw_normal(&random) : draw_uniform(&random, 30, 170);
+        point[k][2] = draw_uniform(&random, -1000, 1000);
+    }
+    if (how == SORTED) qsort(point, POINTS, sizeof *point, by_w);
+    for (int k = 0; k < POINTS; ++k) {
+        s.u[k] = point[k][0];
+        s.v[k] = point[k][1];
+        s.w[k] = point[k][2];
+    }
+    /* footprints over each edge, far away, and no numbers at all */
+    s.u[10] = 1;
+    s.u[11] = NU - 1;
+    s.v[12] = -3;
+    s.v[13] = 1e300;
+    s.w[14] = NAN;
+    s.vis = malloc(sizeof(double) * 2 * POINTS * (size_t)num_pol);
+    s.cells = malloc(sizeof(double) * 2 * NU * NV * (size_t)num_pol);
+    for (int k = 0; k < 2 * POINTS * num_pol; ++k)
+        s.vis[k] = (float)draw_uniform(&random, -1, 1);
+    for (int k = 0; k < 2 * NU * NV * num_pol; ++k)
+        s.cells[k] = (float)draw_uniform(&random, -1, 1);
+    return s;
+}
+
+static inline void free_scene(scene *s)
+{
+    free(s->vis);
+    free(s->cells);
+}
+
+/* W-kernels of 8 to 48 cells; in double precision with the taps of single. */
+static inline tess_gcf *make_table(bool is_double)
+{
+    tess_gcf_opts opts;
+    tess_gcf *gcf = NULL;
+    tess_gcf_opts_default(&opts);
+    opts.field_l = 0.15;
+    opts.field_m = 0.12;
+    opts.layout.num_planes = 6;
+    opts.layout.w_max_lambda = 1000;
+    opts.layout.is_double = is_double;
+    assert_int_equal(tess_gcf_create(&opts, &gcf), TESS_OK);
+    for (int64_t k = 0; is_double && k < 2 * gcf->num_values; ++k)
+        ((double *)gcf->data)[k] = (double)(float)((double *)gcf->data)[k];
+    return gcf;
+}
+
+static inline void *converted(const double *from, int64_t count, bool is_double)
+{
+    void *to = malloc((size_t)count * sizeof(double));
+    for (int64_t k = 0; k < count; ++k)
+        if (is_double)
+            ((double *)to)[k] = from[k];
+        else
+            ((float *)to)[k] = (float)from[k];
+    return to;
+}
+
+static inline double value_of(const void *array, bool is_double, int64_t at)
+{
+    return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
+}
+
+/* Grid, or degrid, a scene; the result is the caller's. */
+static inline void *result_of(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+                              const scene *s, bool degrid, tess_gcf_report *report)
+{
+    const bool is_double = gcf->layout.is_double;
+    tess_gcf_plan *plan = NULL;
+    void *vis = converted(s->vis, 2 * POINTS * s->num_pol, is_double);
+    void *cells = converted(s->cells, 2 * NU * NV * s->num_pol, is_double);
+    if (!degrid) memset(cells, 0, sizeof(double) * 2 * NU * NV * (size_t)s->num_pol);
+    const tess_gcf_points points = {.count = POINTS,
+                                    .u = s->u,
+                                    .v = s->v,
+                                    .w = s->w,
+                                    .vis = vis,
+                                    .num_pol = s->num_pol};
+    tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
+    assert_int_equal(tess_gcf_plan_create(gcf, opts, &plan), TESS_OK);
+    if (degrid)
+        assert_int_equal(tess_gcf_degrid(plan, &grid, &points, report), TESS_OK);
+    else
+        assert_int_equal(tess_gcf_grid(plan, &points, &grid, report), TESS_OK);
+    tess_gcf_plan_destroy(plan);
+    free(degrid ? cells : vis);
+    return degrid ? vis : cells;
+}
+
+static inline double difference(const void *found, bool is_double,
+                                const double *expected, int64_t count)
+{
+    double square = 0, norm = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        const double d = value_of(found, is_double, k) - expected[k];
+        square += d * d;
+        norm += expected[k] * expected[k];
+    }
+    return sqrt(square / norm);
+}
+
+/* Relative rms of rounding: every result is a sum of at most `terms` products, each
+ * rounded a few times, errors adding up like a random walk; with sums formed in one go
+ * (and not in blocks) they grow with the root of the number of terms again. The factors
+ * are rounded once more. */
+static inline double rounding(bool is_double, double terms)
+{
+    return 4 * (is_double ? DBL_EPSILON : (double)FLT_EPSILON) * sqrt(terms);
+}
+
+#endif
