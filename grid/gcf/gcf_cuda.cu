@@ -14,7 +14,7 @@ struct gcf_cuda {
 namespace
 {
 
-enum { THREADS = 256, SORTED_BY = 3 /* bits of a kernel's flags */ };
+enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 3 };
 
 const gcf_cuda_method none = {NULL, NULL};
 
@@ -23,6 +23,8 @@ gcf_cuda_method grid_method(tess_gcf_strategy strategy)
     switch (strategy) {
     case TESS_GCF_SCATTER:
         return {NULL, gcf_cuda_grid_scatter};
+    case TESS_GCF_TILED:
+        return {gcf_cuda_grid_tiled_order, gcf_cuda_grid_tiled};
     default:
         return none;
     }
@@ -137,22 +139,68 @@ struct sort_args {
     uint64_t *key;
     uint32_t *index;
     gcf_cuda_order order;
-    int tiles_v, bits; /* of all keys; points outside come last */
+    int tiles_v, half_offsets, kernel_bits, bits; /* of all keys */
+    const gcf_cuda_plane *plane;
+    unsigned long long *entries; /* of lists of points that meet tiles */
 };
 
+__device__ uint64_t key_of(const sort_args &args, const gcf_cuda_place &at, int tile_u,
+                           int tile_v)
+{
+    const uint32_t mask = (1u << GCF_OFFSET_BITS) - 1;
+    const uint64_t ou = at.kernel >> GCF_PLANE_BITS & mask;
+    const uint64_t ov = at.kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask;
+    const uint64_t tile = (uint64_t)tile_u * args.tiles_v + tile_v;
+    if (!args.order.by_kernel) return tile;
+    return tile << args.kernel_bits |
+           ((gcf_plane_of(at.kernel) * args.half_offsets + ou) * args.half_offsets +
+            ov);
+}
+
+/* A point a thread; those outside come last. */
 __global__ void key_kernel(sort_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (k >= args.count) return;
     const gcf_cuda_place at = args.from[k];
-    uint64_t key = 0;
-    if (args.order.tile_u > 0)
-        key = (uint64_t)(at.u / args.order.tile_u) * args.tiles_v +
-              (uint64_t)(at.v / args.order.tile_v);
-    if (args.order.by_kernel) key = key << (GCF_KERNEL_BITS + SORTED_BY) | at.kernel;
-    if (at.kernel == GCF_OUTSIDE) key = (uint64_t)1 << args.bits;
-    args.key[k] = key;
+    const gcf_cuda_order by = args.order;
+    const bool tiled = by.tile_u > 0;
+    args.key[k] = at.kernel == GCF_OUTSIDE
+                      ? (uint64_t)1 << args.bits
+                      : key_of(args, at, tiled ? at.u / by.tile_u : 0,
+                               tiled ? at.v / by.tile_v : 0);
     args.index[k] = (uint32_t)k;
+}
+
+/* A point a thread: an entry for each tile that its footprint meets; first they are
+ * counted, then written. One atomic a warp. */
+template <bool write> __global__ void meeting_kernel(sort_args args)
+{
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const int lane = (int)threadIdx.x % (LAST_LANE + 1);
+    gcf_cuda_place at = {0, 0, GCF_OUTSIDE, 0};
+    if (k < args.count) at = args.from[k];
+    int first_u = 0, first_v = 0, many_u = 0, many_v = 0;
+    if (at.kernel != GCF_OUTSIDE) {
+        const int last = args.plane[gcf_plane_of(at.kernel)].support - 1;
+        first_u = at.u / args.order.tile_u;
+        first_v = at.v / args.order.tile_v;
+        many_u = (at.u + last) / args.order.tile_u - first_u + 1;
+        many_v = (at.v + last) / args.order.tile_v - first_v + 1;
+    }
+    unsigned long long mine = (unsigned long long)many_u * many_v, sum = mine,
+                       place = 0;
+    for (int by = 1; by <= LAST_LANE; by *= 2) {
+        const unsigned long long before = __shfl_up_sync(0xffffffffu, sum, by);
+        if (lane >= by) sum += before;
+    }
+    if (lane == LAST_LANE && sum > 0) place = atomicAdd(args.entries, sum);
+    place = __shfl_sync(0xffffffffu, place, LAST_LANE) + sum - mine;
+    for (int n = 0; write && n < (int)mine; ++n) {
+        args.key[place + n] =
+            key_of(args, at, first_u + n / many_v, first_v + n % many_v);
+        args.index[place + n] = (uint32_t)k;
+    }
 }
 
 __global__ void permute_kernel(sort_args args)
@@ -256,14 +304,49 @@ int bits_of(uint64_t values)
     return bits;
 }
 
+tess_status make_room(int64_t count, call *c)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(take(count, "places of points", &c->place[1]));
+    for (int k = 0; k < 2; ++k) {
+        TESS_TRY(take(count, "keys of points", &c->key[k]));
+        TESS_TRY(take(count, "order of points", &c->index[k]));
+    }
+cleanup:
+    return status;
+}
+
+/* Keys of tiles' entries; how many there are. */
+tess_status list_meetings(sort_args *args, int64_t *entries, call *c)
+{
+    tess_status status = TESS_OK;
+    unsigned long long found = 0;
+    args->entries = c->counter + 2;
+    gcf_launch(meeting_kernel<false>, blocks_for(args->count), THREADS, 0, *args);
+    TESS_CUDA_LAUNCHED();
+    TESS_TRY(tess_device_download(&found, args->entries, sizeof found));
+    if (found > INT32_MAX)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%llu entries in lists of a grid's tiles: at most %d", found,
+                  INT32_MAX);
+    TESS_TRY(make_room((int64_t)found, c));
+    args->key = c->key[0];
+    args->index = c->index[0];
+    TESS_TRY(tess_device_zero(args->entries, sizeof *args->entries));
+    gcf_launch(meeting_kernel<true>, blocks_for(args->count), THREADS, 0, *args);
+    TESS_CUDA_LAUNCHED();
+    *entries = (int64_t)found;
+cleanup:
+    return status;
+}
+
 /* Points in the order asked for, those outside behind the end. */
 tess_status sort(int64_t all, gcf_cuda_job *job, call *c)
 {
     tess_status status = TESS_OK;
     const gcf_cuda_order order = job->order;
-    const int kernel_bits = order.by_kernel ? GCF_KERNEL_BITS + SORTED_BY : 0;
-    int64_t tiles = 0;
-    sort_args args;
+    int64_t tiles = 0, entries = all;
+    sort_args args = {};
     job->place = c->place[0];
     job->tiles_u = order.tile_u > 0 ? (job->nu + order.tile_u - 1) / order.tile_u : 0;
     job->tiles_v = order.tile_u > 0 ? (job->nv + order.tile_v - 1) / order.tile_v : 0;
@@ -271,23 +354,35 @@ tess_status sort(int64_t all, gcf_cuda_job *job, call *c)
     if (tiles == 0 && !order.by_kernel && all == job->count) return TESS_OK;
     args.count = all;
     args.from = c->place[0];
-    args.to = c->place[1];
-    args.key = c->key[0];
-    args.index = c->index[0];
     args.order = order;
     args.tiles_v = job->tiles_v;
-    args.bits = kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
-    gcf_launch(key_kernel, blocks_for(all), THREADS, 0, args);
-    TESS_CUDA_LAUNCHED();
-    TESS_TRY(gcf_cuda_sort_pairs(c->key, c->index, all, args.bits + 1));
+    args.half_offsets = job->half_offsets;
+    args.plane = job->plane;
+    if (order.by_kernel)
+        args.kernel_bits = bits_of((uint64_t)job->num_planes * job->half_offsets *
+                                   (uint64_t)job->half_offsets);
+    args.bits = args.kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
+    if (order.meeting) {
+        TESS_TRY(list_meetings(&args, &entries, c));
+        job->count = entries;
+    } else {
+        TESS_TRY(make_room(all, c));
+        args.key = c->key[0];
+        args.index = c->index[0];
+        gcf_launch(key_kernel, blocks_for(all), THREADS, 0, args);
+        TESS_CUDA_LAUNCHED();
+    }
+    TESS_TRY(gcf_cuda_sort_pairs(c->key, c->index, entries, args.bits + 1));
+    args.count = entries;
+    args.to = c->place[1];
     args.index = c->index[1];
-    gcf_launch(permute_kernel, blocks_for(all), THREADS, 0, args);
+    gcf_launch(permute_kernel, blocks_for(entries), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     job->place = c->place[1];
     if (tiles > 0) {
         TESS_TRY(take(tiles + 1, "bookmarks of tiles", &c->first));
         gcf_launch(bookmark_kernel, blocks_for(tiles + 1), THREADS, 0, job->count,
-                   (const uint64_t *)c->key[1], kernel_bits, tiles, c->first);
+                   (const uint64_t *)c->key[1], args.kernel_bits, tiles, c->first);
         TESS_CUDA_LAUNCHED();
         job->first = c->first;
     }
@@ -306,13 +401,9 @@ tess_status begin(const tess_gcf_points *points, const tess_gcf_cells *cells,
     TESS_TRY(upload(points->u, points->count, &c->u));
     TESS_TRY(upload(points->v, points->count, &c->v));
     if (points->w) TESS_TRY(upload(points->w, points->count, &c->w));
-    for (int k = 0; k < 2; ++k) {
-        TESS_TRY(take(points->count, "places of points", &c->place[k]));
-        TESS_TRY(take(points->count, "keys of points", &c->key[k]));
-        TESS_TRY(take(points->count, "order of points", &c->index[k]));
-    }
-    TESS_TRY(take(2, "counters", &c->counter));
-    TESS_TRY(tess_device_zero(c->counter, 2 * sizeof *c->counter));
+    TESS_TRY(take(points->count, "places of points", &c->place[0]));
+    TESS_TRY(take(COUNTERS, "counters", &c->counter));
+    TESS_TRY(tess_device_zero(c->counter, COUNTERS * sizeof *c->counter));
     TESS_TRY(tess_device_alloc(points->count * value, "visibilities", &c->vis));
     TESS_TRY(tess_device_alloc(job.pol_stride * value, "a grid", &c->cells));
     if (!degrid)
@@ -328,6 +419,7 @@ gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
     const tess_gcf *gcf = with->plan->gcf;
     gcf_cuda_job job = {};
     job.taps = with->taps;
+    job.zero_tap = gcf->num_values;
     job.plane = with->plane;
     job.num_planes = gcf->layout.num_planes;
     job.half_offsets = gcf->half_offsets;
@@ -390,8 +482,11 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
     }
     TESS_TRY(tess_device_copy_of(plane, gcf->layout.num_planes * (int64_t)sizeof *plane,
                                  "planes of w-kernels", (const void **)&made->plane));
-    TESS_TRY(tess_device_copy_of(gcf->data, tess_gcf_bytes(gcf), "w-kernels",
-                                 (const void **)&made->taps));
+    TESS_TRY(tess_device_alloc(tess_gcf_bytes(gcf) + (int64_t)gcf_value_bytes(gcf),
+                               "w-kernels", &made->taps));
+    TESS_TRY(tess_device_upload(made->taps, gcf->data, tess_gcf_bytes(gcf)));
+    TESS_TRY(tess_device_zero((char *)made->taps + tess_gcf_bytes(gcf),
+                              (int64_t)gcf_value_bytes(gcf)));
     *out = made;
     made = NULL;
 cleanup:
@@ -433,7 +528,7 @@ tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
     TESS_TRY(place_all(with, points, job, degrid, &c, report));
     job.count = points->count - report->left_out;
     if (method.order) job.order = method.order(job);
-    TESS_TRY(sort(points->count, &job, &c));
+    if (job.count > 0) TESS_TRY(sort(points->count, &job, &c));
     TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));
     if (job.count > 0) TESS_TRY(method.run(job));
     TESS_CUDA(cudaEventRecord(c.event[2], tess_device_stream()));

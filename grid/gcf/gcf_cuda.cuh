@@ -39,22 +39,26 @@ static const uint32_t GCF_FLIP_U = 1u << 24, GCF_FLIP_V = 1u << 25,
 /** How a strategy wants its points. */
 struct gcf_cuda_order {
     int tile_u, tile_v; /**< by tile of so many cells, in lines; 0: not by tile */
-    bool by_kernel;     /**< and then by plane, offsets, flips and conjugation, so that
-                             those that read the same taps are neighbours */
+    bool meeting;       /**< a tile lists all points whose footprints meet it, not just
+                             those that start in it */
+    bool by_kernel;     /**< and then by plane and offsets, so that those that read the
+                             same taps are neighbours */
 };
 
 /** Everything of a call, in device memory unless it says otherwise; passed to kernels
  * by value. */
 struct gcf_cuda_job {
     /* the table */
-    const void *taps; /**< complex, as tess_gcf::data */
+    const void *taps; /**< complex, as tess_gcf::data, … */
+    int64_t zero_tap; /**< … and behind them a zero */
     const gcf_cuda_plane *plane;
     int num_planes, half_offsets, oversampling;
     int min_support, max_support;
     bool is_double;
     /* points inside of the grid, in order */
     const gcf_cuda_place *place; /**< [count] */
-    int64_t count;
+    int64_t count;               /**< of points; of entries where tiles list those that
+                                      meet them */
     gcf_cuda_order order;
     int tiles_u, tiles_v;  /**< 0: not by tile */
     const uint32_t *first; /**< [tiles_u·tiles_v + 1] first point of each tile */
@@ -79,6 +83,8 @@ struct gcf_cuda_method {
 
 /* Gridding, a file each. */
 tess_status gcf_cuda_grid_scatter(const gcf_cuda_job &job);
+tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job);
+gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job);
 
 /** The table's tess_gcf_plan, with its factors. */
 const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with);

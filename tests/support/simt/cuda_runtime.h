@@ -97,7 +97,7 @@ void __syncthreads(void);
 void simt_exchange(unsigned mask, const void *value, int bytes);
 void simt_value(int lane, void *value, int bytes);
 int simt_lane(void);
-bool simt_there(int lane); /**< is it a thread that has not ended? */
+bool simt_there(int lane); /**< did it take part in the last exchange? */
 
 inline void __syncwarp(unsigned mask = 0xffffffffu)
 {

@@ -24,7 +24,13 @@ simt_index threadIdx, blockIdx, blockDim, gridDim;
 namespace
 {
 
-enum { STACK_BYTES = 128 << 10, WARP = 32, MOST_BYTES = 16, MOST_THREADS = 1024 };
+enum {
+    STACK_BYTES = 128 << 10,
+    WARP = 32,
+    MOST_BYTES = 16,
+    MOST_THREADS = 1024,
+    SLOTS = 8
+};
 
 enum state { RUNS, AT_BLOCK, AT_WARP, ENDED };
 
@@ -32,14 +38,16 @@ struct thread {
     ucontext_t context;
     void *stack, *fake_stack;
     state is;
-    unsigned mask;
-    int turn; /* which of the two values below is the latest */
-    unsigned char value[2][MOST_BYTES];
+    unsigned mask, partners;           /* lanes asked for, and those that came */
+    unsigned char offered[MOST_BYTES]; /* before they have all come, … */
+    int slot;                          /* … and afterwards, where */
+    unsigned char value[SLOTS][MOST_BYTES];
 };
 
 struct {
     thread all[MOST_THREADS];
     int count, current;
+    unsigned exchanges;
     const std::function<void()> *body;
     ucontext_t scheduler;
     void *fake_stack;
@@ -77,14 +85,18 @@ void resume(int t)
     __sanitizer_finish_switch_fiber(block.fake_stack, nullptr, nullptr);
 }
 
-bool warp_is_complete(int t)
+/* Have all those come that t exchanges values with? Lanes that have ended need not. */
+bool warp_is_complete(int t, unsigned *partners)
 {
     const int first = t / WARP * WARP;
+    *partners = 0;
     for (int lane = 0; lane < WARP && first + lane < block.count; ++lane) {
         const thread *other = &block.all[first + lane];
         if ((block.all[t].mask >> lane & 1) && other->is != ENDED &&
             (other->is != AT_WARP || other->mask != block.all[t].mask))
             return false;
+        if ((block.all[t].mask >> lane & 1) && other->is == AT_WARP)
+            *partners |= 1u << lane;
     }
     return true;
 }
@@ -94,12 +106,18 @@ int release(void)
 {
     bool all_at_block = true, go[MOST_THREADS];
     int ready = 0;
+    ++block.exchanges;
     for (int t = 0; t < block.count; ++t) {
         const state is = block.all[t].is;
         all_at_block = all_at_block && (is == AT_BLOCK || is == ENDED);
-        go[t] = is == AT_WARP && warp_is_complete(t);
+        go[t] = is == AT_WARP && warp_is_complete(t, &block.all[t].partners);
     }
     for (int t = 0; t < block.count; ++t) {
+        if (go[t]) {
+            block.all[t].slot = (int)(block.exchanges % SLOTS);
+            memcpy(block.all[t].value[block.all[t].slot], block.all[t].offered,
+                   MOST_BYTES);
+        }
         if (go[t] || (all_at_block && block.all[t].is == AT_BLOCK))
             block.all[t].is = RUNS;
         ready += block.all[t].is == RUNS;
@@ -115,7 +133,6 @@ void prepare(thread *one)
     one->context.uc_stack.ss_size = STACK_BYTES;
     one->context.uc_link = nullptr;
     one->is = RUNS;
-    one->turn = 0;
     makecontext(&one->context, begin, 0);
 }
 
@@ -176,15 +193,13 @@ int simt_lane(void)
 
 bool simt_there(int lane)
 {
-    const int t = block.current / WARP * WARP + lane;
-    return t < block.count && block.all[t].is != ENDED;
+    return block.all[block.current].partners >> lane & 1;
 }
 
 void simt_exchange(unsigned mask, const void *value, int bytes)
 {
     thread *me = &block.all[block.current];
-    me->turn ^= 1;
-    memcpy(me->value[me->turn], value, (size_t)bytes);
+    memcpy(me->offered, value, (size_t)bytes);
     me->mask = mask;
     give_way(AT_WARP);
 }
@@ -193,8 +208,10 @@ void simt_value(int lane, void *value, int bytes)
 {
     const thread *me = &block.all[block.current];
     const int t = block.current / WARP * WARP + lane;
-    /* others may be one exchange ahead, but no further */
-    if (t < block.count) memcpy(value, block.all[t].value[me->turn], (size_t)bytes);
+    if (!simt_there(lane)) memset(value, 0xff, (size_t)bytes); /* anything */
+    /* others may be some exchanges ahead, but not SLOTS */
+    else
+        memcpy(value, block.all[t].value[me->slot], (size_t)bytes);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)

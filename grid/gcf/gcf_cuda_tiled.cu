@@ -1,0 +1,231 @@
+/* tiled: the grid is cut into tiles whose sums stay in the registers of a block, as
+ * many cells as they hold. A tile lists the points whose footprints meet it, in the
+ * order of their kernels, so that those that read the same taps follow each other and
+ * find them in L1: reading each tap from L2 (8 bytes for 8 FLOP in single precision)
+ * would alone limit one polarisation to 6 TFLOP/s on an H200. Bucket sort by tile and
+ * layer, and a crowded middle cut into pieces for several blocks, are those of the
+ * studies of tiled gridding on the P100, Xeon and Xeon Phi; several cells a thread is
+ * Merry 2016 (arXiv:1605.07023). */
+#include "gcf_cuda.cuh"
+
+namespace
+{
+
+enum {
+    WARPS = 16, /* a square of sub-tiles */
+    SIDE = 4,
+    LANES = 32,
+    THREADS = WARPS * LANES,
+    BATCH = 128,  /* entries in shared memory at a time */
+    TOGETHER = 8, /* taps in flight a thread */
+    LEAST_ENTRIES = 512,
+    PIECES_AN_SM = 8
+};
+
+/* A warp's sub-tile: lanes LU × LV, CELLS cells of each lane one under the other. A
+ * block's sums fill half of the registers. */
+template <typename R, int POLS> struct shape {
+    static constexpr int CELLS = 32 * (int)sizeof(float) / ((int)sizeof(R) * POLS);
+    static constexpr int LV = CELLS >= 32 ? 32 : CELLS >= 8 ? 16 : 8;
+    static constexpr int LU = LANES / LV;
+    static constexpr int H = CELLS * LU, W = LV;
+    static constexpr int TILE_U = SIDE * H, TILE_V = SIDE * W;
+};
+
+/* A point as a tile sees it. */
+template <typename R, int POLS> struct entry {
+    int offset;         /* of the tap at the tile's first cell, were there one */
+    int step_u, step_v; /* from tap to tap */
+    short low_u, high_u, low_v, high_v; /* the tile's cells that it covers */
+    R vis[POLS][4]; /* (x, y, −sy, sx), s = −1 for conjugated kernels */
+};
+
+/* Part of a tile's list. */
+struct piece {
+    int tile;
+    uint32_t first, count;
+};
+
+__global__ void cut_kernel(gcf_cuda_job job, int most, unsigned *count, piece *out)
+{
+    const int t = (int)(blockIdx.x * THREADS + threadIdx.x);
+    if (t >= job.tiles_u * job.tiles_v) return;
+    const uint32_t first = job.first[t], entries = job.first[t + 1] - first;
+    if (entries == 0) return;
+    const uint32_t pieces = (entries + most - 1) / most;
+    const unsigned at = atomicAdd(count, (unsigned)pieces);
+    for (uint32_t k = 0; k < pieces; ++k) {
+        const uint32_t begin = (uint32_t)((uint64_t)entries * k / pieces);
+        const uint32_t end = (uint32_t)((uint64_t)entries * (k + 1) / pieces);
+        out[at + k] = {t, first + begin, end - begin};
+    }
+}
+
+template <typename R, int POLS>
+__device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, int v0,
+                     entry<R, POLS> *out)
+{
+    typedef typename cuda_complex<R>::type C;
+    typedef shape<R, POLS> S;
+    const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
+    const int u = at.u - u0, v = at.v - v0;
+    out->offset =
+        (int)(taps.first - (const C *)job.taps) - u * taps.step_u - v * taps.step_v;
+    out->step_u = taps.step_u;
+    out->step_v = taps.step_v;
+    out->low_u = (short)max(u, 0);
+    out->high_u = (short)min(u + taps.support, S::TILE_U);
+    out->low_v = (short)max(v, 0);
+    out->high_v = (short)min(v + taps.support, S::TILE_V);
+    for (int p = 0; p < POLS; ++p) {
+        const C vis = ((const C *)job.vis)[(int64_t)at.point * POLS + p];
+        out->vis[p][0] = vis.x;
+        out->vis[p][1] = vis.y;
+        out->vis[p][2] = -taps.sign * vis.y;
+        out->vis[p][3] = taps.sign * vis.x;
+    }
+}
+
+/* A point's share in a lane's cells (row + k·LU, column). Taps outside of the footprint
+ * are the zero behind the table: loads need not wait for branches. */
+template <typename R, int POLS>
+__device__ inline void
+add(const gcf_cuda_job &job, const entry<R, POLS> &e, int row, int column,
+    typename cuda_complex<R>::type sum[shape<R, POLS>::CELLS][POLS])
+{
+    typedef typename cuda_complex<R>::type C;
+    typedef shape<R, POLS> S;
+    const int group = S::CELLS < TOGETHER ? S::CELLS : TOGETHER;
+    const bool inside = column >= e.low_v && column < e.high_v;
+    const unsigned lines = inside ? (unsigned)(e.high_u - e.low_u) : 0;
+    const int down = row - e.low_u, step = S::LU * e.step_u, zero = (int)job.zero_tap;
+    const int offset = e.offset + row * e.step_u + column * e.step_v;
+    R vis[POLS][4];
+    for (int p = 0; p < POLS; ++p)
+        for (int k = 0; k < 4; ++k)
+            vis[p][k] = e.vis[p][k];
+    const int first = row / S::H * S::H; /* the same for all lanes */
+#pragma unroll
+    for (int g = 0; g < S::CELLS; g += group) {
+        const int begin = first + g * S::LU;
+        if (begin >= e.high_u || begin + group * S::LU <= e.low_u) continue;
+        C tap[group];
+#pragma unroll
+        for (int k = 0; k < group; ++k) {
+            const bool there = (unsigned)(down + (g + k) * S::LU) < lines;
+            const int at = there ? offset + (g + k) * step : zero;
+            tap[k] = __ldg((const C *)job.taps + at);
+        }
+#pragma unroll
+        for (int k = 0; k < group; ++k)
+#pragma unroll
+            for (int p = 0; p < POLS; ++p) {
+                C *to = &sum[g + k][p];
+                to->x += tap[k].x * vis[p][0];
+                to->y += tap[k].x * vis[p][1];
+                to->x += tap[k].y * vis[p][2];
+                to->y += tap[k].y * vis[p][3];
+            }
+    }
+}
+
+/* A block a piece, a warp a sub-tile. Entries wait in shared memory; each warp picks
+ * those that meet its sub-tile, 32 at a look. Sums are added atomically at the end,
+ * cells that nothing was added to left alone. Expected limit: L2, where kernels are
+ * large and differ from point to point; else instructions, half of them FMAs. */
+template <typename R, int POLS>
+__global__ void __launch_bounds__(THREADS, 1)
+    tile_kernel(gcf_cuda_job job, const unsigned *num_pieces, const piece *pieces)
+{
+    typedef typename cuda_complex<R>::type C;
+    typedef shape<R, POLS> S;
+    __shared__ entry<R, POLS> batch[BATCH];
+    if (blockIdx.x >= *num_pieces) return;
+    const piece mine = pieces[blockIdx.x];
+    const int u0 = mine.tile / job.tiles_v * S::TILE_U;
+    const int v0 = mine.tile % job.tiles_v * S::TILE_V;
+    const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
+    const int first_u = warp / SIDE * S::H, first_v = warp % SIDE * S::W;
+    const int row = first_u + lane / S::LV, column = first_v + lane % S::LV;
+    C sum[S::CELLS][POLS];
+#pragma unroll
+    for (int k = 0; k < S::CELLS; ++k)
+#pragma unroll
+        for (int p = 0; p < POLS; ++p)
+            sum[k][p].x = sum[k][p].y = 0;
+    for (uint32_t from = 0; from < mine.count; from += BATCH) {
+        __syncthreads();
+        if (threadIdx.x < BATCH) {
+            if (from + threadIdx.x < mine.count)
+                load(job, job.place[mine.first + from + threadIdx.x], u0, v0,
+                     &batch[threadIdx.x]);
+            else
+                batch[threadIdx.x].high_u = batch[threadIdx.x].low_u = -1;
+        }
+        __syncthreads();
+        for (int look = 0; look < BATCH; look += LANES) {
+            const entry<R, POLS> &e = batch[look + lane];
+            const bool meets = e.high_u > first_u && e.low_u < first_u + S::H &&
+                               e.high_v > first_v && e.low_v < first_v + S::W;
+            unsigned met = __ballot_sync(0xffffffffu, e.high_u > 0 && meets);
+            for (; met != 0; met &= met - 1)
+                add<R, POLS>(job, batch[look + __ffs((int)met) - 1], row, column, sum);
+        }
+    }
+    C *cell = (C *)job.cells + (int64_t)(u0 + row) * job.nv + v0 + column;
+#pragma unroll
+    for (int k = 0; k < S::CELLS; ++k)
+#pragma unroll
+        for (int p = 0; p < POLS; ++p)
+            if (sum[k][p].x != 0 || sum[k][p].y != 0)
+                add_complex(cell + p * job.pol_stride + (int64_t)k * S::LU * job.nv,
+                            sum[k][p]);
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
+    int sms = 0;
+    int64_t most = 0, pieces = 0;
+    unsigned *count = NULL;
+    piece *list = NULL;
+    if (job.zero_tap > INT32_MAX / 2)
+        TESS_FAIL(TESS_ERR_RESOURCE, "'tiled' on a GPU: tables of at most %d taps",
+                  INT32_MAX / 2);
+    TESS_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount,
+                                     tess_device_number()));
+    most = max(job.count / (PIECES_AN_SM * sms), (int64_t)LEAST_ENTRIES);
+    pieces = job.count / most + tiles;
+    TESS_TRY(tess_device_alloc(pieces * (int64_t)sizeof *list, "pieces of tiles",
+                               (void **)&list));
+    TESS_TRY(tess_device_alloc(sizeof *count, "a counter", (void **)&count));
+    TESS_TRY(tess_device_zero(count, sizeof *count));
+    gcf_launch(cut_kernel, (tiles + THREADS - 1) / THREADS, THREADS, 0, job, (int)most,
+               count, list);
+    TESS_CUDA_LAUNCHED();
+    gcf_launch(tile_kernel<R, POLS>, pieces, THREADS, 0, job, (const unsigned *)count,
+               (const piece *)list);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    tess_device_free(list);
+    tess_device_free(count);
+    return status;
+}
+
+template <typename R, int POLS> gcf_cuda_order order(void)
+{
+    return {shape<R, POLS>::TILE_U, shape<R, POLS>::TILE_V, true, true};
+}
+
+} // namespace
+
+gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job)
+{
+    return GCF_BY_TYPE(job, order);
+}
+
+tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job)
+{
+    return GCF_BY_TYPE(job, run, job);
+}
