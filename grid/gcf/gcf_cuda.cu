@@ -23,6 +23,14 @@ gcf_cuda_method grid_method(tess_gcf_strategy strategy)
     switch (strategy) {
     case TESS_GCF_SCATTER:
         return {NULL, gcf_cuda_grid_scatter};
+    case TESS_GCF_WARP:
+        return {NULL, gcf_cuda_grid_warp};
+    case TESS_GCF_GATHER:
+        return {gcf_cuda_grid_gather_order, gcf_cuda_grid_gather};
+    case TESS_GCF_WINDOW:
+        return {gcf_cuda_grid_window_order, gcf_cuda_grid_window};
+    case TESS_GCF_COARSE:
+        return {gcf_cuda_grid_window_order, gcf_cuda_grid_coarse};
     case TESS_GCF_TILED:
         return {gcf_cuda_grid_tiled_order, gcf_cuda_grid_tiled};
     default:

@@ -83,6 +83,12 @@ struct gcf_cuda_method {
 
 /* Gridding, a file each. */
 tess_status gcf_cuda_grid_scatter(const gcf_cuda_job &job);
+tess_status gcf_cuda_grid_warp(const gcf_cuda_job &job);
+tess_status gcf_cuda_grid_gather(const gcf_cuda_job &job);
+gcf_cuda_order gcf_cuda_grid_gather_order(const gcf_cuda_job &job);
+tess_status gcf_cuda_grid_window(const gcf_cuda_job &job);
+tess_status gcf_cuda_grid_coarse(const gcf_cuda_job &job);
+gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job);
 tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job);
 gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job);
 
@@ -158,6 +164,46 @@ __device__ inline gcf_taps_view<R> gcf_view(const gcf_cuda_job &job, uint32_t ke
     if (kernel & GCF_FLIP_V) view.first += plane.support - 1;
     view.sign = kernel & GCF_CONJUGATE ? -1 : 1;
     return view;
+}
+
+/** A point to be gridded, as threads that share it want it. */
+template <typename R, int POLS> struct gcf_stamp {
+    const typename cuda_complex<R>::type *taps; /**< see gcf_taps_view */
+    int step_u, step_v, support, u, v, unused;
+    R vis[POLS][4]; /**< (x, y, −sy, sx), s = −1 for conjugated kernels: what a tap's
+                         parts are multiplied with */
+};
+
+template <typename R, int POLS>
+__device__ inline void gcf_stamp_of(const gcf_cuda_job &job, const gcf_cuda_place &at,
+                                    gcf_stamp<R, POLS> *out)
+{
+    typedef typename cuda_complex<R>::type C;
+    const gcf_taps_view<R> view = gcf_view<R>(job, at.kernel);
+    out->taps = view.first;
+    out->step_u = view.step_u;
+    out->step_v = view.step_v;
+    out->support = view.support;
+    out->u = at.u;
+    out->v = at.v;
+    for (int p = 0; p < POLS; ++p) {
+        const C vis = ((const C *)job.vis)[(int64_t)at.point * POLS + p];
+        out->vis[p][0] = vis.x;
+        out->vis[p][1] = vis.y;
+        out->vis[p][2] = -view.sign * vis.y;
+        out->vis[p][3] = view.sign * vis.x;
+    }
+}
+
+/** sum += the tap times the visibility of a stamp's row. */
+template <typename R>
+__device__ inline void gcf_add_tap(typename cuda_complex<R>::type &sum,
+                                   typename cuda_complex<R>::type tap, const R vis[4])
+{
+    sum.x += tap.x * vis[0];
+    sum.y += tap.x * vis[1];
+    sum.x += tap.y * vis[2];
+    sum.y += tap.y * vis[3];
 }
 
 /** sum += a·b, and conj(a)·b. */

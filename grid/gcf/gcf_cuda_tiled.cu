@@ -119,13 +119,8 @@ add(const gcf_cuda_job &job, const entry<R, POLS> &e, int row, int column,
 #pragma unroll
         for (int k = 0; k < group; ++k)
 #pragma unroll
-            for (int p = 0; p < POLS; ++p) {
-                C *to = &sum[g + k][p];
-                to->x += tap[k].x * vis[p][0];
-                to->y += tap[k].x * vis[p][1];
-                to->x += tap[k].y * vis[p][2];
-                to->y += tap[k].y * vis[p][3];
-            }
+            for (int p = 0; p < POLS; ++p)
+                gcf_add_tap<R>(sum[g + k][p], tap[k], vis[p]);
     }
 }
 

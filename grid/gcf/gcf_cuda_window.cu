@@ -1,0 +1,83 @@
+/* window: Romein 2012 (doi:10.1145/2304576.2304620). The cells that are a multiple of
+ * the largest support apart, along each axis, belong to one thread: exactly one of them
+ * lies in any footprint, so that its sum stays in a register while footprints move
+ * little, and is added to the grid when they have moved past it. There it is a piece of
+ * a baseline's track that a block works on; points here need not come in tracks, and
+ * are sorted by small tiles instead, which keeps footprints as close. */
+#include "gcf_cuda.cuh"
+
+namespace
+{
+
+enum { TILE = 16, THREADS = 256, BATCH = 128 };
+
+/* A block a piece of the points, which lie in shared memory; a thread takes every
+ * THREADS-th position of the window. Expected limit: L2, for taps, and atomics where
+ * footprints jump. */
+template <typename R, int POLS>
+__global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int window)
+{
+    typedef typename cuda_complex<R>::type C;
+    __shared__ gcf_stamp<R, POLS> batch[BATCH];
+    __shared__ int remainder[BATCH][2]; /* of u and v */
+    const int64_t from = (int64_t)blockIdx.x * BATCH;
+    const int count = (int)min(job.count - from, (int64_t)BATCH);
+    const int k = (int)threadIdx.x;
+    if (k < count) {
+        gcf_stamp_of<R, POLS>(job, job.place[from + k], &batch[k]);
+        remainder[k][0] = batch[k].u % window;
+        remainder[k][1] = batch[k].v % window;
+    }
+    __syncthreads();
+    for (int at = (int)threadIdx.x; at < window * window; at += THREADS) {
+        const int a = at / window, b = at % window;
+        int64_t current = -1;
+        C sum[POLS];
+        for (int p = 0; p < POLS; ++p)
+            sum[p].x = sum[p].y = 0;
+        for (int n = 0; n < count; ++n) {
+            const gcf_stamp<R, POLS> &s = batch[n];
+            int i = a - remainder[n][0], j = b - remainder[n][1];
+            if (i < 0) i += window;
+            if (j < 0) j += window;
+            if (i >= s.support || j >= s.support) continue;
+            const C tap = __ldg(s.taps + i * s.step_u + j * s.step_v);
+            const int64_t cell = (int64_t)(s.u + i) * job.nv + s.v + j;
+            if (cell != current) {
+                for (int p = 0; p < POLS; ++p) {
+                    if (current >= 0)
+                        add_complex((C *)job.cells + p * job.pol_stride + current,
+                                    sum[p]);
+                    sum[p].x = sum[p].y = 0;
+                }
+                current = cell;
+            }
+            for (int p = 0; p < POLS; ++p)
+                gcf_add_tap<R>(sum[p], tap, s.vis[p]);
+        }
+        for (int p = 0; p < POLS && current >= 0; ++p)
+            add_complex((C *)job.cells + p * job.pol_stride + current, sum[p]);
+    }
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    gcf_launch(window_kernel<R, POLS>, (job.count + BATCH - 1) / BATCH, THREADS, 0, job,
+               job.max_support);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+} // namespace
+
+gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &)
+{
+    return {TILE, TILE, false, false};
+}
+
+tess_status gcf_cuda_grid_window(const gcf_cuda_job &job)
+{
+    return GCF_BY_TYPE(job, run, job);
+}
