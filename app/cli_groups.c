@@ -80,7 +80,14 @@ const struct argp tess_selection_argp = {.options = selection_options,
 
 /* ---- how to grid ---- */
 
-enum { OPT_ACCURACY = 0x100, OPT_W, OPT_BACKEND };
+enum {
+    OPT_ACCURACY = 0x100,
+    OPT_W,
+    OPT_BACKEND,
+    OPT_STRATEGY,
+    OPT_OVERSAMPLING,
+    OPT_W_SPACING
+};
 
 #define ACCURACY_DEFAULT 1e-4
 #define ACCURACY_MIN     1e-12
@@ -91,10 +98,23 @@ static const struct argp_option gridding_options[] = {
      "Relative error of the result, 1e-2 to 1e-12 (default 1e-4); below about 1e-5 the "
      "work is done in double precision",
      0},
-    {"w", OPT_W, "auto|stacking|none", 0,
-     "How to treat w (default auto: stacking unless w has no effect at this accuracy)",
+    {"w", OPT_W, "auto|stacking|projection|none", 0,
+     "How to treat w (default auto: stacking unless w has no effect at this accuracy). "
+     "projection: tables of w-kernels, which cannot keep an accuracy below about "
+     "0.006; "
+     "its error is measured and told",
      0},
     {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
+    {"strategy", OPT_STRATEGY, "auto|serial|atomic|tiled|factored", 0,
+     "How --w projection grids with its tables (default auto)", 0},
+    {"oversampling", OPT_OVERSAMPLING, "auto|N", 0,
+     "Offsets of a visibility in its cell that --w projection has kernels for, 1 to 64 "
+     "(default auto: as many as the accuracy needs, 8 where 64 are not enough)",
+     0},
+    {"w-spacing", OPT_W_SPACING, "sqrt|linear", 0,
+     "Planes of --w projection are spaced evenly in the root of |w| (default) or in "
+     "|w|",
+     0},
     {0},
 };
 
@@ -112,6 +132,40 @@ cleanup:
     return status;
 }
 
+static tess_status parse_oversampling(const char *text, int *oversampling)
+{
+    tess_status status = TESS_OK;
+    int64_t number = 0;
+    if (strcmp(text, "auto") != 0)
+        TESS_TRY(tess_parse_integer(text, 1, TESS_GCF_MAX_OVERSAMPLING, &number));
+    *oversampling = (int)number;
+cleanup:
+    return status;
+}
+
+/* Options that say nothing without --w projection. */
+static bool parse_projection(int key, char *arg, tess_gridding *gridding,
+                             tess_status *status)
+{
+    tess_projection_opts *opts = &gridding->projection;
+    switch (key) {
+    case OPT_STRATEGY:
+        *status = tess_parse_strategy(arg, opts);
+        gridding->only_projection = "strategy";
+        return true;
+    case OPT_OVERSAMPLING:
+        *status = parse_oversampling(arg, &opts->oversampling);
+        gridding->only_projection = "oversampling";
+        return true;
+    case OPT_W_SPACING:
+        *status = tess_parse_w_spacing(arg, &opts->spacing);
+        gridding->only_projection = "w-spacing";
+        return true;
+    default:
+        return false;
+    }
+}
+
 static error_t parse_gridding(int key, char *arg, struct argp_state *state)
 {
     tess_gridding *gridding = state->input;
@@ -120,6 +174,7 @@ static error_t parse_gridding(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         *gridding = (tess_gridding){
             .accuracy = ACCURACY_DEFAULT, .w_mode = TESS_W_AUTO, .backend = "auto"};
+        tess_projection_opts_default(&gridding->projection);
         tess_cli_default(state, "accuracy", "1e-4");
         tess_cli_default(state, "w", "auto");
         tess_cli_default(state, "backend", "auto");
@@ -135,7 +190,7 @@ static error_t parse_gridding(int key, char *arg, struct argp_state *state)
         status = parse_backend(arg, &gridding->backend);
         break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        if (!parse_projection(key, arg, gridding, &status)) return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, gridding_options, key, arg, status);
 }

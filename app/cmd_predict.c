@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "job.h"
+#include "options.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"
@@ -110,6 +111,7 @@ static tess_status check(predict_args *args)
     if (!opts->obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
+    TESS_TRY(tess_check_gridding(&opts->gridding));
     if (!opts->model)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
     if (!opts->output && !opts->column)

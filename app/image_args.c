@@ -304,6 +304,7 @@ static tess_status check_backend(tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     const bool saves = opts->checkpoint.folder != NULL;
+    TESS_TRY(tess_check_gridding(&opts->gridding));
     if (!opts->layout.reproducible && !saves) return TESS_OK;
     if (strcmp(opts->gridding.backend, "auto") == 0) opts->gridding.backend = "cpu";
     if (strcmp(opts->gridding.backend, "cpu") != 0)

@@ -113,9 +113,10 @@ typedef struct imager_job {
                          only, owned by whoever set it */
     struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
     struct imager_checkpoint *checkpoint; /* or NULL */
-    bool logged;                          /* the plan has been told */
-    int num_groups, fft_ranks;            /* Pw and F */
-    tess_costs costs; /* what was planned by, when measured; else nothing */
+    bool logged, measured; /* the plan, and the error of w-projection, have been told */
+    tess_projection_error error; /* of this rank's samples */
+    int num_groups, fft_ranks;   /* Pw and F */
+    tess_costs costs;            /* what was planned by, when measured; else nothing */
     tess_grid_plan *plan;
     tess_partition *partition;
     tess_planes *planes;
@@ -198,6 +199,15 @@ void imager_job_free(imager_job *job); /* Collective. */
 /** With --reproducible, the samples of a part of a brick that is summed alone, and of
  *  which several ranks may share a brick. Local. */
 int64_t imager_part_vis(const imager_job *job);
+
+/** Add the error of w-projection at some of these samples (tess_projection_measure) to
+ *  the job's. Nothing for other plans. Local. */
+tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
+                               bool weighted);
+
+/** Sum it over ranks, once for a plan; log it, and keep it in the profile.
+ *  Collective. */
+tess_status imager_job_tell_error(imager_job *job);
 
 /** Log (rank 0, once) and keep in the profile what was planned. */
 void imager_job_log(imager_job *job);

@@ -12,6 +12,9 @@
  * of the exchange, and the files' cache. */
 static const double MEMORY_SHARE = 0.85;
 
+/* Share of a rank's memory that tables of w-kernels may take. */
+static const double TABLES_SHARE = 0.25;
+
 tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
                               int64_t *bytes)
 {
@@ -316,7 +319,7 @@ static tess_status plan_by_machine(imager_job *job, tess_grid_opts *opts)
 {
     tess_status status = TESS_OK;
     const double runs = job->num_outputs > 1 ? (double)job->num_outputs : 1;
-    if (!job->layout->calibrate || job->backend->start ||
+    if (!job->layout->calibrate || job->backend->start || opts->projection ||
         runs * tess_grid_cost(job->plan) < CALIBRATE_FROM_S)
         return TESS_OK;
     TESS_TRY(measured_costs(job));
@@ -362,6 +365,13 @@ tess_status imager_job_plan(imager_job *job)
         gridding->w_mode == TESS_W_STACKING ||
         (gridding->w_mode == TESS_W_AUTO &&
          !tess_grid_w_negligible(&job->geom, opts.w_max_lambda, gridding->accuracy));
+    tess_projection_opts projection = gridding->projection;
+    if (gridding->w_mode == TESS_W_PROJECTION) {
+        const int64_t room = (int64_t)(TABLES_SHARE * (double)job->rank_bytes);
+        if (room < projection.most_bytes && !layout->reproducible)
+            projection.most_bytes = room;
+        opts.projection = &projection;
+    }
     opts.num_vis =
         layout->force_num_vis > 0 ? layout->force_num_vis : job->extent.num_vis;
     opts.num_pol = job->num_images;
@@ -456,6 +466,49 @@ cleanup:
     return status;
 }
 
+/* W-projection keeps no accuracy. */
+static void warn_of_error(const imager_job *job)
+{
+    const tess_grid_plan *plan = job->plan;
+    if (!plan->projection || plan->error_estimate <= plan->opts.accuracy ||
+        tess_comm_rank(job->comm) != 0)
+        return;
+    tess_log_warn("w-projection is expected to be %.1e off, which is more than the "
+                  "accuracy of %.0e: more --oversampling helps, and --w stacking keeps "
+                  "any accuracy",
+                  plan->error_estimate, plan->opts.accuracy);
+}
+
+tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
+                               bool weighted)
+{
+    tess_projection_error one;
+    tess_status status = TESS_OK;
+    if (!job->plan->projection || job->measured) return TESS_OK;
+    TESS_TRY(tess_projection_measure(job->plan, samples, weighted, &one));
+    job->error.error += one.error;
+    job->error.norm += one.norm;
+    job->error.num_vis += one.num_vis;
+cleanup:
+    return status;
+}
+
+tess_status imager_job_tell_error(imager_job *job)
+{
+    tess_status status = TESS_OK;
+    double sums[3] = {job->error.error, job->error.norm, (double)job->error.num_vis};
+    if (!job->plan->projection || job->measured) return TESS_OK;
+    job->measured = true;
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, sums, 3, TESS_SUM));
+    if (!(sums[1] > 0)) return TESS_OK;
+    job->profile->projection_error = sqrt(sums[0] / sums[1]);
+    tess_log_info("w-projection: measured error %.2e, against direct sums over %lld "
+                  "visibilities at 256 pixels each",
+                  job->profile->projection_error, (long long)sums[2]);
+cleanup:
+    return status;
+}
+
 void imager_job_log(imager_job *job)
 {
     char text[512];
@@ -466,6 +519,7 @@ void imager_job_log(imager_job *job)
     job->logged = true;
     tess_grid_plan_text(job->plan, text, sizeof text);
     tess_log_info("plan: %s", text);
+    warn_of_error(job);
     if (job->num_outputs > 1)
         tess_log_info("      for all of %lld sets of images",
                       (long long)job->num_outputs);
@@ -502,5 +556,6 @@ void imager_job_free(imager_job *job)
     tess_grid_plan_destroy(job->plan);
     job->planes = NULL;
     job->plan = NULL;
-    job->logged = false;
+    job->logged = job->measured = false;
+    job->error = (tess_projection_error){0};
 }

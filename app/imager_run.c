@@ -224,8 +224,11 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
             TESS_TRY(imager_predictor_subtract(data->subtract, data->pol, samples));
             mark = tess_time_now(); /* counted by the stages of prediction */
         }
-        if (filter->pass == 0) add_sums(job, samples, sums);
-        if (!data->in_memory) {
+        if (filter->pass == 0) {
+            add_sums(job, samples, sums);
+            if (k == 0) status = imager_job_measure(job, samples, true);
+        }
+        if (!data->in_memory && status == TESS_OK) {
             tess_brick_list_free(&own);
             status = imager_sort(job, samples, true, false, &own);
         }
@@ -388,6 +391,7 @@ static tess_status run_in_place(imager_job *job, imager_data *data,
     tess_status status = TESS_OK;
     add_sums(job, &data->cached, sums);
     status = cut_bricks(job, runs);
+    if (status == TESS_OK) status = imager_job_measure(job, &data->cached, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
     status = image_all(job, data, &data->cached, runs, psf);
     TESS_TRY(tess_comm_agree(job->comm, status));
@@ -552,6 +556,7 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
         TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));
+    TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
     TESS_TRY(finish_images(job, num_pol, sums.weight, num_weight, product, stages));

@@ -545,11 +545,59 @@ tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode)
         *w_mode = TESS_W_AUTO;
     else if (strcmp(text, "stacking") == 0)
         *w_mode = TESS_W_STACKING;
+    else if (strcmp(text, "projection") == 0)
+        *w_mode = TESS_W_PROJECTION;
     else if (strcmp(text, "none") == 0)
         *w_mode = TESS_W_NONE;
     else
         TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a way to treat w; write auto, stacking or none", text);
+                  "'%s' is not a way to treat w; write auto, stacking, projection or "
+                  "none",
+                  text);
+cleanup:
+    return status;
+}
+
+tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(text, "sqrt") != 0 && strcmp(text, "linear") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a spacing; write sqrt or linear", text);
+    *spacing = text[0] == 's' ? TESS_GCF_SQRT : TESS_GCF_LINEAR;
+cleanup:
+    return status;
+}
+
+tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const char *name;
+    opts->choose_strategy = strcmp(text, "auto") == 0;
+    if (opts->choose_strategy) return TESS_OK;
+    for (tess_gcf_strategy s = 0; (name = tess_gcf_strategy_name(s)) != NULL; ++s)
+        if (strcmp(text, name) == 0) {
+            opts->strategy = s;
+            goto cleanup;
+        }
+    TESS_FAIL(TESS_ERR_USAGE,
+              "'%s' is not a strategy; write auto, serial, atomic, tiled or factored",
+              text);
+cleanup:
+    return status;
+}
+
+tess_status tess_check_gridding(tess_gridding *gridding)
+{
+    tess_status status = TESS_OK;
+    if (gridding->w_mode != TESS_W_PROJECTION) {
+        if (gridding->only_projection)
+            TESS_FAIL(TESS_ERR_USAGE, "--%s is there with --w projection only",
+                      gridding->only_projection);
+        return TESS_OK;
+    }
+    if (strcmp(gridding->backend, "auto") == 0) gridding->backend = "cpu";
+    if (strcmp(gridding->backend, "cpu") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--w projection is there with --backend cpu only");
 cleanup:
     return status;
 }

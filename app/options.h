@@ -72,7 +72,17 @@ tess_status tess_parse_list(const char *text, int capacity, int *values, int *co
 /** "own" or "first": whose density weighs a Stokes parameter. */
 tess_status tess_parse_density(const char *text, bool *first);
 
-/** "auto", "stacking" or "none". */
+/** "auto", "stacking", "projection" or "none". */
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode);
+
+/** "sqrt" or "linear". */
+tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing);
+
+/** "auto", or a strategy's name (tess_gcf_strategy_name). */
+tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);
+
+/** Whether options of gridding go together; --backend auto becomes the one that
+ * w-projection has. */
+tess_status tess_check_gridding(tess_gridding *gridding);
 
 #endif

@@ -157,6 +157,24 @@ bool tess_steps_block_done(const tess_steps *steps, int64_t block)
 
 /* ---- pieces of brick sums ---- */
 
+/* Lines of a piece: see tess_piece. */
+enum { PIECE_LINES = 31, PIECE_STEP = 16 };
+
+/* Lines [from, from + count) of a brick sum that begin at a grid line, as pieces. */
+static void append_pieces(tess_steps *steps, tess_piece piece, int64_t line,
+                          int64_t from, int64_t count, int64_t *num_pieces)
+{
+    const int64_t bytes = steps->plan->is_double ? 16 : 8;
+    const int64_t step = count > PIECE_LINES ? PIECE_STEP : count;
+    char *data = piece.data;
+    for (int64_t k = 0; k < count; k += step) {
+        piece.line = (int32_t)(line + k);
+        piece.num_lines = (int32_t)(count - k < step ? count - k : step);
+        piece.data = data + (from + k) * piece.stride * bytes;
+        steps->piece[(*num_pieces)++] = piece;
+    }
+}
+
 /* Lines of one brick sum in one plane and polarisation, cut where they wrap around. */
 static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums,
                               int64_t plane, int pol, int64_t *count)
@@ -171,29 +189,21 @@ static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums,
         int64_t block, tile_u, tile_v;
         if (plane < sum->plane_first || plane >= sum->plane_first + sum->num_planes)
             continue;
-        if (tess_grow((void **)&steps->piece, &steps->capacity_pieces, *count + 2,
-                      sizeof *steps->piece))
+        if (tess_grow((void **)&steps->piece, &steps->capacity_pieces,
+                      *count + 3 + lines / PIECE_STEP, sizeof *steps->piece))
             TESS_FAIL(TESS_ERR_ALLOC, "pieces of w-planes");
         tess_grid_brick_of_key(plan, sum->key, &block, &tile_u, &tile_v);
-        const int64_t line = tile_u * TESS_TILE;
+        const int64_t line = tile_u * plan->tile;
         const int64_t before = plan->nu - line < lines ? plan->nu - line : lines;
         const int64_t layer = (int64_t)pol * sum->num_planes + plane - sum->plane_first;
-        char *data =
-            (char *)sums->data + (sum->offset + layer * lines * stride) * bytes;
         const tess_piece piece = {
-            .line = (int32_t)line,
-            .num_lines = (int32_t)before,
-            .cell = (int32_t)(tile_v * TESS_TILE),
+            .cell = (int32_t)(tile_v * plan->tile),
             .num_cells = (int32_t)lines,
             .stride = stride,
-            .data = data,
+            .data = (char *)sums->data + (sum->offset + layer * lines * stride) * bytes,
             .order = (tile_u * plan->num_blocks + block) * plan->tiles_v + tile_v};
-        steps->piece[(*count)++] = piece;
-        if (before == lines) continue;
-        steps->piece[*count] = piece;
-        steps->piece[*count].line = 0;
-        steps->piece[*count].num_lines = (int32_t)(lines - before);
-        steps->piece[(*count)++].data = data + before * stride * bytes;
+        append_pieces(steps, piece, line, 0, before, count);
+        append_pieces(steps, piece, 0, before, lines - before, count);
     }
 cleanup:
     return status;
@@ -579,7 +589,7 @@ tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
     slab_line[0] = 0;
     for (int64_t t = 0; t < plan->tiles_u; ++t) {
         while (slab + 1 < slabs && before >= total * (slab + 1) / slabs && t > 0)
-            slab_line[++slab] = t * TESS_TILE;
+            slab_line[++slab] = t * plan->tile;
         before += occupied[t];
     }
     while (slab < slabs)

@@ -10,10 +10,16 @@
 
 #include "tess_comm.h"
 #include "tess_profile.h"
+#include "tess_projection.h"
 #include "tess_vis.h"
 #include "tess_weight.h"
 
-typedef enum tess_w_mode { TESS_W_AUTO, TESS_W_STACKING, TESS_W_NONE } tess_w_mode;
+typedef enum tess_w_mode {
+    TESS_W_AUTO,
+    TESS_W_STACKING,
+    TESS_W_PROJECTION,
+    TESS_W_NONE
+} tess_w_mode;
 
 enum { TESS_MAX_POL = 8 };
 
@@ -59,9 +65,11 @@ typedef struct tess_layout {
 
 /** Gridding of one plan; shared by image, predict and plan. */
 typedef struct tess_gridding {
-    double accuracy;     /**< --accuracy, default 1e-4 */
-    tess_w_mode w_mode;  /**< --w auto|stacking|none */
-    const char *backend; /**< --backend auto|cpu, default "auto" */
+    double accuracy;                 /**< --accuracy, default 1e-4 */
+    tess_w_mode w_mode;              /**< --w auto|stacking|projection|none */
+    const char *backend;             /**< --backend auto|cpu, default "auto" */
+    tess_projection_opts projection; /**< --strategy, --oversampling, --w-spacing */
+    const char *only_projection;     /**< option given that --w projection alone has */
 } tess_gridding;
 
 struct tess_image_meta;

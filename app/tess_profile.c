@@ -457,18 +457,23 @@ static json_t *total_object(const totals *sum, int ranks)
         json_known(sum->cpu_j), "gpu_joules", json_known(sum->gpu_j));
 }
 
-static json_t *profile_object(const entry *entries, int ranks, const char *plan)
+static json_t *profile_object(const entry *entries, int ranks,
+                              const tess_profile *profile)
 {
     totals sum;
     add_up(entries, ranks, &sum);
     json_t *list = json_array();
     for (int r = 0; r < ranks; ++r)
         json_array_append_new(list, rank_object(&entries[r], r));
-    json_t *words = json_string(plan);
+    json_t *words = json_string(profile->plan);
     if (!words) words = json_string(""); /* not UTF-8 */
-    return json_pack("{s:s, s:o, s:i, s:o, s:o}", "version", tess_version_full(),
-                     "plan", words, "num_ranks", ranks, "totals",
-                     total_object(&sum, ranks), "ranks", list);
+    json_t *object = json_pack("{s:s, s:o, s:i, s:o, s:o}", "version",
+                               tess_version_full(), "plan", words, "num_ranks", ranks,
+                               "totals", total_object(&sum, ranks), "ranks", list);
+    if (object && profile->projection_error > 0)
+        json_object_set_new(object, "projection_error",
+                            json_real(profile->projection_error));
+    return object;
 }
 
 /* Write under a temporary name beside the target and rename. */
@@ -509,7 +514,7 @@ tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
     json_t *root = NULL;
     TESS_TRY(gather(comm, profile, &entries));
     if (tess_comm_rank(comm) == 0) {
-        root = profile_object(entries, tess_comm_size(comm), profile->plan);
+        root = profile_object(entries, tess_comm_size(comm), profile);
         if (root)
             status = write_json(root, path);
         else

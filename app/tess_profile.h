@@ -70,6 +70,7 @@ typedef struct tess_profile {
     double start_s;                         /**< tess_time_now() at program start */
     double grid_utilisation; /**< busy share of the threads while gridding */
     char plan[1024];         /**< the plan in words */
+    double projection_error; /**< of w-projection, measured; 0: not used */
     tess_trace *trace;       /**< gets the stages as spans, or NULL; borrowed */
 } tess_profile;
 
@@ -104,7 +105,8 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
  *  energy:{cpu_joules, gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules,
  *  gpu_joules}}}}], "totals":{visibilities, ignored:{reason:n}, seconds,
  *  communication_fraction, peak_memory_bytes, plans, transforms, streaming, cpu_joules,
- *  gpu_joules}}. Energy that cannot be read is null. Collective. */
+ *  gpu_joules}, "projection_error" with --w projection}. Energy that cannot be read is
+ * null. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);
 

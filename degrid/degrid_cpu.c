@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "projection.h"
 #include "tess_mem.h"
 #include "tile.h"
 
@@ -51,7 +52,9 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     tile_taps_fill(&plan->kernel, taps);
     TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
                               &num_pieces, &num_extra));
-#pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
+    tess_status failed = TESS_OK;
+#pragma omp parallel for num_threads(projection_outer_threads(plan))                   \
+    schedule(dynamic, 1)
     for (int64_t k = 0; k < num_pieces; ++k) {
         const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
         tile_job job;
@@ -62,8 +65,12 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
         job.run = &bricks->run[piece[k].run];
         job.skip = piece[k].skip;
         job.count = piece[k].count;
-        degrid(&job);
+        if (plan->projection)
+            projection_degrid(&job, bricks, &piece[k], &failed);
+        else
+            degrid(&job);
     }
+    TESS_TRY(failed);
 cleanup:
     tess_free(taps);
     tess_free(work);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "locate.h"
+#include "projection.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tile.h"
@@ -168,11 +169,12 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
                             tess_brick_sums *sums, tess_grid_report *report)
 {
     tess_status status = TESS_OK;
-    const int threads = plan->opts.threads;
+    const int threads = projection_outer_threads(plan);
     const int64_t bytes = (int64_t)value_bytes(plan);
     const int64_t largest = largest_buffer(plan, sums);
     tile_function *grid =
         tile_table_best()->grid[plan->is_double][plan->kernel.support];
+    tess_status failed = TESS_OK;
     tile_piece *piece = NULL;
     int64_t num_pieces = 0, num_extra = 0, *place_of_extra = NULL;
     const int64_t work_bytes = tile_work_bytes(plan);
@@ -208,8 +210,14 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
             tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
             job.psf = psf;
             job.work = work + thread * work_bytes;
-            grid_piece(plan, bricks, &piece[k], grid, &job, target, spare,
-                       tile_values(plan, sum, sums->num_pol));
+            if (plan->projection) {
+                job.data = target;
+                memset(target, 0,
+                       (size_t)(tile_values(plan, sum, sums->num_pol) * bytes));
+                projection_grid(&job, bricks, &piece[k], &failed);
+            } else
+                grid_piece(plan, bricks, &piece[k], grid, &job, target, spare,
+                           tile_values(plan, sum, sums->num_pol));
             if (report->progress)
                 tess_progress_add(report->progress, (double)piece[k].count);
         }
@@ -217,6 +225,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
         busy += end - begin;
         tess_trace_add(report->trace, TESS_LANE_GRID + thread, "grid", begin, end);
     }
+    TESS_TRY(failed);
     const double wall = tess_time_now() - start;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
     add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest, sums);

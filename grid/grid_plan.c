@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "correct.h"
+#include "projection.h"
 #include "tess_const.h"
 #include "tess_isa.h"
 #include "tess_mem.h"
@@ -69,7 +70,7 @@ bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double a
 
 int tess_grid_brick_lines(const tess_grid_plan *plan)
 {
-    return TESS_TILE + plan->kernel.support - 1;
+    return plan->tile + plan->footprint - 1;
 }
 
 /* A kernel row is stored with whole vectors of up to 64 bytes, which may run past the
@@ -77,13 +78,14 @@ int tess_grid_brick_lines(const tess_grid_plan *plan)
 int tess_grid_brick_stride(const tess_grid_plan *plan)
 {
     const int values = 64 / (plan->is_double ? 16 : 8);
-    const int vectors = (plan->kernel.support + values - 1) / values;
-    const int cells = TESS_TILE - 1 + vectors * values;
+    const int vectors = (plan->footprint + values - 1) / values;
+    const int cells = plan->tile - 1 + vectors * values;
     return (cells + values - 1) / values * values;
 }
 
 double tess_grid_cost_vis(const tess_grid_plan *plan)
 {
+    if (plan->projection) return projection_cost_vis(plan);
     return tess_costs_vis(&plan->costs, plan->kernel.support, plan->w_support,
                           plan->is_double, plan->opts.num_pol);
 }
@@ -372,6 +374,7 @@ static tess_status make_corrections(tess_grid_plan *plan)
         TESS_FAIL(TESS_ERR_ALLOC,
                   "no memory for the grid correction of %lld x %lld pixels",
                   (long long)geom->nx, (long long)geom->ny);
+    if (plan->projection) return projection_corrections(plan);
     tess_kernel_correction_line(&plan->kernel, geom->nx, 1.0 / (double)plan->nu,
                                 plan->correction_u);
     tess_kernel_correction_line(&plan->kernel, geom->ny, 1.0 / (double)plan->nv,
@@ -400,16 +403,23 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
     plan->opts = *opts;
     plan->costs = opts->costs ? *opts->costs : tess_costs_builtin;
     plan->opts.costs = NULL; /* the caller's may not live as long */
+    plan->opts.projection = NULL;
     plan->backend = backend;
     plan->is_double = opts->precision == TESS_PRECISION_AUTO
                           ? opts->accuracy < SINGLE_PRECISION_LIMIT
                           : opts->precision == TESS_PRECISION_DOUBLE;
     plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
-    TESS_TRY(choose_kernel(plan));
+    if (opts->projection) {
+        TESS_TRY(projection_plan(plan, opts->projection));
+    } else {
+        TESS_TRY(choose_kernel(plan));
+        plan->tile = TESS_TILE;
+        plan->footprint = plan->kernel.support;
+    }
     TESS_TRY(place_planes(plan));
     TESS_TRY(make_corrections(plan));
-    plan->tiles_u = (plan->nu + TESS_TILE - 1) / TESS_TILE;
-    plan->tiles_v = (plan->nv + TESS_TILE - 1) / TESS_TILE;
+    plan->tiles_u = (plan->nu + plan->tile - 1) / plan->tile;
+    plan->tiles_v = (plan->nv + plan->tile - 1) / plan->tile;
     *plan_out = plan;
     plan = NULL;
 cleanup:
@@ -422,11 +432,16 @@ void tess_grid_plan_destroy(tess_grid_plan *plan)
     if (!plan) return;
     tess_free(plan->correction_u);
     tess_free(plan->correction_v);
+    projection_destroy(plan->projection);
     tess_free(plan);
 }
 
 void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size)
 {
+    if (plan->projection) {
+        projection_text(plan, text, size);
+        return;
+    }
     snprintf(text, (size_t)size,
              "%lld x %lld grid, %d w-plane%s in %d block%s, support %d, padding %.2f, "
              "%s precision, %s %.1e",

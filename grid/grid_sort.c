@@ -13,13 +13,13 @@
 static int64_t key_at(const tess_grid_plan *plan, const tess_row_scale *row,
                       double inv_lambda)
 {
-    const int support = plan->kernel.support;
+    const int support = plan->footprint;
     const int64_t u = tess_footprint_start(row->a * inv_lambda, support, plan->nu);
     const int64_t v = tess_footprint_start(row->b * inv_lambda, support, plan->nv);
     const int64_t plane =
         tess_plane_start(plan, tess_plane_coordinate(plan, row->w * inv_lambda));
-    return tess_grid_brick_key(plan, plane / plan->block_planes, u / TESS_TILE,
-                               v / TESS_TILE);
+    return tess_grid_brick_key(plan, plane / plan->block_planes, u / plan->tile,
+                               v / plan->tile);
 }
 
 int64_t tess_brick_key_of(const tess_grid_plan *plan, const double uvw_m[3],

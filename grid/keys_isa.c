@@ -1,6 +1,6 @@
-/* Brick keys of one instruction set; see keys.h. Everything is done in double precision, so
- * that it vectorises; without FMA contraction, so that all instruction sets and the
- * functions of locate.h put a footprint into the same brick. */
+/* Brick keys of one instruction set; see keys.h. Everything is done in double
+ * precision, so that it vectorises; without FMA contraction, so that all instruction
+ * sets and the functions of locate.h put a footprint into the same brick. */
 #include "keys.h"
 
 #include "tess_sincos.h"
@@ -20,7 +20,8 @@ static inline double round_up(double x)
     return near < x ? near + 1.0 : near;
 }
 
-/* Quotient, rounded down, of whole numbers: the half keeps it away from whole quotients. */
+/* Quotient, rounded down, of whole numbers: the half keeps it away from whole
+ * quotients. */
 static inline double divide(double x, double per_divisor)
 {
     return tess_nearest((x + 0.5) * per_divisor - 0.5);
@@ -33,9 +34,10 @@ static inline double start_on(const axis *on, double coordinate)
 }
 
 static void keys_of_row(const tess_grid_plan *plan, const tess_row_scale *row,
-                        const double *restrict inv_lambda, int count, double *restrict key)
+                        const double *restrict inv_lambda, int count,
+                        double *restrict key)
 {
-    const double half = 0.5 * plan->kernel.support, per_tile = 1.0 / TESS_TILE;
+    const double half = 0.5 * plan->footprint, per_tile = 1.0 / plan->tile;
     const axis u = {half, (double)plan->nu, 1.0 / (double)plan->nu};
     const axis v = {half, (double)plan->nv, 1.0 / (double)plan->nv};
     const double tiles_v = (double)plan->tiles_v;

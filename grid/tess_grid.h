@@ -5,9 +5,12 @@
  *  separable kernel over a (u,v,w) grid of w-planes; each plane is Fourier transformed,
  *  multiplied by its w-screen and summed.
  *
- *  The unit of work is a *brick*: a tile of TESS_TILE × TESS_TILE cells over a block of
- *  w-planes, with the visibilities whose footprint starts there. A *brick sum* is what
- *  they add to the grid: the tile plus a halo of W − 1 cells and planes. Brick keys and
+ *  Or w-projection, on one plane, with tables of w-kernels (tess_projection.h).
+ *
+ *  The unit of work is a *brick*: a tile of TESS_TILE × TESS_TILE cells (w-projection:
+ *  more) over a block of w-planes, with the visibilities whose footprint starts there.
+ *  A *brick sum* is what they add to the grid: the tile plus a halo of W − 1 cells and
+ *  planes. Brick keys and
  *  the chunks of `chunk` visibilities, in (row, channel) order, into which a brick's
  *  work is cut depend neither on ranks nor on threads.
  */
@@ -57,6 +60,8 @@ typedef struct tess_grid_opts {
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
     int support;                     /**< of the kernel; 0: chosen */
     const tess_costs *costs; /**< to choose by, copied; NULL: tess_costs_builtin */
+    const struct tess_projection_opts *projection; /**< w-projection; NULL: w-stacking.
+                                                 `do_w` is then false. Copied */
 } tess_grid_opts;
 
 typedef struct tess_grid_plan {
@@ -65,8 +70,12 @@ typedef struct tess_grid_plan {
     tess_costs costs; /**< opts.costs */
     bool is_double;   /**< precision of grid, visibilities and images */
     tess_kernel kernel;
-    int64_t nu, nv; /**< grid size [cells] */
-    int w_support;  /**< kernel.support, or 1 without w */
+    struct tess_projection *projection; /**< w-kernels, or NULL */
+    int64_t nu, nv;                     /**< grid size [cells] */
+    int tile;      /**< cells of a brick along each axis, a multiple of TESS_TILE */
+    int footprint; /**< cells that visibilities are spread over along each axis, at
+                        most: kernel.support, or of the widest w-kernel, and two */
+    int w_support; /**< kernel.support, or 1 without w */
     int num_planes;
     int block_planes, num_blocks;
     double w_first_lambda; /**< of plane 0 */
@@ -85,7 +94,7 @@ typedef struct tess_grid_plan {
 
 /** Sum over a brick's visibilities (grid), or the values around it (degrid). Data are
  *  data[pol][plane][line][row_stride] complex of the plan's precision, lines =
- *  TESS_TILE + W − 1; only planes are stored that the brick touches and the step
+ *  tile + footprint − 1; only planes are stored that the brick touches and the step
  *  wants. */
 typedef struct tess_brick_sum {
     int64_t key;

@@ -84,6 +84,11 @@ void tess_gcf_plan_destroy(tess_gcf_plan *plan)
     tess_free(plan);
 }
 
+void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads)
+{
+    plan->opts.threads = threads;
+}
+
 int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)
 {
     return plan->factors ? plan->factors[plane].rank : 0;

@@ -98,6 +98,9 @@ bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strateg
 tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
                                  tess_gcf_plan **plan);
 
+/** Threads of the calls that follow, in place of those of the options. */
+void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads);
+
 /** Add points to a grid. TESS_ERR_USAGE for an impossible num_pol or grid, or a
  * strategy that is not there in this direction, TESS_ERR_ALLOC, TESS_ERR_RESOURCE; the
  * grid is then undefined. `report` may be NULL. Local. */

@@ -57,6 +57,8 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
                                .is_double = is_double,
                                .nu = 160,
                                .nv = 150,
+                               .tile = TESS_TILE,
+                               .footprint = support,
                                .w_support = do_w ? support : 1,
                                .num_planes = 3 + starts + support,
                                .w_first_lambda = 5,

@@ -1,0 +1,553 @@
+/* Plans of w-projection, and pieces of work by the strategies of gcf/. */
+#include "projection.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "locate.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+
+/* The grid is twice as wide as the image: w-kernels have tapers that fall over the
+ * other half. Where the field is so wide that this would pass l = ±1, it is less. */
+static const double PADDING = 2, LEAST_PADDING = 1.2, WIDEST_FIELD = 2;
+
+/* Share of the accuracy that offsets and planes may use up together; where they do not
+ * reach it, the least share of the offsets' error that planes have. */
+static const double SHARE = 0.95, PLANES_SHARE = 0.3;
+
+/* Shares of their error that taper and factors may add. */
+static const double TAPER_SHARE = 0.1, FACTOR_SHARE = 0.1;
+
+/* Taps below this part of the error are left out, relative to the largest: those around
+ * a kernel together weigh several times as much. */
+static const double CUT_SHARE = 0.05;
+
+enum {
+    OVERSAMPLING = 8, /* where none reaches the accuracy; else a multiple of it */
+    LEAST_TILE =
+        64, /* cells: as wide as kernels, so that halos are not most of a sum */
+    LARGEST_TILE = 256,
+    SPARE_CELLS = 2 /* a visibility moves by up to half an offset: see piece_points */
+};
+
+static const int64_t DEFAULT_BYTES = (int64_t)2 << 30;
+
+void tess_projection_opts_default(tess_projection_opts *opts)
+{
+    *opts = (tess_projection_opts){.spacing = TESS_GCF_SQRT,
+                                   .choose_strategy = true,
+                                   .strategy = TESS_GCF_FACTORED,
+                                   .most_bytes = DEFAULT_BYTES};
+}
+
+void projection_destroy(tess_projection *projection)
+{
+    if (!projection) return;
+    tess_gcf_plan_destroy(projection->gridder);
+    tess_gcf_destroy(projection->gcf);
+    tess_free(projection);
+}
+
+/* ---- choice ---- */
+
+/* n − 1 over the image: its mean, and rms distance from that. */
+static double spread_of(const tess_geom *geom, double *mean)
+{
+    enum { SIDE = 33 };
+    double sum = 0, square = 0;
+    for (int j = 0; j < SIDE; ++j)
+        for (int i = 0; i < SIDE; ++i) {
+            const double l = tess_geom_l(geom, (geom->nx - 1) * i / (SIDE - 1));
+            const double m = tess_geom_m(geom, (geom->ny - 1) * j / (SIDE - 1));
+            const double nm1 = tess_geom_nm1(l * l + m * m);
+            sum += nm1;
+            square += nm1 * nm1;
+        }
+    *mean = sum / (SIDE * SIDE);
+    return sqrt(fmax(square / (SIDE * SIDE) - *mean * *mean, 0));
+}
+
+/* See tess_projection.h. */
+static double offset_error(const tess_grid_plan *plan, int oversampling)
+{
+    return TESS_PI * sqrt(2.0) / 6 / oversampling / plan->projection->padding;
+}
+
+/* Of N planes, for w spread evenly: squares of distances that are even in √w are twice
+ * those of distances even in w. */
+static double plane_error(const tess_grid_plan *plan, int num_planes)
+{
+    const tess_projection *projection = plan->projection;
+    const bool linear = projection->opts.spacing == TESS_GCF_LINEAR;
+    if (num_planes == 1) return 0;
+    return TESS_TWO_PI / sqrt(12.0) * (linear ? 1 : sqrt(2.0)) *
+           plan->opts.w_max_lambda * projection->nm1_spread / (num_planes - 1);
+}
+
+static int planes_for(const tess_grid_plan *plan, double error)
+{
+    if (plan->opts.w_max_lambda <= 0) return 1;
+    const double planes = ceil(plane_error(plan, 2) / error) + 1;
+    return planes < 2                     ? 2
+           : planes > TESS_GCF_MAX_PLANES ? TESS_GCF_MAX_PLANES
+                                          : (int)planes;
+}
+
+/* The narrowest taper whose aliases stay below the error. */
+static int choose_taper(double padding, double error)
+{
+    for (int support = TESS_MIN_SUPPORT; support < TESS_MAX_SUPPORT; support += 2) {
+        tess_kernel kernel;
+        tess_kernel_create(support, padding, &kernel);
+        if (kernel.error <= error) return support;
+    }
+    return TESS_MAX_SUPPORT;
+}
+
+/* Bytes of tables, about: kernels are as wide as the largest fringe in the part of the
+ * field where tapers have not fallen. */
+static double table_bytes(const tess_grid_plan *plan, const tess_gcf_opts *opts)
+{
+    const int planes = opts->layout.num_planes,
+              half = opts->layout.oversampling / 2 + 1;
+    const double field = fmax(opts->field_l, opts->field_m);
+    const double edge = (1 - 0.5 / opts->padding) * field;
+    const double gradient = edge / sqrt(fmax(1 - 2 * edge * edge, 0.04));
+    double cells = 0;
+    for (int p = 0; p < planes; ++p) {
+        const double at = planes > 1 ? (double)p / (planes - 1) : 0;
+        const double w = opts->layout.w_max_lambda *
+                         (opts->layout.spacing == TESS_GCF_SQRT ? at * at : at);
+        const double support =
+            fmin(2 * w * gradient * field + opts->taper_support + TESS_GCF_STEP,
+                 opts->max_support);
+        cells += support * support;
+    }
+    return cells * half * half * (plan->is_double ? 16 : 8);
+}
+
+/* What planes may add to the error of offsets. */
+static double planes_share(const tess_grid_plan *plan, double offsets)
+{
+    const double all = SHARE * plan->opts.accuracy;
+    return fmax(PLANES_SHARE * offsets, sqrt(fmax(all * all - offsets * offsets, 0)));
+}
+
+static void set_oversampling(const tess_grid_plan *plan, int oversampling,
+                             tess_gcf_layout *layout)
+{
+    const double offsets = offset_error(plan, oversampling);
+    layout->oversampling = oversampling;
+    layout->num_planes = planes_for(plan, planes_share(plan, offsets));
+}
+
+/* Offsets and planes: as asked for, or the smallest tables that reach the accuracy;
+ * fewer planes where tables would take too much memory. */
+static void choose_layout(const tess_grid_plan *plan, tess_gcf_opts *opts)
+{
+    const tess_projection_opts *asked = &plan->projection->opts;
+    const double most = (double)asked->most_bytes;
+    double least = INFINITY;
+    int best = asked->oversampling > 0 ? asked->oversampling : OVERSAMPLING;
+    for (int q = OVERSAMPLING;
+         q <= TESS_GCF_MAX_OVERSAMPLING && asked->oversampling == 0;
+         q += OVERSAMPLING) {
+        set_oversampling(plan, q, &opts->layout);
+        const double bytes = table_bytes(plan, opts);
+        if (offset_error(plan, q) > 0.95 * SHARE * plan->opts.accuracy ||
+            bytes > fmin(least, most))
+            continue;
+        least = bytes;
+        best = q;
+    }
+    set_oversampling(plan, best, &opts->layout);
+    while (table_bytes(plan, opts) > most && opts->layout.num_planes > 8)
+        opts->layout.num_planes = opts->layout.num_planes * 3 / 4;
+}
+
+static tess_status choose_grid(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_geom *geom = &plan->geom;
+    const int64_t longest = geom->nx > geom->ny ? geom->nx : geom->ny;
+    const double field = (double)longest * geom->scale_rad;
+    if (!tess_geom_is_plain(geom))
+        TESS_FAIL(TESS_ERR_USAGE, "w-projection makes images of square pixels around "
+                                  "the phase centre only");
+    double padding = PADDING;
+    do {
+        if (padding < LEAST_PADDING)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "an image of %.3g degrees is too wide for w-projection, whose "
+                      "grid has to be wider; use --w stacking",
+                      field / TESS_RAD_PER_DEG);
+        plan->nu = tess_geom_fft_size((int64_t)ceil(padding * (double)geom->nx));
+        plan->nv = tess_geom_fft_size((int64_t)ceil(padding * (double)geom->ny));
+        padding -= 0.01;
+    } while ((double)(plan->nu > plan->nv ? plan->nu : plan->nv) * geom->scale_rad >
+             WIDEST_FIELD);
+    plan->projection->padding =
+        fmin((double)plan->nu / (double)geom->nx, (double)plan->nv / (double)geom->ny);
+cleanup:
+    return status;
+}
+
+static tess_status make_tables(tess_grid_plan *plan, const tess_gcf_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_projection *projection = plan->projection;
+    const int last = opts->layout.num_planes - 1;
+    TESS_TRY(tess_gcf_create(opts, &projection->gcf));
+    if (projection->gcf->plane[last].is_cut)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "w-kernels at w of %.3g wavelengths are wider than %d cells, all "
+                  "there is room for in a grid of %lld × %lld cells; use --w stacking, "
+                  "or a larger --size with the same --scale",
+                  plan->opts.w_max_lambda, opts->max_support, (long long)plan->nu,
+                  (long long)plan->nv);
+cleanup:
+    return status;
+}
+
+static tess_status make_gridder(tess_grid_plan *plan, double error)
+{
+    tess_status status = TESS_OK;
+    tess_projection *projection = plan->projection;
+    tess_gcf_grid_opts opts;
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = projection->opts.strategy;
+    opts.threads = plan->opts.threads;
+    opts.factor_error = fmax(FACTOR_SHARE * error, 1e-7);
+    TESS_TRY(tess_gcf_plan_create(projection->gcf, &opts, &projection->gridder));
+    if (projection_outer_threads(plan) > 1) /* bricks are shared, not what is in one */
+        tess_gcf_plan_set_threads(projection->gridder, 1);
+cleanup:
+    return status;
+}
+
+/* Bricks as wide as the kernels, so that what is added to the grid is not mostly halo;
+ * they must not meet themselves around the grid's edge. */
+static void choose_tile(tess_grid_plan *plan)
+{
+    const int64_t shorter = plan->nu < plan->nv ? plan->nu : plan->nv;
+    plan->footprint = plan->projection->gcf->max_support + SPARE_CELLS;
+    plan->tile = LEAST_TILE;
+    while (plan->tile < LARGEST_TILE && plan->tile < plan->footprint)
+        plan->tile *= 2;
+    while (plan->tile > TESS_TILE && plan->tile + plan->footprint > shorter)
+        plan->tile /= 2;
+}
+
+tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *asked)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_opts *opts = &plan->opts;
+    tess_gcf_opts gcf;
+    tess_gcf_opts_default(&gcf);
+    plan->projection = tess_alloc_zero(1, sizeof *plan->projection);
+    if (!plan->projection) TESS_FAIL(TESS_ERR_ALLOC, "plan of w-projection");
+    tess_projection *projection = plan->projection;
+    projection->opts = *asked;
+    TESS_TRY(choose_grid(plan));
+    const int64_t shorter = plan->nu < plan->nv ? plan->nu : plan->nv;
+    projection->nm1_spread = spread_of(&plan->geom, &projection->nm1_mean);
+    gcf.layout = (tess_gcf_layout){.w_max_lambda = opts->w_max_lambda,
+                                   .spacing = projection->opts.spacing,
+                                   .is_double = plan->is_double,
+                                   .threads = opts->threads};
+    gcf.field_l = (double)plan->nu * plan->geom.scale_rad;
+    gcf.field_m = (double)plan->nv * tess_geom_scale_m(&plan->geom);
+    gcf.padding = projection->padding;
+    gcf.max_support =
+        (int)fmin(TESS_GCF_MAX_SUPPORT, (double)((shorter - TESS_TILE - SPARE_CELLS) /
+                                                 TESS_GCF_STEP * TESS_GCF_STEP));
+    if (gcf.max_support < gcf.min_support)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "an image of %lld × %lld pixels is too small for "
+                  "w-projection; use --w stacking",
+                  (long long)plan->geom.nx, (long long)plan->geom.ny);
+    choose_layout(plan, &gcf);
+    const double error = fmax(offset_error(plan, gcf.layout.oversampling),
+                              plane_error(plan, gcf.layout.num_planes));
+    projection->opts.oversampling = gcf.layout.oversampling;
+    projection->taper_support = choose_taper(projection->padding, TAPER_SHARE * error);
+    gcf.taper_support = projection->taper_support;
+    gcf.cut = CUT_SHARE * error;
+    tess_kernel_create(projection->taper_support, projection->padding, &plan->kernel);
+    TESS_TRY(make_tables(plan, &gcf));
+    TESS_TRY(make_gridder(plan, error));
+    choose_tile(plan);
+    plan->error_estimate =
+        hypot(offset_error(plan, gcf.layout.oversampling),
+              hypot(plane_error(plan, gcf.layout.num_planes), plan->kernel.error));
+cleanup:
+    return status;
+}
+
+tess_status projection_corrections(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_projection *projection = plan->projection;
+    const int64_t longest =
+        plan->geom.nx > plan->geom.ny ? plan->geom.nx : plan->geom.ny;
+    double *place = tess_alloc(longest, sizeof *place);
+    if (!place) TESS_FAIL(TESS_ERR_ALLOC, "grid correction");
+    for (int axis = 0; axis < 2; ++axis) {
+        const int64_t count = axis ? plan->geom.ny : plan->geom.nx;
+        double *correction = axis ? plan->correction_v : plan->correction_u;
+        for (int64_t k = 0; k < count; ++k)
+            place[k] = (double)(k - count / 2) / (double)(axis ? plan->nv : plan->nu);
+        tess_gcf_taper(projection->taper_support, projection->padding, count, place,
+                       correction);
+        for (int64_t k = 0; k < count; ++k)
+            correction[k] = 1 / correction[k];
+    }
+cleanup:
+    tess_free(place);
+    return status;
+}
+
+/* ---- for logs and planners ---- */
+
+/* Seconds of a cell of a kernel on one core: 8 FLOP, and its tap from the second level
+ * of cache or beyond. */
+static const double CELL_S = 0.4e-9;
+
+double projection_cost_vis(const tess_grid_plan *plan)
+{
+    const tess_gcf *gcf = plan->projection->gcf;
+    double cells = 0;
+    for (int p = 0; p < gcf->layout.num_planes; ++p) /* w are not known here */
+        cells += (double)gcf->plane[p].support * gcf->plane[p].support;
+    return CELL_S * cells / gcf->layout.num_planes * plan->opts.num_pol;
+}
+
+void projection_text(const tess_grid_plan *plan, char *text, int size)
+{
+    const tess_projection *projection = plan->projection;
+    const tess_gcf *gcf = projection->gcf;
+    const int planes = gcf->layout.num_planes;
+    snprintf(text, (size_t)size,
+             "%lld x %lld grid, w-projection, %d kernel%s of %d to %d cells spaced in "
+             "%s, oversampling %d, %.1f MiB of tables, strategy %s, tiles of %d cells, "
+             "padding %.2f, %s precision, %s %.1e",
+             (long long)plan->nu, (long long)plan->nv, planes, planes == 1 ? "" : "s",
+             gcf->plane[0].support, gcf->max_support,
+             gcf->layout.spacing == TESS_GCF_SQRT ? "sqrt(w)" : "w",
+             gcf->layout.oversampling, (double)tess_gcf_bytes(gcf) / 0x1p20,
+             tess_gcf_strategy_name(projection->opts.strategy), plan->tile,
+             projection->padding, plan->is_double ? "double" : "single",
+             "error estimate", plan->error_estimate);
+}
+
+int projection_outer_threads(const tess_grid_plan *plan)
+{
+    /* threads of `atomic` add to the same cells: that is what it is */
+    const bool inside =
+        plan->projection && plan->projection->opts.strategy == TESS_GCF_ATOMIC;
+    return inside ? 1 : plan->opts.threads;
+}
+
+/* ---- pieces of work ---- */
+
+void projection_phase(const tess_projection *projection, double w_lambda,
+                      double phase[2])
+{
+    const tess_gcf *gcf = projection->gcf;
+    const double between =
+        w_lambda - gcf->plane[tess_gcf_plane_of(gcf, w_lambda)].w_lambda;
+    const double angle = -TESS_TWO_PI * between * projection->nm1_mean;
+    phase[0] = cos(angle);
+    phase[1] = sin(angle);
+}
+
+/* A piece's visibilities as points of its brick's sum. */
+typedef struct piece_points {
+    int64_t count;
+    double *u, *v, *w;
+    double *phase;   /* [count][2] */
+    int64_t *sample; /* [count] index */
+    char *conjugate; /* [count] */
+    void *vis;       /* [count][pols together] */
+} piece_points;
+
+static void points_free(piece_points *points)
+{
+    tess_free(points->u);
+    tess_free(points->sample);
+    tess_free(points->conjugate);
+    tess_free(points->vis);
+}
+
+static tess_status points_alloc(int64_t count, bool is_double, piece_points *points)
+{
+    tess_status status = TESS_OK;
+    points->u = tess_alloc(5 * count, sizeof *points->u);
+    points->sample = tess_alloc(count, sizeof *points->sample);
+    points->conjugate = tess_alloc(count, 1);
+    points->vis = tess_alloc(count * TESS_GCF_MAX_POL, is_double ? 16 : 8);
+    if (!points->u || !points->sample || !points->conjugate || !points->vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to place %lld visibilities",
+                  (long long)count);
+    points->v = points->u + count;
+    points->w = points->v + count;
+    points->phase = points->w + count;
+cleanup:
+    return status;
+}
+
+/* Coordinate in a brick's sum that begins at `first`: the footprint starts in the
+ * brick's tile, or by rounding just outside of it. */
+static double within(double coordinate, int footprint, int64_t first, int tile,
+                     int64_t cells)
+{
+    const double period = (double)cells, half = 0.5 * footprint;
+    double start = coordinate - half - (double)first;
+    start -= period * floor(start / period);
+    if (start > 0.5 * (period + tile)) start -= period;
+    return start + half;
+}
+
+/* The points of a piece: places, phases and which samples they are. */
+static void place_points(const tile_job *job, const tess_brick_list *bricks,
+                         const tile_piece *piece, piece_points *points)
+{
+    const tess_grid_plan *plan = job->plan;
+    int64_t run = piece->run, skip = piece->skip, left = piece->count;
+    points->count = 0;
+    for (; left > 0; ++run, skip = 0) {
+        const tess_run *at = &bricks->run[run];
+        const int64_t rest = at->count - skip, count = rest < left ? rest : left;
+        const tess_row_scale row =
+            tess_row_scale_of(plan, job->samples->uvw_m + 3 * (int64_t)at->row);
+        for (int64_t c = skip; c < skip + count; ++c) {
+            const double inv = job->samples->inv_lambda[at->chan + c];
+            const int64_t k = points->count++;
+            points->u[k] =
+                within(row.a * inv, plan->footprint, job->cell_u, plan->tile, plan->nu);
+            points->v[k] =
+                within(row.b * inv, plan->footprint, job->cell_v, plan->tile, plan->nv);
+            points->w[k] = row.w * inv;
+            projection_phase(plan->projection, points->w[k], points->phase + 2 * k);
+            points->sample[k] = at->first + c;
+            points->conjugate[k] = (char)row.conjugate;
+        }
+        left -= count;
+    }
+}
+
+static double number_at(const void *array, bool is_double, int64_t k)
+{
+    return is_double ? ((const double *)array)[k] : (double)((const float *)array)[k];
+}
+
+static void put_number(void *array, bool is_double, int64_t k, double x)
+{
+    if (is_double)
+        ((double *)array)[k] = x;
+    else
+        ((float *)array)[k] = (float)x;
+}
+
+/* Weighted visibilities (or weights, for a PSF) of polarisation `pol` of the sums, with
+ * their phases, to out[k · step]. */
+static void load_values(const tile_job *job, const piece_points *points, int pol,
+                        int together, int place)
+{
+    const tess_samples *samples = job->samples;
+    const bool full = samples->is_double, ones = pol >= samples->num_pol;
+    const int which = ones ? pol - samples->num_pol : pol;
+    const int weight = samples->num_weight == 1 ? 0 : which;
+    for (int64_t k = 0; k < points->count; ++k) {
+        const int64_t sample = points->sample[k];
+        const double w =
+            number_at(samples->weight, full, sample * samples->num_weight + weight);
+        const int64_t from = 2 * (sample * samples->num_pol + which);
+        double re = w, im = 0;
+        if (!ones) {
+            re = w * number_at(samples->vis, full, from);
+            im = w * number_at(samples->vis, full, from + 1);
+            if (points->conjugate[k]) im = -im;
+        }
+        const double *phase = points->phase + 2 * k;
+        const int64_t to = 2 * (k * together + place);
+        put_number(points->vis, full, to, re * phase[0] - im * phase[1]);
+        put_number(points->vis, full, to + 1, re * phase[1] + im * phase[0]);
+    }
+}
+
+/* Predicted values to the samples, their phases undone. */
+static void store_values(const tile_job *job, const piece_points *points, int pol,
+                         int together, int place)
+{
+    const bool full = job->samples->is_double;
+    for (int64_t k = 0; k < points->count; ++k) {
+        const int64_t from = 2 * (k * together + place);
+        const double re = number_at(points->vis, full, from);
+        const double im = number_at(points->vis, full, from + 1);
+        const double *phase = points->phase + 2 * k;
+        const double turned = im * phase[0] - re * phase[1];
+        const int64_t to = 2 * (points->sample[k] * job->num_pol + pol);
+        put_number(job->vis_out, full, to, re * phase[0] + im * phase[1]);
+        put_number(job->vis_out, full, to + 1, points->conjugate[k] ? -turned : turned);
+    }
+}
+
+/* A piece, as many polarisations at a time as the strategies take. */
+static tess_status run_piece(const tile_job *job, const tess_brick_list *bricks,
+                             const tile_piece *piece, bool degrid)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = job->plan;
+    const int64_t lines = tess_grid_brick_lines(plan);
+    const int64_t stride = tess_grid_brick_stride(plan);
+    piece_points own = {0};
+    TESS_TRY(points_alloc(piece->count, plan->is_double, &own));
+    place_points(job, bricks, piece, &own);
+    for (int pol = 0, together; pol < job->num_pol; pol += together) {
+        const int left = job->num_pol - pol;
+        together = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        const tess_gcf_points points = {.count = own.count,
+                                        .u = own.u,
+                                        .v = own.v,
+                                        .w = own.w,
+                                        .vis = own.vis,
+                                        .num_pol = together};
+        tess_gcf_cells cells = {.nu = lines,
+                                .nv = stride,
+                                .data =
+                                    (char *)job->data +
+                                    pol * lines * stride * (plan->is_double ? 16 : 8)};
+        for (int k = 0; k < together && !degrid; ++k)
+            load_values(job, &own, pol + k, together, k);
+        TESS_TRY(degrid
+                     ? tess_gcf_degrid(plan->projection->gridder, &cells, &points, NULL)
+                     : tess_gcf_grid(plan->projection->gridder, &points, &cells, NULL));
+        for (int k = 0; k < together && degrid; ++k)
+            store_values(job, &own, pol + k, together, k);
+    }
+cleanup:
+    points_free(&own);
+    return status;
+}
+
+static void note_failure(tess_status status, tess_status *failed)
+{
+    if (status == TESS_OK) return;
+#pragma omp critical(tess_projection_failed)
+    *failed = status;
+}
+
+void projection_grid(const tile_job *job, const tess_brick_list *bricks,
+                     const tile_piece *piece, tess_status *failed)
+{
+    note_failure(run_piece(job, bricks, piece, false), failed);
+}
+
+void projection_degrid(const tile_job *job, const tess_brick_list *bricks,
+                       const tile_piece *piece, tess_status *failed)
+{
+    note_failure(run_piece(job, bricks, piece, true), failed);
+}

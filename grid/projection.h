@@ -1,0 +1,47 @@
+/** @file projection.h  (private to grid/ and degrid/)
+ *  What a gridding plan of w-projection has in common with the CPU gridder.
+ */
+#ifndef TESS_PROJECTION_PRIVATE_H
+#define TESS_PROJECTION_PRIVATE_H
+
+#include "tess_grid.h"
+#include "tess_projection.h"
+#include "tile.h"
+
+struct tess_projection {
+    tess_projection_opts opts; /* oversampling and strategy as chosen */
+    tess_gcf *gcf;
+    tess_gcf_plan *gridder;
+    int taper_support;
+    double padding;
+    double nm1_spread; /* rms of n − 1 about its mean */
+    double nm1_mean;   /* over the image; taken out of what is between planes */
+};
+
+/** Choose and make everything but corrections. TESS_ERR_USAGE where the field or its
+ *  w-kernels are too large, TESS_ERR_ALLOC. Local. */
+tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *asked);
+void projection_destroy(tess_projection *projection); /**< NULL is fine */
+
+/** 1/T of columns and rows. */
+tess_status projection_corrections(tess_grid_plan *plan);
+
+double projection_cost_vis(const tess_grid_plan *plan);
+void projection_text(const tess_grid_plan *plan, char *text, int size);
+
+/** Threads that work on pieces at a time. */
+int projection_outer_threads(const tess_grid_plan *plan);
+
+/** Grid a piece into job->data, which holds zeros, or degrid it. Called by several
+ *  threads; a failure is put into *failed. */
+void projection_grid(const tile_job *job, const tess_brick_list *bricks,
+                     const tile_piece *piece, tess_status *failed);
+void projection_degrid(const tile_job *job, const tess_brick_list *bricks,
+                       const tile_piece *piece, tess_status *failed);
+
+/** exp(2πi · turns) that a visibility of this w (≥ 0) is gridded with, for the part of
+ *  its phase that lies between planes. */
+void projection_phase(const tess_projection *projection, double w_lambda,
+                      double phase[2]);
+
+#endif

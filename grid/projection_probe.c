@@ -1,0 +1,176 @@
+/* The error of w-projection against the direct sum, measured on visibilities of a
+ * run. */
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+#include "locate.h"
+#include "projection.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+
+enum {
+    SIDE = 16,      /* pixels along each axis */
+    MOST_VIS = 256, /* visibilities */
+};
+
+/* Cells of footprints that are looked at, times SIDE: a second or so. */
+static const double MOST_WORK = 3e8;
+
+typedef double complex value;
+
+/* Pixels, and what one visibility makes of them. */
+typedef struct probe {
+    const tess_grid_plan *plan;
+    double p[2][SIDE];     /* pixel coordinates, in fields */
+    double taper[2][SIDE]; /* T */
+    int64_t lines;
+    void *cells;    /* [lines][lines] of the plan's precision */
+    value *partial; /* [lines][SIDE] */
+} probe;
+
+static tess_status probe_begin(const tess_grid_plan *plan, probe *of)
+{
+    tess_status status = TESS_OK;
+    const int64_t size[2] = {plan->geom.nx, plan->geom.ny},
+                  grid[2] = {plan->nu, plan->nv};
+    of->plan = plan;
+    of->lines = plan->footprint;
+    for (int axis = 0; axis < 2; ++axis) {
+        for (int k = 0; k < SIDE; ++k) {
+            /* one in each of SIDE parts, not at the same place in all */
+            const int64_t pixel =
+                (size[axis] * (8 * k + (5 * k + 3 * axis) % 8)) / (8 * SIDE);
+            of->p[axis][k] = (double)(pixel - size[axis] / 2) / (double)grid[axis];
+        }
+        tess_gcf_taper(plan->projection->taper_support, plan->projection->padding, SIDE,
+                       of->p[axis], of->taper[axis]);
+    }
+    of->cells = tess_alloc(of->lines * of->lines, plan->is_double ? 16 : 8);
+    of->partial = tess_alloc(of->lines * SIDE, sizeof *of->partial);
+    if (!of->cells || !of->partial)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to measure w-projection's error");
+cleanup:
+    return status;
+}
+
+static void probe_end(probe *of)
+{
+    tess_free(of->cells);
+    tess_free(of->partial);
+}
+
+static value cell_at(const probe *of, int64_t k)
+{
+    return of->plan->is_double ? ((const value *)of->cells)[k]
+                               : (value)((const float complex *)of->cells)[k];
+}
+
+/* exp(−2πi turns) */
+static value turn_of(double turns)
+{
+    return CMPLX(cos(TESS_TWO_PI * turns), -sin(TESS_TWO_PI * turns));
+}
+
+/* Σ over cells of exp(−2πi (x p + y q)), x and y from the visibility's own cell. */
+static void transform(probe *of, value out[SIDE][SIDE])
+{
+    value turn[SIDE];
+    const int64_t middle = of->lines / 2 - 1;
+    for (int64_t x = 0; x < of->lines; ++x)
+        for (int j = 0; j < SIDE; ++j)
+            of->partial[x * SIDE + j] = 0;
+    for (int64_t y = 0; y < of->lines; ++y) {
+        for (int j = 0; j < SIDE; ++j)
+            turn[j] = turn_of((double)(y - middle) * of->p[1][j]);
+        for (int64_t x = 0; x < of->lines; ++x) {
+            const value cell = cell_at(of, x * of->lines + y);
+            if (cell == 0) continue;
+            for (int j = 0; j < SIDE; ++j)
+                of->partial[x * SIDE + j] += cell * turn[j];
+        }
+    }
+    memset(out, 0, SIDE * sizeof *out);
+    for (int64_t x = 0; x < of->lines; ++x)
+        for (int i = 0; i < SIDE; ++i) {
+            const value along = turn_of((double)(x - middle) * of->p[0][i]);
+            for (int j = 0; j < SIDE; ++j)
+                out[i][j] += along * of->partial[x * SIDE + j];
+        }
+}
+
+/* The error of one visibility, whose place in its cell is (a, b). */
+static tess_status probe_one(probe *of, double a, double b, double w,
+                             tess_projection_error *error)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = of->plan;
+    const double middle = (double)(of->lines / 2 - 1);
+    const double u = a - floor(a) + middle, v = b - floor(b) + middle;
+    double vis[2];
+    float single[2];
+    value found[SIDE][SIDE];
+    projection_phase(plan->projection, w, vis);
+    single[0] = (float)vis[0];
+    single[1] = (float)vis[1];
+    const tess_gcf_points points = {.count = 1,
+                                    .u = &u,
+                                    .v = &v,
+                                    .w = &w,
+                                    .vis =
+                                        plan->is_double ? (void *)vis : (void *)single,
+                                    .num_pol = 1};
+    tess_gcf_cells cells = {.nu = of->lines, .nv = of->lines, .data = of->cells};
+    memset(of->cells, 0, (size_t)(of->lines * of->lines) * (plan->is_double ? 16 : 8));
+    TESS_TRY(tess_gcf_grid(plan->projection->gridder, &points, &cells, NULL));
+    transform(of, found);
+    for (int i = 0; i < SIDE; ++i)
+        for (int j = 0; j < SIDE; ++j) {
+            const double l = of->p[0][i] * (double)plan->nu * plan->geom.scale_rad;
+            const double m =
+                of->p[1][j] * (double)plan->nv * tess_geom_scale_m(&plan->geom);
+            const double r2 = l * l + m * m;
+            if (r2 >= 1) continue;
+            const value exact =
+                turn_of((u - middle) * of->p[0][i] + (v - middle) * of->p[1][j] +
+                        w * tess_geom_nm1(r2));
+            const value is = found[i][j] / (of->taper[0][i] * of->taper[1][j]);
+            error->error += pow(cabs(is - exact), 2);
+            error->norm += 1;
+        }
+    ++error->num_vis;
+cleanup:
+    return status;
+}
+
+static bool counts(const tess_samples *samples, int64_t sample)
+{
+    const int64_t at = sample * samples->num_weight;
+    return samples->is_double ? ((const double *)samples->weight)[at] > 0
+                              : ((const float *)samples->weight)[at] > 0;
+}
+
+tess_status tess_projection_measure(const tess_grid_plan *plan,
+                                    const tess_samples *samples, bool weighted,
+                                    tess_projection_error *error)
+{
+    tess_status status = TESS_OK;
+    probe of = {0};
+    const double each = (double)plan->footprint * plan->footprint * SIDE;
+    const double most = fmin(fmax(MOST_WORK / each, 8), MOST_VIS);
+    *error = (tess_projection_error){0};
+    if (samples->num_rows == 0) return TESS_OK;
+    TESS_TRY(probe_begin(plan, &of));
+    for (int k = 0; k < (int)most; ++k) {
+        const int64_t row = samples->num_rows * k / (int)most;
+        if (samples->num_chan[row] == 0) continue;
+        const int32_t chan = (int32_t)((k * 7919) % samples->num_chan[row]);
+        if (weighted && !counts(samples, samples->vis_first[row] + chan)) continue;
+        const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
+        const double inv = samples->inv_lambda[samples->chan_base[row] + chan];
+        TESS_TRY(probe_one(&of, scale.a * inv, scale.b * inv, scale.w * inv, error));
+    }
+cleanup:
+    probe_end(&of);
+    return status;
+}

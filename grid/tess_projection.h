@@ -1,0 +1,51 @@
+/** @file tess_projection.h
+ *  W-projection (Cornwell, Golap & Bhatnagar 2008, arXiv:0807.4161) as a way to make a
+ *  gridding plan: one plane of the grid, and tables of w-kernels (gcf/tess_gcf.h) in
+ *  place of planes of w.
+ *
+ *  A visibility is gridded at the nearest of Q offsets in its cell and with the kernel
+ *  of the nearest plane of w. On an axis the offset δ, uniform in ±1/2Q cell, turns a
+ *  pixel at p = l/field by 2πδp; over an image with |p| ≤ 1/2σ, σ being the padding,
+ *  both axes together come to √2·2π/√12Q · 1/√12σ = 0.74/Qσ rms. The distance Δ of
+ *  planes turns it by 2π·Δ/√12 times n − 1. The mean of n − 1 over the image is made
+ *  up for exactly: what is left is its spread. The offsets decide: 4.6 % for Q = 8,
+ *  0.6 % for Q = 64. Planes, tapers and cuts are chosen so that they add little.
+ */
+#ifndef TESS_PROJECTION_H
+#define TESS_PROJECTION_H
+
+#include "tess_gcf_grid.h"
+
+/** What is asked for; tess_projection_opts_default() fills all. */
+typedef struct tess_projection_opts {
+    tess_gcf_spacing spacing;
+    int oversampling; /**< Q; 0: with which tables that reach the accuracy are smallest,
+                           and 8 where none do */
+    bool choose_strategy;       /**< in place of the next */
+    tess_gcf_strategy strategy; /**< of gcf/tess_gcf_grid.h */
+    int64_t most_bytes;         /**< of tables */
+} tess_projection_opts;
+
+void tess_projection_opts_default(tess_projection_opts *opts);
+
+/** W-kernels and a strategy, made by tess_grid_plan_create(). */
+typedef struct tess_projection tess_projection;
+
+struct tess_grid_plan;
+struct tess_samples;
+
+/** Squares of errors and of what they are errors of, to be summed over ranks. */
+typedef struct tess_projection_error {
+    double error, norm;
+    int64_t num_vis;
+} tess_projection_error;
+
+/** What gridding makes of some of the samples, each alone, at 16 × 16 pixels all over
+ *  the image, against exp(−2πi(ul + vm + w(n−1))). Degridding, being the adjoint, has
+ *  the same errors. Samples of weight 0 do not count when `weighted`. TESS_ERR_ALLOC.
+ *  Local. */
+tess_status tess_projection_measure(const struct tess_grid_plan *plan,
+                                    const struct tess_samples *samples, bool weighted,
+                                    tess_projection_error *error);
+
+#endif
