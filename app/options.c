@@ -575,7 +575,9 @@ tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts)
     opts->choose_strategy = strcmp(text, "auto") == 0;
     if (opts->choose_strategy) return TESS_OK;
     for (tess_gcf_strategy s = 0; (name = tess_gcf_strategy_name(s)) != NULL; ++s)
-        if (strcmp(text, name) == 0) {
+        if (strcmp(text, name) == 0 &&
+            tess_gcf_strategy_there(TESS_GCF_CPU, s, false) &&
+            tess_gcf_strategy_there(TESS_GCF_CPU, s, true)) {
             opts->strategy = s;
             goto cleanup;
         }
