@@ -26,12 +26,20 @@ cleanup:
 }
 
 tess_status ingest_samples(const imager_job *job, tess_source *source,
-                           tess_samples *samples, imager_extent *extent)
+                           tess_samples *samples, imager_extent *extent,
+                           bool *weights_agree)
 {
     (void)job;
     (void)source;
     (void)samples;
     (void)extent;
+    (void)weights_agree;
+    return fail();
+}
+
+tess_status ingest_share_weights(tess_samples *samples)
+{
+    (void)samples;
     return fail();
 }
 

@@ -33,7 +33,7 @@ double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t 
                             bool weighted)
 {
     const int64_t element = like->is_double ? 8 : 4;
-    const int64_t sample = element * (2 * like->num_pol + weighted);
+    const int64_t sample = element * (2 * like->num_pol + weighted * like->num_weight);
     return 40.0 * (double)num_rows + (double)num_vis * (double)sample +
            (double)tile_cuda_sort_bytes(num_rows, num_vis);
 }
@@ -46,7 +46,7 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
     const int64_t element = like->is_double ? 8 : 4;
     *out = (tile_cuda_samples){.is_double = like->is_double,
                                .num_pol = like->num_pol,
-                               .num_weight = 1,
+                               .num_weight = like->num_weight,
                                .num_rows = num_rows,
                                .num_vis = num_vis};
     TESS_TRY(allocate(num_rows * 3 * 8, (const void **)&out->uvw_m));
@@ -55,7 +55,8 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
     TESS_TRY(allocate(num_rows * 8, (const void **)&out->vis_first));
     TESS_TRY(tess_device_alloc(num_vis * 2 * element * like->num_pol, "visibilities",
                                &out->vis));
-    if (weighted) TESS_TRY(allocate(num_vis * element, &out->weight));
+    if (weighted)
+        TESS_TRY(allocate(num_vis * element * like->num_weight, &out->weight));
     TESS_TRY(tess_device_copy_of(info->inv_lambda,
                                  info->num_chan * (int64_t)sizeof *info->inv_lambda,
                                  "rows of a file", (const void **)&out->inv_lambda));
@@ -74,6 +75,12 @@ void device_samples_free(tile_cuda_samples *samples)
     device_free(samples->weight);
     device_free(samples->inv_lambda);
     *samples = (tile_cuda_samples){0};
+}
+
+void device_weights_replace(tile_cuda_samples *samples, void *weight)
+{
+    device_free(samples->weight);
+    samples->weight = weight;
 }
 
 tess_status device_sums_make(raw_sums **sums)
@@ -95,8 +102,9 @@ bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *
 {
     if (!tess_source_rows_of(source, span, rows)) return false;
     const tess_recipe *recipe = rows->recipe;
-    return !recipe->chan_wanted && isinf(recipe->time_first) &&
-           isinf(recipe->time_end) && rows->raw.row_bytes <= tess_device_stage_bytes();
+    return recipe->num_pol <= RAW_MAX_POL && !recipe->chan_wanted &&
+           isinf(recipe->time_first) && isinf(recipe->time_end) &&
+           rows->raw.row_bytes <= tess_device_stage_bytes();
 }
 
 /* All subarrays' tables of antenna numbers in one. */
@@ -141,15 +149,19 @@ static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
                        .antenna1 = raw->antenna1,
                        .antenna2 = raw->antenna2,
                        .subarray = raw->subarray,
-                       .num_mix = from->mix[0].num,
+                       .num_pol = from->num_pol,
                        .chan_base = from->chan_base,
                        .range = from->range,
                        .rotate = from->rotate};
     memcpy(to->rotation, from->rotation, sizeof to->rotation);
-    for (int k = 0; k < to->num_mix; ++k) {
-        to->mix_index[k] = from->mix[0].index[k];
-        to->mix_re[k] = creal(from->mix[0].coefficient[k]);
-        to->mix_im[k] = cimag(from->mix[0].coefficient[k]);
+    for (int p = 0; p < from->num_pol; ++p) {
+        const tess_pol_mix *mix = &from->mix[p];
+        to->mix[p].num = mix->num;
+        for (int k = 0; k < mix->num; ++k) {
+            to->mix[p].index[k] = mix->index[k];
+            to->mix[p].re[k] = creal(mix->coefficient[k]);
+            to->mix[p].im[k] = cimag(mix->coefficient[k]);
+        }
     }
 }
 

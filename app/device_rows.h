@@ -23,12 +23,16 @@ bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *
 double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t num_vis,
                             bool weighted);
 
-/** Samples in device memory, like these, not yet filled; of one weight, or without any.
+/** Samples in device memory, like these, not yet filled; with their weights, or without
+ *  any.
  *  Errors of tess_device_alloc. Local. */
 tess_status device_samples_make(const tess_source_info *info, const tess_samples *like,
                                 int64_t num_rows, int64_t num_vis, bool weighted,
                                 tile_cuda_samples *out);
 void device_samples_free(tile_cuda_samples *samples);
+
+/** Other weights, whose owner the samples become. */
+void device_weights_replace(tile_cuda_samples *samples, void *weight);
 
 /** Make the recipe that of these rows, unless it is. Local. */
 tess_status device_recipe_for(const tess_source_rows *rows, const double *inv_lambda,

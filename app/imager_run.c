@@ -15,8 +15,8 @@ tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples
     if (data->in_memory) {
         *samples = &data->cached;
         if (data->density)
-            tess_density_apply(data->density, &data->cached, 0, data->cached.num_rows,
-                               data->threads);
+            TESS_TRY(tess_density_apply(data->density, &data->cached, 0,
+                                        data->cached.num_rows, data->threads));
         data->density = NULL;
         return TESS_OK;
     }
@@ -25,8 +25,8 @@ tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples
     for (int64_t j = 0; j < data->set_blocks; ++j)
         TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
     if (data->density)
-        tess_density_apply(data->density, &data->block, 0, data->block.num_rows,
-                           data->threads);
+        TESS_TRY(tess_density_apply(data->density, &data->block, 0,
+                                    data->block.num_rows, data->threads));
     *samples = &data->block;
 cleanup:
     return status;
@@ -177,7 +177,8 @@ static void add_sums(const imager_job *job, const tess_samples *samples,
                      imager_sums *sums)
 {
     if (samples->resident) { /* neither maps nor exact sums are wanted then */
-        sums->weight[0] += samples->resident->sum_weights;
+        for (int k = 0; k < samples->num_weight; ++k)
+            sums->weight[k] += samples->resident->sum_weights[k];
         return;
     }
     if (sums->exact)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "density_device.h"
 #include "device_rows.h"
 #include "tess_device.h"
 #include "tess_log.h"
@@ -33,7 +34,7 @@ bool ingest_possible(const imager_job *job, const tess_source *source, int num_i
     const tess_samples like = tess_source_samples(source);
     const double value = like.is_double ? 16 : 8;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    if (!job->backend->start || like.num_pol != 1) return false;
+    if (!job->backend->start || like.num_weight != like.num_pol) return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
     tess_source_slice(source, &num_rows, &num_vis);
@@ -161,6 +162,16 @@ typedef struct resident_samples {
     tile_cuda_samples samples;
 } resident_samples;
 
+static tess_status add_density(tess_resident *resident, tess_density *density)
+{
+    return density_device_add(density, resident->samples);
+}
+
+static tess_status apply_density(tess_resident *resident, const tess_density *density)
+{
+    return density_device_apply(density, resident->samples, resident->sum_weights);
+}
+
 static void release(tess_resident *resident)
 {
     device_samples_free(resident->samples);
@@ -174,8 +185,11 @@ static tess_status hand_out(ingest_run *run, const raw_sums *sums, tess_samples 
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
     made->samples = run->samples;
     run->samples = (tile_cuda_samples){0};
-    made->resident = (tess_resident){
-        .samples = &made->samples, .sum_weights = sums->weight, .release = release};
+    made->resident = (tess_resident){.samples = &made->samples,
+                                     .add_density = add_density,
+                                     .apply_density = apply_density,
+                                     .release = release};
+    memcpy(made->resident.sum_weights, sums->weight, sizeof sums->weight);
     *out = tess_source_samples(run->source);
     if (sums->good == 0) made->samples.num_rows = made->samples.num_vis = 0;
     out->num_rows = made->samples.num_rows;
@@ -185,8 +199,23 @@ cleanup:
     return status;
 }
 
+tess_status ingest_share_weights(tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    tile_cuda_samples *held = samples->resident->samples;
+    const int64_t bytes = held->num_vis * (held->is_double ? 8 : 4);
+    void *first = NULL;
+    TESS_TRY(tess_device_alloc(bytes, "visibilities", &first));
+    TESS_TRY(raw_first_weights(held, first));
+    device_weights_replace(held, first);
+    samples->num_weight = held->num_weight = 1;
+cleanup:
+    return status;
+}
+
 tess_status ingest_samples(const imager_job *job, tess_source *source,
-                           tess_samples *samples, imager_extent *extent)
+                           tess_samples *samples, imager_extent *extent,
+                           bool *weights_agree)
 {
     tess_status status = TESS_OK;
     ingest_run run = {
@@ -196,6 +225,7 @@ tess_status ingest_samples(const imager_job *job, tess_source *source,
     TESS_TRY(take_all(&run));
     TESS_TRY(take_sums(&run, &sums, extent));
     TESS_TRY(hand_out(&run, &sums, samples));
+    *weights_agree = sums.unlike == 0;
 cleanup:
     device_recipe_free(&run.recipe);
     device_samples_free(&run.samples);

@@ -10,9 +10,9 @@ enum { THREADS = 256, BLOCKS = 132 * 8, MOST_CHANNELS = 2048 };
 /* Where a block's threads add up what they have found. */
 struct block_sums {
     unsigned ignored[TESS_NUM_IGNORED];
-    unsigned good;
+    unsigned good, unlike;
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits, bad_row;
-    double weight;
+    double weight[RAW_MAX_POL];
 };
 
 __device__ inline unsigned long long bits_of(double value)
@@ -20,32 +20,58 @@ __device__ inline unsigned long long bits_of(double value)
     return (unsigned long long)__double_as_longlong(value);
 }
 
+/* A sample's weights, as they are stored, and why it is ignored: the first
+ * polarisation's reason; −1: one of them counts. */
+struct weights_of_sample {
+    double weight[RAW_MAX_POL];
+    int reason;
+};
+
+/* Write sample `at`, of channel `chan` of a row. */
 template <typename real>
-__device__ inline void store(const tile_cuda_samples &to, int64_t at, const raw_sample &value)
+__device__ inline weights_of_sample store(const raw_recipe &recipe, const raw_row &row,
+                                          const unsigned char *bytes, int64_t chan,
+                                          const tile_cuda_samples &to, int64_t at)
 {
-    ((real *)to.vis)[2 * at] = (real)value.re;
-    ((real *)to.vis)[2 * at + 1] = (real)value.im;
-    ((real *)to.weight)[at] = (real)value.weight;
+    weights_of_sample out = {};
+    bool any = false;
+    const raw_place place = raw_place_of(&recipe, &row, chan);
+#pragma unroll
+    for (int p = 0; p < RAW_MAX_POL; ++p) {
+        if (p >= recipe.num_pol) break;
+        const raw_sample value = raw_sample_of(&recipe, &place, bytes, chan, p);
+        const int64_t k = at * recipe.num_pol + p;
+        ((real *)to.vis)[2 * k] = (real)value.re;
+        ((real *)to.vis)[2 * k + 1] = (real)value.im;
+        ((real *)to.weight)[k] = (real)value.weight;
+        out.weight[p] = (double)(real)value.weight;
+        if (p == 0) out.reason = value.reason;
+        any = any || value.reason < 0;
+    }
+    if (any) out.reason = -1;
+    return out;
 }
 
 __device__ inline void store_row(const raw_recipe &recipe, const tile_cuda_samples &to,
                                  int64_t row, int64_t first, const raw_row &at)
 {
-    for (int k = 0; k < 3; ++k) ((double *)to.uvw_m)[3 * row + k] = at.uvw_m[k];
+    for (int k = 0; k < 3; ++k)
+        ((double *)to.uvw_m)[3 * row + k] = at.uvw_m[k];
     ((int32_t *)to.chan_base)[row] = recipe.chan_base;
     ((int32_t *)to.num_chan)[row] = (int32_t)recipe.num_chan;
     ((int64_t *)to.vis_first)[row] = first;
 }
 
-__device__ inline unsigned char *bytes_of(const raw_recipe &recipe, const raw_rows &rows,
-                                          int64_t row)
+__device__ inline unsigned char *bytes_of(const raw_recipe &recipe,
+                                          const raw_rows &rows, int64_t row)
 {
     return (unsigned char *)rows.bytes + row * recipe.row_bytes;
 }
 
-/* A thread a sample, neighbouring ones neighbouring channels: every byte of a row is read
- * by one warp or two, from L1 after the first. Sums are formed in shared memory first: the
- * few global ones would serialise. Bound by reading rows and writing samples. */
+/* A thread a sample, neighbouring ones neighbouring channels: every byte of a row is
+ * read by one warp or two, from L1 after the first. Sums are formed in shared memory
+ * first: the few global ones would serialise. Bound by reading rows and writing
+ * samples. */
 template <typename real>
 __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
                               const tile_cuda_samples to, raw_sums *sums,
@@ -58,17 +84,18 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
         own = block_sums();
         own.w_min_bits = own.bad_row = ~0ull;
     }
-    for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS) good_here[c] = 0;
+    for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS)
+        good_here[c] = 0;
     __syncthreads();
-    double weight = 0;
+    double weight[RAW_MAX_POL] = {};
     const int64_t count = rows.num_rows * recipe.num_chan;
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < count;
          k += (int64_t)gridDim.x * THREADS) {
         const int64_t row = k / recipe.num_chan, chan = k % recipe.num_chan;
         const unsigned char *bytes = bytes_of(recipe, rows, row);
         const raw_row at = raw_row_of(&recipe, bytes);
-        const raw_sample value = raw_sample_of(&recipe, &at, bytes, chan);
-        store<real>(to, rows.vis_at + k, value);
+        const weights_of_sample value =
+            store<real>(recipe, at, bytes, chan, to, rows.vis_at + k);
         if (chan == 0) store_row(recipe, to, rows.row_at + row, rows.vis_at + k, at);
         if (!at.known) atomicMin(&own.bad_row, (unsigned long long)(rows.row_at + row));
         if (value.reason >= 0) {
@@ -79,6 +106,14 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
         const double length2 = at.uvw_m[0] * at.uvw_m[0] + at.uvw_m[1] * at.uvw_m[1] +
                                at.uvw_m[2] * at.uvw_m[2];
         atomicAdd(&own.good, 1u);
+        bool unlike = false;
+#pragma unroll
+        for (int p = 0; p < RAW_MAX_POL; ++p) {
+            if (p >= recipe.num_pol) break;
+            weight[p] += value.weight[p];
+            unlike = unlike || value.weight[p] != value.weight[0];
+        }
+        if (unlike) atomicAdd(&own.unlike, 1u);
         if (bits_of(w) < own.w_min_bits) atomicMin(&own.w_min_bits, bits_of(w));
         if (bits_of(w) > own.w_max_bits) atomicMax(&own.w_max_bits, bits_of(w));
         if (bits_of(length2 * inv * inv) > own.uvw2_max_bits)
@@ -87,37 +122,53 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
             atomicAdd(&good_here[chan], 1u);
         else
             atomicAdd(&good_of_chan[recipe.chan_base + chan], 1ull);
-        weight += (double)(real)value.weight;
     }
-    for (int step = 16; step > 0; step /= 2)
-        weight += __shfl_down_sync(~0u, weight, step);
-    if (threadIdx.x % 32 == 0) atomicAdd(&own.weight, weight);
+#pragma unroll
+    for (int p = 0; p < RAW_MAX_POL; ++p) {
+        if (p >= recipe.num_pol) break;
+        for (int step = 16; step > 0; step /= 2)
+            weight[p] += __shfl_down_sync(~0u, weight[p], step);
+        if (threadIdx.x % 32 == 0) atomicAdd(&own.weight[p], weight[p]);
+    }
     __syncthreads();
     for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS)
         if (good_here[c] > 0)
-            atomicAdd(&good_of_chan[recipe.chan_base + c], (unsigned long long)good_here[c]);
+            atomicAdd(&good_of_chan[recipe.chan_base + c],
+                      (unsigned long long)good_here[c]);
     if (threadIdx.x != 0) return;
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         if (own.ignored[k] > 0) atomicAdd(&sums->ignored[k], own.ignored[k]);
     atomicAdd(&sums->good, own.good);
+    atomicAdd(&sums->unlike, own.unlike);
     atomicMin(&sums->w_min_bits, own.w_min_bits);
     atomicMax(&sums->w_max_bits, own.w_max_bits);
     atomicMax(&sums->uvw2_max_bits, own.uvw2_max_bits);
     atomicMin(&sums->bad_row, own.bad_row);
-    atomicAdd(&sums->weight, own.weight);
+    for (int p = 0; p < recipe.num_pol; ++p)
+        atomicAdd(&sums->weight[p], own.weight[p]);
 }
 
-/* A thread a row; what a warp has found is added at once. Bound by latency: a row is some
- * 30 bytes of its record. */
-__global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows, double inv_min,
-                                 double inv_max, const tile_cuda_samples to, raw_sums *sums)
+template <typename real>
+__global__ void first_weights_kernel(const tile_cuda_samples samples, real *first)
+{
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < samples.num_vis;
+         k += (int64_t)gridDim.x * THREADS)
+        first[k] = ((const real *)samples.weight)[k * samples.num_weight];
+}
+
+/* A thread a row; what a warp has found is added at once. Bound by latency: a row is
+ * some 30 bytes of its record. */
+__global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows,
+                                 double inv_min, double inv_max,
+                                 const tile_cuda_samples to, raw_sums *sums)
 {
     unsigned long long low = ~0ull, high = 0, bad = ~0ull, good = 0;
     for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows.num_rows;
          row += (int64_t)gridDim.x * THREADS) {
         const raw_row at = raw_row_of(&recipe, bytes_of(recipe, rows, row));
         const double w_m = fabs(at.uvw_m[2]);
-        store_row(recipe, to, rows.row_at + row, rows.vis_at + row * recipe.num_chan, at);
+        store_row(recipe, to, rows.row_at + row, rows.vis_at + row * recipe.num_chan,
+                  at);
         if (!at.known) bad = min(bad, (unsigned long long)(rows.row_at + row));
         low = min(low, bits_of(w_m * inv_min));
         high = max(high, bits_of(w_m * inv_max));
@@ -152,8 +203,8 @@ __global__ void encode_kernel(const raw_recipe recipe, const raw_mixing mixing,
         for (int s = 0; s < mixing.num_stokes; ++s)
             for (int part = 0; part < 2; ++part)
                 stokes[s][part] = (double)vis[2 * (k * mixing.num_stokes + s) + part];
-        raw_replace(&recipe, &mixing, somewhere ? &at : NULL, stokes, k % recipe.num_chan,
-                    bytes);
+        raw_replace(&recipe, &mixing, somewhere ? &at : NULL, stokes,
+                    k % recipe.num_chan, bytes);
     }
 }
 
@@ -174,13 +225,29 @@ cleanup:
     return status;
 }
 
-tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows, double inv_min,
-                          double inv_max, const tile_cuda_samples *to, raw_sums *sums)
+tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
+{
+    tess_status status = TESS_OK;
+    if (samples->num_vis == 0) return TESS_OK;
+    if (samples->is_double)
+        first_weights_kernel<double>
+            <<<BLOCKS, THREADS, 0, tess_device_stream()>>>(*samples, (double *)first);
+    else
+        first_weights_kernel<float>
+            <<<BLOCKS, THREADS, 0, tess_device_stream()>>>(*samples, (float *)first);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
+                          double inv_min, double inv_max, const tile_cuda_samples *to,
+                          raw_sums *sums)
 {
     tess_status status = TESS_OK;
     if (rows->num_rows == 0) return TESS_OK;
-    positions_kernel<<<BLOCKS, THREADS, 0, tess_device_stream()>>>(*recipe, *rows, inv_min,
-                                                                   inv_max, *to, sums);
+    positions_kernel<<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+        *recipe, *rows, inv_min, inv_max, *to, sums);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

@@ -16,12 +16,20 @@ extern "C" {
 #endif
 
 enum {
+    RAW_MAX_POL = 4,       /**< polarisations of a sample */
     RAW_MAX_MIX = 2,       /**< correlations of one polarisation */
     RAW_NO_POSITION = 1000 /**< reason of rows without finite uvw */
 };
 
-/** How rows lie (tess_vis_raw) and what is made of them (tess_recipe, for a single
- *  polarisation). Pointers are device memory. */
+/** A polarisation from correlations; num 0: these cannot make it. */
+typedef struct raw_mix {
+    int num;
+    int index[RAW_MAX_MIX];
+    double re[RAW_MAX_MIX], im[RAW_MAX_MIX];
+} raw_mix;
+
+/** How rows lie (tess_vis_raw) and what is made of them (tess_recipe). Pointers are
+ *  device memory. */
 typedef struct raw_recipe {
     int64_t row_bytes, num_chan;
     tess_vis_param u_s, v_s, w_s, baseline, antenna1, antenna2, subarray;
@@ -29,9 +37,8 @@ typedef struct raw_recipe {
     int num_subarrays;
     const int64_t *map_first; /**< [num_subarrays + 1] of `map` */
     const int32_t *map;       /**< index of each antenna number, −1: unknown */
-    int num_mix;
-    int mix_index[RAW_MAX_MIX];
-    double mix_re[RAW_MAX_MIX], mix_im[RAW_MAX_MIX];
+    int num_pol;
+    raw_mix mix[RAW_MAX_POL];
     int32_t chan_base;
     const double *inv_lambda; /**< [num_chan] of the segment */
     uv_range range;
@@ -49,10 +56,11 @@ typedef struct raw_mixing {
  *  doubles, which have the order of unsigned integers. */
 typedef struct raw_sums {
     unsigned long long ignored[TESS_NUM_IGNORED];
-    unsigned long long good;
+    unsigned long long good;   /**< samples with a weight in any polarisation */
+    unsigned long long unlike; /**< those whose polarisations' weights differ */
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits; /**< wavelengths */
     unsigned long long bad_row; /**< least row of an unknown antenna; ~0: none */
-    double weight;
+    double weight[RAW_MAX_POL];
 } raw_sums;
 
 /** Rows in device memory, and where their samples are. */
@@ -62,12 +70,17 @@ typedef struct raw_rows {
     int64_t row_at, vis_at; /**< the first row's number, and that of its first sample */
 } raw_rows;
 
-/** Decode rows into the samples: everything of them is written. Sums are added to
+/** Decode rows into the samples, which have a weight for each polarisation: everything
+ *  of them is written. Sums are added to
  *  device memory: `sums`, and the good samples of each channel of the table,
  *  good_of_chan[...]. Enqueued; Local. */
 tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                        const tile_cuda_samples *to, raw_sums *sums,
                        unsigned long long *good_of_chan);
+
+/** Keep the first of each sample's weights in `first`, [num_vis] of device memory.
+ *  Enqueued; Local. */
+tess_status raw_first_weights(const tile_cuda_samples *samples, void *first);
 
 /** For prediction: only where the rows lie. In the sums, samples with a position are
  *  good, and |w| is taken at inv_min and inv_max, the shortest and the longest

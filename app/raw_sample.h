@@ -24,6 +24,13 @@ typedef struct raw_row {
     bool known; /**< its antennas are in the file's table */
 } raw_row;
 
+/** What all polarisations of a sample have in common. */
+typedef struct raw_place {
+    int reason;          /**< why all are ignored, −1: they are not */
+    double sine, cosine; /**< of the rotation's phase, of which the conjugate counts */
+} raw_place;
+
+/** One polarisation of a sample. */
 typedef struct raw_sample {
     double re, im;
     double weight; /**< 0 when it is ignored */
@@ -125,12 +132,12 @@ RAW_FUNCTION raw_row raw_row_of(const raw_recipe *recipe, const unsigned char *r
 }
 
 /* prepare.c, mix_sample: a weight <= 0 of a file of this kind is a flag. */
-RAW_FUNCTION raw_sample raw_mix(const raw_recipe *recipe, const unsigned char *row,
-                                int64_t chan)
+RAW_FUNCTION raw_sample raw_mixed(const raw_mix *mix, const unsigned char *row,
+                                  int64_t first)
 {
-    raw_sample out = {0, 0, INFINITY, -1};
-    for (int k = 0; k < recipe->num_mix; ++k) {
-        const int64_t at = recipe->chan_offset[chan] + 3 * recipe->mix_index[k];
+    raw_sample out = {0, 0, INFINITY, mix->num ? -1 : TESS_IGNORED_FLAGGED};
+    for (int k = 0; k < mix->num; ++k) {
+        const int64_t at = first + 3 * mix->index[k];
         const double re = (double)raw_value(row, at),
                      im = (double)raw_value(row, at + 1);
         const double weight = (double)raw_value(row, at + 2);
@@ -139,8 +146,8 @@ RAW_FUNCTION raw_sample raw_mix(const raw_recipe *recipe, const unsigned char *r
         else if (!(isfinite(weight) && isfinite(re) && isfinite(im)) &&
                  out.reason != TESS_IGNORED_FLAGGED)
             out.reason = TESS_IGNORED_NOT_FINITE;
-        out.re += recipe->mix_re[k] * re - recipe->mix_im[k] * im;
-        out.im += recipe->mix_re[k] * im + recipe->mix_im[k] * re;
+        out.re += mix->re[k] * re - mix->im[k] * im;
+        out.im += mix->re[k] * im + mix->im[k] * re;
         out.weight = fmin(out.weight, weight);
     }
     return out;
@@ -157,25 +164,33 @@ RAW_FUNCTION void raw_phase(double turns, double *sine, double *cosine)
 #endif
 }
 
-/** Sample `chan` of a row, as prepare.c, prepare_row. */
-RAW_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe, const raw_row *at,
-                                      const unsigned char *row, int64_t chan)
+/** Of channel `chan` of a row, as prepare.c, prepare_row. */
+RAW_FUNCTION raw_place raw_place_of(const raw_recipe *recipe, const raw_row *at,
+                                    int64_t chan)
 {
     const double inv_lambda = recipe->inv_lambda[chan];
-    raw_sample out = {0, 0, 0, TESS_IGNORED_NOT_FINITE};
-    if (at->reason == RAW_NO_POSITION) return out;
-    out = raw_mix(recipe, row, chan);
-    if (out.reason < 0) out.reason = at->reason;
+    raw_place out = {at->reason, 0, 1};
     if (out.reason < 0)
         out.reason = uv_range_ignores(&recipe->range, at->uvw_m, inv_lambda);
+    if (recipe->rotate && out.reason < 0)
+        raw_phase((at->uvw_m[2] - at->file_w_m) * inv_lambda, &out.sine, &out.cosine);
+    return out;
+}
+
+/** Polarisation `pol` of that sample. */
+RAW_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe, const raw_place *place,
+                                      const unsigned char *row, int64_t chan, int pol)
+{
+    raw_sample out = {0, 0, 0, TESS_IGNORED_NOT_FINITE};
+    if (place->reason == RAW_NO_POSITION) return out;
+    out = raw_mixed(&recipe->mix[pol], row, recipe->chan_offset[chan]);
+    if (out.reason < 0) out.reason = place->reason;
     if (out.reason >= 0) {
         out.re = out.im = out.weight = 0;
     } else if (recipe->rotate) {
-        double sine, cosine;
         const double re = out.re, im = out.im;
-        raw_phase((at->uvw_m[2] - at->file_w_m) * inv_lambda, &sine, &cosine);
-        out.re = re * cosine + im * sine; /* times the conjugate, see prepare.c */
-        out.im = im * cosine - re * sine;
+        out.re = re * place->cosine + im * place->sine; /* see prepare.c */
+        out.im = im * place->cosine - re * place->sine;
     }
     return out;
 }

@@ -288,10 +288,9 @@ static tess_status wants_ingest(const image_run *run, bool *wanted)
     const bool forced = layout->force_passes > 0 || layout->force_pw > 0 ||
                         layout->force_fft_ranks > 0 || layout->force_split > 0 ||
                         layout->reproducible;
-    int64_t here = run->outputs.num == 1 && run->num_pol == 1 &&
-                   opts->weighting == TESS_NATURAL && !opts->subtract &&
-                   !opts->dump_stages && !forced &&
-                   ingest_possible(&run->job, run->source, 1 + opts->make_psf);
+    int64_t here =
+        run->outputs.num == 1 && !opts->subtract && !opts->dump_stages && !forced &&
+        ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
     *wanted = here != 0;
 cleanup:
@@ -313,7 +312,13 @@ static tess_status take_in(image_run *run)
             TESS_TRY(tess_device_comm_create(run->comm, &run->job.devices));
         tess_profile_lap(run->profile, TESS_STAGE_PLAN, &mark);
     }
-    status = ingest_samples(&run->job, run->source, &run->all, run->outputs.extent);
+    bool agree = true;
+    status =
+        ingest_samples(&run->job, run->source, &run->all, run->outputs.extent, &agree);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    int64_t shared = agree;
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
+    if (shared && run->num_pol > 1) status = ingest_share_weights(&run->all);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->outputs.num_held[0] = run->all.num_vis;
     run->profile->stage_visibilities[TESS_STAGE_READ] += run->all.num_vis;

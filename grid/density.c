@@ -2,10 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "density_pages.h"
 #include "tess_mem.h"
-#include "tess_weight.h"
-
-enum { PAGE = 64, PAGE_CELLS = PAGE * PAGE };
 
 static const double WEIGHT_GRID_PADDING = 1.2; /* WSClean's */
 
@@ -14,11 +12,8 @@ enum { RANK_REACH = 8 };
 
 struct tess_density {
     tess_weight_opts opts;
-    int num_grids;           /* one per weight, or one for all */
-    int64_t nx, ny;          /* of the weight grid; rows [0, ny/2) are used */
-    double scale_x, scale_y; /* cells per wavelength */
-    int64_t pages_x, pages_y;
-    double **page;         /* [num_weight][pages_y][pages_x] or NULL */
+    density_layout layout;
+    double **page;         /* [num_grids][pages_y][pages_x] or NULL */
     double mean_square[8]; /* Σ W² / Σ W of each grid, after the sum */
 };
 
@@ -30,7 +25,23 @@ static int64_t weight_grid_size(int64_t pixels)
 
 static int64_t num_pages(const tess_density *density)
 {
-    return density->num_grids * density->pages_x * density->pages_y;
+    return density_num_pages(&density->layout);
+}
+
+/* An empty cell has the factor of no density: 1 with Briggs weights, none with
+ * uniform. */
+static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *opts,
+                                 int num_weight)
+{
+    const int64_t nx = weight_grid_size(geom->nx), ny = weight_grid_size(geom->ny);
+    return (density_layout){.num_grids = opts->first_density ? 1 : num_weight,
+                            .nx = nx,
+                            .ny = ny,
+                            .scale_x = (double)nx * geom->scale_rad,
+                            .scale_y = (double)ny * tess_geom_scale_m(geom),
+                            .pages_x = (nx + DENSITY_PAGE - 1) / DENSITY_PAGE,
+                            .pages_y = (ny / 2 + DENSITY_PAGE) / DENSITY_PAGE,
+                            .empty_factor = opts->weighting == TESS_BRIGGS};
 }
 
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
@@ -40,13 +51,7 @@ tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *o
     tess_density *density = tess_alloc_zero(1, sizeof *density);
     if (!density) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     density->opts = *opts;
-    density->num_grids = opts->first_density ? 1 : num_weight;
-    density->nx = weight_grid_size(geom->nx);
-    density->ny = weight_grid_size(geom->ny);
-    density->scale_x = (double)density->nx * geom->scale_rad;
-    density->scale_y = (double)density->ny * tess_geom_scale_m(geom);
-    density->pages_x = (density->nx + PAGE - 1) / PAGE;
-    density->pages_y = (density->ny / 2 + PAGE) / PAGE;
+    density->layout = layout_for(geom, opts, num_weight);
     density->page = tess_alloc_zero(num_pages(density), sizeof *density->page);
     if (!density->page) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     *density_out = density;
@@ -72,35 +77,30 @@ double tess_density_quantum(double largest, int64_t num_vis)
     return ldexp(1, exponent - 62);
 }
 
-/* Page and cell of a sample's weight `which`; false when it lies outside the grid. */
-static bool cell_of(const tess_density *density, int which, double u, double v,
-                    int64_t *page, int *cell)
-{
-    const int grid = which < density->num_grids ? which : 0;
-    const double sign = v < 0 ? -1.0 : 1.0;
-    const double x = floor(sign * u * density->scale_x + (double)(density->nx / 2));
-    const double y = floor(sign * v * density->scale_y);
-    if (!(x >= 0 && x < (double)density->nx && y < (double)(density->ny / 2)))
-        return false;
-    const int64_t i = (int64_t)x, j = (int64_t)y;
-    *page = (grid * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
-    *cell = (int)(j % PAGE) * PAGE + (int)(i % PAGE);
-    return true;
-}
-
 static double weight_at(const tess_samples *samples, int64_t index)
 {
     return samples->is_double ? ((const double *)samples->weight)[index]
                               : (double)((const float *)samples->weight)[index];
 }
 
-/* The page, made on first touch; another thread may make it at the same time, then one
+const density_layout *density_layout_of(const tess_density *density)
+{
+    return &density->layout;
+}
+
+const double *density_page(const tess_density *density, int64_t number)
+{
+    return density->page[number];
+}
+
+/* Made on first touch; another thread may make it at the same time, then one
  * of the two is dropped. */
-static double *touch_page(tess_density *density, int64_t number)
+double *density_page_made(tess_density *density, int64_t number)
 {
     double *page = __atomic_load_n(&density->page[number], __ATOMIC_ACQUIRE);
     if (page) return page;
-    double *fresh = tess_alloc_zero(PAGE_CELLS, sizeof *fresh), *expected = NULL;
+    double *fresh = tess_alloc_zero(DENSITY_PAGE_CELLS, sizeof *fresh),
+           *expected = NULL;
     if (!fresh) return NULL;
     if (__atomic_compare_exchange_n(&density->page[number], &expected, fresh, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -136,13 +136,13 @@ static bool add_row(tess_density *density, const tess_samples *samples, int64_t 
             int64_t number;
             int cell;
             if (weight == 0) continue;
-            if (!cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number,
-                         &cell))
+            if (!density_cell_of(&density->layout, k, u * inv_lambda[c],
+                                 v * inv_lambda[c], &number, &cell))
                 continue;
             /* weights that do not count find their factors there */
-            double *page = touch_page(density, number);
+            double *page = density_page_made(density, number);
             if (!page) return false;
-            if (k >= density->num_grids) continue;
+            if (k >= density->layout.num_grids) continue;
             add_to_cell(density, page, cell, weight);
         }
     return true;
@@ -153,6 +153,8 @@ tess_status tess_density_add(tess_density *density, const tess_samples *samples,
 {
     tess_status status = TESS_OK;
     bool complete = true;
+    if (samples->resident)
+        return samples->resident->add_density(samples->resident, density);
 #pragma omp parallel for num_threads(num_threads) reduction(&& : complete)
     for (int64_t row = row_first; row < row_end; ++row)
         complete = add_row(density, samples, row) && complete;
@@ -164,7 +166,7 @@ cleanup:
 /* One page on its way: number, then cells. */
 typedef struct page_message {
     int64_t number;
-    double cell[PAGE_CELLS];
+    double cell[DENSITY_PAGE_CELLS];
 } page_message;
 
 static tess_status pack_pages(const tess_density *density, int size, page_message **out,
@@ -192,7 +194,7 @@ cleanup:
 
 static void add_page(const tess_density *density, double *to, const double *from)
 {
-    for (int c = 0; c < PAGE_CELLS; ++c) {
+    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
         int64_t sum[2];
         if (density->opts.quantum > 0) {
             memcpy(&sum[0], &to[c], sizeof *sum);
@@ -207,7 +209,7 @@ static void add_page(const tess_density *density, double *to, const double *from
 /* Integers become weights. */
 static void scale_page(const tess_density *density, double *page)
 {
-    for (int c = 0; density->opts.quantum > 0 && c < PAGE_CELLS; ++c) {
+    for (int c = 0; density->opts.quantum > 0 && c < DENSITY_PAGE_CELLS; ++c) {
         int64_t fixed;
         memcpy(&fixed, &page[c], sizeof fixed);
         page[c] = (double)fixed * density->opts.quantum;
@@ -218,7 +220,7 @@ static void scale_page(const tess_density *density, double *page)
  * which has one owner, when the order has to be the same for any number of them. */
 static int64_t num_sums(const tess_density *density)
 {
-    return density->opts.quantum > 0 ? num_pages(density) : density->num_grids;
+    return density->opts.quantum > 0 ? num_pages(density) : density->layout.num_grids;
 }
 
 /* At the owner: sum what the ranks sent for each page (in rank order), put the sums
@@ -243,8 +245,10 @@ static tess_status sum_pages(const tess_density *density, page_message *message,
             memcpy(message[k].cell, total[message[k].number], sizeof message[k].cell);
     for (int64_t k = 0; k < num_pages(density); ++k) {
         const int64_t which =
-            density->opts.quantum > 0 ? k : k / (density->pages_x * density->pages_y);
-        for (int c = 0; total[k] && c < PAGE_CELLS; ++c) {
+            density->opts.quantum > 0
+                ? k
+                : k / (density->layout.pages_x * density->layout.pages_y);
+        for (int c = 0; total[k] && c < DENSITY_PAGE_CELLS; ++c) {
             sum[which] += total[k][c];
             sum_square[which] += total[k][c] * total[k][c];
         }
@@ -257,7 +261,7 @@ cleanup:
 /* Σ W² / Σ W of a grid from the parts of both sums. */
 static double mean_square_of(const tess_density *density, const double *sums, int which)
 {
-    const int64_t parts = num_sums(density), each = parts / density->num_grids;
+    const int64_t parts = num_sums(density), each = parts / density->layout.num_grids;
     double sum = 0, sum_square = 0;
     for (int64_t k = which * each; k < (which + 1) * each; ++k) {
         sum += sums[k];
@@ -294,7 +298,7 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
     for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k)
         memcpy(density->page[back[k].number], back[k].cell, sizeof back->cell);
     TESS_TRY(tess_comm_allreduce_f64(comm, sums, 2 * parts, TESS_SUM));
-    for (int k = 0; k < density->num_grids; ++k)
+    for (int k = 0; k < density->layout.num_grids; ++k)
         density->mean_square[k] = mean_square_of(density, sums, k);
 cleanup:
     tess_free(sums);
@@ -305,29 +309,26 @@ cleanup:
     return status;
 }
 
-/* An empty cell has the factor of no density: 1 with Briggs weights, none with
- * uniform. */
-static double factor(const tess_density *density, double value)
-{
-    return value > 0 ? value : density->opts.weighting == TESS_BRIGGS ? 1 : 0;
-}
-
 /* Factor of cell (i, j) of one grid, 0 outside it. */
 static double cell_value(const tess_density *density, int which, int64_t i, int64_t j)
 {
-    if (i < 0 || j < 0 || i >= density->nx || j >= density->ny / 2) return 0;
+    if (i < 0 || j < 0 || i >= density->layout.nx || j >= density->layout.ny / 2)
+        return 0;
     const int64_t number =
-        (which * density->pages_y + j / PAGE) * density->pages_x + i / PAGE;
+        (which * density->layout.pages_y + j / DENSITY_PAGE) * density->layout.pages_x +
+        i / DENSITY_PAGE;
     const double *page = density->page[number];
-    return factor(density, page ? page[(j % PAGE) * PAGE + i % PAGE] : 0);
+    return density_factor(
+        &density->layout,
+        page ? page[(j % DENSITY_PAGE) * DENSITY_PAGE + i % DENSITY_PAGE] : 0);
 }
 
 /* The rank filter looks beyond the border of a page: have the pages around each. */
 static tess_status touch_neighbours(tess_density *density)
 {
     tess_status status = TESS_OK;
-    const int64_t pages = num_pages(density), nx = density->pages_x,
-                  ny = density->pages_y;
+    const int64_t pages = num_pages(density), nx = density->layout.pages_x,
+                  ny = density->layout.pages_y;
     char *held = tess_alloc_zero(pages, 1);
     if (!held) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     for (int64_t k = 0; k < pages; ++k)
@@ -336,7 +337,7 @@ static tess_status touch_neighbours(tess_density *density)
         for (int64_t d = 0; held[k] && d < 9; ++d) {
             const int64_t i = k % nx + d % 3 - 1, j = k / nx % ny + d / 3 - 1;
             if (i < 0 || i >= nx || j < 0 || j >= ny) continue;
-            if (!touch_page(density, (k / (nx * ny) * ny + j) * nx + i))
+            if (!density_page_made(density, (k / (nx * ny) * ny + j) * nx + i))
                 TESS_FAIL(TESS_ERR_ALLOC, "weight density");
         }
 cleanup:
@@ -349,11 +350,11 @@ static void to_factors(tess_density *density)
 {
     const bool uniform = density->opts.weighting == TESS_UNIFORM;
     for (int64_t k = 0; k < num_pages(density); ++k) {
-        const int64_t which = k / (density->pages_x * density->pages_y);
+        const int64_t which = k / (density->layout.pages_x * density->layout.pages_y);
         const double f2 =
             pow(5 * pow(10, -density->opts.robust), 2) / density->mean_square[which];
         double *page = density->page[k];
-        for (int c = 0; page && c < PAGE_CELLS; ++c)
+        for (int c = 0; page && c < DENSITY_PAGE_CELLS; ++c)
             if (page[c] > 0) page[c] = uniform ? 1 / page[c] : 1 / (1 + page[c] * f2);
     }
 }
@@ -383,14 +384,17 @@ static tess_status filter_ranks(tess_density *density)
     for (int64_t k = 0; k < num_pages(density); ++k) {
         const double *page = density->page[k];
         if (!page) continue;
-        filtered[k] = tess_alloc_zero(PAGE_CELLS, sizeof **filtered);
+        filtered[k] = tess_alloc_zero(DENSITY_PAGE_CELLS, sizeof **filtered);
         if (!filtered[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-        const int which = (int)(k / (density->pages_x * density->pages_y));
-        const int64_t i = k % density->pages_x * PAGE;
-        const int64_t j = k / density->pages_x % density->pages_y * PAGE;
-        for (int c = 0; c < PAGE_CELLS; ++c)
+        const int which =
+            (int)(k / (density->layout.pages_x * density->layout.pages_y));
+        const int64_t i = k % density->layout.pages_x * DENSITY_PAGE;
+        const int64_t j =
+            k / density->layout.pages_x % density->layout.pages_y * DENSITY_PAGE;
+        for (int c = 0; c < DENSITY_PAGE_CELLS; ++c)
             if (page[c] > 0)
-                filtered[k][c] = capped(density, which, i + c % PAGE, j + c / PAGE);
+                filtered[k][c] =
+                    capped(density, which, i + c % DENSITY_PAGE, j + c / DENSITY_PAGE);
     }
     for (int64_t k = 0; k < num_pages(density); ++k) {
         tess_free(density->page[k]);
@@ -430,9 +434,9 @@ static void apply_to_row(const tess_density *density, tess_samples *samples,
             int64_t number;
             int cell;
             if (weight == 0) continue;
-            if (cell_of(density, k, u * inv_lambda[c], v * inv_lambda[c], &number,
-                        &cell))
-                weight *= factor(density, density->page[number][cell]);
+            if (density_cell_of(&density->layout, k, u * inv_lambda[c],
+                                v * inv_lambda[c], &number, &cell))
+                weight *= density_factor(&density->layout, density->page[number][cell]);
             else
                 weight = 0;
             if (samples->is_double)
@@ -442,10 +446,13 @@ static void apply_to_row(const tess_density *density, tess_samples *samples,
         }
 }
 
-void tess_density_apply(const tess_density *density, tess_samples *samples,
-                        int64_t row_first, int64_t row_end, int num_threads)
+tess_status tess_density_apply(const tess_density *density, tess_samples *samples,
+                               int64_t row_first, int64_t row_end, int num_threads)
 {
+    if (samples->resident)
+        return samples->resident->apply_density(samples->resident, density);
 #pragma omp parallel for num_threads(num_threads)
     for (int64_t row = row_first; row < row_end; ++row)
         apply_to_row(density, samples, row);
+    return TESS_OK;
 }

@@ -9,11 +9,20 @@
 
 #include "tess_status.h"
 
+enum { TESS_RESIDENT_MAX_WEIGHTS = 4 };
+
+struct tess_density;
+
 /** Samples in the memory of a backend, which made them there. */
 typedef struct tess_resident {
-    void *samples;                     /**< the backend's own: tile_cuda_samples */
-    double sum_weights;                /**< of all samples, one weight each */
-    double w_min_lambda, w_max_lambda; /**< of |w|, for prediction */
+    void *samples; /**< the backend's own: tile_cuda_samples */
+    double sum_weights[TESS_RESIDENT_MAX_WEIGHTS]; /**< [num_weight], of all samples */
+    double w_min_lambda, w_max_lambda;             /**< of |w|, for prediction */
+    /** What tess_density_add and tess_density_apply do to them. */
+    tess_status (*add_density)(struct tess_resident *resident,
+                               struct tess_density *density);
+    tess_status (*apply_density)(struct tess_resident *resident,
+                                 const struct tess_density *density);
     void (*release)(struct tess_resident *resident);
 } tess_resident;
 

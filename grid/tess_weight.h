@@ -47,7 +47,8 @@ tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *o
                                 int num_weight, tess_density **density);
 void tess_density_destroy(tess_density *density); /**< NULL is fine */
 
-/** Add the natural weights of rows [row_first, row_end). Local. */
+/** Add the natural weights of rows [row_first, row_end); of samples in the memory of a
+ *  backend all of them. Local. */
 tess_status tess_density_add(tess_density *density, const tess_samples *samples,
                              int64_t row_first, int64_t row_end, int num_threads);
 
@@ -55,9 +56,10 @@ tess_status tess_density_add(tess_density *density, const tess_samples *samples,
  *  weights. Collective, once. */
 tess_status tess_density_finish(tess_density *density, tess_comm *comm);
 
-/** Turn natural weights of rows [row_first, row_end) into imaging weights, in place.
- *  Local, after tess_density_finish. */
-void tess_density_apply(const tess_density *density, tess_samples *samples,
-                        int64_t row_first, int64_t row_end, int num_threads);
+/** Turn natural weights of rows [row_first, row_end) into imaging weights, in place; of
+ *  samples in the memory of a backend all of them, which alone can fail. Local, after
+ *  tess_density_finish. */
+tess_status tess_density_apply(const tess_density *density, tess_samples *samples,
+                               int64_t row_first, int64_t row_end, int num_threads);
 
 #endif

@@ -259,7 +259,8 @@ static void weigh(tess_comm *comm, const tess_weight_opts *opts, tess_samples *s
     assert_int_equal(tess_density_add(density, samples, 0, samples->num_rows, 1),
                      TESS_OK);
     assert_int_equal(tess_density_finish(density, comm), TESS_OK);
-    tess_density_apply(density, samples, 0, samples->num_rows, 1);
+    assert_int_equal(tess_density_apply(density, samples, 0, samples->num_rows, 1),
+                     TESS_OK);
     tess_density_destroy(density);
 }
 

@@ -22,10 +22,16 @@ static void put(const void *array, bool is_double, int64_t at, double value)
         ((float *)to)[at] = (float)value;
 }
 
-static void add(const raw_recipe *recipe, const raw_row *at, const raw_sample *value,
-                int64_t chan, bool is_double, raw_sums *sums,
-                unsigned long long *good_of_chan)
+static double stored(bool is_double, double weight)
 {
+    return is_double ? weight : (double)(float)weight;
+}
+
+static void add(const raw_recipe *recipe, const raw_row *at,
+                const double weight[RAW_MAX_POL], int64_t chan, bool is_double,
+                raw_sums *sums, unsigned long long *good_of_chan)
+{
+    bool unlike = false;
     const double inv = recipe->inv_lambda[chan], *uvw_m = at->uvw_m;
     const double w = fabs(uvw_m[2]) * inv;
     const double length2 =
@@ -35,7 +41,11 @@ static void add(const raw_recipe *recipe, const raw_row *at, const raw_sample *v
     if (bits_of(w) < sums->w_min_bits) sums->w_min_bits = bits_of(w);
     if (bits_of(w) > sums->w_max_bits) sums->w_max_bits = bits_of(w);
     if (bits_of(length2) > sums->uvw2_max_bits) sums->uvw2_max_bits = bits_of(length2);
-    sums->weight += is_double ? value->weight : (double)(float)value->weight;
+    for (int p = 0; p < recipe->num_pol; ++p) {
+        sums->weight[p] += stored(is_double, weight[p]);
+        unlike = unlike || stored(is_double, weight[p]) != stored(is_double, weight[0]);
+    }
+    sums->unlike += unlike;
 }
 
 static void put_row(const raw_recipe *recipe, const tile_cuda_samples *to, int64_t row,
@@ -67,16 +77,35 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
         if (!at.known && r < sums->bad_row) sums->bad_row = r;
         put_row(recipe, to, rows->row_at + row, first, &at);
         for (int64_t c = 0; c < recipe->num_chan; ++c) {
-            const raw_sample value = raw_sample_of(recipe, &at, bytes, c);
-            put(to->vis, to->is_double, 2 * (first + c), value.re);
-            put(to->vis, to->is_double, 2 * (first + c) + 1, value.im);
-            put(to->weight, to->is_double, first + c, value.weight);
-            if (value.reason >= 0)
-                ++sums->ignored[value.reason];
+            const raw_place place = raw_place_of(recipe, &at, c);
+            double weight[RAW_MAX_POL];
+            int reason = -1, any = 0;
+            for (int p = 0; p < recipe->num_pol; ++p) {
+                const int64_t k = (first + c) * recipe->num_pol + p;
+                const raw_sample value = raw_sample_of(recipe, &place, bytes, c, p);
+                put(to->vis, to->is_double, 2 * k, value.re);
+                put(to->vis, to->is_double, 2 * k + 1, value.im);
+                put(to->weight, to->is_double, k, value.weight);
+                weight[p] = value.weight;
+                if (p == 0) reason = value.reason;
+                any += value.reason < 0;
+            }
+            if (any == 0)
+                ++sums->ignored[reason];
             else
-                add(recipe, &at, &value, c, to->is_double, sums, good_of_chan);
+                add(recipe, &at, weight, c, to->is_double, sums, good_of_chan);
         }
     }
+    return TESS_OK;
+}
+
+tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
+{
+    const int64_t n = samples->num_weight;
+    for (int64_t k = 0; k < samples->num_vis; ++k)
+        put(first, samples->is_double, k,
+            samples->is_double ? ((const double *)samples->weight)[k * n]
+                               : (double)((const float *)samples->weight)[k * n]);
     return TESS_OK;
 }
 

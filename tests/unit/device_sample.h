@@ -53,14 +53,19 @@ static void patch(const char *path, const sample *s, int group, int index, float
 
 /* ---- images ---- */
 
+enum { PICTURES = 8 };
+
 typedef struct pictures {
-    double pixel[2][PIXELS]; /* dirty, PSF */
+    double pixel[PICTURES][PIXELS]; /* dirty and PSF, of I (or any other), Q, U, V */
 } pictures;
 
 static tess_status take(void *context, const tess_image_product *product)
 {
     pictures *to = context;
-    double *pixel = to->pixel[strcmp(product->kind, "psf") == 0];
+    static const char stokes[] = "IQUV";
+    const char *found = strchr(stokes, product->polarisation[0]);
+    const long pol = found ? found - stokes : 0;
+    double *pixel = to->pixel[2 * pol + (strcmp(product->kind, "psf") == 0)];
     for (int64_t k = 0; k < product->num_rows * SIZE; ++k)
         pixel[product->row_first * SIZE + k] =
             product->is_double ? ((const double *)product->pixel)[k]
@@ -86,7 +91,7 @@ static tess_image_opts options(const char *const *obs, int num_obs)
                              .make_psf = true};
 }
 
-/* Relative L2 of a against b. */
+/* Relative L2 of a against b; 0 when neither was made. */
 static double difference(const double a[PIXELS], const double b[PIXELS])
 {
     double sum = 0, all = 0;
@@ -94,8 +99,19 @@ static double difference(const double a[PIXELS], const double b[PIXELS])
         sum += (a[k] - b[k]) * (a[k] - b[k]);
         all += b[k] * b[k];
     }
-    assert_true(all > 0);
-    return sqrt(sum / all);
+    return sum > 0 ? sqrt(sum / all) : 0;
+}
+
+/* The same pictures were made, `num` of them, and they agree. */
+static void assert_alike(const pictures *a, const pictures *b, int num, double rounding)
+{
+    static const double nothing[PIXELS];
+    int made = 0;
+    for (int k = 0; k < PICTURES; ++k) {
+        made += memcmp(b->pixel[k], nothing, sizeof nothing) != 0;
+        assert_true(difference(a->pixel[k], b->pixel[k]) <= rounding);
+    }
+    assert_int_equal(made, num);
 }
 
 #endif

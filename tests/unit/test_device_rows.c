@@ -82,12 +82,14 @@ static void spoil(const char *path, const sample *s)
 
 /* ---- images ---- */
 
-/* The images and counts of both ways; `streamed` says whether the device takes rows. */
-static void compare_images(tess_image_opts opts, bool streamed, double rounding)
+/* The images, so many, and counts of both ways; `streamed` says whether the device
+ * takes rows. */
+static void compare_all(tess_image_opts opts, bool streamed, int num, double rounding)
 {
     static pictures made[2];
     tess_profile profile[2];
     tess_comm *comm = self();
+    memset(made, 0, sizeof made);
     for (int k = 0; k < 2; ++k) {
         opts.gridding.backend = k ? "cuda" : "cpu";
         opts.take_context = &made[k];
@@ -99,9 +101,13 @@ static void compare_images(tess_image_opts opts, bool streamed, double rounding)
     assert_int_equal(profile[0].visibilities, profile[1].visibilities);
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         assert_int_equal(profile[0].ignored[k], profile[1].ignored[k]);
-    for (int k = 0; k < 2; ++k)
-        assert_true(difference(made[1].pixel[k], made[0].pixel[k]) <= rounding);
+    assert_alike(&made[1], &made[0], num, rounding);
     tess_comm_free(comm);
+}
+
+static void compare_images(tess_image_opts opts, bool streamed, double rounding)
+{
+    compare_all(opts, streamed, 2, rounding);
 }
 
 static const char *file_of(const sample *s, const char *name)
@@ -212,6 +218,66 @@ static void test_several(void **state)
     compare_images(opts, true, ROUNDING);
 }
 
+static void test_weights(void **state)
+{
+    (void)state;
+    const double robust[] = {-1, 0.5};
+    sample s = many();
+    const char *path = file_of(&s, "weights.uvfits");
+    spoil(path, &s);
+    tess_image_opts opts = options(&path, 1);
+    opts.weighting = TESS_UNIFORM;
+    compare_images(opts, true, ROUNDING);
+    opts.rank_filter = 1.5;
+    compare_images(opts, true, ROUNDING);
+    opts.rank_filter = 0;
+    opts.weighting = TESS_BRIGGS;
+    for (int k = 0; k < 2; ++k) {
+        opts.robust = robust[k];
+        compare_images(opts, true, ROUNDING);
+    }
+    opts.gridding.accuracy = 1e-7;
+    compare_images(opts, true, 1e-12);
+}
+
+/* Every correlation's weight is the same in a sample, and none is a flag. */
+static void even_weights(const char *path, const sample *s)
+{
+    char names[16][16];
+    const int params = split_params(s, names);
+    for (int group = 0; group < s->num_groups; ++group)
+        for (int k = params + 2; k < group_values(s); k += 3)
+            patch(path, s, group, k,
+                  (float)(1 + (group + (k - params) / (3 * s->num_stokes)) % 5));
+}
+
+static void test_stokes(void **state)
+{
+    (void)state;
+    static const tess_weighting weighting[] = {TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS};
+    sample s = many();
+    for (int even = 0; even < 2; ++even) {
+        const char *path = file_of(&s, even ? "even.uvfits" : "stokes.uvfits");
+        if (even)
+            even_weights(path, &s);
+        else
+            spoil(path, &s);
+        tess_image_opts opts = options(&path, 1);
+        opts.num_pol = 4;
+        for (int k = 0; k < 4; ++k)
+            opts.pol[k] = (tess_corr)(k + 1);
+        for (int w = 0; w < 3; ++w) {
+            opts.weighting = weighting[w];
+            /* alike weights have one PSF */
+            compare_all(opts, true, even ? 5 : 8, ROUNDING);
+        }
+        opts.first_density = true;
+        compare_all(opts, true, even ? 5 : 8, ROUNDING);
+        opts.gridding.accuracy = 1e-7;
+        compare_all(opts, true, even ? 5 : 8, 1e-12);
+    }
+}
+
 /* What a device does not take goes through host memory. */
 static void test_others(void **state)
 {
@@ -220,13 +286,8 @@ static void test_others(void **state)
     s.bitpix = 16;
     s.params = "UU,VV,WW,BASELINE,DATE,DATE";
     s.bscale = 0.5;
-    sample t = many();
-    const char *path = file_of(&t, "plain.uvfits");
-    tess_image_opts opts = options(&path, 1);
-    opts.weighting = TESS_UNIFORM;
-    compare_images(opts, false, ROUNDING);
     s.bitpix = -64;
-    path = file_of(&s, "wide.uvfits");
+    const char *path = file_of(&s, "wide.uvfits");
     compare_images(options(&path, 1), false, ROUNDING);
 }
 
@@ -242,6 +303,7 @@ static void test_bad_antenna(void **state)
     tess_samples samples = {0}, blocks;
     tess_profile profile = {0};
     imager_extent extent;
+    bool agree;
     const tess_layout layout = {.threads = 2};
     const tess_selection selection = {0};
     const tess_pol pol = {1, false};
@@ -257,7 +319,7 @@ static void test_bad_antenna(void **state)
     }
     patch(path, &s, GROUPS - 2, 3, 256 * 200 + 11); /* it changes after it was opened */
     assert_true(ingest_possible(&job, source[0], 2));
-    assert_int_equal(ingest_samples(&job, source[0], &samples, &extent),
+    assert_int_equal(ingest_samples(&job, source[0], &samples, &extent, &agree),
                      TESS_ERR_INPUT);
     snprintf(said, sizeof said, "%s", tess_error_message());
     assert_non_null(strstr(said, "baseline 200-11 of subarray 1"));
@@ -408,6 +470,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_correlations), cmocka_unit_test(test_baselines),
         cmocka_unit_test(test_selections),   cmocka_unit_test(test_several),
+        cmocka_unit_test(test_weights),      cmocka_unit_test(test_stokes),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
         cmocka_unit_test(test_predictions)};
     const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};

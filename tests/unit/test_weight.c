@@ -132,7 +132,8 @@ static void weigh(scene *s, const tess_weight_opts *opts, int threads)
     assert_int_equal(tess_density_add(density, &s->samples, 300, ROWS, threads),
                      TESS_OK);
     assert_int_equal(tess_density_finish(density, self), TESS_OK);
-    tess_density_apply(density, &s->samples, 0, ROWS, threads);
+    assert_int_equal(tess_density_apply(density, &s->samples, 0, ROWS, threads),
+                     TESS_OK);
     tess_density_destroy(density);
     tess_comm_free(self);
 }

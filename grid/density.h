@@ -1,0 +1,56 @@
+/** @file density.h  (private to grid/)
+ *  Where a sample lies on the grid of densities, and how its cells are kept. One source
+ *  for the processor and for devices.
+ */
+#ifndef TESS_DENSITY_H
+#define TESS_DENSITY_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define DENSITY_FUNCTION static __host__ __device__ inline
+#else
+#define DENSITY_FUNCTION static inline
+#endif
+
+enum { DENSITY_PAGE = 64, DENSITY_PAGE_CELLS = DENSITY_PAGE * DENSITY_PAGE };
+
+typedef struct density_layout {
+    int num_grids;           /**< one per weight, or one for all */
+    int64_t nx, ny;          /**< of the weight grid; rows [0, ny/2) are used */
+    double scale_x, scale_y; /**< cells per wavelength */
+    int64_t pages_x, pages_y;
+    double empty_factor; /**< of the weights in a cell without density */
+} density_layout;
+
+DENSITY_FUNCTION int64_t density_num_pages(const density_layout *layout)
+{
+    return layout->num_grids * layout->pages_x * layout->pages_y;
+}
+
+/** Page and cell of a sample's weight `which`; false when it lies outside the grid. */
+DENSITY_FUNCTION bool density_cell_of(const density_layout *layout, int which, double u,
+                                      double v, int64_t *page, int *cell)
+{
+    const int grid = which < layout->num_grids ? which : 0;
+    const double sign = v < 0 ? -1.0 : 1.0;
+    const double x = floor(sign * u * layout->scale_x + (double)(layout->nx / 2));
+    const double y = floor(sign * v * layout->scale_y);
+    if (!(x >= 0 && x < (double)layout->nx && y < (double)(layout->ny / 2)))
+        return false;
+    const int64_t i = (int64_t)x, j = (int64_t)y;
+    *page = (grid * layout->pages_y + j / DENSITY_PAGE) * layout->pages_x +
+            i / DENSITY_PAGE;
+    *cell = (int)(j % DENSITY_PAGE) * DENSITY_PAGE + (int)(i % DENSITY_PAGE);
+    return true;
+}
+
+/** Factor of a weight in a cell of this value. */
+DENSITY_FUNCTION double density_factor(const density_layout *layout, double value)
+{
+    return value > 0 ? value : layout->empty_factor;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/** @file density_device.h
+ *  Imaging weights of samples that are in device memory (tess_weight.h): counted and
+ *  applied there, while pages of cells are summed over ranks in host memory.
+ */
+#ifndef TESS_DENSITY_DEVICE_H
+#define TESS_DENSITY_DEVICE_H
+
+#include "tess_weight.h"
+#include "tile_cuda.h"
+
+/** As tess_density_add, for all samples. TESS_ERR_ALLOC when cells do not fit on the
+ *  device. Waits; Local. */
+tess_status density_device_add(tess_density *density, const tile_cuda_samples *samples);
+
+/** As tess_density_apply; the sums of imaging weights go to sum_weights[num_weight].
+ *  Waits; Local. */
+tess_status density_device_apply(const tess_density *density,
+                                 const tile_cuda_samples *samples, double *sum_weights);
+
+#endif

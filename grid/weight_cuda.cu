@@ -1,0 +1,103 @@
+/* weight_cuda.h on CUDA. Compiled without fused multiply-adds, so that every sample
+ * falls into the cell that the processor finds for it. */
+#include "tess_cuda.h"
+#include "tess_device.h"
+#include "weight_cuda.h"
+
+enum { THREADS = 256, BLOCKS = 132 * 8, WARP = 32, MOST_WEIGHTS = 16 };
+
+/* A warp a row, its lanes neighbouring channels, from whose weights f makes others. */
+template <typename real, typename function>
+__device__ inline void for_each_weight(const tile_cuda_samples &samples, function f)
+{
+    const int lane = threadIdx.x % WARP;
+    const int64_t warps = (int64_t)gridDim.x * THREADS / WARP;
+    for (int64_t row = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
+         row < samples.num_rows; row += warps) {
+        const double u = samples.uvw_m[3 * row], v = samples.uvw_m[3 * row + 1];
+        const double *inv_lambda = samples.inv_lambda + samples.chan_base[row];
+        const int64_t first = samples.vis_first[row] * samples.num_weight;
+        for (int k = lane; k < samples.num_chan[row] * samples.num_weight; k += WARP) {
+            const int c = k / samples.num_weight;
+            real *weight = (real *)samples.weight + first + k;
+            if (*weight != 0)
+                f(k % samples.num_weight, u * inv_lambda[c], v * inv_lambda[c], weight);
+        }
+    }
+}
+
+/* Bound by the atomics of cells that many samples share, which neighbouring channels of
+ * short baselines do. */
+template <typename real>
+__global__ void add_kernel(const density_layout layout, const tile_cuda_samples samples,
+                           double *cells, unsigned char *touched)
+{
+    for_each_weight<real>(samples, [&](int which, double u, double v, real *weight) {
+        int64_t page;
+        int cell;
+        if (!density_cell_of(&layout, which, u, v, &page, &cell)) return;
+        touched[page] = 1;
+        if (which < layout.num_grids)
+            atomicAdd(&cells[page * DENSITY_PAGE_CELLS + cell], (double)*weight);
+    });
+}
+
+template <typename real>
+__global__ void apply_kernel(const density_layout layout, const double *cells,
+                             const tile_cuda_samples samples, double *sum)
+{
+    __shared__ double own[MOST_WEIGHTS];
+    if (threadIdx.x < MOST_WEIGHTS) own[threadIdx.x] = 0;
+    __syncthreads();
+    double here = 0;
+    int whose = 0; /* lanes mostly stay with one weight */
+    for_each_weight<real>(samples, [&](int which, double u, double v, real *weight) {
+        int64_t page;
+        int cell;
+        double factor = 0;
+        if (density_cell_of(&layout, which, u, v, &page, &cell))
+            factor = density_factor(&layout, cells[page * DENSITY_PAGE_CELLS + cell]);
+        *weight = (real)((double)*weight * factor);
+        if (which != whose) {
+            atomicAdd(&own[whose], here);
+            here = 0;
+            whose = which;
+        }
+        here += (double)*weight;
+    });
+    atomicAdd(&own[whose], here);
+    __syncthreads();
+    if (threadIdx.x < samples.num_weight)
+        atomicAdd(&sum[threadIdx.x], own[threadIdx.x]);
+}
+
+tess_status weight_cuda_add(const density_layout *layout,
+                            const tile_cuda_samples *samples, double *cell,
+                            unsigned char *touched)
+{
+    tess_status status = TESS_OK;
+    if (samples->is_double)
+        add_kernel<double><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *layout, *samples, cell, touched);
+    else
+        add_kernel<float><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *layout, *samples, cell, touched);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
+                              const tile_cuda_samples *samples, double *sum)
+{
+    tess_status status = TESS_OK;
+    if (samples->is_double)
+        apply_kernel<double><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *layout, cell, *samples, sum);
+    else
+        apply_kernel<float><<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+            *layout, cell, *samples, sum);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}

@@ -1,0 +1,31 @@
+/** @file weight_cuda.h  (private to grid/)
+ *  Densities of samples in device memory: cells of all pages, one page after another
+ *  (density.h). weight_cuda.cu, or tests/support/weight_emulated.c.
+ *
+ *  Both are enqueued; TESS_ERR_RESOURCE for whatever the device reports. Local.
+ */
+#ifndef TESS_WEIGHT_CUDA_H
+#define TESS_WEIGHT_CUDA_H
+
+#include "density.h"
+#include "tile_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Add all natural weights to device memory cell[num_pages][cells of a page], and note
+ *  in touched[num_pages] which pages have samples. */
+tess_status weight_cuda_add(const density_layout *layout,
+                            const tile_cuda_samples *samples, double *cell,
+                            unsigned char *touched);
+
+/** Multiply all weights by their cells' factors, and add them up in device memory
+ *  sum[num_weight]. */
+tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
+                              const tile_cuda_samples *samples, double *sum);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

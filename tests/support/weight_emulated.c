@@ -1,0 +1,65 @@
+/* weight_cuda.h in host memory; see device_emulated.c. */
+#include <stddef.h>
+
+#include "weight_cuda.h"
+
+static double weight_at(const tile_cuda_samples *samples, int64_t at)
+{
+    return samples->is_double ? ((const double *)samples->weight)[at]
+                              : (double)((const float *)samples->weight)[at];
+}
+
+static void set_weight(const tile_cuda_samples *samples, int64_t at, double weight)
+{
+    if (samples->is_double)
+        ((double *)(uintptr_t)samples->weight)[at] = weight;
+    else
+        ((float *)(uintptr_t)samples->weight)[at] = (float)weight;
+}
+
+/* Add up (cells NULL), or apply and sum. */
+static void visit(const density_layout *layout, const tile_cuda_samples *samples,
+                  const double *cells, double *add, unsigned char *touched, double *sum)
+{
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        for (int64_t k = 0; k < samples->num_chan[row] * samples->num_weight; ++k) {
+            const int which = (int)(k % samples->num_weight);
+            const int64_t at = samples->vis_first[row] * samples->num_weight + k;
+            const double inv_lambda =
+                samples->inv_lambda[samples->chan_base[row] + k / samples->num_weight];
+            const double weight = weight_at(samples, at);
+            int64_t page;
+            int cell;
+            if (weight == 0) continue;
+            const bool inside =
+                density_cell_of(layout, which, samples->uvw_m[3 * row] * inv_lambda,
+                                samples->uvw_m[3 * row + 1] * inv_lambda, &page, &cell);
+            if (add && inside) {
+                touched[page] = 1;
+                if (which < layout->num_grids)
+                    add[page * DENSITY_PAGE_CELLS + cell] += weight;
+            } else if (!add) {
+                const double factor =
+                    inside ? density_factor(layout,
+                                            cells[page * DENSITY_PAGE_CELLS + cell])
+                           : 0;
+                set_weight(samples, at, weight * factor);
+                sum[which] += weight_at(samples, at);
+            }
+        }
+}
+
+tess_status weight_cuda_add(const density_layout *layout,
+                            const tile_cuda_samples *samples, double *cell,
+                            unsigned char *touched)
+{
+    visit(layout, samples, NULL, cell, touched, NULL);
+    return TESS_OK;
+}
+
+tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
+                              const tile_cuda_samples *samples, double *sum)
+{
+    visit(layout, samples, cell, NULL, NULL, sum);
+    return TESS_OK;
+}
