@@ -86,7 +86,8 @@ enum {
     OPT_BACKEND,
     OPT_STRATEGY,
     OPT_OVERSAMPLING,
-    OPT_W_SPACING
+    OPT_W_SPACING,
+    OPT_NO_KERNEL_CACHE
 };
 
 #define ACCURACY_DEFAULT 1e-4
@@ -114,6 +115,11 @@ static const struct argp_option gridding_options[] = {
     {"w-spacing", OPT_W_SPACING, "sqrt|linear", 0,
      "Planes of --w projection are spaced evenly in the root of |w| (default) or in "
      "|w|",
+     0},
+    {"no-kernel-cache", OPT_NO_KERNEL_CACHE, NULL, 0,
+     "Compute the tables of --w projection anew. Without it up to 4 GiB of them are "
+     "kept "
+     "in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or ~/.cache/tessera",
      0},
     {0},
 };
@@ -160,6 +166,10 @@ static bool parse_projection(int key, char *arg, tess_gridding *gridding,
     case OPT_W_SPACING:
         *status = tess_parse_w_spacing(arg, &opts->spacing);
         gridding->only_projection = "w-spacing";
+        return true;
+    case OPT_NO_KERNEL_CACHE:
+        opts->cached = false;
+        gridding->only_projection = "no-kernel-cache";
         return true;
     default:
         return false;

@@ -342,6 +342,25 @@ cleanup:
     return status;
 }
 
+/* On a node, tables of w-kernels are computed by one rank: the others find them in the
+ * cache. Collective. */
+static tess_status create_plan(imager_job *job, const tess_grid_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_comm *node = NULL;
+    const bool in_turn = opts->projection && opts->projection->cached;
+    if (in_turn) TESS_TRY(tess_comm_node(job->comm, &node));
+    const bool first = !in_turn || tess_comm_rank(node) == 0;
+    for (int turn = 0; turn <= in_turn; ++turn) {
+        if (first == (turn == 0))
+            status = tess_grid_plan_create(&job->geom, opts, job->backend, &job->plan);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+    }
+cleanup:
+    tess_comm_free(node);
+    return status;
+}
+
 tess_status imager_job_plan(imager_job *job)
 {
     tess_status status = TESS_OK;
@@ -378,8 +397,7 @@ tess_status imager_job_plan(imager_job *job)
     opts.threads = layout->threads;
     opts.block_planes = layout->force_block_planes;
     opts.chunk = layout->force_chunk;
-    status = tess_grid_plan_create(&job->geom, &opts, job->backend, &job->plan);
-    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(create_plan(job, &opts));
     TESS_TRY(plan_by_machine(job, &opts));
     const int ranks = tess_comm_size(imager_team(job));
     job->num_groups = choose_groups(job);

@@ -68,7 +68,8 @@ typedef struct tess_gridding {
     double accuracy;                 /**< --accuracy, default 1e-4 */
     tess_w_mode w_mode;              /**< --w auto|stacking|projection|none */
     const char *backend;             /**< --backend auto|cpu, default "auto" */
-    tess_projection_opts projection; /**< --strategy, --oversampling, --w-spacing */
+    tess_projection_opts projection; /**< --strategy, --oversampling,
+                                          --w-spacing, --no-kernel-cache */
     const char *only_projection;     /**< option given that --w projection alone has */
 } tess_gridding;
 

@@ -38,6 +38,7 @@ void tess_projection_opts_default(tess_projection_opts *opts)
 {
     *opts = (tess_projection_opts){.spacing = TESS_GCF_SQRT,
                                    .choose_strategy = true,
+                                   .cached = true,
                                    .strategy = TESS_GCF_FACTORED,
                                    .most_bytes = DEFAULT_BYTES};
 }
@@ -199,7 +200,9 @@ static tess_status make_tables(tess_grid_plan *plan, const tess_gcf_opts *opts)
     tess_status status = TESS_OK;
     tess_projection *projection = plan->projection;
     const int last = opts->layout.num_planes - 1;
-    TESS_TRY(tess_gcf_create(opts, &projection->gcf));
+    TESS_TRY(projection->opts.cached ? tess_gcf_create_cached(opts, &projection->gcf,
+                                                              &projection->was_cached)
+                                     : tess_gcf_create(opts, &projection->gcf));
     if (projection->gcf->plane[last].is_cut)
         TESS_FAIL(TESS_ERR_USAGE,
                   "w-kernels at w of %.3g wavelengths are wider than %d cells, all "
@@ -329,17 +332,19 @@ void projection_text(const tess_grid_plan *plan, char *text, int size)
     const tess_projection *projection = plan->projection;
     const tess_gcf *gcf = projection->gcf;
     const int planes = gcf->layout.num_planes;
-    snprintf(text, (size_t)size,
-             "%lld x %lld grid, w-projection, %d kernel%s of %d to %d cells spaced in "
-             "%s, oversampling %d, %.1f MiB of tables, strategy %s, tiles of %d cells, "
-             "padding %.2f, %s precision, %s %.1e",
-             (long long)plan->nu, (long long)plan->nv, planes, planes == 1 ? "" : "s",
-             gcf->plane[0].support, gcf->max_support,
-             gcf->layout.spacing == TESS_GCF_SQRT ? "sqrt(w)" : "w",
-             gcf->layout.oversampling, (double)tess_gcf_bytes(gcf) / 0x1p20,
-             tess_gcf_strategy_name(projection->opts.strategy), plan->tile,
-             projection->padding, plan->is_double ? "double" : "single",
-             "error estimate", plan->error_estimate);
+    snprintf(
+        text, (size_t)size,
+        "%lld x %lld grid, w-projection, %d kernel%s of %d to %d cells spaced in "
+        "%s, oversampling %d, %.1f MiB of tables%s, strategy %s, tiles of %d cells, "
+        "padding %.2f, %s precision, %s %.1e",
+        (long long)plan->nu, (long long)plan->nv, planes, planes == 1 ? "" : "s",
+        gcf->plane[0].support, gcf->max_support,
+        gcf->layout.spacing == TESS_GCF_SQRT ? "sqrt(w)" : "w",
+        gcf->layout.oversampling, (double)tess_gcf_bytes(gcf) / 0x1p20,
+        projection->was_cached ? " (cached)" : "",
+        tess_gcf_strategy_name(projection->opts.strategy), plan->tile,
+        projection->padding, plan->is_double ? "double" : "single", "error estimate",
+        plan->error_estimate);
 }
 
 int projection_outer_threads(const tess_grid_plan *plan)

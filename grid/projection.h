@@ -12,6 +12,7 @@ struct tess_projection {
     tess_projection_opts opts; /* oversampling and strategy as chosen */
     tess_gcf *gcf;
     tess_gcf_plan *gridder;
+    bool was_cached;
     int taper_support;
     double padding;
     double nm1_spread; /* rms of n − 1 about its mean */

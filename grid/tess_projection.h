@@ -23,6 +23,7 @@ typedef struct tess_projection_opts {
                            and 8 where none do */
     bool choose_strategy;       /**< in place of the next */
     tess_gcf_strategy strategy; /**< of gcf/tess_gcf_grid.h */
+    bool cached;                /**< tables are kept on disk, tess_gcf_create_cached() */
     int64_t most_bytes;         /**< of tables */
 } tess_projection_opts;
 

@@ -15,6 +15,9 @@ extern "C" {
 /** Errors of the layout, TESS_ERR_USAGE. */
 tess_status gcf_check_layout(const tess_gcf_layout *layout);
 
+/** Errors of options of w-kernels, TESS_ERR_USAGE. */
+tess_status gcf_check_opts(const tess_gcf_opts *opts);
+
 /** A table with w of its planes, but without supports and data. */
 tess_status gcf_begin(const tess_gcf_layout *layout, tess_gcf **gcf);
 

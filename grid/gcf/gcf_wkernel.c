@@ -59,7 +59,7 @@ void tess_gcf_opts_default(tess_gcf_opts *opts)
                             .max_support = 512};
 }
 
-static tess_status check(const tess_gcf_opts *opts)
+tess_status gcf_check_opts(const tess_gcf_opts *opts)
 {
     tess_status status = TESS_OK;
     TESS_TRY(gcf_check_layout(&opts->layout));
@@ -253,7 +253,7 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf)
     tess_status status = TESS_OK, failed = TESS_OK;
     tess_gcf *made = NULL;
     tess_kernel kernel;
-    TESS_TRY(check(opts));
+    TESS_TRY(gcf_check_opts(opts));
     TESS_TRY(gcf_begin(&opts->layout, &made));
     tess_kernel_create(opts->taper_support, opts->padding, &kernel);
     const int planes = opts->layout.num_planes;

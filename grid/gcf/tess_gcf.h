@@ -95,6 +95,12 @@ void tess_gcf_opts_default(tess_gcf_opts *opts);
  *  tess_gcf_destroy(). Local. */
 tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf);
 
+/** As tess_gcf_create(), from the folder of tess_cache.h if it was made before, else
+ *  kept there: under a name that stands for everything in `opts` but threads. A file
+ *  that is damaged, and a folder that cannot be written, do no harm. Local. */
+tess_status tess_gcf_create_cached(const tess_gcf_opts *opts, tess_gcf **gcf,
+                                   bool *was_cached);
+
 /** Value of a user's kernel, even in x and y [cells]; called from many threads. */
 typedef void tess_gcf_function(const void *context, int plane, double x, double y,
                                double value[2]);

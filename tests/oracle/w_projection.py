@@ -9,6 +9,7 @@ noise and their offsets at random, so that errors add up as their squares do; 20
 visibilities and 4096 pixels leave a scatter of a few percent.
 """
 import json
+import os
 
 import numpy as np
 
@@ -164,6 +165,22 @@ def check_predictions(suite, obs):
         suite.below("image and prediction are adjoint", abs(left - right) / scale, 1e-7)
 
 
+def check_cache(suite, obs):
+    """A table is computed by one run, and by one of the ranks, and read by others."""
+    options = ["--oversampling", 8, "--accuracy", "1e-2"]
+    os.environ["TESS_CACHE_DIR"] = suite.path("another-cache")
+    made = image(suite, obs, "made", *options, ranks=2 if mpiexec() else 1)
+    files = os.listdir(os.environ["TESS_CACHE_DIR"])
+    tables = [name for name in files if name.startswith("gcf-")]
+    suite.equal("tables in the cache", len(tables), 1)
+    read = image(suite, obs, "read", *options)
+    anew = image(suite, obs, "anew", "--no-kernel-cache", *options)
+    if made and read and anew:
+        suite.equal("from the cache", l2_error(read["dirty"], anew["dirty"]), 0.0)
+    profile = json.load(open(suite.path("profile.json"), encoding="utf8"))
+    suite.true("--no-kernel-cache computes", "(cached)" not in profile["plan"])
+
+
 def check_refusals(suite, obs):
     for words, options in [
             ("--w projection only", ["--strategy", "tiled"]),
@@ -184,12 +201,14 @@ def check_refusals(suite, obs):
 
 def main():
     suite = Suite("w_projection")
+    os.environ["TESS_CACHE_DIR"] = suite.path("cache")
     obs = Observation(suite, "obs", rows=20000 if FULL else 5000)
     check_errors(suite, obs)
     check_strategies(suite, Observation(suite, "steep", rows=1000, w_ratio=6.0))
     check_ranks(suite, obs)
     check_stacking(suite, obs)
     check_predictions(suite, obs)
+    check_cache(suite, obs)
     check_refusals(suite, obs)
     suite.finish()
 
