@@ -214,6 +214,7 @@ enum {
     OPT_THREADS = 0x100,
     OPT_MEMORY,
     OPT_FORCE_PW,
+    OPT_FORCE_TEAMS,
     OPT_FORCE_FFT_RANKS,
     OPT_FORCE_BLOCK_PLANES,
     OPT_FORCE_CHUNK,
@@ -245,6 +246,10 @@ static const struct argp_option layout_options[] = {
     {"force-pw", OPT_FORCE_PW, "N", 0, "Groups of ranks that share the w-planes", 1},
     {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", 0,
      "Ranks that share the FFT of one plane as slabs; divides the number of ranks", 1},
+    {"force-teams", OPT_FORCE_TEAMS, "N", 0,
+     "Teams of ranks that make output channels and intervals side by side; divides the "
+     "number of ranks",
+     1},
     {"force-block-planes", OPT_FORCE_BLOCK_PLANES, "N", 0, "w-planes per brick", 1},
     {"force-plane-window", OPT_FORCE_PLANE_WINDOW, "N", 0,
      "w-planes that are gridded at a time, where the backend and w-groups allow it", 1},
@@ -294,6 +299,9 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
         break;
     case OPT_FORCE_FFT_RANKS:
         status = parse_int(arg, MAX_FORCED, &layout->force_fft_ranks);
+        break;
+    case OPT_FORCE_TEAMS:
+        status = parse_int(arg, MAX_FORCED, &layout->force_teams);
         break;
     case OPT_FORCE_BLOCK_PLANES:
         status = parse_int(arg, MAX_FORCED, &layout->force_block_planes);

@@ -1,8 +1,9 @@
 /** @file imager.h  (private to app/)
  *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
  *  (which samples make which image), imager_plan.c (what the data need), imager_run.c
- *  (one image from samples), imager_checkpoint.c, imager_model.c (prediction),
- *  imager_output.c (files), imager_estimate.c (for `plan`).
+ *  (one image from samples), imager_teams.c (outputs side by side),
+ * imager_checkpoint.c, imager_model.c (prediction), imager_output.c (files),
+ * imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -72,6 +73,24 @@ tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
 void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
                              bool *wanted);
 
+/** Ranks that make outputs side by side: P ranks form `num` teams of neighbours, which
+ *  in every round make the outputs from a first one on, team g the g-th. */
+typedef struct imager_teams {
+    tess_comm *all;  /**< borrowed */
+    tess_comm *team; /**< of this rank; owned, NULL while there is one of all */
+    int num, members, own;
+} imager_teams;
+
+/** What the number of teams depends on. */
+typedef struct imager_teams_need {
+    const imager_outputs *outputs;
+    int64_t first_output;        /**< to be made: those before are done */
+    double vis_bytes, row_bytes; /**< of a sample, and of a row, a sample */
+    bool kept;                   /**< samples are kept in memory */
+    bool possible;               /**< nothing needs all ranks for every output */
+    bool checkpoints;            /**< are written */
+} imager_teams_need;
+
 struct imager_predictor;
 
 /** Samples of one image, as a sequence of sets: one set when they fit in memory. */
@@ -107,6 +126,7 @@ typedef struct imager_job {
     tess_profile *profile;
     imager_extent extent; /* of all that the plan serves */
     int64_t num_outputs;  /* sets of images that share the plan; 0: one */
+    int num_teams;        /* each of which makes so many; 0: one */
     const tess_backend *backend;
     tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
                          has, which are summed in the end (ingest.h); of this rank
@@ -161,6 +181,15 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t co
 /** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory
  *  it would need when it cannot fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
+
+/** Anew, how the ranks of job->comm share w-planes and their transforms. Errors as of
+ *  imager_job_plan. Local. */
+tess_status imager_job_share(imager_job *job);
+
+/** How so many ranks would; and what images and a plane then take on one of them, with
+ *  finished rows [bytes]. Local. */
+void imager_shares(const imager_job *job, int ranks, int *num_groups, int *fft_ranks);
+double imager_team_bytes(const imager_job *job, int ranks);
 
 /** Have the plan's costs be measured ones from here on, for an estimate, whatever it
  * was made by; nothing when the layout does not want that. Collective. */
@@ -226,7 +255,9 @@ typedef struct imager_workload {
     double sample_bytes;            /* of its slice when it is kept */
     double owned_bytes;             /* of the samples that it grids at a time */
     bool cached;                    /* samples are kept */
-    bool weighted;                  /* other than naturally */
+    double dealt_bytes; /* of the samples that its team has been sent at a time */
+    double deal_s;      /* for those and, with output channels, means */
+    bool weighted;      /* other than naturally */
 } imager_workload;
 
 /** What a run will need. Seconds are for idle cores of the kind that the rates in
@@ -243,6 +274,13 @@ typedef struct imager_estimate {
 tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
                                  const tess_brick_list *bricks,
                                  imager_estimate *estimate);
+
+/** Seconds that an output of so many samples, of vis_bytes each, would take on a team
+ * of this many ranks, and what having several teams adds in all. Local. */
+double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
+                              double vis_bytes);
+double imager_estimate_deal(const imager_job *job, const imager_outputs *outputs,
+                            int ranks, double vis_bytes);
 
 /** A model image to predict from. */
 typedef struct imager_model {
@@ -293,6 +331,45 @@ typedef struct imager_product {
     imager_rows rows;
     double sum_weights;
 } imager_product;
+
+/** Number of teams for the planned job, whose communicator has all ranks: forced, or
+ *  the fastest that memory allows. TESS_ERR_USAGE for a forced one that cannot be.
+ *  Local, the same on all ranks. */
+tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
+                                int *num);
+
+/** Form `num` teams, a divisor of the ranks. Collective. */
+tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams);
+void imager_teams_free(imager_teams *teams); /**< Collective in the team. */
+
+/** Send samples of the round from `first_output` on to the teams that make them; the
+ *  team's own come in `to`, in the order of the file on its ranks. `from` is freed in
+ *  the last round. Collective. */
+tess_status imager_teams_deal(const imager_teams *teams, const imager_outputs *outputs,
+                              int64_t first_output, tess_samples *from,
+                              const double *row_time, tess_samples *to);
+
+/** Rows of means over channels that a rank keeps. Local. */
+void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
+                            int64_t *row_first, int64_t *num_rows);
+
+/** Images of a round, on the ranks that keep these rows of the mean. */
+typedef struct imager_round {
+    int num_images;
+    void *arrived[4 * TESS_MAX_POL];
+    const double *next[4 * TESS_MAX_POL]; /**< what has not been added yet */
+    struct rank_rows *told;               /**< [ranks] what each had */
+} imager_round;
+
+/** Take in the products of the round; `output` -1: this team has none. Collective. */
+tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int64_t ny,
+                                 const imager_product *product, int num_images,
+                                 imager_round *round);
+
+/** Add the next team's, in order, to the means. Local. */
+void imager_round_add(const imager_teams *teams, imager_round *round, int team,
+                      imager_product *mean);
+void imager_round_free(imager_round *round); /**< Local. */
 
 /** Where --dump-stages puts what the stages of an output made, as images named
  *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. */
@@ -361,14 +438,15 @@ tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint,
 tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
                                     const imager_job *job);
 
-/** Take up the mean over channels that had begun: mean[state.num_mean], with `rows`.
- *  Local. */
+/** Take up these rows of the means over channels that had begun:
+ *  mean[state.num_mean]. Local. */
 tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
+                                   int64_t row_first, int64_t num_rows,
                                    imager_product *mean);
 
-/** One more output is complete, its mean with it when it was the last channel. May end
- *  the run with TESS_ERR_STOPPED. Collective. */
-tess_status imager_checkpoint_output(imager_checkpoint *checkpoint);
+/** So many more outputs are complete, with the means whose last channel is among them.
+ *  May end the run with TESS_ERR_STOPPED. Collective. */
+tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count);
 
 /** All is done. Collective. */
 void imager_checkpoint_finish(imager_checkpoint *checkpoint);
@@ -393,6 +471,10 @@ tess_status imager_output_check(const imager_output *output);
 tess_status imager_output_write(const imager_output *output, int64_t interval,
                                 int64_t channel, const imager_product *product,
                                 int num_psf, const imager_extent *extent);
+
+/** Log the names of the files that this has written. Local. */
+void imager_output_log(const imager_output *output, int64_t interval, int64_t channel,
+                       int num_psf);
 
 void imager_rows_free(imager_rows *rows);
 

@@ -314,14 +314,12 @@ cleanup:
 /* ---- between outputs ---- */
 
 tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
+                                   int64_t row_first, int64_t num_rows,
                                    imager_product *mean)
 {
     tess_status status = TESS_OK;
-    const imager_job *job = checkpoint->job;
     const tess_checkpoint_state *state = &checkpoint->state;
-    imager_rows rows = {.nx = job->geom.nx};
-    tess_planes_final_rows(job->geom.ny, job->fft_ranks, tess_comm_rank(job->comm),
-                           tess_comm_size(job->comm), &rows.row_first, &rows.num_rows);
+    imager_rows rows = {row_first, num_rows, checkpoint->job->geom.nx, NULL};
     for (int64_t k = 0; k < state->num_mean; ++k) {
         rows.value = tess_alloc_zero(rows.num_rows * rows.nx, sizeof *rows.value);
         mean[k] = (imager_product){rows, state->mean_weight[k]};
@@ -333,10 +331,10 @@ cleanup:
     return status;
 }
 
-tess_status imager_checkpoint_output(imager_checkpoint *checkpoint)
+tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count)
 {
     if (!checkpoint->opts->folder) return TESS_OK;
-    ++checkpoint->state.outputs_done;
+    checkpoint->state.outputs_done += count;
     checkpoint->state.num_done = checkpoint->num_done = 0;
     return act(checkpoint, true);
 }

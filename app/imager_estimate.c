@@ -19,6 +19,16 @@ static const double WRITE_PIXEL_S = 10e-9;
 /* Runs of a brick that one track of a baseline makes, about, by what was measured. */
 static const double RUNS_OF_TRACK = 8;
 
+/* A collective call, for each step of its tree, and a message to one more rank. */
+static const double COLLECTIVE_S = 10e-6, MESSAGE_S = 3e-6;
+/* Collective calls of an output beside those of its batches of planes, and of a batch.
+ */
+static const double OUTPUT_CALLS = 60, BATCH_CALLS = 6;
+
+/* Share of a grid's lines, and of their cells, that bricks cover: not known before
+ * samples are sorted. MeerKAT at 1.3 GHz: two thirds and a fifth. */
+static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
+
 /* Buffers of one rank's exchange: see exchange.c. */
 static const double EXCHANGE_BYTES = 4.0 * (24 << 20);
 
@@ -150,7 +160,8 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
     const double value = plan->is_double ? 16 : 8;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    const double own = work->cached ? work->sample_bytes : work->block_bytes;
+    const double own =
+        work->cached ? work->sample_bytes + work->dealt_bytes : work->block_bytes;
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
     const double received = ranks > 1 || !work->cached ? work->owned_bytes + runs : 0;
     const double flight = ranks > 1 ? fmin(EXCHANGE_BYTES, 4 * own) : 0;
@@ -197,8 +208,9 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
         s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
     s[TESS_STAGE_PLAN] = START_S;
     s[TESS_STAGE_SORT] = costs->sort_s * (double)work->num_vis / threads;
+    s[TESS_STAGE_EXCHANGE] = work->deal_s;
     if (ranks > 1) {
-        s[TESS_STAGE_EXCHANGE] = work->owned_bytes * outputs / EXCHANGE_BYTES_PER_S;
+        s[TESS_STAGE_EXCHANGE] += work->owned_bytes * outputs / EXCHANGE_BYTES_PER_S;
         s[TESS_STAGE_REDUCE] = estimate->sums * outputs / REDUCE_BYTES_PER_S;
     }
     s[TESS_STAGE_GRID] =
@@ -251,4 +263,48 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
 cleanup:
     tess_free(own);
     return status;
+}
+
+/* ---- before samples are sorted ---- */
+
+double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
+                              double vis_bytes)
+{
+    const tess_grid_plan *plan = job->plan;
+    int groups, f;
+    imager_shares(job, ranks, &groups, &f);
+    const double threads = job->layout->threads, n = ranks;
+    const double planes = (double)plan->num_planes * job->num_images;
+    const double value = plan->is_double ? 16 : 8;
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const double batches = ceil(planes * f / n);
+    const double lines = planes * LINES_COVERED * (double)plan->nu * value;
+    double seconds = (tess_grid_cost_vis(plan) + plan->costs.sort_s) * (double)num_vis /
+                         n / threads +
+                     batches * tess_grid_cost_plane(plan, LINES_COVERED) / f / threads +
+                     (plan->costs.correct_s / threads + WRITE_PIXEL_S) * pixels *
+                         job->num_images / n;
+    if (num_vis == 0) return WRITE_PIXEL_S * pixels * job->num_images / n;
+    if (ranks == 1) return seconds;
+    seconds += vis_bytes * (double)num_vis * (1 - 1 / n) / n / EXCHANGE_BYTES_PER_S;
+    /* tile sums; lines that ranks of a slab pass on; rows of groups that are summed */
+    seconds += lines * CELLS_COVERED * (double)plan->nv / n / REDUCE_BYTES_PER_S;
+    seconds += lines * (double)job->geom.ny * (1 - 1.0 / f) / n / REDUCE_BYTES_PER_S;
+    if (f < ranks)
+        seconds += job->num_images * pixels * value / 2 / f / REDUCE_BYTES_PER_S;
+    return seconds + (OUTPUT_CALLS + BATCH_CALLS * batches) *
+                         (COLLECTIVE_S * log2(n) + MESSAGE_S * (n - 1));
+}
+
+double imager_estimate_deal(const imager_job *job, const imager_outputs *outputs,
+                            int ranks, double vis_bytes)
+{
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    double num_vis = 0, means = 0;
+    for (int64_t k = 0; k < outputs->num; ++k)
+        num_vis += (double)outputs->extent[k].num_vis;
+    if (outputs->num_channels > 1)
+        means = (double)outputs->num * job->num_images * pixels * sizeof(double);
+    return vis_bytes * num_vis / ranks / EXCHANGE_BYTES_PER_S +
+           means / ranks / REDUCE_BYTES_PER_S;
 }

@@ -292,10 +292,32 @@ static tess_status publish(const imager_output *output, bool first,
     }
     TESS_TRY(tess_comm_agree(output->comm, status));
     TESS_TRY(tess_held_publish(output->comm, held));
-    for (int64_t k = 0; k < held->num; ++k)
-        tess_log_info("wrote %s", tess_held_path(held, k));
 cleanup:
     return status;
+}
+
+static void log_one(char *path)
+{
+    if (path) tess_log_info("wrote %s", path);
+    free(path); /* from asprintf */
+}
+
+void imager_output_log(const imager_output *output, int64_t interval, int64_t channel,
+                       int num_psf)
+{
+    const tess_image_opts *opts = output->opts;
+    if (!opts->output) return;
+    for (int k = 0; k < output->num_pol; ++k) {
+        const tess_pol *pol = named_pol(output, k);
+        log_one(file_name(output, interval, channel, pol, "dirty", "fits"));
+        if (opts->preview)
+            log_one(file_name(output, interval, channel, pol, "dirty", "png"));
+    }
+    for (int k = 0; k < num_psf; ++k)
+        log_one(
+            file_name(output, interval, channel, psf_pol(output, k), "psf", "fits"));
+    if (opts->used_options && interval == 0 && channel == 0)
+        log_one(options_name(output));
 }
 
 tess_status imager_output_write(const imager_output *output, int64_t interval,

@@ -230,10 +230,9 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
 
 /* w-groups: as few as keep one plane of every rank's FFT in flight; cutting in w costs
  * spilled planes, so a group has at least 2W of them. */
-static int choose_groups(const imager_job *job)
+static int choose_groups(const imager_job *job, int ranks)
 {
     const tess_grid_plan *plan = job->plan;
-    const int ranks = tess_comm_size(imager_team(job));
     if (job->layout->force_pw > 0) return job->layout->force_pw;
     if (job->layout->reproducible) return 1;
     int limit = plan->num_planes / (2 * plan->w_support);
@@ -248,12 +247,11 @@ static int choose_groups(const imager_job *job)
  * many that all are busy; more when images or planes would not fit otherwise. Images
  * that groups of ranks have summed apart depend on their number: with --reproducible
  * there is one. */
-static int choose_fft_ranks(const imager_job *job)
+static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
 {
-    const int ranks = tess_comm_size(imager_team(job));
     if (job->layout->force_fft_ranks > 0) return job->layout->force_fft_ranks;
     if (job->layout->reproducible) return ranks;
-    const int at_once = job->plan->block_planes * job->num_groups * job->num_images;
+    const int at_once = job->plan->block_planes * num_groups * job->num_images;
     int fft_ranks = ranks / tess_partition_divisor(ranks, at_once > 1 ? at_once : 1);
     for (int f = fft_ranks; f <= ranks; ++f) {
         if (ranks % f != 0) continue;
@@ -262,6 +260,12 @@ static int choose_fft_ranks(const imager_job *job)
         if (tess_planes_bytes(&opts) < 0.5 * (double)job->rank_bytes) break;
     }
     return fft_ranks;
+}
+
+void imager_shares(const imager_job *job, int ranks, int *num_groups, int *fft_ranks)
+{
+    *num_groups = choose_groups(job, ranks);
+    *fft_ranks = choose_fft_ranks(job, ranks, *num_groups);
 }
 
 /* What would add up planes or images in an order of its own. */
@@ -283,6 +287,16 @@ double imager_planes_bytes(const imager_job *job)
 {
     const tess_planes_opts opts = planes_opts_of(job, true, job->fft_ranks);
     return tess_planes_bytes(&opts);
+}
+
+double imager_team_bytes(const imager_job *job, int ranks)
+{
+    int num_groups, fft_ranks;
+    imager_shares(job, ranks, &num_groups, &fft_ranks);
+    const tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    return tess_planes_bytes(&opts) +
+           (double)sizeof(double) * job->num_images * pixels / ranks;
 }
 
 static tess_status check_memory(const imager_job *job)
@@ -399,9 +413,20 @@ tess_status imager_job_plan(imager_job *job)
     opts.chunk = layout->force_chunk;
     TESS_TRY(create_plan(job, &opts));
     TESS_TRY(plan_by_machine(job, &opts));
+    TESS_TRY(imager_job_share(job));
+    ++job->profile->plans;
+cleanup:
+    tess_profile_lap(job->profile, TESS_STAGE_PLAN, &mark);
+    return status;
+}
+
+tess_status imager_job_share(imager_job *job)
+{
+    tess_status status = TESS_OK;
     const int ranks = tess_comm_size(imager_team(job));
-    job->num_groups = choose_groups(job);
-    job->fft_ranks = job->fft_ranks > 0 ? job->fft_ranks : choose_fft_ranks(job);
+    job->num_groups = choose_groups(job, ranks);
+    if (job->fft_ranks == 0)
+        job->fft_ranks = choose_fft_ranks(job, ranks, job->num_groups);
     if (ranks % job->num_groups != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-pw %d does not divide %d ranks",
                   job->num_groups, ranks);
@@ -410,9 +435,7 @@ tess_status imager_job_plan(imager_job *job)
                   job->fft_ranks, ranks);
     TESS_TRY(check_reproducible(job));
     TESS_TRY(check_memory(job));
-    ++job->profile->plans;
 cleanup:
-    tess_profile_lap(job->profile, TESS_STAGE_PLAN, &mark);
     return status;
 }
 
@@ -538,7 +561,12 @@ void imager_job_log(imager_job *job)
     tess_grid_plan_text(job->plan, text, sizeof text);
     tess_log_info("plan: %s", text);
     warn_of_error(job);
-    if (job->num_outputs > 1)
+    if (job->num_teams > 1)
+        tess_log_info(
+            "      for %lld sets of images, one after the other, of each of %d "
+            "teams of %d ranks",
+            (long long)job->num_outputs, job->num_teams, ranks);
+    else if (job->num_outputs > 1)
         tess_log_info("      for all of %lld sets of images",
                       (long long)job->num_outputs);
     tess_partition_balance(job->partition, &largest, &mean, &split);
@@ -553,8 +581,8 @@ void imager_job_log(imager_job *job)
         tess_log_info("every rank images what it has read; images are summed %s",
                       job->devices ? "by NCCL" : "through host memory");
     snprintf(job->profile->plan, sizeof job->profile->plan,
-             "%s; %d w-groups, FFT groups of %d ranks", text, job->num_groups,
-             job->fft_ranks);
+             "%s; %d teams, %d w-groups, FFT groups of %d ranks", text,
+             job->num_teams > 1 ? job->num_teams : 1, job->num_groups, job->fft_ranks);
 }
 
 /* Keep in the profile how much of an image and of a plane this rank held. */

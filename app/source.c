@@ -40,6 +40,7 @@ struct tess_source {
     part *parts;
     int num_pol, num_weight, threads;
     bool is_double;
+    int64_t block_bytes;
     int64_t num_spans, next_span; /* this rank's blocks */
     span *spans;
     const bool *chan_wanted;
@@ -317,7 +318,7 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
 }
 
 /* This rank's slice of all usable rows, cut into blocks. */
-static tess_status make_spans(tess_source *source, int64_t block_bytes)
+static tess_status make_spans(tess_source *source)
 {
     tess_status status = TESS_OK;
     const int rank = tess_comm_rank(source->comm), size = tess_comm_size(source->comm);
@@ -325,14 +326,16 @@ static tess_status make_spans(tess_source *source, int64_t block_bytes)
     for (int k = 0; k < source->num_parts; ++k)
         if (source->parts[k].usable) total += source->parts[k].num_rows;
     const int64_t first = total * rank / size, end = total * (rank + 1) / size;
-    source->num_spans = 0;
+    tess_free(source->spans);
+    source->spans = NULL;
+    source->num_spans = source->next_span = 0;
     for (int k = 0; k < source->num_parts; ++k) {
         const part *p = &source->parts[k];
         if (!p->usable) continue;
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
         const int64_t row_bytes =
             64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
-        const int64_t block_rows = block_bytes / row_bytes + 1;
+        const int64_t block_rows = source->block_bytes / row_bytes + 1;
         int64_t row = first > before ? first - before : 0;
         const int64_t stop = end - before < p->num_rows ? end - before : p->num_rows;
         for (; row < stop; row += block_rows) {
@@ -374,11 +377,17 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
             "%s: %s cannot be made from its correlations (%s); choose with --stokes",
             meta->path, num_pol > 1 ? "the polarisations" : name, have);
     }
-    tess_free(source->spans);
-    source->spans = NULL;
-    TESS_TRY(make_spans(source, block_bytes));
+    source->block_bytes = block_bytes;
+    TESS_TRY(make_spans(source));
 cleanup:
     return status;
+}
+
+tess_status tess_source_deal(tess_source *source, tess_comm *comm)
+{
+    wait_for_reader(source);
+    source->comm = comm;
+    return make_spans(source);
 }
 
 void tess_source_trace(tess_source *source, tess_trace *trace)

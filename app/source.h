@@ -63,6 +63,11 @@ void tess_source_share_weights(tess_source *source);
  *  earlier pass has told. Local, after setup. */
 int64_t tess_source_own_blocks(const tess_source *source);
 
+/** Deal the rows to these ranks, some of those that have opened the source, anew; the
+ *  communicator is borrowed. What was known of the blocks' times is forgotten. Local.
+ */
+tess_status tess_source_deal(tess_source *source, tess_comm *comm);
+
 /** The most of any rank; those with fewer get empty ones in the end. Collective. */
 tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks);
 

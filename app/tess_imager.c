@@ -55,7 +55,8 @@ typedef struct image_run {
     imager_predictor subtract;
     imager_job job; /* one plan for all outputs */
     imager_checkpoint checkpoint;
-    imager_output output;
+    imager_output output, means; /* by the team, and by all ranks */
+    imager_teams teams;          /* once there are several, `comm` is this rank's */
 } image_run;
 
 /* ---- set-up ---- */
@@ -113,6 +114,7 @@ static tess_status set_up(image_run *run)
                                   .pol = run->pol,
                                   .num_pol = run->num_pol,
                                   .profile = run->profile};
+    run->means = run->output;
     run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.rank_bytes);
     if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
     if (run->block_bytes < SMALLEST_BLOCK_BYTES)
@@ -454,6 +456,50 @@ cleanup:
     return status;
 }
 
+/* ---- teams ---- */
+
+static int64_t outputs_done(const image_run *run)
+{
+    return run->checkpoint.state.outputs_done;
+}
+
+/* Form teams where that is faster, once the job is planned; from here on `comm` is the
+ * team's. `kept`: samples are, or will be, in memory. Collective. */
+static tess_status form_teams(image_run *run, bool kept)
+{
+    tess_status status = TESS_OK;
+    const tess_samples like =
+        run->mode == DATA_CACHED ? run->all : tess_source_samples(run->source);
+    const imager_teams_need need = {
+        .outputs = &run->outputs,
+        .first_output = outputs_done(run),
+        .vis_bytes = (double)tess_samples_vis_bytes(&like),
+        .row_bytes = ROW_BYTES * (double)run->outputs.num_channels *
+                     (double)run->info->num_rows / (double)run->info->num_vis,
+        .kept = kept,
+        .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
+                    (kept || !run->opts->subtract),
+        .checkpoints = run->opts->checkpoint.folder != NULL};
+    int num;
+    bool fits = true;
+    TESS_TRY(imager_teams_choose(&run->job, &need, &num));
+    if (num == 1) return TESS_OK;
+    if (run->mode == DATA_PER_OUTPUT)
+        TESS_TRY(fits_all(run, num * largest_output_bytes(run), &fits));
+    if (!fits) run->mode = DATA_STREAMED;
+    TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
+    run->comm = run->job.comm = run->output.comm = run->teams.team;
+    run->job.num_outputs = (run->outputs.num + num - 1) / num;
+    run->job.num_teams = num;
+    run->job.fft_ranks = 0;
+    status = imager_job_share(&run->job);
+    if (status == TESS_OK && run->mode != DATA_CACHED)
+        status = tess_source_deal(run->source, run->comm);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+cleanup:
+    return status;
+}
+
 /* ---- one output ---- */
 
 /* Read an output's samples into memory. Local. */
@@ -485,10 +531,12 @@ static int64_t blocks_of_set(const image_run *run)
     return blocks > 1 ? (int64_t)blocks : 1;
 }
 
+/* Samples of an output, of which a team has been sent its own in `data->cached`. */
 static tess_status data_for(image_run *run, int64_t output, imager_data *data)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
+    const tess_samples dealt = data->cached;
     *data = (imager_data){.source = run->source,
                           .in_memory = run->mode != DATA_STREAMED,
                           .num_sets = 1,
@@ -498,7 +546,9 @@ static tess_status data_for(image_run *run, int64_t output, imager_data *data)
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
     if (run->mode != DATA_CACHED) want_output(run, output);
-    if (run->mode == DATA_CACHED && run->outputs.num == 1) {
+    if (run->mode == DATA_CACHED && run->teams.num > 1) {
+        data->cached = dealt;
+    } else if (run->mode == DATA_CACHED && run->outputs.num == 1) {
         data->cached = run->all; /* moved: weights may be changed in place */
         run->all = (tess_samples){0};
     } else if (run->mode == DATA_CACHED) {
@@ -609,33 +659,23 @@ static void finish_mean(imager_product *mean, int count)
     }
 }
 
-/* Rows of the first non-empty channel, zero. */
-static tess_status start_mean(const image_run *run, const imager_product *product,
-                              int count, imager_product *mean)
-{
-    tess_status status = TESS_OK;
-    for (int k = 0; k < count; ++k) {
-        mean[k] = (imager_product){.rows = product[k].rows};
-        mean[k].rows.value = tess_alloc_zero(
-            product[k].rows.num_rows * product[k].rows.nx, sizeof(double));
-        if (!mean[k].rows.value) status = TESS_ERR_ALLOC;
-    }
-    return tess_comm_agree(run->comm, status);
-}
-
-/* Make the products of one output. */
-static tess_status make_products(image_run *run, int64_t output,
+/* Make the products of one output, from these samples if they have been dealt, which
+ * are freed. Collective in the team. */
+static tess_status make_products(image_run *run, int64_t output, tess_samples *dealt,
                                  imager_product *product)
 {
     tess_status status = TESS_OK;
-    imager_data data = {0};
+    imager_data data = {.cached = *dealt};
     tess_density *density = NULL;
     const imager_stages stages = {.comm = run->comm,
                                   .folder = run->opts->dump_stages,
                                   .interval = output / run->outputs.num_channels,
                                   .channel = output % run->outputs.num_channels};
-    if (run->outputs.extent[output].num_vis == 0)
+    *dealt = (tess_samples){0};
+    if (run->outputs.extent[output].num_vis == 0) {
+        data_free(&data);
         return empty_products(run, run->job.num_images, product);
+    }
     TESS_TRY(data_for(run, output, &data));
     TESS_TRY(weigh(run, &data, &density));
     TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
@@ -666,57 +706,166 @@ cleanup:
     return status;
 }
 
-/* All channels of one interval, and their mean. */
-static tess_status image_interval(image_run *run, int64_t interval)
+/* ---- all outputs ---- */
+
+enum { MOST_IMAGES = 4 * TESS_MAX_POL };
+
+/* Mean over the channels of the current interval. */
+typedef struct channel_mean {
+    imager_product product[MOST_IMAGES];
+    imager_extent extent;
+    bool started;
+} channel_mean;
+
+static int num_psf(const image_run *run)
+{
+    return run->job.num_images - run->num_pol;
+}
+
+/* Rows of the mean on this rank: those that products have, or, of several teams, a
+ * share of its own. */
+static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows)
+{
+    const imager_job *job = &run->job;
+    if (run->teams.num > 1)
+        imager_teams_mean_rows(&run->teams, tess_comm_rank(run->teams.all),
+                               job->geom.ny, row_first, num_rows);
+    else
+        tess_planes_final_rows(job->geom.ny, job->fft_ranks, tess_comm_rank(run->comm),
+                               tess_comm_size(run->comm), row_first, num_rows);
+}
+
+/* Means of zero. Collective. */
+static tess_status start_mean(image_run *run, channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    enum { MOST = 4 * TESS_MAX_POL };
-    imager_product product[MOST] = {0}, mean[MOST] = {0};
-    imager_extent total = imager_extent_empty();
-    const int64_t channels = run->outputs.num_channels;
-    const int num_images = run->job.num_images, num_psf = num_images - run->num_pol;
-    imager_checkpoint *checkpoint = &run->checkpoint;
-    const int64_t before = checkpoint->state.outputs_done - interval * channels;
-    bool mean_started = false;
-    if (before >= channels)
-        return TESS_OK; /* done by the run that this one continues */
-    if (before > 0 && checkpoint->state.num_mean > 0) {
-        status = imager_checkpoint_mean(checkpoint, mean);
-        TESS_TRY(tess_comm_agree(run->comm, status));
-        mean_started = true;
+    imager_rows rows = {.nx = run->job.geom.nx};
+    if (mean->started) return TESS_OK;
+    mean_rows(run, &rows.row_first, &rows.num_rows);
+    for (int k = 0; k < run->job.num_images; ++k) {
+        rows.value = tess_alloc_zero(rows.num_rows * rows.nx, sizeof *rows.value);
+        mean->product[k] = (imager_product){.rows = rows};
+        if (!rows.value) status = TESS_ERR_ALLOC;
     }
-    checkpoint->mean = mean;
-    checkpoint->num_mean = mean_started ? num_images : 0;
-    for (int64_t c = 0; c < channels; ++c) {
-        const imager_extent *extent = &run->outputs.extent[interval * channels + c];
-        if (c < before) {
-            imager_extent_join(&total, extent);
-            continue;
-        }
-        TESS_TRY(make_products(run, interval * channels + c, product));
-        TESS_TRY(
-            imager_output_write(&run->output, interval, c, product, num_psf, extent));
-        if (channels > 1 && extent->num_vis > 0) {
-            if (!mean_started) TESS_TRY(start_mean(run, product, num_images, mean));
-            mean_started = true;
-            checkpoint->num_mean = num_images;
-            add_to_mean(mean, product, num_images);
-            imager_extent_join(&total, extent);
-        }
-        free_products(product, num_images);
-        if (c < channels - 1) TESS_TRY(imager_checkpoint_output(checkpoint));
-    }
-    if (channels > 1) {
-        if (!mean_started) TESS_TRY(empty_products(run, num_images, mean));
-        finish_mean(mean, num_images);
-        TESS_TRY(
-            imager_output_write(&run->output, interval, -1, mean, num_psf, &total));
-    }
-    checkpoint->num_mean = 0;
-    TESS_TRY(imager_checkpoint_output(checkpoint));
+    mean->started = true;
+    run->checkpoint.num_mean = run->job.num_images;
+    return tess_comm_agree(run->teams.all, status);
+}
+
+/* The mean of an interval is complete: write it, and begin anew. Collective. */
+static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    finish_mean(mean->product, run->job.num_images);
+    TESS_TRY(imager_output_write(&run->means, interval, -1, mean->product, num_psf(run),
+                                 &mean->extent));
+    imager_output_log(&run->means, interval, -1, num_psf(run));
 cleanup:
-    free_products(product, MOST);
-    free_products(mean, MOST);
+    free_products(mean->product, MOST_IMAGES);
+    mean->extent = imager_extent_empty();
+    mean->started = false;
+    run->checkpoint.num_mean = 0;
+    return status;
+}
+
+/* Add a round's images, outputs [first, end) in order, to the means. Collective. */
+static tess_status add_round(image_run *run, int64_t first, int64_t end,
+                             const imager_product *product, channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->outputs.num_channels, own = first + run->teams.own;
+    imager_round round = {0};
+    double mark = tess_time_now();
+    if (channels == 1) return TESS_OK;
+    if (run->teams.num > 1)
+        TESS_TRY(imager_teams_collect(&run->teams, own < end ? own : -1,
+                                      run->job.geom.ny, product, run->job.num_images,
+                                      &round));
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
+    for (int64_t k = first; k < end; ++k) {
+        TESS_TRY(start_mean(run, mean));
+        if (run->teams.num > 1)
+            imager_round_add(&run->teams, &round, (int)(k - first), mean->product);
+        else
+            add_to_mean(mean->product, product, run->job.num_images);
+        imager_extent_join(&mean->extent, &run->outputs.extent[k]);
+        if ((k + 1) % channels == 0) TESS_TRY(end_mean(run, k / channels, mean));
+    }
+cleanup:
+    imager_round_free(&round);
+    return status;
+}
+
+/* This team's output of a round, made and written. Collective in the team. */
+static tess_status make_output(image_run *run, int64_t output, tess_samples *dealt,
+                               imager_product *product)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->outputs.num_channels;
+    TESS_TRY(make_products(run, output, dealt, product));
+    TESS_TRY(imager_output_write(&run->output, output / channels, output % channels,
+                                 product, num_psf(run), &run->outputs.extent[output]));
+cleanup:
+    return status;
+}
+
+/* One output for each team: [first, end). Collective. */
+static tess_status image_round(image_run *run, int64_t first, int64_t end,
+                               channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    const int64_t own = first + run->teams.own, channels = run->outputs.num_channels;
+    imager_product product[MOST_IMAGES] = {0};
+    tess_samples dealt = {0};
+    double mark = tess_time_now();
+    if (run->teams.num > 1 && run->mode == DATA_CACHED)
+        TESS_TRY(imager_teams_deal(&run->teams, &run->outputs, first, &run->all,
+                                   run->row_time, &dealt));
+    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+    if (own < end) status = make_output(run, own, &dealt, product);
+    if (run->teams.num > 1) TESS_TRY(tess_comm_agree(run->teams.all, status));
+    TESS_TRY(status);
+    for (int64_t k = first; k < end; ++k)
+        imager_output_log(&run->output, k / channels, k % channels, num_psf(run));
+    TESS_TRY(add_round(run, first, end, product, mean));
+cleanup:
+    tess_samples_free(&dealt);
+    free_products(product, MOST_IMAGES);
+    return status;
+}
+
+/* Take up the means of a run that is continued in the middle of an interval. */
+static tess_status continue_mean(image_run *run, channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    const imager_checkpoint *checkpoint = &run->checkpoint;
+    const int64_t done = outputs_done(run), channels = run->outputs.num_channels;
+    int64_t row_first, num_rows;
+    for (int64_t k = done - done % channels; k < done; ++k)
+        imager_extent_join(&mean->extent, &run->outputs.extent[k]);
+    if (done % channels == 0 || checkpoint->state.num_mean == 0) return TESS_OK;
+    mean_rows(run, &row_first, &num_rows);
+    mean->started = true;
+    run->checkpoint.num_mean = run->job.num_images;
+    status = imager_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
+    return tess_comm_agree(run->teams.all, status);
+}
+
+static tess_status image_outputs(image_run *run)
+{
+    tess_status status = TESS_OK;
+    channel_mean mean = {.extent = imager_extent_empty()};
+    run->checkpoint.mean = mean.product;
+    TESS_TRY(continue_mean(run, &mean));
+    for (int64_t first = outputs_done(run), end; first < run->outputs.num;
+         first = end) {
+        end = first + run->teams.num;
+        if (end > run->outputs.num) end = run->outputs.num;
+        TESS_TRY(image_round(run, first, end, &mean));
+        TESS_TRY(imager_checkpoint_outputs(&run->checkpoint, end - first));
+    }
+cleanup:
+    free_products(mean.product, MOST_IMAGES);
     return status;
 }
 
@@ -733,6 +882,7 @@ static void free_run(image_run *run)
     tess_samples_free(&run->all);
     tess_free(run->row_time);
     tess_free(run->chan_wanted);
+    imager_teams_free(&run->teams);
 }
 
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
@@ -740,7 +890,10 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
 {
     tess_status status = TESS_OK;
     tess_image_opts own = *opts;
-    image_run run = {.comm = comm, .opts = &own, .profile = profile};
+    image_run run = {.comm = comm,
+                     .opts = &own,
+                     .profile = profile,
+                     .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     TESS_TRY(set_up(&run));
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
@@ -756,12 +909,12 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                   "ignored (see the log for the reasons)",
                   run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
-    if (opts->checkpoint.folder) {
+    if (opts->checkpoint.folder)
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));
+    TESS_TRY(form_teams(&run, run.mode == DATA_CACHED));
+    if (opts->checkpoint.folder && run.teams.num == 1)
         run.job.checkpoint = &run.checkpoint;
-    }
-    for (int64_t t = 0; t < opts->intervals_out; ++t)
-        TESS_TRY(image_interval(&run, t));
+    TESS_TRY(image_outputs(&run));
     imager_checkpoint_finish(&run.checkpoint);
 cleanup:
     tess_profile_stop_meter(profile);
@@ -774,7 +927,7 @@ cleanup:
 /* ---- plan ---- */
 
 /* What this rank would do with its slice. Collective. */
-static tess_status workload_of(const image_run *run, const imager_data *data,
+static tess_status workload_of(const image_run *run, bool kept, const imager_data *data,
                                imager_workload *work)
 {
     tess_status status = TESS_OK;
@@ -782,17 +935,24 @@ static tess_status workload_of(const image_run *run, const imager_data *data,
     const double vis_bytes = (double)tess_samples_vis_bytes(&like);
     int64_t num_rows, num_vis;
     tess_source_slice(run->source, &num_rows, &num_vis);
+    /* the slice is a team's: all ranks read, and keep, a slice each */
+    num_rows /= run->teams.num;
+    num_vis /= run->teams.num;
     *work = (imager_workload){
         .num_vis = num_vis,
         .num_runs = data->num_runs,
-        .num_outputs = run->outputs.num,
+        .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
+        .cached = kept,
         .file_bytes =
             64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
         .block_bytes = (double)run->block_bytes,
         .sample_bytes = vis_bytes * (double)num_vis + ROW_BYTES * (double)num_rows,
         .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm)};
-    TESS_TRY(fits_all(run, cached_bytes(run), &work->cached));
-cleanup:
+    if (run->teams.num > 1) {
+        work->dealt_bytes = work->owned_bytes;
+        work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
+                                            tess_comm_size(run->teams.all), vis_bytes);
+    }
     return status;
 }
 
@@ -816,7 +976,8 @@ static void print_plan(const image_run *run, const imager_job *job,
     char text[512];
     double largest, mean;
     int64_t split;
-    const int ranks = tess_comm_size(run->comm), threads = run->opts->layout.threads;
+    const int ranks = tess_comm_size(run->teams.all);
+    const int threads = run->opts->layout.threads;
     tess_grid_plan_text(job->plan, text, sizeof text);
     tess_partition_balance(job->partition, &largest, &mean, &split);
     printf("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
@@ -824,6 +985,11 @@ static void print_plan(const image_run *run, const imager_job *job,
            run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
            job->extent.w_max_lambda);
     printf("grid          %s\n", text);
+    if (run->outputs.num > 1)
+        printf("outputs       %lld sets of images by %d team%s of %d rank%s\n",
+               (long long)run->outputs.num, run->teams.num,
+               run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
+               ranks == run->teams.num ? "" : "s");
     printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
            "groups of %d\n",
            ranks, ranks == 1 ? "" : "s", threads, job->num_groups,
@@ -853,13 +1019,17 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {
     tess_status status = TESS_OK;
-    image_run run = {.comm = comm, .opts = opts, .profile = profile};
+    image_run run = {.comm = comm,
+                     .opts = opts,
+                     .profile = profile,
+                     .teams = {.all = comm, .num = 1}};
     imager_data data = {0};
     tess_brick_list bricks = {0};
     imager_workload work;
     imager_estimate estimate;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     int64_t largest = 0;
+    bool kept;
     natural.weighting = TESS_NATURAL;
     natural.subtract = NULL;
     run.opts = &natural;
@@ -871,14 +1041,16 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
     TESS_TRY(imager_job_calibrate(&run.job));
+    TESS_TRY(fits_all(&run, cached_bytes(&run), &kept));
+    TESS_TRY(form_teams(&run, kept));
     for (int64_t k = 1; k < run.outputs.num; ++k)
         if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
             largest = k;
     TESS_TRY(data_for(&run, largest, &data));
     status = imager_count_bricks(&run.job, &data, false, &bricks);
-    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_agree(run.comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
-    TESS_TRY(workload_of(&run, &data, &work));
+    TESS_TRY(workload_of(&run, kept, &data, &work));
     work.weighted = opts->weighting != TESS_NATURAL;
     TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);

@@ -61,6 +61,7 @@ typedef struct tess_layout {
                                     and threads */
     bool calibrate;            /**< plan large runs by costs measured on this machine */
     int force_nccl;            /**< 1: sum images by NCCL, however small */
+    int force_teams;           /**< teams of ranks that make outputs side by side */
 } tess_layout;
 
 /** Gridding of one plan; shared by image, predict and plan. */

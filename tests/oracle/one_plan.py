@@ -66,7 +66,7 @@ def run(suite, name, s, *args, ranks=1):
 
 def check_same_plan(suite, s, ranks):
     """Three snapshots against three runs with the plan forced to be that one."""
-    force = ["--force-w-range", w_range(s), "--force-num-vis", "1000"]
+    force = ["--force-w-range", w_range(s), "--force-num-vis", "1000", "--force-teams", "1"]
     names = [f"-t{k:04d}" for k in range(3)]
     prefix, _ = run(suite, f"all{ranks}", s, *options("briggs:0"), *force,
                     "--intervals-out", "3", ranks=ranks)

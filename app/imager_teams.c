@@ -1,0 +1,338 @@
+/* Outputs made side by side: ranks form teams, which take the outputs in turns. */
+#include <math.h>
+#include <string.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* ---- how many ---- */
+
+/* Share of a rank's memory that samples and images of a team may take; sums of bricks,
+ * which are not known yet, need the rest. */
+static const double MEMORY_SHARE = 0.6;
+
+/* Teams have to be faster by this factor: what one has too much to do keeps the others
+ * waiting. */
+static const double WORTH = 0.9;
+
+/* With checkpoints, which teams write between rounds only, a round takes no longer
+ * [s]. */
+static const double CHECKPOINT_ROUND_S = 60;
+
+/* Seconds of all rounds of outputs [first, num) by this many teams, and of the longest
+ * round. */
+static double seconds_of(const imager_job *job, const imager_teams_need *need,
+                         int teams, double *longest)
+{
+    const imager_outputs *outputs = need->outputs;
+    const int ranks = tess_comm_size(job->comm);
+    double total = 0;
+    *longest = 0;
+    for (int64_t first = need->first_output; first < outputs->num; first += teams) {
+        double round = 0;
+        for (int64_t k = first; k < first + teams && k < outputs->num; ++k)
+            round = fmax(round, imager_estimate_output(job, ranks / teams,
+                                                       outputs->extent[k].num_vis,
+                                                       need->vis_bytes));
+        *longest = fmax(*longest, round);
+        total += round;
+    }
+    if (teams > 1)
+        total += imager_estimate_deal(job, need->outputs, ranks, need->vis_bytes);
+    return total;
+}
+
+/* Whether the samples of a rank, those of its team's largest output, sent and received,
+ * and the team's images fit. */
+static bool fits(const imager_job *job, const imager_teams_need *need, int teams)
+{
+    const imager_outputs *outputs = need->outputs;
+    const int ranks = tess_comm_size(job->comm), members = ranks / teams;
+    double all = 0, largest = 0;
+    for (int64_t k = 0; k < outputs->num; ++k) {
+        all += (double)outputs->extent[k].num_vis;
+        largest = fmax(largest, (double)outputs->extent[k].num_vis);
+    }
+    const double bytes = need->vis_bytes + need->row_bytes;
+    const double samples = bytes * (2 * all / ranks + 2 * largest / members);
+    return IMAGER_BASE_BYTES + samples + imager_team_bytes(job, members) <
+           MEMORY_SHARE * (double)job->rank_bytes;
+}
+
+tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
+                                int *num)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(job->comm), forced = job->layout->force_teams;
+    const int64_t outputs = need->outputs->num - need->first_output;
+    double least, longest;
+    *num = 1;
+    if (forced > 0 && ranks % forced != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d does not divide %d ranks", forced,
+                  ranks);
+    if (forced > 1 && !need->possible)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "--force-teams: a model is subtracted from data that are streamed, or "
+            "a checkpoint has part of an output: there all ranks work together");
+    if (forced > 0) *num = forced;
+    if (forced > 0 || !need->possible || !need->kept || job->backend->start)
+        return TESS_OK;
+    least = WORTH * seconds_of(job, need, 1, &longest);
+    for (int teams = 2; teams <= ranks && teams <= outputs; ++teams) {
+        if (ranks % teams != 0 || !fits(job, need, teams)) continue;
+        const double seconds = seconds_of(job, need, teams, &longest);
+        if (seconds >= least || (need->checkpoints && longest > CHECKPOINT_ROUND_S))
+            continue;
+        least = seconds;
+        *num = teams;
+    }
+cleanup:
+    return status;
+}
+
+tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams)
+{
+    tess_status status = TESS_OK;
+    const int members = tess_comm_size(comm) / num, rank = tess_comm_rank(comm);
+    *teams = (imager_teams){
+        .all = comm, .num = num, .members = members, .own = rank / members};
+    /* neighbours in rank are neighbours on the nodes */
+    TESS_TRY(tess_comm_split(comm, teams->own, rank, &teams->team));
+cleanup:
+    return status;
+}
+
+void imager_teams_free(imager_teams *teams)
+{
+    tess_comm_free(teams->team);
+    teams->team = NULL;
+}
+
+/* ---- samples to teams ---- */
+
+/* Where the samples of each team begin in what this rank sends. */
+typedef struct parcel {
+    tess_samples samples;
+    int64_t *row, *vis; /* [num + 1] */
+} parcel;
+
+/* The samples of the round's outputs, one after the other. Local. */
+static tess_status pack(const imager_teams *teams, const imager_outputs *outputs,
+                        int64_t first_output, const tess_samples *from,
+                        const double *row_time, parcel *out)
+{
+    tess_status status = TESS_OK;
+    int64_t held = 0;
+    out->samples = (tess_samples){.is_double = from->is_double,
+                                  .num_pol = from->num_pol,
+                                  .num_weight = from->num_weight,
+                                  .inv_lambda = from->inv_lambda};
+    out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
+    out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
+    if (!out->row || !out->vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
+    for (int g = 0; g < teams->num && first_output + g < outputs->num; ++g)
+        held += outputs->num_held[first_output + g];
+    TESS_TRY(tess_samples_reserve(&out->samples, 0, held));
+    for (int g = 0; g < teams->num; ++g) {
+        if (first_output + g < outputs->num)
+            TESS_TRY(imager_outputs_choose(outputs, first_output + g, from, row_time,
+                                           &out->samples));
+        out->row[g + 1] = out->samples.num_rows;
+        out->vis[g + 1] = out->samples.num_vis;
+    }
+cleanup:
+    return status;
+}
+
+/* One array of the samples to their ranks; `first` of teams in elements of `size`
+ * bytes. What arrives is allocated. Collective. */
+static tess_status send_array(const imager_teams *teams, const void *values,
+                              const int64_t *first, int64_t size, void **arrived,
+                              int64_t *count)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(teams->all);
+    int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
+    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    /* ranks of equal number / num, which hold neighbouring rows, send to one member:
+     * members hold rows in their order, whatever the number of ranks */
+    const int member = tess_comm_rank(teams->all) / teams->num;
+    for (int g = 0; g < teams->num; ++g)
+        bytes[g * teams->members + member] = (first[g + 1] - first[g]) * size;
+    TESS_TRY(tess_comm_alltoallv(teams->all, values, bytes, arrived, bytes + ranks));
+    *count = 0;
+    for (int k = 0; k < ranks; ++k)
+        *count += bytes[ranks + k] / size;
+cleanup:
+    tess_free(bytes);
+    return status;
+}
+
+static tess_status index_rows(tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    int64_t at = 0;
+    samples->vis_first = tess_alloc(samples->num_rows, sizeof *samples->vis_first);
+    if (!samples->vis_first) TESS_FAIL(TESS_ERR_ALLOC, "rows of a team's samples");
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        samples->vis_first[row] = at;
+        at += samples->num_chan[row];
+    }
+    samples->capacity_rows = samples->num_rows;
+    samples->capacity_vis = samples->num_vis;
+cleanup:
+    return status;
+}
+
+tess_status imager_teams_deal(const imager_teams *teams, const imager_outputs *outputs,
+                              int64_t first_output, tess_samples *from,
+                              const double *row_time, tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    parcel own = {0};
+    void *uvw = NULL, *base = NULL, *chan = NULL;
+    const int64_t element = from->is_double ? 8 : 4;
+    const int64_t vis = 2 * element * from->num_pol,
+                  weight = element * from->num_weight;
+    int64_t rows;
+    *to = (tess_samples){.is_double = from->is_double,
+                         .num_pol = from->num_pol,
+                         .num_weight = from->num_weight,
+                         .inv_lambda = from->inv_lambda};
+    status = pack(teams, outputs, first_output, from, row_time, &own);
+    TESS_TRY(tess_comm_agree(teams->all, status));
+    if (first_output + teams->num >= outputs->num) tess_samples_free(from);
+    TESS_TRY(send_array(teams, own.samples.uvw_m, own.row, 3 * sizeof(double), &uvw,
+                        &to->num_rows));
+    to->uvw_m = uvw;
+    TESS_TRY(send_array(teams, own.samples.chan_base, own.row, sizeof(int32_t), &base,
+                        &rows));
+    to->chan_base = base;
+    TESS_TRY(send_array(teams, own.samples.num_chan, own.row, sizeof(int32_t), &chan,
+                        &rows));
+    to->num_chan = chan;
+    TESS_TRY(send_array(teams, own.samples.vis, own.vis, vis, &to->vis, &to->num_vis));
+    TESS_TRY(send_array(teams, own.samples.weight, own.vis, weight, &to->weight,
+                        &to->num_vis));
+    TESS_TRY(tess_comm_agree(teams->all, index_rows(to)));
+cleanup:
+    tess_samples_free(&own.samples);
+    tess_free(own.row);
+    tess_free(own.vis);
+    return status;
+}
+
+/* ---- images to the mean ---- */
+
+/* What all ranks know of one rank's images. */
+typedef struct rank_rows {
+    int64_t output, row_first, num_rows;
+    double sum_weights[4 * TESS_MAX_POL];
+} rank_rows;
+
+void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
+                            int64_t *row_first, int64_t *num_rows)
+{
+    const int ranks = tess_comm_size(teams->all);
+    *row_first = ny * rank / ranks;
+    *num_rows = ny * (rank + 1) / ranks - *row_first;
+}
+
+static int64_t overlap(int64_t a, int64_t na, int64_t b, int64_t nb)
+{
+    const int64_t begin = a > b ? a : b, end = a + na < b + nb ? a + na : b + nb;
+    return end > begin ? end - begin : 0;
+}
+
+/* Add the rows that have come from the ranks of one team. `arrived` begins with the
+ * first of them; returns what follows. */
+static const double *add_rows(const imager_teams *teams, int team,
+                              const rank_rows *told, int image, const double *arrived,
+                              imager_product *mean)
+{
+    const double weight = told[team * teams->members].sum_weights[image];
+    for (int k = team * teams->members; k < (team + 1) * teams->members; ++k) {
+        const rank_rows *from = &told[k];
+        const int64_t first = from->row_first > mean->rows.row_first
+                                  ? from->row_first
+                                  : mean->rows.row_first;
+        const int64_t pixels = overlap(from->row_first, from->num_rows,
+                                       mean->rows.row_first, mean->rows.num_rows) *
+                               mean->rows.nx;
+        double *to = mean->rows.value + (first - mean->rows.row_first) * mean->rows.nx;
+        for (int64_t i = 0; i < pixels && weight != 0; ++i)
+            to[i] += weight * arrived[i];
+        arrived += pixels;
+    }
+    mean->sum_weights += weight;
+    return arrived;
+}
+
+/* One image of the round's outputs: rows to the ranks that keep the mean's.
+ * Collective. */
+static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
+                             const imager_product *product, int64_t ny, void **arrived)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(teams->all);
+    const rank_rows *own = &told[tess_comm_rank(teams->all)];
+    int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
+    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    for (int k = 0; k < ranks; ++k) {
+        int64_t first, count;
+        imager_teams_mean_rows(teams, k, ny, &first, &count);
+        bytes[k] = overlap(own->row_first, own->num_rows, first, count) *
+                   product->rows.nx * (int64_t)sizeof(double);
+    }
+    TESS_TRY(tess_comm_alltoallv(teams->all, product->rows.value, bytes, arrived,
+                                 bytes + ranks));
+cleanup:
+    tess_free(bytes);
+    return status;
+}
+
+tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int64_t ny,
+                                 const imager_product *product, int num_images,
+                                 imager_round *round)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(teams->all);
+    rank_rows own = {.output = output}, *told = tess_alloc(ranks, sizeof *told);
+    round->num_images = num_images;
+    if (output >= 0) {
+        own.row_first = product[0].rows.row_first;
+        own.num_rows = product[0].rows.num_rows;
+        for (int k = 0; k < num_images; ++k)
+            own.sum_weights[k] = product[k].sum_weights;
+    }
+    TESS_TRY(tess_comm_agree(teams->all, told ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(teams->all, &own, sizeof own, told));
+    for (int k = 0; k < num_images; ++k)
+        TESS_TRY(send_rows(teams, told, &product[k], ny, &round->arrived[k]));
+    for (int k = 0; k < num_images; ++k)
+        round->next[k] = round->arrived[k];
+    round->told = told;
+    told = NULL;
+cleanup:
+    tess_free(told);
+    return status;
+}
+
+void imager_round_add(const imager_teams *teams, imager_round *round, int team,
+                      imager_product *mean)
+{
+    for (int k = 0; k < round->num_images; ++k)
+        round->next[k] =
+            add_rows(teams, team, round->told, k, round->next[k], &mean[k]);
+}
+
+void imager_round_free(imager_round *round)
+{
+    for (int k = 0; k < round->num_images; ++k)
+        tess_free(round->arrived[k]);
+    tess_free(round->told);
+    *round = (imager_round){0};
+}
