@@ -486,7 +486,10 @@ static tess_status form_teams(image_run *run, bool kept)
     if (num == 1) return TESS_OK;
     if (run->mode == DATA_PER_OUTPUT)
         TESS_TRY(fits_all(run, num * largest_output_bytes(run), &fits));
-    if (!fits) run->mode = DATA_STREAMED;
+    if (!fits) {
+        run->mode = DATA_STREAMED;
+        tess_log_info("data are streamed: a team cannot keep the samples of an output");
+    }
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
     run->comm = run->job.comm = run->output.comm = run->teams.team;
     run->job.num_outputs = (run->outputs.num + num - 1) / num;
