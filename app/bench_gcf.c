@@ -220,6 +220,8 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
         opts.threads = what->threads;
         opts.factor_error = what->factor_error;
         opts.least_cells = what->least_cells;
+        opts.shape = what->shape;
+        opts.single_taps = what->single_taps;
         TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
     }
     for (int k = 0; k < runs; ++k)

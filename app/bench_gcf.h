@@ -23,7 +23,8 @@ typedef struct tess_bench_gcf_case {
     int num_planes, oversampling, num_pol;
     double field_rad; /**< of the grid: w is such that kernels fill their support */
     double factor_error;
-    int least_cells; /**< as of tess_gcf_grid_opts */
+    int least_cells, shape; /**< as of tess_gcf_grid_opts, … */
+    bool single_taps;       /**< … this too */
     int threads;
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     int num_strategies;

@@ -22,9 +22,12 @@ static const char doc[] =
     "Strategies: serial (one thread, as points come), atomic (threads add atomically), "
     "tiled (points sorted into tiles of 64 x 64 cells, private buffers), factored (the "
     "same, kernels as sums of a few products of one-dimensional tables). On a GPU "
-    "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), to "
-    "degrid: none yet; the default is all of "
-    "them.\n\n"
+    "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), "
+    "gather (a thread a cell, points by tile), window (sums stay in registers while a "
+    "window of the kernel's size moves), coarse (so too, several cells a thread), "
+    "tiled "
+    "(tiles of sums in registers, points listed by tile and kernel), warp (a warp a "
+    "visibility, atomic additions); the default is all that are there.\n\n"
     "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
     "over "
     "sorting and (de)gridding, on a GPU over the strategy's kernels alone ('seconds'), "
@@ -60,6 +63,8 @@ enum {
     OPT_FIELD,
     OPT_ERROR,
     OPT_LEAST,
+    OPT_SHAPE,
+    OPT_SINGLE_TAPS,
     OPT_THREADS,
     OPT_REPEAT,
     OPT_MARKDOWN
@@ -91,6 +96,10 @@ static const struct argp_option options[] = {
      "factored: kernels narrower than so many cells a product are taken from their "
      "table (default 32; 0: none)",
      0},
+    {"shape", OPT_SHAPE, "N", 0,
+     "tiled on a GPU: how a block's threads lie, 1 to 4 (default 0: chosen)", 0},
+    {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
+     "tiled on a GPU: in double precision, read taps in single", 0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
      0},
@@ -105,9 +114,9 @@ static const struct argp_child children[] = {
 
 typedef struct gcf_args {
     tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
-    int64_t planes, oversampling, least_cells, threads, repeat;
+    int64_t planes, oversampling, least_cells, shape, threads, repeat;
     double field_rad, error;
-    bool markdown;
+    bool markdown, single_taps;
     tess_gcf_backend backend;
 } gcf_args;
 
@@ -253,6 +262,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_LEAST:
         status = tess_parse_integer(arg, 0, TESS_GCF_MAX_SUPPORT, &args->least_cells);
         break;
+    case OPT_SHAPE:
+        status = tess_parse_integer(arg, 0, TESS_GCF_SHAPES, &args->shape);
+        break;
+    case OPT_SINGLE_TAPS:
+        args->single_taps = true;
+        break;
     case OPT_THREADS:
         status = tess_parse_integer(arg, 1, 4096, &args->threads);
         break;
@@ -366,6 +381,8 @@ static tess_status run_all(const gcf_args *args)
                                     .field_rad = args->field_rad,
                                     .factor_error = args->error,
                                     .least_cells = (int)args->least_cells,
+                                    .shape = (int)args->shape,
+                                    .single_taps = args->single_taps,
                                     .threads = (int)args->threads,
                                     .strategy = strategy};
         TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));

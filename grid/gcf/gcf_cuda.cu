@@ -7,7 +7,7 @@
 
 struct gcf_cuda {
     const tess_gcf_plan *plan;
-    void *taps;
+    void *taps, *single_taps;
     gcf_cuda_plane *plane;
 };
 
@@ -427,6 +427,7 @@ gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
     const tess_gcf *gcf = with->plan->gcf;
     gcf_cuda_job job = {};
     job.taps = with->taps;
+    job.single_taps = with->single_taps;
     job.zero_tap = gcf->num_values;
     job.plane = with->plane;
     job.num_planes = gcf->layout.num_planes;
@@ -471,6 +472,33 @@ const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with)
     return with->plan;
 }
 
+/* Values of a table on the device, a zero behind them. */
+static tess_status upload_taps(const void *from, int64_t bytes, int64_t value_bytes,
+                               void **to)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_device_alloc(bytes + value_bytes, "w-kernels", to));
+    TESS_TRY(tess_device_upload(*to, from, bytes));
+    TESS_TRY(tess_device_zero((char *)*to + bytes, value_bytes));
+cleanup:
+    return status;
+}
+
+/* A table of double precision in single. */
+static tess_status upload_single(const tess_gcf *gcf, void **to)
+{
+    tess_status status = TESS_OK;
+    const int64_t values = 2 * gcf->num_values, value_bytes = 2 * sizeof(float);
+    float *single = (float *)tess_alloc(values, sizeof *single);
+    if (!single) TESS_FAIL(TESS_ERR_ALLOC, "w-kernels in single precision");
+    for (int64_t k = 0; k < values; ++k)
+        single[k] = (float)((const double *)gcf->data)[k];
+    TESS_TRY(upload_taps(single, gcf->num_values * value_bytes, value_bytes, to));
+cleanup:
+    tess_free(single);
+    return status;
+}
+
 tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
 {
     tess_status status = TESS_OK;
@@ -490,11 +518,10 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
     }
     TESS_TRY(tess_device_copy_of(plane, gcf->layout.num_planes * (int64_t)sizeof *plane,
                                  "planes of w-kernels", (const void **)&made->plane));
-    TESS_TRY(tess_device_alloc(tess_gcf_bytes(gcf) + (int64_t)gcf_value_bytes(gcf),
-                               "w-kernels", &made->taps));
-    TESS_TRY(tess_device_upload(made->taps, gcf->data, tess_gcf_bytes(gcf)));
-    TESS_TRY(tess_device_zero((char *)made->taps + tess_gcf_bytes(gcf),
-                              (int64_t)gcf_value_bytes(gcf)));
+    TESS_TRY(upload_taps(gcf->data, tess_gcf_bytes(gcf), (int64_t)gcf_value_bytes(gcf),
+                         &made->taps));
+    if (plan->opts.single_taps && gcf->layout.is_double)
+        TESS_TRY(upload_single(gcf, &made->single_taps));
     *out = made;
     made = NULL;
 cleanup:
@@ -507,6 +534,7 @@ void gcf_cuda_destroy(gcf_cuda *made)
 {
     if (!made) return;
     tess_device_free(made->taps);
+    tess_device_free(made->single_taps);
     tess_device_free(made->plane);
     tess_free(made);
 }

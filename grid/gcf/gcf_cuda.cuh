@@ -49,8 +49,9 @@ struct gcf_cuda_order {
  * by value. */
 struct gcf_cuda_job {
     /* the table */
-    const void *taps; /**< complex, as tess_gcf::data, … */
-    int64_t zero_tap; /**< … and behind them a zero */
+    const void *taps;        /**< complex, as tess_gcf::data, … */
+    int64_t zero_tap;        /**< … and behind them a zero */
+    const void *single_taps; /**< so too, in single precision; NULL: not asked for */
     const gcf_cuda_plane *plane;
     int num_planes, half_offsets, oversampling;
     int min_support, max_support;

@@ -12,28 +12,42 @@ namespace
 {
 
 enum {
-    WARPS = 16, /* a square of sub-tiles */
-    SIDE = 4,
     LANES = 32,
-    THREADS = WARPS * LANES,
-    BATCH = 128,  /* entries in shared memory at a time */
     TOGETHER = 8, /* taps in flight a thread */
+    CUT_THREADS = 256,
     LEAST_ENTRIES = 512,
     PIECES_AN_SM = 8
 };
 
-/* A warp's sub-tile: lanes LU × LV, CELLS cells of each lane one under the other. A
- * block's sums fill half of the registers. */
-template <typename R, int POLS> struct shape {
-    static constexpr int CELLS = 32 * (int)sizeof(float) / ((int)sizeof(R) * POLS);
+/* Warps of a block, a rectangle of sub-tiles; entries that wait in shared memory;
+ * blocks an SM; and the bytes of sums a lane. All hold half of an SM's registers in
+ * sums. */
+struct block_shape {
+    int warps_u, warps_v, batch, blocks, sum_bytes;
+};
+__host__ __device__ constexpr block_shape shape_number(int number)
+{
+    return number == 1   ? block_shape{4, 4, 128, 1, 256}
+           : number == 2 ? block_shape{4, 4, 64, 1, 256}
+           : number == 3 ? block_shape{4, 2, 128, 2, 256}
+                         : block_shape{4, 4, 64, 2, 128};
+}
+static_assert(TESS_GCF_SHAPES == 4, "all shapes are listed");
+
+/* A warp's sub-tile: lanes LU × LV, CELLS cells of each lane one under the other. */
+template <typename R, int POLS, int SHAPE> struct shape {
+    static constexpr block_shape BLOCK = shape_number(SHAPE);
+    static constexpr int THREADS = BLOCK.warps_u * BLOCK.warps_v * LANES;
+    static constexpr int BATCH = BLOCK.batch;
+    static constexpr int CELLS = BLOCK.sum_bytes / (2 * (int)sizeof(R) * POLS);
     static constexpr int LV = CELLS >= 32 ? 32 : CELLS >= 8 ? 16 : 8;
     static constexpr int LU = LANES / LV;
     static constexpr int H = CELLS * LU, W = LV;
-    static constexpr int TILE_U = SIDE * H, TILE_V = SIDE * W;
+    static constexpr int TILE_U = BLOCK.warps_u * H, TILE_V = BLOCK.warps_v * W;
 };
 
 /* A point as a tile sees it. */
-template <typename R, int POLS> struct entry {
+template <typename R, int POLS> struct entry { /* tap numbers are of the table */
     int offset;         /* of the tap at the tile's first cell, were there one */
     int step_u, step_v; /* from tap to tap */
     short low_u, high_u, low_v, high_v; /* the tile's cells that it covers */
@@ -48,7 +62,7 @@ struct piece {
 
 __global__ void cut_kernel(gcf_cuda_job job, int most, unsigned *count, piece *out)
 {
-    const int t = (int)(blockIdx.x * THREADS + threadIdx.x);
+    const int t = (int)(blockIdx.x * CUT_THREADS + threadIdx.x);
     if (t >= job.tiles_u * job.tiles_v) return;
     const uint32_t first = job.first[t], entries = job.first[t + 1] - first;
     if (entries == 0) return;
@@ -61,12 +75,12 @@ __global__ void cut_kernel(gcf_cuda_job job, int most, unsigned *count, piece *o
     }
 }
 
-template <typename R, int POLS>
+template <typename R, int POLS, int SHAPE>
 __device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, int v0,
                      entry<R, POLS> *out)
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS> S;
+    typedef shape<R, POLS, SHAPE> S;
     const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
     const int u = at.u - u0, v = at.v - v0;
     out->offset =
@@ -88,17 +102,17 @@ __device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, 
 
 /* A point's share in a lane's cells (row + k·LU, column). Taps outside of the footprint
  * are the zero behind the table: loads need not wait for branches. */
-template <typename R, int POLS>
+template <typename R, int POLS, int SHAPE, typename T>
 __device__ inline void
-add(const gcf_cuda_job &job, const entry<R, POLS> &e, int row, int column,
-    typename cuda_complex<R>::type sum[shape<R, POLS>::CELLS][POLS])
+add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
+    typename cuda_complex<R>::type sum[shape<R, POLS, SHAPE>::CELLS][POLS])
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS> S;
+    typedef shape<R, POLS, SHAPE> S;
     const int group = S::CELLS < TOGETHER ? S::CELLS : TOGETHER;
     const bool inside = column >= e.low_v && column < e.high_v;
     const unsigned lines = inside ? (unsigned)(e.high_u - e.low_u) : 0;
-    const int down = row - e.low_u, step = S::LU * e.step_u, zero = (int)job.zero_tap;
+    const int down = row - e.low_u, step = S::LU * e.step_u;
     const int offset = e.offset + row * e.step_u + column * e.step_v;
     R vis[POLS][4];
     for (int p = 0; p < POLS; ++p)
@@ -114,7 +128,10 @@ add(const gcf_cuda_job &job, const entry<R, POLS> &e, int row, int column,
         for (int k = 0; k < group; ++k) {
             const bool there = (unsigned)(down + (g + k) * S::LU) < lines;
             const int at = there ? offset + (g + k) * step : zero;
-            tap[k] = __ldg((const C *)job.taps + at);
+            const typename cuda_complex<T>::type read =
+                __ldg((const typename cuda_complex<T>::type *)taps + at);
+            tap[k].x = read.x;
+            tap[k].y = read.y;
         }
 #pragma unroll
         for (int k = 0; k < group; ++k)
@@ -128,19 +145,22 @@ add(const gcf_cuda_job &job, const entry<R, POLS> &e, int row, int column,
  * those that meet its sub-tile, 32 at a look. Sums are added atomically at the end,
  * cells that nothing was added to left alone. Expected limit: L2, where kernels are
  * large and differ from point to point; else instructions, half of them FMAs. */
-template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS, 1)
-    tile_kernel(gcf_cuda_job job, const unsigned *num_pieces, const piece *pieces)
+template <typename R, int POLS, int SHAPE, typename T>
+__global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
+                                  shape<R, POLS, SHAPE>::BLOCK.blocks)
+    tile_kernel(gcf_cuda_job job, const void *taps, const unsigned *num_pieces,
+                const piece *pieces)
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS> S;
-    __shared__ entry<R, POLS> batch[BATCH];
+    typedef shape<R, POLS, SHAPE> S;
+    __shared__ entry<R, POLS> batch[S::BATCH];
     if (blockIdx.x >= *num_pieces) return;
     const piece mine = pieces[blockIdx.x];
     const int u0 = mine.tile / job.tiles_v * S::TILE_U;
     const int v0 = mine.tile % job.tiles_v * S::TILE_V;
     const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
-    const int first_u = warp / SIDE * S::H, first_v = warp % SIDE * S::W;
+    const int first_u = warp / S::BLOCK.warps_v * S::H;
+    const int first_v = warp % S::BLOCK.warps_v * S::W;
     const int row = first_u + lane / S::LV, column = first_v + lane % S::LV;
     C sum[S::CELLS][POLS];
 #pragma unroll
@@ -148,23 +168,25 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (int p = 0; p < POLS; ++p)
             sum[k][p].x = sum[k][p].y = 0;
-    for (uint32_t from = 0; from < mine.count; from += BATCH) {
+    for (uint32_t from = 0; from < mine.count; from += S::BATCH) {
         __syncthreads();
-        if (threadIdx.x < BATCH) {
+        if (threadIdx.x < S::BATCH) {
             if (from + threadIdx.x < mine.count)
-                load(job, job.place[mine.first + from + threadIdx.x], u0, v0,
-                     &batch[threadIdx.x]);
+                load<R, POLS, SHAPE>(job, job.place[mine.first + from + threadIdx.x],
+                                     u0, v0, &batch[threadIdx.x]);
             else
                 batch[threadIdx.x].high_u = batch[threadIdx.x].low_u = -1;
         }
         __syncthreads();
-        for (int look = 0; look < BATCH; look += LANES) {
+        for (int look = 0; look < S::BATCH; look += LANES) {
             const entry<R, POLS> &e = batch[look + lane];
             const bool meets = e.high_u > first_u && e.low_u < first_u + S::H &&
                                e.high_v > first_v && e.low_v < first_v + S::W;
             unsigned met = __ballot_sync(0xffffffffu, e.high_u > 0 && meets);
             for (; met != 0; met &= met - 1)
-                add<R, POLS>(job, batch[look + __ffs((int)met) - 1], row, column, sum);
+                add<R, POLS, SHAPE, T>(taps, (int)job.zero_tap,
+                                       batch[look + __ffs((int)met) - 1], row, column,
+                                       sum);
         }
     }
     C *cell = (C *)job.cells + (int64_t)(u0 + row) * job.nv + v0 + column;
@@ -175,6 +197,26 @@ __global__ void __launch_bounds__(THREADS, 1)
             if (sum[k][p].x != 0 || sum[k][p].y != 0)
                 add_complex(cell + p * job.pol_stride + (int64_t)k * S::LU * job.nv,
                             sum[k][p]);
+}
+
+template <typename R, int POLS, int SHAPE>
+void launch(const gcf_cuda_job &job, int64_t pieces, const unsigned *count,
+            const piece *list)
+{
+    const int threads = shape<R, POLS, SHAPE>::THREADS;
+    if (job.single_taps)
+        gcf_launch(tile_kernel<R, POLS, SHAPE, float>, pieces, threads, 0, job,
+                   job.single_taps, count, list);
+    else
+        gcf_launch(tile_kernel<R, POLS, SHAPE, R>, pieces, threads, 0, job, job.taps,
+                   count, list);
+}
+
+/* The block's shape: what was asked for, or what was the fastest on an H200. */
+int shape_of(const gcf_cuda_job &job)
+{
+    const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
+    return asked > 0 ? asked : 1;
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
@@ -196,11 +238,22 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
                                (void **)&list));
     TESS_TRY(tess_device_alloc(sizeof *count, "a counter", (void **)&count));
     TESS_TRY(tess_device_zero(count, sizeof *count));
-    gcf_launch(cut_kernel, (tiles + THREADS - 1) / THREADS, THREADS, 0, job, (int)most,
-               count, list);
+    gcf_launch(cut_kernel, (tiles + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, job,
+               (int)most, count, list);
     TESS_CUDA_LAUNCHED();
-    gcf_launch(tile_kernel<R, POLS>, pieces, THREADS, 0, job, (const unsigned *)count,
-               (const piece *)list);
+    switch (shape_of(job)) {
+    case 1:
+        launch<R, POLS, 1>(job, pieces, count, list);
+        break;
+    case 2:
+        launch<R, POLS, 2>(job, pieces, count, list);
+        break;
+    case 3:
+        launch<R, POLS, 3>(job, pieces, count, list);
+        break;
+    default:
+        launch<R, POLS, 4>(job, pieces, count, list);
+    }
     TESS_CUDA_LAUNCHED();
 cleanup:
     tess_device_free(list);
@@ -208,16 +261,24 @@ cleanup:
     return status;
 }
 
-template <typename R, int POLS> gcf_cuda_order order(void)
+template <typename R, int POLS, int SHAPE> gcf_cuda_order order_of_shape(void)
 {
-    return {shape<R, POLS>::TILE_U, shape<R, POLS>::TILE_V, true, true};
+    return {shape<R, POLS, SHAPE>::TILE_U, shape<R, POLS, SHAPE>::TILE_V, true, true};
+}
+
+template <typename R, int POLS> gcf_cuda_order order(int number)
+{
+    return number == 1   ? order_of_shape<R, POLS, 1>()
+           : number == 2 ? order_of_shape<R, POLS, 2>()
+           : number == 3 ? order_of_shape<R, POLS, 3>()
+                         : order_of_shape<R, POLS, 4>();
 }
 
 } // namespace
 
 gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job)
 {
-    return GCF_BY_TYPE(job, order);
+    return GCF_BY_TYPE(job, order, shape_of(job));
 }
 
 tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job)

@@ -61,6 +61,9 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
             "kernels to %g in up to %d products: errors between 0 and 1, from 1 to "
             "%d products",
             opts->factor_error, opts->max_rank, GCF_MAX_RANK);
+    if (opts->shape < 0 || opts->shape > TESS_GCF_SHAPES)
+        TESS_FAIL(TESS_ERR_USAGE, "blocks of shape %d: from 0 to %d", opts->shape,
+                  TESS_GCF_SHAPES);
     made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->gcf = gcf;

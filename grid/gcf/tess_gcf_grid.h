@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { TESS_GCF_MAX_POL = 4 };
+enum { TESS_GCF_MAX_POL = 4, TESS_GCF_SHAPES = 4 };
 
 typedef enum tess_gcf_backend { TESS_GCF_CPU, TESS_GCF_CUDA } tess_gcf_backend;
 
@@ -61,8 +61,12 @@ typedef struct tess_gcf_grid_opts {
     double factor_error; /**< factored: of a kernel, relative to its L2 norm */
     int max_rank;        /**< factored: kernels that need more products are taken from
                               their table, … */
-    int least_cells; /**< … and those with fewer cells of support a product: vectors
-                          of a table's taps are then faster */
+    int least_cells;  /**< … and those with fewer cells of support a product: vectors
+                           of a table's taps are then faster */
+    int shape;        /**< tiled on a GPU: how a block's threads lie, from 1 to
+                           TESS_GCF_SHAPES; 0: chosen */
+    bool single_taps; /**< tiled on a GPU: taps of a table in double precision are read
+                           in single, half the traffic; sums are then good to 1e-7 */
 } tess_gcf_grid_opts;
 
 /** A strategy for a table, with what it prepares once. */

@@ -18,8 +18,9 @@
 enum { SKIPPED = 77 };
 
 /* One strategy in one direction on a scene. */
-static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, const scene *s,
-                    bool degrid, const double *expected, const tess_gcf_report *first)
+static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
+                    const scene *s, bool degrid, const double *expected,
+                    const tess_gcf_report *first)
 {
     const bool is_double = gcf->layout.is_double;
     const int64_t count = 2 * s->num_pol * (degrid ? POINTS : NU * NV);
@@ -32,6 +33,8 @@ static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, const scene
     opts.factor_error = is_double ? 1e-10 : 1e-5;
     opts.max_rank = 12;
     opts.least_cells = 0;
+    opts.shape = shape;
+    opts.single_taps = shape == 2; /* the same taps, see make_table() */
     void *found = result_of(gcf, &opts, s, degrid, &report);
     /* taps rounded to single precision do not factor beyond that */
     const double most =
@@ -60,8 +63,12 @@ static void compare_all(const tess_gcf *const table[2], const scene *s)
             for (int is_double = 0; is_double < 2; ++is_double)
                 if (tess_gcf_strategy_there(TESS_GCF_CUDA, (tess_gcf_strategy)k,
                                             degrid))
-                    compare(table[is_double], (tess_gcf_strategy)k, s, degrid, expected,
-                            &first);
+                    compare(table[is_double], (tess_gcf_strategy)k, 0, s, degrid,
+                            expected, &first);
+        for (int shape = 1; shape <= TESS_GCF_SHAPES && !degrid; ++shape)
+            for (int is_double = 0; is_double < 2; ++is_double)
+                compare(table[is_double], TESS_GCF_TILED, shape, s, degrid, expected,
+                        &first);
         free(expected);
     }
 }
