@@ -41,7 +41,7 @@ typedef struct entry {
     int64_t ignored[TESS_NUM_IGNORED];
     double seconds; /* since program start */
     double communication_seconds;
-    int64_t sent_bytes;
+    int64_t sent_bytes, between_bytes; /* those between nodes */
     int64_t peak_memory_bytes;
     int64_t image_slab_bytes, plane_slab_bytes;
     int64_t plans, transforms;
@@ -58,7 +58,7 @@ typedef struct totals {
     int64_t visibilities;
     int64_t ignored[TESS_NUM_IGNORED];
     double max_s, sum_s, communication_s;
-    int64_t sent_bytes;
+    int64_t sent_bytes, between_bytes;
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
     int64_t plans, transforms; /* each rank counts the same ones */
     tess_streaming stream;     /* sums: shares of the time are the ranks' means */
@@ -186,6 +186,7 @@ static void fill_entry(const tess_profile *profile, entry *e)
            sizeof e->stage_visibilities);
     memcpy(e->ignored, profile->ignored, sizeof e->ignored);
     tess_comm_stats(&e->sent_bytes, &e->communication_seconds);
+    e->between_bytes = tess_comm_bytes_between_nodes();
 }
 
 /* Every rank's entry on the first rank, NULL on others; `*entries` with tess_free(). */
@@ -243,6 +244,7 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         sum->sum_s += e->seconds;
         sum->communication_s += e->communication_seconds;
         sum->sent_bytes += e->sent_bytes;
+        sum->between_bytes += e->between_bytes;
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
@@ -332,11 +334,16 @@ static void log_totals(const totals *sum, int ranks)
     log_streaming(sum, ranks);
     log_energy(sum);
     log_ignored(sum);
-    tess_log_info("%.2f s in all, %.1f %% in communication (%s sent); memory per rank "
-                  "at most %s",
-                  sum->max_s, 100 * communication_fraction(sum),
-                  tess_mem_text((double)sum->sent_bytes),
-                  tess_mem_text((double)sum->peak_memory_max_bytes));
+    char between[64] = "";
+    if (sum->between_bytes > 0)
+        snprintf(between, sizeof between, ", %s between nodes",
+                 tess_mem_text((double)sum->between_bytes));
+    tess_log_info(
+        "%.2f s in all, %.1f %% in communication (%s sent%s); memory per rank "
+        "at most %s",
+        sum->max_s, 100 * communication_fraction(sum),
+        tess_mem_text((double)sum->sent_bytes), between,
+        tess_mem_text((double)sum->peak_memory_max_bytes));
 }
 
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile)
@@ -413,11 +420,12 @@ static json_t *energy_object(const tess_energy *energy)
 static json_t *rank_object(const entry *e, int rank)
 {
     return json_pack(
-        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "rank",
-        rank, "host", e->host, "stages", rank_stages(e), "visibilities",
+        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o}",
+        "rank", rank, "host", e->host, "stages", rank_stages(e), "visibilities",
         (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
         "communication_seconds", json_seconds(e->communication_seconds), "sent_bytes",
-        (json_int_t)e->sent_bytes, "peak_memory_bytes",
+        (json_int_t)e->sent_bytes, "sent_between_nodes_bytes",
+        (json_int_t)e->between_bytes, "peak_memory_bytes",
         (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
         (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
         (json_int_t)e->plane_slab_bytes, "grid_utilisation", e->grid_utilisation,
@@ -445,11 +453,12 @@ static json_t *total_object(const totals *sum, int ranks)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
     return json_pack(
-        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
         "visibilities", (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
         json_seconds(sum->max_s), "communication_fraction",
         json_number(communication_fraction(sum)), "sent_bytes",
-        (json_int_t)sum->sent_bytes, "peak_memory_bytes",
+        (json_int_t)sum->sent_bytes, "sent_between_nodes_bytes",
+        (json_int_t)sum->between_bytes, "peak_memory_bytes",
         (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
         (json_int_t)sum->peak_memory_sum_bytes, "plans", (json_int_t)sum->plans,
         "transforms", (json_int_t)sum->transforms, "stages", total_stages(sum, ranks),

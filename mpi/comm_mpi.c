@@ -19,13 +19,24 @@ enum { TAG_ALLTOALL = 17 };
 struct tess_comm {
     MPI_Comm handle;
     int rank, size;
+    int *node; /* [size] of each rank, from 0 in order of rank; NULL: all on one */
+    int num_nodes;
+    int per_node; /* ranks on every node, 0: on some more than on others */
+    /* made when first needed: ranks of this node, and those of equal rank in theirs */
+    MPI_Comm inside, across;
 };
 
 /* Over all communicators: parts of the world talk for the same program. */
 static struct {
-    int64_t bytes_sent;
+    int64_t bytes_sent, bytes_between;
     double seconds;
 } spent;
+
+/* The lowest rank of the world on this rank's node; 0 before there is a world. */
+static int own_node;
+
+/* Ranks on a node for tests of what depends on it: so many neighbours are one. */
+static const char *const NODE_RANKS = "TESS_NODE_RANKS";
 
 #define TESS_MPI(call)                                                                 \
     do {                                                                               \
@@ -38,19 +49,74 @@ static struct {
         }                                                                              \
     } while (0)
 
+/* Number nodes from 0, given each rank's own number for its node. */
+static void number_nodes(tess_comm *comm)
+{
+    int *node = comm->node;
+    for (int k = 0; k < comm->size; ++k) {
+        int first = 0; /* the first rank of the same node */
+        while (node[comm->size + first] != node[comm->size + k])
+            ++first;
+        node[k] = first < k ? node[first] : comm->num_nodes++;
+    }
+    comm->per_node = comm->size / comm->num_nodes;
+    for (int n = 0; n < comm->num_nodes; ++n) {
+        int count = 0;
+        for (int k = 0; k < comm->size; ++k)
+            count += node[k] == n;
+        if (count != comm->size / comm->num_nodes) comm->per_node = 0;
+    }
+}
+
+/* Who is on which node. Collective. */
+static tess_status find_nodes(tess_comm *comm)
+{
+    tess_status status = TESS_OK;
+    comm->node = tess_alloc_zero(2 * (int64_t)comm->size, sizeof *comm->node);
+    if (!comm->node) TESS_FAIL(TESS_ERR_ALLOC, "nodes of %d ranks", comm->size);
+    TESS_MPI(MPI_Allgather(&own_node, 1, MPI_INT, comm->node + comm->size, 1, MPI_INT,
+                           comm->handle));
+    number_nodes(comm);
+cleanup:
+    return status;
+}
+
 static tess_status wrap(MPI_Comm handle, tess_comm **comm)
 {
     tess_status status = TESS_OK;
     tess_comm *made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
     made->handle = handle;
+    made->inside = made->across = MPI_COMM_NULL;
     TESS_MPI(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN));
     TESS_MPI(MPI_Comm_rank(handle, &made->rank));
     TESS_MPI(MPI_Comm_size(handle, &made->size));
+    TESS_TRY(find_nodes(made));
     *comm = made;
     made = NULL;
 cleanup:
+    if (made) tess_free(made->node);
     tess_free(made);
+    return status;
+}
+
+/* Learn which node this rank is on. Collective. */
+static tess_status find_own_node(MPI_Comm world)
+{
+    tess_status status = TESS_OK;
+    MPI_Comm node = MPI_COMM_NULL;
+    const char *forced = getenv(NODE_RANKS);
+    const int ranks = forced ? atoi(forced) : 0;
+    TESS_MPI(MPI_Comm_rank(world, &own_node));
+    if (ranks > 0) {
+        own_node -= own_node % ranks;
+        return TESS_OK;
+    }
+    TESS_MPI(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, own_node, MPI_INFO_NULL,
+                                 &node));
+    TESS_MPI(MPI_Bcast(&own_node, 1, MPI_INT, 0, node));
+cleanup:
+    if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
     return status;
 }
 
@@ -78,6 +144,7 @@ tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
     if (provided < MPI_THREAD_FUNNELED)
         TESS_FAIL(TESS_ERR_RESOURCE, "this MPI library does not support threads");
     TESS_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world));
+    TESS_TRY(find_own_node(world));
     TESS_TRY(wrap(world, comm));
 cleanup:
     return status;
@@ -105,7 +172,8 @@ tess_status tess_comm_self(tess_comm **comm)
     tess_comm *made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
     made->handle = MPI_COMM_NULL; /* works without MPI_Init: one rank moves nothing */
-    made->size = 1;
+    made->inside = made->across = MPI_COMM_NULL;
+    made->size = made->num_nodes = made->per_node = 1;
     *comm = made;
 cleanup:
     return status;
@@ -132,8 +200,7 @@ tess_status tess_comm_node(tess_comm *comm, tess_comm **node)
     tess_status status = TESS_OK;
     MPI_Comm handle = MPI_COMM_NULL;
     if (alone(comm)) return tess_comm_self(node);
-    TESS_MPI(MPI_Comm_split_type(comm->handle, MPI_COMM_TYPE_SHARED, comm->rank,
-                                 MPI_INFO_NULL, &handle));
+    TESS_MPI(MPI_Comm_split(comm->handle, comm->node[comm->rank], comm->rank, &handle));
     TESS_TRY(wrap(handle, node));
 cleanup:
     return status;
@@ -142,7 +209,10 @@ cleanup:
 void tess_comm_free(tess_comm *comm)
 {
     if (!comm) return;
+    if (comm->inside != MPI_COMM_NULL) MPI_Comm_free(&comm->inside);
+    if (comm->across != MPI_COMM_NULL) MPI_Comm_free(&comm->across);
     if (!alone(comm)) MPI_Comm_free(&comm->handle);
+    tess_free(comm->node);
     tess_free(comm);
 }
 
@@ -166,6 +236,18 @@ void tess_comm_stats(int64_t *bytes_sent, double *seconds)
 {
     *bytes_sent = spent.bytes_sent;
     *seconds = spent.seconds;
+}
+
+int64_t tess_comm_bytes_between_nodes(void)
+{
+    return spent.bytes_between;
+}
+
+/* Bytes that go to this rank of the communicator. */
+static void account_between(const tess_comm *comm, int to, int64_t bytes)
+{
+    if (comm->node && comm->node[to] != comm->node[comm->rank])
+        spent.bytes_between += bytes;
 }
 
 tess_status tess_comm_barrier(tess_comm *comm)
@@ -342,6 +424,7 @@ tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *
         bytes += recv_bytes[k];
         if (k == comm->rank) continue;
         sent += send_bytes[k];
+        account_between(comm, k, send_bytes[k]);
         messages += pieces(send_bytes[k]) + pieces(recv_bytes[k]);
     }
     flight = tess_alloc_zero(1, sizeof *flight);
@@ -394,26 +477,110 @@ cleanup:
     return status;
 }
 
+/* ---- sums over ranks ---- */
+
+/* Σ over the ranks of `handle` of `count` elements, to `root`, where `to` gets them;
+ * messages of at most CHUNK. Collective. */
+static tess_status reduce(MPI_Comm handle, const void *from, void *to, int64_t count,
+                          bool is_double, int root)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = is_double ? sizeof(double) : sizeof(float);
+    for (int64_t at = 0; at < count; at += CHUNK) {
+        const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
+        TESS_MPI(MPI_Reduce((const char *)from + at * size,
+                            to ? (char *)to + at * size : NULL, part,
+                            is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, root, handle));
+    }
+cleanup:
+    return status;
+}
+
+static tess_status scatter_flat(tess_comm *comm, const char *values, void *out,
+                                const int64_t *counts, bool is_double, int64_t *sent)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = is_double ? sizeof(double) : sizeof(float);
+    for (int k = 0; k < comm->size; ++k) {
+        TESS_TRY(reduce(comm->handle, values, k == comm->rank ? out : NULL, counts[k],
+                        is_double, k));
+        values += counts[k] * size;
+        if (k == comm->rank) continue;
+        *sent += counts[k] * size;
+        account_between(comm, k, counts[k] * size);
+    }
+cleanup:
+    return status;
+}
+
+/* Number of a rank among those of its node. */
+static int rank_in_node(const tess_comm *comm, int rank)
+{
+    int before = 0;
+    for (int k = 0; k < rank; ++k)
+        before += comm->node[k] == comm->node[rank];
+    return before;
+}
+
+static tess_status split_by_nodes(tess_comm *comm)
+{
+    tess_status status = TESS_OK;
+    if (comm->inside != MPI_COMM_NULL) return TESS_OK;
+    TESS_MPI(MPI_Comm_split(comm->handle, comm->node[comm->rank], comm->rank,
+                            &comm->inside));
+    TESS_MPI(MPI_Comm_split(comm->handle, rank_in_node(comm, comm->rank),
+                            comm->node[comm->rank], &comm->across));
+    MPI_Comm_set_errhandler(comm->inside, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(comm->across, MPI_ERRORS_RETURN);
+cleanup:
+    return status;
+}
+
+/* What goes to rank k is summed inside each node by the rank whose number in its node
+ * is that of k in its own; these send to k: once a node instead of once a rank. */
+static tess_status scatter_by_nodes(tess_comm *comm, const char *values, void *out,
+                                    const int64_t *counts, bool is_double,
+                                    int64_t *sent)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = is_double ? sizeof(double) : sizeof(float);
+    const int place = rank_in_node(comm, comm->rank), node = comm->node[comm->rank];
+    int64_t most = 0;
+    void *sum = NULL;
+    TESS_TRY(split_by_nodes(comm));
+    for (int k = 0; k < comm->size; ++k)
+        if (counts[k] > most) most = counts[k];
+    sum = tess_alloc(most, (size_t)size);
+    TESS_TRY(tess_comm_agree(comm, sum ? TESS_OK : TESS_ERR_ALLOC));
+    for (int k = 0; k < comm->size; ++k) {
+        const int leader = rank_in_node(comm, k), to = comm->node[k];
+        const int64_t bytes = counts[k] * size;
+        TESS_TRY(reduce(comm->inside, values, sum, counts[k], is_double, leader));
+        if (place == leader)
+            TESS_TRY(reduce(comm->across, sum, k == comm->rank ? out : NULL, counts[k],
+                            is_double, to));
+        values += bytes;
+        if (place != leader || to != node) *sent += bytes;
+        if (place == leader) account_between(comm, k, bytes);
+    }
+cleanup:
+    tess_free(sum);
+    return status;
+}
+
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
                                      const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    const MPI_Datatype type = is_double ? MPI_DOUBLE : MPI_FLOAT;
     const size_t size = is_double ? sizeof(double) : sizeof(float);
-    const char *from = values;
     int64_t sent = 0;
-    if (alone(comm)) memcpy(out, values, (size_t)counts[0] * size);
-    for (int k = 0; !alone(comm) && k < comm->size; ++k) {
-        for (int64_t at = 0; at < counts[k]; at += CHUNK) {
-            const int part = (int)(counts[k] - at < CHUNK ? counts[k] - at : CHUNK);
-            TESS_MPI(MPI_Reduce(from + (size_t)at * size,
-                                (char *)out + (size_t)at * size, part, type, MPI_SUM, k,
-                                comm->handle));
-        }
-        from += (size_t)counts[k] * size;
-        if (k != comm->rank) sent += counts[k] * (int64_t)size;
-    }
+    if (alone(comm))
+        memcpy(out, values, (size_t)counts[0] * size);
+    else if (comm->num_nodes > 1 && comm->per_node > 1)
+        TESS_TRY(scatter_by_nodes(comm, values, out, counts, is_double, &sent));
+    else
+        TESS_TRY(scatter_flat(comm, values, out, counts, is_double, &sent));
 cleanup:
     account(start, sent);
     return status;

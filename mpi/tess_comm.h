@@ -38,7 +38,8 @@ tess_status tess_comm_self(tess_comm **comm);
 /** Ranks of equal `color`, ordered by `key`. Collective. Free with tess_comm_free. */
 tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part);
 
-/** Ranks that share this rank's node. Collective. */
+/** Ranks that share this rank's node; for tests, TESS_NODE_RANKS=N in the environment
+ *  makes N neighbouring ranks of the world a node. Collective. */
 tess_status tess_comm_node(tess_comm *comm, tess_comm **node);
 
 /** Free a communicator of split, node or self; NULL is fine. Collective. */
@@ -114,13 +115,19 @@ void tess_flight_progress(tess_flight *flight);
 tess_status tess_flight_finish(tess_flight **flight, void **recv);
 
 /** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
- *  `out`. `is_double` chooses double or float elements. Collective. */
+ *  `out`. `is_double` chooses double or float elements. On several nodes with equally
+ *  many ranks, sums are formed inside each node first, so that each value leaves a node
+ *  once. Collective. */
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
                                      const int64_t *counts, bool is_double);
 
 /** Bytes this process has sent to others and seconds it has spent in calls of this
  *  header since start, over all communicators; for the profile. Local. */
 void tess_comm_stats(int64_t *bytes_sent, double *seconds);
+
+/** Those of the bytes sent that personalised exchanges and tess_comm_reduce_scatter
+ * have sent to ranks on other nodes. Local. */
+int64_t tess_comm_bytes_between_nodes(void);
 
 #ifdef __cplusplus
 }

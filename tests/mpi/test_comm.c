@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tess_comm.h"
@@ -189,6 +190,43 @@ static void test_reduce_scatter_single(void **state)
         assert_true(out[j] == (float)(5 * size * (size - 1) + size * rank));
 }
 
+/* As if two ranks were a node. What rank k gets leaves each other node once. */
+static void test_reduce_by_nodes(void **state)
+{
+    enum { COUNT = 1000 };
+    int64_t counts[MOST_RANKS], total = 0;
+    int ranks = 0, nodes = 0;
+    tess_comm *node = NULL;
+    const char *forced = getenv("TESS_NODE_RANKS");
+    if (!forced) skip(); /* run again with it */
+    assert_int_equal(tess_comm_node(world, &node), TESS_OK);
+    ranks = tess_comm_size(node);
+    nodes = (size + 1) / 2;
+    assert_int_equal(ranks, rank == size - 1 && size % 2 ? 1 : 2);
+    assert_int_equal(tess_comm_rank(node), rank % 2);
+    for (int k = 0; k < size; ++k)
+        total += counts[k] = COUNT + k;
+    double *values = tess_alloc(total, sizeof *values);
+    double *out = tess_alloc(counts[rank], sizeof *out);
+    assert_true(values && out);
+    for (int64_t i = 0; i < total; ++i)
+        values[i] = (double)((rank + 1) * i);
+    int64_t between = -tess_comm_bytes_between_nodes(), first = 0;
+    assert_int_equal(tess_comm_reduce_scatter(world, values, out, counts, true),
+                     TESS_OK);
+    between += tess_comm_bytes_between_nodes();
+    for (int k = 0; k < rank; ++k)
+        first += counts[k];
+    for (int64_t i = 0; i < counts[rank]; ++i)
+        assert_true(out[i] == (double)(size * (size + 1) / 2 * (first + i)));
+    assert_int_equal(tess_comm_allreduce_i64(world, &between, 1, TESS_SUM), TESS_OK);
+    if (size % 2 == 0)
+        assert_int_equal(between, (nodes - 1) * total * (int64_t)sizeof *values);
+    tess_free(values);
+    tess_free(out);
+    tess_comm_free(node);
+}
+
 static void test_split(void **state)
 {
     tess_comm *part = NULL, *node = NULL;
@@ -291,13 +329,21 @@ static void test_stats(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bcast),      cmocka_unit_test(test_allreduce),
-        cmocka_unit_test(test_exscan),     cmocka_unit_test(test_allgather),
-        cmocka_unit_test(test_gatherv),    cmocka_unit_test(test_nobody_sends),
-        cmocka_unit_test(test_uneven),     cmocka_unit_test(test_reduce_scatter_single),
-        cmocka_unit_test(test_split),      cmocka_unit_test(test_self),
-        cmocka_unit_test(test_each_fails), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stats),      cmocka_unit_test(test_two_flights),
+        cmocka_unit_test(test_bcast),
+        cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_exscan),
+        cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_gatherv),
+        cmocka_unit_test(test_nobody_sends),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_reduce_scatter_single),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_self),
+        cmocka_unit_test(test_each_fails),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_two_flights),
+        cmocka_unit_test(test_reduce_by_nodes),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);

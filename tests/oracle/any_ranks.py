@@ -13,8 +13,8 @@ import json
 
 import numpy as np
 
-from e2e import (ASEC, FULL, Suite, l2_error, mpiexec, peak_error, read_image, skip,
-                 tessera)
+from e2e import (ASEC, FULL, Suite, l2_error, mpi_environment, mpiexec, peak_error,
+                 read_image, skip, tessera)
 import uvfits
 
 CORNERS = 6.0
@@ -164,6 +164,29 @@ def check_bytes(suite, obs):
     suite.true("bytes of stage write", 0 <= over < 20000)
 
 
+def check_nodes(suite, obs):
+    """Images that are summed inside nodes first, and what then goes between these: as if
+    two ranks were a node."""
+    profile = suite.path("nodes.json")
+    options = [obs, "--size", "200", "--scale", "20asec", "--force-fft-ranks", "1"]
+    wanted = make_images(suite, "one-node", options, 4)
+    result = tessera("image", *options, "--profile", profile, "--overwrite", "-o",
+                     suite.path("nodes"), ranks=4,
+                     env=mpi_environment() | {"TESS_NODE_RANKS": "2"})
+    if not suite.ran("two nodes", result) or not wanted:
+        return
+    for kind, image in wanted.items():
+        suite.below(f"two nodes {kind}: L2 to one", l2_error(
+            read_image(suite.path(f"nodes-{kind}.fits"))[0], image), 1e-6)
+    with open(profile) as f:
+        told = json.load(f)["totals"]
+    # at least each of two images once; half of what ranks exchange stays on a node
+    between = told["sent_between_nodes_bytes"]
+    suite.true("two nodes: bytes between them", 2 * 4 * 200 * 200 <= between <
+               told["sent_bytes"])
+    suite.true("two nodes: said so", "between nodes" in result.err)
+
+
 def main():
     if not mpiexec():
         skip("no MPI launcher")
@@ -180,6 +203,7 @@ def main():
     check_prediction(suite, obs)
     check_memory(suite, obs)
     check_bytes(suite, obs)
+    check_nodes(suite, obs)
     suite.finish()
 
 
