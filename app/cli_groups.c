@@ -87,7 +87,9 @@ enum {
     OPT_STRATEGY,
     OPT_OVERSAMPLING,
     OPT_W_SPACING,
-    OPT_NO_KERNEL_CACHE
+    OPT_NO_KERNEL_CACHE,
+    OPT_GCF,
+    OPT_WRITE_GCF
 };
 
 #define ACCURACY_DEFAULT 1e-4
@@ -116,6 +118,16 @@ static const struct argp_option gridding_options[] = {
      "Planes of --w projection are spaced evenly in the root of |w| (default) or in "
      "|w|",
      0},
+    {"gcf", OPT_GCF, "FILE.fits", 0,
+     "Convolution functions for --w projection in place of w-kernels: a FITS cube of "
+     "GCFSUPP x GCFOVER + 1 pixels along both axes, planes of w, and real and "
+     "imaginary "
+     "part, even in u and v, with keywords GCFSUPP (cells), GCFOVER (pixels a cell), "
+     "GCFWSPAC (SQRT or LINEAR), GCFWMAX (wavelengths), GCFFLDL and GCFFLDM (field of "
+     "the grid, direction cosines)",
+     0},
+    {"write-gcf", OPT_WRITE_GCF, "FILE.fits", 0,
+     "Write the kernels of --w projection as such a cube", 0},
     {"no-kernel-cache", OPT_NO_KERNEL_CACHE, NULL, 0,
      "Compute the tables of --w projection anew. Without it up to 4 GiB of them are "
      "kept "
@@ -166,6 +178,14 @@ static bool parse_projection(int key, char *arg, tess_gridding *gridding,
     case OPT_W_SPACING:
         *status = tess_parse_w_spacing(arg, &opts->spacing);
         gridding->only_projection = "w-spacing";
+        return true;
+    case OPT_GCF:
+        gridding->gcf = arg;
+        gridding->only_projection = "gcf";
+        return true;
+    case OPT_WRITE_GCF:
+        gridding->write_gcf = arg;
+        gridding->only_projection = "write-gcf";
         return true;
     case OPT_NO_KERNEL_CACHE:
         opts->cached = false;

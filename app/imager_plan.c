@@ -5,6 +5,7 @@
 
 #include "calibrate.h"
 #include "imager.h"
+#include "tess_fits_kernels.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -356,13 +357,65 @@ cleanup:
     return status;
 }
 
+/* A user's kernels, for the time of planning. Collective. */
+static tess_status read_kernels(const imager_job *job, tess_fits_kernels *file,
+                                tess_projection_kernels *kernels)
+{
+    tess_status status = tess_fits_kernels_read(job->gridding->gcf, file);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    *kernels = (tess_projection_kernels){.support = file->support,
+                                         .oversampling = file->oversampling,
+                                         .num_planes = file->num_planes,
+                                         .spacing = file->is_linear ? TESS_GCF_LINEAR
+                                                                    : TESS_GCF_SQRT,
+                                         .w_max_lambda = file->w_max_lambda,
+                                         .field_l = file->field_l,
+                                         .field_m = file->field_m,
+                                         .value = file->value};
+cleanup:
+    return status;
+}
+
+/* The plan's kernels as a file of that kind. Local. */
+static tess_status write_kernels(const imager_job *job, const char *path)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf *gcf = tess_projection_table(job->plan);
+    const tess_gcf_layout *layout = &gcf->layout;
+    tess_fits_kernels file = {.support = gcf->max_support,
+                              .oversampling = layout->oversampling,
+                              .num_planes = layout->num_planes,
+                              .is_linear = layout->spacing == TESS_GCF_LINEAR,
+                              .is_double = layout->is_double,
+                              .w_max_lambda = layout->w_max_lambda,
+                              .field_l = (double)job->plan->nu * job->geom.scale_rad,
+                              .field_m = (double)job->plan->nv *
+                                         tess_geom_scale_m(&job->geom)};
+    const int64_t half = tess_fits_kernels_half(&file);
+    file.value = tess_alloc_zero(layout->num_planes * half * half, 2 * sizeof(double));
+    if (!file.value) TESS_FAIL(TESS_ERR_ALLOC, "%s: convolution functions", path);
+    for (int p = 0; p < layout->num_planes; ++p) {
+        const int most = gcf->plane[p].support * layout->oversampling / 2;
+        for (int64_t k = 0; k < half * half; ++k)
+            if (k / half <= most && k % half <= most)
+                tess_gcf_value(gcf, p, (int)(k / half), (int)(k % half),
+                               file.value + 2 * (p * half * half + k));
+    }
+    TESS_TRY(tess_fits_kernels_write(path, &file));
+    tess_log_info("wrote %s", path);
+cleanup:
+    tess_fits_kernels_free(&file);
+    return status;
+}
+
 /* On a node, tables of w-kernels are computed by one rank: the others find them in the
  * cache. Collective. */
 static tess_status create_plan(imager_job *job, const tess_grid_opts *opts)
 {
     tess_status status = TESS_OK;
     tess_comm *node = NULL;
-    const bool in_turn = opts->projection && opts->projection->cached;
+    const bool in_turn =
+        opts->projection && opts->projection->cached && !opts->projection->kernels;
     if (in_turn) TESS_TRY(tess_comm_node(job->comm, &node));
     const bool first = !in_turn || tess_comm_rank(node) == 0;
     for (int turn = 0; turn <= in_turn; ++turn) {
@@ -381,6 +434,8 @@ tess_status imager_job_plan(imager_job *job)
     const tess_gridding *gridding = job->gridding;
     const tess_layout *layout = job->layout;
     double mark = tess_time_now();
+    tess_fits_kernels file = {0};
+    tess_projection_kernels kernels;
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
     opts.accuracy = gridding->accuracy;
@@ -411,11 +466,21 @@ tess_status imager_job_plan(imager_job *job)
     opts.threads = layout->threads;
     opts.block_planes = layout->force_block_planes;
     opts.chunk = layout->force_chunk;
+    if (opts.projection && gridding->gcf) {
+        TESS_TRY(read_kernels(job, &file, &kernels));
+        projection.kernels = &kernels;
+    }
     TESS_TRY(create_plan(job, &opts));
+    if (opts.projection && gridding->write_gcf) {
+        if (tess_comm_rank(job->comm) == 0)
+            status = write_kernels(job, gridding->write_gcf);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+    }
     TESS_TRY(plan_by_machine(job, &opts));
     TESS_TRY(imager_job_share(job));
     ++job->profile->plans;
 cleanup:
+    tess_fits_kernels_free(&file);
     tess_profile_lap(job->profile, TESS_STAGE_PLAN, &mark);
     return status;
 }

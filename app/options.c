@@ -597,6 +597,9 @@ tess_status tess_check_gridding(tess_gridding *gridding)
                       gridding->only_projection);
         return TESS_OK;
     }
+    if (gridding->gcf && gridding->projection.oversampling > 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--gcf has an oversampling of its own; leave out "
+                                  "--oversampling");
     if (strcmp(gridding->backend, "auto") == 0) gridding->backend = "cpu";
     if (strcmp(gridding->backend, "cpu") != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--w projection is there with --backend cpu only");

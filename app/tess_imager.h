@@ -71,6 +71,7 @@ typedef struct tess_gridding {
     const char *backend;             /**< --backend auto|cpu, default "auto" */
     tess_projection_opts projection; /**< --strategy, --oversampling,
                                           --w-spacing, --no-kernel-cache */
+    const char *gcf, *write_gcf;     /**< --gcf, --write-gcf, or NULL */
     const char *only_projection;     /**< option given that --w projection alone has */
 } tess_gridding;
 

@@ -24,6 +24,9 @@ static const double TAPER_SHARE = 0.1, FACTOR_SHARE = 0.1;
  * a kernel together weigh several times as much. */
 static const double CUT_SHARE = 0.05;
 
+/* Kernels of a user's are for a grid of whole cells, to this part of its field. */
+static const double FIELD_WITHIN = 1e-6;
+
 enum {
     OVERSAMPLING = 8, /* where none reaches the accuracy; else a multiple of it */
     LEAST_TILE =
@@ -48,6 +51,8 @@ void projection_destroy(tess_projection *projection)
     if (!projection) return;
     tess_gcf_plan_destroy(projection->gridder);
     tess_gcf_destroy(projection->gcf);
+    tess_free(projection->taper_line[0]);
+    tess_free(projection->taper_line[1]);
     tess_free(projection);
 }
 
@@ -85,6 +90,13 @@ static double plane_error(const tess_grid_plan *plan, int num_planes)
     if (num_planes == 1) return 0;
     return TESS_TWO_PI / sqrt(12.0) * (linear ? 1 : sqrt(2.0)) *
            plan->opts.w_max_lambda * projection->nm1_spread / (num_planes - 1);
+}
+
+/* Of offsets and planes together. */
+static double layout_error(const tess_grid_plan *plan, const tess_gcf_layout *layout)
+{
+    return hypot(offset_error(plan, layout->oversampling),
+                 plane_error(plan, layout->num_planes));
 }
 
 static int planes_for(const tess_grid_plan *plan, double error)
@@ -174,9 +186,6 @@ static tess_status choose_grid(tess_grid_plan *plan)
     const tess_geom *geom = &plan->geom;
     const int64_t longest = geom->nx > geom->ny ? geom->nx : geom->ny;
     const double field = (double)longest * geom->scale_rad;
-    if (!tess_geom_is_plain(geom))
-        TESS_FAIL(TESS_ERR_USAGE, "w-projection makes images of square pixels around "
-                                  "the phase centre only");
     double padding = PADDING;
     do {
         if (padding < LEAST_PADDING)
@@ -243,19 +252,183 @@ static void choose_tile(tess_grid_plan *plan)
         plan->tile /= 2;
 }
 
-tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *asked)
+const tess_gcf *tess_projection_table(const tess_grid_plan *plan)
+{
+    return plan->projection ? plan->projection->gcf : NULL;
+}
+
+/* ---- a user's kernels ---- */
+
+/* A grid of so many cells has the kernels' field. */
+static tess_status fit_axis(double field, double scale_rad, int64_t pixels,
+                            int64_t *cells)
+{
+    tess_status status = TESS_OK;
+    const double wanted = field / scale_rad;
+    *cells = (int64_t)floor(wanted + 0.5);
+    if (*cells % 2 != 0 || fabs(wanted - (double)*cells) > FIELD_WITHIN * wanted ||
+        (double)*cells < LEAST_PADDING * (double)pixels)
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "the convolution functions are for a grid with a field of %.9g "
+            "direction cosines, which is %.6g pixels of the image; that has to be "
+            "even, and %.6g at least",
+            field, wanted, LEAST_PADDING * (double)pixels);
+cleanup:
+    return status;
+}
+
+static tess_status fit_grid(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_projection_kernels *kernels = plan->projection->opts.kernels;
+    const tess_geom *geom = &plan->geom;
+    TESS_TRY(fit_axis(kernels->field_l, geom->scale_rad, geom->nx, &plan->nu));
+    TESS_TRY(fit_axis(kernels->field_m, tess_geom_scale_m(geom), geom->ny, &plan->nv));
+    plan->projection->padding =
+        fmin((double)plan->nu / (double)geom->nx, (double)plan->nv / (double)geom->ny);
+    if (kernels->w_max_lambda < plan->opts.w_max_lambda * (1 - FIELD_WITHIN))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "the convolution functions end at w of %.6g wavelengths, and the "
+                  "visibilities at %.6g",
+                  kernels->w_max_lambda, plan->opts.w_max_lambda);
+cleanup:
+    return status;
+}
+
+static int half_of(const tess_projection_kernels *kernels)
+{
+    return kernels->support * kernels->oversampling / 2 + 1;
+}
+
+static void user_value(const void *context, int plane, double x, double y,
+                       double value[2])
+{
+    const tess_projection_kernels *kernels = context;
+    const int64_t half = half_of(kernels);
+    const int64_t i = (int64_t)floor(x * kernels->oversampling + 0.5);
+    const int64_t j = (int64_t)floor(y * kernels->oversampling + 0.5);
+    value[0] = value[1] = 0;
+    if (i >= half || j >= half) return;
+    const double *from = kernels->value + 2 * ((plane * half + i) * half + j);
+    value[0] = from[0];
+    value[1] = from[1];
+}
+
+/* Cells that hold all of a plane but zeros. */
+static int user_support(const tess_projection_kernels *kernels, int plane)
+{
+    const int64_t half = half_of(kernels), q = kernels->oversampling;
+    const double *value = kernels->value + 2 * plane * half * half;
+    int64_t outermost = 0;
+    for (int64_t k = 0; k < half * half; ++k) {
+        const int64_t ring = k / half > k % half ? k / half : k % half;
+        if (ring > outermost && (value[2 * k] != 0 || value[2 * k + 1] != 0))
+            outermost = ring;
+    }
+    const int64_t cells = 2 * ((outermost + q - 1) / q);
+    return (int)((cells + TESS_GCF_STEP - 1) / TESS_GCF_STEP * TESS_GCF_STEP) +
+           (cells == 0 ? TESS_GCF_STEP : 0);
+}
+
+/* Sums of plane 0 across each axis, whose transforms are the taper. */
+static tess_status user_taper(tess_projection *projection)
+{
+    tess_status status = TESS_OK;
+    const tess_projection_kernels *kernels = projection->opts.kernels;
+    const int64_t half = half_of(kernels);
+    projection->taper_half = (int)half;
+    for (int axis = 0; axis < 2; ++axis) {
+        projection->taper_line[axis] = tess_alloc_zero(half, sizeof(double));
+        if (!projection->taper_line[axis])
+            TESS_FAIL(TESS_ERR_ALLOC, "taper of convolution functions");
+        for (int64_t x = 0; x < half; ++x)
+            for (int64_t y = 0; y < half; ++y)
+                projection->taper_line[axis][axis ? y : x] +=
+                    ((axis ? x : y) > 0 ? 2 : 1) * kernels->value[2 * (x * half + y)];
+    }
+    double sum = 0;
+    for (int64_t x = 0; x < half; ++x)
+        sum += (x > 0 ? 2 : 1) * projection->taper_line[0][x];
+    if (!(sum > 0))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "the convolution function of w = 0 has a sum of %g, "
+                  "which has to be more than 0",
+                  sum);
+    /* so that the product of both is the transform: Ĝ(p,0)·Ĝ(0,q)/Ĝ(0,0), and a cell's
+     * worth of samples counts once */
+    const double scale = 1 / (sqrt(sum) * kernels->oversampling);
+    for (int axis = 0; axis < 2; ++axis)
+        for (int64_t x = 0; x < half; ++x)
+            projection->taper_line[axis][x] *= (x > 0 ? 2 : 1) * scale;
+cleanup:
+    return status;
+}
+
+void projection_taper(const tess_projection *projection, int axis, int64_t count,
+                      const double *p, double *taper)
+{
+    const double *line = projection->taper_line[axis];
+    if (!line) {
+        tess_gcf_taper(projection->taper_support, projection->padding, count, p, taper);
+        return;
+    }
+    for (int64_t k = 0; k < count; ++k) {
+        const double step = TESS_TWO_PI * p[k] / projection->opts.oversampling;
+        taper[k] = 0;
+        for (int x = 0; x < projection->taper_half; ++x)
+            taper[k] += line[x] * cos(step * x);
+    }
+}
+
+static tess_status use_kernels(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    tess_projection *projection = plan->projection;
+    const tess_projection_kernels *kernels = projection->opts.kernels;
+    const tess_gcf_layout layout = {.num_planes = kernels->num_planes,
+                                    .w_max_lambda = kernels->w_max_lambda,
+                                    .spacing = kernels->spacing,
+                                    .oversampling = kernels->oversampling,
+                                    .is_double = plan->is_double,
+                                    .threads = plan->opts.threads};
+    int *support = NULL;
+    TESS_TRY(fit_grid(plan));
+    tess_kernel_create(TESS_MIN_SUPPORT, projection->padding, &plan->kernel);
+    plan->kernel.error = 0; /* not known: theirs */
+    projection->opts.oversampling = kernels->oversampling;
+    projection->opts.spacing = kernels->spacing;
+    TESS_TRY(user_taper(projection));
+    support = tess_alloc(kernels->num_planes, sizeof *support);
+    if (!support) TESS_FAIL(TESS_ERR_ALLOC, "planes of convolution functions");
+    for (int p = 0; p < kernels->num_planes; ++p) {
+        support[p] = user_support(kernels, p);
+        if (support[p] + SPARE_CELLS + TESS_TILE > plan->nu ||
+            support[p] + SPARE_CELLS + TESS_TILE > plan->nv)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "a convolution function of %d cells has no room in a grid of "
+                      "%lld × %lld cells",
+                      support[p], (long long)plan->nu, (long long)plan->nv);
+    }
+    TESS_TRY(
+        tess_gcf_create_from(&layout, support, user_value, kernels, &projection->gcf));
+cleanup:
+    tess_free(support);
+    return status;
+}
+
+/* ---- plans ---- */
+
+/* W-kernels of this plan's own. */
+static tess_status compute_kernels(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
     const tess_grid_opts *opts = &plan->opts;
     tess_gcf_opts gcf;
     tess_gcf_opts_default(&gcf);
-    plan->projection = tess_alloc_zero(1, sizeof *plan->projection);
-    if (!plan->projection) TESS_FAIL(TESS_ERR_ALLOC, "plan of w-projection");
     tess_projection *projection = plan->projection;
-    projection->opts = *asked;
     TESS_TRY(choose_grid(plan));
     const int64_t shorter = plan->nu < plan->nv ? plan->nu : plan->nv;
-    projection->nm1_spread = spread_of(&plan->geom, &projection->nm1_mean);
     gcf.layout = (tess_gcf_layout){.w_max_lambda = opts->w_max_lambda,
                                    .spacing = projection->opts.spacing,
                                    .is_double = plan->is_double,
@@ -272,19 +445,36 @@ tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *as
                   "w-projection; use --w stacking",
                   (long long)plan->geom.nx, (long long)plan->geom.ny);
     choose_layout(plan, &gcf);
-    const double error = fmax(offset_error(plan, gcf.layout.oversampling),
-                              plane_error(plan, gcf.layout.num_planes));
+    const double error = layout_error(plan, &gcf.layout);
     projection->opts.oversampling = gcf.layout.oversampling;
     projection->taper_support = choose_taper(projection->padding, TAPER_SHARE * error);
     gcf.taper_support = projection->taper_support;
     gcf.cut = CUT_SHARE * error;
     tess_kernel_create(projection->taper_support, projection->padding, &plan->kernel);
     TESS_TRY(make_tables(plan, &gcf));
+cleanup:
+    return status;
+}
+
+tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *asked)
+{
+    tess_status status = TESS_OK;
+    plan->projection = tess_alloc_zero(1, sizeof *plan->projection);
+    if (!plan->projection) TESS_FAIL(TESS_ERR_ALLOC, "plan of w-projection");
+    tess_projection *projection = plan->projection;
+    projection->opts = *asked;
+    if (!tess_geom_is_plain(&plan->geom))
+        TESS_FAIL(TESS_ERR_USAGE, "w-projection makes images of square pixels around "
+                                  "the phase centre only");
+    projection->nm1_spread = spread_of(&plan->geom, &projection->nm1_mean);
+    TESS_TRY(asked->kernels ? use_kernels(plan) : compute_kernels(plan));
+    projection->opts.kernels = NULL; /* the caller's may not live as long */
+    if (projection->gcf->layout.num_planes == 1) /* which w has no part in */
+        projection->nm1_mean = 0;
+    const double error = layout_error(plan, &projection->gcf->layout);
     TESS_TRY(make_gridder(plan, error));
     choose_tile(plan);
-    plan->error_estimate =
-        hypot(offset_error(plan, gcf.layout.oversampling),
-              hypot(plane_error(plan, gcf.layout.num_planes), plan->kernel.error));
+    plan->error_estimate = hypot(error, plan->kernel.error);
 cleanup:
     return status;
 }
@@ -302,8 +492,7 @@ tess_status projection_corrections(tess_grid_plan *plan)
         double *correction = axis ? plan->correction_v : plan->correction_u;
         for (int64_t k = 0; k < count; ++k)
             place[k] = (double)(k - count / 2) / (double)(axis ? plan->nv : plan->nu);
-        tess_gcf_taper(projection->taper_support, projection->padding, count, place,
-                       correction);
+        projection_taper(projection, axis, count, place, correction);
         for (int64_t k = 0; k < count; ++k)
             correction[k] = 1 / correction[k];
     }

@@ -13,7 +13,9 @@ struct tess_projection {
     tess_gcf *gcf;
     tess_gcf_plan *gridder;
     bool was_cached;
-    int taper_support;
+    int taper_support;     /* of computed kernels */
+    double *taper_line[2]; /* of a user's: sums of plane 0 across u, and v */
+    int taper_half;        /* values in each */
     double padding;
     double nm1_spread; /* rms of n − 1 about its mean */
     double nm1_mean;   /* over the image; taken out of what is between planes */
@@ -23,6 +25,10 @@ struct tess_projection {
  *  w-kernels are too large, TESS_ERR_ALLOC. Local. */
 tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *asked);
 void projection_destroy(tess_projection *projection); /**< NULL is fine */
+
+/** T along an axis (0: l) at p[count], and of its sign; see tess_gcf_taper. */
+void projection_taper(const tess_projection *projection, int axis, int64_t count,
+                      const double *p, double *taper);
 
 /** 1/T of columns and rows. */
 tess_status projection_corrections(tess_grid_plan *plan);

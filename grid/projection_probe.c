@@ -43,8 +43,7 @@ static tess_status probe_begin(const tess_grid_plan *plan, probe *of)
                 (size[axis] * (8 * k + (5 * k + 3 * axis) % 8)) / (8 * SIDE);
             of->p[axis][k] = (double)(pixel - size[axis] / 2) / (double)grid[axis];
         }
-        tess_gcf_taper(plan->projection->taper_support, plan->projection->padding, SIDE,
-                       of->p[axis], of->taper[axis]);
+        projection_taper(plan->projection, axis, SIDE, of->p[axis], of->taper[axis]);
     }
     of->cells = tess_alloc(of->lines * of->lines, plan->is_double ? 16 : 8);
     of->partial = tess_alloc(of->lines * SIDE, sizeof *of->partial);

@@ -16,6 +16,19 @@
 
 #include "tess_gcf_grid.h"
 
+/** Convolution functions of a user's in place of computed w-kernels. Planes, offsets
+ * and the size of the grid are theirs; what they leave of the image at w = 0 is taken
+ * to be their taper, a product of one of l and one of m. */
+typedef struct tess_projection_kernels {
+    int support, oversampling, num_planes; /**< S even */
+    tess_gcf_spacing spacing;
+    double w_max_lambda;
+    double field_l, field_m; /**< of the grid [direction cosines] */
+    const double *value; /**< complex [num_planes][half][half], half = S·Q/2 + 1: cells
+                              from 0 to S/2 along u and v in steps of 1/Q; borrowed
+                            until the plan is made */
+} tess_projection_kernels;
+
 /** What is asked for; tess_projection_opts_default() fills all. */
 typedef struct tess_projection_opts {
     tess_gcf_spacing spacing;
@@ -23,8 +36,9 @@ typedef struct tess_projection_opts {
                            and 8 where none do */
     bool choose_strategy;       /**< in place of the next */
     tess_gcf_strategy strategy; /**< of gcf/tess_gcf_grid.h */
-    bool cached;                /**< tables are kept on disk, tess_gcf_create_cached() */
-    int64_t most_bytes;         /**< of tables */
+    bool cached;        /**< tables are kept on disk, tess_gcf_create_cached() */
+    int64_t most_bytes; /**< of computed tables */
+    const tess_projection_kernels *kernels; /**< or NULL: computed */
 } tess_projection_opts;
 
 void tess_projection_opts_default(tess_projection_opts *opts);
@@ -34,6 +48,9 @@ typedef struct tess_projection tess_projection;
 
 struct tess_grid_plan;
 struct tess_samples;
+
+/** The table of a plan, which owns it. */
+const tess_gcf *tess_projection_table(const struct tess_grid_plan *plan);
 
 /** Squares of errors and of what they are errors of, to be summed over ranks. */
 typedef struct tess_projection_error {

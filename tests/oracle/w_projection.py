@@ -181,6 +181,83 @@ def check_cache(suite, obs):
     suite.true("--no-kernel-cache computes", "(cached)" not in profile["plan"])
 
 
+def check_user_kernels(suite, obs):
+    """Kernels written and read again are the same ones, but for the precision of the file
+    and for the taper, which is taken from them, cut as they are."""
+    cube = suite.path("kernels.fits")
+    own = image(suite, obs, "own", "--oversampling", 8, "--write-gcf", cube)
+    read = image(suite, obs, "read-kernels", "--gcf", cube, ranks=2 if mpiexec() else 1)
+    if own and read:
+        suite.below("kernels of a file: L2 error", l2_error(read["dirty"], obs.image),
+                    1.15 * offset_error(8))
+        suite.below("kernels of a file, their PSF", l2_error(read["psf"], own["psf"]),
+                    0.1 * offset_error(8))
+    model = suite.path("model.fits")
+    predicted = predict(suite, obs, "predict-kernels", model, "--gcf", cube)
+    if predicted is not None:
+        exact = uvfits.direct_predict(obs.uvw, FREQ, read_image(model)[0], obs.scale)
+        suite.below("prediction with them: L2 error", l2_error(predicted[..., 0], exact),
+                    1.15 * offset_error(8))
+    box_kernels(suite, obs)
+    check_bad_kernels(suite, obs, cube)
+
+
+def box_kernels(suite, obs):
+    """Any even function will do: a triangle, one plane, w = 0. A source at the phase centre
+    is then imaged exactly there."""
+    from astropy.io import fits
+    support, oversampling = 8, 4
+    line = np.maximum(1 - np.abs(np.arange(-16, 17)) / 8.0, 0)
+    cube = np.zeros((2, 1, 33, 33), "f4")
+    cube[0, 0] = np.outer(line, line)
+    write_cube(fits, suite.path("triangle.fits"), cube, support, oversampling, 1e9,
+               128 * obs.scale)
+    found = image(suite, obs, "triangle", "--gcf", suite.path("triangle.fits"))
+    if found:
+        suite.below("triangle: PSF at its centre",
+                    abs(found["psf"][SIZE // 2, SIZE // 2] - 1), 1e-3)
+
+
+def write_cube(fits, path, cube, support, oversampling, w_max, field, **more):
+    header = fits.Header()
+    keys = dict(GCFSUPP=support, GCFOVER=oversampling, GCFWSPAC="SQRT", GCFWMAX=w_max,
+                GCFFLDL=field, GCFFLDM=field)
+    keys.update(more)
+    for key, value in keys.items():
+        if value is not None:
+            header[key] = value
+    fits.writeto(path, cube, header, overwrite=True)
+
+
+def check_bad_kernels(suite, obs, cube):
+    """Each is named, with status 3."""
+    from astropy.io import fits
+    with fits.open(cube) as file:
+        data, keys = file[0].data.copy(), file[0].header
+        keys = {k: keys[k] for k in keys if k.startswith("GCF")}
+    spoiled, uneven = data.copy(), data.copy()
+    spoiled[1, 2, 3, 4] = np.nan
+    uneven[0, 1, 0, : data.shape[-1] // 2] += data.max()
+    cases = [("GCFSUPP", data, {"GCFSUPP": None}), ("even", data, {"GCFSUPP": 9}),
+             ("GCFOVER", data, {"GCFOVER": 65}), ("whole", data, {"GCFOVER": 8.5}),
+             ("GCFWSPAC", data, {"GCFWSPAC": "CUBIC"}), ("GCFWMAX", data, {"GCFWMAX": -1.0}),
+             ("wavelengths", data, {"GCFWMAX": 10.0}), ("pixels", data, {"GCFOVER": 4}),
+             ("field", data, {"GCFFLDL": 1.01 * keys["GCFFLDL"]}),
+             ("4 axes", data[0], {}), ("finite", spoiled, {}), ("not even", uneven, {})]
+    bad = suite.path("bad.fits")
+    for words, values, changed in cases:
+        more = {**keys, **changed}
+        write_cube(fits, bad, values, None, None, None, None, **more)
+        result = tessera("image", *obs.options(), "-o", suite.path("none"), "--overwrite",
+                         "--w", "projection", "--gcf", bad)
+        said = " ".join(result.errors())
+        suite.true(f"{words}: status {result.status}, {said}",
+                   result.status == 3 and words in said)
+    result = tessera("image", *obs.options(), "-o", suite.path("none"), "--w",
+                     "projection", "--gcf", suite.path("missing.fits"))
+    suite.equal("a missing file: status", result.status, 3)
+
+
 def check_refusals(suite, obs):
     for words, options in [
             ("--w projection only", ["--strategy", "tiled"]),
@@ -209,6 +286,7 @@ def main():
     check_stacking(suite, obs)
     check_predictions(suite, obs)
     check_cache(suite, obs)
+    check_user_kernels(suite, obs)
     check_refusals(suite, obs)
     suite.finish()
 

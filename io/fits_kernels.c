@@ -1,0 +1,275 @@
+/* Convolution functions to and from FITS. */
+#define _GNU_SOURCE
+#include "tess_fits_kernels.h"
+
+#include <errno.h>
+#include <fitsio.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tess_fits_array.h"
+#include "tess_mem.h"
+
+enum { MAX_SUPPORT = 1024, MAX_OVERSAMPLING = 64, MAX_PLANES = 4096 };
+
+/* Mirror images may differ by this part of a plane's largest value: single precision,
+ * and some arithmetic. */
+static const double EVEN_WITHIN = 1e-5;
+
+int tess_fits_kernels_half(const tess_fits_kernels *kernels)
+{
+    return kernels->support * kernels->oversampling / 2 + 1;
+}
+
+void tess_fits_kernels_free(tess_fits_kernels *kernels)
+{
+    tess_free(kernels->value);
+    *kernels = (tess_fits_kernels){0};
+}
+
+/* ---- header ---- */
+
+static tess_status get_number(fitsfile *fits, const char *path, const char *key,
+                              double least, double most, double *value)
+{
+    tess_status status = TESS_OK;
+    int failed = 0;
+    fits_read_key(fits, TDOUBLE, key, value, NULL, &failed);
+    fits_clear_errmsg();
+    if (failed)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: convolution functions need the keyword %s (see tessera image "
+                  "--help)",
+                  path, key);
+    if (!(*value >= least && *value <= most))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: %s is %g; it must be from %g to %g", path, key,
+                  *value, least, most);
+cleanup:
+    return status;
+}
+
+static tess_status get_whole(fitsfile *fits, const char *path, const char *key,
+                             int least, int most, int *value)
+{
+    tess_status status = TESS_OK;
+    double number = 0;
+    TESS_TRY(get_number(fits, path, key, least, most, &number));
+    *value = (int)number;
+    if (*value != number)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: %s is %g, which is no whole number", path, key,
+                  number);
+cleanup:
+    return status;
+}
+
+static tess_status get_spacing(fitsfile *fits, const char *path, bool *is_linear)
+{
+    tess_status status = TESS_OK;
+    char text[FLEN_VALUE] = "";
+    int failed = 0;
+    fits_read_key(fits, TSTRING, "GCFWSPAC", text, NULL, &failed);
+    fits_clear_errmsg();
+    if (failed || (strcmp(text, "SQRT") != 0 && strcmp(text, "LINEAR") != 0))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: GCFWSPAC must be 'SQRT' or 'LINEAR'", path);
+    *is_linear = text[0] == 'L';
+cleanup:
+    return status;
+}
+
+static tess_status get_keywords(const char *path, tess_fits_kernels *kernels)
+{
+    tess_status status = TESS_OK;
+    int failed = 0;
+    fitsfile *fits = NULL;
+    fits_open_image(&fits, path, READONLY, &failed);
+    fits_clear_errmsg();
+    if (failed) TESS_FAIL(TESS_ERR_INPUT, "%s: its header cannot be read", path);
+    TESS_TRY(get_whole(fits, path, "GCFSUPP", 2, MAX_SUPPORT, &kernels->support));
+    if (kernels->support % 2 != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: GCFSUPP is %d; it must be even", path,
+                  kernels->support);
+    TESS_TRY(
+        get_whole(fits, path, "GCFOVER", 1, MAX_OVERSAMPLING, &kernels->oversampling));
+    TESS_TRY(get_spacing(fits, path, &kernels->is_linear));
+    TESS_TRY(get_number(fits, path, "GCFWMAX", 0, 1e12, &kernels->w_max_lambda));
+    TESS_TRY(get_number(fits, path, "GCFFLDL", 1e-12, 2, &kernels->field_l));
+    TESS_TRY(get_number(fits, path, "GCFFLDM", 1e-12, 2, &kernels->field_m));
+cleanup:
+    if (fits) {
+        failed = 0;
+        fits_close_file(fits, &failed);
+    }
+    return status;
+}
+
+static tess_status check_axes(const tess_fits_array *array,
+                              const tess_fits_kernels *kernels)
+{
+    tess_status status = TESS_OK;
+    const int64_t side = (int64_t)kernels->support * kernels->oversampling + 1;
+    const tess_fits_axis *axis = array->axis;
+    if (array->num_axes != 4 || axis[3].length != 2)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: convolution functions have 4 axes, the last of length 2 (real "
+                  "and imaginary part); this has %d",
+                  array->path, array->num_axes);
+    if (axis[0].length != side || axis[1].length != side)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its kernels have %lld × %lld pixels; GCFSUPP %d and GCFOVER %d "
+                  "make that %lld × %lld",
+                  array->path, (long long)axis[0].length, (long long)axis[1].length,
+                  kernels->support, kernels->oversampling, (long long)side,
+                  (long long)side);
+    if (axis[2].length < 1 || axis[2].length > MAX_PLANES)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: %lld planes of w; from 1 to %d", array->path,
+                  (long long)axis[2].length, MAX_PLANES);
+    if (axis[2].length > 1 && kernels->w_max_lambda == 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: GCFWMAX is 0, with %lld planes", array->path,
+                  (long long)axis[2].length);
+cleanup:
+    return status;
+}
+
+/* ---- values ---- */
+
+/* A quarter of a part of a plane: mean of the four mirror images, which must agree. */
+static tess_status fold_plane(const tess_fits_array *array, int plane, int64_t half,
+                              const double *whole, double *quarter)
+{
+    tess_status status = TESS_OK;
+    const int64_t side = 2 * half - 1, middle = half - 1;
+    double largest = 0, uneven = 0;
+    for (int64_t k = 0; k < side * side; ++k) {
+        if (!isfinite(whole[k]))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: a value of plane %d is not finite (pixel %lld, %lld)",
+                      array->path, plane, (long long)(k % side + 1),
+                      (long long)(k / side + 1));
+        largest = fmax(largest, fabs(whole[k]));
+    }
+    for (int64_t x = 0; x < half; ++x)
+        for (int64_t y = 0; y < half; ++y) {
+            const double value[4] = {whole[(middle + x) * side + middle + y],
+                                     whole[(middle + x) * side + middle - y],
+                                     whole[(middle - x) * side + middle + y],
+                                     whole[(middle - x) * side + middle - y]};
+            for (int k = 1; k < 4; ++k)
+                uneven = fmax(uneven, fabs(value[k] - value[0]));
+            quarter[2 * (x * half + y)] =
+                0.25 * (value[0] + value[1] + value[2] + value[3]);
+        }
+    if (uneven > EVEN_WITHIN * largest)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: the kernel of plane %d is not even in u and v (mirror images "
+                  "differ by %.2g of its largest value), which tessera's have to be",
+                  array->path, plane, uneven / largest);
+cleanup:
+    return status;
+}
+
+static tess_status read_values(const tess_fits_array *array, tess_fits_kernels *kernels)
+{
+    tess_status status = TESS_OK;
+    const int64_t half = tess_fits_kernels_half(kernels), side = 2 * half - 1;
+    double *whole = tess_alloc(side * side, sizeof *whole);
+    kernels->value =
+        tess_alloc(kernels->num_planes * half * half, 2 * sizeof *kernels->value);
+    if (!whole || !kernels->value)
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for %d convolution functions",
+                  array->path, kernels->num_planes);
+    for (int part = 0; part < 2; ++part)
+        for (int p = 0; p < kernels->num_planes; ++p) {
+            const int64_t first =
+                ((int64_t)part * kernels->num_planes + p) * side * side;
+            TESS_TRY(tess_fits_array_read(array, first, side * side, whole));
+            TESS_TRY(fold_plane(array, p, half, whole,
+                                kernels->value + 2 * p * half * half + part));
+        }
+cleanup:
+    tess_free(whole);
+    return status;
+}
+
+tess_status tess_fits_kernels_read(const char *path, tess_fits_kernels *kernels)
+{
+    tess_status status = TESS_OK;
+    tess_fits_array array;
+    tess_fits_kernels found = {0};
+    TESS_TRY(tess_fits_array_open(path, &array));
+    TESS_TRY(get_keywords(path, &found));
+    TESS_TRY(check_axes(&array, &found));
+    found.num_planes = (int)array.axis[2].length;
+    found.is_double = array.bitpix == -64;
+    TESS_TRY(read_values(&array, &found));
+    *kernels = found;
+    found.value = NULL;
+cleanup:
+    tess_fits_kernels_free(&found);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static void put_header(fitsfile *fits, const tess_fits_kernels *of, int *failed)
+{
+    double w_max = of->w_max_lambda, field_l = of->field_l, field_m = of->field_m;
+    int support = of->support, oversampling = of->oversampling;
+    char spacing[8] = "SQRT";
+    if (of->is_linear) snprintf(spacing, sizeof spacing, "LINEAR");
+    fits_write_key(fits, TINT, "GCFSUPP", &support, "cells of a kernel", failed);
+    fits_write_key(fits, TINT, "GCFOVER", &oversampling, "pixels of a cell", failed);
+    fits_write_key(fits, TSTRING, "GCFWSPAC", spacing, "planes are even in", failed);
+    fits_write_key(fits, TDOUBLE, "GCFWMAX", &w_max, "[wavelengths] w of last plane",
+                   failed);
+    fits_write_key(fits, TDOUBLE, "GCFFLDL", &field_l, "field of the grid, l", failed);
+    fits_write_key(fits, TDOUBLE, "GCFFLDM", &field_m, "field of the grid, m", failed);
+}
+
+/* One part of one plane, all four quarters. */
+static void unfold_plane(const tess_fits_kernels *of, int plane, int part,
+                         double *whole)
+{
+    const int64_t half = tess_fits_kernels_half(of), side = 2 * half - 1;
+    const double *quarter = of->value + 2 * plane * half * half + part;
+    for (int64_t x = 0; x < side; ++x)
+        for (int64_t y = 0; y < side; ++y)
+            whole[x * side + y] =
+                quarter[2 * (llabs(x - half + 1) * half + llabs(y - half + 1))];
+}
+
+tess_status tess_fits_kernels_write(const char *path, const tess_fits_kernels *kernels)
+{
+    tess_status status = TESS_OK;
+    int failed = 0;
+    fitsfile *fits = NULL;
+    char *name = NULL;
+    const int64_t half = tess_fits_kernels_half(kernels), side = 2 * half - 1;
+    LONGLONG axes[4] = {side, side, kernels->num_planes, 2};
+    double *whole = tess_alloc(side * side, sizeof *whole);
+    if (asprintf(&name, "%s.tmp%ld", path, (long)getpid()) < 0) name = NULL;
+    if (!name || !whole) TESS_FAIL(TESS_ERR_ALLOC, "%s: convolution functions", path);
+    fits_create_diskfile(&fits, name, &failed);
+    fits_create_imgll(fits, kernels->is_double ? DOUBLE_IMG : FLOAT_IMG, 4, axes,
+                      &failed);
+    if (!failed) put_header(fits, kernels, &failed);
+    for (int k = 0; k < 2 * kernels->num_planes && !failed; ++k) {
+        unfold_plane(kernels, k % kernels->num_planes, k / kernels->num_planes, whole);
+        fits_write_img(fits, TDOUBLE, (LONGLONG)k * side * side + 1, side * side, whole,
+                       &failed);
+    }
+    if (fits) fits_close_file(fits, &failed);
+    fits_clear_errmsg();
+    if (failed || rename(name, path) != 0) {
+        const int reason = errno;
+        remove(name);
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path,
+                  failed ? "see its folder and the space there is" : strerror(reason));
+    }
+cleanup:
+    free(name); /* from asprintf */
+    tess_free(whole);
+    return status;
+}

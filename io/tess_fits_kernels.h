@@ -1,0 +1,48 @@
+/** @file tess_fits_kernels.h
+ *  W-kernels, or any convolution functions of w-projection, as a FITS image. Its axes,
+ *  the first varying fastest:
+ *
+ *      NAXIS1 = NAXIS2 = N = GCFSUPP·GCFOVER + 1    along v and u, the middle pixel at
+ * 0 NAXIS3 = planes of w ≥ 0                     even in √w or w, from 0 to GCFWMAX
+ *      NAXIS4 = 2                                   real and imaginary part
+ *
+ *      GCFSUPP  S, cells that a kernel is wide, even
+ *      GCFOVER  Q, pixels a cell, 1 to 64
+ *      GCFWSPAC 'SQRT' or 'LINEAR'
+ *      GCFWMAX  w of the last plane [wavelengths]
+ *      GCFFLDL, GCFFLDM  field of the grid along l and m [direction cosines]: a cell is
+ *               1/field wavelengths
+ *
+ *  Kernels are even in u and in v, and what they mean is in grid/gcf/tess_gcf.h.
+ */
+#ifndef TESS_FITS_KERNELS_H
+#define TESS_FITS_KERNELS_H
+
+#include <stdbool.h>
+
+#include "tess_status.h"
+
+typedef struct tess_fits_kernels {
+    int support, oversampling, num_planes;
+    bool is_linear; /**< spacing of planes */
+    bool is_double; /**< BITPIX −64, else −32 */
+    double w_max_lambda, field_l, field_m;
+    double *value; /**< complex [num_planes][half][half], half = S·Q/2 + 1, of u, v ≥ 0;
+                        owned */
+} tess_fits_kernels;
+
+/** Pixels of a quarter along each axis. */
+int tess_fits_kernels_half(const tess_fits_kernels *kernels);
+
+/** Read a file; `*kernels` is untouched on failure, else ends with
+ *  tess_fits_kernels_free(). TESS_ERR_IO; TESS_ERR_INPUT for other axes, keywords that
+ *  are missing or out of range, values that are not finite, kernels that are not even;
+ *  TESS_ERR_ALLOC. Local. */
+tess_status tess_fits_kernels_read(const char *path, tess_fits_kernels *kernels);
+
+/** Write a file, in place of one of that name. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+tess_status tess_fits_kernels_write(const char *path, const tess_fits_kernels *kernels);
+
+void tess_fits_kernels_free(tess_fits_kernels *kernels);
+
+#endif
