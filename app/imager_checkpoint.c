@@ -86,6 +86,11 @@ cleanup:
     return status;
 }
 
+static int64_t rows_bytes(const tess_checkpoint_rows *rows)
+{
+    return rows->num * rows->num_rows * rows->nx * rows->value_bytes;
+}
+
 /* Rows of the images as they are now; none between outputs. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
@@ -118,6 +123,11 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
     checkpoint->written_s = checkpoint->looked_s = mark;
     if (mark - begin > checkpoint->write_s) checkpoint->write_s = mark - begin;
+    if (sums.num + means.num > 0) {
+        ++checkpoint->profile->checkpoints;
+        checkpoint->profile->checkpoint_s += mark - begin;
+        checkpoint->profile->checkpoint_bytes += rows_bytes(&sums) + rows_bytes(&means);
+    }
 cleanup:
     return status;
 }

@@ -45,6 +45,8 @@ typedef struct entry {
     int64_t peak_memory_bytes;
     int64_t image_slab_bytes, plane_slab_bytes;
     int64_t plans, transforms;
+    int64_t checkpoints, checkpoint_bytes;
+    double checkpoint_s;
     double grid_utilisation;
     tess_streaming stream;
     tess_energy energy;
@@ -60,11 +62,13 @@ typedef struct totals {
     double max_s, sum_s, communication_s;
     int64_t sent_bytes, between_bytes;
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
-    int64_t plans, transforms; /* each rank counts the same ones */
-    tess_streaming stream;     /* sums: shares of the time are the ranks' means */
-    double cpu_j, gpu_j;       /* NAN when no rank knows */
-    double gpu_mhz, gpu_c;     /* mean and largest */
-    int num_gpus;              /* that tell */
+    int64_t plans, transforms;             /* each rank counts the same ones */
+    int64_t checkpoints, checkpoint_bytes; /* likewise; sum */
+    double checkpoint_max_s;
+    tess_streaming stream; /* sums: shares of the time are the ranks' means */
+    double cpu_j, gpu_j;   /* NAN when no rank knows */
+    double gpu_mhz, gpu_c; /* mean and largest */
+    int num_gpus;          /* that tell */
 } totals;
 
 const char *tess_stage_name(tess_stage stage)
@@ -176,6 +180,9 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .plane_slab_bytes = profile->plane_slab_bytes,
                  .plans = profile->plans,
                  .transforms = profile->transforms,
+                 .checkpoints = profile->checkpoints,
+                 .checkpoint_bytes = profile->checkpoint_bytes,
+                 .checkpoint_s = profile->checkpoint_s,
                  .grid_utilisation = profile->grid_utilisation,
                  .stream = profile->stream,
                  .energy = profile->energy};
@@ -245,6 +252,9 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         sum->communication_s += e->communication_seconds;
         sum->sent_bytes += e->sent_bytes;
         sum->between_bytes += e->between_bytes;
+        sum->checkpoints = e->checkpoints;
+        sum->checkpoint_bytes += e->checkpoint_bytes;
+        sum->checkpoint_max_s = fmax(sum->checkpoint_max_s, e->checkpoint_s);
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
@@ -302,6 +312,19 @@ static void log_streaming(const totals *sum, int ranks)
                   name[busiest]);
 }
 
+/* What checkpoints took, and would at the usual distance. */
+static void log_checkpoints(const totals *sum)
+{
+    const double minutes = 10;
+    if (sum->checkpoints == 0) return;
+    const double n = (double)sum->checkpoints, each_s = sum->checkpoint_max_s / n;
+    tess_log_info("checkpoints: %lld of %s, %.3f s each; one every %g minutes takes "
+                  "%.2g %% of the time",
+                  (long long)sum->checkpoints,
+                  tess_mem_text((double)sum->checkpoint_bytes / n), each_s, minutes,
+                  100 * each_s / (60 * minutes));
+}
+
 static void log_energy(const totals *sum)
 {
     char line[128] = "";
@@ -332,6 +355,7 @@ static void log_totals(const totals *sum, int ranks)
                       sum->stage_sum_s[s] / ranks, rate);
     }
     log_streaming(sum, ranks);
+    log_checkpoints(sum);
     log_energy(sum);
     log_ignored(sum);
     char between[64] = "";
@@ -446,6 +470,15 @@ static json_t *total_stages(const totals *sum, int ranks)
     return stages;
 }
 
+/* Null without checkpoints. */
+static json_t *checkpoints_object(const totals *sum)
+{
+    if (sum->checkpoints == 0) return json_null();
+    return json_pack("{s:I, s:o, s:I}", "number", (json_int_t)sum->checkpoints,
+                     "seconds", json_seconds(sum->checkpoint_max_s), "bytes",
+                     (json_int_t)sum->checkpoint_bytes);
+}
+
 static json_t *total_object(const totals *sum, int ranks)
 {
     json_t *ignored = json_object();
@@ -453,7 +486,7 @@ static json_t *total_object(const totals *sum, int ranks)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
     return json_pack(
-        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
         "visibilities", (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
         json_seconds(sum->max_s), "communication_fraction",
         json_number(communication_fraction(sum)), "sent_bytes",
@@ -461,9 +494,10 @@ static json_t *total_object(const totals *sum, int ranks)
         (json_int_t)sum->between_bytes, "peak_memory_bytes",
         (json_int_t)sum->peak_memory_max_bytes, "peak_memory_sum_bytes",
         (json_int_t)sum->peak_memory_sum_bytes, "plans", (json_int_t)sum->plans,
-        "transforms", (json_int_t)sum->transforms, "stages", total_stages(sum, ranks),
-        "streaming", streaming_object(&sum->stream), "cpu_joules",
-        json_known(sum->cpu_j), "gpu_joules", json_known(sum->gpu_j));
+        "transforms", (json_int_t)sum->transforms, "checkpoints",
+        checkpoints_object(sum), "stages", total_stages(sum, ranks), "streaming",
+        streaming_object(&sum->stream), "cpu_joules", json_known(sum->cpu_j),
+        "gpu_joules", json_known(sum->gpu_j));
 }
 
 static json_t *profile_object(const entry *entries, int ranks,

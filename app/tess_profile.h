@@ -62,6 +62,8 @@ typedef struct tess_profile {
     int64_t transforms;                         /**< plane transforms set up */
     int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of
                                                   one w-plane on this rank */
+    int64_t checkpoints, checkpoint_bytes; /**< written with sums; bytes of this rank */
+    double checkpoint_s;
     tess_streaming stream;
     bool wants_energy;                      /**< measure energy, where it can be */
     tess_energy energy;                     /**< of this rank's GPU, and its node's
@@ -104,7 +106,8 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
  *  streaming:{bytes, seconds, busy:{readers, writers, link, device}},
  *  energy:{cpu_joules, gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules,
  *  gpu_joules}}}}], "totals":{visibilities, ignored:{reason:n}, seconds,
- *  communication_fraction, peak_memory_bytes, plans, transforms, streaming, cpu_joules,
+ *  communication_fraction, peak_memory_bytes, plans, transforms,
+ *  checkpoints:{number, seconds, bytes} with --checkpoint, streaming, cpu_joules,
  *  gpu_joules}, "projection_error" with --w projection}. Energy that cannot be read is
  * null. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,

@@ -7,6 +7,7 @@ Stopped: by a time limit that leaves time for one batch of planes after the othe
 SIGUSR1 to one rank and by SIGTERM; killed (all of the process group at once, by SIGKILL) at
 random moments. The number of ranks changes from run to run.
 """
+import json
 import os
 import random
 import shutil
@@ -251,6 +252,25 @@ def check_refusals(suite, obs, options):
     suite.equal("another backend: status", result.status, 2)
 
 
+def check_cost(suite, obs):
+    """What the profile and the log tell of checkpoints: each of both 160 x 120 images."""
+    fresh(suite)
+    profile = suite.path("cost.json")
+    status, err = end(start(suite, [
+        obs, "--size", "160,120", "--scale", "25asec", "--checkpoint-every", "0.001s",
+        "--profile", profile, *MANY_STEPS], 1))
+    suite.equal("cost: status", status, 0)
+    if status != 0:
+        return
+    with open(profile) as f:
+        totals = json.load(f)["totals"]
+    told = totals["checkpoints"]
+    suite.true("cost: some were written, in some of the time",
+               told["number"] > 0 and 0 < told["seconds"] < totals["seconds"])
+    suite.equal("cost: bytes", told["bytes"], told["number"] * 2 * 160 * 120 * 4)
+    suite.true("cost: in the log", "one every 10 minutes takes" in err)
+
+
 def main():
     suite = Suite("checkpoints")
     obs = make_observation(suite, 3000)
@@ -266,6 +286,7 @@ def main():
     check_limit(suite, "channels",
                 [obs, "--size", "160,120", "--scale", "25asec", "--w", "none",
                  "--reproducible", "--channels-out", "4", "--no-psf"], several, None)
+    check_cost(suite, obs)
     check_signals(suite, exact)
     check_refusals(suite, obs, image)
     check_kills(suite, exact, 50 if FULL else 4)
