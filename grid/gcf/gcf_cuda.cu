@@ -9,6 +9,7 @@ struct gcf_cuda {
     const tess_gcf_plan *plan;
     void *taps, *single_taps;
     gcf_cuda_plane *plane;
+    gcf_cuda_factors *factors;
 };
 
 namespace
@@ -33,6 +34,8 @@ gcf_cuda_method grid_method(tess_gcf_strategy strategy)
         return {gcf_cuda_grid_window_order, gcf_cuda_grid_coarse};
     case TESS_GCF_TILED:
         return {gcf_cuda_grid_tiled_order, gcf_cuda_grid_tiled};
+    case TESS_GCF_FACTORED:
+        return {gcf_cuda_factored_order, gcf_cuda_grid_factored};
     default:
         return none;
     }
@@ -41,6 +44,16 @@ gcf_cuda_method grid_method(tess_gcf_strategy strategy)
 gcf_cuda_method degrid_method(tess_gcf_strategy strategy)
 {
     switch (strategy) {
+    case TESS_GCF_TILED:
+        return {gcf_cuda_degrid_tiled_order, gcf_cuda_degrid_tiled};
+    case TESS_GCF_GATHER:
+        return {NULL, gcf_cuda_degrid_gather};
+    case TESS_GCF_SCATTER:
+        return {gcf_cuda_degrid_scatter_order, gcf_cuda_degrid_scatter};
+    case TESS_GCF_WINDOW:
+        return {NULL, gcf_cuda_degrid_window};
+    case TESS_GCF_FACTORED:
+        return {gcf_cuda_factored_order, gcf_cuda_degrid_factored};
     default:
         return none;
     }
@@ -160,9 +173,12 @@ __device__ uint64_t key_of(const sort_args &args, const gcf_cuda_place &at, int 
     const uint64_t ov = at.kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask;
     const uint64_t tile = (uint64_t)tile_u * args.tiles_v + tile_v;
     if (!args.order.by_kernel) return tile;
+    const uint64_t flips =
+        (at.kernel & GCF_FLIP_U ? 2 : 0) | (at.kernel & GCF_FLIP_V ? 1 : 0);
     return tile << args.kernel_bits |
-           ((gcf_plane_of(at.kernel) * args.half_offsets + ou) * args.half_offsets +
-            ov);
+           (((gcf_plane_of(at.kernel) * args.half_offsets + ou) * args.half_offsets +
+             ov) << 2 |
+            flips);
 }
 
 /* A point a thread; those outside come last. */
@@ -367,8 +383,8 @@ tess_status sort(int64_t all, gcf_cuda_job *job, call *c)
     args.half_offsets = job->half_offsets;
     args.plane = job->plane;
     if (order.by_kernel)
-        args.kernel_bits = bits_of((uint64_t)job->num_planes * job->half_offsets *
-                                   (uint64_t)job->half_offsets);
+        args.kernel_bits = 2 + bits_of((uint64_t)job->num_planes * job->half_offsets *
+                                       (uint64_t)job->half_offsets);
     args.bits = args.kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
     if (order.meeting) {
         TESS_TRY(list_meetings(&args, &entries, c));
@@ -438,6 +454,7 @@ gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
         if (gcf->plane[p].support < job.min_support)
             job.min_support = gcf->plane[p].support;
     job.is_double = gcf->layout.is_double;
+    job.num_vis = points->count;
     job.num_pol = points->num_pol;
     job.nu = (int)cells->nu;
     job.nv = (int)cells->nv;
@@ -465,6 +482,11 @@ cleanup:
 bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid)
 {
     return method_of(strategy, degrid).run != NULL;
+}
+
+const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with)
+{
+    return with->factors;
 }
 
 const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with)
@@ -522,6 +544,7 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
                          &made->taps));
     if (plan->opts.single_taps && gcf->layout.is_double)
         TESS_TRY(upload_single(gcf, &made->single_taps));
+    if (plan->factors) TESS_TRY(gcf_cuda_factors_create(plan, &made->factors));
     *out = made;
     made = NULL;
 cleanup:
@@ -536,6 +559,7 @@ void gcf_cuda_destroy(gcf_cuda *made)
     tess_device_free(made->taps);
     tess_device_free(made->single_taps);
     tess_device_free(made->plane);
+    gcf_cuda_factors_destroy(made->factors);
     tess_free(made);
 }
 
@@ -563,6 +587,7 @@ tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
     TESS_TRY(place_all(with, points, job, degrid, &c, report));
     job.count = points->count - report->left_out;
+    job.report = report;
     if (method.order) job.order = method.order(job);
     if (job.count > 0) TESS_TRY(sort(points->count, &job, &c));
     TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));

@@ -41,8 +41,8 @@ struct gcf_cuda_order {
     int tile_u, tile_v; /**< by tile of so many cells, in lines; 0: not by tile */
     bool meeting;       /**< a tile lists all points whose footprints meet it, not just
                              those that start in it */
-    bool by_kernel;     /**< and then by plane and offsets, so that those that read the
-                             same taps are neighbours */
+    bool by_kernel;     /**< and then by plane, offsets and flips, so that those that
+                             read the same taps are neighbours */
 };
 
 /** Everything of a call, in device memory unless it says otherwise; passed to kernels
@@ -63,7 +63,8 @@ struct gcf_cuda_job {
     gcf_cuda_order order;
     int tiles_u, tiles_v;  /**< 0: not by tile */
     const uint32_t *first; /**< [tiles_u·tiles_v + 1] first point of each tile */
-    void *vis;             /**< complex [points][num_pol], by gcf_cuda_place::point */
+    void *vis;             /**< complex [num_vis][num_pol], by gcf_cuda_place::point */
+    int64_t num_vis;       /**< all points, those outside too */
     int num_pol;
     /* the grid */
     void *cells; /**< complex [num_pol][nu][nv] */
@@ -71,6 +72,7 @@ struct gcf_cuda_job {
     int64_t pol_stride; /**< nu·nv */
     /* on the host */
     const gcf_cuda *with; /**< NULL in kernels' eyes */
+    tess_gcf_report *report;
 };
 
 /** A strategy, one direction. */
@@ -93,12 +95,37 @@ gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job);
 tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job);
 gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job);
 
+/* Degridding, alike. */
+gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job);
+tess_status gcf_cuda_degrid_tiled(const gcf_cuda_job &job);
+tess_status gcf_cuda_degrid_gather(const gcf_cuda_job &job);
+gcf_cuda_order gcf_cuda_degrid_scatter_order(const gcf_cuda_job &job);
+tess_status gcf_cuda_degrid_scatter(const gcf_cuda_job &job);
+tess_status gcf_cuda_degrid_window(const gcf_cuda_job &job);
+
+/* Both, from factors. */
+gcf_cuda_order gcf_cuda_factored_order(const gcf_cuda_job &job);
+tess_status gcf_cuda_grid_factored(const gcf_cuda_job &job);
+tess_status gcf_cuda_degrid_factored(const gcf_cuda_job &job);
+
+/** A plan's factors on the device; errors as of gcf_cuda_create(). NULL is fine to
+ *  destroy. */
+struct gcf_cuda_factors;
+tess_status gcf_cuda_factors_create(const tess_gcf_plan *plan, gcf_cuda_factors **made);
+void gcf_cuda_factors_destroy(gcf_cuda_factors *made);
+
+/** NULL: the plan has none. */
+const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with);
+
 /** The table's tess_gcf_plan, with its factors. */
 const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with);
 
 /** Sort keys' lowest `bits` with what belongs to them, stably: from [0] to [1]. */
 tess_status gcf_cuda_sort_pairs(uint64_t *const key[2], uint32_t *const value[2],
                                 int64_t count, int bits);
+
+/** before[k] = Σ number[j] over j < k < count. */
+tess_status gcf_cuda_scan(const uint32_t *number, uint32_t *before, int64_t count);
 
 /** function<R, POLS>(arguments) for the job's precision and polarisations. */
 #define GCF_BY_TYPE(job, function, ...)                                                \

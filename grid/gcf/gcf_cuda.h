@@ -11,6 +11,10 @@
 extern "C" {
 #endif
 
+/** The error to factor kernels to, so that what rounding on tensor cores adds keeps
+ *  within the error asked for. */
+double gcf_cuda_factor_error(const tess_gcf *gcf, double error);
+
 /** Is there a strategy of this name for a GPU, in this direction? */
 bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid);
 

@@ -8,6 +8,12 @@ bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid)
     return false;
 }
 
+double gcf_cuda_factor_error(const tess_gcf *gcf, double error)
+{
+    (void)gcf;
+    return error;
+}
+
 tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made)
 {
     tess_status status = TESS_OK;

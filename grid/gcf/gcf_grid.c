@@ -68,6 +68,8 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->gcf = gcf;
     made->opts = *opts;
+    if (opts->backend == TESS_GCF_CUDA)
+        made->opts.factor_error = gcf_cuda_factor_error(gcf, opts->factor_error);
     if (opts->strategy == TESS_GCF_FACTORED) TESS_TRY(gcf_factor_planes(made));
     if (opts->backend == TESS_GCF_CUDA) TESS_TRY(gcf_cuda_create(made, &made->cuda));
     *plan = made;

@@ -219,7 +219,10 @@ enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation };
 typedef struct CUstream_st *cudaStream_t;
 typedef double *cudaEvent_t; /* when it was recorded [s] */
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
+enum cudaDeviceAttr {
+    cudaDevAttrMultiProcessorCount,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin
+};
 
 inline cudaError_t cudaGetLastError(void)
 {

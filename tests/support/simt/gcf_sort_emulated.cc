@@ -19,3 +19,13 @@ tess_status gcf_cuda_sort_pairs(uint64_t *const key[2], uint32_t *const value[2]
     }
     return TESS_OK;
 }
+
+tess_status gcf_cuda_scan(const uint32_t *number, uint32_t *before, int64_t count)
+{
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        before[k] = sum;
+        sum += number[k];
+    }
+    return TESS_OK;
+}

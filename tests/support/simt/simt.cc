@@ -1,6 +1,4 @@
 /* Blocks of threads on the CPU: see cuda_runtime.h. */
-#include <ucontext.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +19,62 @@ static void __sanitizer_finish_switch_fiber(void *, const void **, size_t *)
 
 simt_index threadIdx, blockIdx, blockDim, gridDim;
 
+/* A thread's place to go on from: what a call must preserve, and the stack. glibc's
+ * swapcontext also asks the kernel for the signal mask, which takes most of the time.
+ */
+#if defined(__x86_64__)
+typedef void *simt_context;
+
+extern "C" void simt_switch(simt_context *from, simt_context to);
+asm(".text\n"
+    "simt_switch:\n"
+    "    pushq %rbp\n"
+    "    pushq %rbx\n"
+    "    pushq %r12\n"
+    "    pushq %r13\n"
+    "    pushq %r14\n"
+    "    pushq %r15\n"
+    "    movq %rsp, (%rdi)\n"
+    "    movq %rsi, %rsp\n"
+    "    popq %r15\n"
+    "    popq %r14\n"
+    "    popq %r13\n"
+    "    popq %r12\n"
+    "    popq %rbx\n"
+    "    popq %rbp\n"
+    "    ret\n");
+
+static void simt_begin(simt_context *at, void *stack, size_t bytes,
+                       void (*function)(void))
+{
+    void **top = (void **)((uintptr_t)((char *)stack + bytes) & ~(uintptr_t)15);
+    *--top = nullptr; /* where it would return to; it never does */
+    *--top = (void *)function;
+    for (int k = 0; k < 6; ++k)
+        *--top = nullptr;
+    *at = top;
+}
+#else
+#include <ucontext.h>
+
+typedef ucontext_t simt_context;
+
+static void simt_switch(simt_context *from, const simt_context &to)
+{
+    swapcontext(from, &to);
+}
+
+static void simt_begin(simt_context *at, void *stack, size_t bytes,
+                       void (*function)(void))
+{
+    getcontext(at);
+    at->uc_stack.ss_sp = stack;
+    at->uc_stack.ss_size = bytes;
+    at->uc_link = nullptr;
+    makecontext(at, function, 0);
+}
+#endif
+
 namespace
 {
 
@@ -35,7 +89,7 @@ enum {
 enum state { RUNS, AT_BLOCK, AT_WARP, ENDED };
 
 struct thread {
-    ucontext_t context;
+    simt_context context;
     void *stack, *fake_stack;
     state is;
     unsigned mask, partners;           /* lanes asked for, and those that came */
@@ -49,7 +103,7 @@ struct {
     int count, current;
     unsigned exchanges;
     const std::function<void()> *body;
-    ucontext_t scheduler;
+    simt_context scheduler;
     void *fake_stack;
     const void *scheduler_stack;
     size_t scheduler_stack_bytes;
@@ -62,7 +116,7 @@ void give_way(state is)
     me->is = is;
     __sanitizer_start_switch_fiber(is == ENDED ? nullptr : &me->fake_stack,
                                    block.scheduler_stack, block.scheduler_stack_bytes);
-    swapcontext(&me->context, &block.scheduler);
+    simt_switch(&me->context, block.scheduler);
     __sanitizer_finish_switch_fiber(me->fake_stack, &block.scheduler_stack,
                                     &block.scheduler_stack_bytes);
 }
@@ -81,24 +135,37 @@ void resume(int t)
     block.current = t;
     threadIdx.x = (unsigned)t;
     __sanitizer_start_switch_fiber(&block.fake_stack, other->stack, STACK_BYTES);
-    swapcontext(&block.scheduler, &other->context);
+    simt_switch(&block.scheduler, other->context);
     __sanitizer_finish_switch_fiber(block.fake_stack, nullptr, nullptr);
 }
 
-/* Have all those come that t exchanges values with? Lanes that have ended need not. */
-bool warp_is_complete(int t, unsigned *partners)
+/* Of a warp's lanes that wait for others, those whose partners have all come; lanes
+ * that have ended need not. */
+unsigned complete_lanes(int first)
 {
-    const int first = t / WARP * WARP;
-    *partners = 0;
-    for (int lane = 0; lane < WARP && first + lane < block.count; ++lane) {
-        const thread *other = &block.all[first + lane];
-        if ((block.all[t].mask >> lane & 1) && other->is != ENDED &&
-            (other->is != AT_WARP || other->mask != block.all[t].mask))
-            return false;
-        if ((block.all[t].mask >> lane & 1) && other->is == AT_WARP)
-            *partners |= 1u << lane;
+    unsigned waiting = 0, ended = 0, complete = 0;
+    for (int lane = 0; lane < WARP; ++lane) {
+        const state is =
+            first + lane < block.count ? block.all[first + lane].is : ENDED;
+        waiting |= (unsigned)(is == AT_WARP) << lane;
+        ended |= (unsigned)(is == ENDED) << lane;
     }
-    return true;
+    for (int lane = 0; lane < WARP; ++lane) {
+        if (!(waiting >> lane & 1)) continue;
+        thread *one = &block.all[first + lane];
+        bool all = (one->mask & ~waiting & ~ended) == 0;
+        for (int k = 0; k < WARP && all; ++k)
+            if (one->mask & waiting & 1u << k)
+                all = block.all[first + k].mask == one->mask;
+        if (!all) continue;
+        /* its partners' masks are the same: so is what is found for them */
+        for (int k = 0; k < WARP; ++k)
+            if (one->mask & waiting & 1u << k)
+                block.all[first + k].partners = one->mask & waiting;
+        complete |= one->mask & waiting;
+        waiting &= ~one->mask;
+    }
+    return complete;
 }
 
 /* Let those go on whose partners have all come; how many can. */
@@ -107,10 +174,13 @@ int release(void)
     bool all_at_block = true, go[MOST_THREADS];
     int ready = 0;
     ++block.exchanges;
-    for (int t = 0; t < block.count; ++t) {
-        const state is = block.all[t].is;
-        all_at_block = all_at_block && (is == AT_BLOCK || is == ENDED);
-        go[t] = is == AT_WARP && warp_is_complete(t, &block.all[t].partners);
+    for (int first = 0; first < block.count; first += WARP) {
+        const unsigned complete = complete_lanes(first);
+        for (int t = first; t < first + WARP && t < block.count; ++t) {
+            const state is = block.all[t].is;
+            all_at_block = all_at_block && (is == AT_BLOCK || is == ENDED);
+            go[t] = complete >> (t - first) & 1;
+        }
     }
     for (int t = 0; t < block.count; ++t) {
         if (go[t]) {
@@ -128,12 +198,8 @@ int release(void)
 void prepare(thread *one)
 {
     if (!one->stack) one->stack = malloc(STACK_BYTES);
-    getcontext(&one->context);
-    one->context.uc_stack.ss_sp = one->stack;
-    one->context.uc_stack.ss_size = STACK_BYTES;
-    one->context.uc_link = nullptr;
     one->is = RUNS;
-    makecontext(&one->context, begin, 0);
+    simt_begin(&one->context, one->stack, STACK_BYTES, begin);
 }
 
 void run_block(void)

@@ -1,0 +1,245 @@
+/* tiled, degridding: points are sorted by the tile in which their footprints start, and
+ * there by kernel. A block keeps the cells that one part of its points' footprints can
+ * meet, 32 cells wide, in shared memory; a warp keeps that part of a kernel's taps in
+ * registers, for all points of the tile that read them, conjugated or not. A tap read
+ * from L2 for every visibility and cell is what limits gridders with tables (Merry
+ * 2016, arXiv:1605.07023, section 5): here both sides are used again, the cells by all
+ * points of a tile, the taps by those that share a kernel, and tiles are made as large
+ * as shared memory allows, because that decides how many do. Ours; the published
+ * degridders give every visibility to a warp or block, and read the grid through
+ * caches (gcf_cuda_degrid_gather.cu). */
+#include "gcf_cuda_degrid.cuh"
+#include "tess_mem.h"
+
+namespace
+{
+
+enum {
+    WIDTH = GCF_WARP,         /* of a part of a footprint, a lane each */
+    LEAST_SHARED = 99 * 1024, /* that a block may have, on any device, … */
+    MOST_SHARED = 227 * 1024, /* … and on large ones */
+    MOST_POINTS = 4096,       /* of a piece */
+    CHUNK = 16                /* points that a warp takes at a time */
+};
+
+/* What differs between precisions and numbers of polarisations. */
+template <typename R, int POLS, bool LARGE> struct shape {
+    static constexpr int VALUE = 2 * (int)sizeof(R);
+    /* lines of a part: taps take 32 to 128 registers */
+    static constexpr int LINES = POLS * VALUE > 16 ? 16 : 32;
+    static constexpr int THREADS = VALUE == 8 ? 512 : POLS * VALUE > 16 ? 512 : 256;
+
+    static constexpr int bytes(int tile)
+    {
+        return (tile + LINES - 1) * (tile + WIDTH - 1) * POLS * VALUE;
+    }
+    static constexpr int largest_tile(int tile)
+    {
+        return bytes(tile) <= (LARGE ? (int)MOST_SHARED : (int)LEAST_SHARED) - 256
+                   ? tile
+                   : largest_tile(tile - 1);
+    }
+    static constexpr int TILE = largest_tile(128);
+    static constexpr int HEIGHT = TILE + LINES - 1, PITCH = TILE + WIDTH - 1;
+    static constexpr int BYTES = HEIGHT * PITCH * POLS * VALUE;
+};
+
+/* Points of a tile, and the part of their footprints: a block's work. */
+struct piece {
+    uint32_t first, count;
+    int32_t u, v; /* first cell of the tile */
+};
+
+/* Cells [u, u + HEIGHT) × [v, v + PITCH) of all pols; zeros beyond the grid. */
+template <typename R, int POLS, bool LARGE>
+__device__ void load_cells(const gcf_cuda_job &job, int u, int v,
+                           typename cuda_complex<R>::type *cells)
+{
+    typedef typename cuda_complex<R>::type C;
+    typedef shape<R, POLS, LARGE> S;
+    const int lane = (int)threadIdx.x % GCF_WARP, warp = (int)threadIdx.x / GCF_WARP;
+    for (int line = warp; line < POLS * S::HEIGHT; line += S::THREADS / GCF_WARP) {
+        const int pol = line / S::HEIGHT, x = u + line % S::HEIGHT;
+        const C *from =
+            (const C *)job.cells + pol * job.pol_stride + (int64_t)x * job.nv;
+#pragma unroll 4
+        for (int k = lane; k < S::PITCH; k += GCF_WARP) {
+            C value = {0, 0};
+            if (x < job.nu && v + k < job.nv) value = from[v + k];
+            cells[line * S::PITCH + k] = value;
+        }
+    }
+}
+
+/* A part of a kernel's taps: LINES lines from `line` on, a lane's cell of each; zeros
+ * beyond the support. */
+template <typename R, int LINES>
+__device__ inline void load_taps(const gcf_taps_view<R> &view, int line, int cell,
+                                 typename cuda_complex<R>::type *tap)
+{
+    const typename cuda_complex<R>::type *from =
+        view.first + (int64_t)line * view.step_u + cell * view.step_v;
+#pragma unroll
+    for (int i = 0; i < LINES; ++i) {
+        tap[i].x = tap[i].y = 0;
+        if (line + i < view.support && cell < view.support)
+            tap[i] = __ldg(from + i * view.step_u);
+    }
+}
+
+/* A block does one part of the footprints of a piece; warps take chunks of its points.
+ * Cells in shared memory, 99 or 227 KiB, taps in registers. Atomic: a point's parts,
+ * where it has several. Expected limit: shared memory, 8 bytes a cell, pol and point,
+ * which leaves half of the arithmetic units' rate; and taps from L2, where few points
+ * share a kernel. */
+template <typename R, int POLS, bool LARGE>
+__global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
+    tiled_kernel(gcf_cuda_job job, const piece *pieces, int parts_u, int parts_v)
+{
+    typedef typename cuda_complex<R>::type C;
+    typedef shape<R, POLS, LARGE> S;
+    C *cells = (C *)gcf_shared();
+    __shared__ uint32_t taken;
+    const int parts = parts_u * parts_v, lane = (int)threadIdx.x % GCF_WARP;
+    const int part = (int)(blockIdx.x % (unsigned)parts);
+    const piece mine = pieces[blockIdx.x / (unsigned)parts];
+    const int line = part / parts_v * S::LINES, column = part % parts_v * WIDTH;
+    const int u0 = mine.u + line, v0 = mine.v + column;
+    uint32_t held = GCF_OUTSIDE;
+    C tap[S::LINES];
+    if (threadIdx.x == 0) taken = 0;
+    load_cells<R, POLS, LARGE>(job, u0, v0, cells);
+    __syncthreads();
+    for (;;) {
+        uint32_t from = 0;
+        if (lane == 0) from = atomicAdd(&taken, (uint32_t)CHUNK);
+        from = __shfl_sync(GCF_ALL_LANES, from, 0);
+        if (from >= mine.count) break;
+        const uint32_t end = from + CHUNK < mine.count ? from + CHUNK : mine.count;
+        for (uint32_t k = from; k < end; ++k) {
+            const gcf_cuda_place at = job.place[mine.first + k];
+            const uint32_t kernel = at.kernel & ~GCF_CONJUGATE;
+            if (kernel != held) {
+                load_taps<R, S::LINES>(gcf_view<R>(job, kernel), line, column + lane,
+                                       tap);
+                held = kernel;
+            }
+            const int support = job.plane[gcf_plane_of(at.kernel)].support;
+            if (line >= support || column >= support) continue;
+            const C *cell = cells + (at.u - mine.u) * S::PITCH + at.v - mine.v + lane;
+            C re[POLS] = {}, im[POLS] = {}; /* Σ re(tap)·cell, Σ im(tap)·cell */
+#pragma unroll
+            for (int i = 0; i < S::LINES; ++i)
+#pragma unroll
+                for (int p = 0; p < POLS; ++p) {
+                    const C value = cell[(p * S::HEIGHT + i) * S::PITCH];
+                    re[p].x += tap[i].x * value.x;
+                    re[p].y += tap[i].x * value.y;
+                    im[p].x += tap[i].y * value.x;
+                    im[p].y += tap[i].y * value.y;
+                }
+            /* conj(tap)·cell, or tap·cell: kernels of w < 0 share the taps of w > 0 */
+            const R sign = at.kernel & GCF_CONJUGATE ? -1 : 1;
+#pragma unroll
+            for (int p = 0; p < POLS; ++p) {
+                re[p].x += sign * im[p].y;
+                re[p].y -= sign * im[p].x;
+            }
+            const R total = gcf_sum_parts<POLS>((R *)re, lane);
+            if (gcf_stores<POLS>(lane)) {
+                R *to = gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane));
+                if (parts == 1)
+                    *to = total;
+                else
+                    atomicAdd(to, total);
+            }
+        }
+    }
+}
+
+/* Tiles with their points as pieces, made on the host: there are few. */
+tess_status make_pieces(const gcf_cuda_job &job, piece **out, int64_t *num_pieces)
+{
+    tess_status status = TESS_OK;
+    const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
+    const int64_t most = tiles + job.count / MOST_POINTS;
+    uint32_t *first = (uint32_t *)tess_alloc(tiles + 1, sizeof *first);
+    piece *made = (piece *)tess_alloc(most, sizeof *made);
+    int64_t n = 0;
+    if (!first || !made) TESS_FAIL(TESS_ERR_ALLOC, "tiles of points");
+    TESS_TRY(
+        tess_device_download(first, job.first, (tiles + 1) * (int64_t)sizeof *first));
+    for (int64_t t = 0; t < tiles; ++t)
+        for (uint32_t k = first[t]; k < first[t + 1]; k += MOST_POINTS) {
+            const uint32_t left = first[t + 1] - k;
+            made[n].first = k;
+            made[n].count = left < MOST_POINTS ? left : (uint32_t)MOST_POINTS;
+            made[n].u = (int)(t / job.tiles_v) * job.order.tile_u;
+            made[n++].v = (int)(t % job.tiles_v) * job.order.tile_v;
+        }
+    *num_pieces = n;
+    *out = made;
+    made = NULL;
+cleanup:
+    tess_free(first);
+    tess_free(made);
+    return status;
+}
+
+template <typename R, int POLS, bool LARGE> tess_status run(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    typedef shape<R, POLS, LARGE> S;
+    const int parts_u = (job.max_support + S::LINES - 1) / S::LINES;
+    const int parts_v = (job.max_support + WIDTH - 1) / WIDTH;
+    const int64_t vis_bytes = job.num_vis * 2 * POLS * (int64_t)sizeof(R);
+    int64_t num_pieces = 0;
+    piece *pieces = NULL;
+    const void *on_device = NULL;
+    TESS_TRY(make_pieces(job, &pieces, &num_pieces));
+    TESS_TRY(tess_device_copy_of(pieces, num_pieces * (int64_t)sizeof *pieces,
+                                 "tiles of points", &on_device));
+    TESS_TRY(tess_device_zero(job.vis, vis_bytes));
+    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, LARGE>,
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   S::BYTES));
+    gcf_launch(tiled_kernel<R, POLS, LARGE>, num_pieces * parts_u * parts_v, S::THREADS,
+               S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    tess_free(pieces);
+    tess_device_free((void *)(uintptr_t)on_device);
+    return status;
+}
+
+bool is_large(void)
+{
+    int bytes = 0;
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                               tess_device_number()) != cudaSuccess)
+        (void)cudaGetLastError();
+    return bytes >= MOST_SHARED;
+}
+
+template <typename R, int POLS> int tile_for(bool large)
+{
+    return large ? shape<R, POLS, true>::TILE : shape<R, POLS, false>::TILE;
+}
+
+template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
+{
+    return is_large() ? run<R, POLS, true>(job) : run<R, POLS, false>(job);
+}
+
+} // namespace
+
+gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job)
+{
+    const int tile = GCF_BY_TYPE(job, tile_for, is_large());
+    return {tile, tile, false, true};
+}
+
+tess_status gcf_cuda_degrid_tiled(const gcf_cuda_job &job)
+{
+    return GCF_BY_TYPE(job, run_on, job);
+}

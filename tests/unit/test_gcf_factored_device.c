@@ -1,0 +1,180 @@
+/* Factored gridding and degridding on a GPU (or an emulated one): kernels to several
+ * errors, on tensor cores and off them, against whole ones on the CPU in double
+ * precision; visibilities of any size; kernels that do not factor; adjointness of every
+ * strategy. Exits with 77 where there is no device. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "gcf_scene.h"
+#include "tess_backend.h"
+
+enum { SKIPPED = 77 };
+
+static tess_gcf_grid_opts options(tess_gcf_backend backend, tess_gcf_strategy strategy,
+                                  double error)
+{
+    tess_gcf_grid_opts opts;
+    tess_gcf_grid_opts_default(&opts);
+    opts.backend = backend;
+    opts.strategy = strategy;
+    opts.factor_error = error;
+    opts.max_rank = 8;
+    opts.least_cells = 0;
+    return opts;
+}
+
+/* `table` in both precisions; whole kernels on the CPU are what to expect. */
+static void compare_errors(tess_gcf *const table[2], const scene *s,
+                           const double *error, int num_errors)
+{
+    for (int degrid = 0; degrid < 2; ++degrid) {
+        const int64_t count = 2 * s->num_pol * (degrid ? POINTS : NU * NV);
+        const tess_gcf_grid_opts serial = options(TESS_GCF_CPU, TESS_GCF_SERIAL, 1e-4);
+        double *expected = result_of(table[1], &serial, s, degrid, NULL);
+        for (int k = 0; k < num_errors; ++k) {
+            tess_gcf_report report, same;
+            const tess_gcf_grid_opts opts =
+                options(TESS_GCF_CUDA, TESS_GCF_FACTORED, error[k]);
+            void *found = result_of(table[0], &opts, s, degrid, &report);
+            const double most = error[k] + rounding(false, degrid ? 48 * 48 : POINTS);
+            const double off = difference(found, false, expected, count);
+            print_message("%s to %g: %.2g, %lld products\n", degrid ? "degrid" : "grid",
+                          error[k], off, (long long)report.point_ranks);
+            assert_true(off < most);
+            free(found);
+            /* the CPU's ranks, but for what fp16 takes of the error */
+            tess_gcf_grid_opts cpu = options(TESS_GCF_CPU, TESS_GCF_FACTORED, error[k]);
+            free(result_of(table[0], &cpu, s, degrid, &same));
+            assert_true(report.point_ranks >= same.point_ranks &&
+                        report.point_ranks <= same.point_ranks + POINTS);
+            assert_int_equal(report.points_factored, same.points_factored);
+        }
+        free(expected);
+    }
+}
+
+static void kernels_are_as_close_as_asked(void **state)
+{
+    const double error[] = {1e-2, 1e-3, 1e-4, 3e-5, 1e-5};
+    tess_gcf *table[2] = {make_table(false), make_table(true)};
+    scene s = make_scene(CROWDED, 1);
+    compare_errors(table, &s, error, sizeof error / sizeof *error);
+    free_scene(&s);
+    s = make_scene(RANDOM, 4);
+    compare_errors(table, &s, error + 1, 2);
+    free_scene(&s);
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
+}
+
+/* Halves reach from 6e-8 to 65504: what is multiplied is brought into their range. */
+static void visibilities_may_have_any_size(void **state)
+{
+    const double error[] = {1e-3, 1e-4}, unit[] = {0x1p-60, 0x1p60, 0};
+    tess_gcf *table[2] = {make_table(false), make_table(true)};
+    for (int k = 0; k < 3; ++k) {
+        scene s = make_scene(SORTED, 2);
+        for (int i = 0; i < 4 * POINTS; ++i)
+            s.vis[i] *= unit[k];
+        for (int i = 0; i < 4 * NU * NV; ++i)
+            s.cells[i] *= unit[k];
+        s.vis[7] = s.cells[4 * 100 * NV + 200] = k == 2; /* not all of them 0 */
+        compare_errors(table, &s, error, k == 2 ? 1 : 2);
+        free_scene(&s);
+    }
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
+}
+
+/* Of three planes the middle one is no sum of a few products. */
+static void mixed_kernel(const void *context, int plane, double x, double y,
+                         double value[2])
+{
+    const double r2 = x * x + y * y;
+    value[0] = plane == 1 ? sin(17 * x * y + 3 * r2) : exp(-0.1 * r2);
+    value[1] = plane == 2 ? cos(x) * cos(y) : 0;
+}
+
+static void what_does_not_factor_is_taken_from_the_table(void **state)
+{
+    const double error[] = {1e-3, 1e-4, 1e-6};
+    const int support[] = {8, 32, 48};
+    tess_gcf *table[2] = {NULL};
+    for (int k = 0; k < 2; ++k) {
+        const tess_gcf_layout layout = {.num_planes = 3,
+                                        .w_max_lambda = 1000,
+                                        .oversampling = 5,
+                                        .is_double = k > 0,
+                                        .threads = 1};
+        assert_int_equal(
+            tess_gcf_create_from(&layout, support, mixed_kernel, NULL, &table[k]),
+            TESS_OK);
+    }
+    for (int num_pol = 1; num_pol <= 4; num_pol *= 4) {
+        scene s = make_scene(CROWDED, num_pol);
+        compare_errors(table, &s, error, num_pol == 1 ? 3 : 1);
+        free_scene(&s);
+    }
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
+}
+
+/* ⟨G v, x⟩ = ⟨v, D x⟩ to rounding, for strategies that are there in both directions. */
+static void degridding_is_the_adjoint(void **state)
+{
+    tess_gcf *gcf = make_table(true);
+    scene s = make_scene(CROWDED, 2);
+    for (int k = 10; k < 10 + OUTSIDE; ++k) /* left out of both */
+        memset(s.vis + 4 * k, 0, 4 * sizeof *s.vis);
+    for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy) {
+        double sum[2][2] = {{0}}, norm = 0;
+        const tess_gcf_grid_opts opts =
+            options(TESS_GCF_CUDA, (tess_gcf_strategy)strategy, 1e-4);
+        if (!tess_gcf_strategy_there(opts.backend, opts.strategy, false) ||
+            !tess_gcf_strategy_there(opts.backend, opts.strategy, true) ||
+            strategy == TESS_GCF_COMPUTED)
+            continue;
+        double *cells = result_of(gcf, &opts, &s, false, NULL);
+        double *vis = result_of(gcf, &opts, &s, true, NULL);
+        const double *pair[2][2] = {{cells, s.cells}, {s.vis, vis}};
+        const int64_t count[2] = {NU * NV * 2, POINTS * 2};
+        for (int side = 0; side < 2; ++side)
+            for (int64_t k = 0; k < 2 * count[side]; k += 2) {
+                const double *a = pair[side][0] + k, *b = pair[side][1] + k;
+                sum[side][0] += a[0] * b[0] + a[1] * b[1];
+                sum[side][1] += a[0] * b[1] - a[1] * b[0];
+                norm += a[0] * a[0] + a[1] * a[1] + b[0] * b[0] + b[1] * b[1];
+            }
+        const double most = rounding(true, (double)NU * NV * 2) * norm;
+        assert_true(fabs(sum[0][0] - sum[1][0]) < most);
+        assert_true(fabs(sum[0][1] - sum[1][1]) < most);
+        free(cells);
+        free(vis);
+    }
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_as_close_as_asked),
+        cmocka_unit_test(visibilities_may_have_any_size),
+        cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
+        cmocka_unit_test(degridding_is_the_adjoint),
+    };
+    const tess_backend *backend;
+    setenv("TESS_EMULATED", "1000000000000", 0);
+    if (tess_backend_find("cuda", &backend) != TESS_OK) {
+        printf("skipped: %s\n", tess_error_message());
+        return SKIPPED;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
