@@ -222,6 +222,7 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
         opts.least_cells = what->least_cells;
         opts.shape = what->shape;
         opts.single_taps = what->single_taps;
+        opts.merge = what->merge;
         TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
     }
     for (int k = 0; k < runs; ++k)
@@ -232,8 +233,9 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
             seconds[s * runs + k] = report.seconds;
             copy_s[s * runs + k] = report.copy_s;
             if (k == 0) compare(what, &set, s, &result[s]);
-            const double done = (double)(set.count - report.left_out);
+            const double done = (double)report.merged;
             result[s].num_points = set.count - report.left_out;
+            result[s].merged = report.merged;
             result[s].mean_rank = (double)report.point_ranks / done;
             result[s].busy_share = report.busy_share;
             result[s].gflops = 8e-9 * (double)report.point_cells * what->num_pol;

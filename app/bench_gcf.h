@@ -24,7 +24,8 @@ typedef struct tess_bench_gcf_case {
     double field_rad; /**< of the grid: w is such that kernels fill their support */
     double factor_error;
     int least_cells, shape; /**< as of tess_gcf_grid_opts, … */
-    bool single_taps;       /**< … this too */
+    bool single_taps;       /**< … this too, … */
+    bool merge;             /**< … and this */
     int threads;
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     int num_strategies;
@@ -33,6 +34,7 @@ typedef struct tess_bench_gcf_case {
 /** What was found of a strategy: medians over the repetitions. */
 typedef struct tess_bench_gcf_result {
     int64_t num_points;     /**< that were gridded */
+    int64_t merged;         /**< and what they were merged into: gflops are theirs */
     double mean_rank;       /**< products a point; 0: none was factored */
     double sort_s, seconds; /**< placing and sorting, and the rest */
     double copy_s;          /**< on a GPU: copies to it and back */

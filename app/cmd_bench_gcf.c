@@ -65,6 +65,7 @@ enum {
     OPT_LEAST,
     OPT_SHAPE,
     OPT_SINGLE_TAPS,
+    OPT_MERGE,
     OPT_THREADS,
     OPT_REPEAT,
     OPT_MARKDOWN
@@ -100,6 +101,10 @@ static const struct argp_option options[] = {
      "tiled on a GPU: how a block's threads lie, 1 to 4 (default 0: chosen)", 0},
     {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
      "tiled on a GPU: in double precision, read taps in single", 0},
+    {"merge", OPT_MERGE, NULL, 0,
+     "On the CPU: visibilities of one offset, cell and plane are made one before; rates "
+     "are of what is left ('merged')",
+     0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
      0},
@@ -116,7 +121,7 @@ typedef struct gcf_args {
     tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
     int64_t planes, oversampling, least_cells, shape, threads, repeat;
     double field_rad, error;
-    bool markdown, single_taps;
+    bool markdown, single_taps, merge;
     tess_gcf_backend backend;
 } gcf_args;
 
@@ -268,6 +273,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_SINGLE_TAPS:
         args->single_taps = true;
         break;
+    case OPT_MERGE:
+        args->merge = true;
+        break;
     case OPT_THREADS:
         status = tess_parse_integer(arg, 1, 4096, &args->threads);
         break;
@@ -293,7 +301,7 @@ static void print_head(const gcf_args *args)
                "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     else
         printf("operation,backend,strategy,threads,order,visibilities,size,gcf,planes,"
-               "oversampling,polarisations,precision,rank,table_mib,sort_s,seconds,"
+               "oversampling,polarisations,precision,merged,rank,table_mib,sort_s,seconds,"
                "copy_s,gflops,ratio,busy,difference,version\n");
 }
 
@@ -311,14 +319,14 @@ static void print_line(const gcf_args *args, const tess_bench_gcf_case *what, in
                what->num_pol, precision_name[what->is_double], of->gflops,
                of->gflops / found[0].gflops, of->mean_rank, of->difference);
     else
-        printf("%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%.3f,%.3f,%.6g,%.6g,%.6g,%.5g,%"
+        printf("%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%lld,%.3f,%.3f,%.6g,%.6g,%.6g,%.5g,%"
                ".4g,%.3f,"
                "%.2e,%s\n",
                operation_name[what->degrid], backend_name[what->backend], strategy,
                threads, order_name[what->order], (long long)of->num_points,
                (long long)what->size, what->support, what->num_planes,
                what->oversampling, what->num_pol, precision_name[what->is_double],
-               of->mean_rank, (double)of->table_bytes / 1048576, of->sort_s,
+               (long long)of->merged, of->mean_rank, (double)of->table_bytes / 1048576, of->sort_s,
                of->seconds, of->copy_s, of->gflops, of->gflops / found[0].gflops,
                of->busy_share, of->difference, tess_version_full());
 }
@@ -383,6 +391,7 @@ static tess_status run_all(const gcf_args *args)
                                     .least_cells = (int)args->least_cells,
                                     .shape = (int)args->shape,
                                     .single_taps = args->single_taps,
+                                    .merge = args->merge,
                                     .threads = (int)args->threads,
                                     .strategy = strategy};
         TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));

@@ -208,6 +208,42 @@ tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *poi
     return TESS_OK;
 }
 
+static tess_status run_strategy(const tess_gcf_plan *plan,
+                                const tess_gcf_points *points,
+                                const tess_gcf_cells *cells, bool degrid,
+                                tess_gcf_report *report)
+{
+    switch (plan->opts.strategy) {
+    case TESS_GCF_SERIAL:
+        return gcf_run_serial(plan, points, cells, degrid, report);
+    case TESS_GCF_ATOMIC:
+        return gcf_run_atomic(plan, points, cells, degrid, report);
+    default:
+        return gcf_run_tiled(plan, points, cells, degrid, report);
+    }
+}
+
+/* Merging counts as sorting. */
+static tess_status run_merged(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                              const tess_gcf_cells *cells, bool degrid,
+                              tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    gcf_merged merged = {0};
+    double start = tess_time_now(), merge_s;
+    TESS_TRY(gcf_merge(plan->gcf, points, cells, degrid, &merged));
+    merge_s = tess_time_now() - start;
+    TESS_TRY(run_strategy(plan, &merged.points, cells, degrid, report));
+    start = tess_time_now();
+    if (degrid) gcf_unmerge(plan->gcf, &merged, points->count, points->vis);
+    report->sort_s += merge_s + tess_time_now() - start;
+    report->merged = merged.points.count;
+    report->left_out = merged.left_out;
+cleanup:
+    gcf_merged_free(&merged);
+    return status;
+}
+
 static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                        const tess_gcf_cells *cells, bool degrid,
                        tess_gcf_report *report)
@@ -224,19 +260,15 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                   (long long)cells->nv);
     if (plan->cuda) {
         TESS_TRY(gcf_cuda_run(plan->cuda, points, cells, degrid, &found));
+        found.merged = points->count - found.left_out;
         if (report) *report = found;
         goto cleanup;
     }
-    switch (plan->opts.strategy) {
-    case TESS_GCF_SERIAL:
-        TESS_TRY(gcf_run_serial(plan, points, cells, degrid, &found));
-        break;
-    case TESS_GCF_ATOMIC:
-        TESS_TRY(gcf_run_atomic(plan, points, cells, degrid, &found));
-        break;
-    default:
-        TESS_TRY(gcf_run_tiled(plan, points, cells, degrid, &found));
-    }
+    if (plan->opts.merge)
+        TESS_TRY(run_merged(plan, points, cells, degrid, &found));
+    else
+        TESS_TRY(run_strategy(plan, points, cells, degrid, &found));
+    if (!plan->opts.merge) found.merged = points->count - found.left_out;
     found.seconds = tess_time_now() - start - found.sort_s;
     if (report) *report = found;
 cleanup:

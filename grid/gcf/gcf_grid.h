@@ -142,6 +142,24 @@ const void *gcf_factor_at(const tess_gcf_plan *plan, int plane, int which, int o
 bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t point,
                      int64_t nu, int64_t nv, gcf_place *place);
 
+/** Points of which no two meet the same taps, and what they stand for. */
+typedef struct gcf_merged {
+    tess_gcf_points points;
+    int64_t *group;      /**< [points merged] index in `points`; −1: left out */
+    int64_t left_out;    /**< outside of the grid */
+    double *coordinates; /**< private: of `points` */
+} gcf_merged;
+
+/** Merge points: sums of their values, or (degrid) none yet. `*merged` ends with
+ *  gcf_merged_free(). TESS_ERR_ALLOC. */
+tess_status gcf_merge(const tess_gcf *gcf, const tess_gcf_points *points,
+                      const tess_gcf_cells *cells, bool degrid, gcf_merged *merged);
+
+/** Values of merged points to those that they stand for, vis[count][num_pol]. */
+void gcf_unmerge(const tess_gcf *gcf, const gcf_merged *merged, int64_t count,
+                 void *vis);
+void gcf_merged_free(gcf_merged *merged);
+
 /** Strategies, in both directions: the direction tells which of points and cells is
  *  written. */
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,

@@ -67,6 +67,7 @@ typedef struct tess_gcf_grid_opts {
                            TESS_GCF_SHAPES; 0: chosen */
     bool single_taps; /**< tiled on a GPU: taps of a table in double precision are read
                            in single, half the traffic; sums are then good to 1e-7 */
+    bool merge; /**< on the CPU: points that meet the same taps are made one before */
 } tess_gcf_grid_opts;
 
 /** A strategy for a table, with what it prepares once. */
@@ -75,7 +76,9 @@ typedef struct tess_gcf_plan tess_gcf_plan;
 /** What a call did. */
 typedef struct tess_gcf_report {
     int64_t left_out;    /**< points outside of the grid */
-    int64_t point_cells; /**< Σ S² over the others: work is 8 FLOP each and pol */
+    int64_t merged;      /**< points that the others were merged into, or their number;
+                              what follows is about them */
+    int64_t point_cells; /**< Σ S² over them: work is 8 FLOP each and pol */
     int64_t point_ranks; /**< Σ of factored kernels' ranks over their points */
     int64_t points_factored;
     double sort_s, seconds; /**< placing and sorting points; (de)gridding itself; on a

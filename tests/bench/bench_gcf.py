@@ -50,6 +50,12 @@ def main():
     rows = table(suite, "--gcf", "16", "--least-cells", "0", "--strategy",
                  "tiled,factored")
     suite.true("narrow kernels factor when asked to", float(rows[1]["rank"]) >= 1)
+    rows = table(suite, "--gcf", "16", "--order", "tracks", "--oversampling", "2", "--merge",
+                 "--strategy", "serial,tiled", "--size", "64")
+    for row in rows:
+        suite.below(f"{row['strategy']}: visibilities are merged", int(row["merged"]),
+                    0.9 * int(row["visibilities"]))
+        suite.below(f"{row['strategy']} merged: difference", float(row["difference"]), 2e-5)
     text = tessera("bench", "gcf", "--gcf", "8", "--markdown", *SMALL)
     suite.equal("markdown", [line.count("|") for line in text.out.splitlines()], [13] * 5)
     for options in (["--gcf", "12"], ["--gcf", "520"], ["--strategy", "fast"],

@@ -235,6 +235,48 @@ static void w_kernels_factor(void **state)
     tess_gcf_destroy(gcf);
 }
 
+/* Points of one offset, cell, plane and sign of w are gridded as one, and read off as
+ * one; w of another sign, or another offset, is not. */
+static void merged_points_are_the_same(void **state)
+{
+    enum { TIMES = 4, TURNED = 100, ASIDE = 101 };
+    scene s = make_scene(RANDOM, 2);
+    for (int k = 0; k < POINTS; ++k)
+        if (k % TIMES != 0 && k / TIMES != 3) { /* 12 to 14: outside */
+            const int first = k - k % TIMES;
+            s.u[k] = s.u[first];
+            s.v[k] = s.v[first];
+            s.w[k] = s.w[first];
+        }
+    s.w[TURNED + 1] = -s.w[TURNED];
+    s.u[ASIDE + 1] += 0.5;
+    /* a group less, of which one lies inside; and two that are apart */
+    const int64_t expected = POINTS / TIMES - 1 + 1 + 2;
+    for (int strategy = TESS_GCF_SERIAL; strategy <= TESS_GCF_FACTORED; ++strategy)
+        for (int degrid = 0; degrid < 2; ++degrid) {
+            tess_gcf *gcf = make_table(true);
+            tess_gcf_grid_opts opts;
+            tess_gcf_report plain, report;
+            tess_gcf_grid_opts_default(&opts);
+            opts.strategy = (tess_gcf_strategy)strategy;
+            double *apart = result_of(gcf, &opts, &s, degrid, &plain);
+            opts.merge = true;
+            double *merged = result_of(gcf, &opts, &s, degrid, &report);
+            assert_int_equal(report.left_out, plain.left_out);
+            assert_int_equal(plain.merged, POINTS - plain.left_out);
+            assert_int_equal(report.merged, expected);
+            assert_true(report.point_cells < plain.point_cells / 2);
+            assert_true(
+                difference(merged, true, apart,
+                           2 * s.num_pol * (int64_t)(degrid ? POINTS : NU * NV)) <
+                rounding(true, POINTS));
+            free(apart);
+            free(merged);
+            tess_gcf_destroy(gcf);
+        }
+    free_scene(&s);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     tess_gcf *gcf = make_table(false);
@@ -278,6 +320,7 @@ int main(void)
         cmocka_unit_test(degridding_is_the_adjoint),
         cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
         cmocka_unit_test(w_kernels_factor),
+        cmocka_unit_test(merged_points_are_the_same),
         cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
