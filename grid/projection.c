@@ -232,6 +232,8 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     opts.strategy = projection->opts.strategy;
     opts.threads = plan->opts.threads;
     opts.factor_error = fmax(FACTOR_SHARE * error, 1e-7);
+    opts.merge =
+        opts.strategy != TESS_GCF_FACTORED; /* whose taps cost less than that */
     TESS_TRY(tess_gcf_plan_create(projection->gcf, &opts, &projection->gridder));
     if (projection_outer_threads(plan) > 1) /* bricks are shared, not what is in one */
         tess_gcf_plan_set_threads(projection->gridder, 1);
@@ -468,7 +470,7 @@ tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *as
                                   "the phase centre only");
     projection->nm1_spread = spread_of(&plan->geom, &projection->nm1_mean);
     TESS_TRY(asked->kernels ? use_kernels(plan) : compute_kernels(plan));
-    projection->opts.kernels = NULL; /* the caller's may not live as long */
+    projection->opts.kernels = NULL;             /* the caller's may not live as long */
     if (projection->gcf->layout.num_planes == 1) /* which w has no part in */
         projection->nm1_mean = 0;
     const double error = layout_error(plan, &projection->gcf->layout);
