@@ -84,11 +84,13 @@ cleanup:
 static bool changes_nothing(const char *name)
 {
     static const char *const names[] = {
-        "threads",           "memory",     "checkpoint",      "checkpoint-every",
-        "max-time",          "resume",     "profile",         "trace",
-        "overwrite",         "force-pw",   "force-fft-ranks", "force-passes",
-        "force-split",       "config",     "quiet",           "verbose",
-        "force-round-bytes", "force-teams"};
+        "threads",          "memory",          "checkpoint",
+        "checkpoint-every", "max-time",        "resume",
+        "profile",          "trace",           "overwrite",
+        "force-pw",         "force-fft-ranks", "force-passes",
+        "force-split",      "config",          "quiet",
+        "verbose",          "scratch",         "force-round-bytes",
+        "force-teams"};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(name, names[k]) == 0) return true;
     return false;

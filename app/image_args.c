@@ -30,6 +30,7 @@ enum {
     OPT_RESUME,
     OPT_SUBTRACT,
     OPT_DUMP_STAGES,
+    OPT_SCRATCH,
     OPT_PROFILE,
     OPT_TRACE,
     OPT_OBS,
@@ -77,6 +78,11 @@ static const struct argp_option image_options[] = {
     {"resume", OPT_RESUME, NULL, 0,
      "Continue from what is saved in DIR, if anything, on any number of ranks; the "
      "other options and the observations must be the same",
+     0},
+    {"scratch", OPT_SCRATCH, "DIR", 0,
+     "Keep data that do not fit into memory in unnamed files in this folder, on a disk "
+     "of "
+     "each node, instead of reading the observations again in every pass",
      0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
@@ -159,6 +165,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_SUBTRACT:
         opts->subtract = arg;
+        return true;
+    case OPT_SCRATCH:
+        opts->scratch = arg;
         return true;
     case OPT_DUMP_STAGES:
         opts->dump_stages = arg;

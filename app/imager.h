@@ -10,6 +10,7 @@
 
 #include "exchange.h"
 #include "source.h"
+#include "spool.h"
 #include "steps.h"
 #include "tess_beam.h"
 #include "tess_checkpoint.h"
@@ -101,6 +102,7 @@ typedef struct imager_data {
     bool in_memory;
     int64_t num_sets;            /* the same on all ranks */
     int64_t set_blocks;          /* blocks of the source in a set */
+    tess_spool *spool;           /* keeps sets that have been read, or NULL */
     int64_t num_vis;             /* of the image, over all ranks */
     int64_t num_runs;            /* formed by imager_count_bricks, on this rank */
     const tess_density *density; /* weights that are still to be applied, or NULL */
@@ -251,6 +253,7 @@ typedef struct imager_workload {
     int64_t num_vis;  /* of its slice, ignored ones too */
     int64_t num_runs; /* they form, see tess_samples.h */
     int64_t num_outputs;
+    int num_reads;                  /* of its slice */
     double file_bytes, block_bytes; /* of its slice, and of a block, as read */
     double sample_bytes;            /* of its slice when it is kept */
     double owned_bytes;             /* of the samples that it grids at a time */

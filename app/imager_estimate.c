@@ -194,7 +194,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     const tess_grid_plan *plan = job->plan;
     const tess_costs *costs = &plan->costs;
     const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
-    const double threads = job->layout->threads, reads = work->cached ? 1 : 3;
+    const double threads = job->layout->threads;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double share = pixels * job->num_images / ranks / threads;
     double *s = estimate->seconds, largest, mean;
@@ -203,7 +203,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     const double outputs = (double)work->num_outputs;
     const double per_plane = tess_grid_cost_plane(plan, lines);
     const double batches = ceil((double)plan->num_planes * job->num_images * f / ranks);
-    s[TESS_STAGE_READ] = reads * work->file_bytes / READ_BYTES_PER_S;
+    s[TESS_STAGE_READ] = work->num_reads * work->file_bytes / READ_BYTES_PER_S;
     if (work->weighted)
         s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
     s[TESS_STAGE_PLAN] = START_S;

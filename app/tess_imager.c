@@ -573,6 +573,9 @@ static tess_status data_for(image_run *run, int64_t output, imager_data *data)
         data->block = tess_source_samples(run->source);
         data->subtract = run->opts->subtract ? &run->subtract : NULL;
         data->set_blocks = blocks_of_set(run);
+        if (run->opts->scratch)
+            status = tess_spool_create(run->opts->scratch, &data->spool);
+        TESS_TRY(tess_comm_agree(run->comm, status));
         TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
         data->num_sets = (num_blocks + data->set_blocks - 1) / data->set_blocks;
     }
@@ -585,6 +588,7 @@ static void data_free(imager_data *data)
 {
     tess_samples_free(&data->cached);
     tess_samples_free(&data->block);
+    tess_spool_destroy(data->spool);
 }
 
 /* Density of an output's samples, unless the survey has made it. Collective. */
@@ -945,6 +949,7 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
         .num_vis = num_vis,
         .num_runs = data->num_runs,
         .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
+        .num_reads = kept ? 1 : 3,
         .cached = kept,
         .file_bytes =
             64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
@@ -1035,6 +1040,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     bool kept;
     natural.weighting = TESS_NATURAL;
     natural.subtract = NULL;
+    natural.scratch = NULL; /* what is planned is not read twice */
     run.opts = &natural;
     TESS_TRY(set_up(&run));
     run.mode = DATA_STREAMED;
@@ -1054,6 +1060,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(tess_comm_agree(run.comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
     TESS_TRY(workload_of(&run, kept, &data, &work));
+    if (opts->scratch && !kept) work.num_reads = 2;
     work.weighted = opts->weighting != TESS_NATURAL;
     TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);

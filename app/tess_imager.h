@@ -127,6 +127,7 @@ typedef struct tess_image_opts {
     bool overwrite, preview;
     const char *subtract;    /**< --subtract MODEL.fits, or NULL */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */
+    const char *scratch;     /**< --scratch DIR, on each node, or NULL */
     tess_checkpoint_opts checkpoint;
     const char *command_line; /**< for HISTORY */
     const char *used_options; /**< text of the used options, written to NAME.conf */
