@@ -57,6 +57,29 @@ static tess_status make_table(const tess_bench_gcf_case *what, tess_gcf **gcf)
     return tess_gcf_create(&opts, gcf);
 }
 
+/* Kernels of a formula, of one support: a tenth is left at their edges, and the phase
+ * turns S/8 times up to there on the last plane. */
+static tess_status make_formula(const tess_bench_gcf_case *what, tess_gcf **gcf)
+{
+    tess_status status = TESS_OK;
+    const double edge = 0.5 * what->support, l = 0.3;
+    const tess_gcf_formula formula = {.decay = log(10) / edge, .step = l / edge};
+    const tess_gcf_layout layout = {.num_planes = what->num_planes,
+                                    .w_max_lambda =
+                                        what->support / 8.0 / (1 - sqrt(1 - l * l)),
+                                    .oversampling = what->oversampling,
+                                    .is_double = what->is_double,
+                                    .threads = what->threads};
+    int *support = tess_alloc(what->num_planes, sizeof *support);
+    if (!support) TESS_FAIL(TESS_ERR_ALLOC, "planes of kernels");
+    for (int p = 0; p < what->num_planes; ++p)
+        support[p] = what->support;
+    TESS_TRY(tess_gcf_create_formula(&layout, support, &formula, gcf));
+cleanup:
+    tess_free(support);
+    return status;
+}
+
 /* A point of a track: u, v, w as parts of the longest baseline. */
 static void place_tracks(const tess_bench_gcf_case *what, double half, bench_set *set,
                          uint64_t *random)
@@ -133,7 +156,7 @@ static tess_status make_set(const tess_bench_gcf_case *what, bench_set *set)
     if (half < 1)
         TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld cells is too small for kernels of %d",
                   (long long)what->size, what->support);
-    TESS_TRY(make_table(what, &set->gcf));
+    TESS_TRY((what->is_formula ? make_formula : make_table)(what, &set->gcf));
     set->count = tracks ? (what->num_points + BASELINES - 1) / BASELINES * BASELINES
                         : what->num_points;
     set->vis_values = set->count * what->num_pol;
@@ -223,6 +246,7 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
         opts.shape = what->shape;
         opts.single_taps = what->single_taps;
         opts.merge = what->merge;
+        opts.fast_math = what->fast_math;
         TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
     }
     for (int k = 0; k < runs; ++k)

@@ -25,6 +25,7 @@ typedef struct tess_bench_gcf_case {
     double factor_error;
     int least_cells, shape; /**< as of tess_gcf_grid_opts, … */
     bool single_taps;       /**< … this too, … */
+    bool is_formula, fast_math; /**< … these (kernels of a formula, on a GPU), … */
     bool merge;             /**< … and this */
     int threads;
     const tess_gcf_strategy *strategy; /**< [num_strategies] */

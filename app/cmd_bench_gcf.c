@@ -27,7 +27,12 @@ static const char doc[] =
     "window of the kernel's size moves), coarse (so too, several cells a thread), "
     "tiled "
     "(tiles of sums in registers, points listed by tile and kernel), warp (a warp a "
-    "visibility, atomic additions); the default is all that are there.\n\n"
+    "visibility, atomic additions); to degrid: gather (a warp a visibility), scatter "
+    "(a thread a cell, points by tile), window (cells stay in registers while a window "
+    "moves), tiled (cells in shared memory, taps in registers for all points of a tile "
+    "that read them), computed (gather, with kernels of a formula computed, not read: "
+    "--formula); both: factored (in halves on tensor cores for errors from 1e-3, "
+    "in pairs of halves from 3e-5). The default is all that are there.\n\n"
     "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
     "over "
     "sorting and (de)gridding, on a GPU over the strategy's kernels alone ('seconds'), "
@@ -66,6 +71,8 @@ enum {
     OPT_SHAPE,
     OPT_SINGLE_TAPS,
     OPT_MERGE,
+    OPT_FORMULA,
+    OPT_FAST_MATH,
     OPT_THREADS,
     OPT_REPEAT,
     OPT_MARKDOWN
@@ -105,6 +112,12 @@ static const struct argp_option options[] = {
      "On the CPU: visibilities of one offset, cell and plane are made one before; rates "
      "are of what is left ('merged')",
      0},
+    {"formula", OPT_FORMULA, NULL, 0,
+     "Kernels exp(-B r + 2 pi i w (1 - sqrt(1 - r^2))) in place of w-kernels, which "
+     "'computed' computes on a GPU",
+     0},
+    {"fast-math", OPT_FAST_MATH, NULL, 0,
+     "computed: by the GPU's fast functions in single precision", 0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
      0},
@@ -121,7 +134,7 @@ typedef struct gcf_args {
     tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
     int64_t planes, oversampling, least_cells, shape, threads, repeat;
     double field_rad, error;
-    bool markdown, single_taps, merge;
+    bool markdown, single_taps, merge, formula, fast_math;
     tess_gcf_backend backend;
 } gcf_args;
 
@@ -276,6 +289,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_MERGE:
         args->merge = true;
         break;
+    case OPT_FORMULA:
+        args->formula = true;
+        break;
+    case OPT_FAST_MATH:
+        args->fast_math = true;
+        break;
     case OPT_THREADS:
         status = tess_parse_integer(arg, 1, 4096, &args->threads);
         break;
@@ -351,7 +370,8 @@ static tess_status list_strategies(const gcf_args *args, bool degrid,
     }
     for (int k = on_cpu ? TESS_GCF_ATOMIC : 0;
          k < TESS_GCF_NUM_STRATEGIES && args->strategy.count == 0; ++k)
-        if (tess_gcf_strategy_there(args->backend, (tess_gcf_strategy)k, degrid))
+        if ((args->formula || k != TESS_GCF_COMPUTED) &&
+            tess_gcf_strategy_there(args->backend, (tess_gcf_strategy)k, degrid))
             strategy[(*count)++] = (tess_gcf_strategy)k;
     if (*count == 0)
         TESS_FAIL(TESS_ERR_RESOURCE, "this tessera has no strategies on %s",
@@ -392,6 +412,8 @@ static tess_status run_all(const gcf_args *args)
                                     .shape = (int)args->shape,
                                     .single_taps = args->single_taps,
                                     .merge = args->merge,
+                                    .is_formula = args->formula,
+                                    .fast_math = args->fast_math,
                                     .threads = (int)args->threads,
                                     .strategy = strategy};
         TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));

@@ -52,6 +52,8 @@ gcf_cuda_method degrid_method(tess_gcf_strategy strategy)
         return {gcf_cuda_degrid_scatter_order, gcf_cuda_degrid_scatter};
     case TESS_GCF_WINDOW:
         return {NULL, gcf_cuda_degrid_window};
+    case TESS_GCF_COMPUTED:
+        return {NULL, gcf_cuda_degrid_computed};
     case TESS_GCF_FACTORED:
         return {gcf_cuda_factored_order, gcf_cuda_degrid_factored};
     default:
@@ -446,6 +448,7 @@ gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
     job.single_taps = with->single_taps;
     job.zero_tap = gcf->num_values;
     job.plane = with->plane;
+    job.formula = gcf->formula;
     job.num_planes = gcf->layout.num_planes;
     job.half_offsets = gcf->half_offsets;
     job.oversampling = gcf->layout.oversampling;
@@ -537,6 +540,7 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
     for (int p = 0; p < gcf->layout.num_planes; ++p) {
         plane[p].offset = gcf->plane[p].offset;
         plane[p].support = gcf->plane[p].support;
+        plane[p].w = gcf->plane[p].w_lambda;
     }
     TESS_TRY(tess_device_copy_of(plane, gcf->layout.num_planes * (int64_t)sizeof *plane,
                                  "planes of w-kernels", (const void **)&made->plane));

@@ -17,6 +17,7 @@
 /** A plane of the table. */
 struct gcf_cuda_plane {
     int64_t offset; /**< of its taps [complex values] */
+    double w;       /**< [wavelengths] */
     int32_t support, unused;
 };
 
@@ -53,6 +54,7 @@ struct gcf_cuda_job {
     int64_t zero_tap;        /**< … and behind them a zero */
     const void *single_taps; /**< so too, in single precision; NULL: not asked for */
     const gcf_cuda_plane *plane;
+    tess_gcf_formula formula; /**< instead of taps, for computed */
     int num_planes, half_offsets, oversampling;
     int min_support, max_support;
     bool is_double;
@@ -102,6 +104,7 @@ tess_status gcf_cuda_degrid_gather(const gcf_cuda_job &job);
 gcf_cuda_order gcf_cuda_degrid_scatter_order(const gcf_cuda_job &job);
 tess_status gcf_cuda_degrid_scatter(const gcf_cuda_job &job);
 tess_status gcf_cuda_degrid_window(const gcf_cuda_job &job);
+tess_status gcf_cuda_degrid_computed(const gcf_cuda_job &job);
 
 /* Both, from factors. */
 gcf_cuda_order gcf_cuda_factored_order(const gcf_cuda_job &job);

@@ -53,6 +53,9 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
                   tess_gcf_strategy_name(opts->strategy),
                   opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
     if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
+    if (opts->strategy == TESS_GCF_COMPUTED && !gcf->is_formula)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "strategy 'computed' is for kernels of a formula: these are tables");
     if (opts->strategy == TESS_GCF_FACTORED &&
         (!(opts->factor_error > 0 && opts->factor_error < 1) || opts->max_rank < 1 ||
          opts->max_rank > GCF_MAX_RANK))

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "gcf.h"
+#include "tess_const.h"
 #include "tess_mem.h"
 
 tess_status gcf_check_layout(const tess_gcf_layout *layout)
@@ -130,6 +131,51 @@ tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *suppo
 cleanup:
     tess_free(quarter);
     tess_gcf_destroy(made);
+    return status;
+}
+
+/* What tess_gcf_create_from() hands on. */
+typedef struct formula_of {
+    const tess_gcf_formula *formula;
+    const tess_gcf *planes; /* for their w */
+} formula_of;
+
+static void formula_value(const void *context, int plane, double x, double y,
+                          double value[2])
+{
+    const formula_of *of = context;
+    const double r = sqrt(x * x + y * y), l = of->formula->step * r;
+    const double size = exp(of->formula->log_peak - of->formula->decay * r);
+    /* 1 − √(1 − l²), without cancellation */
+    const double turns =
+        of->planes->plane[plane].w_lambda * (l * l / (1 + sqrt(1 - l * l)));
+    value[0] = size * cos(TESS_TWO_PI * turns);
+    value[1] = size * sin(TESS_TWO_PI * turns);
+}
+
+tess_status tess_gcf_create_formula(const tess_gcf_layout *layout, const int *support,
+                                    const tess_gcf_formula *formula, tess_gcf **gcf)
+{
+    tess_status status = TESS_OK;
+    tess_gcf *planes = NULL, *made = NULL;
+    TESS_TRY(gcf_check_layout(layout));
+    TESS_TRY(gcf_begin(layout, &planes));
+    for (int p = 0; p < layout->num_planes; ++p) {
+        /* taps lie up to S/2 cells away along each axis */
+        const double corner = fabs(formula->step) * support[p] / sqrt(2);
+        if (!(corner < 1))
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "a formula's kernels of %d cells, %g direction cosines each: "
+                      "beyond the horizon",
+                      support[p], formula->step);
+    }
+    const formula_of of = {.formula = formula, .planes = planes};
+    TESS_TRY(tess_gcf_create_from(layout, support, formula_value, &of, &made));
+    made->is_formula = true;
+    made->formula = *formula;
+    *gcf = made;
+cleanup:
+    tess_gcf_destroy(planes);
     return status;
 }
 

@@ -74,15 +74,26 @@ typedef struct tess_gcf_plane {
     int64_t offset; /**< of its taps in data [complex values] */
 } tess_gcf_plane;
 
+/** Kernels that a GPU may compute instead of reading them (strategy computed), of the
+ *  form that studies of degridding used: at r = √(x² + y²) [cells] and its plane's w
+ *
+ *      G = exp(log_peak − decay·r) · exp(2πi w (1 − √(1 − (step·r)²))) */
+typedef struct tess_gcf_formula {
+    double log_peak, decay; /**< decay [1/cell] */
+    double step; /**< [direction cosine a cell]; |step·r| < 1 in a footprint */
+} tess_gcf_formula;
+
 /** Written by create, then constant. */
 typedef struct tess_gcf {
     tess_gcf_layout layout;
-    double scale;          /**< planes as a function of w, see tess_gcf_spacing */
-    tess_gcf_plane *plane; /**< [num_planes] */
-    int max_support;       /**< of the planes */
-    int half_offsets;      /**< Q/2 + 1, tables along each axis */
-    int64_t num_values;    /**< of data */
-    void *data;            /**< complex, [plane][half_offsets][half_offsets][S][S] */
+    double scale;             /**< planes as a function of w, see tess_gcf_spacing */
+    tess_gcf_plane *plane;    /**< [num_planes] */
+    int max_support;          /**< of the planes */
+    int half_offsets;         /**< Q/2 + 1, tables along each axis */
+    int64_t num_values;       /**< of data */
+    bool is_formula;          /**< made by tess_gcf_create_formula(), from … */
+    tess_gcf_formula formula; /**< … this */
+    void *data;               /**< complex, [plane][half_offsets][half_offsets][S][S] */
 } tess_gcf;
 
 /** One plane of 32 wavelengths' w_max, spacing sqrt, oversampling 8, single precision,
@@ -110,6 +121,10 @@ typedef void tess_gcf_function(const void *context, int plane, double x, double 
 tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *support,
                                  tess_gcf_function *function, const void *context,
                                  tess_gcf **gcf);
+
+/** A table of kernels of a formula; also TESS_ERR_USAGE where step·r reaches 1. */
+tess_status tess_gcf_create_formula(const tess_gcf_layout *layout, const int *support,
+                                    const tess_gcf_formula *formula, tess_gcf **gcf);
 
 /** NULL is fine. */
 void tess_gcf_destroy(tess_gcf *gcf);

@@ -36,7 +36,7 @@ typedef enum tess_gcf_strategy {
     TESS_GCF_WINDOW,  /**< sums stay in registers while a window moves along a track */
     TESS_GCF_COARSE,  /**< so too, several cells a thread, tiles in parallel */
     TESS_GCF_WARP,    /**< a warp a point, cells are added to atomically */
-    TESS_GCF_COMPUTED, /**< kernels are computed, not read */
+    TESS_GCF_COMPUTED, /**< kernels of a formula are computed, not read; to degrid */
     TESS_GCF_NUM_STRATEGIES
 } tess_gcf_strategy;
 
@@ -65,6 +65,8 @@ typedef struct tess_gcf_grid_opts {
                            of a table's taps are then faster */
     int shape;        /**< tiled on a GPU: how a block's threads lie, from 1 to
                            TESS_GCF_SHAPES; 0: chosen */
+    bool fast_math;   /**< computed: by the device's fast sine, cosine and exponential
+                           in single precision, which are off by some 1e-6 */
     bool single_taps; /**< tiled on a GPU: taps of a table in double precision are read
                            in single, half the traffic; sums are then good to 1e-7 */
     bool merge; /**< on the CPU: points that meet the same taps are made one before */

@@ -1,7 +1,7 @@
 /* Factored gridding and degridding on a GPU (or an emulated one): kernels to several
  * errors, on tensor cores and off them, against whole ones on the CPU in double
- * precision; visibilities of any size; kernels that do not factor; adjointness of every
- * strategy. Exits with 77 where there is no device. */
+ * precision; visibilities of any size; kernels that do not factor; kernels that are
+ * computed; adjointness of every strategy. Exits with 77 where there is no device. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 
 #include "gcf_scene.h"
 #include "tess_backend.h"
+#include "tess_const.h"
 
 enum { SKIPPED = 77 };
 
@@ -126,6 +127,75 @@ static void what_does_not_factor_is_taken_from_the_table(void **state)
         tess_gcf_destroy(table[k]);
 }
 
+/* Kernels of a formula, computed, are those of their table. Turns are products of some
+ * rounded values; the device's fast functions are off by 2^−21 and by some roundings of
+ * an exponent of up to 3. */
+static void formulas_are_computed(void **state)
+{
+    const int support[] = {8, 24, 40};
+    const tess_gcf_formula formula = {.log_peak = 0.5, .decay = 0.1, .step = 0.02};
+    for (int is_double = 0; is_double < 2; ++is_double) {
+        tess_gcf *gcf = NULL;
+        const tess_gcf_layout layout = {.num_planes = 3,
+                                        .w_max_lambda = 1000,
+                                        .spacing = TESS_GCF_LINEAR,
+                                        .oversampling = 6,
+                                        .is_double = is_double > 0,
+                                        .threads = 1};
+        assert_int_equal(tess_gcf_create_formula(&layout, support, &formula, &gcf),
+                         TESS_OK);
+        /* |l| ≤ 0.02 · 20 · √2 = 0.57: up to 1000 · 0.175 turns in the corners */
+        const double turns = 175, bits = is_double ? DBL_EPSILON : (double)FLT_EPSILON;
+        for (int num_pol = 1; num_pol <= 4; num_pol *= 2)
+            for (int fast = 0; fast < 2; ++fast) {
+                scene s = make_scene(RANDOM, num_pol);
+                tess_gcf_report report;
+                tess_gcf_grid_opts opts = options(TESS_GCF_CPU, TESS_GCF_SERIAL, 1e-4);
+                void *table = result_of(gcf, &opts, &s, true, NULL);
+                opts = options(TESS_GCF_CUDA, TESS_GCF_COMPUTED, 1e-4);
+                opts.fast_math = fast > 0;
+                void *found = result_of(gcf, &opts, &s, true, &report);
+                double *expected =
+                    malloc(sizeof(double) * 2 * POINTS * (size_t)num_pol);
+                for (int k = 0; k < 2 * POINTS * num_pol; ++k)
+                    expected[k] = value_of(table, is_double, k);
+                const double off =
+                    difference(found, is_double, expected, 2 * POINTS * num_pol);
+                const double most = rounding(is_double, 40 * 40) +
+                                    TESS_TWO_PI * turns * 3 * bits +
+                                    (fast && !is_double ? 0x1p-20 : 0);
+                print_message("computed, double %d, fast %d: %.2g of %.2g\n", is_double,
+                              fast, off, most);
+                assert_true(off < most);
+                assert_int_equal(report.left_out, OUTSIDE);
+                free(table);
+                free(found);
+                free(expected);
+                free_scene(&s);
+            }
+        tess_gcf_destroy(gcf);
+    }
+}
+
+static void only_formulas_are_computed(void **state)
+{
+    const int support = 64;
+    const tess_gcf_layout layout = {.num_planes = 1, .oversampling = 1, .threads = 1};
+    const tess_gcf_formula beyond = {.step = 0.03};
+    const tess_gcf_grid_opts opts = options(TESS_GCF_CUDA, TESS_GCF_COMPUTED, 1e-4);
+    tess_gcf *gcf = NULL;
+    tess_gcf_plan *plan = NULL;
+    assert_int_equal(tess_gcf_create_formula(&layout, &support, &beyond, &gcf),
+                     TESS_ERR_USAGE);
+    assert_null(gcf);
+    tess_error_clear();
+    gcf = make_table(false);
+    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    assert_null(plan);
+    tess_error_clear();
+    tess_gcf_destroy(gcf);
+}
+
 /* ⟨G v, x⟩ = ⟨v, D x⟩ to rounding, for strategies that are there in both directions. */
 static void degridding_is_the_adjoint(void **state)
 {
@@ -168,6 +238,8 @@ int main(void)
         cmocka_unit_test(kernels_are_as_close_as_asked),
         cmocka_unit_test(visibilities_may_have_any_size),
         cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
+        cmocka_unit_test(formulas_are_computed),
+        cmocka_unit_test(only_formulas_are_computed),
         cmocka_unit_test(degridding_is_the_adjoint),
     };
     const tess_backend *backend;

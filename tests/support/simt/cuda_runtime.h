@@ -27,9 +27,11 @@
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 
+using std::exp;
 using std::isfinite;
 using std::max;
 using std::min;
+using std::sqrt;
 
 struct float2 {
     float x, y;
@@ -196,6 +198,10 @@ inline double __dmul_rn(double a, double b)
 inline double __dsqrt_rn(double a)
 {
     return std::sqrt(a);
+}
+inline float __expf(float x)
+{
+    return std::exp(x);
 }
 inline void __sincosf(float x, float *s, float *c)
 {

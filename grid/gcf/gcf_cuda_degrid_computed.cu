@@ -1,0 +1,125 @@
+/* computed, degridding: gather, with kernels of a formula (tess_gcf_formula) computed
+ * for each visibility and cell instead of read: no table streams through L2, but an
+ * exponential, a sine, a cosine and two square roots take the place of 8 bytes. Studies
+ * of degridding on GPUs for the SKA measured kernels of this form, with the device's
+ * fast functions and without. */
+#include "gcf_cuda_degrid.cuh"
+
+namespace
+{
+
+enum { THREADS = 256 };
+
+/* e^x and (cos, sin) of 2π·turns. FAST: 2 ulp and more for large |x|, and 2^−21 for
+ * angles within a turn (CUDA C++ Programming Guide, section on intrinsic functions). */
+template <bool FAST> __device__ inline float exponential(float x)
+{
+    return FAST ? __expf(x) : expf(x);
+}
+
+template <bool FAST> __device__ inline double exponential(double x)
+{
+    return exp(x);
+}
+
+template <bool FAST> __device__ inline float2 circle(float turns)
+{
+    float2 out;
+    const float part = turns - rintf(turns);
+    if (FAST)
+        __sincosf(6.28318530718f * part, &out.y, &out.x);
+    else
+        sincospif(2 * part, &out.y, &out.x);
+    return out;
+}
+
+template <bool FAST> __device__ inline double2 circle(double turns)
+{
+    double2 out;
+    sincospi(2 * (turns - rint(turns)), &out.y, &out.x);
+    return out;
+}
+
+/* The formula in the kernel's precision. */
+template <typename R> struct formula {
+    R log_peak, decay, step, w;
+};
+
+/* G at r² = x² + y², conjugated by sign(w). */
+template <bool FAST, typename R>
+__device__ inline typename cuda_complex<R>::type value_of(const formula<R> &of, R r2)
+{
+    const R size = exponential<FAST>(of.log_peak - of.decay * sqrt(r2));
+    const R l2 = of.step * of.step * r2;
+    auto out = circle<FAST>(of.w * (l2 / (1 + sqrt(1 - l2))));
+    out.x *= size;
+    out.y *= size;
+    return out;
+}
+
+/* Of a footprint's first tap, the distance from the visibility along an axis [cells].
+ */
+__device__ inline double first_tap(const gcf_cuda_job &job, int support,
+                                   uint32_t kernel, int shift, uint32_t flip)
+{
+    const int offset = (int)(kernel >> shift & ((1u << GCF_OFFSET_BITS) - 1));
+    const int full = kernel & flip ? job.oversampling - offset : offset;
+    return 1 - support / 2 - (double)full / job.oversampling;
+}
+
+/* A point a warp, lanes over the cells of its footprint, line by line. Nothing is
+ * atomic. Expected limit: special functions, 5 a cell. */
+template <typename R, int POLS, bool FAST>
+__global__ void __launch_bounds__(THREADS) computed_kernel(gcf_cuda_job job)
+{
+    typedef typename cuda_complex<R>::type C;
+    const int lane = (int)threadIdx.x % GCF_WARP;
+    const int64_t k =
+        (int64_t)blockIdx.x * (THREADS / GCF_WARP) + threadIdx.x / GCF_WARP;
+    if (k >= job.count) return;
+    const gcf_cuda_place at = job.place[k];
+    const gcf_cuda_plane plane = job.plane[gcf_plane_of(at.kernel)];
+    const int support = plane.support;
+    const R x0 = (R)first_tap(job, support, at.kernel, GCF_PLANE_BITS, GCF_FLIP_U);
+    const R y0 = (R)first_tap(job, support, at.kernel, GCF_PLANE_BITS + GCF_OFFSET_BITS,
+                              GCF_FLIP_V);
+    formula<R> of;
+    of.log_peak = (R)job.formula.log_peak;
+    of.decay = (R)job.formula.decay;
+    of.step = (R)job.formula.step;
+    of.w = (R)(at.kernel & GCF_CONJUGATE ? -plane.w : plane.w);
+    const C *cells = (const C *)job.cells + (int64_t)at.u * job.nv + at.v;
+    C sum[POLS] = {};
+    for (int n = lane; n < support * support; n += GCF_WARP) {
+        const int i = n / support, j = n % support;
+        const R x = x0 + (R)i, y = y0 + (R)j;
+        const C tap = value_of<FAST>(of, x * x + y * y);
+#pragma unroll
+        for (int p = 0; p < POLS; ++p)
+            gcf_add_conjugate_product(
+                sum[p], tap,
+                __ldg(cells + p * job.pol_stride + (int64_t)i * job.nv + j));
+    }
+    const R total = gcf_sum_parts<POLS>((R *)sum, lane);
+    if (gcf_stores<POLS>(lane))
+        *gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane)) = total;
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    const int warps = THREADS / GCF_WARP;
+    const bool fast = gcf_cuda_plan_of(job.with)->opts.fast_math;
+    gcf_launch(fast ? computed_kernel<R, POLS, true> : computed_kernel<R, POLS, false>,
+               (job.count + warps - 1) / warps, THREADS, 0, job);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+} // namespace
+
+tess_status gcf_cuda_degrid_computed(const gcf_cuda_job &job)
+{
+    return GCF_BY_TYPE(job, run, job);
+}
