@@ -23,10 +23,10 @@ typedef struct tess_bench_gcf_case {
     int num_planes, oversampling, num_pol;
     double field_rad; /**< of the grid: w is such that kernels fill their support */
     double factor_error;
-    int least_cells, shape; /**< as of tess_gcf_grid_opts, … */
-    bool single_taps;       /**< … this too, … */
+    int least_cells, shape;     /**< as of tess_gcf_grid_opts, … */
+    bool single_taps;           /**< … this too, … */
     bool is_formula, fast_math; /**< … these (kernels of a formula, on a GPU), … */
-    bool merge;             /**< … and this */
+    bool merge;                 /**< … and this */
     int threads;
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     int num_strategies;

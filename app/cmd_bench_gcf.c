@@ -109,7 +109,8 @@ static const struct argp_option options[] = {
     {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
      "tiled on a GPU: in double precision, read taps in single", 0},
     {"merge", OPT_MERGE, NULL, 0,
-     "On the CPU: visibilities of one offset, cell and plane are made one before; rates "
+     "On the CPU: visibilities of one offset, cell and plane are made one before; "
+     "rates "
      "are of what is left ('merged')",
      0},
     {"formula", OPT_FORMULA, NULL, 0,
@@ -319,9 +320,10 @@ static void print_head(const gcf_args *args)
                "precision | GFLOP/s | ratio | rank | difference |\n"
                "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     else
-        printf("operation,backend,strategy,threads,order,visibilities,size,gcf,planes,"
-               "oversampling,polarisations,precision,merged,rank,table_mib,sort_s,seconds,"
-               "copy_s,gflops,ratio,busy,difference,version\n");
+        printf(
+            "operation,backend,strategy,threads,order,visibilities,size,gcf,planes,"
+            "oversampling,polarisations,precision,merged,rank,table_mib,sort_s,seconds,"
+            "copy_s,gflops,ratio,busy,difference,version\n");
 }
 
 static void print_line(const gcf_args *args, const tess_bench_gcf_case *what, int k,
@@ -338,16 +340,18 @@ static void print_line(const gcf_args *args, const tess_bench_gcf_case *what, in
                what->num_pol, precision_name[what->is_double], of->gflops,
                of->gflops / found[0].gflops, of->mean_rank, of->difference);
     else
-        printf("%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%lld,%.3f,%.3f,%.6g,%.6g,%.6g,%.5g,%"
+        printf("%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,%lld,%.3f,%.3f,%.6g,%.6g,%.6g,%"
+               ".5g,%"
                ".4g,%.3f,"
                "%.2e,%s\n",
                operation_name[what->degrid], backend_name[what->backend], strategy,
                threads, order_name[what->order], (long long)of->num_points,
                (long long)what->size, what->support, what->num_planes,
                what->oversampling, what->num_pol, precision_name[what->is_double],
-               (long long)of->merged, of->mean_rank, (double)of->table_bytes / 1048576, of->sort_s,
-               of->seconds, of->copy_s, of->gflops, of->gflops / found[0].gflops,
-               of->busy_share, of->difference, tess_version_full());
+               (long long)of->merged, of->mean_rank, (double)of->table_bytes / 1048576,
+               of->sort_s, of->seconds, of->copy_s, of->gflops,
+               of->gflops / found[0].gflops, of->busy_share, of->difference,
+               tess_version_full());
 }
 
 /* The strategies to be timed: those asked for, or the default. */

@@ -592,6 +592,7 @@ tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
     TESS_TRY(place_all(with, points, job, degrid, &c, report));
     job.count = points->count - report->left_out;
     job.report = report;
+    job.sorted = c.event[1];
     if (method.order) job.order = method.order(job);
     if (job.count > 0) TESS_TRY(sort(points->count, &job, &c));
     TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));

@@ -75,6 +75,7 @@ struct gcf_cuda_job {
     /* on the host */
     const gcf_cuda *with; /**< NULL in kernels' eyes */
     tess_gcf_report *report;
+    cudaEvent_t sorted; /**< recorded again by strategies that prepare more */
 };
 
 /** A strategy, one direction. */

@@ -17,17 +17,26 @@ namespace
 enum {
     WIDTH = GCF_WARP,         /* of a part of a footprint, a lane each */
     LEAST_SHARED = 99 * 1024, /* that a block may have, on any device, … */
-    MOST_SHARED = 227 * 1024, /* … and on large ones */
+    MOST_SHARED = 227 * 1024, /* … and on large ones, … */
+    HALF_SHARED = 113 * 1024, /* … where there is room for two of these */
     MOST_POINTS = 4096,       /* of a piece */
     CHUNK = 16                /* points that a warp takes at a time */
 };
 
+/* Blocks: one a multiprocessor, for any device or for large ones, or two, of which one
+ * works while the other one loads its cells. */
+enum kind { SMALL, WHOLE, HALF };
+
 /* What differs between precisions and numbers of polarisations. */
-template <typename R, int POLS, bool LARGE> struct shape {
+template <typename R, int POLS, kind KIND> struct shape {
     static constexpr int VALUE = 2 * (int)sizeof(R);
     /* lines of a part: taps take 32 to 128 registers */
     static constexpr int LINES = POLS * VALUE > 16 ? 16 : 32;
-    static constexpr int THREADS = VALUE == 8 ? 512 : POLS * VALUE > 16 ? 512 : 256;
+    static constexpr int BLOCKS = KIND == HALF ? 2 : 1;
+    static constexpr int THREADS = (LINES * VALUE > 256 ? 384 : 512) / BLOCKS;
+    static constexpr int LIMIT = KIND == WHOLE  ? MOST_SHARED
+                                 : KIND == HALF ? HALF_SHARED
+                                                : LEAST_SHARED;
 
     static constexpr int bytes(int tile)
     {
@@ -35,9 +44,7 @@ template <typename R, int POLS, bool LARGE> struct shape {
     }
     static constexpr int largest_tile(int tile)
     {
-        return bytes(tile) <= (LARGE ? (int)MOST_SHARED : (int)LEAST_SHARED) - 256
-                   ? tile
-                   : largest_tile(tile - 1);
+        return bytes(tile) <= LIMIT - 256 ? tile : largest_tile(tile - 1);
     }
     static constexpr int TILE = largest_tile(128);
     static constexpr int HEIGHT = TILE + LINES - 1, PITCH = TILE + WIDTH - 1;
@@ -50,23 +57,44 @@ struct piece {
     int32_t u, v; /* first cell of the tile */
 };
 
+/* Copy a value to shared memory, or 0, without waiting for it. */
+template <typename C>
+__device__ inline void copy_later(C *to, const C *from, bool there)
+{
+#ifdef SIMT_EMULATED
+    to->x = there ? from->x : 0;
+    to->y = there ? from->y : 0;
+#else
+    const unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(address),
+                 "l"(from), "n"(sizeof(C)), "r"(there ? (int)sizeof(C) : 0)
+                 : "memory");
+#endif
+}
+
+__device__ inline void wait_for_copies(void)
+{
+#ifndef SIMT_EMULATED
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncthreads();
+}
+
 /* Cells [u, u + HEIGHT) × [v, v + PITCH) of all pols; zeros beyond the grid. */
-template <typename R, int POLS, bool LARGE>
+template <typename R, int POLS, kind KIND>
 __device__ void load_cells(const gcf_cuda_job &job, int u, int v,
                            typename cuda_complex<R>::type *cells)
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS, LARGE> S;
+    typedef shape<R, POLS, KIND> S;
     const int lane = (int)threadIdx.x % GCF_WARP, warp = (int)threadIdx.x / GCF_WARP;
     for (int line = warp; line < POLS * S::HEIGHT; line += S::THREADS / GCF_WARP) {
         const int pol = line / S::HEIGHT, x = u + line % S::HEIGHT;
-        const C *from =
-            (const C *)job.cells + pol * job.pol_stride + (int64_t)x * job.nv;
-#pragma unroll 4
+        const C *pol_cells = (const C *)job.cells + pol * job.pol_stride;
         for (int k = lane; k < S::PITCH; k += GCF_WARP) {
-            C value = {0, 0};
-            if (x < job.nu && v + k < job.nv) value = from[v + k];
-            cells[line * S::PITCH + k] = value;
+            const bool there = x < job.nu && v + k < job.nv;
+            copy_later(&cells[line * S::PITCH + k],
+                       pol_cells + (there ? (int64_t)x * job.nv + v + k : 0), there);
         }
     }
 }
@@ -87,46 +115,55 @@ __device__ inline void load_taps(const gcf_taps_view<R> &view, int line, int cel
     }
 }
 
-/* A block does one part of the footprints of a piece; warps take chunks of its points.
- * Cells in shared memory, 99 or 227 KiB, taps in registers. Atomic: a point's parts,
- * where it has several. Expected limit: shared memory, 8 bytes a cell, pol and point,
- * which leaves half of the arithmetic units' rate; and taps from L2, where few points
- * share a kernel. */
-template <typename R, int POLS, bool LARGE>
-__global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
+/* A block does one part of the footprints of a piece; warps take chunks of its points,
+ * a lane each to look them up. Cells in shared memory, 99, 113 or 227 KiB, taps in
+ * registers. Atomic: a point's parts, where it has several. Expected limit: shared
+ * memory, 8 bytes a cell, pol and point, which leaves half of the arithmetic units'
+ * rate; and taps from L2, where few points share a kernel. */
+template <typename R, int POLS, kind KIND>
+__global__ void __launch_bounds__(shape<R, POLS, KIND>::THREADS,
+                                  shape<R, POLS, KIND>::BLOCKS)
     tiled_kernel(gcf_cuda_job job, const piece *pieces, int parts_u, int parts_v)
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS, LARGE> S;
+    typedef shape<R, POLS, KIND> S;
     C *cells = (C *)gcf_shared();
     __shared__ uint32_t taken;
     const int parts = parts_u * parts_v, lane = (int)threadIdx.x % GCF_WARP;
     const int part = (int)(blockIdx.x % (unsigned)parts);
     const piece mine = pieces[blockIdx.x / (unsigned)parts];
     const int line = part / parts_v * S::LINES, column = part % parts_v * WIDTH;
-    const int u0 = mine.u + line, v0 = mine.v + column;
     uint32_t held = GCF_OUTSIDE;
     C tap[S::LINES];
     if (threadIdx.x == 0) taken = 0;
-    load_cells<R, POLS, LARGE>(job, u0, v0, cells);
-    __syncthreads();
+    load_cells<R, POLS, KIND>(job, mine.u + line, mine.v + column, cells);
+    wait_for_copies();
     for (;;) {
         uint32_t from = 0;
         if (lane == 0) from = atomicAdd(&taken, (uint32_t)CHUNK);
         from = __shfl_sync(GCF_ALL_LANES, from, 0);
         if (from >= mine.count) break;
-        const uint32_t end = from + CHUNK < mine.count ? from + CHUNK : mine.count;
-        for (uint32_t k = from; k < end; ++k) {
-            const gcf_cuda_place at = job.place[mine.first + k];
-            const uint32_t kernel = at.kernel & ~GCF_CONJUGATE;
+        const int count = (int)min((uint32_t)CHUNK, mine.count - from);
+        gcf_cuda_place looked_up = {0, 0, GCF_OUTSIDE, 0};
+        int offset = -1; /* of its first cell; none, for narrow kernels */
+        if (lane < count) {
+            looked_up = job.place[mine.first + from + (uint32_t)lane];
+            const int support = job.plane[gcf_plane_of(looked_up.kernel)].support;
+            if (line < support && column < support)
+                offset = (looked_up.u - mine.u) * S::PITCH + looked_up.v - mine.v;
+        }
+        for (int k = 0; k < count; ++k) {
+            const int first_cell = __shfl_sync(GCF_ALL_LANES, offset, k);
+            const uint32_t flags = __shfl_sync(GCF_ALL_LANES, looked_up.kernel, k);
+            const uint32_t point = __shfl_sync(GCF_ALL_LANES, looked_up.point, k);
+            const uint32_t kernel = flags & ~GCF_CONJUGATE;
+            if (first_cell < 0) continue;
             if (kernel != held) {
                 load_taps<R, S::LINES>(gcf_view<R>(job, kernel), line, column + lane,
                                        tap);
                 held = kernel;
             }
-            const int support = job.plane[gcf_plane_of(at.kernel)].support;
-            if (line >= support || column >= support) continue;
-            const C *cell = cells + (at.u - mine.u) * S::PITCH + at.v - mine.v + lane;
+            const C *cell = cells + first_cell + lane;
             C re[POLS] = {}, im[POLS] = {}; /* Σ re(tap)·cell, Σ im(tap)·cell */
 #pragma unroll
             for (int i = 0; i < S::LINES; ++i)
@@ -139,7 +176,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
                     im[p].y += tap[i].y * value.y;
                 }
             /* conj(tap)·cell, or tap·cell: kernels of w < 0 share the taps of w > 0 */
-            const R sign = at.kernel & GCF_CONJUGATE ? -1 : 1;
+            const R sign = flags & GCF_CONJUGATE ? -1 : 1;
 #pragma unroll
             for (int p = 0; p < POLS; ++p) {
                 re[p].x += sign * im[p].y;
@@ -147,7 +184,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
             }
             const R total = gcf_sum_parts<POLS>((R *)re, lane);
             if (gcf_stores<POLS>(lane)) {
-                R *to = gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane));
+                R *to = gcf_vis_part<R>(job, point, gcf_part_of<POLS>(lane));
                 if (parts == 1)
                     *to = total;
                 else
@@ -186,10 +223,10 @@ cleanup:
     return status;
 }
 
-template <typename R, int POLS, bool LARGE> tess_status run(const gcf_cuda_job &job)
+template <typename R, int POLS, kind KIND> tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    typedef shape<R, POLS, LARGE> S;
+    typedef shape<R, POLS, KIND> S;
     const int parts_u = (job.max_support + S::LINES - 1) / S::LINES;
     const int parts_v = (job.max_support + WIDTH - 1) / WIDTH;
     const int64_t vis_bytes = job.num_vis * 2 * POLS * (int64_t)sizeof(R);
@@ -200,10 +237,11 @@ template <typename R, int POLS, bool LARGE> tess_status run(const gcf_cuda_job &
     TESS_TRY(tess_device_copy_of(pieces, num_pieces * (int64_t)sizeof *pieces,
                                  "tiles of points", &on_device));
     TESS_TRY(tess_device_zero(job.vis, vis_bytes));
-    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, LARGE>,
+    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, KIND>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    S::BYTES));
-    gcf_launch(tiled_kernel<R, POLS, LARGE>, num_pieces * parts_u * parts_v, S::THREADS,
+    TESS_CUDA(cudaEventRecord(job.sorted, tess_device_stream()));
+    gcf_launch(tiled_kernel<R, POLS, KIND>, num_pieces * parts_u * parts_v, S::THREADS,
                S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -212,34 +250,42 @@ cleanup:
     return status;
 }
 
-bool is_large(void)
+/* What was asked for, or what was faster on an H200. */
+kind kind_for(const gcf_cuda_job &job)
 {
     int bytes = 0;
+    const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                tess_device_number()) != cudaSuccess)
         (void)cudaGetLastError();
-    return bytes >= MOST_SHARED;
+    if (bytes < MOST_SHARED) return SMALL;
+    return asked == 2 ? HALF : WHOLE;
 }
 
-template <typename R, int POLS> int tile_for(bool large)
+template <typename R, int POLS> int tile_for(kind of)
 {
-    return large ? shape<R, POLS, true>::TILE : shape<R, POLS, false>::TILE;
+    return of == SMALL   ? shape<R, POLS, SMALL>::TILE
+           : of == WHOLE ? shape<R, POLS, WHOLE>::TILE
+                         : shape<R, POLS, HALF>::TILE;
 }
 
-template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
+template <typename R, int POLS> tess_status run_kind(const gcf_cuda_job &job)
 {
-    return is_large() ? run<R, POLS, true>(job) : run<R, POLS, false>(job);
+    const kind of = kind_for(job);
+    return of == SMALL   ? run<R, POLS, SMALL>(job)
+           : of == WHOLE ? run<R, POLS, WHOLE>(job)
+                         : run<R, POLS, HALF>(job);
 }
 
 } // namespace
 
 gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job)
 {
-    const int tile = GCF_BY_TYPE(job, tile_for, is_large());
+    const int tile = GCF_BY_TYPE(job, tile_for, kind_for(job));
     return {tile, tile, false, true};
 }
 
 tess_status gcf_cuda_degrid_tiled(const gcf_cuda_job &job)
 {
-    return GCF_BY_TYPE(job, run_on, job);
+    return GCF_BY_TYPE(job, run_kind, job);
 }

@@ -628,6 +628,7 @@ tess_status run(const gcf_cuda_job &job, bool degrid)
     if (degrid) TESS_TRY(tess_device_zero(job.vis, vis_bytes));
     TESS_TRY(make_entries(job, with, degrid, &args, &w));
     TESS_TRY(make_items(&args, &w));
+    TESS_CUDA(cudaEventRecord(job.sorted, tess_device_stream()));
     TESS_TRY(launch(job, with, degrid, args));
     if (!with.all_factored) TESS_TRY(GCF_BY_TYPE(job, run_table, job, with, degrid));
 cleanup:

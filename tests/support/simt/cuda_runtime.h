@@ -258,9 +258,10 @@ template <typename K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int
 {
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr of, int)
 {
-    *value = 2; /* few, so that blocks take several pieces of work */
+    /* few multiprocessors, so that blocks take several pieces of work */
+    *value = of == cudaDevAttrMultiProcessorCount ? 2 : 227 << 10;
     return cudaSuccess;
 }
 
