@@ -243,21 +243,27 @@ __device__ inline void add_products(const factored_args &args, const factors at[
  * through L1. Atomic: one addition to every cell and item. Expected limit: L1's rate of
  * sectors, 16 loads for every 16 tensor-core products (24 for every 48). */
 template <int PRODUCTS>
-__global__ void __launch_bounds__(FACTORED_THREADS, 3) grid_kernel(factored_args args)
+__global__ void __launch_bounds__(FACTORED_THREADS, PRODUCTS == 1 ? 4 : 3)
+    grid_kernel(factored_args args)
 {
     const int lane = (int)threadIdx.x % GCF_WARP, group = lane / 4, t = lane % 4;
     factored_walk walk;
     uint32_t first, end;
     float sum[2][4][2][4] = {};
     if (!factored_begin(args, &walk)) return;
-    while (factored_next(args, &walk, &first, &end))
+    while (factored_next(args, &walk, &first, &end)) {
+        /* looked up while those before are worked on */
+        factors next[2] = {factors_of(args, walk, first + (uint32_t)t, end),
+                           factors_of(args, walk, first + (uint32_t)t + STEP / 2, end)};
         for (uint32_t e = first; e < end; e += STEP) {
             const uint32_t mine = e + (uint32_t)t;
-            const factors at[2] = {factors_of(args, walk, mine, end),
-                                   factors_of(args, walk, mine + STEP / 2, end)};
+            const factors at[2] = {next[0], next[1]};
+            next[0] = factors_of(args, walk, mine + STEP, end);
+            next[1] = factors_of(args, walk, mine + STEP + STEP / 2, end);
             if (__any_sync(GCF_ALL_LANES, at[0].meets || at[1].meets))
                 add_products<PRODUCTS>(args, at, sum);
         }
+    }
     float2 *cells = (float2 *)args.cells + walk.pol * args.pol_stride;
 #pragma unroll
     for (int m = 0; m < 2; ++m)
@@ -367,16 +373,19 @@ __device__ inline void multiply_rows(const factored_args &args, const factors &a
 /* A warp reads its item's entries off its cells, which stay in registers (32, or 64).
  * Atomic: an entry's share. Expected limit: as of gridding. */
 template <int PRODUCTS>
-__global__ void __launch_bounds__(FACTORED_THREADS, 3) degrid_kernel(factored_args args)
+__global__ void __launch_bounds__(FACTORED_THREADS, PRODUCTS == 1 ? 4 : 3)
+    degrid_kernel(factored_args args)
 {
     const int lane = (int)threadIdx.x % GCF_WARP, group = lane / 4, t = lane % 4;
     factored_walk walk;
     uint32_t first, end, high[4][4][2], low[4][4][2];
     if (!factored_begin(args, &walk)) return;
     const float unit = load_cells<PRODUCTS>(args, walk, high, low);
-    while (factored_next(args, &walk, &first, &end))
+    while (factored_next(args, &walk, &first, &end)) {
+        factors next = factors_of(args, walk, first + (uint32_t)group, end);
         for (uint32_t e = first; e < end; e += STEP) {
-            const factors at = factors_of(args, walk, e + (uint32_t)group, end);
+            const factors at = next;
+            next = factors_of(args, walk, e + (uint32_t)(group + STEP), end);
             if (!__any_sync(GCF_ALL_LANES, at.meets)) continue;
             float c[4][4] = {};
             multiply_rows<PRODUCTS>(args, at, high, low, c);
@@ -402,6 +411,7 @@ __global__ void __launch_bounds__(FACTORED_THREADS, 3) degrid_kernel(factored_ar
                                 walk.pol,
                             make_float2(vis.x * scale, vis.y * scale));
         }
+    }
 }
 
 /* ---- tables ---- */
