@@ -232,8 +232,9 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     opts.strategy = projection->opts.strategy;
     opts.threads = plan->opts.threads;
     opts.factor_error = fmax(FACTOR_SHARE * error, 1e-7);
-    opts.merge =
-        opts.strategy != TESS_GCF_FACTORED; /* whose taps cost less than that */
+    /* factors cost less than merging */
+    opts.merge = opts.strategy != TESS_GCF_FACTORED ||
+                 projection->gcf->max_support < opts.least_cells;
     TESS_TRY(tess_gcf_plan_create(projection->gcf, &opts, &projection->gridder));
     if (projection_outer_threads(plan) > 1) /* bricks are shared, not what is in one */
         tess_gcf_plan_set_threads(projection->gridder, 1);
