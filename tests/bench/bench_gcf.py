@@ -50,7 +50,7 @@ def main():
     rows = table(suite, "--gcf", "16", "--least-cells", "0", "--strategy",
                  "tiled,factored")
     suite.true("narrow kernels factor when asked to", float(rows[1]["rank"]) >= 1)
-    rows = table(suite, "--gcf", "16", "--order", "tracks", "--oversampling", "2", "--merge",
+    rows = table(suite, "--gcf", "16", "--order", "tracks", "--oversampling", "1", "--merge",
                  "--strategy", "serial,tiled", "--size", "64")
     for row in rows:
         suite.below(f"{row['strategy']}: visibilities are merged", int(row["merged"]),
