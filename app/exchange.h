@@ -24,11 +24,12 @@ tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
 /** NULL is fine. Collective when samples were sent and not completed, else Local. */
 void tess_exchange_destroy(tess_exchange *exchange);
 
-/** Send the samples behind these sorted runs to their owners, in rounds of bounded
- * size, the last of which is still in flight on return; samples and runs may be changed
- * then. Runs are renamed by the order of ranks and rows, so that the owner's order of
- * work does not depend on how many ranks sent. On one rank samples are copied once, to
- * where they are wanted. Collective. */
+/** Send the samples behind these runs to their owners, by the plan's threads; those of
+ * a brick come in order of rows, and best all of them, so that memory is read as it
+ * lies. They go in rounds of bounded size, the last of which is still in flight on
+ * return; samples and runs may be changed then. Runs are renamed by the order of ranks
+ * and rows, so that the owner's order of work does not depend on how many ranks sent.
+ * On one rank samples are copied once, to where they are wanted. Collective. */
 tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,
                                const tess_brick_list *runs,
                                tess_exchange_filter *filter, const void *context);

@@ -224,7 +224,7 @@ cleanup:
 }
 
 /* Read, weight and send the data of one pass. */
-static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list *runs,
+static tess_status send_pass(imager_job *job, imager_data *data,
                              tess_exchange *exchange, const pass_filter *filter,
                              imager_sums *sums)
 {
@@ -247,15 +247,15 @@ static tess_status send_pass(imager_job *job, imager_data *data, tess_brick_list
             add_sums(job, samples, sums);
             if (k == 0) status = imager_job_measure(job, samples, true);
         }
-        if (!data->in_memory && status == TESS_OK) {
-            tess_brick_list_free(&own);
-            status = imager_sort(job, samples, true, false, &own);
-        }
+        /* in order of rows, so that samples are read in that of memory */
+        tess_brick_list_free(&own);
+        if (status == TESS_OK)
+            status = tess_brick_list_append(job->plan, samples, 0, samples->num_rows,
+                                            true, job->layout->threads, &own);
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-        TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own,
-                                    test, filter));
+        TESS_TRY(tess_exchange_send(exchange, samples, &own, test, filter));
         tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     }
 cleanup:
@@ -364,8 +364,8 @@ cleanup:
     return status;
 }
 
-static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_list *runs,
-                              int num_passes, bool psf, imager_sums *sums)
+static tess_status run_passes(imager_job *job, imager_data *data, int num_passes,
+                              bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_exchange *exchange = NULL;
@@ -382,7 +382,7 @@ static tess_status run_passes(imager_job *job, imager_data *data, tess_brick_lis
         tess_exchange_reset(exchange);
         if (num_passes > 1)
             tess_log_info("pass %d of %d over the data", pass + 1, num_passes);
-        TESS_TRY(send_pass(job, data, runs, exchange, &filter, sums));
+        TESS_TRY(send_pass(job, data, exchange, &filter, sums));
         double mark = tess_time_now();
         status =
             tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
@@ -571,10 +571,12 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
         TESS_TRY(tess_comm_agree(job->comm, sums.exact ? TESS_OK : TESS_ERR_ALLOC));
     }
     TESS_TRY(imager_map_create(stages, &sums.map));
-    if (in_place)
+    if (in_place) {
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
-    else
-        TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));
+    } else {
+        tess_brick_list_free(&bricks); /* only counted */
+        TESS_TRY(run_passes(job, data, num_passes, psf, &sums));
+    }
     TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));

@@ -328,11 +328,17 @@ int tess_partition_owner(const tess_partition *partition, int64_t key, int64_t o
     const int parts = partition->ranks_per_group;
     const int64_t chunk = ordinal / partition->opts.chunk;
     const cut *cuts = partition->cuts + block * (parts - 1);
-    int index = 0;
-    while (index < parts - 1 && (cuts[index].key < key || (cuts[index].key == key &&
-                                                           cuts[index].chunk <= chunk)))
-        ++index;
-    return partition->group[block] * parts + index;
+    int low = 0, high = parts - 1; /* cuts ascend */
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        const bool before = cuts[middle].key < key ||
+                            (cuts[middle].key == key && cuts[middle].chunk <= chunk);
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return partition->group[block] * parts + low;
 }
 
 int64_t tess_partition_split(const tess_partition *partition, int64_t key)

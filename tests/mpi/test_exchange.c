@@ -76,6 +76,7 @@ static void make_plan(scene *s)
     opts.num_pol = NUM_POL;
     opts.chunk = CHUNK;
     opts.block_planes = 2;
+    opts.threads = 3;
     assert_int_equal(tess_backend_find("cpu", &backend), TESS_OK);
     assert_int_equal(tess_grid_plan_create(&geom, &opts, backend, &s->plan), TESS_OK);
 }
