@@ -13,11 +13,9 @@
 
 static const char doc[] =
     "Time gridding and degridding with tables of w-kernels, by the strategies that "
-    "studies "
-    "of it have published and 'factored', in turns on the same points, and print a "
-    "table "
-    "on standard output. Lists are swept: every combination is timed with every "
-    "strategy."
+    "studies of it have published and 'factored', in turns on the same points, and "
+    "print a table on standard output. Lists are swept: every combination is timed "
+    "with every strategy."
     "\v"
     "Strategies: serial (one thread, as points come), atomic (threads add atomically), "
     "tiled (points sorted into tiles of 64 x 64 cells, private buffers), factored (the "
@@ -25,27 +23,22 @@ static const char doc[] =
     "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), "
     "gather (a thread a cell, points by tile), window (sums stay in registers while a "
     "window of the kernel's size moves), coarse (so too, several cells a thread), "
-    "tiled "
-    "(tiles of sums in registers, points listed by tile and kernel), warp (a warp a "
-    "visibility, atomic additions); to degrid: gather (a warp a visibility), scatter "
+    "tiled (tiles of sums in registers, points listed by tile and kernel), warp (a warp "
+    "a visibility, atomic additions); to degrid: gather (a warp a visibility), scatter "
     "(a thread a cell, points by tile), window (cells stay in registers while a window "
     "moves), tiled (cells in shared memory, taps in registers for all points of a tile "
     "that read them), computed (gather, with kernels of a formula computed, not read: "
     "--formula); both: factored (in halves on tensor cores for errors from 1e-3, "
     "in pairs of halves from 3e-5). The default is all that are there.\n\n"
     "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
-    "over "
-    "sorting and (de)gridding, on a GPU over the strategy's kernels alone ('seconds'), "
-    "beside which placing and sorting points there ('sort_s') and copies ('copy_s') "
-    "are "
-    "given; 'ratio' is the rate over that of the first strategy, "
-    "and "
+    "over sorting and (de)gridding, on a GPU over the strategy's kernels alone "
+    "('seconds'), beside which placing and sorting points there ('sort_s') and copies "
+    "('copy_s') are given; 'ratio' is the rate over that of the first strategy, and "
     "'difference' the relative L2 difference from its result. 'rank' is the mean "
     "number "
     "of products, 'table_mib' the size of the taps, or of the factors. All planes have "
     "the same support; w is such that the widest kernel fills it. Runs on the first "
-    "rank "
-    "only.\n\n"
+    "rank only.\n\n"
     "Examples:\n"
     "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
     "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
@@ -105,7 +98,7 @@ static const struct argp_option options[] = {
      "table (default 32; 0: none)",
      0},
     {"shape", OPT_SHAPE, "N", 0,
-     "tiled on a GPU: how a block's threads lie, 1 to 4 (default 0: chosen)", 0},
+     "tiled on a GPU: how a block's threads lie, 1 to 6 (default 0: chosen)", 0},
     {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
      "tiled on a GPU: in double precision, read taps in single", 0},
     {"merge", OPT_MERGE, NULL, 0,

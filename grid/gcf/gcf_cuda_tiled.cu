@@ -11,13 +11,7 @@
 namespace
 {
 
-enum {
-    LANES = 32,
-    TOGETHER = 8, /* taps in flight a thread */
-    CUT_THREADS = 256,
-    LEAST_ENTRIES = 512,
-    PIECES_AN_SM = 8
-};
+enum { LANES = 32, CUT_THREADS = 256, LEAST_ENTRIES = 256, PIECES_AN_SM = 24 };
 
 /* Warps of a block, a rectangle of sub-tiles; entries that wait in shared memory;
  * blocks an SM; and the bytes of sums a lane. All hold half of an SM's registers in
@@ -28,11 +22,19 @@ struct block_shape {
 __host__ __device__ constexpr block_shape shape_number(int number)
 {
     return number == 1   ? block_shape{4, 4, 128, 1, 256}
-           : number == 2 ? block_shape{4, 4, 64, 1, 256}
-           : number == 3 ? block_shape{4, 2, 128, 2, 256}
-                         : block_shape{4, 4, 64, 2, 128};
+           : number == 2 ? block_shape{4, 2, 128, 2, 256}
+           : number == 3 ? block_shape{4, 4, 64, 2, 128}
+           : number == 4 ? block_shape{4, 2, 64, 4, 128}
+           : number == 5 ? block_shape{4, 2, 128, 2, 384}
+                         : block_shape{2, 2, 128, 4, 256};
 }
-static_assert(TESS_GCF_SHAPES == 4, "all shapes are listed");
+static_assert(TESS_GCF_SHAPES == 6, "all shapes are listed");
+
+/* Taps in flight a thread, of its cells. */
+__host__ __device__ constexpr int together(int cells)
+{
+    return cells % 8 == 0 ? 8 : cells % 6 == 0 ? 6 : cells < 6 ? cells : 1;
+}
 
 /* A warp's sub-tile: lanes LU × LV, CELLS cells of each lane one under the other. */
 template <typename R, int POLS, int SHAPE> struct shape {
@@ -109,7 +111,8 @@ add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
 {
     typedef typename cuda_complex<R>::type C;
     typedef shape<R, POLS, SHAPE> S;
-    const int group = S::CELLS < TOGETHER ? S::CELLS : TOGETHER;
+    const int group = together(S::CELLS);
+    static_assert(S::CELLS % group == 0, "groups are whole");
     const bool inside = column >= e.low_v && column < e.high_v;
     const unsigned lines = inside ? (unsigned)(e.high_u - e.low_u) : 0;
     const int down = row - e.low_u, step = S::LU * e.step_u;
@@ -212,11 +215,16 @@ void launch(const gcf_cuda_job &job, int64_t pieces, const unsigned *count,
                    count, list);
 }
 
-/* The block's shape: what was asked for, or what was the fastest on an H200. */
+/* The block's shape: what was asked for, or what was the fastest on an H200. Many warps
+ * hide what reading taps costs; many sums a lane share the cost of looking at points,
+ * which several polarisations already do. */
 int shape_of(const gcf_cuda_job &job)
 {
+    enum { WIDE = 64 };
     const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
-    return asked > 0 ? asked : 1;
+    if (asked > 0) return asked;
+    if (!job.is_double) return job.num_pol < 4 ? 3 : 2;
+    return job.num_pol == 1 && job.max_support > WIDE ? 1 : 2;
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
@@ -251,8 +259,14 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
     case 3:
         launch<R, POLS, 3>(job, pieces, count, list);
         break;
-    default:
+    case 4:
         launch<R, POLS, 4>(job, pieces, count, list);
+        break;
+    case 5:
+        launch<R, POLS, 5>(job, pieces, count, list);
+        break;
+    default:
+        launch<R, POLS, 6>(job, pieces, count, list);
     }
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -271,7 +285,9 @@ template <typename R, int POLS> gcf_cuda_order order(int number)
     return number == 1   ? order_of_shape<R, POLS, 1>()
            : number == 2 ? order_of_shape<R, POLS, 2>()
            : number == 3 ? order_of_shape<R, POLS, 3>()
-                         : order_of_shape<R, POLS, 4>();
+           : number == 4 ? order_of_shape<R, POLS, 4>()
+           : number == 5 ? order_of_shape<R, POLS, 5>()
+                         : order_of_shape<R, POLS, 6>();
 }
 
 } // namespace

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { TESS_GCF_MAX_POL = 4, TESS_GCF_SHAPES = 4 };
+enum { TESS_GCF_MAX_POL = 4, TESS_GCF_SHAPES = 6 };
 
 typedef enum tess_gcf_backend { TESS_GCF_CPU, TESS_GCF_CUDA } tess_gcf_backend;
 
