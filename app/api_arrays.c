@@ -397,6 +397,7 @@ static tess_status start(array_run *run)
                             .m0 = run->m.center,
                             .scale_m_rad = run->m.step};
     job->num_pol = job->num_images = job->num_groups = job->fft_ranks = 1;
+    job->rank_bytes = INT64_MAX; /* no limit was given */
     TESS_TRY(tess_backend_find("cpu", &job->backend));
     run->layout.threads = run->opts->threads;
     if (run->layout.threads == 0)
@@ -410,6 +411,33 @@ static tess_status start(array_run *run)
     TESS_TRY(make_plan(run));
     note_plan(run);
     lap(run, &run->report.plan_s);
+cleanup:
+    return status;
+}
+
+static tess_status image_planes(array_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_steps *steps = run->job.steps;
+    int window;
+    TESS_TRY(imager_plane_window(&run->job, 0, &run->runs, &window));
+    TESS_TRY(window > 0 ? tess_steps_image_by_planes(steps, window, &run->samples,
+                                                     &run->runs, false)
+                        : tess_steps_image(steps, 0, tess_steps_count(steps), true,
+                                           &run->samples, &run->runs, false));
+cleanup:
+    return status;
+}
+
+static tess_status predict_planes(array_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_steps *steps = run->job.steps;
+    int window;
+    TESS_TRY(imager_plane_window(&run->job, 0, &run->runs, &window));
+    TESS_TRY(window > 0 ? tess_steps_predict_by_planes(steps, window, &run->samples,
+                                                       &run->runs)
+                        : tess_steps_predict(steps, &run->samples, &run->runs));
 cleanup:
     return status;
 }
@@ -570,8 +598,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
         clear_image(&run);
         goto cleanup;
     }
-    TESS_TRY(tess_steps_image(run.job.steps, 0, tess_steps_count(run.job.steps), true,
-                              &run.samples, &run.runs, false));
+    TESS_TRY(image_planes(&run));
     lap_steps(&run);
     TESS_TRY(move_rows(&run));
     lap(&run, &run.report.correct_s);
@@ -592,7 +619,7 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts,
     if (run.report.num_vis > 0) {
         TESS_TRY(move_rows(&run));
         lap(&run, &run.report.correct_s);
-        TESS_TRY(tess_steps_predict(run.job.steps, &run.samples, &run.runs));
+        TESS_TRY(predict_planes(&run));
         lap_steps(&run);
     }
     give_rows(&run);

@@ -208,12 +208,32 @@ double imager_planes_bytes(const imager_job *job);
 /** The program and its libraries, before any data [bytes]. */
 enum { IMAGER_BASE_BYTES = 48 << 20 };
 
-/** Whether the sums of this rank's bricks (bricks_of_block[num_blocks] of them) fit
- * into `room` bytes: `*planes_at_once` is 0, else of how many planes they do, at least
- * 1, so that steps.h has to go plane by plane. Returns what sums then take at most.
- * Local. */
-double imager_sums_within(const imager_job *job, const int64_t *bricks_of_block,
-                          double room, int *planes_at_once);
+/** Bytes of samples in memory. Local. */
+double imager_samples_bytes(const tess_samples *samples);
+
+/** Sums of this rank's bricks: bytes of all planes of a w-window, and of one plane. */
+typedef struct imager_sums_size {
+    double all, plane, num_vis;
+} imager_sums_size;
+
+/** bricks_of_block[num_blocks] of them, with so many visibilities. Local. */
+imager_sums_size imager_sums_size_of(const imager_job *job,
+                                     const int64_t *bricks_of_block, double num_vis);
+
+/** Seconds that one more set of planes takes: kernel values of so many visibilities,
+ * and their products, are worked out again. Local. */
+double imager_set_s(const imager_job *job, double num_vis);
+
+/** Of how many planes the sums are held at a time when they may take `room` bytes; 0:
+ *  of all. As many as take the least time: each set of planes works out the kernel
+ *  values of visibilities again, and needs less new memory. Local. */
+int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
+                          double room);
+
+/** The same for this rank's bricks, agreed on with the others, when it holds
+ *  `other_bytes` beside sums; 0 where steps.h cannot go plane by plane. Collective. */
+tess_status imager_plane_window(const imager_job *job, double other_bytes,
+                                const tess_brick_list *bricks, int *planes_at_once);
 
 /** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
  *  does. Local. */

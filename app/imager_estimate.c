@@ -130,6 +130,41 @@ cleanup:
     return status;
 }
 
+/* Of how many planes this rank's sums will be held at a time, 0: of all. Collective. */
+static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
+                                  const brick *own, int64_t count, int *planes)
+{
+    tess_status status = TESS_OK;
+    const double samples = work->cached ? work->sample_bytes : work->block_bytes;
+    const double received = tess_comm_size(job->comm) > 1 ? work->owned_bytes : 0;
+    tess_brick_list list = {.num_bricks = count};
+    list.key = tess_alloc(count, sizeof *list.key);
+    list.num_vis = tess_alloc(count, sizeof *list.num_vis);
+    TESS_TRY(tess_comm_agree(job->comm,
+                             list.key && list.num_vis ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < count; ++k) {
+        list.key[k] = own[k].key;
+        list.num_vis[k] = own[k].num_vis;
+    }
+    TESS_TRY(imager_plane_window(job,
+                                 IMAGER_BASE_BYTES + imager_planes_bytes(job) +
+                                     samples + received +
+                                     (double)work->num_runs * (double)sizeof(tess_run),
+                                 &list, planes));
+cleanup:
+    tess_free(list.key);
+    tess_free(list.num_vis);
+    return status;
+}
+
+/* Bytes of this rank's sums of one plane. */
+static double plane_bytes(const imager_job *job, int64_t num_bricks)
+{
+    const tess_grid_plan *plan = job->plan;
+    return (double)tess_grid_brick_lines(plan) * (double)tess_grid_brick_stride(plan) *
+           (plan->is_double ? 16 : 8) * job->num_images * (double)num_bricks;
+}
+
 /* Share of the grid's lines that any brick covers. Collective. */
 static tess_status occupied_share(const imager_job *job, const brick *own,
                                   int64_t count, double *share)
@@ -189,7 +224,8 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
 }
 
 static void estimate_time(const imager_job *job, const imager_workload *work,
-                          double lines, double all_sums, imager_estimate *estimate)
+                          double lines, double new_sums, int sets,
+                          imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
     const tess_costs *costs = &plan->costs;
@@ -214,7 +250,9 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
         s[TESS_STAGE_REDUCE] = estimate->sums * outputs / REDUCE_BYTES_PER_S;
     }
     s[TESS_STAGE_GRID] =
-        (largest / threads + all_sums / costs->touch_bytes_s) * outputs;
+        (largest / threads + new_sums / costs->touch_bytes_s +
+         (sets - 1) * imager_set_s(job, (double)work->num_vis / ranks)) *
+        outputs;
     s[TESS_STAGE_FFT] = batches * per_plane * outputs / (f * threads);
     s[TESS_STAGE_CORRECT] = costs->correct_s * share * outputs;
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
@@ -249,6 +287,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     brick *own = NULL;
     int64_t count = 0;
     double all = 0, window = 0, lines = 0;
+    int planes = 0, sets = 1;
     const double run_length =
         work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs)
                            : 1;
@@ -257,8 +296,13 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     status = sum_bytes(job, own, count, run_length, &all, &window);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(occupied_share(job, own, count, &lines));
+    TESS_TRY(planes_at_once(job, work, own, count, &planes));
+    if (planes > 0) {
+        sets = (job->plan->num_planes + planes - 1) / planes;
+        window = fmin(window, planes * plane_bytes(job, count));
+    }
     estimate_memory(job, work, window, all, lines, estimate);
-    estimate_time(job, work, lines, all, estimate);
+    estimate_time(job, work, lines, planes > 0 ? window : all, sets, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
     tess_free(own);

@@ -215,6 +215,30 @@ cleanup:
     return status;
 }
 
+/* Predict everything that this rank owns, of as many planes at a time as is best.
+ * `other` samples are held beside. With --reproducible all planes are summed at once:
+ * the sum is then rounded in one order. Collective. */
+static tess_status predict_owned(imager_job *job, tess_samples *owned,
+                                 const tess_samples *other,
+                                 const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    int window = job->plan->num_planes > 1 ? job->layout->force_plane_window : 0;
+    const double samples_bytes = imager_samples_bytes(owned) +
+                                 (other != owned ? imager_samples_bytes(other) : 0);
+    if (!job->layout->reproducible)
+        TESS_TRY(imager_plane_window(job,
+                                     IMAGER_BASE_BYTES + imager_planes_bytes(job) +
+                                         samples_bytes +
+                                         (double)bricks->num_runs * sizeof(tess_run),
+                                     bricks, &window));
+    TESS_TRY(window > 0
+                 ? tess_steps_predict_by_planes(job->steps, window, owned, bricks)
+                 : tess_steps_predict(job->steps, owned, bricks));
+cleanup:
+    return status;
+}
+
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,
                                const tess_brick_list *runs)
 {
@@ -224,7 +248,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_brick_list *bricks, cut = {0}; /* in order of rows, as they lie in memory */
     double mark = tess_time_now();
     if (tess_comm_size(job->comm) == 1) {
-        TESS_TRY(tess_steps_predict(job->steps, samples, runs));
+        TESS_TRY(predict_owned(job, samples, samples, runs));
         return TESS_OK;
     }
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
@@ -239,7 +263,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     status = tess_exchange_complete(exchange, job->layout->threads, &owned, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-    TESS_TRY(tess_steps_predict(job->steps, owned, bricks));
+    TESS_TRY(predict_owned(job, owned, samples, bricks));
     mark = tess_time_now();
     TESS_TRY(tess_exchange_return(exchange, samples));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);

@@ -274,78 +274,16 @@ static tess_status cut_bricks(const imager_job *job, tess_brick_list *bricks)
 
 /* ---- memory for brick sums ---- */
 
-/* Bytes of a sample's row: uvw, first channel, channels, first sample. */
-static const double ROW_BYTES = 3 * 8 + 4 + 4 + 8;
-
-double imager_sums_within(const imager_job *job, const int64_t *bricks_of_block,
-                          double room, int *planes_at_once)
+/* What a run holds beside brick sums. */
+static double other_bytes(const imager_job *job, const imager_data *data,
+                          const tess_samples *samples, const tess_brick_list *bricks)
 {
-    const tess_grid_plan *plan = job->plan;
-    const int starts = plan->num_planes - plan->w_support + 1;
-    const double layer = (double)tess_grid_brick_lines(plan) *
-                         (double)tess_grid_brick_stride(plan) *
-                         (plan->is_double ? 16 : 8) * job->num_images;
-    /* planes of a block are complete after the next one; a plane is touched from as
-     * many blocks as have starts less than a support away */
-    const int reach = (plan->w_support + plan->block_planes - 2) / plan->block_planes;
-    double all = 0, plane = 0, before = 0;
-    for (int b = 0; b < plan->num_blocks; ++b) {
-        const int left = starts - b * plan->block_planes;
-        const int here = left < plan->block_planes ? left : plan->block_planes;
-        const double bytes =
-            layer * (double)bricks_of_block[b] * (plan->w_support + here - 1);
-        double touching = 0;
-        for (int c = b - reach < 0 ? 0 : b - reach; c <= b; ++c)
-            touching += layer * (double)bricks_of_block[c];
-        all = fmax(all, bytes + before);
-        plane = fmax(plane, touching);
-        before = bytes;
-    }
-    *planes_at_once = 0;
-    if (all <= room) return all;
-    *planes_at_once = (int)fmin(fmax(1, room / plane), plan->num_planes);
-    return fmin(all, *planes_at_once * plane);
-}
-
-static double samples_bytes(const tess_samples *samples)
-{
-    return (double)samples->num_vis * (double)tess_samples_vis_bytes(samples) +
-           (double)samples->num_rows * ROW_BYTES;
-}
-
-/* Planes to grid at a time, the same on all ranks; 0: as the steps go. Collective. */
-static tess_status choose_plane_window(const imager_job *job, const imager_data *data,
-                                       const tess_samples *samples,
-                                       const tess_brick_list *bricks, int *window)
-{
-    tess_status status = TESS_OK;
-    const tess_grid_plan *plan = job->plan;
-    const int64_t per_block = plan->tiles_u * plan->tiles_v;
     const bool sent = samples != &data->cached;
-    int64_t here = 0, *count = tess_alloc_zero(plan->num_blocks, sizeof *count);
-    TESS_TRY(tess_comm_agree(imager_team(job), count ? TESS_OK : TESS_ERR_ALLOC));
-    *window = job->layout->force_plane_window;
-    if (job->num_groups > 1 || job->backend->start) *window = -1;
-    if (*window == 0) {
-        const double other =
-            IMAGER_BASE_BYTES + imager_planes_bytes(job) + samples_bytes(samples) +
-            (double)bricks->num_runs * (double)sizeof(tess_run) +
-            (sent ? samples_bytes(data->in_memory ? &data->cached : &data->block) : 0);
-        for (int64_t b = 0; b < bricks->num_bricks; ++b)
-            ++count[bricks->key[b] / per_block];
-        int planes;
-        imager_sums_within(job, count, (double)job->rank_bytes - other, &planes);
-        here = planes > 0 ? planes : INT32_MAX;
-        TESS_TRY(tess_comm_allreduce_i64(imager_team(job), &here, 1, TESS_MIN));
-        *window = here < INT32_MAX ? (int)here : 0;
-        if (*window > 0)
-            tess_log_info("memory allows %d w-plane%s to be gridded at a time", *window,
-                          *window == 1 ? "" : "s");
-    }
-    if (*window < 0) *window = 0;
-cleanup:
-    tess_free(count);
-    return status;
+    return IMAGER_BASE_BYTES + imager_planes_bytes(job) +
+           imager_samples_bytes(samples) +
+           (double)bricks->num_runs * (double)sizeof(tess_run) +
+           (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
+                 : 0);
 }
 
 /* Grid and transform everything, as memory allows. Collective. */
@@ -355,7 +293,8 @@ static tess_status image_all(imager_job *job, const imager_data *data,
 {
     tess_status status = TESS_OK;
     int window;
-    TESS_TRY(choose_plane_window(job, data, samples, bricks, &window));
+    TESS_TRY(imager_plane_window(job, other_bytes(job, data, samples, bricks), bricks,
+                                 &window));
     TESS_TRY(window > 0
                  ? tess_steps_image_by_planes(job->steps, window, samples, bricks, psf)
                  : tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,

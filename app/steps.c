@@ -23,8 +23,9 @@ struct tess_steps {
     int *step_of_block; /* [num_blocks] */
     live_sums *live;
     int64_t num_live, capacity_live;
-    char *plane_done;  /* [num_planes] */
-    tess_piece *piece; /* pieces of a batch of jobs */
+    tess_brick_arena spare; /* of the last window's largest block */
+    char *plane_done;       /* [num_planes] */
+    tess_piece *piece;      /* pieces of a batch of jobs */
     int64_t capacity_pieces;
     char *done; /* [num_planes][num_images] '1': in the images; or NULL */
     int num_images;
@@ -360,6 +361,27 @@ static void free_finished(tess_steps *steps)
     steps->num_live = kept;
 }
 
+/* As free_live(), for a window of planes that another one follows: the largest arena is
+ * kept for that one. */
+static void give_up_live(tess_steps *steps)
+{
+    for (int64_t k = 0; k < steps->num_live; ++k) {
+        tess_brick_sums *sums = &steps->live[k].sums;
+        if (sums->release || sums->capacity <= steps->spare.num_values) continue;
+        tess_free(steps->spare.data);
+        steps->spare = (tess_brick_arena){sums->data, sums->capacity};
+        sums->data = NULL;
+    }
+    free_live(steps);
+}
+
+/* No window follows: what comes after may need the memory. */
+static void free_spare(tess_steps *steps)
+{
+    tess_free(steps->spare.data);
+    steps->spare = (tess_brick_arena){0};
+}
+
 /* ---- imaging ---- */
 
 /* Planes to be gridded; count 0: all. */
@@ -386,6 +408,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block, plane_window win
     TESS_TRY(add_live(steps, block, &live));
     live->sums.window_first = (int32_t)window.first;
     live->sums.window_planes = (int32_t)window.count;
+    live->sums.spare = &steps->spare;
     TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
                                &live->sums, &report));
     planes_of_block(steps->plan, block, &plane, &plane_end);
@@ -470,9 +493,10 @@ tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
             steps->plane_done[ready[k]] = 1;
         }
         TESS_TRY(transform_planes(steps, ready, window.count, num_pol, true));
-        free_live(steps);
+        give_up_live(steps);
     }
 cleanup:
+    free_spare(steps);
     tess_free(ready);
     return status;
 }
@@ -496,7 +520,7 @@ static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
 }
 
 /* Make room for the values of a block's bricks unless it is there already. */
-static tess_status lay_out_block(tess_steps *steps, int64_t block,
+static tess_status lay_out_block(tess_steps *steps, int64_t block, plane_window window,
                                  const tess_samples *samples,
                                  const tess_brick_list *bricks)
 {
@@ -509,9 +533,27 @@ static tess_status lay_out_block(tess_steps *steps, int64_t block,
     if (first == end) return TESS_OK;
     TESS_TRY(add_live(steps, block, &live));
     live->first_brick = first;
+    live->sums.window_first = (int32_t)window.first;
+    live->sums.window_planes = (int32_t)window.count;
+    live->sums.spare = &steps->spare;
     TESS_TRY(tess_degrid_begin(steps->plan, samples, bricks, first, end, &live->sums));
 cleanup:
     return status;
+}
+
+/* Degrid the bricks of a live block. */
+static tess_status degrid_live(tess_steps *steps, const live_sums *live,
+                               tess_samples *samples, const tess_brick_list *bricks)
+{
+    int64_t first, end;
+    planes_of_block(steps->plan, live->block, &first, &end);
+    /* later windows degrid the same again */
+    for (int64_t b = 0; first >= live->sums.window_first && b < live->sums.num_bricks;
+         ++b)
+        steps->profile->stage_visibilities[TESS_STAGE_GRID] +=
+            bricks->num_vis[live->first_brick + b];
+    return tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
+                               &live->sums);
 }
 
 static tess_status degrid_step(tess_steps *steps, int step, tess_samples *samples,
@@ -523,12 +565,7 @@ static tess_status degrid_step(tess_steps *steps, int step, tess_samples *sample
     for (int64_t k = 0; k < steps->num_live; ++k) {
         live_sums *live = &steps->live[k];
         if (steps->step_of_block[live->block] == step) {
-            if (status == TESS_OK)
-                status = tess_degrid_execute(steps->plan, samples, bricks,
-                                             live->first_brick, &live->sums);
-            for (int64_t b = 0; b < live->sums.num_bricks; ++b)
-                steps->profile->stage_visibilities[TESS_STAGE_GRID] +=
-                    bricks->num_vis[live->first_brick + b];
+            if (status == TESS_OK) status = degrid_live(steps, live, samples, bricks);
             tess_brick_sums_free(&live->sums);
         } else
             steps->live[kept++] = *live;
@@ -551,7 +588,7 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
             int64_t first, end;
             blocks_of_plane(plan, needed[k], &first, &end);
             for (int64_t b = first; b < end && status == TESS_OK; ++b)
-                status = lay_out_block(steps, b, samples, bricks);
+                status = lay_out_block(steps, b, (plane_window){0}, samples, bricks);
         }
         TESS_TRY(tess_comm_agree(steps->comm, status));
         TESS_TRY(transform_planes(steps, needed, count, samples->num_pol, false));
@@ -564,6 +601,65 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
     TESS_TRY(tess_comm_agree(steps->comm, status));
 cleanup:
     tess_free(needed);
+    return status;
+}
+
+/* Visibilities of zero, to which windows of planes add. */
+static void clear_vis(const tess_steps *steps, tess_samples *samples)
+{
+    enum { PART = 4096 };
+    const int64_t bytes =
+        samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
+#pragma omp parallel for num_threads(steps->plan->opts.threads) schedule(static)
+    for (int64_t at = 0; at < bytes; at += PART)
+        memset((char *)samples->vis + at, 0,
+               (size_t)(bytes - at < PART ? bytes - at : PART));
+}
+
+/* Degrid what the blocks have in a window of planes. Collective. */
+static tess_status predict_window(tess_steps *steps, plane_window window,
+                                  tess_samples *samples, const tess_brick_list *bricks,
+                                  int64_t *planes)
+{
+    tess_status status = TESS_OK;
+    int64_t first, end;
+    for (int64_t b = 0; b < steps->plan->num_blocks && status == TESS_OK; ++b) {
+        planes_of_block(steps->plan, b, &first, &end);
+        if (end > window.first && first < window.first + window.count)
+            status = lay_out_block(steps, b, window, samples, bricks);
+    }
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+    for (int64_t k = 0; k < window.count; ++k)
+        planes[k] = window.first + k;
+    TESS_TRY(transform_planes(steps, planes, window.count, samples->num_pol, false));
+    const double start = tess_time_now();
+    for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
+        status = degrid_live(steps, &steps->live[k], samples, bricks);
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+    give_up_live(steps);
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
+                                         tess_samples *samples,
+                                         const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    const int64_t planes = steps->plan->num_planes;
+    int64_t *wanted = tess_alloc(planes_at_once, sizeof *wanted);
+    TESS_TRY(tess_comm_agree(steps->comm, wanted ? TESS_OK : TESS_ERR_ALLOC));
+    clear_vis(steps, samples);
+    for (int64_t first = 0; first < planes; first += planes_at_once) {
+        const int64_t left = planes - first;
+        const plane_window window = {first,
+                                     left < planes_at_once ? left : planes_at_once};
+        TESS_TRY(predict_window(steps, window, samples, bricks, wanted));
+    }
+cleanup:
+    free_spare(steps);
+    tess_free(wanted);
     return status;
 }
 

@@ -60,6 +60,12 @@ bool tess_steps_block_done(const tess_steps *steps, int64_t block);
 tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
                                const tess_brick_list *bricks);
 
+/** The same, `planes_at_once` w-planes at a time (> 0), as tess_steps_image_by_planes;
+ *  sums over planes are rounded in another order. Collective. */
+tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
+                                         tess_samples *samples,
+                                         const tess_brick_list *bricks);
+
 /** First grid line of each of `slabs` slabs, [slabs + 1], so that each has the same
  *  number of occupied tile rows; from this rank's bricks, summed over ranks.
  *  Collective. */

@@ -58,9 +58,11 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     for (int64_t k = 0; k < num_pieces; ++k) {
         const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
         tile_job job;
+        if (sum->num_planes == 0) continue; /* outside the window */
         tile_job_for(plan, samples, taps, sum, sums->num_pol,
                      (char *)sums->data + sum->offset * bytes, &job);
         job.vis_out = samples->vis;
+        job.add = sums->window_planes > 0;
         job.work = work + tile_thread() * work_bytes;
         job.run = &bricks->run[piece[k].run];
         job.skip = piece[k].skip;

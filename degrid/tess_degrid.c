@@ -5,7 +5,10 @@ tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *sa
                               tess_brick_sums *sums)
 {
     tess_status status = TESS_OK;
-    tess_brick_sums made = {.num_pol = samples->num_pol};
+    tess_brick_sums made = {.num_pol = samples->num_pol,
+                            .window_first = sums->window_first,
+                            .window_planes = sums->window_planes,
+                            .spare = sums->spare};
     TESS_TRY(plan->backend->degrid->begin(plan, samples, bricks, first, end, &made));
     *sums = made;
     made = (tess_brick_sums){0};

@@ -14,7 +14,8 @@ struct tess_degrid_ops {
                          const tess_brick_list *bricks, int64_t first, int64_t end,
                          tess_brick_sums *sums);
     /** samples->vis[sample][pol] of the bricks [first, first + sums->num_bricks) := the
-     *  sum of grid values times kernel, with the w-phase. Weights play no part. */
+     *  sum of grid values times kernel, with the w-phase; += it for a window of planes.
+     *  Weights play no part. */
     tess_status (*degrid)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks, int64_t first,
                           const tess_brick_sums *sums);
@@ -25,13 +26,14 @@ struct tess_degrid_ops {
 };
 
 /** Lay out brick sums for the bricks [first, end), values undefined: to be filled with
- *  the model's grid. Local. */
+ *  the model's grid. Of `*sums` only window and spare are looked at. Local. */
 tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               tess_brick_sums *sums);
 
 /** Degrid those bricks: sums->num_pol == samples->num_pol values per sample, which are
- *  in samples->vis after tess_degrid_finish. Local. */
+ *  in samples->vis after tess_degrid_finish; what a window of planes yields is added to
+ *  what is there. Local. */
 tess_status tess_degrid_execute(const tess_grid_plan *plan, tess_samples *samples,
                                 const tess_brick_list *bricks, int64_t first,
                                 const tess_brick_sums *sums);

@@ -64,6 +64,21 @@ static void planes_stored(const tess_brick_sums *sums, tess_brick_sum *sum)
     sum->num_planes = end > first ? end - first : 0;
 }
 
+/* An arena for the sums: the spare one, or a new one in its place. */
+static void *take_arena(const tess_grid_plan *plan, tess_brick_sums *sums)
+{
+    tess_brick_arena none = {0}, *spare = sums->spare ? sums->spare : &none;
+    void *data = spare->data;
+    sums->capacity = spare->num_values;
+    if (!data || spare->num_values < sums->num_values) {
+        tess_free(data);
+        data = tess_alloc(sums->num_values, value_bytes(plan));
+        sums->capacity = sums->num_values;
+    }
+    *spare = none;
+    return data;
+}
+
 static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,
                              const tess_brick_list *bricks, int64_t first, int64_t end,
                              tess_brick_sums *sums)
@@ -84,7 +99,7 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
         sums->brick[b].offset = sums->num_values;
         sums->num_values += tile_values(plan, &sums->brick[b], sums->num_pol);
     }
-    sums->data = tess_alloc(sums->num_values, value_bytes(plan));
+    sums->data = take_arena(plan, sums);
     if (!sums->data)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for the sums of %lld bricks (%s)",
                   (long long)sums->num_bricks,

@@ -492,7 +492,8 @@ tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *sa
 {
     tess_status status = TESS_OK;
     tess_brick_sums made = {.window_first = sums->window_first,
-                            .window_planes = sums->window_planes};
+                            .window_planes = sums->window_planes,
+                            .spare = sums->spare};
     made.num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
     TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, &made));
     TESS_TRY(

@@ -103,15 +103,24 @@ typedef struct tess_brick_sum {
     int64_t offset; /**< of its data in the step's arena [complex values] */
 } tess_brick_sum;
 
+/** Memory of sums that are done, for those of the next planes: new memory costs as much
+ *  as gridding does, in double precision. */
+typedef struct tess_brick_arena {
+    void *data; /**< from tess_alloc, or NULL */
+    int64_t num_values;
+} tess_brick_arena;
+
 /** Brick sums of one step, in order of key. */
 typedef struct tess_brick_sums {
     int64_t num_bricks;
     tess_brick_sum *brick; /**< [num_bricks] */
     void *data;            /**< the arena, in memory of the backend's */
     int64_t num_values;    /**< complex values in the arena */
+    int64_t capacity;      /**< so many there is room for; backend cpu */
     int num_pol;
-    int32_t window_first, window_planes; /**< in: planes wanted; 0: all. Backend cpu,
-                                              gridding */
+    int32_t window_first, window_planes; /**< in: planes wanted; 0: all. Backend cpu */
+    tess_brick_arena *spare; /**< in: taken for the arena, or freed when it is too
+                                  small, and empty then; or NULL. Backend cpu */
     void (*release)(void *data);         /**< gives the arena back; NULL: tess_free */
 } tess_brick_sums;
 
@@ -191,7 +200,8 @@ tess_status tess_brick_list_make(const tess_grid_plan *plan,
                                  const tess_samples *samples, bool skip_ignored,
                                  tess_brick_list *list);
 
-/** begin, then grid, of the plan's backend. Of `*sums` only the window is looked at. */
+/** begin, then grid, of the plan's backend. Of `*sums` only window and spare are looked
+ *  at. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               bool psf, tess_brick_sums *sums,

@@ -58,11 +58,12 @@ typedef struct tile_job {
     int32_t plane_first;    /**< first w-plane that the samples touch */
     int32_t num_planes;     /**< planes that they touch */
     int32_t kept_first;     /**< of those, first one of the buffer */
-    int32_t kept_planes;    /**< planes of the buffer; degrid: num_planes */
+    int32_t kept_planes;    /**< planes of the buffer */
     int num_pol;            /**< of the buffer */
     bool psf;               /**< grid: pols after the samples' own get the weights */
     void *data;             /**< [num_pol][kept_planes][lines][stride] complex */
     void *vis_out;          /**< degrid: [samples][num_pol][2], indexed like samples */
+    bool add;               /**< degrid: to what is there */
     void *work;             /**< tile_work_bytes(), aligned to 64 bytes and used by one
                                  thread at a time; NULL: fewer samples are sorted
                                  together, which takes longer */

@@ -50,6 +50,11 @@ typedef struct coordinates {
     double u[PLACED], v[PLACED], w[PLACED], turns[PLACED];
 } coordinates;
 
+/* First and last plane of some, as a job counts them; none when last < first. */
+typedef struct plane_range {
+    int first, last;
+} plane_range;
+
 /* An axis as seen from a buffer: footprints start between 0 and `last`. */
 typedef struct axis {
     double origin, period, per_period, last;

@@ -312,6 +312,17 @@ static inline int NAME(group_end)(const NAME(part) *part, int first)
     return end;
 }
 
+/* Planes of the buffer that a group of samples [first, end) touches. */
+static inline plane_range NAME(kept_range)(const tile_job *job, const NAME(part) *part,
+                                           int first, int end)
+{
+    const int kept_last = job->kept_first + job->kept_planes - 1;
+    const int touched_last = part->plane[end - 1] + job->plan->w_support - 1;
+    return (plane_range){
+        part->plane[first] > job->kept_first ? part->plane[first] : job->kept_first,
+        touched_last < kept_last ? touched_last : kept_last};
+}
+
 /* ---- gridding ---- */
 
 /* Weight × visibility of the samples of a part, or weights for the PSF. */
@@ -392,17 +403,13 @@ NAME(grid_group)(const tile_job *job, const NAME(part) *part, int first, int end
     const int planes = job->plan->w_support;
     const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
     const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
-    const int kept_last = job->kept_first + job->kept_planes - 1;
-    const int touched_last = part->plane[end - 1] + planes - 1;
-    const int last = touched_last < kept_last ? touched_last : kept_last;
-    const int from = part->plane[first] > job->kept_first ? part->plane[first]
-                                                          : job->kept_first;
+    const plane_range range = NAME(kept_range)(job, part, first, end);
     int begin = first, stop = first;
     REAL *data =
         (REAL *)job->data +
-        ((int64_t)pol * job->kept_planes + from - job->kept_first) * plane_reals +
+        ((int64_t)pol * job->kept_planes + range.first - job->kept_first) * plane_reals +
         part->cell_u[first] * stride + 2 * part->cell_v[first];
-    for (int p = from; p <= last; ++p, data += plane_reals) {
+    for (int p = range.first; p <= range.last; ++p, data += plane_reals) {
         while (stop < end && part->plane[stop] <= p) ++stop;
         while (begin < stop && part->plane[begin] + planes <= p) ++begin;
         if (begin == stop) continue;
@@ -451,14 +458,16 @@ NAME(degrid_group)(const tile_job *job, NAME(part) *part, int first, int end, in
     const int planes = job->plan->w_support;
     const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
     const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
-    const int last = part->plane[end - 1] + planes - 1;
+    const plane_range range = NAME(kept_range)(job, part, first, end);
     int begin = first, stop = first;
-    const REAL *data = (const REAL *)job->data +
-                       ((int64_t)pol * job->num_planes + part->plane[first]) * plane_reals +
-                       part->cell_u[first] * stride + 2 * part->cell_v[first];
-    for (int p = part->plane[first]; p <= last; ++p, data += plane_reals) {
+    const REAL *data =
+        (const REAL *)job->data +
+        ((int64_t)pol * job->kept_planes + range.first - job->kept_first) * plane_reals +
+        part->cell_u[first] * stride + 2 * part->cell_v[first];
+    for (int p = range.first; p <= range.last; ++p, data += plane_reals) {
         while (stop < end && part->plane[stop] <= p) ++stop;
         while (begin < stop && part->plane[begin] + planes <= p) ++begin;
+        if (begin == stop) continue;
         #pragma GCC unroll 16
         for (int i = 0; i < support; i += at_once)
             NAME(read_lines)(part, p, begin, stop, vectors, i,
@@ -485,9 +494,9 @@ NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(par
             for (int l = 0; l < width; ++l) fold[l] += fold[l + width];
         const REAL pr = part->phase_re[k], pi = part->phase_im[k];
         REAL *out = (REAL *)job->vis_out + 2 * (sample * job->num_pol + pol);
-        out[0] = fold[0] * pr - fold[1] * pi;
-        out[1] = fold[0] * pi + fold[1] * pr;
-        if (conjugate) out[1] = -out[1];
+        const REAL re = fold[0] * pr - fold[1] * pi, im = fold[0] * pi + fold[1] * pr;
+        out[0] = job->add ? out[0] + re : re;
+        out[1] = job->add ? out[1] + (conjugate ? -im : im) : conjugate ? -im : im;
     }
 }
 

@@ -142,6 +142,23 @@ def check_pixels(suite):
                 suite.below(f"{label}: L2 error",
                             np.linalg.norm(found - wanted) / np.linalg.norm(wanted),
                             accuracy + STORED)
+    check_windows(suite, ("predict", obs, "--model", model, "--overwrite", "-o", out), out)
+
+
+def check_windows(suite, predict, out):
+    """However many planes are held at a time, the same but for the rounding of sums."""
+    for accuracy, rounding in (("1e-4", 3e-7), ("1e-7", STORED)):
+        found = {}
+        for planes in (1, 3, 1000):
+            for ranks in (1, 2):
+                label = f"{accuracy}, {planes} planes at a time, {ranks} ranks"
+                if suite.ran(label, tessera(*predict, "--accuracy", accuracy,
+                                            "--force-plane-window", planes, ranks=ranks)):
+                    found[label] = uvfits.read(out)[2]
+        first = next(iter(found.values()))
+        for label, vis in found.items():
+            suite.below(f"{label}: difference",
+                        np.linalg.norm(vis - first) / np.linalg.norm(first), rounding)
 
 
 def main():

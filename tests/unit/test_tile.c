@@ -244,6 +244,46 @@ static void check_grid(scene *s, tile_function *grid, void *work)
     tess_free(data);
 }
 
+/* Planes [first, first + count) of a buffer, by themselves. */
+static void *planes_of(const scene *s, const void *data, int pols, int first, int count)
+{
+    const int64_t value = s->plan.is_double ? 16 : 8;
+    const int64_t bytes =
+        tess_grid_brick_lines(&s->plan) * tess_grid_brick_stride(&s->plan) * value;
+    char *out = tess_alloc(pols * count, (size_t)bytes);
+    assert_non_null(out);
+    for (int pol = 0; pol < pols; ++pol)
+        memcpy(out + pol * count * bytes,
+               (const char *)data + (pol * s->job.num_planes + first) * bytes,
+               (size_t)(count * bytes));
+    return out;
+}
+
+/* Windows of planes, one after the other, add up to what all planes at once give. */
+static void check_windows(const scene *s, tile_job job, tile_function *degrid,
+                          double within)
+{
+    enum { AT_ONCE = 3 };
+    const bool is_double = s->plan.is_double;
+    const int64_t reals = 2 * (int64_t)VIS * job.num_pol;
+    const void *data = job.data, *whole = job.vis_out;
+    job.vis_out = tess_alloc_zero(reals, is_double ? 8 : 4);
+    assert_non_null(job.vis_out);
+    job.add = true;
+    for (int first = 0; first < job.num_planes; first += AT_ONCE) {
+        const int left = job.num_planes - first;
+        job.kept_first = first;
+        job.kept_planes = left < AT_ONCE ? left : AT_ONCE;
+        job.data = planes_of(s, data, job.num_pol, first, job.kept_planes);
+        degrid(&job);
+        tess_free(job.data);
+    }
+    for (int64_t k = 0; k < reals; ++k)
+        assert_true(fabs(value_of(job.vis_out, is_double, k) -
+                         value_of(whole, is_double, k)) <= within);
+    tess_free(job.vis_out);
+}
+
 /* Sums of a buffer of noise. */
 static void check_degrid(scene *s, tile_function *degrid, void *work)
 {
@@ -283,6 +323,7 @@ static void check_degrid(scene *s, tile_function *degrid, void *work)
             assert_true(fabs(value_of(out, is_double, at) - vr) <= within);
             assert_true(fabs(value_of(out, is_double, at + 1) - vi) <= within);
         }
+    check_windows(s, job, degrid, within);
     tess_free(data);
     tess_free(out);
 }

@@ -1,0 +1,129 @@
+/* Of how many w-planes brick sums are held at a time. */
+#include <math.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Bytes of a sample's row: uvw, first channel, channels, first sample. */
+static const double ROW_BYTES = 3 * 8 + 4 + 4 + 8;
+
+double imager_samples_bytes(const tess_samples *samples)
+{
+    return (double)samples->num_vis * (double)tess_samples_vis_bytes(samples) +
+           (double)samples->num_rows * ROW_BYTES;
+}
+
+imager_sums_size imager_sums_size_of(const imager_job *job,
+                                     const int64_t *bricks_of_block, double num_vis)
+{
+    const tess_grid_plan *plan = job->plan;
+    const int starts = plan->num_planes - plan->w_support + 1;
+    const double layer = (double)tess_grid_brick_lines(plan) *
+                         (double)tess_grid_brick_stride(plan) *
+                         (plan->is_double ? 16 : 8) * job->num_images;
+    /* planes of a block are complete after the next one; a plane is touched from as
+     * many blocks as have starts less than a support away */
+    const int reach = (plan->w_support + plan->block_planes - 2) / plan->block_planes;
+    imager_sums_size size = {.num_vis = num_vis};
+    double before = 0;
+    for (int b = 0; b < plan->num_blocks; ++b) {
+        const int left = starts - b * plan->block_planes;
+        const int here = left < plan->block_planes ? left : plan->block_planes;
+        const double bytes =
+            layer * (double)bricks_of_block[b] * (plan->w_support + here - 1);
+        double touching = 0;
+        for (int c = b - reach < 0 ? 0 : b - reach; c <= b; ++c)
+            touching += layer * (double)bricks_of_block[c];
+        size.all = fmax(size.all, bytes + before);
+        size.plane = fmax(size.plane, touching);
+        before = bytes;
+    }
+    return size;
+}
+
+double imager_set_s(const imager_job *job, double num_vis)
+{
+    const tess_costs *costs = &job->plan->costs;
+    const int support = job->plan->kernel.support, is_double = job->plan->is_double;
+    /* measured to take about as long as adding them to one plane of each image more */
+    return (costs->vis_s[is_double][support] +
+            job->num_images * costs->update_s[is_double][support]) *
+           num_vis / job->layout->threads;
+}
+
+/* What depends on the number of sets of planes; memory of sums is new for the first set
+ * alone. */
+static double seconds_of_sets(const imager_job *job, const imager_sums_size *size,
+                              int sets, double bytes)
+{
+    return (sets - 1) * imager_set_s(job, size->num_vis) +
+           bytes / job->plan->costs.touch_bytes_s;
+}
+
+int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
+                          double room)
+{
+    const int planes = job->plan->num_planes;
+    int best = 0;
+    double least =
+        size->all <= room ? seconds_of_sets(job, size, 1, size->all) : (double)INFINITY;
+    for (int sets = 2; sets <= planes; ++sets) {
+        const int at_once = (planes + sets - 1) / sets;
+        const double bytes = fmin(size->all, at_once * size->plane);
+        const double seconds = seconds_of_sets(job, size, sets, bytes);
+        if (bytes > room || seconds >= least) continue;
+        best = at_once;
+        least = seconds;
+    }
+    return isinf(least) ? 1 : best; /* not even one fits: the best that can be done */
+}
+
+static tess_status count_bricks(const imager_job *job, const tess_brick_list *bricks,
+                                imager_sums_size *size)
+{
+    tess_status status = TESS_OK;
+    const int64_t per_block = job->plan->tiles_u * job->plan->tiles_v;
+    double num_vis = 0;
+    int64_t *count = tess_alloc_zero(job->plan->num_blocks, sizeof *count);
+    TESS_TRY(tess_comm_agree(imager_team(job), count ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t b = 0; b < bricks->num_bricks; ++b) {
+        ++count[bricks->key[b] / per_block];
+        num_vis += (double)bricks->num_vis[b];
+    }
+    *size = imager_sums_size_of(job, count, num_vis);
+cleanup:
+    tess_free(count);
+    return status;
+}
+
+tess_status imager_plane_window(const imager_job *job, double other_bytes,
+                                const tess_brick_list *bricks, int *planes_at_once)
+{
+    tess_status status = TESS_OK;
+    imager_sums_size size;
+    double room =
+        -((double)job->rank_bytes - other_bytes); /* the largest: least room */
+    const int force = job->layout->force_plane_window;
+    *planes_at_once = 0;
+    if (job->num_groups > 1 || job->backend->start || job->plan->num_planes == 1 ||
+        force < 0)
+        return TESS_OK;
+    if (force > 0) {
+        *planes_at_once = force;
+        return TESS_OK;
+    }
+    TESS_TRY(count_bricks(job, bricks, &size));
+    double most[4] = {size.all, size.plane, size.num_vis, room};
+    TESS_TRY(tess_comm_allreduce_f64(imager_team(job), most, 4, TESS_MAX));
+    size = (imager_sums_size){most[0], most[1], most[2]};
+    room = -most[3];
+    *planes_at_once = imager_planes_at_once(job, &size, room);
+    if (*planes_at_once > 0)
+        tess_log_info("%d w-plane%s %s gridded at a time%s", *planes_at_once,
+                      *planes_at_once == 1 ? "" : "s",
+                      *planes_at_once == 1 ? "is" : "are",
+                      size.all > room ? ", as memory allows" : "");
+cleanup:
+    return status;
+}

@@ -1,0 +1,94 @@
+/* Of how many planes the sums are held at a time. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "imager.h"
+#include "tess_grid.h"
+
+static void make_job(bool is_double, tess_layout *layout, imager_job *job)
+{
+    tess_grid_opts opts;
+    const tess_geom geom = {.nx = 256, .ny = 256, .scale_rad = 1e-4};
+    tess_grid_opts_default(&opts);
+    opts.accuracy = is_double ? 1e-9 : 1e-4;
+    opts.w_max_lambda = 2000;
+    *layout = (tess_layout){.threads = 4};
+    *job = (imager_job){.layout = layout, .geom = geom, .num_images = 2};
+    assert_int_equal(tess_backend_find("cpu", &job->backend), TESS_OK);
+    assert_int_equal(tess_grid_plan_create(&geom, &opts, job->backend, &job->plan),
+                     TESS_OK);
+    assert_true(job->plan->num_planes > 4);
+}
+
+static void takes_what_is_faster(void **state)
+{
+    (void)state;
+    for (int is_double = 0; is_double < 2; ++is_double) {
+        tess_layout layout;
+        imager_job job;
+        make_job(is_double, &layout, &job);
+        const double planes = job.plan->num_planes;
+        /* new memory that takes a second, gridding next to nothing; and the reverse */
+        const double bytes = job.plan->costs.touch_bytes_s;
+        const imager_sums_size sums = {bytes, bytes / planes, 1};
+        assert_int_equal(imager_planes_at_once(&job, &sums, 2 * bytes), 1);
+        const imager_sums_size vis = {1, 1 / planes, 1e9};
+        assert_int_equal(imager_planes_at_once(&job, &vis, 2 * bytes), 0);
+        tess_grid_plan_destroy(job.plan);
+    }
+}
+
+static void stays_within_the_room(void **state)
+{
+    (void)state;
+    tess_layout layout;
+    imager_job job;
+    make_job(true, &layout, &job);
+    const int planes = job.plan->num_planes;
+    const double plane = 1e6;
+    const imager_sums_size size = {planes * plane, plane, 1e9};
+    assert_int_equal(imager_planes_at_once(&job, &size, size.all), 0);
+    for (int k = 1; k < planes; ++k) {
+        const int at_once = imager_planes_at_once(&job, &size, (k + 0.5) * plane);
+        assert_true(at_once >= 1 && at_once <= k);
+        /* no more sets than there have to be: visibilities are dear here */
+        assert_int_equal((planes + at_once - 1) / at_once, (planes + k - 1) / k);
+    }
+    assert_int_equal(imager_planes_at_once(&job, &size, 0), 1);
+    assert_int_equal(imager_planes_at_once(&job, &size, -1), 1);
+    tess_grid_plan_destroy(job.plan);
+}
+
+static void sums_are_counted(void **state)
+{
+    (void)state;
+    tess_layout layout;
+    imager_job job;
+    make_job(false, &layout, &job);
+    int64_t count[64] = {0};
+    assert_true(job.plan->num_blocks <= 64);
+    count[0] = 10;
+    const imager_sums_size size = imager_sums_size_of(&job, count, 77);
+    const double layer = 10.0 * tess_grid_brick_lines(job.plan) *
+                         tess_grid_brick_stride(job.plan) * 8 * job.num_images;
+    assert_true(size.num_vis == 77);
+    assert_true(fabs(size.plane - layer) < 1);
+    assert_true(size.all >= layer * job.plan->w_support &&
+                size.all <= layer * job.plan->num_planes);
+    tess_grid_plan_destroy(job.plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_what_is_faster),
+        cmocka_unit_test(stays_within_the_room),
+        cmocka_unit_test(sums_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
