@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "fast_mem.h"
+
 enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI };
 
 /* Large arrays are asked for in huge pages: columns of a plane step from page to
@@ -54,7 +56,7 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size)
     void *bigger = tess_alloc(grown, size);
     if (!bigger) return -1;
     if (*array) memcpy(bigger, *array, (size_t)*capacity * size);
-    free(*array);
+    tess_free(*array);
     *array = bigger;
     *capacity = grown;
     return 0;
@@ -62,7 +64,7 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size)
 
 void tess_free(void *pointer)
 {
-    free(pointer);
+    if (!fast_mem_free(pointer)) free(pointer);
 }
 
 int64_t tess_mem_peak_bytes(void)

@@ -17,6 +17,10 @@ extern "C" {
  *  with tess_free(). */
 void *tess_alloc(int64_t count, size_t size);
 
+/** As tess_alloc(), for what a run reads and writes most: from high-bandwidth memory
+ *  where there is some (TESS_MEMKIND) and the array is of megabytes. */
+void *tess_alloc_fast(int64_t count, size_t size);
+
 /** As tess_alloc(), zeroed. */
 void *tess_alloc_zero(int64_t count, size_t size);
 

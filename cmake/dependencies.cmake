@@ -10,6 +10,11 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_library(ERFA_LIBRARY erfa REQUIRED)
 find_path(ERFA_INCLUDE_DIR erfa.h REQUIRED)
 
+# memkind is looked for when a program runs; ON insists that it is there already.
+if(TESS_MEMKIND AND NOT TESS_MEMKIND STREQUAL "AUTO")
+    find_library(MEMKIND_LIBRARY NAMES memkind libmemkind.so.0 REQUIRED)
+endif()
+
 if(TESS_MPI)
     find_package(MPI REQUIRED COMPONENTS C)
 endif()

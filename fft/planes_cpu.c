@@ -77,7 +77,7 @@ static tess_status cpu_clear(tess_planes *planes)
     const int64_t bytes = image_bytes(planes);
     planes_note_image(planes, bytes);
     for (int k = 0; k < planes->opts.num_images; ++k) {
-        if (!planes->cpu->image[k]) planes->cpu->image[k] = tess_alloc(bytes, 1);
+        if (!planes->cpu->image[k]) planes->cpu->image[k] = tess_alloc_fast(bytes, 1);
         if (!planes->cpu->image[k])
             TESS_FAIL(TESS_ERR_ALLOC, "no memory for an image slab of %s",
                       tess_mem_text((double)bytes));
@@ -162,7 +162,7 @@ static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
 {
     if (bytes > planes->cpu->work_bytes[slot]) {
         tess_free(planes->cpu->work[slot]);
-        planes->cpu->work[slot] = tess_alloc(bytes, 1);
+        planes->cpu->work[slot] = tess_alloc_fast(bytes, 1);
         planes->cpu->work_bytes[slot] = planes->cpu->work[slot] ? bytes : 0;
     }
     return planes->cpu->work[slot];

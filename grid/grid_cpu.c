@@ -72,7 +72,7 @@ static void *take_arena(const tess_grid_plan *plan, tess_brick_sums *sums)
     sums->capacity = spare->num_values;
     if (!data || spare->num_values < sums->num_values) {
         tess_free(data);
-        data = tess_alloc(sums->num_values, value_bytes(plan));
+        data = tess_alloc_fast(sums->num_values, value_bytes(plan));
         sums->capacity = sums->num_values;
     }
     *spare = none;
