@@ -135,7 +135,8 @@ cleanup:
 static void test_gcf(void **state)
 {
     (void)state;
-    for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy) {
+    /* the others are a GPU's */
+    for (int strategy = 0; strategy <= TESS_GCF_FACTORED; ++strategy) {
         double right[2 * 16 * 16], cells[2 * 16 * 16];
         int calls = 0;
         assert_int_equal(grid_one((tess_gcf_strategy)strategy, right), TESS_OK);
