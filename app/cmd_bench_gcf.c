@@ -43,6 +43,7 @@ static const char doc[] =
     "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
     "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
     "      --error 1e-3 --operation grid,degrid --markdown\n"
+    "  tessera bench gcf --tune --vis 3e4 --size 1024\n"
     "  tessera bench gcf --backend cuda --gcf 32,128 --vis 4e5 --precision "
     "single,double";
 
@@ -64,6 +65,7 @@ enum {
     OPT_SHAPE,
     OPT_SINGLE_TAPS,
     OPT_MERGE,
+    OPT_TUNE,
     OPT_FORMULA,
     OPT_FAST_MATH,
     OPT_THREADS,
@@ -112,6 +114,13 @@ static const struct argp_option options[] = {
      0},
     {"fast-math", OPT_FAST_MATH, NULL, 0,
      "computed: by the GPU's fast functions in single precision", 0},
+    {"tune", OPT_TUNE, NULL, 0,
+     "Time tiled and factored on this CPU for kernels of 8 to 128 cells, and keep "
+     "which "
+     "are faster in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or ~/.cache/tessera: "
+     "tessera "
+     "image --w projection --strategy auto takes those",
+     0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
      0},
@@ -128,7 +137,7 @@ typedef struct gcf_args {
     tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
     int64_t planes, oversampling, least_cells, shape, threads, repeat;
     double field_rad, error;
-    bool markdown, single_taps, merge, formula, fast_math;
+    bool markdown, tune, single_taps, merge, formula, fast_math;
     tess_gcf_backend backend;
 } gcf_args;
 
@@ -283,6 +292,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_MERGE:
         args->merge = true;
         break;
+    case OPT_TUNE:
+        args->tune = true;
+        break;
     case OPT_FORMULA:
         args->formula = true;
         break;
@@ -423,6 +435,52 @@ cleanup:
     return status;
 }
 
+/* One width of kernels: tracks, as observations have them. */
+static tess_status tune_one(const gcf_args *args, bool is_double, int support,
+                            tess_gcf_tuning *out)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_strategy strategy[] = {TESS_GCF_TILED, TESS_GCF_FACTORED};
+    tess_bench_gcf_result found[2];
+    const tess_bench_gcf_case what = {.backend = TESS_GCF_CPU,
+                                      .is_double = is_double,
+                                      .order = TESS_BENCH_GCF_TRACKS,
+                                      .num_points = (int64_t)args->vis.value[0],
+                                      .size = (int64_t)args->size.value[0],
+                                      .support = support,
+                                      .num_planes = (int)args->planes,
+                                      .oversampling = (int)args->oversampling,
+                                      .num_pol = 1,
+                                      .field_rad = args->field_rad,
+                                      .factor_error = args->error,
+                                      .least_cells = (int)args->least_cells,
+                                      .threads = (int)args->threads,
+                                      .strategy = strategy,
+                                      .num_strategies = 2};
+    TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
+    const int best = found[1].gflops > found[0].gflops;
+    *out = (tess_gcf_tuning){is_double, support, strategy[best], found[best].gflops};
+    printf("%s,%d,%.4g,%.4g,%s\n", precision_name[is_double], support, found[0].gflops,
+           found[1].gflops, tess_gcf_strategy_name(out->strategy));
+    fflush(stdout);
+cleanup:
+    return status;
+}
+
+static tess_status tune(const gcf_args *args)
+{
+    tess_status status = TESS_OK;
+    static const int support[] = {8, 16, 32, 64, 128};
+    enum { WIDTHS = sizeof support / sizeof *support };
+    tess_gcf_tuning tuning[2 * WIDTHS];
+    printf("precision,gcf,tiled,factored,best\n");
+    for (int k = 0; k < 2 * WIDTHS; ++k)
+        TESS_TRY(tune_one(args, k >= WIDTHS, support[k % WIDTHS], &tuning[k]));
+    TESS_TRY(tess_gcf_tuning_write(tuning, 2 * WIDTHS));
+cleanup:
+    return status;
+}
+
 tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
 {
     tess_status status = TESS_OK;
@@ -437,7 +495,7 @@ tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
         TESS_TRY(tess_threads_default(comm, &threads));
         args.threads = threads;
     }
-    if (tess_comm_rank(comm) == 0) status = run_all(&args);
+    if (tess_comm_rank(comm) == 0) status = args.tune ? tune(&args) : run_all(&args);
     status = tess_comm_agree(comm, status);
 cleanup:
     tess_cli_free(&cli);

@@ -458,6 +458,7 @@ tess_status imager_job_plan(imager_job *job)
         const int64_t room = (int64_t)(TABLES_SHARE * (double)job->rank_bytes);
         if (room < projection.most_bytes && !layout->reproducible)
             projection.most_bytes = room;
+        projection.tuned = layout->calibrate;
         opts.projection = &projection;
     }
     opts.num_vis =

@@ -41,6 +41,7 @@ void tess_projection_opts_default(tess_projection_opts *opts)
 {
     *opts = (tess_projection_opts){.spacing = TESS_GCF_SQRT,
                                    .choose_strategy = true,
+                                   .tuned = true,
                                    .cached = true,
                                    .strategy = TESS_GCF_FACTORED,
                                    .most_bytes = DEFAULT_BYTES};
@@ -229,6 +230,9 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     tess_projection *projection = plan->projection;
     tess_gcf_grid_opts opts;
     tess_gcf_grid_opts_default(&opts);
+    if (projection->opts.choose_strategy && projection->opts.tuned)
+        tess_gcf_tuned(plan->is_double, projection->gcf->max_support,
+                       &projection->opts.strategy);
     opts.strategy = projection->opts.strategy;
     opts.threads = plan->opts.threads;
     opts.factor_error = fmax(FACTOR_SHARE * error, 1e-7);

@@ -128,6 +128,22 @@ int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane);
 /** Bytes of all factors. */
 int64_t tess_gcf_plan_factor_bytes(const tess_gcf_plan *plan);
 
+/** The fastest strategy on this processor for kernels of one width. */
+typedef struct tess_gcf_tuning {
+    bool is_double;
+    int support;
+    tess_gcf_strategy strategy;
+    double gflops;
+} tess_gcf_tuning;
+
+/** Keep what was found, in place of what there was, in the folder of tess_cache.h.
+ *  TESS_ERR_IO. Local. */
+tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count);
+
+/** The strategy kept for the width nearest to `support`; false, `*strategy` being
+ *  untouched, where there is none for this processor and precision. Local. */
+bool tess_gcf_tuned(bool is_double, int support, tess_gcf_strategy *strategy);
+
 /** NULL is fine. */
 void tess_gcf_plan_destroy(tess_gcf_plan *plan);
 

@@ -181,6 +181,27 @@ def check_cache(suite, obs):
     suite.true("--no-kernel-cache computes", "(cached)" not in profile["plan"])
 
 
+def check_tuning(suite, obs):
+    """What is chosen is what bench gcf --tune kept, unless a run is to be the same on any
+    machine."""
+    folder = os.environ["TESS_CACHE_DIR"] = suite.path("tuning-cache")
+    suite.ran("tune", tessera("bench", "gcf", "--tune", "--vis", "1e3", "--size", "512",
+                              "--repeat", "1", "--planes", "2", "--quiet"))
+    (name,) = os.listdir(folder)
+    with open(os.path.join(folder, name), encoding="utf8") as file:
+        lines = file.read()
+    with open(os.path.join(folder, name), "w", encoding="utf8") as file:
+        file.write(lines.replace("tiled", "serial").replace("factored", "serial"))
+    before = os.environ.pop("TESS_CALIBRATION", None)
+    for options, strategy in ([], "serial"), (["--reproducible"], "factored"):
+        image(suite, obs, "tuned", *options)
+        with open(suite.path("profile.json"), encoding="utf8") as file:
+            plan = json.load(file)["plan"]
+        suite.true(f"{options}: strategy {strategy}", f"strategy {strategy}" in plan)
+    if before is not None:
+        os.environ["TESS_CALIBRATION"] = before
+
+
 def check_user_kernels(suite, obs):
     """Kernels written and read again are the same ones, but for the precision of the file
     and for the taper, which is taken from them, cut as they are."""
@@ -287,6 +308,7 @@ def main():
     check_predictions(suite, obs)
     check_cache(suite, obs)
     check_user_kernels(suite, obs)
+    check_tuning(suite, obs)
     check_refusals(suite, obs)
     suite.finish()
 

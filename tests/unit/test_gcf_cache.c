@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tess_gcf.h"
+#include "tess_gcf_grid.h"
 
 static char folder[64];
 
@@ -210,6 +210,49 @@ static void several_at_once(void **state)
     tess_gcf_destroy(table(&opts, true));
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The nearest width of the precision; nothing from a file that is damaged, of another
+ * program, or names what is not there. */
+static void strategies_are_kept(void **state)
+{
+    const tess_gcf_tuning tuning[] = {{false, 8, TESS_GCF_TILED, 1},
+                                      {false, 64, TESS_GCF_FACTORED, 2},
+                                      {true, 64, TESS_GCF_SERIAL, 3}};
+    tess_gcf_strategy found = TESS_GCF_ATOMIC;
+    char path[512];
+    assert_false(tess_gcf_tuned(false, 8, &found));
+    assert_int_equal(tess_gcf_tuning_write(tuning, 3), TESS_OK);
+    assert_int_equal(only_file(path), 1);
+    assert_true(tess_gcf_tuned(false, 16, &found));
+    assert_int_equal(found, TESS_GCF_TILED);
+    assert_true(tess_gcf_tuned(false, 500, &found));
+    assert_int_equal(found, TESS_GCF_FACTORED);
+    assert_true(tess_gcf_tuned(true, 8, &found));
+    assert_int_equal(found, TESS_GCF_SERIAL);
+    found = TESS_GCF_ATOMIC;
+    const char *const bad[] = {"",
+                               "tessera strategies 0\n32 8 tiled 1\n",
+                               "tessera strategies 1\n32 8 tiled\n",
+                               "tessera strategies 1\n32 8 fast 1\n",
+                               "tessera strategies 1\n32 8 gather 1\n",
+                               "tessera strategies 1\n32 -8 tiled 1\n32 8 tiled 1"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
+        write_text(path, bad[k]);
+        assert_false(tess_gcf_tuned(false, 8, &found));
+        assert_int_equal(found, TESS_GCF_ATOMIC);
+    }
+    setenv("TESS_CACHE_DIR", "/proc/none", 1);
+    assert_int_equal(tess_gcf_tuning_write(tuning, 3), TESS_ERR_IO);
+    setenv("TESS_CACHE_DIR", folder, 1);
+}
+
 static void wrong_options(void **state)
 {
     tess_gcf_opts opts = options();
@@ -226,9 +269,10 @@ static void wrong_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(kept_and_read),    IN_FOLDER(other_options_apart),
-        IN_FOLDER(damage_is_mended), IN_FOLDER(without_a_folder),
-        IN_FOLDER(several_at_once),  IN_FOLDER(wrong_options),
+        IN_FOLDER(strategies_are_kept), IN_FOLDER(kept_and_read),
+        IN_FOLDER(other_options_apart), IN_FOLDER(damage_is_mended),
+        IN_FOLDER(without_a_folder),    IN_FOLDER(several_at_once),
+        IN_FOLDER(wrong_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
