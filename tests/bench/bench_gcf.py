@@ -17,8 +17,9 @@ SMALL = ("--vis", "2e3", "--size", "512", "--repeat", "1", "--threads", "2", "--
          "3", "--quiet")
 
 
-def table(suite, *options):
-    result = tessera("bench", "gcf", *options, *SMALL)
+def table(suite, *options, size=None):
+    less = SMALL + ("--size", size) if size else SMALL
+    result = tessera("bench", "gcf", *options, *less)
     if not suite.ran("gcf " + " ".join(options), result):
         return []
     return list(csv.DictReader(io.StringIO(result.out)))
@@ -51,7 +52,7 @@ def main():
                  "tiled,factored")
     suite.true("narrow kernels factor when asked to", float(rows[1]["rank"]) >= 1)
     rows = table(suite, "--gcf", "16", "--order", "tracks", "--oversampling", "1", "--merge",
-                 "--strategy", "serial,tiled", "--size", "64")
+                 "--strategy", "serial,tiled", size="64")
     for row in rows:
         suite.below(f"{row['strategy']}: visibilities are merged", int(row["merged"]),
                     0.9 * int(row["visibilities"]))
