@@ -149,6 +149,22 @@ def check_failure(suite, label, well, ill, status, *texts):
     nothing_left(suite, label)
 
 
+def check_team(suite, obs):
+    """One of three teams has too little memory: the others end after their output."""
+    words = image(suite, obs, "--size", "4000", "--accuracy", "1e-7", "--no-psf",
+                  "--channels-out", "8", "--force-teams", "3")
+    result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "prlimit",
+                  "--as=500000000", *words], 60 + SOON_S)
+    suite.ran("a team without memory", result, 4)
+    suite.equal("a team without memory: messages", len(result.errors()), 1)
+    left = [n for n in os.listdir(suite.work) if n.startswith("out")]
+    suite.equal("a team without memory: files that are no image of this round",
+                [n for n in left if not n.endswith(("0000-dirty.fits", "0001-dirty.fits",
+                                                    ".log", ".conf"))], [])
+    for name in left:
+        os.remove(suite.path(name))
+
+
 def main():
     if not mpiexec():
         skip("no MPI launcher")
@@ -173,6 +189,7 @@ def main():
                "--force-fft-ranks", "1"]
         check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
                       ["prlimit", "--as=700000000", *image(suite, obs, *big)], 4, "memory")
+        check_team(suite, obs)
     suite.finish()
 
 
