@@ -213,9 +213,11 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     estimate->samples = own + received + runs;
     estimate->sums = sums;
     estimate->planes = images + plane_lines + pieces;
+    const double tables =
+        plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     /* buffers of files are given up when all samples are kept */
-    const double kept =
-        IMAGER_BASE_BYTES + estimate->samples + (work->cached ? 0 : estimate->reading);
+    const double kept = IMAGER_BASE_BYTES + tables + estimate->samples +
+                        (work->cached ? 0 : estimate->reading);
     const double loading = IMAGER_BASE_BYTES + own + 1.5 * estimate->reading;
     const double sorting = kept + runs + flight + received;
     const double gridding = kept + sums + estimate->planes;

@@ -10,6 +10,7 @@ visibilities and 4096 pixels leave a scatter of a few percent.
 """
 import json
 import os
+import re
 
 import numpy as np
 
@@ -202,6 +203,18 @@ def check_tuning(suite, obs):
         os.environ["TESS_CALIBRATION"] = before
 
 
+def check_plan(suite, obs):
+    """What plan estimates counts the tables."""
+    peak = []
+    for oversampling in (8, 64):
+        result = tessera("plan", *obs.options(), "--w", "projection", "--oversampling",
+                         oversampling)
+        if suite.ran(f"plan {oversampling}", result):
+            peak.append(float(re.search(r"memory a rank about (\d+) MiB", result.out)[1]))
+            tables = float(re.search(r"([\d.]+) MiB of tables", result.out)[1])
+    suite.below("the plan's memory holds the tables", 0.9 * tables, peak[1] - peak[0])
+
+
 def check_user_kernels(suite, obs):
     """Kernels written and read again are the same ones, but for the precision of the file
     and for the taper, which is taken from them, cut as they are."""
@@ -309,6 +322,7 @@ def main():
     check_cache(suite, obs)
     check_user_kernels(suite, obs)
     check_tuning(suite, obs)
+    check_plan(suite, obs)
     check_refusals(suite, obs)
     suite.finish()
 
