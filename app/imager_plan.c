@@ -630,8 +630,8 @@ void imager_job_log(imager_job *job)
     if (job->num_teams > 1)
         tess_log_info(
             "      for %lld sets of images, one after the other, of each of %d "
-            "teams of %d ranks",
-            (long long)job->num_outputs, job->num_teams, ranks);
+            "teams of %d rank%s",
+            (long long)job->num_outputs, job->num_teams, ranks, ranks == 1 ? "" : "s");
     else if (job->num_outputs > 1)
         tess_log_info("      for all of %lld sets of images",
                       (long long)job->num_outputs);
