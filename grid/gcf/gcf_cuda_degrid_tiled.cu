@@ -17,26 +17,18 @@ namespace
 enum {
     WIDTH = GCF_WARP,         /* of a part of a footprint, a lane each */
     LEAST_SHARED = 99 * 1024, /* that a block may have, on any device, … */
-    MOST_SHARED = 227 * 1024, /* … and on large ones, … */
-    HALF_SHARED = 113 * 1024, /* … where there is room for two of these */
+    MOST_SHARED = 227 * 1024, /* … and on large ones */
     MOST_POINTS = 4096,       /* of a piece */
     CHUNK = 16                /* points that a warp takes at a time */
 };
 
-/* Blocks: one a multiprocessor, for any device or for large ones, or two, of which one
- * works while the other one loads its cells. */
-enum kind { SMALL, WHOLE, HALF };
-
 /* What differs between precisions and numbers of polarisations. */
-template <typename R, int POLS, kind KIND> struct shape {
+template <typename R, int POLS, bool LARGE> struct shape {
     static constexpr int VALUE = 2 * (int)sizeof(R);
     /* lines of a part: taps take 32 to 128 registers */
     static constexpr int LINES = POLS * VALUE > 16 ? 16 : 32;
-    static constexpr int BLOCKS = KIND == HALF ? 2 : 1;
-    static constexpr int THREADS = (LINES * VALUE > 256 ? 384 : 512) / BLOCKS;
-    static constexpr int LIMIT = KIND == WHOLE  ? MOST_SHARED
-                                 : KIND == HALF ? HALF_SHARED
-                                                : LEAST_SHARED;
+    static constexpr int THREADS = LINES * VALUE > 256 ? 384 : 512;
+    static constexpr int LIMIT = LARGE ? MOST_SHARED : LEAST_SHARED;
 
     static constexpr int bytes(int tile)
     {
@@ -81,12 +73,12 @@ __device__ inline void wait_for_copies(void)
 }
 
 /* Cells [u, u + HEIGHT) × [v, v + PITCH) of all pols; zeros beyond the grid. */
-template <typename R, int POLS, kind KIND>
+template <typename R, int POLS, bool LARGE>
 __device__ void load_cells(const gcf_cuda_job &job, int u, int v,
                            typename cuda_complex<R>::type *cells)
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS, KIND> S;
+    typedef shape<R, POLS, LARGE> S;
     const int lane = (int)threadIdx.x % GCF_WARP, warp = (int)threadIdx.x / GCF_WARP;
     for (int line = warp; line < POLS * S::HEIGHT; line += S::THREADS / GCF_WARP) {
         const int pol = line / S::HEIGHT, x = u + line % S::HEIGHT;
@@ -116,17 +108,17 @@ __device__ inline void load_taps(const gcf_taps_view<R> &view, int line, int cel
 }
 
 /* A block does one part of the footprints of a piece; warps take chunks of its points,
- * a lane each to look them up. Cells in shared memory, 99, 113 or 227 KiB, taps in
- * registers. Atomic: a point's parts, where it has several. Expected limit: shared
- * memory, 8 bytes a cell, pol and point, which leaves half of the arithmetic units'
- * rate; and taps from L2, where few points share a kernel. */
-template <typename R, int POLS, kind KIND>
-__global__ void __launch_bounds__(shape<R, POLS, KIND>::THREADS,
-                                  shape<R, POLS, KIND>::BLOCKS)
+ * a lane each to look them up. Cells in shared memory, 99 or 227 KiB (two blocks of 113
+ * on a multiprocessor are 10 to 25 % slower), taps in registers. Atomic: a point's
+ * parts, where it has several. Expected limit: shared memory, 8 bytes a cell, pol and
+ * point, which leaves half of the arithmetic units' rate; and taps from L2, where few
+ * points share a kernel. */
+template <typename R, int POLS, bool LARGE>
+__global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
     tiled_kernel(gcf_cuda_job job, const piece *pieces, int parts_u, int parts_v)
 {
     typedef typename cuda_complex<R>::type C;
-    typedef shape<R, POLS, KIND> S;
+    typedef shape<R, POLS, LARGE> S;
     C *cells = (C *)gcf_shared();
     __shared__ uint32_t taken;
     const int parts = parts_u * parts_v, lane = (int)threadIdx.x % GCF_WARP;
@@ -136,7 +128,7 @@ __global__ void __launch_bounds__(shape<R, POLS, KIND>::THREADS,
     uint32_t held = GCF_OUTSIDE;
     C tap[S::LINES];
     if (threadIdx.x == 0) taken = 0;
-    load_cells<R, POLS, KIND>(job, mine.u + line, mine.v + column, cells);
+    load_cells<R, POLS, LARGE>(job, mine.u + line, mine.v + column, cells);
     wait_for_copies();
     for (;;) {
         uint32_t from = 0;
@@ -223,10 +215,10 @@ cleanup:
     return status;
 }
 
-template <typename R, int POLS, kind KIND> tess_status run(const gcf_cuda_job &job)
+template <typename R, int POLS, bool LARGE> tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    typedef shape<R, POLS, KIND> S;
+    typedef shape<R, POLS, LARGE> S;
     const int parts_u = (job.max_support + S::LINES - 1) / S::LINES;
     const int parts_v = (job.max_support + WIDTH - 1) / WIDTH;
     const int64_t vis_bytes = job.num_vis * 2 * POLS * (int64_t)sizeof(R);
@@ -237,11 +229,11 @@ template <typename R, int POLS, kind KIND> tess_status run(const gcf_cuda_job &j
     TESS_TRY(tess_device_copy_of(pieces, num_pieces * (int64_t)sizeof *pieces,
                                  "tiles of points", &on_device));
     TESS_TRY(tess_device_zero(job.vis, vis_bytes));
-    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, KIND>,
+    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, LARGE>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    S::BYTES));
     TESS_CUDA(cudaEventRecord(job.sorted, tess_device_stream()));
-    gcf_launch(tiled_kernel<R, POLS, KIND>, num_pieces * parts_u * parts_v, S::THREADS,
+    gcf_launch(tiled_kernel<R, POLS, LARGE>, num_pieces * parts_u * parts_v, S::THREADS,
                S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -250,42 +242,34 @@ cleanup:
     return status;
 }
 
-/* What was asked for, or what was faster on an H200. */
-kind kind_for(const gcf_cuda_job &job)
+bool is_large(void)
 {
     int bytes = 0;
-    const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
     if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                tess_device_number()) != cudaSuccess)
         (void)cudaGetLastError();
-    if (bytes < MOST_SHARED) return SMALL;
-    return asked == 2 ? HALF : WHOLE;
+    return bytes >= MOST_SHARED;
 }
 
-template <typename R, int POLS> int tile_for(kind of)
+template <typename R, int POLS> int tile_for(bool large)
 {
-    return of == SMALL   ? shape<R, POLS, SMALL>::TILE
-           : of == WHOLE ? shape<R, POLS, WHOLE>::TILE
-                         : shape<R, POLS, HALF>::TILE;
+    return large ? shape<R, POLS, true>::TILE : shape<R, POLS, false>::TILE;
 }
 
-template <typename R, int POLS> tess_status run_kind(const gcf_cuda_job &job)
+template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
 {
-    const kind of = kind_for(job);
-    return of == SMALL   ? run<R, POLS, SMALL>(job)
-           : of == WHOLE ? run<R, POLS, WHOLE>(job)
-                         : run<R, POLS, HALF>(job);
+    return is_large() ? run<R, POLS, true>(job) : run<R, POLS, false>(job);
 }
 
 } // namespace
 
 gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job)
 {
-    const int tile = GCF_BY_TYPE(job, tile_for, kind_for(job));
+    const int tile = GCF_BY_TYPE(job, tile_for, is_large());
     return {tile, tile, false, true};
 }
 
 tess_status gcf_cuda_degrid_tiled(const gcf_cuda_job &job)
 {
-    return GCF_BY_TYPE(job, run_kind, job);
+    return GCF_BY_TYPE(job, run_on, job);
 }

@@ -63,9 +63,8 @@ typedef struct tess_gcf_grid_opts {
                               their table, … */
     int least_cells;  /**< … and those with fewer cells of support a product: vectors
                            of a table's taps are then faster */
-    int shape;        /**< tiled on a GPU: how a block's threads lie, from 1 to
-                           TESS_GCF_SHAPES; 0: chosen; to degrid, 2: two blocks on a
-                           multiprocessor, else one */
+    int shape;        /**< tiled gridding on a GPU: how a block's threads lie, from 1 to
+                           TESS_GCF_SHAPES; 0: chosen */
     bool fast_math;   /**< computed: by the device's fast sine, cosine and exponential
                            in single precision, which are off by some 1e-6 */
     bool single_taps; /**< tiled on a GPU: taps of a table in double precision are read

@@ -66,8 +66,6 @@ static void compare_all(const tess_gcf *const table[2], const scene *s)
                                             degrid))
                     compare(table[is_double], (tess_gcf_strategy)k, 0, s, degrid,
                             expected, &first);
-        for (int is_double = 0; is_double < 2 && degrid; ++is_double)
-            compare(table[is_double], TESS_GCF_TILED, 2, s, degrid, expected, &first);
         free(expected);
     }
 }
