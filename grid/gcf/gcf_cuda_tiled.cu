@@ -217,14 +217,18 @@ void launch(const gcf_cuda_job &job, int64_t pieces, const unsigned *count,
 
 /* The block's shape: what was asked for, or what was the fastest on an H200. Many warps
  * hide what reading taps costs; many sums a lane share the cost of looking at points,
- * which several polarisations already do. */
+ * which several polarisations already do; small blocks wait less for each other, and
+ * narrow kernels make few copies of the points in their lists. */
 int shape_of(const gcf_cuda_job &job)
 {
-    enum { WIDE = 64 };
+    enum { NARROW = 32, WIDE = 64 };
     const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
     if (asked > 0) return asked;
-    if (!job.is_double) return job.num_pol < 4 ? 3 : 2;
-    return job.num_pol == 1 && job.max_support > WIDE ? 1 : 2;
+    if (job.num_pol == 4)
+        return job.max_support > NARROW && job.max_support <= WIDE ? 6 : 2;
+    if (!job.is_double) return job.max_support > NARROW ? 3 : 4;
+    if (job.single_taps) return 4;
+    return job.max_support > WIDE ? 1 : 6;
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
