@@ -195,6 +195,31 @@ cleanup:
     return status;
 }
 
+/* The peer on the same visibilities, which are those at the start. */
+static tess_status run_peer(const tess_bench_case *what, const bench_set *set,
+                            const tess_grid_plan *plan, const void *vis, int repeat,
+                            tess_bench_peer_result *result)
+{
+    const tess_bench_peer_case same = {.degrid = what->degrid,
+                                       .is_double = plan->is_double,
+                                       .size = what->size,
+                                       .nu = plan->nu,
+                                       .nv = plan->nv,
+                                       .num_planes = plan->num_planes,
+                                       .support = plan->kernel.support,
+                                       .accuracy = what->accuracy,
+                                       .scale_rad = set->geom.scale_rad,
+                                       .threads = plan->opts.threads,
+                                       .repeat = repeat,
+                                       .num_rows = set->samples.num_rows,
+                                       .num_chan =
+                                           set->samples.num_vis / set->samples.num_rows,
+                                       .uvw_m = set->samples.uvw_m,
+                                       .inv_lambda = set->inv_lambda,
+                                       .vis = vis};
+    return tess_bench_peer_run(what->peer, &same, result);
+}
+
 static double sum_of(const tess_samples *samples)
 {
     double sum = 0;
@@ -234,6 +259,7 @@ tess_status tess_bench_run(const tess_backend *backend, const tess_bench_case *w
                                   .sort_s = tess_bench_median(sort_s + 1, repeat),
                                   .seconds = tess_bench_median(seconds + 1, repeat),
                                   .sum = sum_of(&set.samples)};
+    if (what->peer) TESS_TRY(run_peer(what, &set, plan, vis, repeat, &result->peer));
 cleanup:
     tess_free(vis);
     tess_free(sort_s);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bench_peer.h"
 #include "tess_backend.h"
 
 typedef enum tess_bench_order {
@@ -22,6 +23,7 @@ typedef struct tess_bench_case {
     int64_t num_vis; /**< about */
     int64_t size;    /**< image [pixels along each axis] */
     double accuracy;
+    const char *peer; /**< to time as well (bench_peer.h), or NULL */
 } tess_bench_case;
 
 /** What was found: medians over the repetitions. */
@@ -34,6 +36,7 @@ typedef struct tess_bench_result {
     double seconds; /**< of (de)gridding alone */
     double sum;     /**< of the absolute values gridded or read off, to compare
                          backends by */
+    tess_bench_peer_result peer; /**< if there is one */
 } tess_bench_result;
 
 /** Positions of an integration's baselines, pairs of antennas in order, [..][3] m, of
@@ -41,8 +44,9 @@ typedef struct tess_bench_result {
 void tess_bench_track(int num_antennas, const double *east, const double *north,
                       double hour_rad, double *uvw_m);
 
-/** Once to warm up, then `repeat` times. The backend has been started. Errors as of
- *  tess_grid_plan_create and gridding. Local. */
+/** Once to warm up, then `repeat` times, and the same of the peer. The backend has been
+ *  started. Errors as of tess_grid_plan_create, gridding and tess_bench_peer_run.
+ *  Local. */
 tess_status tess_bench_run(const tess_backend *backend, const tess_bench_case *what,
                            int threads, int repeat, tess_bench_result *result);
 

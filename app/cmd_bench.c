@@ -31,6 +31,8 @@ static const char doc[] =
     "  tessera bench grid --vis 1e7 --accuracy 1e-2,1e-4,1e-6,1e-10\n"
     "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
     "      --size 1024,4096\n"
+    "  tessera bench grid --backend cuda --vis 1e7 --order random \\\n"
+    "      --compare cufinufft\n"
     "  tessera bench calibrate\n"
     "  tessera bench gcf --gcf 8,32,128 --strategy atomic,tiled,factored";
 
@@ -41,7 +43,8 @@ enum {
     OPT_ORDER,
     OPT_BACKEND,
     OPT_THREADS,
-    OPT_REPEAT
+    OPT_REPEAT,
+    OPT_COMPARE
 };
 static const struct argp_option options[] = {
     {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e6)", 0},
@@ -58,6 +61,10 @@ static const struct argp_option options[] = {
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
      0},
+    {"compare", OPT_COMPARE, "ducc0|cufinufft", 0,
+     "A second line for each: that program on the same visibilities, if Python "
+     "(TESS_PYTHON, default python3) has it",
+     0},
     {0},
 };
 
@@ -69,7 +76,7 @@ static const struct argp_child children[] = {
 typedef struct bench_args {
     bool chosen, degrid, calibrate;
     tess_bench_list vis, size, accuracy, order;
-    const char *backend;
+    const char *backend, *compare;
     int threads, repeat;
 } bench_args;
 
@@ -145,6 +152,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_BACKEND:
         args->backend = arg;
         break;
+    case OPT_COMPARE:
+        status = tess_bench_peer_check(arg);
+        args->compare = arg;
+        break;
     case OPT_THREADS:
         status = parse_int(arg, 4096, &args->threads);
         break;
@@ -176,6 +187,21 @@ static void print_line(const bench_args *args, const tess_backend *backend,
         printf(",,%s\n", tess_version_full());
 }
 
+static void print_peer(const bench_args *args, const tess_bench_case *what,
+                       const tess_bench_result *found)
+{
+    char support[16] = "";
+    if (found->peer.support > 0)
+        snprintf(support, sizeof support, "%d", found->peer.support);
+    printf("%s,%s,%d,%s,%lld,%lld,%g,%s,%s,,,,%.6f,%.6f,%.3f,,%s\n",
+           what->degrid ? "degrid" : "grid", what->peer, args->threads,
+           what->order == TESS_BENCH_RANDOM ? "random" : "tracks",
+           (long long)found->num_vis, (long long)what->size, what->accuracy,
+           found->is_double ? "double" : "single", support, found->peer.sort_s,
+           found->peer.seconds, 1e-6 * (double)found->num_vis / found->peer.seconds,
+           found->peer.version);
+}
+
 /* The k-th combination of the lists. */
 static tess_bench_case case_of(const bench_args *args, int k)
 {
@@ -187,7 +213,8 @@ static tess_bench_case case_of(const bench_args *args, int k)
         .order = (tess_bench_order)args->order.value[rest / args->vis.count],
         .num_vis = (int64_t)args->vis.value[rest % args->vis.count],
         .size = (int64_t)args->size.value[s],
-        .accuracy = args->accuracy.value[a]};
+        .accuracy = args->accuracy.value[a],
+        .peer = args->compare};
 }
 
 static tess_status run_all(const bench_args *args, const tess_backend *backend)
@@ -203,6 +230,7 @@ static tess_status run_all(const bench_args *args, const tess_backend *backend)
         tess_bench_result found;
         TESS_TRY(tess_bench_run(backend, &what, args->threads, args->repeat, &found));
         print_line(args, backend, &what, &found);
+        if (args->compare) print_peer(args, &what, &found);
         fflush(stdout);
     }
 cleanup:

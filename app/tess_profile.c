@@ -296,13 +296,15 @@ static void log_ignored(const totals *sum)
 static void log_streaming(const totals *sum, int ranks)
 {
     const tess_streaming *s = &sum->stream;
-    const char *const name[] = {"readers", "writers", "link", "device"};
-    const double busy[] = {s->readers_s, s->writers_s, s->link_s, s->device_s};
+    /* the same threads read and write, one after the other */
+    const double busy[] = {s->readers_s + s->writers_s, s->link_s, s->device_s};
+    const char *const name[] = {s->writers_s > 0 ? "readers and writers" : "readers",
+                                "link", "device"};
     char line[256] = "";
     size_t used = 0;
     int busiest = 0;
     if (s->bytes == 0 || s->seconds <= 0) return;
-    for (int k = 0; k < 4; ++k) {
+    for (int k = 0; k < 3; ++k) {
         if (busy[k] > busy[busiest]) busiest = k;
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.0f %%",
                                  k ? ", " : "", name[k], 100 * busy[k] / s->seconds);

@@ -5,9 +5,11 @@ What a degridder reads off is the same sum on one thread and on several, to the 
 the precision; times are not judged.
 """
 import csv
+import importlib.util
 import io
 import os
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
@@ -25,6 +27,35 @@ def table(suite, *options):
     rows = list(csv.DictReader(io.StringIO(result.out)))
     suite.equal("columns", list(rows[0]), COLUMNS)
     return rows
+
+
+def check_peers(suite):
+    """ducc0 on the same visibilities; a peer that is not there is an error."""
+    case = ("--backend", "cpu", "--repeat", "1", "--vis", "5e4", "--size", "256")
+    os.environ["TESS_PYTHON"] = sys.executable
+    for operation in ("grid", "degrid"):
+        if importlib.util.find_spec("ducc0") is None:
+            break
+        for order in ("tracks", "random"):
+            own, peer = table(suite, operation, *case, "--accuracy", "1e-4,1e-8", "--order",
+                              order, "--compare", "ducc0")[2:]
+            suite.equal("names", (own["backend"], peer["backend"]), ("cpu", "ducc0"))
+            suite.equal("the same case", [own[c] for c in COLUMNS[2:8] if c != "backend"],
+                        [peer[c] for c in COLUMNS[2:8] if c != "backend"])
+            suite.true("the peer took time", float(peer["seconds"]) > 0 and
+                       int(peer["support"]) >= 4)
+    with tempfile.TemporaryDirectory() as empty:
+        python = os.path.join(empty, "python3")
+        with open(python, "w") as f:  # one that has no packages
+            f.write(f'#!/bin/sh\nexec "{sys.executable}" -S -E "$@"\n')
+        os.chmod(python, 0o755)
+        os.environ.update(TESS_PYTHON=python, TMPDIR=empty)
+        result = tessera("bench", "grid", *case, "--accuracy", "1e-4", "--compare",
+                         "cufinufft", "-q")
+        suite.equal("no peer: status", result.status, 4)
+        suite.true("no peer: told so", "cufinufft is not installed" in result.err)
+        suite.equal("no peer: nothing left behind", os.listdir(empty), ["python3"])
+    del os.environ["TESS_PYTHON"], os.environ["TMPDIR"]
 
 
 def main():
@@ -46,8 +77,10 @@ def main():
     suite.true("something is read off", all(s > 0 for s in sums))
     suite.below("single: threads", abs(sums[1] / sums[0] - 1), 1e-6)
     suite.below("double: threads", abs(sums[3] / sums[2] - 1), 1e-13)
+    check_peers(suite)
     for options in ([], ["grid", "degrid"], ["both"], ["grid", "--order", "sorted"],
-                    ["grid", "--accuracy", "1e-4,"], ["grid", "--vis", "none"]):
+                    ["grid", "--accuracy", "1e-4,"], ["grid", "--vis", "none"],
+                    ["grid", "--compare", "wsclean"]):
         result = tessera("bench", *options)
         suite.equal(f"bench {' '.join(options)}: status", result.status, 2)
     suite.finish()

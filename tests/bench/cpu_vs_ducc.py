@@ -48,16 +48,12 @@ from e2e import BIN, ROOT, mpi_environment, run, skip, tessera  # noqa: E402
 import uvfits  # noqa: E402
 import workloads  # noqa: E402
 
+sys.path.insert(0, os.path.join(ROOT, "app"))
+from bench_peer import Captured, ducc_stages  # noqa: E402
+
 sys.path.insert(0, os.path.join(ROOT, "app", "python"))
 os.environ.setdefault("TESSERA_LIBRARY",
                       os.path.join(os.path.dirname(os.path.dirname(BIN)), "lib"))
-
-# Lines of ducc0's report that belong to a stage; everything else is "other".
-DUCC_STAGES = {"gridding proper": "kernel", "degridding proper": "kernel",
-               "building index": "sort", "allocating grid": "sort",
-               "zeroing grid": "sort", "FFT": "fft", "wscreen+grid correction": "fft",
-               "parameter calculation": "plan"}
-
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -108,41 +104,6 @@ class Memory:
     def grown(self):
         peak = self.value("VmHWM")
         return None if self.start is None or peak is None else peak - self.start
-
-
-class Captured:
-    """What is written to file descriptor 1 meanwhile, by whomever."""
-
-    def __enter__(self):
-        sys.stdout.flush()
-        self.kept, self.file = os.dup(1), tempfile.TemporaryFile()
-        os.dup2(self.file.fileno(), 1)
-        return self
-
-    def __exit__(self, *_):
-        os.dup2(self.kept, 1)
-        os.close(self.kept)
-        self.file.seek(0)
-        self.text = self.file.read().decode(errors="replace")
-        self.file.close()
-
-
-def ducc_stages(text):
-    """Stage times of a ducc0 report, which pads them when one is 10 s or more, and its
-    support."""
-    stages = {"kernel": 0.0, "sort": 0.0, "fft": 0.0, "plan": 0.0}
-    line = r"^\+- (.+?)\s*:\s+[\d.]+% \(\s*([\d.]+)s\)"
-    for name, seconds in re.findall(line, text, re.M):
-        if name in DUCC_STAGES:
-            stages[DUCC_STAGES[name]] += float(seconds)
-    missing = [stage for stage in ("kernel", "sort", "fft") if stages[stage] == 0]
-    if missing:
-        sys.exit(f"ducc0's report tells nothing of {', '.join(missing)}:\n{text}")
-    support = re.search(r"supp=(\d+)", text)
-    grid = re.search(r"grid=\((\d+x\d+)(?:x(\d+))?\)", text)
-    planes = int(grid.group(2) or 1) if grid else 0
-    return stages, {"support": int(support.group(1)) if support else 0, "planes": planes,
-                    "cells": grid.group(1) if grid else ""}
 
 
 def tessera_stages(report):
