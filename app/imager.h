@@ -198,7 +198,7 @@ double imager_team_bytes(const imager_job *job, int ranks);
 tess_status imager_job_calibrate(imager_job *job);
 
 /** Sort samples to bricks: with `in_place` for the backend to work on as they are, else
- *  as runs in host memory, to be sent. Local. */
+ *  as runs in order of rows, which are only counted by brick, to be sent. Local. */
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks);
 

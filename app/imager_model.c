@@ -245,7 +245,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_status status = TESS_OK;
     tess_exchange *exchange = NULL;
     tess_samples *owned = samples;
-    tess_brick_list *bricks, cut = {0}; /* in order of rows, as they lie in memory */
+    tess_brick_list *bricks;
     double mark = tess_time_now();
     if (tess_comm_size(job->comm) == 1) {
         TESS_TRY(predict_owned(job, samples, samples, runs));
@@ -254,11 +254,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
                                   job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    status = tess_brick_list_append(job->plan, samples, 0, samples->num_rows, false,
-                                    job->layout->threads, &cut);
-    TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(tess_exchange_send(exchange, samples, &cut, NULL, NULL));
-    tess_brick_list_free(&cut);
+    TESS_TRY(tess_exchange_send(exchange, samples, runs, NULL, NULL));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     status = tess_exchange_complete(exchange, job->layout->threads, &owned, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
@@ -269,7 +265,6 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
 cleanup:
     tess_exchange_destroy(exchange);
-    tess_brick_list_free(&cut);
     return status;
 }
 

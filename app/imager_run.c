@@ -90,7 +90,7 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
     if (in_place) return tess_brick_list_make(job->plan, samples, skip_ignored, bricks);
     TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows,
                                     skip_ignored, threads, bricks));
-    TESS_TRY(tess_brick_list_sort(bricks, threads));
+    TESS_TRY(tess_brick_list_count(job->plan, threads, bricks));
 cleanup:
     return status;
 }
@@ -225,8 +225,8 @@ cleanup:
 
 /* Read, weight and send the data of one pass. */
 static tess_status send_pass(imager_job *job, imager_data *data,
-                             tess_exchange *exchange, const pass_filter *filter,
-                             imager_sums *sums)
+                             const tess_brick_list *runs, tess_exchange *exchange,
+                             const pass_filter *filter, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_exchange_filter *test =
@@ -247,15 +247,15 @@ static tess_status send_pass(imager_job *job, imager_data *data,
             add_sums(job, samples, sums);
             if (k == 0) status = imager_job_measure(job, samples, true);
         }
-        /* in order of rows, so that samples are read in that of memory */
-        tess_brick_list_free(&own);
-        if (status == TESS_OK)
-            status = tess_brick_list_append(job->plan, samples, 0, samples->num_rows,
-                                            true, job->layout->threads, &own);
+        if (!data->in_memory && status == TESS_OK) {
+            tess_brick_list_free(&own);
+            status = imager_sort(job, samples, true, false, &own);
+        }
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-        TESS_TRY(tess_exchange_send(exchange, samples, &own, test, filter));
+        TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own,
+                                    test, filter));
         tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     }
 cleanup:
@@ -303,8 +303,9 @@ cleanup:
     return status;
 }
 
-static tess_status run_passes(imager_job *job, imager_data *data, int num_passes,
-                              bool psf, imager_sums *sums)
+static tess_status run_passes(imager_job *job, imager_data *data,
+                              const tess_brick_list *runs, int num_passes, bool psf,
+                              imager_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_exchange *exchange = NULL;
@@ -321,7 +322,7 @@ static tess_status run_passes(imager_job *job, imager_data *data, int num_passes
         tess_exchange_reset(exchange);
         if (num_passes > 1)
             tess_log_info("pass %d of %d over the data", pass + 1, num_passes);
-        TESS_TRY(send_pass(job, data, exchange, &filter, sums));
+        TESS_TRY(send_pass(job, data, runs, exchange, &filter, sums));
         double mark = tess_time_now();
         status =
             tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
@@ -510,12 +511,10 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
         TESS_TRY(tess_comm_agree(job->comm, sums.exact ? TESS_OK : TESS_ERR_ALLOC));
     }
     TESS_TRY(imager_map_create(stages, &sums.map));
-    if (in_place) {
+    if (in_place)
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
-    } else {
-        tess_brick_list_free(&bricks); /* only counted */
-        TESS_TRY(run_passes(job, data, num_passes, psf, &sums));
-    }
+    else
+        TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));
     TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));

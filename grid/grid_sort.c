@@ -325,6 +325,78 @@ cleanup:
     return status;
 }
 
+/* ---- counting alone ---- */
+
+/* Keys for which counters of all are faster than sorting, times the runs. */
+enum { KEYS_PER_RUN = 8 };
+
+/* Counters of all keys: what is not 0 is a brick. */
+static tess_status take_counts(const int64_t *count, int64_t num_keys,
+                               tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    int64_t bricks = 0;
+    for (int64_t key = 0; key < num_keys; ++key)
+        bricks += count[key] > 0;
+    list->key = tess_alloc(bricks, sizeof *list->key);
+    list->num_vis = tess_alloc(bricks, sizeof *list->num_vis);
+    if (!list->key || !list->num_vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld bricks", (long long)bricks);
+    for (int64_t key = 0; key < num_keys; ++key) {
+        if (count[key] == 0) continue;
+        list->key[list->num_bricks] = key;
+        list->num_vis[list->num_bricks++] = count[key];
+    }
+cleanup:
+    return status;
+}
+
+static tess_status count_by_key(int64_t num_keys, int num_threads,
+                                tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    int64_t *count = tess_alloc_zero(num_keys, sizeof *count);
+    if (!count) TESS_FAIL(TESS_ERR_ALLOC, "counters of bricks");
+#pragma omp parallel for num_threads(num_threads) schedule(static)
+    for (int64_t k = 0; k < list->num_runs; ++k) {
+#pragma omp atomic
+        count[list->run[k].brick] += list->run[k].count;
+    }
+    status = take_counts(count, num_keys, list);
+cleanup:
+    tess_free(count);
+    return status;
+}
+
+/* Few runs on many bricks. */
+static tess_status count_sorted(int num_threads, tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    const size_t bytes = (size_t)list->num_runs * sizeof *list->run;
+    tess_brick_list copy = {.num_runs = list->num_runs,
+                            .capacity_runs = list->num_runs};
+    copy.run = tess_alloc(list->num_runs, sizeof *copy.run);
+    if (!copy.run) TESS_FAIL(TESS_ERR_ALLOC, "sorting of visibilities");
+    if (bytes > 0) memcpy(copy.run, list->run, bytes);
+    TESS_TRY(tess_brick_list_sort(&copy, num_threads));
+    list->key = copy.key;
+    list->num_vis = copy.num_vis;
+    list->num_bricks = copy.num_bricks;
+    copy.key = copy.num_vis = NULL;
+cleanup:
+    tess_brick_list_free(&copy);
+    return status;
+}
+
+tess_status tess_brick_list_count(const tess_grid_plan *plan, int num_threads,
+                                  tess_brick_list *list)
+{
+    const int64_t num_keys = plan->num_blocks * plan->tiles_u * plan->tiles_v;
+    return num_keys <= KEYS_PER_RUN * list->num_runs
+               ? count_by_key(num_keys, num_threads, list)
+               : count_sorted(num_threads, list);
+}
+
 tess_status tess_brick_list_make(const tess_grid_plan *plan,
                                  const tess_samples *samples, bool skip_ignored,
                                  tess_brick_list *list)

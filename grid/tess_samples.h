@@ -90,6 +90,11 @@ tess_status tess_brick_list_append(const struct tess_grid_plan *plan,
 /** Stable parallel radix sort of the runs by brick, then the index of bricks. Local. */
 tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads);
 
+/** Count runs by brick and leave them in their order: fills `key` and `num_vis`, not
+ *  `first_run`. Once a list. Local. */
+tess_status tess_brick_list_count(const struct tess_grid_plan *plan, int num_threads,
+                                  tess_brick_list *list);
+
 /** Cut bricks with more than `most` samples, and runs where they do, into several of
  *  the same key: the sum of each is then formed alone. Local. */
 tess_status tess_brick_list_cut(tess_brick_list *list, int64_t most);

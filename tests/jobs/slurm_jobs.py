@@ -27,8 +27,8 @@ from own_slurm import NoSlurm, OwnSlurm
 
 JOBS = os.path.join(ROOT, "jobs")
 SIZE = ["--size", "160,120", "--scale", "25asec", "--reproducible"]
-# One checkpoint after the other: two images and their mean.
-CUBE = [*SIZE, "--w", "none", "--channels-out", "2", "--no-psf"]
+# One checkpoint after the other: two ranks make an image each, twice, and their mean.
+CUBE = [*SIZE, "--w", "none", "--channels-out", "4", "--no-psf"]
 # Many steps in one image, and an end that is not near.
 STACK = [*SIZE, "--force-block-planes", "2", "--max-time", "1h"]
 # None that means anything: in a job of a minute it could come before bash can take it.

@@ -285,6 +285,37 @@ static void test_keys(void **state)
         }
 }
 
+/* Counting finds the bricks that sorting finds, and leaves runs where they are: by
+ * counters of all bricks, or, of few runs, by sorting others. */
+static void test_counting(void **state)
+{
+    scene *s = make_scene(1, false);
+    const int64_t num_keys = s->plan->num_blocks * s->plan->tiles_u * s->plan->tiles_v;
+    for (int few = 0; few < 2; ++few)
+        for (int threads = 1; threads <= 3; ++threads) {
+            tess_brick_list runs = {0}, sorted = {0};
+            const int64_t end = few ? 4 : ROWS;
+            tess_brick_list *both[] = {&runs, &sorted};
+            for (int k = 0; k < 2; ++k)
+                assert_int_equal(tess_brick_list_append(s->plan, &s->samples, 0, end,
+                                                        true, threads, both[k]),
+                                 TESS_OK);
+            assert_true(few ? num_keys > 8 * runs.num_runs
+                            : num_keys <= 8 * runs.num_runs);
+            assert_int_equal(tess_brick_list_count(s->plan, threads, &runs), TESS_OK);
+            for (int64_t k = 1; k < runs.num_runs; ++k)
+                assert_true(runs.run[k].first > runs.run[k - 1].first);
+            assert_int_equal(tess_brick_list_sort(&sorted, threads), TESS_OK);
+            assert_true(runs.num_bricks > 1 && runs.num_bricks == sorted.num_bricks);
+            const size_t bytes = (size_t)runs.num_bricks * sizeof *runs.key;
+            assert_memory_equal(runs.key, sorted.key, bytes);
+            assert_memory_equal(runs.num_vis, sorted.num_vis, bytes);
+            tess_brick_list_free(&runs);
+            tess_brick_list_free(&sorted);
+        }
+    free_scene(s);
+}
+
 static void test_empty(void **state)
 {
     scene *s = make_scene(0, false);
@@ -311,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_wrap),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_counting),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
