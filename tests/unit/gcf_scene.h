@@ -156,4 +156,37 @@ static inline double rounding(bool is_double, double terms)
     return 4 * (is_double ? DBL_EPSILON : (double)FLT_EPSILON) * sqrt(terms);
 }
 
+/* Points that no strategy takes, of a crowded scene of two polarisations, are zero:
+ * they are left out on both sides of an adjoint. */
+static inline scene make_adjoint_scene(void)
+{
+    scene s = make_scene(CROWDED, 2);
+    for (int k = 10; k < 10 + OUTSIDE; ++k)
+        memset(s.vis + 4 * k, 0, 4 * sizeof *s.vis);
+    return s;
+}
+
+/* ⟨G v, x⟩ = ⟨v, D x⟩ to rounding, of a table in double and such a scene. */
+static inline void check_adjoint(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+                                 const scene *s)
+{
+    double sum[2][2] = {{0}}, norm = 0;
+    double *cells = result_of(gcf, opts, s, false, NULL);
+    double *vis = result_of(gcf, opts, s, true, NULL);
+    const double *pair[2][2] = {{cells, s->cells}, {s->vis, vis}};
+    const int64_t count[2] = {NU * NV * 2, POINTS * 2};
+    for (int side = 0; side < 2; ++side)
+        for (int64_t k = 0; k < 2 * count[side]; k += 2) {
+            const double *a = pair[side][0] + k, *b = pair[side][1] + k;
+            sum[side][0] += a[0] * b[0] + a[1] * b[1];
+            sum[side][1] += a[0] * b[1] - a[1] * b[0];
+            norm += a[0] * a[0] + a[1] * a[1] + b[0] * b[0] + b[1] * b[1];
+        }
+    const double most = rounding(true, (double)NU * NV * 2) * norm;
+    assert_true(fabs(sum[0][0] - sum[1][0]) < most);
+    assert_true(fabs(sum[0][1] - sum[1][1]) < most);
+    free(cells);
+    free(vis);
+}
+
 #endif

@@ -10,12 +10,8 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-
+#include "gcf_device_tests.h"
 #include "gcf_scene.h"
-#include "tess_backend.h"
-
-enum { SKIPPED = 77 };
 
 /* One strategy in one direction on a scene. */
 static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
@@ -179,11 +175,5 @@ int main(void)
         cmocka_unit_test(any_table_will_do),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
-    const tess_backend *backend;
-    setenv("TESS_EMULATED", "1000000000000", 0);
-    if (tess_backend_find("cuda", &backend) != TESS_OK) {
-        printf("skipped: %s\n", tess_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_DEVICE(tests);
 }

@@ -10,13 +10,9 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-
+#include "gcf_device_tests.h"
 #include "gcf_scene.h"
-#include "tess_backend.h"
 #include "tess_const.h"
-
-enum { SKIPPED = 77 };
 
 static tess_gcf_grid_opts options(tess_gcf_backend backend, tess_gcf_strategy strategy,
                                   double error)
@@ -200,33 +196,15 @@ static void only_formulas_are_computed(void **state)
 static void degridding_is_the_adjoint(void **state)
 {
     tess_gcf *gcf = make_table(true);
-    scene s = make_scene(CROWDED, 2);
-    for (int k = 10; k < 10 + OUTSIDE; ++k) /* left out of both */
-        memset(s.vis + 4 * k, 0, 4 * sizeof *s.vis);
+    scene s = make_adjoint_scene();
     for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy) {
-        double sum[2][2] = {{0}}, norm = 0;
         const tess_gcf_grid_opts opts =
             options(TESS_GCF_CUDA, (tess_gcf_strategy)strategy, 1e-4);
         if (!tess_gcf_strategy_there(opts.backend, opts.strategy, false) ||
             !tess_gcf_strategy_there(opts.backend, opts.strategy, true) ||
             strategy == TESS_GCF_COMPUTED)
             continue;
-        double *cells = result_of(gcf, &opts, &s, false, NULL);
-        double *vis = result_of(gcf, &opts, &s, true, NULL);
-        const double *pair[2][2] = {{cells, s.cells}, {s.vis, vis}};
-        const int64_t count[2] = {NU * NV * 2, POINTS * 2};
-        for (int side = 0; side < 2; ++side)
-            for (int64_t k = 0; k < 2 * count[side]; k += 2) {
-                const double *a = pair[side][0] + k, *b = pair[side][1] + k;
-                sum[side][0] += a[0] * b[0] + a[1] * b[1];
-                sum[side][1] += a[0] * b[1] - a[1] * b[0];
-                norm += a[0] * a[0] + a[1] * a[1] + b[0] * b[0] + b[1] * b[1];
-            }
-        const double most = rounding(true, (double)NU * NV * 2) * norm;
-        assert_true(fabs(sum[0][0] - sum[1][0]) < most);
-        assert_true(fabs(sum[0][1] - sum[1][1]) < most);
-        free(cells);
-        free(vis);
+        check_adjoint(gcf, &opts, &s);
     }
     free_scene(&s);
     tess_gcf_destroy(gcf);
@@ -242,11 +220,5 @@ int main(void)
         cmocka_unit_test(only_formulas_are_computed),
         cmocka_unit_test(degridding_is_the_adjoint),
     };
-    const tess_backend *backend;
-    setenv("TESS_EMULATED", "1000000000000", 0);
-    if (tess_backend_find("cuda", &backend) != TESS_OK) {
-        printf("skipped: %s\n", tess_error_message());
-        return SKIPPED;
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return RUN_ON_DEVICE(tests);
 }
