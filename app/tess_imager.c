@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imager.h"
-#include "ingest.h"
+#include "image_run.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -16,48 +15,6 @@
  * time, and their samples are in the way. */
 enum { BLOCK_BYTES = 32 << 20, SMALLEST_BLOCK_BYTES = 64 << 10 };
 static const double BLOCK_SHARE = 1.0 / 16;
-
-/* Share of a rank's memory that prepared samples may take up before data are read again
- * instead of being kept. */
-static const double CACHE_SHARE = 0.45;
-
-/* Bytes of a row beside its samples: uvw, channels, place, time. */
-static const double ROW_BYTES = 48;
-
-/* Images of so many bytes are summed by NCCL. Host memory sums about 1.5 GB/s;
- * connecting the devices takes 0.5 s. */
-static const double NCCL_BYTES = 1e9;
-
-/* Where the samples of an image come from. */
-typedef enum data_mode {
-    DATA_CACHED,     /* all samples of this rank's slice are kept */
-    DATA_PER_OUTPUT, /* those of one output at a time, read again for each */
-    DATA_STREAMED    /* block by block, in several passes for each output */
-} data_mode;
-
-/* One run of `image` or `plan`. */
-typedef struct image_run {
-    tess_comm *comm;
-    const tess_image_opts *opts;
-    tess_profile *profile;
-    tess_source *source;
-    const tess_source_info *info;
-    tess_pol pol[2 * TESS_MAX_POL];
-    int num_pol;
-    int64_t block_bytes;
-    data_mode mode;
-    tess_samples all;  /* everything, in DATA_CACHED */
-    double *row_time;  /* [rows] of `all`, NULL for one output */
-    bool *chan_wanted; /* [num_chan] of the current output */
-    imager_outputs outputs;
-    double largest_weight; /* natural, of all data, with --reproducible */
-    tess_density *density; /* of the only output, when the survey made it */
-    imager_predictor subtract;
-    imager_job job; /* one plan for all outputs */
-    imager_checkpoint checkpoint;
-    imager_output output, means; /* by the team, and by all ranks */
-    imager_teams teams;          /* once there are several, `comm` is this rank's */
-} image_run;
 
 /* ---- set-up ---- */
 
@@ -78,12 +35,7 @@ cleanup:
     return status;
 }
 
-static bool is_double(const image_run *run)
-{
-    return run->opts->gridding.accuracy < 9e-6;
-}
-
-static tess_status set_up(image_run *run)
+tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
@@ -121,7 +73,7 @@ static tess_status set_up(image_run *run)
         run->block_bytes = SMALLEST_BLOCK_BYTES;
     status =
         tess_source_setup(run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
-                          is_double(run), opts->layout.threads, run->block_bytes);
+                          image_is_double(run), opts->layout.threads, run->block_bytes);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && opts->subtract)
@@ -141,321 +93,6 @@ cleanup:
     return status;
 }
 
-/* ---- samples in memory ---- */
-
-/* All polarisations of every sample have one weight: keep it once. */
-static void share_weights(tess_samples *samples)
-{
-    const int n = samples->num_weight;
-    for (int64_t k = 0; k < samples->num_vis; ++k) {
-        if (samples->is_double)
-            ((double *)samples->weight)[k] = ((double *)samples->weight)[k * n];
-        else
-            ((float *)samples->weight)[k] = ((float *)samples->weight)[k * n];
-    }
-    samples->num_weight = 1;
-    samples->capacity_vis = samples->num_vis;
-}
-
-static bool weights_agree(const tess_samples *samples)
-{
-    const int n = samples->num_weight;
-    for (int64_t k = 0; k < samples->num_vis * n; ++k) {
-        const int64_t first = k - k % n;
-        const bool same =
-            samples->is_double
-                ? ((double *)samples->weight)[k] == ((double *)samples->weight)[first]
-                : ((float *)samples->weight)[k] == ((float *)samples->weight)[first];
-        if (!same) return false;
-    }
-    return true;
-}
-
-/* Natural weights are summed as integers, of a quantum that depends on their
- * largest. */
-static void note_weights(image_run *run, const tess_samples *samples)
-{
-    if (!run->opts->layout.reproducible) return;
-    for (int64_t k = 0; k < samples->num_vis * samples->num_weight; ++k) {
-        const double weight = samples->is_double
-                                  ? ((const double *)samples->weight)[k]
-                                  : (double)((const float *)samples->weight)[k];
-        if (weight > run->largest_weight) run->largest_weight = weight;
-    }
-}
-
-static tess_status subtract_model(image_run *run, tess_samples *samples)
-{
-    if (!run->opts->subtract) return TESS_OK;
-    return imager_predictor_subtract(&run->subtract, run->pol, samples);
-}
-
-/* Memory for samples and, on several ranks, for those that others send, of which every
- * rank gets about the same share. */
-static double samples_bytes(const image_run *run, double num_rows, double num_vis,
-                            double num_vis_of_all)
-{
-    const tess_samples like = tess_source_samples(run->source);
-    const int ranks = tess_comm_size(run->comm);
-    const double received = ranks > 1 ? num_vis_of_all / ranks : 0;
-    return (num_vis + received) * (double)tess_samples_vis_bytes(&like) +
-           ROW_BYTES * num_rows;
-}
-
-/* Whether that fits on every rank. Collective. */
-static tess_status fits_all(const image_run *run, double bytes, bool *fits)
-{
-    int64_t here = bytes < CACHE_SHARE * (double)run->job.rank_bytes;
-    const tess_status status = tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN);
-    *fits = here != 0;
-    return status;
-}
-
-/* Memory when all samples are kept; with several outputs, those of one are copied and
- * sent at a time. */
-static double cached_bytes(const image_run *run)
-{
-    int64_t num_rows, num_vis;
-    const double outputs = (double)run->outputs.num;
-    tess_source_slice(run->source, &num_rows, &num_vis);
-    return samples_bytes(run, (double)num_rows, (outputs > 1 ? 2 : 1) * (double)num_vis,
-                         (double)run->info->num_vis / outputs);
-}
-
-/* Times of all outputs together, all channels. */
-static void want_all(image_run *run)
-{
-    const imager_outputs *outputs = &run->outputs;
-    tess_source_filter(run->source, NULL, outputs->interval_begin[0],
-                       outputs->interval_begin[outputs->num_intervals]);
-}
-
-/* Times and channels of one output. */
-static void want_output(image_run *run, int64_t output)
-{
-    const imager_outputs *outputs = &run->outputs;
-    const double *begin = outputs->interval_begin + output / outputs->num_channels;
-    imager_outputs_channels(outputs, output % outputs->num_channels, run->chan_wanted);
-    tess_source_filter(run->source, outputs->num_channels > 1 ? run->chan_wanted : NULL,
-                       begin[0], begin[1]);
-}
-
-/* Read everything once and keep it. Collective. */
-static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
-{
-    tess_status status = TESS_OK;
-    int64_t num_blocks;
-    double mark = tess_time_now();
-    tess_progress progress;
-    run->all = tess_source_samples(run->source);
-    want_all(run);
-    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-    status = tess_samples_reserve(&run->all, num_rows, num_vis);
-    if (status == TESS_OK && run->outputs.num > 1) {
-        run->row_time = tess_alloc(num_rows, sizeof *run->row_time);
-        if (!run->row_time) status = TESS_ERR_ALLOC;
-    }
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    tess_source_rewind(run->source);
-    tess_progress_start(&progress, "reading", " blocks", (double)num_blocks);
-    for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
-        status = tess_source_next(run->source, &run->all,
-                                  run->row_time ? &run->row_time : NULL, run->profile);
-        tess_progress_add(&progress, 1);
-    }
-    tess_progress_finish(&progress);
-    tess_source_rest(run->source);
-    if (status == TESS_OK)
-        status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
-                                    run->info->freq_hz, run->opts->layout.threads);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    note_weights(run, &run->all);
-    run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
-    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-    int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
-    if (shared && run->all.num_weight > 1) share_weights(&run->all);
-    TESS_TRY(subtract_model(run, &run->all));
-cleanup:
-    return status;
-}
-
-/* May every rank make samples on its device, and image them by itself? Nothing else may
- * want to see the samples. Collective. */
-static tess_status wants_ingest(const image_run *run, bool *wanted)
-{
-    tess_status status = TESS_OK;
-    const tess_image_opts *opts = run->opts;
-    const tess_layout *layout = &opts->layout;
-    const bool forced = layout->force_passes > 0 || layout->force_pw > 0 ||
-                        layout->force_fft_ranks > 0 || layout->force_split > 0 ||
-                        layout->reproducible;
-    int64_t here =
-        run->outputs.num == 1 && !opts->subtract && !opts->dump_stages && !forced &&
-        ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
-    *wanted = here != 0;
-cleanup:
-    return status;
-}
-
-/* As load_all, by the device. Collective. */
-static tess_status take_in(image_run *run)
-{
-    tess_status status = TESS_OK;
-    const tess_image_opts *opts = run->opts;
-    const double bytes = (double)opts->nx * (double)opts->ny *
-                         (is_double(run) ? 8 : 4) * (1 + opts->make_psf);
-    double mark = tess_time_now();
-    if (tess_comm_size(run->comm) > 1) {
-        status = tess_comm_self(&run->job.alone);
-        TESS_TRY(tess_comm_agree(run->comm, status));
-        if (bytes >= NCCL_BYTES || opts->layout.force_nccl)
-            TESS_TRY(tess_device_comm_create(run->comm, &run->job.devices));
-        tess_profile_lap(run->profile, TESS_STAGE_PLAN, &mark);
-    }
-    bool agree = true;
-    status =
-        ingest_samples(&run->job, run->source, &run->all, run->outputs.extent, &agree);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    int64_t shared = agree;
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
-    if (shared && run->num_pol > 1) status = ingest_share_weights(&run->all);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    run->outputs.num_held[0] = run->all.num_vis;
-    run->profile->stage_visibilities[TESS_STAGE_READ] += run->all.num_vis;
-    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-cleanup:
-    return status;
-}
-
-static tess_status create_density(const image_run *run, int num_weight,
-                                  tess_density **density)
-{
-    const tess_image_opts *opts = run->opts;
-    const tess_weight_opts weights = {
-        opts->weighting, opts->robust, opts->rank_filter, opts->first_density,
-        opts->layout.reproducible
-            ? tess_density_quantum(run->largest_weight, run->info->num_vis)
-            : 0};
-    tess_status status = TESS_OK;
-    if (opts->weighting != TESS_NATURAL)
-        status = tess_density_create(&run->job.geom, &weights, num_weight, density);
-    return tess_comm_agree(run->comm, status);
-}
-
-/* Read everything once to learn what the outputs are made of, and the density of a
- * single one. Collective. */
-static tess_status survey_blocks(image_run *run)
-{
-    tess_status status = TESS_OK;
-    int64_t num_blocks, shared = 1;
-    double *row_time = NULL, mark = tess_time_now();
-    const int threads = run->opts->layout.threads;
-    const bool timed = run->outputs.num_intervals > 1;
-    tess_samples block = tess_source_samples(run->source);
-    /* not yet where it needs the largest weight */
-    if (run->outputs.num == 1 && !run->opts->layout.reproducible)
-        TESS_TRY(create_density(run, block.num_weight, &run->density));
-    want_all(run);
-    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-    tess_source_rewind(run->source);
-    for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
-        block.num_rows = block.num_vis = 0;
-        status = tess_source_next(run->source, &block, timed ? &row_time : NULL,
-                                  run->profile);
-        if (status == TESS_OK)
-            status = imager_outputs_add(&run->outputs, &block, row_time,
-                                        run->info->freq_hz, threads);
-        if (status == TESS_OK && run->density)
-            status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
-        note_weights(run, &block);
-        shared = shared && (block.num_weight == 1 || weights_agree(&block));
-    }
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    if (run->density) TESS_TRY(tess_density_finish(run->density, run->comm));
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
-    if (shared) tess_source_share_weights(run->source);
-    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-cleanup:
-    tess_samples_free(&block);
-    tess_free(row_time);
-    return status;
-}
-
-/* The largest output that this rank may have to hold. */
-static double largest_output_bytes(const image_run *run)
-{
-    const imager_outputs *outputs = &run->outputs;
-    const double rows = (double)run->info->num_rows, vis = (double)run->info->num_vis;
-    double largest = 0;
-    for (int64_t k = 0; k < outputs->num; ++k) {
-        const double held = (double)outputs->num_held[k];
-        const double bytes =
-            samples_bytes(run, rows / vis * held * (double)outputs->num_channels, held,
-                          (double)outputs->extent[k].num_vis);
-        if (bytes > largest) largest = bytes;
-    }
-    return largest;
-}
-
-/* What one plan for all outputs must cover, and how many images it has. Collective. */
-static tess_status finish_survey(image_run *run)
-{
-    tess_status status = TESS_OK;
-    const tess_samples like = tess_source_samples(run->source);
-    const int num_weight =
-        run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
-    TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
-    TESS_TRY(tess_comm_allreduce_f64(run->comm, &run->largest_weight, 1, TESS_MAX));
-    run->job.extent = imager_outputs_union(&run->outputs);
-    run->job.num_pol = run->num_pol;
-    run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);
-cleanup:
-    return status;
-}
-
-/* How samples are kept, and what they tell: extents, weights, number of images. Data
- * are read once here; all of them stay if they fit. Collective. */
-static tess_status look_at_data(image_run *run)
-{
-    tess_status status = TESS_OK;
-    int64_t num_rows, num_vis;
-    bool fits, ingest;
-    const bool several = run->outputs.num > 1;
-    const double bytes = cached_bytes(run);
-    want_all(run);
-    TESS_TRY(wants_ingest(run, &ingest));
-    if (ingest) {
-        run->mode = DATA_CACHED;
-        TESS_TRY(take_in(run));
-        TESS_TRY(finish_survey(run));
-        return TESS_OK;
-    }
-    tess_source_slice(run->source, &num_rows, &num_vis);
-    TESS_TRY(fits_all(run, bytes, &fits));
-    run->mode = DATA_CACHED;
-    if (!fits && run->opts->layout.reproducible && run->opts->subtract)
-        TESS_FAIL(
-            TESS_ERR_RESOURCE,
-            "--reproducible with --subtract needs all data in memory: %s per rank, "
-            "which may use %s; use more ranks or nodes",
-            tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
-    if (fits) {
-        TESS_TRY(load_all(run, num_rows, num_vis));
-    } else {
-        TESS_TRY(survey_blocks(run));
-        TESS_TRY(fits_all(run, largest_output_bytes(run), &fits));
-        run->mode = several && fits ? DATA_PER_OUTPUT : DATA_STREAMED;
-        tess_log_info("data are %s: %s would not fit into %s per rank",
-                      several && fits ? "read again for every output" : "streamed",
-                      tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
-    }
-    TESS_TRY(finish_survey(run));
-cleanup:
-    return status;
-}
-
 /* ---- teams ---- */
 
 static int64_t outputs_done(const image_run *run)
@@ -465,7 +102,7 @@ static int64_t outputs_done(const image_run *run)
 
 /* Form teams where that is faster, once the job is planned; from here on `comm` is the
  * team's. `kept`: samples are, or will be, in memory. Collective. */
-static tess_status form_teams(image_run *run, bool kept)
+tess_status image_form_teams(image_run *run, bool kept)
 {
     tess_status status = TESS_OK;
     const tess_samples like =
@@ -474,7 +111,7 @@ static tess_status form_teams(image_run *run, bool kept)
         .outputs = &run->outputs,
         .first_output = outputs_done(run),
         .vis_bytes = (double)tess_samples_vis_bytes(&like),
-        .row_bytes = ROW_BYTES * (double)run->outputs.num_channels *
+        .row_bytes = IMAGE_ROW_BYTES * (double)run->outputs.num_channels *
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
         .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
@@ -485,7 +122,7 @@ static tess_status form_teams(image_run *run, bool kept)
     TESS_TRY(imager_teams_choose(&run->job, &need, &num));
     if (num == 1) return TESS_OK;
     if (run->mode == DATA_PER_OUTPUT)
-        TESS_TRY(fits_all(run, num * largest_output_bytes(run), &fits));
+        TESS_TRY(image_fits_all(run, num * image_largest_output_bytes(run), &fits));
     if (!fits) {
         run->mode = DATA_STREAMED;
         tess_log_info("data are streamed: a team cannot keep the samples of an output");
@@ -529,13 +166,13 @@ cleanup:
 static int64_t blocks_of_set(const image_run *run)
 {
     if (!run->opts->subtract) return 1;
-    const double share = 0.25 * CACHE_SHARE * (double)run->job.rank_bytes;
+    const double share = 0.25 * IMAGE_CACHE_SHARE * (double)run->job.rank_bytes;
     const double blocks = share / (double)run->block_bytes;
     return blocks > 1 ? (int64_t)blocks : 1;
 }
 
 /* Samples of an output, of which a team has been sent its own in `data->cached`. */
-static tess_status data_for(image_run *run, int64_t output, imager_data *data)
+tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
@@ -548,7 +185,7 @@ static tess_status data_for(image_run *run, int64_t output, imager_data *data)
                           .pol = run->pol,
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
-    if (run->mode != DATA_CACHED) want_output(run, output);
+    if (run->mode != DATA_CACHED) image_want_output(run, output);
     if (run->mode == DATA_CACHED && run->teams.num > 1) {
         data->cached = dealt;
     } else if (run->mode == DATA_CACHED && run->outputs.num == 1) {
@@ -567,7 +204,7 @@ static tess_status data_for(image_run *run, int64_t output, imager_data *data)
         status = read_output(run, output, &data->cached);
         TESS_TRY(tess_comm_agree(run->comm, status));
         tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-        TESS_TRY(subtract_model(run, &data->cached));
+        TESS_TRY(image_subtract_model(run, &data->cached));
     } else {
         int64_t num_blocks;
         data->block = tess_source_samples(run->source);
@@ -584,7 +221,7 @@ cleanup:
     return status;
 }
 
-static void data_free(imager_data *data)
+void image_data_free(imager_data *data)
 {
     tess_samples_free(&data->cached);
     tess_samples_free(&data->block);
@@ -602,7 +239,7 @@ static tess_status weigh(image_run *run, imager_data *data, tess_density **densi
         run->density = NULL;
         return TESS_OK;
     }
-    TESS_TRY(create_density(run, like->num_weight, density));
+    TESS_TRY(image_create_density(run, like->num_weight, density));
     if (!*density) return TESS_OK;
     for (int64_t k = 0; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
@@ -680,15 +317,15 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
                                   .channel = output % run->outputs.num_channels};
     *dealt = (tess_samples){0};
     if (run->outputs.extent[output].num_vis == 0) {
-        data_free(&data);
+        image_data_free(&data);
         return empty_products(run, run->job.num_images, product);
     }
-    TESS_TRY(data_for(run, output, &data));
+    TESS_TRY(image_data_for(run, output, &data));
     TESS_TRY(weigh(run, &data, &density));
     TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
 cleanup:
     tess_density_destroy(density);
-    data_free(&data);
+    image_data_free(&data);
     return status;
 }
 
@@ -876,7 +513,7 @@ cleanup:
     return status;
 }
 
-static void free_run(image_run *run)
+void image_free_run(image_run *run)
 {
     imager_job_free(&run->job);
     tess_device_comm_destroy(run->job.devices);
@@ -902,13 +539,13 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                      .profile = profile,
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
-    TESS_TRY(set_up(&run));
+    TESS_TRY(image_set_up(&run));
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
     own.overwrite =
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     TESS_TRY(imager_output_check(&run.output));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
-    TESS_TRY(look_at_data(&run));
+    TESS_TRY(image_look_at_data(&run));
     TESS_TRY(log_ignored(&run));
     if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT,
@@ -918,7 +555,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_job_plan(&run.job));
     if (opts->checkpoint.folder)
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));
-    TESS_TRY(form_teams(&run, run.mode == DATA_CACHED));
+    TESS_TRY(image_form_teams(&run, run.mode == DATA_CACHED));
     if (opts->checkpoint.folder && run.teams.num == 1)
         run.job.checkpoint = &run.checkpoint;
     TESS_TRY(image_outputs(&run));
@@ -927,146 +564,6 @@ cleanup:
     tess_profile_stop_meter(profile);
     if (run.source)
         profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
-    free_run(&run);
-    return status;
-}
-
-/* ---- plan ---- */
-
-/* What this rank would do with its slice. Collective. */
-static tess_status workload_of(const image_run *run, bool kept, const imager_data *data,
-                               imager_workload *work)
-{
-    tess_status status = TESS_OK;
-    const tess_samples like = tess_source_samples(run->source);
-    const double vis_bytes = (double)tess_samples_vis_bytes(&like);
-    int64_t num_rows, num_vis;
-    tess_source_slice(run->source, &num_rows, &num_vis);
-    /* the slice is a team's: all ranks read, and keep, a slice each */
-    num_rows /= run->teams.num;
-    num_vis /= run->teams.num;
-    *work = (imager_workload){
-        .num_vis = num_vis,
-        .num_runs = data->num_runs,
-        .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
-        .num_reads = kept ? 1 : 3,
-        .cached = kept,
-        .file_bytes =
-            64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
-        .block_bytes = (double)run->block_bytes,
-        .sample_bytes = vis_bytes * (double)num_vis + ROW_BYTES * (double)num_rows,
-        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm)};
-    if (run->teams.num > 1) {
-        work->dealt_bytes = work->owned_bytes;
-        work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
-                                            tess_comm_size(run->teams.all), vis_bytes);
-    }
-    return status;
-}
-
-static void print_seconds(const imager_estimate *estimate)
-{
-    static const tess_stage shown[] = {
-        TESS_STAGE_READ,    TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
-        TESS_STAGE_SORT,    TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
-        TESS_STAGE_CORRECT, TESS_STAGE_WRITE};
-    printf("time          about %.2g s:", estimate->total_s);
-    for (size_t k = 0; k < sizeof shown / sizeof *shown; ++k)
-        if (estimate->seconds[shown[k]] > 0)
-            printf("%s %s %.2g s", k ? "," : "", tess_stage_name(shown[k]),
-                   estimate->seconds[shown[k]]);
-    printf("\n");
-}
-
-static void print_plan(const image_run *run, const imager_job *job,
-                       const imager_estimate *estimate)
-{
-    char text[512];
-    double largest, mean;
-    int64_t split;
-    const int ranks = tess_comm_size(run->teams.all);
-    const int threads = run->opts->layout.threads;
-    tess_grid_plan_text(job->plan, text, sizeof text);
-    tess_partition_balance(job->partition, &largest, &mean, &split);
-    printf("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
-           (long long)job->extent.num_vis, (long long)run->info->num_vis,
-           run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
-           job->extent.w_max_lambda);
-    printf("grid          %s\n", text);
-    if (run->outputs.num > 1)
-        printf("outputs       %lld sets of images by %d team%s of %d rank%s\n",
-               (long long)run->outputs.num, run->teams.num,
-               run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
-               ranks == run->teams.num ? "" : "s");
-    printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
-           "groups of %d\n",
-           ranks, ranks == 1 ? "" : "s", threads, job->num_groups,
-           job->num_groups == 1 ? "" : "s", job->fft_ranks);
-    printf(
-        "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
-        "bricks, no visibility sent twice\n",
-        mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
-    printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
-           "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
-           estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
-           estimate->reading / (1 << 20), estimate->samples / (1 << 20),
-           estimate->sums / (1 << 20), estimate->planes / (1 << 20));
-    if (job->costs.measured)
-        printf("costs         measured on this machine; %d thread%s saturate%s its "
-               "memory\n",
-               job->costs.copy_threads, job->costs.copy_threads == 1 ? "" : "s",
-               job->costs.copy_threads == 1 ? "s" : "");
-    else
-        printf("costs         built in, not measured on this machine\n");
-    print_seconds(estimate);
-}
-
-/* As tess_imager_image, but stops when the work of the largest output has been
- * partitioned. */
-tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
-                             tess_profile *profile)
-{
-    tess_status status = TESS_OK;
-    image_run run = {.comm = comm,
-                     .opts = opts,
-                     .profile = profile,
-                     .teams = {.all = comm, .num = 1}};
-    imager_data data = {0};
-    tess_brick_list bricks = {0};
-    imager_workload work;
-    imager_estimate estimate;
-    tess_image_opts natural = *opts; /* weights do not change the plan */
-    int64_t largest = 0;
-    bool kept;
-    natural.weighting = TESS_NATURAL;
-    natural.subtract = NULL;
-    natural.scratch = NULL; /* what is planned is not read twice */
-    run.opts = &natural;
-    TESS_TRY(set_up(&run));
-    run.mode = DATA_STREAMED;
-    TESS_TRY(survey_blocks(&run));
-    TESS_TRY(finish_survey(&run));
-    if (run.job.extent.num_vis == 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
-    TESS_TRY(imager_job_plan(&run.job));
-    TESS_TRY(imager_job_calibrate(&run.job));
-    TESS_TRY(fits_all(&run, cached_bytes(&run), &kept));
-    TESS_TRY(form_teams(&run, kept));
-    for (int64_t k = 1; k < run.outputs.num; ++k)
-        if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
-            largest = k;
-    TESS_TRY(data_for(&run, largest, &data));
-    status = imager_count_bricks(&run.job, &data, false, &bricks);
-    TESS_TRY(tess_comm_agree(run.comm, status));
-    TESS_TRY(imager_job_partition(&run.job, &bricks, true));
-    TESS_TRY(workload_of(&run, kept, &data, &work));
-    if (opts->scratch && !kept) work.num_reads = 2;
-    work.weighted = opts->weighting != TESS_NATURAL;
-    TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
-    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
-cleanup:
-    tess_brick_list_free(&bricks);
-    data_free(&data);
-    free_run(&run);
+    image_free_run(&run);
     return status;
 }

@@ -1,0 +1,325 @@
+/* The data of an image: read once and kept, or surveyed, or taken by a device. */
+#include <string.h>
+
+#include "image_run.h"
+#include "ingest.h"
+#include "tess_device_comm.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Images of so many bytes are summed by NCCL. Host memory sums about 1.5 GB/s;
+ * connecting the devices takes 0.5 s. */
+static const double NCCL_BYTES = 1e9;
+
+/* All polarisations of every sample have one weight: keep it once. */
+static void share_weights(tess_samples *samples)
+{
+    const int n = samples->num_weight;
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        if (samples->is_double)
+            ((double *)samples->weight)[k] = ((double *)samples->weight)[k * n];
+        else
+            ((float *)samples->weight)[k] = ((float *)samples->weight)[k * n];
+    }
+    samples->num_weight = 1;
+    samples->capacity_vis = samples->num_vis;
+}
+
+static bool weights_agree(const tess_samples *samples)
+{
+    const int n = samples->num_weight;
+    for (int64_t k = 0; k < samples->num_vis * n; ++k) {
+        const int64_t first = k - k % n;
+        const bool same =
+            samples->is_double
+                ? ((double *)samples->weight)[k] == ((double *)samples->weight)[first]
+                : ((float *)samples->weight)[k] == ((float *)samples->weight)[first];
+        if (!same) return false;
+    }
+    return true;
+}
+
+/* Natural weights are summed as integers, of a quantum that depends on their
+ * largest. */
+static void note_weights(image_run *run, const tess_samples *samples)
+{
+    if (!run->opts->layout.reproducible) return;
+    for (int64_t k = 0; k < samples->num_vis * samples->num_weight; ++k) {
+        const double weight = samples->is_double
+                                  ? ((const double *)samples->weight)[k]
+                                  : (double)((const float *)samples->weight)[k];
+        if (weight > run->largest_weight) run->largest_weight = weight;
+    }
+}
+
+tess_status image_subtract_model(image_run *run, tess_samples *samples)
+{
+    if (!run->opts->subtract) return TESS_OK;
+    return imager_predictor_subtract(&run->subtract, run->pol, samples);
+}
+
+/* Memory for samples and, on several ranks, for those that others send, of which every
+ * rank gets about the same share. */
+static double samples_bytes(const image_run *run, double num_rows, double num_vis,
+                            double num_vis_of_all)
+{
+    const tess_samples like = tess_source_samples(run->source);
+    const int ranks = tess_comm_size(run->comm);
+    const double received = ranks > 1 ? num_vis_of_all / ranks : 0;
+    return (num_vis + received) * (double)tess_samples_vis_bytes(&like) +
+           IMAGE_ROW_BYTES * num_rows;
+}
+
+/* Whether that fits on every rank. Collective. */
+tess_status image_fits_all(const image_run *run, double bytes, bool *fits)
+{
+    int64_t here = bytes < IMAGE_CACHE_SHARE * (double)run->job.rank_bytes;
+    const tess_status status = tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN);
+    *fits = here != 0;
+    return status;
+}
+
+/* Memory when all samples are kept; with several outputs, those of one are copied and
+ * sent at a time. */
+double image_cached_bytes(const image_run *run)
+{
+    int64_t num_rows, num_vis;
+    const double outputs = (double)run->outputs.num;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    return samples_bytes(run, (double)num_rows, (outputs > 1 ? 2 : 1) * (double)num_vis,
+                         (double)run->info->num_vis / outputs);
+}
+
+/* Times of all outputs together, all channels. */
+static void want_all(image_run *run)
+{
+    const imager_outputs *outputs = &run->outputs;
+    tess_source_filter(run->source, NULL, outputs->interval_begin[0],
+                       outputs->interval_begin[outputs->num_intervals]);
+}
+
+/* Times and channels of one output. */
+void image_want_output(image_run *run, int64_t output)
+{
+    const imager_outputs *outputs = &run->outputs;
+    const double *begin = outputs->interval_begin + output / outputs->num_channels;
+    imager_outputs_channels(outputs, output % outputs->num_channels, run->chan_wanted);
+    tess_source_filter(run->source, outputs->num_channels > 1 ? run->chan_wanted : NULL,
+                       begin[0], begin[1]);
+}
+
+/* Read everything once and keep it. Collective. */
+static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
+{
+    tess_status status = TESS_OK;
+    int64_t num_blocks;
+    double mark = tess_time_now();
+    tess_progress progress;
+    run->all = tess_source_samples(run->source);
+    want_all(run);
+    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+    status = tess_samples_reserve(&run->all, num_rows, num_vis);
+    if (status == TESS_OK && run->outputs.num > 1) {
+        run->row_time = tess_alloc(num_rows, sizeof *run->row_time);
+        if (!run->row_time) status = TESS_ERR_ALLOC;
+    }
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_source_rewind(run->source);
+    tess_progress_start(&progress, "reading", " blocks", (double)num_blocks);
+    for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
+        status = tess_source_next(run->source, &run->all,
+                                  run->row_time ? &run->row_time : NULL, run->profile);
+        tess_progress_add(&progress, 1);
+    }
+    tess_progress_finish(&progress);
+    tess_source_rest(run->source);
+    if (status == TESS_OK)
+        status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
+                                    run->info->freq_hz, run->opts->layout.threads);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    note_weights(run, &run->all);
+    run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+    int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
+    if (shared && run->all.num_weight > 1) share_weights(&run->all);
+    TESS_TRY(image_subtract_model(run, &run->all));
+cleanup:
+    return status;
+}
+
+/* May every rank make samples on its device, and image them by itself? Nothing else may
+ * want to see the samples. Collective. */
+static tess_status wants_ingest(const image_run *run, bool *wanted)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const tess_layout *layout = &opts->layout;
+    const bool forced = layout->force_passes > 0 || layout->force_pw > 0 ||
+                        layout->force_fft_ranks > 0 || layout->force_split > 0 ||
+                        layout->reproducible;
+    int64_t here =
+        run->outputs.num == 1 && !opts->subtract && !opts->dump_stages && !forced &&
+        ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
+    *wanted = here != 0;
+cleanup:
+    return status;
+}
+
+/* As load_all, by the device. Collective. */
+static tess_status take_in(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const double bytes = (double)opts->nx * (double)opts->ny *
+                         (image_is_double(run) ? 8 : 4) * (1 + opts->make_psf);
+    double mark = tess_time_now();
+    if (tess_comm_size(run->comm) > 1) {
+        status = tess_comm_self(&run->job.alone);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+        if (bytes >= NCCL_BYTES || opts->layout.force_nccl)
+            TESS_TRY(tess_device_comm_create(run->comm, &run->job.devices));
+        tess_profile_lap(run->profile, TESS_STAGE_PLAN, &mark);
+    }
+    bool agree = true;
+    status =
+        ingest_samples(&run->job, run->source, &run->all, run->outputs.extent, &agree);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    int64_t shared = agree;
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
+    if (shared && run->num_pol > 1) status = ingest_share_weights(&run->all);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    run->outputs.num_held[0] = run->all.num_vis;
+    run->profile->stage_visibilities[TESS_STAGE_READ] += run->all.num_vis;
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+cleanup:
+    return status;
+}
+
+tess_status image_create_density(const image_run *run, int num_weight,
+                                 tess_density **density)
+{
+    const tess_image_opts *opts = run->opts;
+    const tess_weight_opts weights = {
+        opts->weighting, opts->robust, opts->rank_filter, opts->first_density,
+        opts->layout.reproducible
+            ? tess_density_quantum(run->largest_weight, run->info->num_vis)
+            : 0};
+    tess_status status = TESS_OK;
+    if (opts->weighting != TESS_NATURAL)
+        status = tess_density_create(&run->job.geom, &weights, num_weight, density);
+    return tess_comm_agree(run->comm, status);
+}
+
+/* Read everything once to learn what the outputs are made of, and the density of a
+ * single one. Collective. */
+tess_status image_survey_blocks(image_run *run)
+{
+    tess_status status = TESS_OK;
+    int64_t num_blocks, shared = 1;
+    double *row_time = NULL, mark = tess_time_now();
+    const int threads = run->opts->layout.threads;
+    const bool timed = run->outputs.num_intervals > 1;
+    tess_samples block = tess_source_samples(run->source);
+    /* not yet where it needs the largest weight */
+    if (run->outputs.num == 1 && !run->opts->layout.reproducible)
+        TESS_TRY(image_create_density(run, block.num_weight, &run->density));
+    want_all(run);
+    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+    tess_source_rewind(run->source);
+    for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
+        block.num_rows = block.num_vis = 0;
+        status = tess_source_next(run->source, &block, timed ? &row_time : NULL,
+                                  run->profile);
+        if (status == TESS_OK)
+            status = imager_outputs_add(&run->outputs, &block, row_time,
+                                        run->info->freq_hz, threads);
+        if (status == TESS_OK && run->density)
+            status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
+        note_weights(run, &block);
+        shared = shared && (block.num_weight == 1 || weights_agree(&block));
+    }
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (run->density) TESS_TRY(tess_density_finish(run->density, run->comm));
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
+    if (shared) tess_source_share_weights(run->source);
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+cleanup:
+    tess_samples_free(&block);
+    tess_free(row_time);
+    return status;
+}
+
+/* The largest output that this rank may have to hold. */
+double image_largest_output_bytes(const image_run *run)
+{
+    const imager_outputs *outputs = &run->outputs;
+    const double rows = (double)run->info->num_rows, vis = (double)run->info->num_vis;
+    double largest = 0;
+    for (int64_t k = 0; k < outputs->num; ++k) {
+        const double held = (double)outputs->num_held[k];
+        const double bytes =
+            samples_bytes(run, rows / vis * held * (double)outputs->num_channels, held,
+                          (double)outputs->extent[k].num_vis);
+        if (bytes > largest) largest = bytes;
+    }
+    return largest;
+}
+
+/* What one plan for all outputs must cover, and how many images it has. Collective. */
+tess_status image_finish_survey(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_samples like = tess_source_samples(run->source);
+    const int num_weight =
+        run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
+    TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
+    TESS_TRY(tess_comm_allreduce_f64(run->comm, &run->largest_weight, 1, TESS_MAX));
+    run->job.extent = imager_outputs_union(&run->outputs);
+    run->job.num_pol = run->num_pol;
+    run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);
+cleanup:
+    return status;
+}
+
+/* How samples are kept, and what they tell: extents, weights, number of images. Data
+ * are read once here; all of them stay if they fit. Collective. */
+tess_status image_look_at_data(image_run *run)
+{
+    tess_status status = TESS_OK;
+    int64_t num_rows, num_vis;
+    bool fits, ingest;
+    const bool several = run->outputs.num > 1;
+    const double bytes = image_cached_bytes(run);
+    want_all(run);
+    TESS_TRY(wants_ingest(run, &ingest));
+    if (ingest) {
+        run->mode = DATA_CACHED;
+        TESS_TRY(take_in(run));
+        TESS_TRY(image_finish_survey(run));
+        return TESS_OK;
+    }
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    TESS_TRY(image_fits_all(run, bytes, &fits));
+    run->mode = DATA_CACHED;
+    if (!fits && run->opts->layout.reproducible && run->opts->subtract)
+        TESS_FAIL(
+            TESS_ERR_RESOURCE,
+            "--reproducible with --subtract needs all data in memory: %s per rank, "
+            "which may use %s; use more ranks or nodes",
+            tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+    if (fits) {
+        TESS_TRY(load_all(run, num_rows, num_vis));
+    } else {
+        TESS_TRY(image_survey_blocks(run));
+        TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
+        run->mode = several && fits ? DATA_PER_OUTPUT : DATA_STREAMED;
+        tess_log_info("data are %s: %s would not fit into %s per rank",
+                      several && fits ? "read again for every output" : "streamed",
+                      tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+    }
+    TESS_TRY(image_finish_survey(run));
+cleanup:
+    return status;
+}

@@ -1,0 +1,148 @@
+/* `tessera plan`: what an image will take. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image_run.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* What this rank would do with its slice. Collective. */
+static tess_status workload_of(const image_run *run, bool kept, const imager_data *data,
+                               imager_workload *work)
+{
+    tess_status status = TESS_OK;
+    const tess_samples like = tess_source_samples(run->source);
+    const double vis_bytes = (double)tess_samples_vis_bytes(&like);
+    int64_t num_rows, num_vis;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    /* the slice is a team's: all ranks read, and keep, a slice each */
+    num_rows /= run->teams.num;
+    num_vis /= run->teams.num;
+    *work = (imager_workload){
+        .num_vis = num_vis,
+        .num_runs = data->num_runs,
+        .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
+        .num_reads = kept ? 1 : 3,
+        .cached = kept,
+        .file_bytes =
+            64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
+        .block_bytes = (double)run->block_bytes,
+        .sample_bytes =
+            vis_bytes * (double)num_vis + IMAGE_ROW_BYTES * (double)num_rows,
+        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm)};
+    if (run->teams.num > 1) {
+        work->dealt_bytes = work->owned_bytes;
+        work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
+                                            tess_comm_size(run->teams.all), vis_bytes);
+    }
+    return status;
+}
+
+static void print_seconds(const imager_estimate *estimate)
+{
+    static const tess_stage shown[] = {
+        TESS_STAGE_READ,    TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
+        TESS_STAGE_SORT,    TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
+        TESS_STAGE_CORRECT, TESS_STAGE_WRITE};
+    printf("time          about %.2g s:", estimate->total_s);
+    for (size_t k = 0; k < sizeof shown / sizeof *shown; ++k)
+        if (estimate->seconds[shown[k]] > 0)
+            printf("%s %s %.2g s", k ? "," : "", tess_stage_name(shown[k]),
+                   estimate->seconds[shown[k]]);
+    printf("\n");
+}
+
+static void print_plan(const image_run *run, const imager_job *job,
+                       const imager_estimate *estimate)
+{
+    char text[512];
+    double largest, mean;
+    int64_t split;
+    const int ranks = tess_comm_size(run->teams.all);
+    const int threads = run->opts->layout.threads;
+    tess_grid_plan_text(job->plan, text, sizeof text);
+    tess_partition_balance(job->partition, &largest, &mean, &split);
+    printf("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
+           (long long)job->extent.num_vis, (long long)run->info->num_vis,
+           run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
+           job->extent.w_max_lambda);
+    printf("grid          %s\n", text);
+    if (run->outputs.num > 1)
+        printf("outputs       %lld sets of images by %d team%s of %d rank%s\n",
+               (long long)run->outputs.num, run->teams.num,
+               run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
+               ranks == run->teams.num ? "" : "s");
+    printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
+           "groups of %d\n",
+           ranks, ranks == 1 ? "" : "s", threads, job->num_groups,
+           job->num_groups == 1 ? "" : "s", job->fft_ranks);
+    printf(
+        "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
+        "bricks, no visibility sent twice\n",
+        mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
+    printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
+           "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
+           estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
+           estimate->reading / (1 << 20), estimate->samples / (1 << 20),
+           estimate->sums / (1 << 20), estimate->planes / (1 << 20));
+    if (job->costs.measured)
+        printf("costs         measured on this machine; %d thread%s saturate%s its "
+               "memory\n",
+               job->costs.copy_threads, job->costs.copy_threads == 1 ? "" : "s",
+               job->costs.copy_threads == 1 ? "s" : "");
+    else
+        printf("costs         built in, not measured on this machine\n");
+    print_seconds(estimate);
+}
+
+/* As tess_imager_image, but stops when the work of the largest output has been
+ * partitioned. */
+tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
+                             tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    image_run run = {.comm = comm,
+                     .opts = opts,
+                     .profile = profile,
+                     .teams = {.all = comm, .num = 1}};
+    imager_data data = {0};
+    tess_brick_list bricks = {0};
+    imager_workload work;
+    imager_estimate estimate;
+    tess_image_opts natural = *opts; /* weights do not change the plan */
+    int64_t largest = 0;
+    bool kept;
+    natural.weighting = TESS_NATURAL;
+    natural.subtract = NULL;
+    natural.scratch = NULL; /* what is planned is not read twice */
+    run.opts = &natural;
+    TESS_TRY(image_set_up(&run));
+    run.mode = DATA_STREAMED;
+    TESS_TRY(image_survey_blocks(&run));
+    TESS_TRY(image_finish_survey(&run));
+    if (run.job.extent.num_vis == 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
+    TESS_TRY(imager_job_plan(&run.job));
+    TESS_TRY(imager_job_calibrate(&run.job));
+    TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
+    TESS_TRY(image_form_teams(&run, kept));
+    for (int64_t k = 1; k < run.outputs.num; ++k)
+        if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
+            largest = k;
+    TESS_TRY(image_data_for(&run, largest, &data));
+    status = imager_count_bricks(&run.job, &data, false, &bricks);
+    TESS_TRY(tess_comm_agree(run.comm, status));
+    TESS_TRY(imager_job_partition(&run.job, &bricks, true));
+    TESS_TRY(workload_of(&run, kept, &data, &work));
+    if (opts->scratch && !kept) work.num_reads = 2;
+    work.weighted = opts->weighting != TESS_NATURAL;
+    TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
+    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
+cleanup:
+    tess_brick_list_free(&bricks);
+    image_data_free(&data);
+    image_free_run(&run);
+    return status;
+}

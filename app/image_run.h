@@ -1,0 +1,103 @@
+/** @file image_run.h  (private to app/tess_imager.c, image_data.c and image_plan.c)
+ *  A run of `image` or `plan`: what its parts share.
+ */
+#ifndef TESS_IMAGE_RUN_H
+#define TESS_IMAGE_RUN_H
+
+#include "imager.h"
+
+/* Bytes of a row beside its samples: uvw, channels, place, time. */
+#define IMAGE_ROW_BYTES 48.0
+
+/* Share of a rank's memory that prepared samples may take up before data are read again
+ * instead of being kept. */
+#define IMAGE_CACHE_SHARE 0.45
+
+/* Where the samples of an image come from. */
+typedef enum data_mode {
+    DATA_CACHED,     /* all samples of this rank's slice are kept */
+    DATA_PER_OUTPUT, /* those of one output at a time, read again for each */
+    DATA_STREAMED    /* block by block, in several passes for each output */
+} data_mode;
+
+/* One run of `image` or `plan`. */
+typedef struct image_run {
+    tess_comm *comm;
+    const tess_image_opts *opts;
+    tess_profile *profile;
+    tess_source *source;
+    const tess_source_info *info;
+    tess_pol pol[2 * TESS_MAX_POL];
+    int num_pol;
+    int64_t block_bytes;
+    data_mode mode;
+    tess_samples all;  /* everything, in DATA_CACHED */
+    double *row_time;  /* [rows] of `all`, NULL for one output */
+    bool *chan_wanted; /* [num_chan] of the current output */
+    imager_outputs outputs;
+    double largest_weight; /* natural, of all data, with --reproducible */
+    tess_density *density; /* of the only output, when the survey made it */
+    imager_predictor subtract;
+    imager_job job; /* one plan for all outputs */
+    imager_checkpoint checkpoint;
+    imager_output output, means; /* by the team, and by all ranks */
+    imager_teams teams;          /* once there are several, `comm` is this rank's */
+} image_run;
+
+static inline bool image_is_double(const image_run *run)
+{
+    return run->opts->gridding.accuracy < 9e-6;
+}
+
+/* ---- tess_imager.c ---- */
+
+/** Open everything, and learn the geometry and outputs. Collective. */
+tess_status image_set_up(image_run *run);
+
+/** Form teams where that is faster, once the job is planned; from here on `comm` is the
+ * team's. `kept`: samples are, or will be, in memory. Collective. */
+tess_status image_form_teams(image_run *run, bool kept);
+
+/** Samples of an output, of which a team has been sent its own in `data->cached`. */
+tess_status image_data_for(image_run *run, int64_t output, imager_data *data);
+
+/** NULL-safe for a zeroed one. Local. */
+void image_data_free(imager_data *data);
+
+/** End what set_up has begun. Collective. */
+void image_free_run(image_run *run);
+
+/* ---- image_data.c ---- */
+
+/** Take the model of --subtract out of samples. Collective. */
+tess_status image_subtract_model(image_run *run, tess_samples *samples);
+
+/** Whether that fits on every rank. Collective. */
+tess_status image_fits_all(const image_run *run, double bytes, bool *fits);
+
+/** Memory when all samples are kept; with several outputs, those of one are copied and
+ * sent at a time. */
+double image_cached_bytes(const image_run *run);
+
+/** Times and channels of one output. */
+void image_want_output(image_run *run, int64_t output);
+
+/** An empty density for the weights asked for, NULL with natural ones. Collective. */
+tess_status image_create_density(const image_run *run, int num_weight,
+                                 tess_density **density);
+
+/** Read everything once to learn what the outputs are made of, and the density of a
+ * single one. Collective. */
+tess_status image_survey_blocks(image_run *run);
+
+/** The largest output that this rank may have to hold. */
+double image_largest_output_bytes(const image_run *run);
+
+/** What one plan for all outputs must cover, and how many images it has. Collective. */
+tess_status image_finish_survey(image_run *run);
+
+/** How samples are kept, and what they tell: extents, weights, number of images. Data
+ * are read once here; all of them stay if they fit. Collective. */
+tess_status image_look_at_data(image_run *run);
+
+#endif
