@@ -51,7 +51,7 @@ static tess_status make_table(const tess_bench_gcf_case *what, tess_gcf **gcf)
     opts.layout.num_planes = what->num_planes;
     opts.layout.oversampling = what->oversampling;
     opts.layout.is_double = what->is_double;
-    opts.layout.threads = what->threads;
+    opts.layout.threads = what->opts.threads;
     opts.layout.w_max_lambda =
         fmax(0, 0.5 * what->support - 4) / (0.6 * what->field_rad * what->field_rad);
     return tess_gcf_create(&opts, gcf);
@@ -69,7 +69,7 @@ static tess_status make_formula(const tess_bench_gcf_case *what, tess_gcf **gcf)
                                         what->support / 8.0 / (1 - sqrt(1 - l * l)),
                                     .oversampling = what->oversampling,
                                     .is_double = what->is_double,
-                                    .threads = what->threads};
+                                    .threads = what->opts.threads};
     int *support = tess_alloc(what->num_planes, sizeof *support);
     if (!support) TESS_FAIL(TESS_ERR_ALLOC, "planes of kernels");
     for (int p = 0; p < what->num_planes; ++p)
@@ -236,17 +236,8 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
     double *copy_s = seconds + runs * what->num_strategies;
     TESS_TRY(make_set(what, &set));
     for (int s = 0; s < what->num_strategies; ++s) {
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
-        opts.backend = what->backend;
+        tess_gcf_grid_opts opts = what->opts;
         opts.strategy = what->strategy[s];
-        opts.threads = what->threads;
-        opts.factor_error = what->factor_error;
-        opts.least_cells = what->least_cells;
-        opts.shape = what->shape;
-        opts.single_taps = what->single_taps;
-        opts.merge = what->merge;
-        opts.fast_math = what->fast_math;
         TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
     }
     for (int k = 0; k < runs; ++k)
@@ -270,8 +261,8 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
         result[s].sort_s = tess_bench_median(sort_s + s * runs + 1, repeat);
         result[s].seconds = tess_bench_median(seconds + s * runs + 1, repeat);
         result[s].copy_s = tess_bench_median(copy_s + s * runs + 1, repeat);
-        result[s].gflops /=
-            result[s].seconds + (what->backend == TESS_GCF_CPU ? result[s].sort_s : 0);
+        result[s].gflops /= result[s].seconds +
+                            (what->opts.backend == TESS_GCF_CPU ? result[s].sort_s : 0);
     }
 cleanup:
     for (int s = 0; s < what->num_strategies; ++s)

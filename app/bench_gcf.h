@@ -14,7 +14,6 @@ typedef enum tess_bench_gcf_order {
 } tess_bench_gcf_order;
 
 typedef struct tess_bench_gcf_case {
-    tess_gcf_backend backend;
     bool degrid, is_double;
     tess_bench_gcf_order order;
     int64_t num_points; /**< about */
@@ -22,12 +21,8 @@ typedef struct tess_bench_gcf_case {
     int support;        /**< of all planes [cells] */
     int num_planes, oversampling, num_pol;
     double field_rad; /**< of the grid: w is such that kernels fill their support */
-    double factor_error;
-    int least_cells, shape;     /**< as of tess_gcf_grid_opts, … */
-    bool single_taps;           /**< … this too, … */
-    bool is_formula, fast_math; /**< … these (kernels of a formula, on a GPU), … */
-    bool merge;                 /**< … and this */
-    int threads;
+    bool is_formula;  /**< kernels of a formula, not w-kernels */
+    tess_gcf_grid_opts opts;           /**< but strategy */
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     int num_strategies;
 } tess_bench_gcf_case;

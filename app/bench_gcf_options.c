@@ -1,0 +1,318 @@
+#include "bench_gcf_options.h"
+
+#include <string.h>
+
+#include "cli.h"
+#include "options.h"
+#include "tess_const.h"
+
+static const char doc[] =
+    "Time gridding and degridding with tables of w-kernels, by the strategies that "
+    "studies of it have published and 'factored', in turns on the same points, and "
+    "print a table on standard output. Lists are swept: every combination is timed "
+    "with every strategy."
+    "\v"
+    "Strategies: serial (one thread, as points come), atomic (threads add atomically), "
+    "tiled (points sorted into tiles of 64 x 64 cells, private buffers), factored (the "
+    "same, kernels as sums of a few products of one-dimensional tables). On a GPU "
+    "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), "
+    "gather (a thread a cell, points by tile), window (sums stay in registers while a "
+    "window of the kernel's size moves), coarse (so too, several cells a thread), "
+    "tiled (tiles of sums in registers, points listed by tile and kernel), warp (a "
+    "warp "
+    "a visibility, atomic additions); to degrid: gather (a warp a visibility), scatter "
+    "(a thread a cell, points by tile), window (cells stay in registers while a window "
+    "moves), tiled (cells in shared memory, taps in registers for all points of a tile "
+    "that read them), computed (gather, with kernels of a formula computed, not read: "
+    "--formula); both: factored (in halves on tensor cores for errors from 1e-3, "
+    "in pairs of halves from 3e-5). The default is all that are there.\n\n"
+    "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
+    "over sorting and (de)gridding, on a GPU over the strategy's kernels alone "
+    "('seconds'), beside which placing and sorting points there ('sort_s') and copies "
+    "('copy_s') are given; 'ratio' is the rate over that of the first strategy, and "
+    "'difference' the relative L2 difference from its result. 'rank' is the mean "
+    "number "
+    "of products, 'table_mib' the size of the taps, or of the factors. All planes have "
+    "the same support; w is such that the widest kernel fills it. Runs on the first "
+    "rank only.\n\n"
+    "Examples:\n"
+    "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
+    "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
+    "      --error 1e-3 --operation grid,degrid --markdown\n"
+    "  tessera bench gcf --tune --vis 3e4 --size 1024\n"
+    "  tessera bench gcf --backend cuda --gcf 32,128 --vis 4e5 --precision "
+    "single,double";
+
+enum {
+    OPT_BACKEND = 0x100,
+    OPT_OPERATION,
+    OPT_STRATEGY,
+    OPT_GCF,
+    OPT_VIS,
+    OPT_SIZE,
+    OPT_POL,
+    OPT_PRECISION,
+    OPT_ORDER,
+    OPT_PLANES,
+    OPT_OVERSAMPLING,
+    OPT_FIELD,
+    OPT_ERROR,
+    OPT_LEAST,
+    OPT_SHAPE,
+    OPT_SINGLE_TAPS,
+    OPT_MERGE,
+    OPT_TUNE,
+    OPT_FORMULA,
+    OPT_FAST_MATH,
+    OPT_THREADS,
+    OPT_REPEAT,
+    OPT_MARKDOWN
+};
+
+static const struct argp_option options[] = {
+    {"backend", OPT_BACKEND, "cpu|cuda", 0, "Where to time it (default cpu)", 0},
+    {"operation", OPT_OPERATION, "grid|degrid,...", 0, "What to time (default grid)",
+     0},
+    {"strategy", OPT_STRATEGY, "NAME,...", 0,
+     "Strategies, see below (default atomic,tiled,factored, or all that a GPU has)", 0},
+    {"gcf", OPT_GCF, "N,...", 0,
+     "Width of the kernels [cells], multiples of 8 up to 512 (default 8,32,128)", 0},
+    {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e5)", 0},
+    {"size", OPT_SIZE, "N,...", 0, "Cells of the grid along each axis (default 4096)",
+     0},
+    {"pol", OPT_POL, "1|2|4,...", 0, "Polarisations in one pass (default 1)", 0},
+    {"precision", OPT_PRECISION, "single|double,...", 0, "Default single", 0},
+    {"order", OPT_ORDER, "random|sorted|tracks,...", 0,
+     "Points anywhere in any order (default), the same sorted by tiles, or tracks of a "
+     "dense array in order of time",
+     0},
+    {"planes", OPT_PLANES, "N", 0, "Planes of w (default 8)", 0},
+    {"oversampling", OPT_OVERSAMPLING, "N", 0, "Offsets per cell (default 8)", 0},
+    {"field", OPT_FIELD, "ANGLE", 0, "Field of the whole grid (default 10deg)", 0},
+    {"error", OPT_ERROR, "E", 0,
+     "factored: error of a kernel, relative L2 (default 1e-3)", 0},
+    {"least-cells", OPT_LEAST, "N", 0,
+     "factored: kernels narrower than so many cells a product are taken from their "
+     "table (default 32; 0: none)",
+     0},
+    {"shape", OPT_SHAPE, "N", 0,
+     "tiled on a GPU: how a block's threads lie, 1 to 6 (default 0: chosen)", 0},
+    {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
+     "tiled on a GPU: in double precision, read taps in single", 0},
+    {"merge", OPT_MERGE, NULL, 0,
+     "On the CPU: visibilities of one offset, cell and plane are made one before; "
+     "rates "
+     "are of what is left ('merged')",
+     0},
+    {"formula", OPT_FORMULA, NULL, 0,
+     "Kernels exp(-B r + 2 pi i w (1 - sqrt(1 - r^2))) in place of w-kernels, which "
+     "'computed' computes on a GPU",
+     0},
+    {"fast-math", OPT_FAST_MATH, NULL, 0,
+     "computed: by the GPU's fast functions in single precision", 0},
+    {"tune", OPT_TUNE, NULL, 0,
+     "Time tiled and factored on this CPU for kernels of 8 to 128 cells, and keep "
+     "which "
+     "are faster in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or ~/.cache/tessera: "
+     "tessera "
+     "image --w projection --strategy auto takes those",
+     0},
+    {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
+    {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
+     0},
+    {"markdown", OPT_MARKDOWN, NULL, 0, "A table to be read, not CSV", 0},
+    {0},
+};
+
+static const struct argp_child children[] = {
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+/* The place of a word among words. */
+static tess_status parse_word(const char *text, const char *const *words, int count,
+                              const char *what, double *value)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < count; ++k)
+        if (strcmp(text, words[k]) == 0) {
+            *value = k;
+            goto cleanup;
+        }
+    TESS_FAIL(TESS_ERR_USAGE, "'%s' is no %s", text, what);
+cleanup:
+    return status;
+}
+
+const char *const tess_bench_gcf_backend_name[] = {"cpu", "cuda"};
+const char *const tess_bench_gcf_operation_name[] = {"grid", "degrid"};
+const char *const tess_bench_gcf_precision_name[] = {"single", "double"};
+const char *const tess_bench_gcf_order_name[] = {"random", "sorted", "tracks"};
+
+static tess_status parse_operation(const char *text, double *value)
+{
+    return parse_word(text, tess_bench_gcf_operation_name, 2, "operation", value);
+}
+
+static tess_status parse_precision(const char *text, double *value)
+{
+    return parse_word(text, tess_bench_gcf_precision_name, 2, "precision", value);
+}
+
+static tess_status parse_order(const char *text, double *value)
+{
+    return parse_word(text, tess_bench_gcf_order_name, 3, "order", value);
+}
+
+static tess_status parse_strategy(const char *text, double *value)
+{
+    const char *name[TESS_GCF_NUM_STRATEGIES];
+    for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
+        name[k] = tess_gcf_strategy_name((tess_gcf_strategy)k);
+    return parse_word(text, name, TESS_GCF_NUM_STRATEGIES, "strategy", value);
+}
+
+static tess_status parse_gcf(const char *text, double *value)
+{
+    tess_status status = TESS_OK;
+    int64_t cells;
+    TESS_TRY(tess_parse_integer(text, TESS_GCF_STEP, 512, &cells));
+    if (cells % TESS_GCF_STEP != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is no multiple of %d", text, TESS_GCF_STEP);
+    *value = (double)cells;
+cleanup:
+    return status;
+}
+
+static tess_status parse_vis(const char *text, double *value)
+{
+    return tess_parse_number(text, 1, 1e12, value);
+}
+
+static tess_status parse_size(const char *text, double *value)
+{
+    int64_t cells = 0;
+    const tess_status status = tess_parse_integer(text, 16, 1000000, &cells);
+    if (status == TESS_OK) *value = (double)cells;
+    return status;
+}
+
+static tess_status parse_int(const char *text, int64_t low, int64_t high, int *value)
+{
+    int64_t number = 0;
+    const tess_status status = tess_parse_integer(text, low, high, &number);
+    if (status == TESS_OK) *value = (int)number;
+    return status;
+}
+
+static tess_status parse_pol(const char *text, double *value)
+{
+    static const char *const pols[] = {"1", "2", "4"};
+    const tess_status status =
+        parse_word(text, pols, 3, "number of polarisations", value);
+    if (status == TESS_OK) *value = (double)(1 << (int)*value);
+    return status;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    tess_bench_gcf_args *args = state->input;
+    tess_status status = TESS_OK;
+    double word = 0;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        *args = (tess_bench_gcf_args){.operation = {{0}, 1},
+                                      .gcf = {{8, 32, 128}, 3},
+                                      .vis = {{1e5}, 1},
+                                      .size = {{4096}, 1},
+                                      .pol = {{1}, 1},
+                                      .precision = {{0}, 1},
+                                      .order = {{TESS_BENCH_GCF_RANDOM}, 1},
+                                      .planes = 8,
+                                      .oversampling = 8,
+                                      .field_rad = 10 * TESS_RAD_PER_DEG,
+
+                                      .repeat = 3};
+        tess_gcf_grid_opts_default(&args->opts);
+        args->opts.factor_error = 1e-3;
+        args->opts.threads = 0;
+        return 0;
+    case OPT_BACKEND:
+        status = parse_word(arg, tess_bench_gcf_backend_name, 2,
+                            "backend of this command", &word);
+        args->opts.backend = (tess_gcf_backend)word;
+        break;
+    case OPT_OPERATION:
+        status = tess_bench_list_parse(arg, parse_operation, &args->operation);
+        break;
+    case OPT_STRATEGY:
+        status = tess_bench_list_parse(arg, parse_strategy, &args->strategy);
+        break;
+    case OPT_GCF:
+        status = tess_bench_list_parse(arg, parse_gcf, &args->gcf);
+        break;
+    case OPT_VIS:
+        status = tess_bench_list_parse(arg, parse_vis, &args->vis);
+        break;
+    case OPT_SIZE:
+        status = tess_bench_list_parse(arg, parse_size, &args->size);
+        break;
+    case OPT_POL:
+        status = tess_bench_list_parse(arg, parse_pol, &args->pol);
+        break;
+    case OPT_PRECISION:
+        status = tess_bench_list_parse(arg, parse_precision, &args->precision);
+        break;
+    case OPT_ORDER:
+        status = tess_bench_list_parse(arg, parse_order, &args->order);
+        break;
+    case OPT_PLANES:
+        status = parse_int(arg, 1, TESS_GCF_MAX_PLANES, &args->planes);
+        break;
+    case OPT_OVERSAMPLING:
+        status = parse_int(arg, 1, TESS_GCF_MAX_OVERSAMPLING, &args->oversampling);
+        break;
+    case OPT_FIELD:
+        status = tess_parse_scale(arg, &args->field_rad);
+        break;
+    case OPT_ERROR:
+        status = tess_parse_number(arg, 1e-12, 0.5, &args->opts.factor_error);
+        break;
+    case OPT_LEAST:
+        status = parse_int(arg, 0, TESS_GCF_MAX_SUPPORT, &args->opts.least_cells);
+        break;
+    case OPT_SHAPE:
+        status = parse_int(arg, 0, TESS_GCF_SHAPES, &args->opts.shape);
+        break;
+    case OPT_SINGLE_TAPS:
+        args->opts.single_taps = true;
+        break;
+    case OPT_MERGE:
+        args->opts.merge = true;
+        break;
+    case OPT_TUNE:
+        args->tune = true;
+        break;
+    case OPT_FORMULA:
+        args->formula = true;
+        break;
+    case OPT_FAST_MATH:
+        args->opts.fast_math = true;
+        break;
+    case OPT_THREADS:
+        status = parse_int(arg, 1, 4096, &args->opts.threads);
+        break;
+    case OPT_REPEAT:
+        status = tess_parse_integer(arg, 1, 1000, &args->repeat);
+        break;
+    case OPT_MARKDOWN:
+        args->markdown = true;
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return tess_cli_result(state, options, key, arg, status);
+}
+
+const struct argp tess_bench_gcf_argp = {options,  parse, NULL, doc,
+                                         children, NULL,  NULL};

@@ -1,0 +1,36 @@
+/** @file bench_gcf_options.h  (private to app/)
+ *  Options of `tessera bench gcf`, and the table that it prints.
+ */
+#ifndef TESS_BENCH_GCF_OPTIONS_H
+#define TESS_BENCH_GCF_OPTIONS_H
+
+#include <argp.h>
+
+#include "bench_gcf.h"
+#include "bench_list.h"
+
+/** Lists are swept; words of operation, precision and order are numbers of the names
+ *  below. */
+typedef struct tess_bench_gcf_args {
+    tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
+    int64_t repeat;
+    int planes, oversampling;
+    double field_rad;
+    bool markdown, tune, formula;
+    tess_gcf_grid_opts opts; /**< threads: 0, none given; no strategy */
+} tess_bench_gcf_args;
+
+/** Input of the parser: tess_bench_gcf_args. */
+extern const struct argp tess_bench_gcf_argp;
+
+extern const char *const tess_bench_gcf_backend_name[];   /**< by tess_gcf_backend */
+extern const char *const tess_bench_gcf_operation_name[]; /**< by `degrid` */
+extern const char *const tess_bench_gcf_precision_name[]; /**< by `is_double` */
+extern const char *const tess_bench_gcf_order_name[];     /**< by its enum */
+
+/** Print what was found of strategy number `k` of a case as a line of the table on
+ *  standard output, or (head) the names of its columns. */
+void tess_bench_gcf_print(const tess_bench_gcf_case *what, int k,
+                          const tess_bench_gcf_result *found, bool markdown, bool head);
+
+#endif
