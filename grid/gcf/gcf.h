@@ -15,6 +15,9 @@ extern "C" {
 /** Errors of the layout, TESS_ERR_USAGE. */
 tess_status gcf_check_layout(const tess_gcf_layout *layout);
 
+/** Error of a plane's support, TESS_ERR_USAGE. */
+tess_status gcf_check_support(int support);
+
 /** Errors of options of w-kernels, TESS_ERR_USAGE. */
 tess_status gcf_check_opts(const tess_gcf_opts *opts);
 

@@ -226,6 +226,7 @@ tess_status tess_gcf_create_cached(const tess_gcf_opts *opts, tess_gcf **gcf,
     char key[KEY_BYTES], path[PATH_BYTES];
     tess_gcf *made = NULL;
     *was_cached = false;
+    if (opts->support) return tess_gcf_create(opts, gcf);
     TESS_TRY(gcf_check_opts(opts));
     key_of(opts, key);
     const bool has_folder = path_of(key, path);

@@ -418,9 +418,11 @@ cleanup:
 
 /* Room for everything, and the inputs in it. */
 tess_status begin(const tess_gcf_points *points, const tess_gcf_cells *cells,
-                  const gcf_cuda_job &job, bool degrid, call *c)
+                  const gcf_cuda_job &job, bool degrid, call *c,
+                  tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
+    double start = 0;
     const int64_t value = (job.is_double ? 16 : 8) * (int64_t)job.num_pol;
     for (int k = 0; k < 3; ++k)
         TESS_CUDA(cudaEventCreate(&c->event[k]));
@@ -434,7 +436,11 @@ tess_status begin(const tess_gcf_points *points, const tess_gcf_cells *cells,
     TESS_TRY(tess_device_alloc(job.pol_stride * value, "a grid", &c->cells));
     if (!degrid)
         TESS_TRY(tess_device_upload(c->vis, points->vis, points->count * value));
+    TESS_TRY(tess_device_wait());
+    start = tess_time_now();
     TESS_TRY(tess_device_upload(c->cells, cells->data, job.pol_stride * value));
+    TESS_TRY(tess_device_wait());
+    report->cells_s = tess_time_now() - start;
 cleanup:
     return status;
 }
@@ -585,7 +591,7 @@ tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
         TESS_FAIL(TESS_ERR_USAGE, "%lld points at a time on a GPU: at most %d",
                   (long long)points->count, INT32_MAX);
     if (points->count == 0) goto cleanup;
-    TESS_TRY(begin(points, cells, job, degrid, &c));
+    TESS_TRY(begin(points, cells, job, degrid, &c, report));
     job.vis = c.vis;
     job.cells = c.cells;
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
@@ -599,10 +605,13 @@ tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
     if (job.count > 0) TESS_TRY(method.run(job));
     TESS_CUDA(cudaEventRecord(c.event[2], tess_device_stream()));
     TESS_TRY(tess_device_wait());
-    if (degrid)
+    if (degrid) {
         TESS_TRY(tess_device_download(points->vis, c.vis, points->count * value));
-    else
+    } else {
+        const double worked = tess_time_now();
         TESS_TRY(tess_device_download(cells->data, c.cells, job.pol_stride * value));
+        report->cells_s += tess_time_now() - worked;
+    }
     TESS_TRY(times(c, start, report));
 cleanup:
     call_free(&c);

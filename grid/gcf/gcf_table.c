@@ -21,6 +21,18 @@ cleanup:
     return status;
 }
 
+tess_status gcf_check_support(int support)
+{
+    tess_status status = TESS_OK;
+    if (support < TESS_GCF_STEP || support > TESS_GCF_MAX_SUPPORT ||
+        support % TESS_GCF_STEP != 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "convolution function of %d cells: multiples of %d up to %d", support,
+                  TESS_GCF_STEP, TESS_GCF_MAX_SUPPORT);
+cleanup:
+    return status;
+}
+
 tess_status gcf_begin(const tess_gcf_layout *layout, tess_gcf **gcf)
 {
     tess_status status = TESS_OK;
@@ -110,11 +122,7 @@ tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *suppo
     TESS_TRY(gcf_check_layout(layout));
     TESS_TRY(gcf_begin(layout, &made));
     for (int p = 0; p < layout->num_planes; ++p) {
-        if (support[p] < TESS_GCF_STEP || support[p] > TESS_GCF_MAX_SUPPORT ||
-            support[p] % TESS_GCF_STEP != 0)
-            TESS_FAIL(TESS_ERR_USAGE,
-                      "convolution function of %d cells: multiples of %d up to %d",
-                      support[p], TESS_GCF_STEP, TESS_GCF_MAX_SUPPORT);
+        TESS_TRY(gcf_check_support(support[p]));
         made->plane[p].support = support[p];
         const int64_t line = (int64_t)support[p] / 2 * layout->oversampling + 1;
         if (line * line > values) values = line * line;

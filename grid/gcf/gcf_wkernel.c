@@ -80,6 +80,8 @@ tess_status gcf_check_opts(const tess_gcf_opts *opts)
         opts->max_support > TESS_GCF_MAX_SUPPORT)
         TESS_FAIL(TESS_ERR_USAGE, "supports of %d to %d cells: from 1 to %d",
                   opts->min_support, opts->max_support, TESS_GCF_MAX_SUPPORT);
+    for (int p = 0; opts->support && p < opts->layout.num_planes; ++p)
+        TESS_TRY(gcf_check_support(opts->support[p]));
 cleanup:
     return status;
 }
@@ -102,10 +104,11 @@ static int64_t reach(const tess_gcf_opts *opts, double w_lambda)
            opts->taper_support / 2 + MARGIN;
 }
 
-static int64_t samples_of(const tess_gcf_opts *opts, double w_lambda)
+/* Of a plane that is at least so wide. */
+static int64_t samples_of(const tess_gcf_opts *opts, double w_lambda, int support)
 {
     const int64_t cells = 2 * reach(opts, w_lambda);
-    const int64_t least = round_up(opts->min_support) + 2 * MARGIN;
+    const int64_t least = round_up(support) + 2 * MARGIN;
     return tess_geom_fft_size(cells > least ? cells : least);
 }
 
@@ -178,10 +181,10 @@ cleanup:
 }
 
 static tess_status screen_begin(const tess_gcf_opts *opts, double beta, double w_lambda,
-                                screen *of, double **taper)
+                                int support, screen *of, double **taper)
 {
     tess_status status = TESS_OK;
-    const int64_t size = samples_of(opts, w_lambda);
+    const int64_t size = samples_of(opts, w_lambda, support);
     double *made = tess_alloc(size + 1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "taper");
     for (int64_t k = 0; k <= size; ++k)
@@ -206,7 +209,7 @@ static tess_status find_support(const tess_gcf_opts *opts, double beta,
     int64_t outermost = 0;
     const int least = round_up(opts->min_support),
               largest = round_up(opts->max_support);
-    TESS_TRY(screen_begin(opts, beta, plane->w_lambda, &of, &taper));
+    TESS_TRY(screen_begin(opts, beta, plane->w_lambda, opts->min_support, &of, &taper));
     const int64_t half = of.size / 2;
     quarter = tess_alloc(half * half, 2 * sizeof *quarter);
     if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory to find a w-kernel's support");
@@ -235,9 +238,10 @@ static tess_status compute_plane(const tess_gcf_opts *opts, double beta, int pla
     tess_status status = TESS_OK;
     screen of = {0};
     double *taper = NULL, *quarter = NULL;
-    const int q = opts->layout.oversampling;
-    const int64_t wanted = (int64_t)gcf->plane[plane].support / 2 * q + 1;
-    TESS_TRY(screen_begin(opts, beta, gcf->plane[plane].w_lambda, &of, &taper));
+    const int q = opts->layout.oversampling, support = gcf->plane[plane].support;
+    const int64_t wanted = (int64_t)support / 2 * q + 1;
+    TESS_TRY(screen_begin(opts, beta, gcf->plane[plane].w_lambda,
+                          opts->support ? support : opts->min_support, &of, &taper));
     quarter = tess_alloc(wanted * wanted, 2 * sizeof *quarter);
     if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory for a w-kernel");
     TESS_TRY(quarter_of(&of, q, wanted, quarter));
@@ -260,8 +264,12 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf)
     /* the last planes are the widest: they go first, so that threads end together */
 #pragma omp parallel for num_threads(opts->layout.threads) schedule(dynamic, 1)
     for (int k = 0; k < planes; ++k) {
-        const tess_status one =
-            find_support(opts, kernel.beta, &made->plane[planes - 1 - k]);
+        tess_gcf_plane *plane = &made->plane[planes - 1 - k];
+        if (opts->support) {
+            plane->support = opts->support[planes - 1 - k];
+            continue;
+        }
+        const tess_status one = find_support(opts, kernel.beta, plane);
         if (one != TESS_OK) {
 #pragma omp critical(tess_gcf_failed)
             failed = one;

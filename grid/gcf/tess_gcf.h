@@ -65,6 +65,8 @@ typedef struct tess_gcf_opts {
                                        cut × its maximum */
     int min_support, max_support; /**< and is at least and at most this [cells]; equal
                                        ones make all planes alike */
+    const int *support;           /**< [num_planes] instead of all that: multiples of
+                                       TESS_GCF_STEP [cells]; NULL: found by the cut */
 } tess_gcf_opts;
 
 typedef struct tess_gcf_plane {
@@ -97,8 +99,8 @@ typedef struct tess_gcf {
 } tess_gcf;
 
 /** One plane of 32 wavelengths' w_max, spacing sqrt, oversampling 8, single precision,
- * one thread; taper of 6 cells for padding 2, cut 1e-3, supports 8 to 512; fields 0, to
- * be set. */
+ * one thread; taper of 6 cells for padding 2, cut 1e-3, supports 8 to 512, found;
+ * fields 0, to be set. */
 void tess_gcf_opts_default(tess_gcf_opts *opts);
 
 /** Compute w-kernels by one transform a plane, planes in parallel. TESS_ERR_USAGE for
@@ -108,7 +110,8 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf);
 
 /** As tess_gcf_create(), from the folder of tess_cache.h if it was made before, else
  *  kept there: under a name that stands for everything in `opts` but threads. A file
- *  that is damaged, and a folder that cannot be written, do no harm. Local. */
+ *  that is damaged, and a folder that cannot be written, do no harm. Tables of given
+ *  supports are computed each time. Local. */
 tess_status tess_gcf_create_cached(const tess_gcf_opts *opts, tess_gcf **gcf,
                                    bool *was_cached);
 

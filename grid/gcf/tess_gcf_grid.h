@@ -85,7 +85,8 @@ typedef struct tess_gcf_report {
     int64_t points_factored;
     double sort_s, seconds; /**< placing and sorting points; (de)gridding itself; on a
                                  GPU without … */
-    double copy_s;          /**< … copies to it and back, and its memory */
+    double copy_s;          /**< … copies to it and back, and its memory; … */
+    double cells_s;         /**< … the grid's alone, of copy_s */
     double busy_share;      /**< of the threads' time in the latter */
 } tess_gcf_report;
 

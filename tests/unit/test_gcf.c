@@ -100,6 +100,36 @@ static void negative_w_is_the_conjugate(void **state)
     assert_true(fabs(here[1]) > 1e-6);
 }
 
+/* Kernels of given supports are those that a cut finds, more or less of them. */
+static void supports_may_be_given(void **state)
+{
+    tess_gcf_opts opts = options();
+    tess_gcf *found = NULL, *given = NULL;
+    int support[64];
+    assert_true(opts.layout.num_planes <= 64);
+    assert_int_equal(tess_gcf_create(&opts, &found), TESS_OK);
+    for (int p = 0; p < opts.layout.num_planes; ++p)
+        support[p] = found->plane[p].support + (p % 2 ? 40 : p == 8 ? -8 : 0);
+    opts.support = support;
+    assert_int_equal(tess_gcf_create(&opts, &given), TESS_OK);
+    for (int p = 0; p < opts.layout.num_planes; ++p) {
+        double peak[2];
+        tess_gcf_value(found, p, 0, 0, peak);
+        assert_int_equal(given->plane[p].support, support[p]);
+        for (int x = 0; x < 20; ++x) {
+            double one[2], other[2];
+            tess_gcf_value(found, p, x, 3 * x / 2, one);
+            tess_gcf_value(given, p, x, 3 * x / 2, other);
+            assert_true(hypot(one[0] - other[0], one[1] - other[1]) <
+                        rules_differ(&opts) * hypot(peak[0], peak[1]));
+        }
+    }
+    tess_gcf_destroy(given);
+    support[1] = 20;
+    assert_int_equal(tess_gcf_create(&opts, &given), TESS_ERR_USAGE);
+    tess_gcf_destroy(found);
+}
+
 /* Outside of the support the integral is below the cut, and a support less is not. */
 static void supports_end_at_the_cut(void **state)
 {
@@ -271,6 +301,7 @@ int main(void)
         cmocka_unit_test(w_kernels_are_integrals),
         cmocka_unit_test(negative_w_is_the_conjugate),
         cmocka_unit_test(supports_end_at_the_cut),
+        cmocka_unit_test(supports_may_be_given),
         cmocka_unit_test(any_oversampling_and_threads),
         cmocka_unit_test(planes_lie_where_asked),
         cmocka_unit_test(tables_are_compact),
