@@ -263,6 +263,10 @@ tess_status imager_job_tell_error(imager_job *job);
 /** Log (rank 0, once) and keep in the profile what was planned. */
 void imager_job_log(imager_job *job);
 
+/** After the model images were set, by tess_planes_image: correct them where the backend
+ *  works, if it wants them uncorrected (tess_grid_ops). Local. */
+tess_status imager_place_model(const imager_job *job);
+
 /** Fill samples->vis, sent and returned over the ranks. The model images must be set.
  *  Collective. */
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,
@@ -426,6 +430,12 @@ tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
  *  [num_weight] PSFs, in the order of the samples' grids. Collective. */
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
                        imager_product *product, const imager_stages *stages);
+
+/** From the sums of all planes and weights sums[num_weight] to the products, as
+ *  imager_run. Collective. */
+tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
+                          int num_weight, imager_product *product,
+                          const imager_stages *stages);
 
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {

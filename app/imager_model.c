@@ -116,16 +116,17 @@ cleanup:
 
 /* ---- model to grid ---- */
 
-/* One row of the model times the grid correction; zero where it is blank or beyond the
- * horizon. Returns how many are blank. */
+/* One row of the model times the grid correction, which some backends see to later;
+ * zero where it is blank or beyond the horizon. Returns how many are blank. */
 static int64_t correct_row(const imager_job *job, int64_t row, double *correction,
                            double *value)
 {
+    const bool here = !job->backend->grid->correct;
     int64_t num_blank = 0;
-    tess_grid_correction_row(job->plan, row, correction);
+    if (here) tess_grid_correction_row(job->plan, row, correction);
     for (int64_t i = 0; i < job->geom.nx; ++i) {
         num_blank += !isfinite(value[i]);
-        value[i] *= correction[i];
+        if (here) value[i] *= correction[i];
         if (!isfinite(value[i])) value[i] = 0;
     }
     return num_blank;
@@ -197,6 +198,21 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
     return status;
 }
 
+tess_status imager_place_model(const imager_job *job)
+{
+    tess_status status = TESS_OK;
+    int64_t first, count;
+    if (!job->backend->grid->correct) return TESS_OK;
+    tess_planes_rows(job->planes, &first, &count);
+    for (int k = 0; k < job->num_images; ++k) {
+        void *rows;
+        TESS_TRY(tess_planes_place(job->planes, k, &rows));
+        TESS_TRY(job->backend->grid->correct(job->plan, 1, true, first, count, rows));
+    }
+cleanup:
+    return status;
+}
+
 /* Load it on all ranks, and say once how much of it is blank. Collective. */
 static tess_status load_everywhere(const imager_job *job, imager_model *model)
 {
@@ -204,6 +220,7 @@ static tess_status load_everywhere(const imager_job *job, imager_model *model)
     int64_t first, sum[2] = {0}; /* blank pixels, rows */
     tess_planes_rows(job->planes, &first, &sum[1]);
     TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sum[0])));
+    TESS_TRY(tess_comm_agree(job->comm, imager_place_model(job)));
     if (model->blanks_told) return TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
     model->blanks_told = true;

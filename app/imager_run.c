@@ -1,4 +1,4 @@
-/* One image set from samples: bricks, exchange, gridding, planes, correction. */
+/* One image set from samples: bricks, exchange, gridding, planes. */
 #include <math.h>
 #include <string.h>
 
@@ -358,121 +358,7 @@ cleanup:
     return status;
 }
 
-/* ---- from sums to images ---- */
-
-/* Correct one row; returns how many of its pixels above the horizon are not finite. */
-static int64_t correct_row(const imager_job *job, double factor, int64_t line,
-                           double *correction, double *row)
-{
-    int64_t bad = 0;
-    tess_grid_correction_row(job->plan, line, correction);
-    for (int64_t i = 0; i < job->geom.nx; ++i) {
-        row[i] *= correction[i] * factor;
-        bad += !isfinite(row[i]) && isfinite(correction[i]);
-    }
-    return bad;
-}
-
-static tess_status correct_rows(const imager_job *job, double factor, imager_rows *rows,
-                                int64_t *num_bad)
-{
-    tess_status status = TESS_OK;
-    int64_t bad = 0;
-    bool complete = true;
-#pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
-        reduction(&& : complete)
-    {
-        double *correction = tess_alloc(rows->nx, sizeof *correction);
-        complete = correction != NULL;
-#pragma omp for schedule(dynamic, 16)
-        for (int64_t k = 0; k < rows->num_rows; ++k)
-            if (correction)
-                bad += correct_row(job, factor, rows->row_first + k, correction,
-                                   rows->value + k * rows->nx);
-        tess_free(correction);
-    }
-    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "grid correction of an image's rows");
-    *num_bad = bad;
-cleanup:
-    return status;
-}
-
-/* Values that pass every check of one visibility may still overflow together.
- * Collective. */
-static tess_status check_finite(const imager_job *job, int64_t num_bad,
-                                double sum_weights)
-{
-    tess_status status = TESS_OK;
-    TESS_TRY(tess_comm_allreduce_i64(job->comm, &num_bad, 1, TESS_SUM));
-    if (num_bad > 0 || !isfinite(sum_weights))
-        TESS_FAIL(
-            TESS_ERR_INPUT,
-            "%lld pixels of the image are not finite (sum of weights %.3g): some "
-            "weights or visibilities are so large that their products overflow %s "
-            "precision; flag them or mend the weights",
-            (long long)num_bad, sum_weights,
-            job->plan->is_double ? "double" : "single");
-cleanup:
-    return status;
-}
-
-/* Threads for loops that only move memory: no more than have been seen to help. */
-static int copy_threads(const imager_job *job)
-{
-    const int threads = job->layout->threads, enough = job->costs.copy_threads;
-    return enough > 0 && enough < threads ? enough : threads;
-}
-
-static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
-{
-    tess_status status = TESS_OK;
-    void *sums = NULL;
-    *rows = (imager_rows){.nx = job->geom.nx};
-    TESS_TRY(tess_planes_reduce(job->planes, image, &rows->row_first, &rows->num_rows,
-                                &sums));
-    const int64_t pixels = rows->num_rows * rows->nx;
-    if (job->plan->is_double) {
-        rows->value = sums;
-        sums = NULL;
-    } else {
-        rows->value = tess_alloc(pixels, sizeof *rows->value);
-        status = rows->value ? TESS_OK : TESS_ERR_ALLOC;
-        const float *from = sums;
-#pragma omp parallel for num_threads(copy_threads(job)) if (status == TESS_OK)
-        for (int64_t k = 0; k < (status == TESS_OK ? pixels : 0); ++k)
-            rows->value[k] = (double)from[k];
-    }
-    TESS_TRY(tess_comm_agree(job->comm, status));
-cleanup:
-    tess_free(sums);
-    return status;
-}
-
-static tess_status finish_images(imager_job *job, int num_pol, const double *sums,
-                                 int num_weight, imager_product *product,
-                                 const imager_stages *stages)
-{
-    tess_status status = TESS_OK;
-    for (int k = 0; k < job->num_images; ++k) {
-        const int weight = k < num_pol ? (num_weight == 1 ? 0 : k) : k - num_pol;
-        double mark = tess_time_now();
-        TESS_TRY(take_rows(job, k, &product[k].rows));
-        tess_profile_lap(job->profile, TESS_STAGE_REDUCE, &mark);
-        TESS_TRY(imager_stages_write(stages, "1-transformed", k, &job->geom,
-                                     &product[k].rows));
-        product[k].sum_weights = sums[weight];
-        int64_t num_bad = 0;
-        status = correct_rows(job, sums[weight] > 0 ? 1 / sums[weight] : 0,
-                              &product[k].rows, &num_bad);
-        TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(check_finite(job, num_bad, sums[weight]));
-        tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
-        TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
-                                     &product[k].rows));
-    }
-cleanup:
-    return status;
-}
+/* ---- all of it ---- */
 
 /* Passes needed so that what a rank owns at a time fits beside its images. */
 static int choose_passes(const imager_job *job, const imager_data *data)
@@ -518,16 +404,10 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
-    TESS_TRY(finish_images(job, num_pol, sums.weight, num_weight, product, stages));
+    TESS_TRY(imager_finish(job, num_pol, sums.weight, num_weight, product, stages));
 cleanup:
     tess_free(sums.map);
     tess_free(sums.exact);
     tess_brick_list_free(&bricks);
     return status;
-}
-
-void imager_rows_free(imager_rows *rows)
-{
-    tess_free(rows->value);
-    *rows = (imager_rows){0};
 }

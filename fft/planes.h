@@ -40,6 +40,8 @@ struct tess_planes_ops {
     tess_status (*create)(tess_planes *planes);
     void (*destroy)(tess_planes *planes);
     void *(*image)(tess_planes *planes, int image);
+    tess_status (*place)(tess_planes *planes, int image,
+                         void **rows); /* NULL: its memory is the host's */
     tess_status (*clear)(tess_planes *planes); /* NULL: all is made anew instead */
     tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
                               tess_planes_times *times);

@@ -184,7 +184,8 @@ static void cuda_destroy(tess_planes *planes)
 
 static void *cuda_image(tess_planes *planes, int image)
 {
-    return planes->cuda->host_image[image];
+    return planes->opts.forward ? planes->cuda->image[image]
+                                : planes->cuda->host_image[image];
 }
 
 /* ---- lines of a plane ---- */
@@ -490,6 +491,12 @@ cleanup:
     return status;
 }
 
+static tess_status cuda_place(tess_planes *planes, int image, void **rows)
+{
+    *rows = planes->cuda->image[image];
+    return upload_model(planes, image);
+}
+
 static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times)
 {
@@ -679,6 +686,7 @@ cleanup:
 const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .destroy = cuda_destroy,
                                               .image = cuda_image,
+                                              .place = cuda_place,
                                               .clear = cuda_clear,
                                               .accumulate = cuda_accumulate,
                                               .extract = cuda_extract,

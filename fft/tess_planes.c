@@ -120,6 +120,13 @@ void *tess_planes_image(tess_planes *planes, int image)
     return planes->ops->image(planes, image);
 }
 
+tess_status tess_planes_place(tess_planes *planes, int image, void **rows)
+{
+    if (planes->ops->place) return planes->ops->place(planes, image, rows);
+    *rows = planes->ops->image(planes, image);
+    return TESS_OK;
+}
+
 void planes_note_plane(tess_planes *planes, int64_t bytes)
 {
     if (bytes > planes->plane_held) planes->plane_held = bytes;

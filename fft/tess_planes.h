@@ -94,9 +94,15 @@ int tess_planes_groups(const tess_planes *planes);
 /** This rank's image rows during the transforms. */
 void tess_planes_rows(const tess_planes *planes, int64_t *row_first, int64_t *num_rows);
 
-/** Rows [num_rows][nx] of an image in the plan's precision: the sums so far, or (for
- *  prediction) where the caller puts the corrected model. */
+/** Rows [num_rows][nx] of an image in the plan's precision: the sums so far, in memory
+ *  of the backend's, or (for prediction) host memory where the caller puts the
+ *  model. */
 void *tess_planes_image(tess_planes *planes, int image);
+
+/** Prediction: the model that the caller has put there, moved into memory of the
+ *  backend's, to be corrected where it lies. Without this call it moves when it is
+ *  needed. Local. */
+tess_status tess_planes_place(tess_planes *planes, int image, void **rows);
 
 /** Add one plane per group (job[Q]; the same on all ranks but for the pieces) to the
  *  images. Collective. */

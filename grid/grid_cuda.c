@@ -500,4 +500,4 @@ cleanup:
 }
 
 const tess_grid_ops tess_grid_ops_cuda = {
-    .load = cuda_load, .begin = cuda_begin, .grid = cuda_grid};
+    .load = cuda_load, .begin = cuda_begin, .grid = cuda_grid, .correct = correct_cuda};

@@ -172,7 +172,8 @@ cleanup:
     return status;
 }
 
-/* This rank's rows of the model times the grid correction. */
+/* This rank's rows of the model times the grid correction, unless the backend does
+ * that. */
 static tess_status load_model(const imager_job *job, const double *image)
 {
     tess_status status = TESS_OK;
@@ -186,7 +187,8 @@ static tess_status load_model(const imager_job *job, const double *image)
             const double *from = image + (pol * job->geom.ny + first + row) * nx;
             tess_grid_correction_row(job->plan, first + row, correction);
             for (int64_t i = 0; i < nx; ++i) {
-                const double value = from[i] * correction[i];
+                const double value =
+                    from[i] * (job->backend->grid->correct ? 1 : correction[i]);
                 store(tess_planes_image(job->planes, pol), job->plan->is_double,
                       row * nx + i, isfinite(value) ? value : 0.0);
             }
@@ -214,6 +216,7 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     TESS_TRY(imager_job_partition(&job, &runs, false));
     note_facts(with, &job);
     status = load_model(&job, image);
+    if (status == TESS_OK) status = imager_place_model(&job);
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_job_predict(&job, &samples, &runs));
     for (int64_t k = 0; k < 2 * samples.num_pol * samples.num_vis; ++k)

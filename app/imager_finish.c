@@ -1,0 +1,152 @@
+/* From sums over all planes to images: the grid correction, 1/ΣW, and each rank's rows.
+ */
+#include <math.h>
+
+#include "imager.h"
+#include "tess_mem.h"
+
+/* Pixels above the horizon that are not finite. */
+static int64_t count_bad(const imager_job *job, int64_t line, const double *row)
+{
+    const tess_geom *geom = &job->geom;
+    const double m = tess_geom_m(geom, line);
+    int64_t bad = 0;
+    for (int64_t i = 0; i < geom->nx; ++i) {
+        if (isfinite(row[i])) continue;
+        const double l = tess_geom_l(geom, i);
+        bad += l * l + m * m < 1;
+    }
+    return bad;
+}
+
+/* Correct the rows, unless that was `done` where the sums are, and count the pixels
+ * that are not finite. */
+static tess_status correct_rows(const imager_job *job, double factor, bool done,
+                                imager_rows *rows, int64_t *num_bad)
+{
+    tess_status status = TESS_OK;
+    int64_t bad = 0;
+    bool complete = true;
+#pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
+        reduction(&& : complete)
+    {
+        double *correction = tess_alloc(rows->nx, sizeof *correction);
+        complete = correction != NULL;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t k = 0; k < rows->num_rows; ++k) {
+            double *row = rows->value + k * rows->nx;
+            if (!correction) continue;
+            if (!done) {
+                tess_grid_correction_row(job->plan, rows->row_first + k, correction);
+                for (int64_t i = 0; i < rows->nx; ++i)
+                    row[i] *= correction[i] * factor;
+            }
+            bad += count_bad(job, rows->row_first + k, row);
+        }
+        tess_free(correction);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "grid correction of an image's rows");
+    *num_bad = bad;
+cleanup:
+    return status;
+}
+
+/* The sums of this rank's planes are corrected where they lie, if the backend does
+ * that. Stages that are written out show sums before. Collective. */
+static tess_status correct_sums(imager_job *job, int image, double factor,
+                                const imager_stages *stages, bool *done)
+{
+    int64_t first, count;
+    *done = job->backend->grid->correct && !stages->folder;
+    if (!*done) return TESS_OK;
+    tess_planes_rows(job->planes, &first, &count);
+    return tess_comm_agree(
+        job->comm, job->backend->grid->correct(job->plan, factor, false, first, count,
+                                               tess_planes_image(job->planes, image)));
+}
+
+/* Values that pass every check of one visibility may still overflow together.
+ * Collective. */
+static tess_status check_finite(const imager_job *job, int64_t num_bad,
+                                double sum_weights)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, &num_bad, 1, TESS_SUM));
+    if (num_bad > 0 || !isfinite(sum_weights))
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%lld pixels of the image are not finite (sum of weights %.3g): some "
+            "weights or visibilities are so large that their products overflow %s "
+            "precision; flag them or mend the weights",
+            (long long)num_bad, sum_weights,
+            job->plan->is_double ? "double" : "single");
+cleanup:
+    return status;
+}
+
+/* Threads for loops that only move memory: no more than have been seen to help. */
+static int copy_threads(const imager_job *job)
+{
+    const int threads = job->layout->threads, enough = job->costs.copy_threads;
+    return enough > 0 && enough < threads ? enough : threads;
+}
+
+static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    void *sums = NULL;
+    *rows = (imager_rows){.nx = job->geom.nx};
+    TESS_TRY(tess_planes_reduce(job->planes, image, &rows->row_first, &rows->num_rows,
+                                &sums));
+    const int64_t pixels = rows->num_rows * rows->nx;
+    if (job->plan->is_double) {
+        rows->value = sums;
+        sums = NULL;
+    } else {
+        rows->value = tess_alloc(pixels, sizeof *rows->value);
+        status = rows->value ? TESS_OK : TESS_ERR_ALLOC;
+        const float *from = sums;
+#pragma omp parallel for num_threads(copy_threads(job)) if (status == TESS_OK)
+        for (int64_t k = 0; k < (status == TESS_OK ? pixels : 0); ++k)
+            rows->value[k] = (double)from[k];
+    }
+    TESS_TRY(tess_comm_agree(job->comm, status));
+cleanup:
+    tess_free(sums);
+    return status;
+}
+
+tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
+                          int num_weight, imager_product *product,
+                          const imager_stages *stages)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < job->num_images; ++k) {
+        const int weight = k < num_pol ? (num_weight == 1 ? 0 : k) : k - num_pol;
+        const double factor = sums[weight] > 0 ? 1 / sums[weight] : 0;
+        int64_t num_bad = 0;
+        bool done;
+        double mark = tess_time_now();
+        TESS_TRY(correct_sums(job, k, factor, stages, &done));
+        tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
+        TESS_TRY(take_rows(job, k, &product[k].rows));
+        tess_profile_lap(job->profile, TESS_STAGE_REDUCE, &mark);
+        TESS_TRY(imager_stages_write(stages, "1-transformed", k, &job->geom,
+                                     &product[k].rows));
+        product[k].sum_weights = sums[weight];
+        status = correct_rows(job, factor, done, &product[k].rows, &num_bad);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        TESS_TRY(check_finite(job, num_bad, sums[weight]));
+        tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
+        TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
+                                     &product[k].rows));
+    }
+cleanup:
+    return status;
+}
+
+void imager_rows_free(imager_rows *rows)
+{
+    tess_free(rows->value);
+    *rows = (imager_rows){0};
+}
