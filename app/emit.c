@@ -83,11 +83,22 @@ static emit_batch next_batch(const imager_predictor *predictor,
     return batch;
 }
 
+static int64_t count_batches(const imager_predictor *predictor,
+                             const tess_source *source)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < tess_source_num_spans(source); ++count)
+        k = next_batch(predictor, source, k).end_span;
+    return count;
+}
+
 bool emit_possible(const imager_predictor *predictor, const tess_source *source)
 {
     tess_source_rows rows;
     const tess_samples like = samples_like(predictor, source);
-    if (!predictor->job.backend->start || tess_comm_size(predictor->job.comm) > 1)
+    const tess_layout *layout = predictor->job.layout;
+    if (!predictor->job.backend->start || layout->force_pw > 0 ||
+        layout->force_fft_ranks > 0 || layout->force_split > 0)
         return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
@@ -242,13 +253,14 @@ static void free_batch(emit_run *run)
 static tess_status do_batch(emit_run *run, const emit_batch *batch)
 {
     tess_status status = TESS_OK;
+    tess_comm *comm = run->predictor->job.comm;
     raw_sums sums;
     double mark = tess_time_now();
-    TESS_TRY(take_batch(run, batch, &sums));
+    TESS_TRY(tess_comm_agree(comm, take_batch(run, batch, &sums)));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
     TESS_TRY(predict(run, &sums));
     mark = tess_time_now();
-    TESS_TRY(give_batch(run, batch));
+    TESS_TRY(tess_comm_agree(comm, give_batch(run, batch)));
     tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
 cleanup:
     free_batch(run);
@@ -266,10 +278,18 @@ tess_status emit_rows(imager_predictor *predictor, tess_source *source,
                     .info = tess_source_info_of(source),
                     .like = samples_like(predictor, source),
                     .threads = predictor->job.layout->threads};
-    for (int64_t k = 0; k < tess_source_num_spans(source);) {
-        const emit_batch batch = next_batch(predictor, source, k);
+    tess_comm *comm = predictor->job.comm;
+    int64_t num_batches = count_batches(predictor, source), span = 0;
+    if (tess_comm_size(comm) > 1) {
+        status = tess_comm_self(&predictor->job.alone);
+        TESS_TRY(tess_comm_agree(comm, status));
+    }
+    /* a rank whose rows are done takes part without any */
+    TESS_TRY(tess_comm_allreduce_i64(comm, &num_batches, 1, TESS_MAX));
+    for (int64_t k = 0; k < num_batches; ++k) {
+        const emit_batch batch = next_batch(predictor, source, span);
         TESS_TRY(do_batch(&run, &batch));
-        k = batch.end_span;
+        span = batch.end_span;
     }
     tess_device_busy(&run.profile->stream.link_s, &run.profile->stream.device_s);
 cleanup:

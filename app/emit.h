@@ -7,13 +7,14 @@
 
 #include "imager.h"
 
-/** Can it be done? On one rank, from UVFITS rows that can be read as they are into a
- *  copy of their file. The predictor's model is open. Local, after the source's
- *  setup. */
+/** Can it be done? From UVFITS rows that can be read as they are into a copy of their
+ *  file, on a device that holds the whole model. The predictor's model is open. Local,
+ *  after the source's setup. */
 bool emit_possible(const imager_predictor *predictor, const tess_source *source);
 
 /** Predict all rows of the source and write them with tess_vis_write_raw; as many at a
- *  time as fit on the device. Errors as of reading, writing and tess_device_alloc.
+ *  time as fit on the device. Every rank does so for its own rows, from the whole
+ *  model: nothing is exchanged but the extent in w, by which all use one plan. Errors as of reading, writing and tess_device_alloc.
  *  Collective. */
 tess_status emit_rows(imager_predictor *predictor, tess_source *source,
                       tess_vis_writer *writer);

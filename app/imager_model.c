@@ -264,9 +264,9 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_samples *owned = samples;
     tess_brick_list *bricks;
     double mark = tess_time_now();
-    if (tess_comm_size(job->comm) == 1) {
-        TESS_TRY(predict_owned(job, samples, samples, runs));
-        return TESS_OK;
+    if (tess_comm_size(imager_team(job)) == 1) {
+        status = predict_owned(job, samples, samples, runs);
+        return tess_comm_agree(job->comm, status);
     }
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
                                   job->layout->force_round_bytes, &exchange);
@@ -313,6 +313,8 @@ cleanup:
 void imager_predictor_free(imager_predictor *predictor)
 {
     imager_job_free(&predictor->job);
+    tess_comm_free(predictor->job.alone);
+    predictor->job.alone = NULL;
 }
 
 /* Extent in w of all samples, good or not: every row is predicted. */
@@ -375,10 +377,12 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(plan_for(predictor, &extent));
     const bool fresh = !job->planes;
     mark = tess_time_now();
-    status = imager_sort(job, samples, false, tess_comm_size(job->comm) == 1, &runs);
+    status =
+        imager_sort(job, samples, false, tess_comm_size(imager_team(job)) == 1, &runs);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-    TESS_TRY(imager_job_partition(job, &runs, false));
+    status = imager_job_partition(job, &runs, false);
+    TESS_TRY(tess_comm_agree(job->comm, status));
     imager_job_log(job);
     mark = tess_time_now();
     if (fresh) TESS_TRY(load_everywhere(job, &predictor->model));

@@ -643,7 +643,9 @@ void imager_job_log(imager_job *job)
             job->num_groups, job->num_groups == 1 ? "" : "s", ranks / job->num_groups,
             job->fft_ranks, (long long)split,
             mean > 0 ? 100 * (largest / mean - 1) : 0);
-    if (job->alone)
+    if (job->alone && job->worst_pixel)
+        tess_log_info("every rank predicts what it has read, from the whole model");
+    else if (job->alone)
         tess_log_info("every rank images what it has read; images are summed %s",
                       job->devices ? "by NCCL" : "through host memory");
     snprintf(job->profile->plan, sizeof job->profile->plan,

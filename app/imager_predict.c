@@ -290,7 +290,9 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
     run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
     if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;
-    run->by_rows = opts->output && emit_possible(&run->predictor, run->source);
+    int64_t by_rows = opts->output && emit_possible(&run->predictor, run->source);
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
+    run->by_rows = by_rows != 0;
     TESS_TRY(open_writer(run));
 cleanup:
     return status;

@@ -1,6 +1,7 @@
 /* Ranks that each image the rows they have read, on devices, and sum their images: the
  * image, PSF and counts of ranks that exchange visibilities on CPUs, also when some
- * ranks have nothing good, and a failure of one is a failure of all. Without a GPU its
+ * ranks have nothing good; predict the rows they have read; and a failure of one is a
+ * failure of all. Without a GPU its
  * emulation is tested, else all of it is skipped. */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -123,6 +124,39 @@ static void test_same_image(void **state)
     }
 }
 
+/* A model made by imaging the sample itself; also with fewer rows than ranks, and in
+ * several batches, which some ranks have fewer of. */
+static void test_same_prediction(void **state)
+{
+    (void)state;
+    const tess_selection all = {0};
+    char name[128], model[160], host[128], device[128], obs[128];
+    tess_profile profile;
+    sample s = plain;
+    make_file("all.uvfits", 0);
+    snprintf(obs, sizeof obs, "%s", path_of("all.uvfits"));
+    snprintf(name, sizeof name, "%s", path_of("model"));
+    snprintf(model, sizeof model, "%s-dirty.fits", name);
+    snprintf(host, sizeof host, "%s", path_of("host.uvfits"));
+    snprintf(device, sizeof device, "%s", path_of("device.uvfits"));
+    const char *const path = obs, *const out[2] = {host, device};
+    tess_image_opts opts = options(&path, 1);
+    opts.take = NULL;
+    opts.output = name;
+    opts.overwrite = true;
+    opts.gridding.backend = "cpu";
+    tess_profile_start(&profile);
+    assert_int_equal(tess_imager_image(at->comm, &opts, &profile), TESS_OK);
+    s.num_groups = GROUPS;
+    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+    assert_same_predictions(at->comm, out, obs, model, &s, &all, 2, 1e-4, ROUNDING);
+    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-7, 1e-6);
+    s.num_groups = 2;
+    if (tess_comm_rank(at->comm) == 0) make(&s, obs);
+    assert_int_equal(tess_comm_barrier(at->comm), TESS_OK);
+    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+}
+
 static void test_failure(void **state)
 {
     (void)state;
@@ -151,6 +185,7 @@ int main(int argc, char **argv)
     tess_status status = tess_comm_agree(own.comm, failed ? TESS_ERR_IO : TESS_OK);
     if (status == TESS_OK) status = tess_comm_bcast(own.comm, own.folder, 64, 0);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_image),
+                                       cmocka_unit_test(test_same_prediction),
                                        cmocka_unit_test(test_failure)};
     if (status == TESS_OK) failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (first) {

@@ -114,4 +114,92 @@ static void assert_alike(const pictures *a, const pictures *b, int num, double r
     assert_int_equal(made, num);
 }
 
+/* ---- predictions ---- */
+
+static unsigned char *contents(const char *path, long *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *bytes = ftell(file);
+    rewind(file);
+    unsigned char *all = malloc((size_t)*bytes);
+    assert_non_null(all);
+    assert_int_equal(fread(all, 1, (size_t)*bytes, file), (size_t)*bytes);
+    fclose(file);
+    return all;
+}
+
+static float value_of(const unsigned char *at)
+{
+    float value;
+    const uint32_t bits =
+        (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Two files of the sample's layout: the visibilities agree within a share of the
+ * largest, everything else byte for byte. */
+static void compare_files(const char *const path[2], const sample *s, double rounding)
+{
+    char names[16][16];
+    long bytes[2];
+    unsigned char *all[2];
+    double largest = 0, apart = 0;
+    const long params = split_params(s, names), first = header_bytes(path[0]);
+    const long values = group_values(s);
+    for (int k = 0; k < 2; ++k)
+        all[k] = contents(path[k], &bytes[k]);
+    assert_int_equal(bytes[0], bytes[1]);
+    for (long at = 0; at < bytes[0]; at += 4) {
+        const long value = (at - first) / 4 % values;
+        const bool data = at >= first && at < first + 4 * values * s->num_groups;
+        if (data && value >= params && (value - params) % 3 != 2) {
+            const double a = (double)value_of(all[0] + at),
+                         b = (double)value_of(all[1] + at);
+            largest = fmax(largest, fabs(a));
+            apart = fmax(apart, fabs(a - b));
+        } else
+            assert_memory_equal(all[0] + at, all[1] + at, 4);
+    }
+    assert_true(largest > 0 && apart <= rounding * largest);
+    for (int k = 0; k < 2; ++k)
+        free(all[k]);
+}
+
+/* Predicted into path[0] on the host and path[1] on the device. Collective. */
+static void assert_same_predictions(tess_comm *comm, const char *const path[2],
+                                    const char *obs, const char *model, const sample *s,
+                                    const tess_selection *selection, int passes,
+                                    double accuracy, double rounding)
+{
+    tess_profile profile[2];
+    int64_t count[4];
+    for (int k = 0; k < 2; ++k) {
+        const tess_predict_opts opts = {
+            .obs = obs,
+            .model = model,
+            .output = path[k],
+            .selection = *selection,
+            .gridding = {.accuracy = accuracy,
+                         .w_mode = TESS_W_STACKING,
+                         .backend = k ? "cuda" : "cpu"},
+            .layout = {.threads = 3, .force_passes = passes},
+            .overwrite = true};
+        tess_profile_start(&profile[k]);
+        assert_int_equal(tess_imager_predict(comm, &opts, &profile[k]), TESS_OK);
+    }
+    for (int k = 0; k < 2; ++k) {
+        count[k] = profile[k].stream.bytes;
+        count[2 + k] = profile[k].visibilities;
+    }
+    assert_int_equal(tess_comm_allreduce_i64(comm, count, 4, TESS_SUM), TESS_OK);
+    assert_int_equal(count[0], 0);
+    assert_true(count[1] > 0);
+    assert_int_equal(count[2], count[3]);
+    if (tess_comm_rank(comm) == 0) compare_files(path, s, rounding);
+    assert_int_equal(tess_comm_barrier(comm), TESS_OK);
+}
+
 #endif
