@@ -19,6 +19,7 @@ typedef struct bench_set {
     void *vis, *cells; /* in turns input and output */
     void *first;       /* the first strategy's output */
     int64_t vis_values, cell_values;
+    double study_cells;
 } bench_set;
 
 static void set_free(bench_set *set)
@@ -146,11 +147,37 @@ static void fill(bool is_double, int64_t values, uint64_t *random, void *array)
             ((float *)array)[k] = (float)(2 * draw(random) - 1);
 }
 
-static tess_status make_set(const tess_bench_gcf_case *what, bench_set *set)
+/* Points of a study's set, and its kernels. */
+static tess_status make_points(tess_bench_gcf_case *what, bench_set *set)
 {
     tess_status status = TESS_OK;
-    uint64_t random = 20;
-    const size_t bytes = what->is_double ? 16 : 8;
+    tess_bench_gcf_points points = {0};
+    TESS_TRY(tess_bench_gcf_set_make(
+        &tess_bench_gcf_sets[what->order - TESS_BENCH_GCF_SETS], what->num_points,
+        what->shrink, what->opts.threads, &points));
+    TESS_TRY(tess_bench_gcf_set_kernels(&points, what->is_double, what->opts.threads,
+                                        &set->gcf));
+    set->u = points.u;
+    set->v = points.v;
+    set->w = points.w;
+    set->count = points.count;
+    set->study_cells = points.study_updates;
+    what->size = points.size;
+    what->num_planes = points.num_planes;
+    what->support = set->gcf->max_support;
+    what->oversampling = set->gcf->layout.oversampling;
+    what->field_rad = points.field;
+    points.u = points.v = points.w = NULL;
+cleanup:
+    tess_bench_gcf_points_free(&points);
+    return status;
+}
+
+/* Points made up, and their kernels. */
+static tess_status make_up_points(const tess_bench_gcf_case *what, bench_set *set,
+                                  uint64_t *random)
+{
+    tess_status status = TESS_OK;
     const bool tracks = what->order == TESS_BENCH_GCF_TRACKS;
     const double half = 0.5 * (double)(what->size - what->support) - 1;
     if (half < 1)
@@ -159,21 +186,35 @@ static tess_status make_set(const tess_bench_gcf_case *what, bench_set *set)
     TESS_TRY((what->is_formula ? make_formula : make_table)(what, &set->gcf));
     set->count = tracks ? (what->num_points + BASELINES - 1) / BASELINES * BASELINES
                         : what->num_points;
-    set->vis_values = set->count * what->num_pol;
-    set->cell_values = what->size * what->size * what->num_pol;
     set->u = tess_alloc(set->count, sizeof *set->u);
     set->v = tess_alloc(set->count, sizeof *set->v);
     set->w = tess_alloc(set->count, sizeof *set->w);
+    if (!set->u || !set->v || !set->w) TESS_FAIL(TESS_ERR_ALLOC, "points");
+    if (tracks)
+        place_tracks(what, half, set, random);
+    else
+        TESS_TRY(place_anywhere(what, half, set, random));
+cleanup:
+    return status;
+}
+
+static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
+{
+    tess_status status = TESS_OK;
+    uint64_t random = 20;
+    const size_t bytes = what->is_double ? 16 : 8;
+    if (what->order >= TESS_BENCH_GCF_SETS)
+        TESS_TRY(make_points(what, set));
+    else
+        TESS_TRY(make_up_points(what, set, &random));
+    set->vis_values = set->count * what->num_pol;
+    set->cell_values = what->size * what->size * what->num_pol;
     set->vis = tess_alloc(set->vis_values, bytes);
     set->cells = tess_alloc(set->cell_values, bytes);
     set->first = tess_alloc(what->degrid ? set->vis_values : set->cell_values, bytes);
-    if (!set->u || !set->v || !set->w || !set->vis || !set->cells || !set->first)
+    if (!set->vis || !set->cells || !set->first)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld points and %lld² cells",
                   (long long)set->count, (long long)what->size);
-    if (tracks)
-        place_tracks(what, half, set, &random);
-    else
-        TESS_TRY(place_anywhere(what, half, set, &random));
     fill(what->is_double, set->vis_values, &random, set->vis);
     fill(what->is_double, set->cell_values, &random, set->cells);
 cleanup:
@@ -222,7 +263,7 @@ static void compare(const tess_bench_gcf_case *what, bench_set *set, int strateg
     result->difference = difference(what->is_double, out, set->first, values);
 }
 
-tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
+tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
                                tess_bench_gcf_result *result)
 {
     tess_status status = TESS_OK;
@@ -230,10 +271,11 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
     tess_gcf_plan *plan[TESS_GCF_NUM_STRATEGIES] = {NULL};
     const int runs = repeat + 1;
     double *sort_s =
-        tess_alloc(3 * (int64_t)runs * what->num_strategies, sizeof *sort_s);
+        tess_alloc(4 * (int64_t)runs * what->num_strategies, sizeof *sort_s);
     if (!sort_s) TESS_FAIL(TESS_ERR_ALLOC, "times");
     double *seconds = sort_s + runs * what->num_strategies;
     double *copy_s = seconds + runs * what->num_strategies;
+    double *cells_s = copy_s + runs * what->num_strategies;
     TESS_TRY(make_set(what, &set));
     for (int s = 0; s < what->num_strategies; ++s) {
         tess_gcf_grid_opts opts = what->opts;
@@ -247,12 +289,15 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
             sort_s[s * runs + k] = report.sort_s;
             seconds[s * runs + k] = report.seconds;
             copy_s[s * runs + k] = report.copy_s;
+            cells_s[s * runs + k] = report.cells_s;
             if (k == 0) compare(what, &set, s, &result[s]);
             const double done = (double)report.merged;
             result[s].num_points = set.count - report.left_out;
             result[s].merged = report.merged;
             result[s].mean_rank = (double)report.point_ranks / done;
             result[s].busy_share = report.busy_share;
+            result[s].point_cells = (double)report.point_cells;
+            result[s].study_cells = set.study_cells;
             result[s].gflops = 8e-9 * (double)report.point_cells * what->num_pol;
         }
     for (int s = 0; s < what->num_strategies; ++s) {
@@ -261,6 +306,7 @@ tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
         result[s].sort_s = tess_bench_median(sort_s + s * runs + 1, repeat);
         result[s].seconds = tess_bench_median(seconds + s * runs + 1, repeat);
         result[s].copy_s = tess_bench_median(copy_s + s * runs + 1, repeat);
+        result[s].cells_s = tess_bench_median(cells_s + s * runs + 1, repeat);
         result[s].gflops /= result[s].seconds +
                             (what->opts.backend == TESS_GCF_CPU ? result[s].sort_s : 0);
     }

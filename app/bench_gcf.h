@@ -5,12 +5,15 @@
 #ifndef TESS_BENCH_GCF_H
 #define TESS_BENCH_GCF_H
 
+#include "bench_gcf_sets.h"
 #include "tess_gcf_grid.h"
 
 typedef enum tess_bench_gcf_order {
     TESS_BENCH_GCF_RANDOM, /**< anywhere on the grid, in any order */
     TESS_BENCH_GCF_SORTED, /**< the same, by lines of tiles of 64 cells */
-    TESS_BENCH_GCF_TRACKS  /**< of an array with a dense middle, in order of time */
+    TESS_BENCH_GCF_TRACKS, /**< of an array with a dense middle, in order of time */
+    TESS_BENCH_GCF_SETS,   /**< tess_bench_gcf_sets, one after another */
+    TESS_BENCH_GCF_NUM_ORDERS = TESS_BENCH_GCF_SETS + TESS_BENCH_GCF_NUM_SETS
 } tess_bench_gcf_order;
 
 typedef struct tess_bench_gcf_case {
@@ -25,6 +28,7 @@ typedef struct tess_bench_gcf_case {
     tess_gcf_grid_opts opts;           /**< but strategy */
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     int num_strategies;
+    double shrink; /**< of a set: see tess_bench_gcf_set_make() */
 } tess_bench_gcf_case;
 
 /** What was found of a strategy: medians over the repetitions. */
@@ -33,17 +37,21 @@ typedef struct tess_bench_gcf_result {
     int64_t merged;         /**< and what they were merged into: gflops are theirs */
     double mean_rank;       /**< products a point; 0: none was factored */
     double sort_s, seconds; /**< placing and sorting, and the rest */
-    double copy_s;          /**< on a GPU: copies to it and back */
+    double copy_s;          /**< on a GPU: copies to it and back, … */
+    double cells_s;         /**< … of the grid alone */
     double gflops;          /**< 8 FLOP a point, cell and pol, over both; on a GPU over
                                  `seconds` alone, its kernels' */
     double busy_share;
     double difference;   /**< relative L2, from the first strategy's result */
     int64_t table_bytes; /**< of taps, or of factors */
+    double point_cells;  /**< cells updated or read, Σ S² over the points, … */
+    double study_cells;  /**< … and, of a set, those of the study: Σ (2h + 1)² */
 } tess_bench_gcf_result;
 
 /** Once to warm up, then `repeat` times, strategies in turns; result[num_strategies].
- *  Errors as of tess_gcf_create() and gridding. Local. */
-tess_status tess_bench_gcf_run(const tess_bench_gcf_case *what, int repeat,
+ *  A set has its own size, support, planes, oversampling and field, which are written
+ * to the case. Errors as of tess_gcf_create() and gridding. Local. */
+tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
                                tess_bench_gcf_result *result);
 
 #endif

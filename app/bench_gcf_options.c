@@ -35,10 +35,19 @@ static const char doc[] =
     "of products, 'table_mib' the size of the taps, or of the factors. All planes have "
     "the same support; w is such that the widest kernel fills it. Runs on the first "
     "rank only.\n\n"
+    "Sets are those of a study of tiled gridding (github.com/OxfordSKA/GPU-gridding), "
+    "simulated: synthetic (2152800 visibilities, 714 planes of kernels of up to 73 "
+    "cells) "
+    "and low-30, low-56, low-82 (31395840 of SKA1-Low, from an elevation of 30, 56 and "
+    "82 "
+    "degrees on; 922, 601 and 339 planes of up to 191, 145 and 89 cells; 10000 x 10000 "
+    "cells). They bring their own --gcf, --size, --planes, --oversampling and --field; "
+    "'cells' are all updates, 'study_cells' the study's.\n\n"
     "Examples:\n"
     "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
     "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
     "      --error 1e-3 --operation grid,degrid --markdown\n"
+    "  tessera bench gcf --order low-56 --strategy tiled,factored --repeat 1\n"
     "  tessera bench gcf --tune --vis 3e4 --size 1024\n"
     "  tessera bench gcf --backend cuda --gcf 32,128 --vis 4e5 --precision "
     "single,double";
@@ -53,6 +62,7 @@ enum {
     OPT_POL,
     OPT_PRECISION,
     OPT_ORDER,
+    OPT_SHRINK,
     OPT_PLANES,
     OPT_OVERSAMPLING,
     OPT_FIELD,
@@ -82,9 +92,13 @@ static const struct argp_option options[] = {
      0},
     {"pol", OPT_POL, "1|2|4,...", 0, "Polarisations in one pass (default 1)", 0},
     {"precision", OPT_PRECISION, "single|double,...", 0, "Default single", 0},
-    {"order", OPT_ORDER, "random|sorted|tracks,...", 0,
-     "Points anywhere in any order (default), the same sorted by tiles, or tracks of a "
-     "dense array in order of time",
+    {"order", OPT_ORDER, "random|sorted|tracks|SET,...", 0,
+     "Points anywhere in any order (default), the same sorted by tiles, tracks of a "
+     "dense array in order of time, or a published data set, see below",
+     0},
+    {"shrink", OPT_SHRINK, "F", 0,
+     "Sets: of an array F times as large, with so many times fewer cells and planes "
+     "(default 1)",
      0},
     {"planes", OPT_PLANES, "N", 0, "Planes of w (default 8)", 0},
     {"oversampling", OPT_OVERSAMPLING, "N", 0, "Offsets per cell (default 8)", 0},
@@ -147,7 +161,8 @@ cleanup:
 const char *const tess_bench_gcf_backend_name[] = {"cpu", "cuda"};
 const char *const tess_bench_gcf_operation_name[] = {"grid", "degrid"};
 const char *const tess_bench_gcf_precision_name[] = {"single", "double"};
-const char *const tess_bench_gcf_order_name[] = {"random", "sorted", "tracks"};
+const char *const tess_bench_gcf_order_name[] = {
+    "random", "sorted", "tracks", "synthetic", "low-30", "low-56", "low-82"};
 
 static tess_status parse_operation(const char *text, double *value)
 {
@@ -161,7 +176,8 @@ static tess_status parse_precision(const char *text, double *value)
 
 static tess_status parse_order(const char *text, double *value)
 {
-    return parse_word(text, tess_bench_gcf_order_name, 3, "order", value);
+    return parse_word(text, tess_bench_gcf_order_name, TESS_BENCH_GCF_NUM_ORDERS,
+                      "order", value);
 }
 
 static tess_status parse_strategy(const char *text, double *value)
@@ -231,7 +247,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                                       .planes = 8,
                                       .oversampling = 8,
                                       .field_rad = 10 * TESS_RAD_PER_DEG,
-
+                                      .shrink = 1,
                                       .repeat = 3};
         tess_gcf_grid_opts_default(&args->opts);
         args->opts.factor_error = 1e-3;
@@ -253,6 +269,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_VIS:
         status = tess_bench_list_parse(arg, parse_vis, &args->vis);
+        args->vis_given = true;
         break;
     case OPT_SIZE:
         status = tess_bench_list_parse(arg, parse_size, &args->size);
@@ -265,6 +282,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_ORDER:
         status = tess_bench_list_parse(arg, parse_order, &args->order);
+        break;
+    case OPT_SHRINK:
+        status = tess_parse_number(arg, TESS_BENCH_GCF_LEAST_SHRINK, 1, &args->shrink);
         break;
     case OPT_PLANES:
         status = parse_int(arg, 1, TESS_GCF_MAX_PLANES, &args->planes);

@@ -17,6 +17,8 @@ typedef struct tess_bench_gcf_args {
     int planes, oversampling;
     double field_rad;
     bool markdown, tune, formula;
+    bool vis_given; /**< else sets are whole */
+    double shrink;
     tess_gcf_grid_opts opts; /**< threads: 0, none given; no strategy */
 } tess_bench_gcf_args;
 

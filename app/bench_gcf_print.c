@@ -62,6 +62,9 @@ static void result_columns(printer *out, const tess_bench_gcf_result *of, double
     column(out, "sort_s", NULL, "%.6g", of->sort_s);
     column(out, "seconds", NULL, "%.6g", of->seconds);
     column(out, "copy_s", NULL, "%.6g", of->copy_s);
+    column(out, "cells_s", NULL, "%.6g", of->cells_s);
+    column(out, "cells", NULL, "%.6g", of->point_cells);
+    column(out, "study_cells", NULL, "%.6g", of->study_cells);
     column(out, "gflops", "GFLOP/s", out->markdown ? "%.1f" : "%.5g", of->gflops);
     column(out, "ratio", "ratio", out->markdown ? "%.2f" : "%.4g", ratio);
     column(out, "busy", NULL, "%.3f", of->busy_share);

@@ -63,7 +63,14 @@ static tess_status run_all(const tess_bench_gcf_args *args)
                                     .field_rad = args->field_rad,
                                     .is_formula = args->formula,
                                     .opts = args->opts,
-                                    .strategy = strategy};
+                                    .strategy = strategy,
+                                    .shrink = args->shrink};
+        if (what.order >= TESS_BENCH_GCF_SETS) {
+            /* they bring their own */
+            if (value[3] != args->size.value[0] || value[6] != args->gcf.value[0])
+                continue;
+            if (!args->vis_given) what.num_points = INT64_MAX;
+        }
         TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));
         TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
         if (k == 0) tess_bench_gcf_print(&what, 0, found, args->markdown, true);

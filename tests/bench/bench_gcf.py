@@ -57,6 +57,17 @@ def main():
         suite.below(f"{row['strategy']}: visibilities are merged", int(row["merged"]),
                     0.9 * int(row["visibilities"]))
         suite.below(f"{row['strategy']} merged: difference", float(row["difference"]), 2e-5)
+    rows = table(suite, "--order", "synthetic,low-82", "--shrink", "0.04", "--strategy",
+                 "serial,tiled")
+    suite.equal("published sets, smaller",
+                [(row["order"], row["size"], row["planes"], row["oversampling"])
+                 for row in rows[::2]], [("synthetic", "164", "29", "4"),
+                                         ("low-82", "400", "16", "4")])
+    for row in rows:
+        suite.true(f"{row['order']}: as many updates as the study",
+                   0 < float(row["study_cells"]) <= float(row["cells"]))
+        suite.below(f"{row['order']} {row['strategy']}: difference",
+                    float(row["difference"]), 2e-5)
     os.environ["TESS_CACHE_DIR"] = suite.path("cache")
     found = tessera("bench", "gcf", "--tune", *SMALL)
     suite.ran("gcf --tune", found)
@@ -70,7 +81,7 @@ def main():
     text = tessera("bench", "gcf", "--gcf", "8", "--markdown", *SMALL)
     suite.equal("markdown", [line.count("|") for line in text.out.splitlines()], [13] * 5)
     for options in (["--gcf", "12"], ["--gcf", "520"], ["--strategy", "fast"],
-                    ["--pol", "3"], ["--precision", "half"], ["--order", "none"],
+                    ["--pol", "3"], ["--precision", "half"], ["--order", "none"], ["--shrink", "0"],
                     ["--operation", "image"], ["--size", "64", "--gcf", "128"],
                     ["--strategy", "tiled,tiled"], ["--strategy", "scatter"],
                     ["--backend", "cuda", "--strategy", "serial"], ["more"]):
