@@ -2,9 +2,9 @@
  * host memory. Two reads and a write a pixel would take 30 µs of a 4096² image at
  * 4 TB/s; some 50 double-precision operations a pixel, most of them the fit along w,
  * take as long at 33 TFLOP/s. */
+#include "correct_cuda.h"
 #include "tess_cuda.h"
 #include "tess_device.h"
-#include "tess_grid.h"
 
 enum { THREADS = 256, MOST_ROWS = 65535 };
 
@@ -58,12 +58,13 @@ __global__ void correct_kernel(const __grid_constant__ correction with,
 static void fill(const tess_grid_plan *plan, double factor, bool is_model,
                  correction *with)
 {
-    *with = (correction){.geom = plan->geom,
-                         .nm1_center = plan->nm1_center,
-                         .nm1_range = plan->nm1_range,
-                         .factor = factor,
-                         .is_model = is_model};
-    with->geom.scale_m_rad = tess_geom_scale_m(&plan->geom);
+    *with = correction();
+    with->geom = plan->geom;
+    if (with->geom.scale_m_rad <= 0) with->geom.scale_m_rad = plan->geom.scale_rad;
+    with->nm1_center = plan->nm1_center;
+    with->nm1_range = plan->nm1_range;
+    with->factor = factor;
+    with->is_model = is_model;
     if (!plan->opts.do_w) return;
     with->terms = TESS_CORRECTION_TERMS;
     for (int k = 0; k < TESS_CORRECTION_TERMS; ++k)

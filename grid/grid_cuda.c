@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "correct_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
 

@@ -35,10 +35,6 @@ tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *sample
                           const tess_brick_list *bricks, const tess_brick_sums *sums,
                           bool psf, cuda_part_function *function);
 
-/** tess_grid_ops.correct. */
-tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_model,
-                         int64_t row_first, int64_t num_rows, void *rows);
-
 /** Bring predicted visibilities that are still on the device to samples->vis, unless
  *  the samples stay there. */
 tess_status cuda_fetch_vis(tess_samples *samples, const tess_brick_list *bricks);

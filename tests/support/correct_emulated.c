@@ -1,7 +1,7 @@
 /* tess_grid_ops.correct of the cuda backend in host memory; see device_emulated.c. */
 #include <math.h>
 
-#include "grid_cuda.h"
+#include "correct_cuda.h"
 #include "tess_mem.h"
 
 tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_model,
