@@ -75,25 +75,14 @@ unsigned blocks_for(int64_t threads)
 struct place_args {
     int64_t count;
     const double *u, *v, *w; /* w may be NULL */
-    const gcf_cuda_plane *plane;
-    int num_planes, oversampling, half_offsets, nu, nv;
-    bool by_root; /* TESS_GCF_SQRT */
-    double scale;
+    const int32_t *line;     /* or NULL */
+    gcf_cuda_planes planes;
+    int oversampling, half_offsets, lines, nv;
     gcf_cuda_place *place;
     unsigned long long *left_out, *point_cells;
     void *zero; /* visibilities of points outside become 0; or NULL */
     int vis_bytes;
 };
-
-/* Products and sums are rounded one by one, as the CPU's are. */
-__device__ int plane_of(const place_args &args, double w)
-{
-    const double scaled = __dmul_rn(fabs(w), args.scale);
-    const double plane =
-        floor(__dadd_rn(args.by_root ? __dsqrt_rn(scaled) : scaled, 0.5));
-    const int last = args.num_planes - 1;
-    return plane < last ? (int)plane : last;
-}
 
 __device__ bool place_axis(const place_args &args, int support, double at, int cells,
                            int *first, int *offset, bool *flip)
@@ -127,15 +116,17 @@ __global__ void place_kernel(place_args args)
         gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
         int offset_u, offset_v;
         bool flip_u, flip_v;
-        const int plane = isfinite(w) ? plane_of(args, w) : 0;
-        const int support = args.plane[plane].support;
+        const int plane = isfinite(w) ? gcf_nearest_plane(args.planes, w) : 0;
+        const int support = args.planes.plane[plane].support;
         if (isfinite(w) &&
-            place_axis(args, support, args.u[k], args.nu, &at.u, &offset_u, &flip_u) &&
+            place_axis(args, support, args.u[k], args.lines, &at.u, &offset_u,
+                       &flip_u) &&
             place_axis(args, support, args.v[k], args.nv, &at.v, &offset_v, &flip_v)) {
             at.kernel = (uint32_t)(plane | offset_u << GCF_PLANE_BITS |
                                    offset_v << (GCF_PLANE_BITS + GCF_OFFSET_BITS));
             at.kernel |= (flip_u ? GCF_FLIP_U : 0) | (flip_v ? GCF_FLIP_V : 0) |
                          (w < 0 ? GCF_CONJUGATE : 0);
+            if (args.line) at.u += args.line[k];
             cells = (unsigned long long)support * support;
         } else {
             outside = 1;
@@ -254,20 +245,17 @@ __global__ void bookmark_kernel(int64_t count, const uint64_t *key, int shift,
 
 /* Device memory of a call. */
 struct call {
-    double *u, *v, *w;
     gcf_cuda_place *place[2];
     uint64_t *key[2];
     uint32_t *index[2], *first;
     unsigned long long *counter;
-    void *vis, *cells;
     cudaEvent_t event[3]; /* begun, sorted, done */
 };
 
 void call_free(call *c)
 {
-    void *memory[] = {c->u,       c->v,      c->w,        c->place[0], c->place[1],
-                      c->key[0],  c->key[1], c->index[0], c->index[1], c->first,
-                      c->counter, c->vis,    c->cells};
+    void *memory[] = {c->place[0], c->place[1], c->key[0], c->key[1],
+                      c->index[0], c->index[1], c->first,  c->counter};
     for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
         tess_device_free(memory[k]);
     for (int k = 0; k < 3; ++k)
@@ -279,40 +267,28 @@ template <typename T> tess_status take(int64_t count, const char *what, T **memo
     return tess_device_alloc(count * (int64_t)sizeof **memory, what, (void **)memory);
 }
 
-tess_status upload(const double *from, int64_t count, double **to)
+tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
+                      const gcf_cuda_cells *cells, const gcf_cuda_job &job, bool degrid,
+                      call *c, tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(take(count, "coordinates of points", to));
-    TESS_TRY(tess_device_upload(*to, from, count * (int64_t)sizeof **to));
-cleanup:
-    return status;
-}
-
-tess_status place_all(const gcf_cuda *with, const tess_gcf_points *points,
-                      const gcf_cuda_job &job, bool degrid, call *c,
-                      tess_gcf_report *report)
-{
-    tess_status status = TESS_OK;
-    const tess_gcf *gcf = with->plan->gcf;
     unsigned long long counter[2] = {0, 0};
     place_args args;
     args.count = points->count;
-    args.u = c->u;
-    args.v = c->v;
-    args.w = c->w;
-    args.plane = job.plane;
-    args.num_planes = job.num_planes;
+    args.u = points->u;
+    args.v = points->v;
+    args.w = points->w;
+    args.line = points->line;
+    args.planes = gcf_cuda_planes_of(with);
     args.oversampling = job.oversampling;
     args.half_offsets = job.half_offsets;
-    args.nu = job.nu;
+    args.lines = (int)cells->part_lines;
     args.nv = job.nv;
-    args.by_root = gcf->layout.spacing == TESS_GCF_SQRT;
-    args.scale = gcf->scale;
     args.place = c->place[0];
     args.left_out = c->counter;
     args.point_cells = c->counter + 1;
     args.zero = degrid ? job.vis : NULL;
-    args.vis_bytes = (int)gcf_value_bytes(gcf) * job.num_pol;
+    args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf) * job.num_pol;
     gcf_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(counter, c->counter, sizeof counter));
@@ -416,37 +392,20 @@ cleanup:
     return status;
 }
 
-/* Room for everything, and the inputs in it. */
-tess_status begin(const tess_gcf_points *points, const tess_gcf_cells *cells,
-                  const gcf_cuda_job &job, bool degrid, call *c,
-                  tess_gcf_report *report)
+tess_status begin(int64_t count, call *c)
 {
     tess_status status = TESS_OK;
-    double start = 0;
-    const int64_t value = (job.is_double ? 16 : 8) * (int64_t)job.num_pol;
     for (int k = 0; k < 3; ++k)
         TESS_CUDA(cudaEventCreate(&c->event[k]));
-    TESS_TRY(upload(points->u, points->count, &c->u));
-    TESS_TRY(upload(points->v, points->count, &c->v));
-    if (points->w) TESS_TRY(upload(points->w, points->count, &c->w));
-    TESS_TRY(take(points->count, "places of points", &c->place[0]));
+    TESS_TRY(take(count, "places of points", &c->place[0]));
     TESS_TRY(take(COUNTERS, "counters", &c->counter));
     TESS_TRY(tess_device_zero(c->counter, COUNTERS * sizeof *c->counter));
-    TESS_TRY(tess_device_alloc(points->count * value, "visibilities", &c->vis));
-    TESS_TRY(tess_device_alloc(job.pol_stride * value, "a grid", &c->cells));
-    if (!degrid)
-        TESS_TRY(tess_device_upload(c->vis, points->vis, points->count * value));
-    TESS_TRY(tess_device_wait());
-    start = tess_time_now();
-    TESS_TRY(tess_device_upload(c->cells, cells->data, job.pol_stride * value));
-    TESS_TRY(tess_device_wait());
-    report->cells_s = tess_time_now() - start;
 cleanup:
     return status;
 }
 
-gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
-                    const tess_gcf_cells *cells)
+/* What is known of a job without points and cells. */
+gcf_cuda_job job_with(const gcf_cuda *with, int num_pol)
 {
     const tess_gcf *gcf = with->plan->gcf;
     gcf_cuda_job job = {};
@@ -463,16 +422,25 @@ gcf_cuda_job job_of(const gcf_cuda *with, const tess_gcf_points *points,
         if (gcf->plane[p].support < job.min_support)
             job.min_support = gcf->plane[p].support;
     job.is_double = gcf->layout.is_double;
-    job.num_vis = points->count;
-    job.num_pol = points->num_pol;
-    job.nu = (int)cells->nu;
-    job.nv = (int)cells->nv;
-    job.pol_stride = cells->nu * cells->nv;
+    job.num_pol = num_pol;
     job.with = with;
     return job;
 }
 
-tess_status times(const call &c, double start, tess_gcf_report *report)
+gcf_cuda_job job_of(const gcf_cuda *with, const gcf_cuda_points *points,
+                    const gcf_cuda_cells *cells)
+{
+    gcf_cuda_job job = job_with(with, points->num_pol);
+    job.vis = points->vis;
+    job.num_vis = points->count;
+    job.cells = cells->data;
+    job.nu = (int)cells->nu;
+    job.nv = (int)cells->nv;
+    job.pol_stride = cells->pol_stride;
+    return job;
+}
+
+tess_status times(const call &c, tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     float ms[2] = {0, 0};
@@ -480,10 +448,48 @@ tess_status times(const call &c, double start, tess_gcf_report *report)
         TESS_CUDA(cudaEventElapsedTime(&ms[k], c.event[k], c.event[k + 1]));
     report->sort_s = 1e-3 * (double)ms[0];
     report->seconds = 1e-3 * (double)ms[1];
-    report->copy_s = tess_time_now() - start - report->sort_s - report->seconds;
     report->busy_share = 1;
 cleanup:
     return status;
+}
+
+/* Host arrays on the device. */
+struct copies {
+    void *u, *v, *w, *vis, *cells;
+};
+
+tess_status copies_make(const tess_gcf_points *points, const tess_gcf_cells *cells,
+                        int64_t value, bool degrid, copies *to, tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    double start = 0;
+    const int64_t line = points->count * (int64_t)sizeof(double);
+    const int64_t cell_bytes = cells->nu * cells->nv * value;
+    const void *const from[3] = {points->u, points->v, points->w};
+    void **const out[3] = {&to->u, &to->v, &to->w};
+    for (int k = 0; k < 3; ++k) {
+        if (!from[k]) continue;
+        TESS_TRY(tess_device_alloc(line, "coordinates of points", out[k]));
+        TESS_TRY(tess_device_upload(*out[k], from[k], line));
+    }
+    TESS_TRY(tess_device_alloc(points->count * value, "visibilities", &to->vis));
+    TESS_TRY(tess_device_alloc(cell_bytes, "a grid", &to->cells));
+    if (!degrid)
+        TESS_TRY(tess_device_upload(to->vis, points->vis, points->count * value));
+    TESS_TRY(tess_device_wait());
+    start = tess_time_now();
+    TESS_TRY(tess_device_upload(to->cells, cells->data, cell_bytes));
+    TESS_TRY(tess_device_wait());
+    report->cells_s = tess_time_now() - start;
+cleanup:
+    return status;
+}
+
+void copies_free(const copies &c)
+{
+    void *const memory[] = {c.u, c.v, c.w, c.vis, c.cells};
+    for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
+        tess_device_free(memory[k]);
 }
 
 } // namespace
@@ -530,6 +536,22 @@ cleanup:
     return status;
 }
 
+void gcf_cuda_device_name(char *name, int size)
+{
+    name[0] = '\0';
+    if (!tess_device_present()) return;
+    tess_device_text(name, size);
+    for (char *c = name; *c; ++c) {
+        const bool plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z') ||
+                           (*c >= 'a' && *c <= 'z');
+        if (*c == ',') { /* the memory that is free follows */
+            *c = '\0';
+            break;
+        }
+        if (!plain) *c = '-';
+    }
+}
+
 tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
 {
     tess_status status = TESS_OK;
@@ -573,29 +595,58 @@ void gcf_cuda_destroy(gcf_cuda *made)
     tess_free(made);
 }
 
-tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
-                         const tess_gcf_cells *cells, bool degrid,
-                         tess_gcf_report *report)
+gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with)
+{
+    const tess_gcf *gcf = with->plan->gcf;
+    gcf_cuda_planes planes;
+    planes.plane = with->plane;
+    planes.count = gcf->layout.num_planes;
+    planes.by_root = gcf->layout.spacing == TESS_GCF_SQRT;
+    planes.scale = gcf->scale;
+    return planes;
+}
+
+/* Places, keys and indices, sorted from one array to another, and what sorting takes;
+ * of lists of points that meet tiles, for each of them; entries of factors. */
+int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
+{
+    enum { PLACE = 16, SORTED = 2 * (8 + 4) + 16, ENTRY = 48 };
+    const gcf_cuda_job job = job_with(with, num_pol);
+    const gcf_cuda_method method = method_of(with->plan->opts.strategy, degrid);
+    gcf_cuda_order order = {};
+    int64_t entries = 1, rank = 0;
+    if (method.order) order = method.order(job);
+    if (order.meeting)
+        entries = ((int64_t)job.max_support / order.tile_u + 2) *
+                  (job.max_support / order.tile_v + 2);
+    for (int p = 0; p < job.num_planes; ++p)
+        if (tess_gcf_plan_rank(with->plan, p) > rank)
+            rank = tess_gcf_plan_rank(with->plan, p);
+    return PLACE + (PLACE + SORTED) * entries + ENTRY * rank * (degrid ? 1 : num_pol);
+}
+
+tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
+                               const gcf_cuda_cells *cells, bool degrid,
+                               tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const gcf_cuda_method method = method_of(with->plan->opts.strategy, degrid);
     gcf_cuda_job job = job_of(with, points, cells);
-    const int64_t value = (job.is_double ? 16 : 8) * (int64_t)job.num_pol;
-    const double start = tess_time_now();
     call c = {};
     if (!method.run)
         TESS_FAIL(TESS_ERR_USAGE, "no strategy '%s' to %s on a GPU",
                   tess_gcf_strategy_name(with->plan->opts.strategy),
                   degrid ? "degrid" : "grid");
-    if (points->count > INT32_MAX)
-        TESS_FAIL(TESS_ERR_USAGE, "%lld points at a time on a GPU: at most %d",
-                  (long long)points->count, INT32_MAX);
+    if (points->count > INT32_MAX || cells->nu > INT32_MAX || cells->nv > INT32_MAX)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%lld points at a time on %lld × %lld cells of a GPU: at most %d of "
+                  "each",
+                  (long long)points->count, (long long)cells->nu, (long long)cells->nv,
+                  INT32_MAX);
     if (points->count == 0) goto cleanup;
-    TESS_TRY(begin(points, cells, job, degrid, &c, report));
-    job.vis = c.vis;
-    job.cells = c.cells;
+    TESS_TRY(begin(points->count, &c));
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
-    TESS_TRY(place_all(with, points, job, degrid, &c, report));
+    TESS_TRY(place_all(with, points, cells, job, degrid, &c, report));
     job.count = points->count - report->left_out;
     job.report = report;
     job.sorted = c.event[1];
@@ -605,15 +656,46 @@ tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
     if (job.count > 0) TESS_TRY(method.run(job));
     TESS_CUDA(cudaEventRecord(c.event[2], tess_device_stream()));
     TESS_TRY(tess_device_wait());
-    if (degrid) {
-        TESS_TRY(tess_device_download(points->vis, c.vis, points->count * value));
-    } else {
-        const double worked = tess_time_now();
-        TESS_TRY(tess_device_download(cells->data, c.cells, job.pol_stride * value));
-        report->cells_s += tess_time_now() - worked;
-    }
-    TESS_TRY(times(c, start, report));
+    TESS_TRY(times(c, report));
 cleanup:
     call_free(&c);
+    return status;
+}
+
+tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
+                         const tess_gcf_cells *cells, bool degrid,
+                         tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    const int64_t value =
+        (int64_t)gcf_value_bytes(with->plan->gcf) * (int64_t)points->num_pol;
+    const double start = tess_time_now();
+    copies on = {};
+    gcf_cuda_points there = {};
+    gcf_cuda_cells grid = {};
+    if (points->count > 0)
+        TESS_TRY(copies_make(points, cells, value, degrid, &on, report));
+    there.count = points->count;
+    there.u = (const double *)on.u;
+    there.v = (const double *)on.v;
+    there.w = (const double *)on.w;
+    there.vis = on.vis;
+    there.num_pol = points->num_pol;
+    grid.part_lines = grid.nu = cells->nu;
+    grid.nv = cells->nv;
+    grid.pol_stride = cells->nu * cells->nv;
+    grid.data = on.cells;
+    TESS_TRY(gcf_cuda_run_there(with, &there, &grid, degrid, report));
+    if (points->count == 0) goto cleanup;
+    if (degrid) {
+        TESS_TRY(tess_device_download(points->vis, on.vis, points->count * value));
+    } else {
+        const double worked = tess_time_now();
+        TESS_TRY(tess_device_download(cells->data, on.cells, grid.pol_stride * value));
+        report->cells_s += tess_time_now() - worked;
+    }
+    report->copy_s = tess_time_now() - start - report->sort_s - report->seconds;
+cleanup:
+    copies_free(on);
     return status;
 }

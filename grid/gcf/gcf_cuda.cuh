@@ -71,7 +71,7 @@ struct gcf_cuda_job {
     /* the grid */
     void *cells; /**< complex [num_pol][nu][nv] */
     int nu, nv;
-    int64_t pol_stride; /**< nu·nv */
+    int64_t pol_stride; /**< from pol to pol [complex values] */
     /* on the host */
     const gcf_cuda *with; /**< NULL in kernels' eyes */
     tess_gcf_report *report;
@@ -120,6 +120,26 @@ void gcf_cuda_factors_destroy(gcf_cuda_factors *made);
 
 /** NULL: the plan has none. */
 const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with);
+
+/** How planes are told from w. */
+struct gcf_cuda_planes {
+    const gcf_cuda_plane *plane; /**< device */
+    int count;
+    bool by_root; /**< TESS_GCF_SQRT */
+    double scale;
+};
+
+gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with);
+
+/** tess_gcf_plane_of(): products and sums are rounded one by one, as the CPU's are. */
+__device__ inline int gcf_nearest_plane(const gcf_cuda_planes &planes, double w)
+{
+    const double scaled = __dmul_rn(fabs(w), planes.scale);
+    const double plane =
+        floor(__dadd_rn(planes.by_root ? __dsqrt_rn(scaled) : scaled, 0.5));
+    const int last = planes.count - 1;
+    return plane < last ? (int)plane : last;
+}
 
 /** The table's tess_gcf_plan, with its factors. */
 const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with);

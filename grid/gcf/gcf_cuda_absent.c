@@ -14,6 +14,11 @@ double gcf_cuda_factor_error(const tess_gcf *gcf, double error)
     return error;
 }
 
+void gcf_cuda_device_name(char *name, int size)
+{
+    if (size > 0) name[0] = '\0';
+}
+
 tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made)
 {
     tess_status status = TESS_OK;

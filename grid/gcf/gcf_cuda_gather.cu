@@ -61,7 +61,10 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
     }
     for (int n = 0; n < STRIPE; ++n)
         for (int p = 0; p < POLS; ++p) {
-            if (u + n * LINES >= job.nu || v >= job.nv) continue;
+            /* cells that nothing reached may be another part's, see gcf_cuda.h */
+            if (u + n * LINES >= job.nu || v >= job.nv ||
+                (sum[n][p].x == 0 && sum[n][p].y == 0))
+                continue;
             C *cell = (C *)job.cells + p * job.pol_stride +
                       (int64_t)(u + n * LINES) * job.nv + v;
             cell->x += sum[n][p].x;
