@@ -268,7 +268,7 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
 {
     tess_status status = TESS_OK;
     bench_set set = {0};
-    tess_gcf_plan *plan[TESS_GCF_NUM_STRATEGIES] = {NULL};
+    tess_gcf_plan *plan[TESS_BENCH_GCF_MOST] = {NULL};
     const int runs = repeat + 1;
     double *sort_s =
         tess_alloc(4 * (int64_t)runs * what->num_strategies, sizeof *sort_s);
@@ -280,6 +280,7 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
     for (int s = 0; s < what->num_strategies; ++s) {
         tess_gcf_grid_opts opts = what->opts;
         opts.strategy = what->strategy[s];
+        if (what->shape) opts.shape = what->shape[s];
         TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
     }
     for (int k = 0; k < runs; ++k)
@@ -294,6 +295,7 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
             const double done = (double)report.merged;
             result[s].num_points = set.count - report.left_out;
             result[s].merged = report.merged;
+            result[s].point_cells = (double)report.point_cells;
             result[s].mean_rank = (double)report.point_ranks / done;
             result[s].busy_share = report.busy_share;
             result[s].point_cells = (double)report.point_cells;

@@ -8,6 +8,9 @@
 #include "bench_gcf_sets.h"
 #include "tess_gcf_grid.h"
 
+/** Strategies of a case, at most: each once, and once in each of its shapes. */
+enum { TESS_BENCH_GCF_MOST = TESS_GCF_NUM_STRATEGIES + TESS_GCF_SHAPES };
+
 typedef enum tess_bench_gcf_order {
     TESS_BENCH_GCF_RANDOM, /**< anywhere on the grid, in any order */
     TESS_BENCH_GCF_SORTED, /**< the same, by lines of tiles of 64 cells */
@@ -27,6 +30,7 @@ typedef struct tess_bench_gcf_case {
     bool is_formula;  /**< kernels of a formula, not w-kernels */
     tess_gcf_grid_opts opts;           /**< but strategy */
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
+    const int *shape; /**< [num_strategies] in place of that of opts; or NULL */
     int num_strategies;
     double shrink; /**< of a set: see tess_bench_gcf_set_make() */
 } tess_bench_gcf_case;
@@ -35,6 +39,7 @@ typedef struct tess_bench_gcf_case {
 typedef struct tess_bench_gcf_result {
     int64_t num_points;     /**< that were gridded */
     int64_t merged;         /**< and what they were merged into: gflops are theirs */
+    double point_cells;     /**< cells of all these */
     double mean_rank;       /**< products a point; 0: none was factored */
     double sort_s, seconds; /**< placing and sorting, and the rest */
     double copy_s;          /**< on a GPU: copies to it and back, … */

@@ -108,8 +108,14 @@ static const struct argp_option gridding_options[] = {
      "its error is measured and told",
      0},
     {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
-    {"strategy", OPT_STRATEGY, "auto|serial|atomic|tiled|factored", 0,
-     "How --w projection grids with its tables (default auto)", 0},
+    {"strategy", OPT_STRATEGY, "auto|NAME", 0,
+     "How --w projection grids with its tables: serial, atomic, tiled or factored; on "
+     "a "
+     "GPU tiled, factored, scatter, gather, window or, for images, coarse or warp "
+     "(default auto: what 'bench gcf --tune' found the fastest, else factored, or "
+     "tiled "
+     "for narrow kernels on a GPU)",
+     0},
     {"oversampling", OPT_OVERSAMPLING, "auto|N", 0,
      "Offsets of a visibility in its cell that --w projection has kernels for, 1 to 64 "
      "(default auto: as many as the accuracy needs, 8 where 64 are not enough)",

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "bench_gcf_options.h"
+#include "bench_gcf_tune.h"
 #include "cli.h"
 #include "commands.h"
 #include "threads.h"
@@ -82,50 +82,6 @@ cleanup:
     return status;
 }
 
-/* One width of kernels: tracks, as observations have them. */
-static tess_status tune_one(const tess_bench_gcf_args *args, bool is_double,
-                            int support, tess_gcf_tuning *out)
-{
-    tess_status status = TESS_OK;
-    const tess_gcf_strategy strategy[] = {TESS_GCF_TILED, TESS_GCF_FACTORED};
-    tess_bench_gcf_result found[2];
-    tess_bench_gcf_case what = {.is_double = is_double,
-                                .order = TESS_BENCH_GCF_TRACKS,
-                                .num_points = (int64_t)args->vis.value[0],
-                                .size = (int64_t)args->size.value[0],
-                                .support = support,
-                                .num_planes = args->planes,
-                                .oversampling = args->oversampling,
-                                .num_pol = 1,
-                                .field_rad = args->field_rad,
-                                .opts = args->opts,
-                                .strategy = strategy,
-                                .num_strategies = 2};
-    what.opts.backend = TESS_GCF_CPU;
-    TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
-    const int best = found[1].gflops > found[0].gflops;
-    *out = (tess_gcf_tuning){is_double, support, strategy[best], found[best].gflops};
-    printf("%s,%d,%.4g,%.4g,%s\n", tess_bench_gcf_precision_name[is_double], support,
-           found[0].gflops, found[1].gflops, tess_gcf_strategy_name(out->strategy));
-    fflush(stdout);
-cleanup:
-    return status;
-}
-
-static tess_status tune(const tess_bench_gcf_args *args)
-{
-    tess_status status = TESS_OK;
-    static const int support[] = {8, 16, 32, 64, 128};
-    enum { WIDTHS = sizeof support / sizeof *support };
-    tess_gcf_tuning tuning[2 * WIDTHS];
-    printf("precision,gcf,tiled,factored,best\n");
-    for (int k = 0; k < 2 * WIDTHS; ++k)
-        TESS_TRY(tune_one(args, k >= WIDTHS, support[k % WIDTHS], &tuning[k]));
-    TESS_TRY(tess_gcf_tuning_write(tuning, 2 * WIDTHS));
-cleanup:
-    return status;
-}
-
 tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
 {
     tess_status status = TESS_OK;
@@ -137,7 +93,8 @@ tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
     if (cli.help) goto cleanup;
     if (args.opts.threads == 0)
         TESS_TRY(tess_threads_default(comm, &args.opts.threads));
-    if (tess_comm_rank(comm) == 0) status = args.tune ? tune(&args) : run_all(&args);
+    if (tess_comm_rank(comm) == 0)
+        status = args.tune ? tess_bench_gcf_tune(&args) : run_all(&args);
     status = tess_comm_agree(comm, status);
 cleanup:
     tess_cli_free(&cli);

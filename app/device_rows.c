@@ -77,6 +77,81 @@ void device_samples_free(tile_cuda_samples *samples)
     *samples = (tile_cuda_samples){0};
 }
 
+/* Values of every `step`-th row. */
+static tess_status fetch_rows(void *to, const void *from, int64_t bytes, int64_t step,
+                              int64_t count)
+{
+    return tess_device_download_rows(to, bytes, from, step * bytes, bytes, count);
+}
+
+/* The weight of a sample's first polarisation. */
+static tess_status fetch_weight(const tile_cuda_samples *samples, int64_t sample,
+                                void *to)
+{
+    const int64_t element = samples->is_double ? 8 : 4;
+    return tess_device_download(
+        to, (const char *)samples->weight + sample * samples->num_weight * element,
+        element);
+}
+
+/* A channel of every row, and its place in the table of channels. */
+static tess_status pick_channels(const tile_cuda_samples *samples, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    int64_t channels = 0;
+    double *inv_lambda = NULL;
+    for (int64_t k = 0; k < out->num_rows; ++k)
+        if (out->chan_base[k] + out->num_chan[k] > channels)
+            channels = out->chan_base[k] + out->num_chan[k];
+    inv_lambda = tess_alloc(channels, sizeof *inv_lambda);
+    if (!inv_lambda) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    TESS_TRY(tess_device_download(inv_lambda, samples->inv_lambda,
+                                  channels * (int64_t)sizeof *inv_lambda));
+    for (int64_t k = 0; k < out->num_rows; ++k) {
+        if (out->num_chan[k] == 0) continue;
+        const int64_t chan = (k * 7919) % out->num_chan[k];
+        for (int axis = 0; axis < 3; ++axis)
+            out->uvw_m[3 * k + axis] *= inv_lambda[out->chan_base[k] + chan];
+        if (samples->weight)
+            TESS_TRY(fetch_weight(samples, out->vis_first[k] + chan,
+                                  (char *)out->weight + k * (out->is_double ? 8 : 4)));
+        else if (out->is_double)
+            ((double *)out->weight)[k] = 1;
+        else
+            ((float *)out->weight)[k] = 1;
+        out->num_chan[k] = 1;
+    }
+cleanup:
+    tess_free(inv_lambda);
+    return status;
+}
+
+tess_status device_samples_excerpt(const tile_cuda_samples *samples, int most,
+                                   tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    static const double one = 1;
+    const int64_t rows = samples->num_rows, step = rows > most ? rows / most : 1;
+    const int64_t count = rows < most ? rows : most;
+    *out = (tess_samples){.is_double = samples->is_double,
+                          .num_pol = 1,
+                          .num_weight = 1,
+                          .inv_lambda = &one};
+    TESS_TRY(tess_samples_reserve(out, count, count));
+    out->num_rows = out->num_vis = count;
+    TESS_TRY(fetch_rows(out->uvw_m, samples->uvw_m, 24, step, count));
+    TESS_TRY(fetch_rows(out->chan_base, samples->chan_base, 4, step, count));
+    TESS_TRY(fetch_rows(out->num_chan, samples->num_chan, 4, step, count));
+    TESS_TRY(fetch_rows(out->vis_first, samples->vis_first, 8, step, count));
+    TESS_TRY(pick_channels(samples, out));
+    for (int64_t k = 0; k < count; ++k) {
+        out->chan_base[k] = 0;
+        out->vis_first[k] = k;
+    }
+cleanup:
+    return status;
+}
+
 void device_weights_replace(tile_cuda_samples *samples, void *weight)
 {
     device_free(samples->weight);

@@ -31,6 +31,10 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
                                 tile_cuda_samples *out);
 void device_samples_free(tile_cuda_samples *samples);
 
+/** tess_resident.excerpt of such samples. */
+tess_status device_samples_excerpt(const tile_cuda_samples *samples, int most,
+                                   tess_samples *out);
+
 /** Other weights, whose owner the samples become. */
 void device_weights_replace(tile_cuda_samples *samples, void *weight);
 

@@ -173,6 +173,11 @@ cleanup:
 
 /* ---- prediction ---- */
 
+static tess_status excerpt(tess_resident *resident, int most, tess_samples *out)
+{
+    return device_samples_excerpt(resident->samples, most, out);
+}
+
 /* The samples stay this run's. */
 static void release(tess_resident *resident)
 {
@@ -184,6 +189,7 @@ static tess_status predict(emit_run *run, const raw_sums *sums)
     tess_resident resident = {.samples = &run->samples,
                               .w_min_lambda = device_sum(sums->w_min_bits),
                               .w_max_lambda = device_sum(sums->w_max_bits),
+                              .excerpt = excerpt,
                               .release = release};
     tess_samples samples = run->like;
     samples.num_rows = run->samples.num_rows;

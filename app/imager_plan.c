@@ -428,6 +428,21 @@ cleanup:
     return status;
 }
 
+/* Tables of w-kernels take no more than a share of memory, nor of the devices'; any
+ * rank has the same. Collective. */
+static tess_status bound_tables(const imager_job *job, tess_projection_opts *projection)
+{
+    tess_status status = TESS_OK;
+    int64_t room = job->rank_bytes;
+    if (job->backend->room && job->backend->room() < room) room = job->backend->room();
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, &room, 1, TESS_MIN));
+    room = (int64_t)(TABLES_SHARE * (double)room);
+    if (room < projection->most_bytes && !job->layout->reproducible)
+        projection->most_bytes = room;
+cleanup:
+    return status;
+}
+
 tess_status imager_job_plan(imager_job *job)
 {
     tess_status status = TESS_OK;
@@ -455,9 +470,7 @@ tess_status imager_job_plan(imager_job *job)
          !tess_grid_w_negligible(&job->geom, opts.w_max_lambda, gridding->accuracy));
     tess_projection_opts projection = gridding->projection;
     if (gridding->w_mode == TESS_W_PROJECTION) {
-        const int64_t room = (int64_t)(TABLES_SHARE * (double)job->rank_bytes);
-        if (room < projection.most_bytes && !layout->reproducible)
-            projection.most_bytes = room;
+        TESS_TRY(bound_tables(job, &projection));
         projection.tuned = layout->calibrate;
         opts.projection = &projection;
     }

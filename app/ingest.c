@@ -172,6 +172,11 @@ static tess_status apply_density(tess_resident *resident, const tess_density *de
     return density_device_apply(density, resident->samples, resident->sum_weights);
 }
 
+static tess_status excerpt(tess_resident *resident, int most, tess_samples *out)
+{
+    return device_samples_excerpt(resident->samples, most, out);
+}
+
 static void release(tess_resident *resident)
 {
     device_samples_free(resident->samples);
@@ -188,6 +193,7 @@ static tess_status hand_out(ingest_run *run, const raw_sums *sums, tess_samples 
     made->resident = (tess_resident){.samples = &made->samples,
                                      .add_density = add_density,
                                      .apply_density = apply_density,
+                                     .excerpt = excerpt,
                                      .release = release};
     memcpy(made->resident.sum_weights, sums->weight, sizeof sums->weight);
     *out = tess_source_samples(run->source);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tess_backend.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 
@@ -575,15 +576,34 @@ tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts)
     opts->choose_strategy = strcmp(text, "auto") == 0;
     if (opts->choose_strategy) return TESS_OK;
     for (tess_gcf_strategy s = 0; (name = tess_gcf_strategy_name(s)) != NULL; ++s)
-        if (strcmp(text, name) == 0 &&
-            tess_gcf_strategy_there(TESS_GCF_CPU, s, false) &&
-            tess_gcf_strategy_there(TESS_GCF_CPU, s, true)) {
+        if (strcmp(text, name) == 0 && s != TESS_GCF_COMPUTED) {
             opts->strategy = s;
             goto cleanup;
         }
-    TESS_FAIL(TESS_ERR_USAGE,
-              "'%s' is not a strategy; write auto, serial, atomic, tiled or factored",
-              text);
+    TESS_FAIL(
+        TESS_ERR_USAGE,
+        "'%s' is not a strategy; write auto, serial, atomic, tiled or factored, or "
+        "on a GPU tiled, factored, scatter, gather, window, coarse or warp",
+        text);
+cleanup:
+    return status;
+}
+
+/* The backend that has the strategy, where one is to be chosen. */
+static tess_status check_strategy(tess_gridding *gridding)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_strategy strategy = gridding->projection.strategy;
+    const bool on_cpu = tess_gcf_strategy_there(TESS_GCF_CPU, strategy, false);
+    const bool on_cuda = tess_gcf_strategy_there(TESS_GCF_CUDA, strategy, false);
+    const bool wants_cpu = strcmp(gridding->backend, "cpu") == 0;
+    const bool wants_any = strcmp(gridding->backend, "auto") == 0;
+    if (gridding->projection.choose_strategy) return TESS_OK;
+    if (wants_any && !on_cuda) gridding->backend = "cpu";
+    if (wants_any && !on_cpu) gridding->backend = "cuda";
+    if (!wants_any && (wants_cpu ? !on_cpu : !on_cuda && tess_backend_built("cuda")))
+        TESS_FAIL(TESS_ERR_USAGE, "--strategy %s is there with --backend %s only",
+                  tess_gcf_strategy_name(strategy), wants_cpu ? "cuda" : "cpu");
 cleanup:
     return status;
 }
@@ -600,9 +620,7 @@ tess_status tess_check_gridding(tess_gridding *gridding)
     if (gridding->gcf && gridding->projection.oversampling > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--gcf has an oversampling of its own; leave out "
                                   "--oversampling");
-    if (strcmp(gridding->backend, "auto") == 0) gridding->backend = "cpu";
-    if (strcmp(gridding->backend, "cpu") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "--w projection is there with --backend cpu only");
+    TESS_TRY(check_strategy(gridding));
 cleanup:
     return status;
 }

@@ -81,8 +81,8 @@ tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing);
 /** "auto", or a strategy's name (tess_gcf_strategy_name). */
 tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);
 
-/** Whether options of gridding go together; --backend auto becomes the one that
- * w-projection has. */
+/** Whether options of gridding go together; --backend auto becomes the one that has the
+ * strategy, where only one does. */
 tess_status tess_check_gridding(tess_gridding *gridding);
 
 #endif

@@ -6,6 +6,7 @@
 #define TESS_BACKEND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tess_status.h"
 
@@ -25,6 +26,7 @@ typedef struct tess_backend {
                  int size); /**< which device was taken, for logs; or NULL */
     void (*bus_id)(char *text,
                    int size); /**< its PCI bus id, "" when unknown; or NULL */
+    int64_t (*room)(void);    /**< bytes of its memory that may be taken; or NULL */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;

@@ -1,6 +1,7 @@
 /* Degridding by the cuda backend: visibilities stay on the device until all bricks are
  * done, unless they come in sets. */
 #include "grid_cuda.h"
+#include "projection_cuda.h"
 #include "tess_degrid.h"
 #include "tess_device.h"
 
@@ -9,13 +10,18 @@ static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *sa
                               tess_brick_sums *sums)
 {
     (void)samples;
-    return cuda_lay_out(plan, bricks, first, end, false, sums);
+    /* strategies of w-projection multiply what lies behind a line's cells by 0 */
+    const bool zeroed = plan->projection;
+    return cuda_lay_out(plan, bricks, first, end, zeroed, sums);
 }
 
 static tess_status degrid_part(const tess_grid_plan *plan, const cuda_part *part,
                                bool psf)
 {
     (void)psf;
+    if (plan->projection)
+        return projection_cuda_degrid(plan, part->samples, part->list, part->first,
+                                      part->end, part->sums);
     return tile_cuda_degrid(plan, part->samples, part->list, part->first, part->end,
                             part->sums, tess_device_stream());
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "locate.h"
-#include "projection.h"
+#include "projection_pieces.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tile.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "correct_cuda.h"
+#include "projection_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
 
@@ -37,12 +38,15 @@ static int64_t value_bytes(const tess_grid_plan *plan)
     return plan->is_double ? 16 : 8;
 }
 
-/* Device bytes of samples while they are sorted. */
-static double bytes_of(const tess_samples *samples, int64_t num_rows, int64_t num_vis)
+/* Device bytes of samples while they are sorted. W-projection sorts as many at a time
+ * as there is room for. */
+static double bytes_of(const tess_grid_plan *plan, const tess_samples *samples,
+                       int64_t num_rows, int64_t num_vis)
 {
+    const double sorted =
+        plan->projection ? 0 : (double)tile_cuda_sort_bytes(num_rows, num_vis);
     return 40.0 * (double)num_rows +
-           (double)num_vis * (double)tess_samples_vis_bytes(samples) +
-           (double)tile_cuda_sort_bytes(num_rows, num_vis);
+           (double)num_vis * (double)tess_samples_vis_bytes(samples) + sorted;
 }
 
 /* Device bytes that samples may take: images, the rows of a plane and the batches of
@@ -63,7 +67,7 @@ static void drop_set(sample_set *set)
     tile_cuda_samples *s = &set->samples;
     const void *const array[] = {s->uvw_m,     s->chan_base, s->num_chan,
                                  s->vis_first, s->vis,       s->weight};
-    if (set->list.work) tile_cuda_list_free(&set->list);
+    tile_cuda_list_free(&set->list);
     for (size_t k = 0; k < sizeof array / sizeof *array; ++k) {
         void *memory;
         memcpy(&memory, &array[k], sizeof memory); /* const for the kernels alone */
@@ -138,6 +142,16 @@ static int32_t most_channels(const tess_samples *samples, const sample_set *set)
     return most;
 }
 
+/* The bricks of a set. */
+static tess_status sort_set(const tess_grid_plan *plan, bool skip_ignored,
+                            sample_set *set)
+{
+    return plan->projection
+               ? projection_cuda_list(plan, &set->samples, skip_ignored, &set->list)
+               : tile_cuda_sort(plan, &set->samples, skip_ignored, tess_device_stream(),
+                                &set->list);
+}
+
 /* Upload a set and sort it. */
 static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own,
                              sample_set *set)
@@ -164,8 +178,7 @@ static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own
                                  (const void **)&set->samples.num_chan));
     TESS_TRY(upload_vis_first(host, set));
     TESS_TRY(upload_values(own, set));
-    TESS_TRY(tile_cuda_sort(plan, &set->samples, own->with_data, tess_device_stream(),
-                            &set->list));
+    TESS_TRY(sort_set(plan, own->with_data, set));
     set->there = true;
 cleanup:
     if (status != TESS_OK) drop_set(set);
@@ -180,7 +193,7 @@ static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
     tess_status status = TESS_OK;
     const tess_samples *host = own->host;
     const double sets =
-        bytes_of(host, host->num_rows, host->num_vis) / samples_budget(plan);
+        bytes_of(plan, host, host->num_rows, host->num_vis) / samples_budget(plan);
     own->num_sets = sets <= 1 ? 1 : sets > 1e4 ? 10000 : (int64_t)sets + 1;
     if (own->num_sets > host->num_rows)
         own->num_sets = host->num_rows > 0 ? host->num_rows : 1;
@@ -310,8 +323,7 @@ static tess_status sort_resident(const tess_grid_plan *plan, cuda_samples *own)
     own->set->num_rows = own->set->samples.num_rows;
     own->set->num_vis = own->set->samples.num_vis;
     if (own->set->num_vis == 0) return TESS_OK;
-    TESS_TRY(tile_cuda_sort(plan, &own->set->samples, own->with_data,
-                            tess_device_stream(), &own->set->list));
+    TESS_TRY(sort_set(plan, own->with_data, own->set));
     own->set->there = true;
 cleanup:
     return status;
@@ -419,7 +431,8 @@ static tess_status visit_set(const tess_grid_plan *plan, const sample_set *set,
 {
     tess_status status = TESS_OK;
     const tile_cuda_list *list = &set->list;
-    tile_cuda_sums target = {.data = sums->data, .num_pol = sums->num_pol};
+    tile_cuda_sums target = {
+        .data = sums->data, .num_pol = sums->num_pol, .num_values = sums->num_values};
     cuda_part part = {.samples = &set->samples, .list = list, .sums = &target};
     void *bricks = NULL;
     part.first = lower_bound(list->key, list->num_bricks, sums->brick[0].key);
@@ -481,6 +494,9 @@ static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *sa
 static tess_status grid_part(const tess_grid_plan *plan, const cuda_part *part,
                              bool psf)
 {
+    if (plan->projection)
+        return projection_cuda_grid(plan, part->samples, part->list, part->first,
+                                    part->end, psf, part->sums);
     return tile_cuda_grid(plan, part->samples, part->list, part->first, part->end, psf,
                           part->sums, tess_device_stream());
 }

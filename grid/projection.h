@@ -1,12 +1,11 @@
 /** @file projection.h  (private to grid/ and degrid/)
- *  What a gridding plan of w-projection has in common with the CPU gridder.
+ *  What a gridding plan of w-projection has in common with the gridders.
  */
 #ifndef TESS_PROJECTION_PRIVATE_H
 #define TESS_PROJECTION_PRIVATE_H
 
 #include "tess_grid.h"
 #include "tess_projection.h"
-#include "tile.h"
 
 struct tess_projection {
     tess_projection_opts opts; /* oversampling and strategy as chosen */
@@ -36,15 +35,8 @@ tess_status projection_corrections(tess_grid_plan *plan);
 double projection_cost_vis(const tess_grid_plan *plan);
 void projection_text(const tess_grid_plan *plan, char *text, int size);
 
-/** Threads that work on pieces at a time. */
-int projection_outer_threads(const tess_grid_plan *plan);
-
-/** Grid a piece into job->data, which holds zeros, or degrid it. Called by several
- *  threads; a failure is put into *failed. */
-void projection_grid(const tile_job *job, const tess_brick_list *bricks,
-                     const tile_piece *piece, tess_status *failed);
-void projection_degrid(const tile_job *job, const tess_brick_list *bricks,
-                       const tile_piece *piece, tess_status *failed);
+/** Are samples gridded on a GPU (projection_cuda.h)? */
+bool projection_on_device(const tess_grid_plan *plan);
 
 /** exp(2πi · turns) that a visibility of this w (≥ 0) is gridded with, for the part of
  *  its phase that lies between planes. */

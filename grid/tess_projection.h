@@ -34,9 +34,10 @@ typedef struct tess_projection_opts {
     tess_gcf_spacing spacing;
     int oversampling; /**< Q; 0: with which tables that reach the accuracy are smallest,
                            and 8 where none do */
-    bool choose_strategy;       /**< in place of the next: what tess_gcf_tuned() says, if
-                                     it is to be asked, else factored */
-    bool tuned;                 /**< ask it */
+    bool choose_strategy; /**< in place of the next: what tess_gcf_tuned() says, if
+                               it is to be asked, else factored (on a GPU tiled,
+                               for narrow kernels) */
+    bool tuned;           /**< ask it */
     tess_gcf_strategy strategy; /**< of gcf/tess_gcf_grid.h */
     bool cached;        /**< tables are kept on disk, tess_gcf_create_cached() */
     int64_t most_bytes; /**< of computed tables */

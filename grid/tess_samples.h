@@ -12,6 +12,7 @@
 enum { TESS_RESIDENT_MAX_WEIGHTS = 4 };
 
 struct tess_density;
+struct tess_samples;
 
 /** Samples in the memory of a backend, which made them there. */
 typedef struct tess_resident {
@@ -23,6 +24,11 @@ typedef struct tess_resident {
                                struct tess_density *density);
     tess_status (*apply_density)(struct tess_resident *resident,
                                  const struct tess_density *density);
+    /** A copy of up to `most` rows from all over them, a channel of each: uvw_m are
+     *  multiples of the wavelength, `vis` is undefined, `weight` 1 where samples have
+     *  none. To be freed. */
+    tess_status (*excerpt)(struct tess_resident *resident, int most,
+                           struct tess_samples *out);
     void (*release)(struct tess_resident *resident);
 } tess_resident;
 

@@ -73,6 +73,7 @@ typedef struct tile_cuda_sums {
     void *data; /**< device, complex of the plan's precision, 16-byte aligned */
     int num_pol;
     const tess_brick_sum *brick;     /**< device, or NULL */
+    int64_t num_values;              /**< of brick sums, the step's arena */
     int32_t plane_first, num_planes; /**< whole planes only */
 } tile_cuda_sums;
 

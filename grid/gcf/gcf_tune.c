@@ -1,6 +1,6 @@
-/* The tuning table: which strategy was fastest on this processor, by precision and
- * width of kernels; a few lines of text in the folder of tess_cache.h, replaced as a
- * whole. */
+/* The tuning table: which strategy was fastest on this processor or device, by
+ * direction, precision, polarisations and width of kernels; a few lines of text in the
+ * folder of tess_cache.h, replaced as a whole. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -8,21 +8,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gcf_cuda.h"
 #include "tess_cache.h"
-#include "tess_gcf_grid.h"
 
 /* Raise when strategies, or the file, change. */
-static const char FIRST_LINE[] = "tessera strategies 1\n";
+static const char FIRST_LINE[] = "tessera strategies 2\n";
 
 enum { PATH_BYTES = 1200 };
 
-static bool path_of(char path[PATH_BYTES])
+static const char *const direction_name[] = {"grid", "degrid"};
+
+static bool path_of(tess_gcf_backend backend, char path[PATH_BYTES])
 {
-    char folder[800], processor[256];
+    char folder[800], name[256] = "";
     if (!tess_cache_folder(folder, sizeof folder)) return false;
-    tess_cache_processor(processor, sizeof processor);
-    snprintf(path, PATH_BYTES, "%s/strategies-%s.txt", folder, processor);
-    return true;
+    if (backend == TESS_GCF_CUDA)
+        gcf_cuda_device_name(name, sizeof name);
+    else
+        tess_cache_processor(name, sizeof name);
+    snprintf(path, PATH_BYTES, "%s/strategies-%s.txt", folder, name);
+    return name[0] != '\0';
 }
 
 tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count)
@@ -30,7 +35,7 @@ tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count)
     tess_status status = TESS_OK;
     char path[PATH_BYTES] = "", temporary[PATH_BYTES + 16];
     FILE *file = NULL;
-    if (!path_of(path))
+    if (!path_of(tuning[0].backend, path))
         TESS_FAIL(TESS_ERR_IO, "there is no folder to keep a tuning table in; set "
                                "TESS_CACHE_DIR");
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
@@ -40,9 +45,11 @@ tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count)
     if (!file) close(handle);
     bool good = file && fputs(FIRST_LINE, file) >= 0;
     for (int k = 0; k < count && good; ++k)
-        good = fprintf(file, "%d %d %s %.4g\n", tuning[k].is_double ? 64 : 32,
-                       tuning[k].support, tess_gcf_strategy_name(tuning[k].strategy),
-                       tuning[k].gflops) > 0;
+        good =
+            fprintf(file, "%s %d %d %d %s %d %.4g\n", direction_name[tuning[k].degrid],
+                    tuning[k].is_double ? 64 : 32, tuning[k].num_pol, tuning[k].support,
+                    tess_gcf_strategy_name(tuning[k].strategy), tuning[k].shape,
+                    tuning[k].gflops) > 0;
     if (file) good = fclose(file) == 0 && good;
     if (!good || rename(temporary, path) != 0) {
         unlink(temporary);
@@ -53,39 +60,51 @@ cleanup:
 }
 
 /* A line; false when it is none. */
-static bool parse(const char *line, tess_gcf_tuning *out)
+static bool parse(const char *line, tess_gcf_backend backend, tess_gcf_tuning *out)
 {
-    char name[32], end;
+    char direction[8], name[32], end;
     int bits;
-    if (sscanf(line, "%d %d %31s %lf%c", &bits, &out->support, name, &out->gflops,
-               &end) != 5 ||
-        end != '\n' || (bits != 32 && bits != 64) || out->support < 1)
+    if (sscanf(line, "%7s %d %d %d %31s %d %lf%c", direction, &bits, &out->num_pol,
+               &out->support, name, &out->shape, &out->gflops, &end) != 8 ||
+        end != '\n' || (bits != 32 && bits != 64) || out->num_pol < 1 ||
+        out->support < 1 || out->shape < 0 || out->shape > TESS_GCF_SHAPES)
         return false;
+    out->backend = backend;
     out->is_double = bits == 64;
+    out->degrid = strcmp(direction, direction_name[1]) == 0;
+    if (!out->degrid && strcmp(direction, direction_name[0]) != 0) return false;
     const char *known;
     for (tess_gcf_strategy s = 0; (known = tess_gcf_strategy_name(s)) != NULL; ++s)
         if (strcmp(name, known) == 0) {
             out->strategy = s;
-            return tess_gcf_strategy_there(TESS_GCF_CPU, s, false) &&
-                   tess_gcf_strategy_there(TESS_GCF_CPU, s, true);
+            return tess_gcf_strategy_there(backend, s, out->degrid);
         }
     return false;
 }
 
-bool tess_gcf_tuned(bool is_double, int support, tess_gcf_strategy *strategy)
+/* Polarisations count for more than any width. */
+static double distance(const tess_gcf_tuning *a, const tess_gcf_tuning *b)
+{
+    return 1e3 * fabs(log((double)a->num_pol / b->num_pol)) +
+           fabs(log((double)a->support / b->support));
+}
+
+bool tess_gcf_tuned(const tess_gcf_tuning *wanted, tess_gcf_tuning *found)
 {
     char path[PATH_BYTES], line[256];
     double nearest = HUGE_VAL;
-    FILE *file = path_of(path) ? fopen(path, "r") : NULL;
+    FILE *file = path_of(wanted->backend, path) ? fopen(path, "r") : NULL;
     if (!file) return false;
     if (fgets(line, sizeof line, file) && strcmp(line, FIRST_LINE) == 0)
         while (fgets(line, sizeof line, file)) {
             tess_gcf_tuning one;
-            if (!parse(line, &one) || one.is_double != is_double) continue;
-            const double apart = fabs(log((double)one.support / support));
+            if (!parse(line, wanted->backend, &one) ||
+                one.is_double != wanted->is_double || one.degrid != wanted->degrid)
+                continue;
+            const double apart = distance(&one, wanted);
             if (apart >= nearest) continue;
             nearest = apart;
-            *strategy = one.strategy;
+            *found = one;
         }
     fclose(file);
     return nearest < HUGE_VAL;

@@ -128,21 +128,26 @@ int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane);
 /** Bytes of all factors. */
 int64_t tess_gcf_plan_factor_bytes(const tess_gcf_plan *plan);
 
-/** The fastest strategy on this processor for kernels of one width. */
+/** The fastest strategy on this processor or device, for kernels of one width. */
 typedef struct tess_gcf_tuning {
-    bool is_double;
+    tess_gcf_backend backend;
+    bool degrid, is_double;
+    int num_pol;
     int support;
     tess_gcf_strategy strategy;
+    int shape; /**< of its blocks, see tess_gcf_grid_opts; 0: it chooses */
     double gflops;
 } tess_gcf_tuning;
 
-/** Keep what was found, in place of what there was, in the folder of tess_cache.h.
- *  TESS_ERR_IO. Local. */
+/** Keep what was found for one backend, in place of what there was, in the folder of
+ *  tess_cache.h, a file for each processor and each kind of GPU. On a GPU, one has been
+ *  taken. TESS_ERR_IO. Local. */
 tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count);
 
-/** The strategy kept for the width nearest to `support`; false, `*strategy` being
- *  untouched, where there is none for this processor and precision. Local. */
-bool tess_gcf_tuned(bool is_double, int support, tess_gcf_strategy *strategy);
+/** What was kept for the direction, precision and backend of `wanted` and what is
+ *  nearest to its polarisations and then to its support; false, `*found` being
+ *  untouched, where there is nothing for this processor or device. Local. */
+bool tess_gcf_tuned(const tess_gcf_tuning *wanted, tess_gcf_tuning *found);
 
 /** NULL is fine. */
 void tess_gcf_plan_destroy(tess_gcf_plan *plan);

@@ -65,6 +65,8 @@ static tess_status image(const char *name, const char *backend, double accuracy,
     opts.take_context = made;
     opts.gridding.accuracy = accuracy;
     opts.gridding.backend = backend;
+    opts.gridding.w_mode = w_mode;
+    opts.gridding.projection = tables();
     opts.layout.threads = 1;
     opts.layout.force_nccl = force_nccl;
     opts.weighting = weighting;
@@ -151,10 +153,28 @@ static void test_same_prediction(void **state)
     assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
     assert_same_predictions(at->comm, out, obs, model, &s, &all, 2, 1e-4, ROUNDING);
     assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-7, 1e-6);
+    w_mode = TESS_W_PROJECTION;
+    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+    w_mode = TESS_W_STACKING;
     s.num_groups = 2;
     if (tess_comm_rank(at->comm) == 0) make(&s, obs);
     assert_int_equal(tess_comm_barrier(at->comm), TESS_OK);
     assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+}
+
+/* With tables of w-kernels, too. */
+static void test_projection(void **state)
+{
+    (void)state;
+    w_mode = TESS_W_PROJECTION;
+    make_file("all.uvfits", 0);
+    compare("all.uvfits", 1e-4, ROUNDING);
+    compare("all.uvfits", 1e-7, 1e-12);
+    make_file("few.uvfits", GROUPS - 4);
+    weighting = TESS_UNIFORM;
+    compare("few.uvfits", 1e-4, ROUNDING);
+    weighting = TESS_NATURAL;
+    w_mode = TESS_W_STACKING;
 }
 
 static void test_failure(void **state)
@@ -184,9 +204,9 @@ int main(int argc, char **argv)
     at = &own;
     tess_status status = tess_comm_agree(own.comm, failed ? TESS_ERR_IO : TESS_OK);
     if (status == TESS_OK) status = tess_comm_bcast(own.comm, own.folder, 64, 0);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_image),
-                                       cmocka_unit_test(test_same_prediction),
-                                       cmocka_unit_test(test_failure)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_image), cmocka_unit_test(test_same_prediction),
+        cmocka_unit_test(test_projection), cmocka_unit_test(test_failure)};
     if (status == TESS_OK) failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (first) {
         char command[128];

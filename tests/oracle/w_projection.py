@@ -296,8 +296,9 @@ def check_refusals(suite, obs):
     for words, options in [
             ("--w projection only", ["--strategy", "tiled"]),
             ("--w projection only", ["--w", "stacking", "--oversampling", "8"]),
-            ("backend cpu only", ["--w", "projection", "--backend", "cuda"]),
             ("not a strategy", ["--w", "projection", "--strategy", "fast"]),
+            ("--backend cuda only", ["--w", "projection", "--backend", "cpu",
+                                     "--strategy", "gather"]),
             ("not a spacing", ["--w", "projection", "--w-spacing", "even"]),
             ("65", ["--w", "projection", "--oversampling", "65"])]:
         result = tessera("image", *obs.options(), "-o", suite.path("none"), *options)

@@ -89,7 +89,12 @@ int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis)
 
 void tile_cuda_list_free(tile_cuda_list *list)
 {
-    if (list->work) tess_brick_list_free(&list->work->bricks);
+    if (list->work) {
+        tess_brick_list_free(&list->work->bricks); /* keys and counts are its own */
+    } else {
+        tess_free(list->key);
+        tess_free(list->brick_vis);
+    }
     tess_free(list->work);
     tess_free(list->plane_first);
     tess_free(list->num_planes);

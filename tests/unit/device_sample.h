@@ -53,6 +53,19 @@ static void patch(const char *path, const sample *s, int group, int index, float
 
 /* ---- images ---- */
 
+static tess_w_mode w_mode = TESS_W_STACKING;
+
+/* With them where w is projected, by the strategy that both backends have. */
+static tess_projection_opts tables(void)
+{
+    tess_projection_opts opts;
+    tess_projection_opts_default(&opts);
+    opts.choose_strategy = false;
+    opts.strategy = TESS_GCF_TILED;
+    opts.cached = false;
+    return opts;
+}
+
 enum { PICTURES = 8 };
 
 typedef struct pictures {
@@ -177,16 +190,16 @@ static void assert_same_predictions(tess_comm *comm, const char *const path[2],
     tess_profile profile[2];
     int64_t count[4];
     for (int k = 0; k < 2; ++k) {
-        const tess_predict_opts opts = {
-            .obs = obs,
-            .model = model,
-            .output = path[k],
-            .selection = *selection,
-            .gridding = {.accuracy = accuracy,
-                         .w_mode = TESS_W_STACKING,
-                         .backend = k ? "cuda" : "cpu"},
-            .layout = {.threads = 3, .force_passes = passes},
-            .overwrite = true};
+        tess_predict_opts opts = {.obs = obs,
+                                  .model = model,
+                                  .output = path[k],
+                                  .selection = *selection,
+                                  .gridding = {.accuracy = accuracy,
+                                               .w_mode = w_mode,
+                                               .backend = k ? "cuda" : "cpu"},
+                                  .layout = {.threads = 3, .force_passes = passes},
+                                  .overwrite = true};
+        opts.gridding.projection = tables();
         tess_profile_start(&profile[k]);
         assert_int_equal(tess_imager_predict(comm, &opts, &profile[k]), TESS_OK);
     }

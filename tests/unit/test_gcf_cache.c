@@ -218,38 +218,60 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The nearest width of the precision; nothing from a file that is damaged, of another
- * program, or names what is not there. */
+static bool tuned(bool degrid, bool is_double, int num_pol, int support,
+                  tess_gcf_tuning *found)
+{
+    const tess_gcf_tuning wanted = {.degrid = degrid,
+                                    .is_double = is_double,
+                                    .num_pol = num_pol,
+                                    .support = support};
+    return tess_gcf_tuned(&wanted, found);
+}
+
+/* The nearest polarisations, then the nearest width, of the direction and precision;
+ * nothing from a file that is damaged, of another program, or names what is not there.
+ */
 static void strategies_are_kept(void **state)
 {
-    const tess_gcf_tuning tuning[] = {{false, 8, TESS_GCF_TILED, 1},
-                                      {false, 64, TESS_GCF_FACTORED, 2},
-                                      {true, 64, TESS_GCF_SERIAL, 3}};
-    tess_gcf_strategy found = TESS_GCF_ATOMIC;
+    const tess_gcf_tuning tuning[] = {
+        {.num_pol = 1, .support = 8, .strategy = TESS_GCF_TILED, .shape = 3},
+        {.num_pol = 1, .support = 64, .strategy = TESS_GCF_FACTORED},
+        {.num_pol = 4, .support = 64, .strategy = TESS_GCF_ATOMIC},
+        {.is_double = true, .num_pol = 1, .support = 64, .strategy = TESS_GCF_SERIAL}};
+    tess_gcf_tuning found = {.support = -1};
     char path[512];
-    assert_false(tess_gcf_tuned(false, 8, &found));
-    assert_int_equal(tess_gcf_tuning_write(tuning, 3), TESS_OK);
+    assert_false(tuned(false, false, 1, 8, &found));
+    assert_int_equal(tess_gcf_tuning_write(tuning, 4), TESS_OK);
     assert_int_equal(only_file(path), 1);
-    assert_true(tess_gcf_tuned(false, 16, &found));
-    assert_int_equal(found, TESS_GCF_TILED);
-    assert_true(tess_gcf_tuned(false, 500, &found));
-    assert_int_equal(found, TESS_GCF_FACTORED);
-    assert_true(tess_gcf_tuned(true, 8, &found));
-    assert_int_equal(found, TESS_GCF_SERIAL);
-    found = TESS_GCF_ATOMIC;
+    assert_true(tuned(false, false, 1, 16, &found));
+    assert_int_equal(found.strategy, TESS_GCF_TILED);
+    assert_int_equal(found.shape, 3);
+    assert_true(tuned(false, false, 2, 500, &found));
+    assert_int_equal(found.strategy, TESS_GCF_FACTORED);
+    assert_int_equal(found.shape, 0);
+    assert_true(tuned(false, false, 3, 8, &found));
+    assert_int_equal(found.strategy, TESS_GCF_ATOMIC);
+    assert_true(tuned(false, true, 1, 8, &found));
+    assert_int_equal(found.strategy, TESS_GCF_SERIAL);
+    found.support = -1;
+    assert_false(tuned(true, false, 1, 8, &found));
     const char *const bad[] = {"",
-                               "tessera strategies 0\n32 8 tiled 1\n",
-                               "tessera strategies 1\n32 8 tiled\n",
-                               "tessera strategies 1\n32 8 fast 1\n",
-                               "tessera strategies 1\n32 8 gather 1\n",
-                               "tessera strategies 1\n32 -8 tiled 1\n32 8 tiled 1"};
+                               "tessera strategies 1\n32 8 tiled 1\n",
+                               "tessera strategies 2\ngrid 32 1 8 tiled 0\n",
+                               "tessera strategies 2\ngrid 32 1 8 fast 0 1\n",
+                               "tessera strategies 2\ngrid 32 1 8 gather 0 1\n",
+                               "tessera strategies 2\ngird 32 1 8 tiled 0 1\n",
+                               "tessera strategies 2\ngrid 32 0 8 tiled 0 1\n",
+                               "tessera strategies 2\ngrid 32 1 8 tiled 99 1\n",
+                               "tessera strategies 2\ngrid 32 1 -8 tiled 0 1\n"
+                               "grid 32 1 8 tiled 0 1"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
         write_text(path, bad[k]);
-        assert_false(tess_gcf_tuned(false, 8, &found));
-        assert_int_equal(found, TESS_GCF_ATOMIC);
+        assert_false(tuned(false, false, 1, 8, &found));
+        assert_int_equal(found.support, -1);
     }
     setenv("TESS_CACHE_DIR", "/proc/none", 1);
-    assert_int_equal(tess_gcf_tuning_write(tuning, 3), TESS_ERR_IO);
+    assert_int_equal(tess_gcf_tuning_write(tuning, 4), TESS_ERR_IO);
     setenv("TESS_CACHE_DIR", folder, 1);
 }
 
