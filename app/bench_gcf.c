@@ -295,7 +295,6 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
             const double done = (double)report.merged;
             result[s].num_points = set.count - report.left_out;
             result[s].merged = report.merged;
-            result[s].point_cells = (double)report.point_cells;
             result[s].mean_rank = (double)report.point_ranks / done;
             result[s].busy_share = report.busy_share;
             result[s].point_cells = (double)report.point_cells;

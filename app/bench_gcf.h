@@ -39,7 +39,6 @@ typedef struct tess_bench_gcf_case {
 typedef struct tess_bench_gcf_result {
     int64_t num_points;     /**< that were gridded */
     int64_t merged;         /**< and what they were merged into: gflops are theirs */
-    double point_cells;     /**< cells of all these */
     double mean_rank;       /**< products a point; 0: none was factored */
     double sort_s, seconds; /**< placing and sorting, and the rest */
     double copy_s;          /**< on a GPU: copies to it and back, … */

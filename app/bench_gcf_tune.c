@@ -44,20 +44,20 @@ static tess_status tune_class(const tess_bench_gcf_args *args, tess_gcf_tuning *
     tess_status status = TESS_OK;
     const candidates list = list_candidates(out->backend, out->degrid);
     tess_bench_gcf_result found[TESS_BENCH_GCF_MOST];
-    const tess_bench_gcf_case what = {.degrid = out->degrid,
-                                      .is_double = out->is_double,
-                                      .order = TESS_BENCH_GCF_TRACKS,
-                                      .num_points = (int64_t)args->vis.value[0],
-                                      .size = (int64_t)args->size.value[0],
-                                      .support = out->support,
-                                      .num_planes = args->planes,
-                                      .oversampling = args->oversampling,
-                                      .num_pol = out->num_pol,
-                                      .field_rad = args->field_rad,
-                                      .opts = args->opts,
-                                      .strategy = list.strategy,
-                                      .shape = list.shape,
-                                      .num_strategies = list.count};
+    tess_bench_gcf_case what = {.degrid = out->degrid,
+                                .is_double = out->is_double,
+                                .order = TESS_BENCH_GCF_TRACKS,
+                                .num_points = (int64_t)args->vis.value[0],
+                                .size = (int64_t)args->size.value[0],
+                                .support = out->support,
+                                .num_planes = args->planes,
+                                .oversampling = args->oversampling,
+                                .num_pol = out->num_pol,
+                                .field_rad = args->field_rad,
+                                .opts = args->opts,
+                                .strategy = list.strategy,
+                                .shape = list.shape,
+                                .num_strategies = list.count};
     int best = 0;
     if (list.count == 0)
         TESS_FAIL(TESS_ERR_RESOURCE, "this tessera has no strategies on %s",
