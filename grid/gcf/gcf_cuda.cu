@@ -563,6 +563,7 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
     if (!tess_device_present())
         TESS_FAIL(TESS_ERR_RESOURCE, "gridding on a GPU: there is none that will do");
     TESS_TRY(tess_device_start(0, 1));
+    tess_device_threads(plan->opts.threads);
     plane = (gcf_cuda_plane *)tess_alloc_zero(gcf->layout.num_planes, sizeof *plane);
     if (!plane) TESS_FAIL(TESS_ERR_ALLOC, "planes of w-kernels");
     for (int p = 0; p < gcf->layout.num_planes; ++p) {
