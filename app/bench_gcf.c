@@ -216,15 +216,17 @@ static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld points and %lld² cells",
                   (long long)set->count, (long long)what->size);
     fill(what->is_double, set->vis_values, &random, set->vis);
-    fill(what->is_double, set->cell_values, &random, set->cells);
+    if (what->degrid) fill(what->is_double, set->cell_values, &random, set->cells);
 cleanup:
     return status;
 }
 
 /* Relative L2 difference of two arrays. */
-static double difference(bool is_double, const void *a, const void *b, int64_t values)
+static double difference(bool is_double, int threads, const void *a, const void *b,
+                         int64_t values)
 {
     double square = 0, norm = 0;
+#pragma omp parallel for num_threads(threads) reduction(+ : square, norm)
     for (int64_t k = 0; k < 2 * values; ++k) {
         const double x =
             is_double ? ((const double *)a)[k] : (double)((const float *)a)[k];
@@ -260,7 +262,8 @@ static void compare(const tess_bench_gcf_case *what, bench_set *set, int strateg
     const int64_t values = what->degrid ? set->vis_values : set->cell_values;
     if (strategy == 0)
         memcpy(set->first, out, (size_t)values * (what->is_double ? 16 : 8));
-    result->difference = difference(what->is_double, out, set->first, values);
+    result->difference =
+        difference(what->is_double, what->opts.threads, out, set->first, values);
 }
 
 tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,

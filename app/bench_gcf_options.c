@@ -1,4 +1,5 @@
 #include "bench_gcf_options.h"
+#include "bench_gcf_study.h"
 
 #include <string.h>
 
@@ -43,11 +44,18 @@ static const char doc[] =
     "degrees on; 922, 601 and 339 planes of up to 191, 145 and 89 cells; 10000 x 10000 "
     "cells). They bring their own --gcf, --size, --planes, --oversampling and --field; "
     "'cells' are all updates, 'study_cells' the study's.\n\n"
+    "--study measures the tables of the field's studies, beside what they published: "
+    "size (of kernels, 8 to 512), points (1e3 to 1e8), image (grids of 1024 to 16384), "
+    "pol, precision, computed (kernels of a formula, on a GPU) and sets, as CSV, "
+    "report.md "
+    "and plots. Options that are given stand for its lists: --gcf, --vis and --size of "
+    "the tables that vary them, the nearest to the usual value in others.\n\n"
     "Examples:\n"
     "  tessera bench gcf --gcf 8,16,32,64,128 --strategy serial,tiled --threads 1\n"
     "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
     "      --error 1e-3 --operation grid,degrid --markdown\n"
     "  tessera bench gcf --order low-56 --strategy tiled,factored --repeat 1\n"
+    "  tessera bench gcf --study all --out study --backend cuda --within 5\n"
     "  tessera bench gcf --tune --vis 3e4 --size 1024\n"
     "  tessera bench gcf --backend cuda --gcf 32,128 --vis 4e5 --precision "
     "single,double";
@@ -62,6 +70,9 @@ enum {
     OPT_POL,
     OPT_PRECISION,
     OPT_ORDER,
+    OPT_STUDY,
+    OPT_OUT,
+    OPT_WITHIN,
     OPT_SHRINK,
     OPT_PLANES,
     OPT_OVERSAMPLING,
@@ -96,6 +107,11 @@ static const struct argp_option options[] = {
      "Points anywhere in any order (default), the same sorted by tiles, tracks of a "
      "dense array in order of time, or a published data set, see below",
      0},
+    {"study", OPT_STUDY, "TABLE,...|all", 0,
+     "Measure the tables of the field's studies, see below", 0},
+    {"out", OPT_OUT, "FOLDER", 0, "Where a study is written", 0},
+    {"within", OPT_WITHIN, "MINUTES", 0,
+     "About how long a study may grid: its cases have as many points (default 10)", 0},
     {"shrink", OPT_SHRINK, "F", 0,
      "Sets: of an array F times as large, with so many times fewer cells and planes "
      "(default 1)",
@@ -182,6 +198,15 @@ static tess_status parse_order(const char *text, double *value)
                       "order", value);
 }
 
+static tess_status parse_table(const char *text, double *value)
+{
+    const char *name[TESS_BENCH_MOST];
+    int count = 0;
+    for (; tess_bench_gcf_table_name(count); ++count)
+        name[count] = tess_bench_gcf_table_name(count);
+    return parse_word(text, name, count, "table of a study", value);
+}
+
 static tess_status parse_strategy(const char *text, double *value)
 {
     const char *name[TESS_GCF_NUM_STRATEGIES];
@@ -250,6 +275,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                                       .oversampling = 8,
                                       .field_rad = 10 * TESS_RAD_PER_DEG,
                                       .shrink = 1,
+                                      .within_min = 10,
                                       .repeat = 3};
         tess_gcf_grid_opts_default(&args->opts);
         args->opts.factor_error = 1e-3;
@@ -262,19 +288,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_OPERATION:
         status = tess_bench_list_parse(arg, parse_operation, &args->operation);
+        args->given.operation = true;
         break;
     case OPT_STRATEGY:
         status = tess_bench_list_parse(arg, parse_strategy, &args->strategy);
         break;
     case OPT_GCF:
         status = tess_bench_list_parse(arg, parse_gcf, &args->gcf);
+        args->given.gcf = true;
         break;
     case OPT_VIS:
         status = tess_bench_list_parse(arg, parse_vis, &args->vis);
-        args->vis_given = true;
+        args->given.vis = true;
         break;
     case OPT_SIZE:
         status = tess_bench_list_parse(arg, parse_size, &args->size);
+        args->given.size = true;
         break;
     case OPT_POL:
         status = tess_bench_list_parse(arg, parse_pol, &args->pol);
@@ -284,6 +313,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_ORDER:
         status = tess_bench_list_parse(arg, parse_order, &args->order);
+        break;
+    case OPT_STUDY:
+        if (strcmp(arg, "all") == 0)
+            for (int k = 0; tess_bench_gcf_table_name(k); ++k)
+                args->study.value[args->study.count++] = k;
+        else
+            status = tess_bench_list_parse(arg, parse_table, &args->study);
+        break;
+    case OPT_OUT:
+        args->out = arg;
+        break;
+    case OPT_WITHIN:
+        status = tess_parse_number(arg, 0.01, 1e5, &args->within_min);
         break;
     case OPT_SHRINK:
         status = tess_parse_number(arg, TESS_BENCH_GCF_LEAST_SHRINK, 1, &args->shrink);
@@ -338,3 +380,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp tess_bench_gcf_argp = {options,  parse, NULL, doc,
                                          children, NULL,  NULL};
+
+void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
+                            const tess_gcf_strategy *strategy,
+                            tess_bench_gcf_case *what)
+{
+    *what = (tess_bench_gcf_case){.degrid = value[0] > 0,
+                                  .order = (tess_bench_gcf_order)value[1],
+                                  .num_points = (int64_t)value[2],
+                                  .size = (int64_t)value[3],
+                                  .num_pol = (int)value[4],
+                                  .is_double = value[5] > 0,
+                                  .support = (int)value[6],
+                                  .num_planes = args->planes,
+                                  .oversampling = args->oversampling,
+                                  .field_rad = args->field_rad,
+                                  .is_formula = args->formula,
+                                  .opts = args->opts,
+                                  .strategy = strategy,
+                                  .shrink = args->shrink};
+}

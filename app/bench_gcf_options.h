@@ -17,13 +17,25 @@ typedef struct tess_bench_gcf_args {
     int planes, oversampling;
     double field_rad;
     bool markdown, tune, formula;
-    bool vis_given; /**< else sets are whole */
     double shrink;
+    struct {
+        bool operation, gcf, vis, size;
+    } given;               /**< options, whose default is not the same everywhere */
+    tess_bench_list study; /**< tables of tess_bench_gcf_table_name(); none: no study */
+    const char *out;
+    double within_min;
     tess_gcf_grid_opts opts; /**< threads: 0, none given; no strategy */
 } tess_bench_gcf_args;
 
 /** Input of the parser: tess_bench_gcf_args. */
 extern const struct argp tess_bench_gcf_argp;
+
+/** The case of one value of each list, in this order: operation, order, visibilities,
+ *  size, polarisations, precision, width; with strategies, of which there are none yet.
+ */
+void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
+                            const tess_gcf_strategy *strategy,
+                            tess_bench_gcf_case *what);
 
 extern const char *const tess_bench_gcf_backend_name[];   /**< by tess_gcf_backend */
 extern const char *const tess_bench_gcf_operation_name[]; /**< by `degrid` */

@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "bench_gcf_study.h"
 #include "bench_gcf_tune.h"
 #include "cli.h"
 #include "commands.h"
@@ -51,25 +52,13 @@ static tess_status run_all(const tess_bench_gcf_args *args)
         tess_gcf_strategy strategy[TESS_BENCH_MOST];
         tess_bench_gcf_result found[TESS_BENCH_MOST];
         tess_bench_combination(list, LISTS, k, value);
-        tess_bench_gcf_case what = {.degrid = value[0] > 0,
-                                    .order = (tess_bench_gcf_order)value[1],
-                                    .num_points = (int64_t)value[2],
-                                    .size = (int64_t)value[3],
-                                    .num_pol = (int)value[4],
-                                    .is_double = value[5] > 0,
-                                    .support = (int)value[6],
-                                    .num_planes = args->planes,
-                                    .oversampling = args->oversampling,
-                                    .field_rad = args->field_rad,
-                                    .is_formula = args->formula,
-                                    .opts = args->opts,
-                                    .strategy = strategy,
-                                    .shrink = args->shrink};
+        tess_bench_gcf_case what;
+        tess_bench_gcf_case_of(args, value, strategy, &what);
         if (what.order >= TESS_BENCH_GCF_SETS) {
             /* they bring their own */
             if (value[3] != args->size.value[0] || value[6] != args->gcf.value[0])
                 continue;
-            if (!args->vis_given) what.num_points = INT64_MAX;
+            if (!args->given.vis) what.num_points = INT64_MAX;
         }
         TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));
         TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
@@ -94,7 +83,9 @@ tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
     if (args.opts.threads == 0)
         TESS_TRY(tess_threads_default(comm, &args.opts.threads));
     if (tess_comm_rank(comm) == 0)
-        status = args.tune ? tess_bench_gcf_tune(&args) : run_all(&args);
+        status = args.tune              ? tess_bench_gcf_tune(&args)
+                 : args.study.count > 0 ? tess_bench_gcf_study_run(&args)
+                                        : run_all(&args);
     status = tess_comm_agree(comm, status);
 cleanup:
     tess_cli_free(&cli);
