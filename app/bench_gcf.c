@@ -96,7 +96,9 @@ static void place_tracks(const tess_bench_gcf_case *what, double half, bench_set
         tess_bench_track(ANTENNAS, east, north,
                          0.52 * ((double)t / (double)times - 0.5), uvw);
         for (int b = 0; b < BASELINES; ++b) {
-            const int64_t k = t * BASELINES + b;
+            const int64_t k = what->order == TESS_BENCH_GCF_BASELINES
+                                  ? b * times + t
+                                  : t * BASELINES + b;
             set->u[k] = 0.5 * (double)what->size + half * uvw[3 * b];
             set->v[k] = 0.5 * (double)what->size + half * uvw[3 * b + 1];
             set->w[k] = set->gcf->layout.w_max_lambda * uvw[3 * b + 2];
@@ -178,7 +180,8 @@ static tess_status make_up_points(const tess_bench_gcf_case *what, bench_set *se
                                   uint64_t *random)
 {
     tess_status status = TESS_OK;
-    const bool tracks = what->order == TESS_BENCH_GCF_TRACKS;
+    const bool tracks =
+        what->order == TESS_BENCH_GCF_TRACKS || what->order == TESS_BENCH_GCF_BASELINES;
     const double half = 0.5 * (double)(what->size - what->support) - 1;
     if (half < 1)
         TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld cells is too small for kernels of %d",

@@ -12,10 +12,11 @@
 enum { TESS_BENCH_GCF_MOST = TESS_GCF_NUM_STRATEGIES + TESS_GCF_SHAPES };
 
 typedef enum tess_bench_gcf_order {
-    TESS_BENCH_GCF_RANDOM, /**< anywhere on the grid, in any order */
-    TESS_BENCH_GCF_SORTED, /**< the same, by lines of tiles of 64 cells */
-    TESS_BENCH_GCF_TRACKS, /**< of an array with a dense middle, in order of time */
-    TESS_BENCH_GCF_SETS,   /**< tess_bench_gcf_sets, one after another */
+    TESS_BENCH_GCF_RANDOM,    /**< anywhere on the grid, in any order */
+    TESS_BENCH_GCF_SORTED,    /**< the same, by lines of tiles of 64 cells */
+    TESS_BENCH_GCF_TRACKS,    /**< of an array with a dense middle, in order of time */
+    TESS_BENCH_GCF_BASELINES, /**< the same, track after track */
+    TESS_BENCH_GCF_SETS,      /**< tess_bench_gcf_sets, one after another */
     TESS_BENCH_GCF_NUM_ORDERS = TESS_BENCH_GCF_SETS + TESS_BENCH_GCF_NUM_SETS
 } tess_bench_gcf_order;
 

@@ -103,9 +103,10 @@ static const struct argp_option options[] = {
      0},
     {"pol", OPT_POL, "1|2|4,...", 0, "Polarisations in one pass (default 1)", 0},
     {"precision", OPT_PRECISION, "single|double,...", 0, "Default single", 0},
-    {"order", OPT_ORDER, "random|sorted|tracks|SET,...", 0,
+    {"order", OPT_ORDER, "random|sorted|tracks|baselines|SET,...", 0,
      "Points anywhere in any order (default), the same sorted by tiles, tracks of a "
-     "dense array in order of time, or a published data set, see below",
+     "dense array in order of time, or track after track, or a published data set, see "
+     "below",
      0},
     {"study", OPT_STUDY, "TABLE,...|all", 0,
      "Measure the tables of the field's studies, see below", 0},
@@ -179,8 +180,9 @@ cleanup:
 const char *const tess_bench_gcf_backend_name[] = {"cpu", "cuda"};
 const char *const tess_bench_gcf_operation_name[] = {"grid", "degrid"};
 const char *const tess_bench_gcf_precision_name[] = {"single", "double"};
-const char *const tess_bench_gcf_order_name[] = {
-    "random", "sorted", "tracks", "synthetic", "low-30", "low-56", "low-82"};
+const char *const tess_bench_gcf_order_name[] = {"random",    "sorted",    "tracks",
+                                                 "baselines", "synthetic", "low-30",
+                                                 "low-56",    "low-82"};
 
 static tess_status parse_operation(const char *text, double *value)
 {

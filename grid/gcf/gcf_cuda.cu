@@ -15,7 +15,7 @@ struct gcf_cuda {
 namespace
 {
 
-enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 3 };
+enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 4, NEAR = 8 };
 
 const gcf_cuda_method none = {NULL, NULL};
 
@@ -79,7 +79,7 @@ struct place_args {
     gcf_cuda_planes planes;
     int oversampling, half_offsets, lines, nv;
     gcf_cuda_place *place;
-    unsigned long long *left_out, *point_cells;
+    unsigned long long *left_out, *point_cells, *near;
     void *zero; /* visibilities of points outside become 0; or NULL */
     int vis_bytes;
 };
@@ -106,14 +106,26 @@ __device__ unsigned long long warp_sum(unsigned long long x)
     return x;
 }
 
+/* Does a point lie within NEAR cells of that of the lane before? The first lane's does
+ * not count. */
+__device__ bool is_near(const gcf_cuda_place &at)
+{
+    const int before_u = __shfl_up_sync(0xffffffffu, at.u, 1);
+    const int before_v = __shfl_up_sync(0xffffffffu, at.v, 1);
+    const uint32_t before = __shfl_up_sync(0xffffffffu, at.kernel, 1);
+    return threadIdx.x % (LAST_LANE + 1) > 0 && at.kernel != GCF_OUTSIDE &&
+           before != GCF_OUTSIDE && abs(at.u - before_u) <= NEAR &&
+           abs(at.v - before_v) <= NEAR;
+}
+
 /* A point a thread. */
 __global__ void place_kernel(place_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     unsigned long long outside = 0, cells = 0;
+    gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
     if (k < args.count) {
         const double w = args.w ? args.w[k] : 0;
-        gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
         int offset_u, offset_v;
         bool flip_u, flip_v;
         const int plane = isfinite(w) ? gcf_nearest_plane(args.planes, w) : 0;
@@ -136,11 +148,13 @@ __global__ void place_kernel(place_args args)
         }
         args.place[k] = at;
     }
+    const unsigned near = __ballot_sync(0xffffffffu, is_near(at));
     outside = warp_sum(outside);
     cells = warp_sum(cells);
     if (threadIdx.x % 32 == 0) {
         if (outside > 0) atomicAdd(args.left_out, outside);
         if (cells > 0) atomicAdd(args.point_cells, cells);
+        if (near) atomicAdd(args.near, (unsigned long long)__popc(near));
     }
 }
 
@@ -268,11 +282,12 @@ template <typename T> tess_status take(int64_t count, const char *what, T **memo
 }
 
 tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
-                      const gcf_cuda_cells *cells, const gcf_cuda_job &job, bool degrid,
+                      const gcf_cuda_cells *cells, gcf_cuda_job *job, bool degrid,
                       call *c, tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    unsigned long long counter[2] = {0, 0};
+    unsigned long long counter[COUNTERS] = {0};
+    double pairs = 0;
     place_args args;
     args.count = points->count;
     args.u = points->u;
@@ -280,20 +295,24 @@ tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
     args.w = points->w;
     args.line = points->line;
     args.planes = gcf_cuda_planes_of(with);
-    args.oversampling = job.oversampling;
-    args.half_offsets = job.half_offsets;
+    args.oversampling = job->oversampling;
+    args.half_offsets = job->half_offsets;
     args.lines = (int)cells->part_lines;
-    args.nv = job.nv;
+    args.nv = job->nv;
     args.place = c->place[0];
     args.left_out = c->counter;
     args.point_cells = c->counter + 1;
-    args.zero = degrid ? job.vis : NULL;
-    args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf) * job.num_pol;
+    args.near = c->counter + 3;
+    args.zero = degrid ? job->vis : NULL;
+    args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf) * job->num_pol;
     gcf_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(counter, c->counter, sizeof counter));
     report->left_out = (int64_t)counter[0];
     report->point_cells = (int64_t)counter[1];
+    job->count = points->count - report->left_out;
+    pairs = (double)job->count * LAST_LANE / (LAST_LANE + 1); /* of lanes */
+    job->near_share = pairs > 0 ? (double)counter[3] / pairs : 0;
 cleanup:
     return status;
 }
@@ -647,11 +666,11 @@ tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *poin
     if (points->count == 0) goto cleanup;
     TESS_TRY(begin(points->count, &c));
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
-    TESS_TRY(place_all(with, points, cells, job, degrid, &c, report));
-    job.count = points->count - report->left_out;
+    TESS_TRY(place_all(with, points, cells, &job, degrid, &c, report));
     job.report = report;
     job.sorted = c.event[1];
     if (method.order) job.order = method.order(job);
+    report->kept_order = job.order.tile_u == 0 && !job.order.by_kernel;
     if (job.count > 0) TESS_TRY(sort(points->count, &job, &c));
     TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));
     if (job.count > 0) TESS_TRY(method.run(job));

@@ -67,6 +67,8 @@ struct gcf_cuda_job {
     const uint32_t *first; /**< [tiles_u·tiles_v + 1] first point of each tile */
     void *vis;             /**< complex [num_vis][num_pol], by gcf_cuda_place::point */
     int64_t num_vis;       /**< all points, those outside too */
+    double near_share;     /**< of points that lie a few cells from the one before, as
+                                they came: near 1 for tracks */
     int num_pol;
     /* the grid */
     void *cells; /**< complex [num_pol][nu][nv] */

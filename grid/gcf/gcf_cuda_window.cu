@@ -1,9 +1,10 @@
 /* window: Romein 2012 (doi:10.1145/2304576.2304620). The cells that are a multiple of
  * the largest support apart, along each axis, belong to one thread: exactly one of them
  * lies in any footprint, so that its sum stays in a register while footprints move
- * little, and is added to the grid when they have moved past it. There it is a piece of
- * a baseline's track that a block works on; points here need not come in tracks, and
- * are sorted by small tiles instead, which keeps footprints as close. */
+ * little, and is added to the grid when they have moved past it. A block works on a
+ * piece of a baseline's track. Points that come so, baseline after baseline, each in
+ * order of time, are taken as they come; others are sorted by small tiles instead,
+ * which keeps footprints about as close. */
 #include "gcf_cuda.cuh"
 
 namespace
@@ -11,8 +12,12 @@ namespace
 
 enum { TILE = 16, THREADS = 256, BATCH = 128 };
 
+/* Points in tracks: all but the first of each. */
+const double TRACKS_SHARE = 0.97;
+
 /* A block a piece of the points, which lie in shared memory; a thread takes every
- * THREADS-th position of the window. Expected limit: L2, for taps, and atomics where
+ * THREADS-th position of the window. A window of few positions has several groups of
+ * threads, which share the points. Expected limit: L2, for taps, and atomics where
  * footprints jump. */
 template <typename R, int POLS>
 __global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int window)
@@ -29,13 +34,17 @@ __global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int w
         remainder[k][1] = batch[k].v % window;
     }
     __syncthreads();
-    for (int at = (int)threadIdx.x; at < window * window; at += THREADS) {
-        const int a = at / window, b = at % window;
+    const int positions = window * window, groups = max(THREADS / positions, 1);
+    const int group = (int)threadIdx.x / positions % groups;
+    const int first = count * group / groups, end = count * (group + 1) / groups;
+    const int last = groups > 1 ? groups * positions : positions;
+    for (int at = (int)threadIdx.x; at < last; at += THREADS) {
+        const int a = at % positions / window, b = at % window;
         int64_t current = -1;
         C sum[POLS];
         for (int p = 0; p < POLS; ++p)
             sum[p].x = sum[p].y = 0;
-        for (int n = 0; n < count; ++n) {
+        for (int n = first; n < end; ++n) {
             const gcf_stamp<R, POLS> &s = batch[n];
             int i = a - remainder[n][0], j = b - remainder[n][1];
             if (i < 0) i += window;
@@ -72,9 +81,10 @@ cleanup:
 
 } // namespace
 
-gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &)
+gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job)
 {
-    return {TILE, TILE, false, false};
+    const int tile = job.near_share >= TRACKS_SHARE ? 0 : TILE;
+    return {tile, tile, false, false};
 }
 
 tess_status gcf_cuda_grid_window(const gcf_cuda_job &job)

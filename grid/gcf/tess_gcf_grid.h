@@ -33,7 +33,8 @@ typedef enum tess_gcf_strategy {
     /* on a GPU alone */
     TESS_GCF_SCATTER, /**< a block a point; to degrid, a thread a cell */
     TESS_GCF_GATHER,  /**< a thread a cell, points by tile; to degrid, a warp a point */
-    TESS_GCF_WINDOW,  /**< sums stay in registers while a window moves along a track */
+    TESS_GCF_WINDOW,  /**< sums stay in registers while a window moves along a track;
+                           points that do not come in tracks are sorted by tile */
     TESS_GCF_COARSE,  /**< so too, several cells a thread, tiles in parallel */
     TESS_GCF_WARP,    /**< a warp a point, cells are added to atomically */
     TESS_GCF_COMPUTED, /**< kernels of a formula are computed, not read; to degrid */
@@ -88,6 +89,7 @@ typedef struct tess_gcf_report {
     double copy_s;          /**< … copies to it and back, and its memory; … */
     double cells_s;         /**< … the grid's alone, of copy_s */
     double busy_share;      /**< of the threads' time in the latter */
+    bool kept_order;        /**< on a GPU: points were not sorted */
 } tess_gcf_report;
 
 /** On the CPU: tiled, one thread, kernels to 1e-4 in up to 6 products of at least

@@ -31,8 +31,9 @@ def main():
             "serial,atomic,tiled,factored")
     rows = table(suite, *both, "--pol", "1,4", "--precision", "single,double")
     suite.equal("every combination", len(rows), 2 * 2 * 4 * 2 * 2)
-    rows += table(suite, *both, "--pol", "2", "--order", "sorted,tracks")
-    suite.equal("both orders", len(rows), 64 + 2 * 2 * 4 * 2)
+    rows += table(suite, *both, "--pol", "2", "--order",
+                  "sorted,tracks,baselines")
+    suite.equal("all orders", len(rows), 64 + 3 * 2 * 4 * 2)
     for row in rows:
         factored = float(row["rank"]) > 0
         suite.equal(f"{row['strategy']} {row['gcf']}: factored", factored,

@@ -19,7 +19,8 @@ typedef enum order {
     RANDOM,  /* anywhere, in any order */
     CROWDED, /* most in the middle */
     SORTED,  /* by w, then along u */
-    NUM_ORDERS
+    NUM_ORDERS,
+    TRACKS = NUM_ORDERS /* seven, one after another */
 } order;
 
 /* The same points and grid in both precisions; taps of both are those of single
@@ -48,6 +49,12 @@ static inline scene make_scene(order how, int num_pol)
         point[k][1] =
             near ? 100 + 5 * draw_normal(&random) : draw_uniform(&random, 30, 170);
         point[k][2] = draw_uniform(&random, -1000, 1000);
+        if (how == TRACKS) {
+            const double along = k % 100 * 0.01, radius = 20 + 10 * (k / 100);
+            point[k][0] = 115 + radius * cos(along);
+            point[k][1] = 100 + 0.8 * radius * sin(along);
+            point[k][2] = 100 * (k / 100) + 50 * along;
+        }
     }
     if (how == SORTED) qsort(point, POINTS, sizeof *point, by_w);
     for (int k = 0; k < POINTS; ++k) {

@@ -101,6 +101,33 @@ static void shapes_agree(void **state)
         tess_gcf_destroy(table[k]);
 }
 
+/* Windows follow tracks as they come, and only these. */
+static void tracks_keep_their_order(void **state)
+{
+    static const tess_gcf_strategy follows[] = {TESS_GCF_WINDOW, TESS_GCF_COARSE};
+    tess_gcf *gcf = make_table(false), *full = make_table(true);
+    for (int tracks = 0; tracks < 2; ++tracks) {
+        scene s = make_scene(tracks ? TRACKS : RANDOM, 2);
+        tess_gcf_grid_opts opts;
+        tess_gcf_report first;
+        tess_gcf_grid_opts_default(&opts);
+        opts.strategy = TESS_GCF_SERIAL;
+        double *expected = result_of(full, &opts, &s, false, &first);
+        for (int k = 0; k < 2; ++k) {
+            tess_gcf_report report;
+            compare(gcf, follows[k], 0, &s, false, expected, &first);
+            opts.backend = TESS_GCF_CUDA;
+            opts.strategy = follows[k];
+            free(result_of(gcf, &opts, &s, false, &report));
+            assert_int_equal(report.kept_order, tracks);
+        }
+        free(expected);
+        free_scene(&s);
+    }
+    tess_gcf_destroy(gcf);
+    tess_gcf_destroy(full);
+}
+
 /* Not symmetric about a diagonal: axes that are mixed up show. */
 static void oblong_kernel(const void *context, int plane, double x, double y,
                           double value[2])
@@ -172,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strategies_agree),
         cmocka_unit_test(shapes_agree),
+        cmocka_unit_test(tracks_keep_their_order),
         cmocka_unit_test(any_table_will_do),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
