@@ -119,7 +119,7 @@ static int strategies_of(const tess_bench_gcf_study *study, int table,
 static void published_cell(FILE *file, const tess_bench_gcf_row *row)
 {
     const tess_bench_gcf_published *of = tess_bench_gcf_published_for(row);
-    if (of)
+    if (of && strcmp(of->unit, "times") != 0)
         fprintf(file, " %g %s, %s |\n", of->value, of->unit, of->what);
     else
         fputs(" |\n", file);
@@ -242,14 +242,17 @@ static void write_coarse(FILE *file, const tess_bench_gcf_study *study, int tabl
 {
     const tess_bench_gcf_row *end = study->row + study->num_rows;
     for (const tess_bench_gcf_row *a = study->row; a < end; ++a)
-        for (const tess_bench_gcf_row *b = study->row; b < end; ++b)
-            if (a->table == table && b->table == table && a->number == b->number &&
-                !a->what.degrid && a->strategy == TESS_GCF_WINDOW &&
-                b->strategy == TESS_GCF_COARSE)
-                fprintf(file,
-                        "\n`coarse` is %.2f times as fast as `window` with %d "
-                        "polarisation(s).\n",
-                        b->found.gflops / a->found.gflops, a->what.num_pol);
+        for (const tess_bench_gcf_row *b = study->row; b < end; ++b) {
+            const tess_bench_gcf_published *of = tess_bench_gcf_published_for(a);
+            if (a->table != table || b->table != table || a->number != b->number ||
+                a->what.degrid || a->strategy != TESS_GCF_WINDOW ||
+                b->strategy != TESS_GCF_COARSE)
+                continue;
+            fprintf(file, "\n`coarse` is %.2f times as fast as `window`, %d pol.",
+                    b->found.gflops / a->found.gflops, a->what.num_pol);
+            if (of) fprintf(file, " Published: %g (%s).", of->value, of->what);
+            fputc('\n', file);
+        }
 }
 
 static void write_table(FILE *file, const tess_bench_gcf_study *study, int table)
