@@ -6,7 +6,6 @@
 
 enum {
     RANDOM = TESS_BENCH_GCF_RANDOM,
-    TRACKS = TESS_BENCH_GCF_TRACKS,
     SYNTHETIC = TESS_BENCH_GCF_SETS,
     LOW_30,
     LOW_56,
@@ -48,8 +47,8 @@ static const tess_bench_gcf_published figures[] = {
     {"precision", RANDOM, DEGRID, 0, 32, 1, 2650, "GFLOP/s", "gather", DEGRIDDING},
     {"precision", RANDOM, DEGRID, 0, 128, 1, 2840, "GFLOP/s", "gather", DEGRIDDING},
     {"precision", RANDOM, DEGRID, 1, 32, 1, 1760, "GFLOP/s", "gather", DEGRIDDING},
-    {"pol", TRACKS, GRID, 0, -1, 1, 3.2, "times", COARSE, MERRY},
-    {"pol", TRACKS, GRID, 0, -1, 4, 1.9, "times", COARSE, MERRY},
+    {"pol", -1, GRID, 0, -1, 1, 3.2, "times", COARSE, MERRY},
+    {"pol", -1, GRID, 0, -1, 4, 1.9, "times", COARSE, MERRY},
 };
 
 const tess_bench_gcf_published *tess_bench_gcf_published_at(int k)

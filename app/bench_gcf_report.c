@@ -248,8 +248,9 @@ static void write_coarse(FILE *file, const tess_bench_gcf_study *study, int tabl
                 a->what.degrid || a->strategy != TESS_GCF_WINDOW ||
                 b->strategy != TESS_GCF_COARSE)
                 continue;
-            fprintf(file, "\n`coarse` is %.2f times as fast as `window`, %d pol.",
-                    b->found.gflops / a->found.gflops, a->what.num_pol);
+            fprintf(file, "\n`coarse` is %.2f times as fast as `window`: %s, %d pol.",
+                    b->found.gflops / a->found.gflops,
+                    tess_bench_gcf_order_name[a->what.order], a->what.num_pol);
             if (of) fprintf(file, " Published: %g (%s).", of->value, of->what);
             fputc('\n', file);
         }

@@ -16,7 +16,7 @@ SMALL = ("--gcf", "8,24", "--vis", "100,200", "--size", "128,192", "--shrink", "
          "--repeat", "1", "--threads", "2", "--quiet")
 TABLES = ["size", "points", "image", "pol", "precision", "computed", "sets"]
 # Lines of a table for each strategy of a direction: sizes and orders, for instance.
-CASES = {"size": 4, "points": 2, "image": 2, "pol": 3, "precision": 4}
+CASES = {"size": 4, "points": 2, "image": 2, "pol": 6, "precision": 4}
 GIVEN = {"size": ("gcf", ["8", "24"]), "points": ("visibilities", ["100", "200"]),
          "image": ("size", ["128", "192"]), "pol": ("polarisations", ["1", "2", "4"]),
          "precision": ("precision", ["single", "double"])}
