@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "bench_gcf_study.h"
+#include "tess_backend.h"
 #include "tess_cache.h"
-#include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_version.h"
@@ -273,8 +273,10 @@ static void write_machine(FILE *file, const tess_bench_gcf_args *args)
     char text[128];
     tess_cache_processor(text, sizeof text);
     fprintf(file, "Processor %s, %d threads", text, args->opts.threads);
-    if (args->opts.backend == TESS_GCF_CUDA) {
-        tess_device_text(text, sizeof text);
+    const tess_backend *cuda = NULL;
+    if (args->opts.backend == TESS_GCF_CUDA &&
+        tess_backend_find("cuda", &cuda) == TESS_OK) {
+        cuda->text(text, sizeof text);
         fprintf(file, "; timed on %s", text);
     }
     fprintf(file, ". tessera %s. Medians of %lld runs.\n", tess_version_full(),
