@@ -125,18 +125,23 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
 {
     const double *uvw_m = samples->uvw_m + 3 * row, w_m = fabs(uvw_m[2]);
     const double length_m = sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m);
-    double inv_min = INFINITY, inv_max = 0;
+    const int32_t base = samples->chan_base[row];
+    double inv_min = INFINITY, inv_max = 0, freq_sum = 0;
+    double freq_min = extent->freq_min, freq_max = extent->freq_max;
     int64_t count = 0;
     for (int32_t c = begin; c < end; ++c) {
         if (skip_ignored && !has_weight(samples, samples->vis_first[row] + c)) continue;
-        const int32_t chan = samples->chan_base[row] + c;
+        const double inv = samples->inv_lambda[base + c], freq = freq_hz[base + c];
         ++count;
-        inv_min = fmin(inv_min, samples->inv_lambda[chan]);
-        inv_max = fmax(inv_max, samples->inv_lambda[chan]);
-        extent->freq_sum += freq_hz[chan];
-        extent->freq_min = fmin(extent->freq_min, freq_hz[chan]);
-        extent->freq_max = fmax(extent->freq_max, freq_hz[chan]);
+        inv_min = inv < inv_min ? inv : inv_min;
+        inv_max = inv > inv_max ? inv : inv_max;
+        freq_sum += freq;
+        freq_min = freq < freq_min ? freq : freq_min;
+        freq_max = freq > freq_max ? freq : freq_max;
     }
+    extent->freq_sum += freq_sum;
+    extent->freq_min = freq_min;
+    extent->freq_max = freq_max;
     if (count == 0) return;
     extent->num_vis += count;
     extent->w_min_lambda = fmin(extent->w_min_lambda, w_m * inv_min);

@@ -1,5 +1,6 @@
 #include "prepare.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -155,6 +156,128 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
     return good;
 }
 
+/* ---- rows of which every sample is good ---- */
+
+/* What the rows of a block have in common, if they can be plain at all: those are made
+ * without asking for reasons, to the same numbers. */
+typedef struct plain_block {
+    bool possible;
+    double inv_min, inv_max; /* of the channels */
+} plain_block;
+
+static plain_block plain_block_of(const tess_recipe *recipe,
+                                  const tess_vis_block *block)
+{
+    plain_block plain = {.possible = !recipe->rotate && !recipe->chan_wanted,
+                         .inv_min = INFINITY};
+    for (int p = 0; p < recipe->num_pol; ++p)
+        if (recipe->mix[p].num == 0) plain.possible = false;
+    for (int64_t c = 0; c < block->num_chan; ++c) {
+        plain.inv_min = fmin(plain.inv_min, recipe->inv_lambda[c]);
+        plain.inv_max = fmax(plain.inv_max, recipe->inv_lambda[c]);
+    }
+    return plain;
+}
+
+/* All values are finite, and all weights positive. */
+static bool all_good(const float *vis, const float *weight, int64_t count)
+{
+    int bad = 0; /* no early end: so it vectorises */
+    for (int64_t k = 0; k < count; ++k)
+        bad |= !(weight[k] > 0) | (weight[k] > FLT_MAX);
+    for (int64_t k = 0; k < 2 * count; ++k)
+        bad |= !(fabsf(vis[k]) <= FLT_MAX);
+    return !bad;
+}
+
+/* |u|, |v| and their length grow with 1/λ: the channels at the ends tell of all. */
+static bool is_plain(const plain_block *plain, const tess_recipe *recipe,
+                     const tess_vis_block *block, int64_t row, const double uvw_m[3])
+{
+    const int64_t count = block->num_chan * block->num_corr;
+    return plain->possible && block->antenna1[row] != block->antenna2[row] &&
+           uv_range_ignores(&recipe->range, uvw_m, plain->inv_min) < 0 &&
+           uv_range_ignores(&recipe->range, uvw_m, plain->inv_max) < 0 &&
+           all_good(block->vis + 2 * row * count, block->weight + row * count, count);
+}
+
+/* Polarisation p of a plain row, in the precision of `is_double`. */
+static inline void mix_plain(const tess_recipe *recipe, const tess_vis_block *block,
+                             int64_t row, int p, tess_samples *samples, int64_t first,
+                             bool is_double)
+{
+    const tess_pol_mix *mix = &recipe->mix[p];
+    const int64_t corrs = block->num_corr, at = row * block->num_chan * corrs;
+    const int other = mix->index[mix->num - 1], pols = samples->num_pol;
+    const double a[2] = {creal(mix->coefficient[0]), cimag(mix->coefficient[0])};
+    const double none = mix->num > 1 ? 1 : 0;
+    const double b[2] = {none * creal(mix->coefficient[mix->num - 1]),
+                         none * cimag(mix->coefficient[mix->num - 1])};
+    const float *x = block->vis + 2 * (at + mix->index[0]);
+    const float *y = block->vis + 2 * (at + other);
+    const int64_t to = first * pols + p;
+    double *out = (double *)samples->vis + 2 * to;
+    float *out_single = (float *)samples->vis + 2 * to;
+    for (int64_t c = 0; c < block->num_chan; ++c) {
+        const double xr = (double)x[2 * corrs * c], xi = (double)x[2 * corrs * c + 1];
+        const double yr = (double)y[2 * corrs * c], yi = (double)y[2 * corrs * c + 1];
+        const double re = (a[0] * xr - a[1] * xi) + (b[0] * yr - b[1] * yi);
+        const double im = (a[0] * xi + a[1] * xr) + (b[0] * yi + b[1] * yr);
+        if (is_double) {
+            out[2 * pols * c] = re;
+            out[2 * pols * c + 1] = im;
+        } else {
+            out_single[2 * pols * c] = (float)re;
+            out_single[2 * pols * c + 1] = (float)im;
+        }
+    }
+}
+
+/* Its weight: the smallest of the correlations, and, where polarisations share it, of
+ * theirs. */
+static inline void weigh_plain(const tess_recipe *recipe, const tess_vis_block *block,
+                               int64_t row, int p, tess_samples *samples, int64_t first,
+                               bool is_double)
+{
+    const tess_pol_mix *mix = &recipe->mix[p];
+    const int64_t corrs = block->num_corr;
+    const float *w = block->weight + row * block->num_chan * corrs;
+    const int one = mix->index[0], other = mix->index[mix->num - 1];
+    const int step = samples->num_weight;
+    const int64_t to = first * step + (recipe->shared_weight ? 0 : p);
+    double *out = (double *)samples->weight + to;
+    float *out_single = (float *)samples->weight + to;
+    for (int64_t c = 0; c < block->num_chan; ++c) {
+        const float v = w[corrs * c + one], u = w[corrs * c + other];
+        float least = u < v ? u : v;
+        if (recipe->shared_weight && p > 0) {
+            const float so_far =
+                is_double ? (float)out[step * c] : out_single[step * c];
+            least = so_far < least ? so_far : least;
+        }
+        if (is_double)
+            out[step * c] = (double)least;
+        else
+            out_single[step * c] = least;
+    }
+}
+
+static void prepare_plain(const tess_recipe *recipe, const tess_vis_block *block,
+                          int64_t row, tess_samples *samples, int64_t first)
+{
+    for (int p = 0; p < recipe->num_pol; ++p) {
+        if (samples->is_double) {
+            mix_plain(recipe, block, row, p, samples, first, true);
+            weigh_plain(recipe, block, row, p, samples, first, true);
+        } else {
+            mix_plain(recipe, block, row, p, samples, first, false);
+            weigh_plain(recipe, block, row, p, samples, first, false);
+        }
+    }
+}
+
+/* ---- blocks ---- */
+
 /* Rows kept so far move down over rows without a good sample. */
 static void close_gaps(tess_samples *samples, double *row_time, int64_t row_first,
                        int64_t num_rows, const int64_t *good)
@@ -195,6 +318,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     tess_status status = TESS_OK;
     const int64_t rows = block->num_rows, chans = block->num_chan;
     const int64_t row_first = samples->num_rows, vis_first = samples->num_vis;
+    const plain_block plain = plain_block_of(recipe, block);
     int64_t ignored[TESS_NUM_IGNORED] = {0}, total_good = 0;
     int64_t *good = tess_alloc(rows, sizeof *good);
     if (!good) TESS_FAIL(TESS_ERR_ALLOC, "rows of a block");
@@ -216,8 +340,12 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
             ignored[TESS_IGNORED_NOT_FINITE] += chans;
             continue;
         }
-        good[row] = prepare_row(recipe, block, row, uvw_m, samples,
-                                vis_first + row * chans, ignored);
+        if (is_plain(&plain, recipe, block, row, uvw_m)) {
+            prepare_plain(recipe, block, row, samples, vis_first + row * chans);
+            good[row] = chans;
+        } else
+            good[row] = prepare_row(recipe, block, row, uvw_m, samples,
+                                    vis_first + row * chans, ignored);
         total_good += good[row];
     }
     close_gaps(samples, row_time, row_first, rows, good);

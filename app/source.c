@@ -317,6 +317,18 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
     return true;
 }
 
+/* Rows that are decoded where they lie in the file come in blocks that a core's caches
+ * hold until they are prepared; others as many as fit, which tables like better. */
+enum { CACHED_BLOCK_BYTES = 3 << 20 };
+
+static int64_t block_bytes_for(const tess_source *source, const part *p)
+{
+    tess_vis_raw raw;
+    const int64_t enough = (int64_t)CACHED_BLOCK_BYTES * source->threads;
+    const bool streams = tess_vis_raw_rows(source->reader[p->obs], p->segment, &raw);
+    return streams && enough < source->block_bytes ? enough : source->block_bytes;
+}
+
 /* This rank's slice of all usable rows, cut into blocks. */
 static tess_status make_spans(tess_source *source)
 {
@@ -335,7 +347,7 @@ static tess_status make_spans(tess_source *source)
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
         const int64_t row_bytes =
             64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
-        const int64_t block_rows = source->block_bytes / row_bytes + 1;
+        const int64_t block_rows = block_bytes_for(source, p) / row_bytes + 1;
         int64_t row = first > before ? first - before : 0;
         const int64_t stop = end - before < p->num_rows ? end - before : p->num_rows;
         for (; row < stop; row += block_rows) {
@@ -388,6 +400,17 @@ tess_status tess_source_deal(tess_source *source, tess_comm *comm)
     wait_for_reader(source);
     source->comm = comm;
     return make_spans(source);
+}
+
+int64_t tess_source_block_bytes(const tess_source *source)
+{
+    int64_t most = 0;
+    for (int k = 0; k < source->num_parts; ++k) {
+        const part *p = &source->parts[k];
+        const int64_t bytes = p->usable ? block_bytes_for(source, p) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
 }
 
 void tess_source_trace(tess_source *source, tess_trace *trace)

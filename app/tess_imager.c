@@ -165,10 +165,10 @@ cleanup:
  * costs the transforms of all planes of the model. */
 static int64_t blocks_of_set(const image_run *run)
 {
-    if (!run->opts->subtract) return 1;
-    const double share = 0.25 * IMAGE_CACHE_SHARE * (double)run->job.rank_bytes;
-    const double blocks = share / (double)run->block_bytes;
-    return blocks > 1 ? (int64_t)blocks : 1;
+    double bytes = (double)run->block_bytes;
+    if (run->opts->subtract)
+        bytes = fmax(bytes, 0.25 * IMAGE_CACHE_SHARE * (double)run->job.rank_bytes);
+    return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
 }
 
 /* Samples of an output, of which a team has been sent its own in `data->cached`. */
