@@ -5,9 +5,32 @@
 #include "exchange_parcels.h"
 #include "tess_mem.h"
 
-/* Bytes a rank sends in one round; receivers get about as much. Two rounds are on their
- * way at a time: one flies while the next is packed, and the one before is unpacked. */
-enum { ROUND_BYTES = 24 << 20 };
+/* Bytes a rank sends in one round, and all ranks together: messages between cores of a
+ * node are read from their caches. */
+enum {
+    LEAST_ROUND_BYTES = 1 << 20,
+    ROUND_BYTES = 16 << 20,
+    ALL_ROUND_BYTES = 64 << 20
+};
+
+/* What a rank has to send for a window to be made: that takes a dozen collective
+ * calls. */
+enum { WINDOW_FROM_BYTES = 4 << 20 };
+
+static int64_t round_bytes_of(int64_t asked, int ranks)
+{
+    const int64_t share = ALL_ROUND_BYTES / ranks;
+    if (asked > 0) return asked;
+    return share < LEAST_ROUND_BYTES ? LEAST_ROUND_BYTES
+           : share < ROUND_BYTES     ? share
+                                     : ROUND_BYTES;
+}
+
+int64_t tess_exchange_flight_bytes(int ranks)
+{
+    /* the own window, and what is read of others' */
+    return 2 * WINDOW_PARTS * round_bytes_of(0, ranks);
+}
 
 static tess_status make_shares(tess_exchange *exchange)
 {
@@ -17,10 +40,11 @@ static tess_status make_shares(tess_exchange *exchange)
     if (!exchange->share) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
     for (int t = 0; t < exchange->threads; ++t) {
         round_share *share = &exchange->share[t];
-        share->split = tess_alloc(exchange->num_split, sizeof *share->split);
-        share->num = tess_alloc(2 * size, sizeof *share->num);
-        if (!share->split || !share->num) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
-        share->values = share->num + size;
+        share->split = tess_alloc_zero(exchange->num_split, sizeof *share->split);
+        share->last = tess_alloc(size, sizeof *share->last);
+        share->count = tess_alloc(size, sizeof *share->count);
+        if (!share->split || !share->last || !share->count)
+            TESS_FAIL(TESS_ERR_ALLOC, "exchange");
     }
 cleanup:
     return status;
@@ -29,11 +53,37 @@ cleanup:
 static void free_shares(tess_exchange *exchange)
 {
     for (int t = 0; exchange->share && t < exchange->threads; ++t) {
+        tess_free(exchange->share[t].run);
         tess_free(exchange->share[t].parcel);
+        tess_free(exchange->share[t].piece);
         tess_free(exchange->share[t].split);
-        tess_free(exchange->share[t].num);
+        tess_free(exchange->share[t].last);
+        tess_free(exchange->share[t].count);
     }
     tess_free(exchange->share);
+}
+
+/* Without the window. Local. */
+static tess_status make_exchange(const tess_grid_plan *plan, const tess_samples *like,
+                                 tess_exchange *exchange)
+{
+    tess_status status = TESS_OK;
+    double largest, mean;
+    if (plan->num_blocks * plan->tiles_u * plan->tiles_v >> 48 != 0)
+        TESS_FAIL(TESS_ERR_INTERNAL, "keys of bricks are longer than 48 bits");
+    exchange->plan = plan;
+    exchange->threads = plan->opts.threads > 1 ? plan->opts.threads : 1;
+    exchange->samples = (tess_samples){.is_double = like->is_double,
+                                       .num_pol = like->num_pol,
+                                       .num_weight = like->num_weight,
+                                       .inv_lambda = like->inv_lambda};
+    tess_partition_balance(exchange->partition, &largest, &mean, &exchange->num_split);
+    exchange->split_offset =
+        tess_alloc_zero(exchange->num_split, sizeof *exchange->split_offset);
+    if (!exchange->split_offset) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
+    TESS_TRY(make_shares(exchange));
+cleanup:
+    return status;
 }
 
 tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
@@ -41,25 +91,17 @@ tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
                                  const tess_samples *like, int64_t round_bytes,
                                  tess_exchange **exchange_out)
 {
-    tess_status status = TESS_OK;
-    double largest, mean;
+    tess_status status = TESS_ERR_ALLOC;
     tess_exchange *exchange = tess_alloc_zero(1, sizeof *exchange);
-    if (!exchange) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
-    exchange->comm = comm;
-    exchange->plan = plan;
-    exchange->partition = partition;
-    exchange->with_data = with_data;
-    exchange->threads = plan->opts.threads > 1 ? plan->opts.threads : 1;
-    exchange->round_bytes = round_bytes > 0 ? round_bytes : ROUND_BYTES;
-    exchange->samples = (tess_samples){.is_double = like->is_double,
-                                       .num_pol = like->num_pol,
-                                       .num_weight = like->num_weight,
-                                       .inv_lambda = like->inv_lambda};
-    tess_partition_balance(partition, &largest, &mean, &exchange->num_split);
-    exchange->split_offset =
-        tess_alloc_zero(exchange->num_split, sizeof *exchange->split_offset);
-    if (!exchange->split_offset) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
-    TESS_TRY(make_shares(exchange));
+    if (exchange) {
+        exchange->comm = comm;
+        exchange->partition = partition;
+        exchange->with_data = with_data;
+        exchange->round_bytes = round_bytes_of(round_bytes, tess_comm_size(comm));
+        exchange->window_from = round_bytes > 0 ? 0 : WINDOW_FROM_BYTES;
+        status = make_exchange(plan, like, exchange);
+    }
+    TESS_TRY(status);
     *exchange_out = exchange;
     exchange = NULL;
 cleanup:
@@ -81,7 +123,7 @@ void tess_exchange_reset(tess_exchange *exchange)
 static void flight_end(round_flight *round)
 {
     tess_flight_finish(&round->flight, NULL);
-    tess_free(round->send);
+    tess_free(round->own_send);
     tess_free(round->bytes);
     *round = (round_flight){0};
 }
@@ -92,6 +134,7 @@ void tess_exchange_destroy(tess_exchange *exchange)
     flight_end(&exchange->flying);
     for (int64_t k = 0; k < exchange->num_rounds; ++k)
         tess_free(exchange->rounds[k].received);
+    tess_window_free(exchange->window);
     tess_free(exchange->rounds);
     tess_free(exchange->sent);
     tess_samples_free(&exchange->samples);
@@ -114,21 +157,20 @@ static tess_status land(tess_exchange *exchange, round_flight *round)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm);
-    void *received = NULL;
     if (!round->active) return TESS_OK;
-    TESS_TRY(tess_flight_finish(&round->flight, &received));
-    const char *message = received;
+    const void **message = tess_alloc(size, sizeof *message);
     round_log *log = &exchange->rounds[round->log];
+    if (!message) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
+    TESS_TRY(tess_flight_wait(round->flight, message));
     for (int rank = 0; rank < size && status == TESS_OK; ++rank) {
-        const int64_t bytes = round->bytes[size + rank];
-        if (bytes == 0) continue;
-        log->place[rank] = exchange->samples.num_vis;
-        status = exchange_unpack(exchange, message, rank);
-        log->received[rank] = exchange->samples.num_vis - log->place[rank];
-        message += bytes;
+        if (round->bytes[size + rank] == 0) continue;
+        log->place[rank] =
+            (round_count){exchange->samples.num_rows, exchange->bricks.num_runs,
+                          exchange->samples.num_vis};
+        status = exchange_unpack(exchange, message[rank], rank, &log->received[rank]);
     }
 cleanup:
-    tess_free(received);
+    tess_free(message);
     flight_end(round);
     return status;
 }
@@ -140,8 +182,9 @@ static tess_status launch(tess_exchange *exchange, round_flight *round)
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm);
     round_flight before = exchange->flying;
-    status = tess_flight_start(exchange->comm, round->send, round->bytes + 2 * size,
-                               round->bytes, round->bytes + size, &round->flight);
+    status = tess_flight_start(exchange->comm, exchange->window, round->send,
+                               round->bytes + 2 * size, round->bytes,
+                               round->bytes + size, &round->flight);
     if (status == TESS_OK) {
         exchange->flying = *round;
         *round = (round_flight){0};
@@ -160,42 +203,57 @@ static tess_status agree(tess_comm *comm, tess_status status, int64_t *more)
     return reduced != TESS_OK ? reduced : flags[0] ? TESS_ERR_PEER : TESS_OK;
 }
 
-/* Runs that fill a round from `first` on; one at least. */
-static int64_t end_of_round(const tess_exchange *exchange, const tess_brick_list *runs,
+/* Rows that fill a round from `first` on; one at least. */
+static int64_t end_of_round(const tess_exchange *exchange, const tess_samples *samples,
                             int64_t first)
 {
     int64_t end = first;
-    for (int64_t bytes = 0; end < runs->num_runs && bytes < exchange->round_bytes;
-         ++end)
-        bytes += exchange_parcel_bytes(exchange, runs->run[end].count);
+    for (int64_t bytes = 0; end < samples->num_rows; ++end) {
+        bytes += exchange_row_bytes(exchange, samples->num_chan[end]);
+        if (bytes > exchange->round_bytes && end > first) break;
+    }
     return end;
 }
 
-/* What others send is about as much as this rank does. */
-static tess_status expect(tess_exchange *exchange, const tess_brick_list *runs)
+/* Make the window for what is to be sent, if that is worth it. Collective. */
+static tess_status open_window(tess_exchange *exchange, const tess_samples *samples)
 {
-    int64_t samples = 0;
-    for (int64_t k = 0; k < runs->num_runs; ++k)
-        samples += runs->run[k].count;
-    return exchange_reserve(exchange, runs->num_runs + runs->num_runs / 8,
-                            samples + samples / 8);
+    tess_status status = TESS_OK;
+    int64_t bytes = 0;
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        bytes += exchange_row_bytes(exchange, samples->num_chan[row]);
+    TESS_TRY(tess_comm_allreduce_i64(exchange->comm, &bytes, 1, TESS_MAX));
+    if (bytes < exchange->window_from) return TESS_OK;
+    TESS_TRY(tess_window_create(exchange->comm, WINDOW_PARTS * exchange->round_bytes,
+                                &exchange->window));
+cleanup:
+    return status;
+}
+
+tess_status tess_exchange_expect(tess_exchange *exchange, int64_t num_rows,
+                                 int64_t num_runs, int64_t num_vis)
+{
+    return exchange_reserve(exchange, &(round_count){num_rows, num_runs, num_vis});
 }
 
 tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,
-                               const tess_brick_list *runs,
-                               tess_exchange_filter *filter, const void *context)
+                               bool skip_ignored, tess_exchange_filter *filter,
+                               const void *context)
 {
-    tess_status status = filter ? TESS_OK : expect(exchange, runs);
+    tess_status status = TESS_OK;
     const bool alone = tess_comm_size(exchange->comm) == 1;
-    round_runs part = {
-        .samples = samples, .run = runs->run, .filter = filter, .context = context};
+    round_rows part = {.samples = samples,
+                       .skip_ignored = skip_ignored,
+                       .filter = filter,
+                       .context = context};
     round_flight round = {0};
     int64_t more = 1;
+    if (!alone && !exchange->window) TESS_TRY(open_window(exchange, samples));
     while (more) {
         part.first = part.end;
-        part.end = end_of_round(exchange, runs, part.first);
+        part.end = end_of_round(exchange, samples, part.first);
         if (status == TESS_OK) status = exchange_pack(exchange, &part, &round);
-        more = part.end < runs->num_runs;
+        more = part.end < samples->num_rows;
         TESS_TRY(alone ? status : agree(exchange->comm, status, &more));
         if (alone)
             flight_end(&round);
@@ -209,26 +267,29 @@ cleanup:
 }
 
 /* Runs in order of source; the stable sort to bricks then leaves each brick's runs in
- * order of (source, row, channel), which is that of one rank reading everything. */
-static tess_status order_by_source(tess_brick_list *bricks, int size)
+ * order of (source, row, channel), which is that of one rank reading everything. Those
+ * that came together stay together. */
+static tess_status order_by_source(tess_exchange *exchange)
 {
     tess_status status = TESS_OK;
-    tess_run *ordered = tess_alloc(bricks->num_runs, sizeof *ordered);
-    int64_t *next = tess_alloc_zero(size + 1, sizeof *next);
-    if (!ordered || !next) TESS_FAIL(TESS_ERR_ALLOC, "sorting of visibilities");
-    for (int64_t k = 0; k < bricks->num_runs; ++k)
-        ++next[bricks->run[k].source + 1];
-    for (int source = 1; source < size; ++source)
-        next[source] += next[source - 1];
-    for (int64_t k = 0; k < bricks->num_runs; ++k)
-        ordered[next[bricks->run[k].source]++] = bricks->run[k];
-    tess_free(bricks->run);
+    tess_brick_list *bricks = &exchange->bricks;
+    const int size = tess_comm_size(exchange->comm);
+    int64_t at = 0;
+    if (size == 1 || exchange->num_rounds < 1) return TESS_OK;
+    tess_run *ordered = tess_alloc(bricks->capacity_runs, sizeof *ordered);
+    if (!ordered) TESS_FAIL(TESS_ERR_ALLOC, "sorting of visibilities");
+    for (int source = 0; source < size; ++source)
+        for (int64_t k = 0; k < exchange->num_rounds; ++k) {
+            const round_log *log = &exchange->rounds[k];
+            const int64_t count = log->received[source].pieces;
+            if (count == 0) continue;
+            memcpy(ordered + at, bricks->run + log->place[source].pieces,
+                   (size_t)count * sizeof *ordered);
+            at += count;
+        }
+    bricks->spare = bricks->run;
     bricks->run = ordered;
-    bricks->capacity_runs = bricks->num_runs;
-    ordered = NULL;
 cleanup:
-    tess_free(ordered);
-    tess_free(next);
     return status;
 }
 
@@ -240,13 +301,15 @@ tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
     exchange->flying = (round_flight){0};
     status = land(exchange, &last);
     TESS_TRY(tess_comm_agree(exchange->comm, status));
+    tess_window_free(exchange->window); /* what follows may need the memory */
+    exchange->window = NULL;
     if (exchange->plan->backend->grid->load) { /* sorts where it works */
         tess_brick_list_free(&exchange->bricks);
         TESS_TRY(exchange->plan->backend->grid->load(exchange->plan, &exchange->samples,
                                                      exchange->with_data,
                                                      &exchange->bricks));
     } else {
-        TESS_TRY(order_by_source(&exchange->bricks, tess_comm_size(exchange->comm)));
+        TESS_TRY(order_by_source(exchange));
         TESS_TRY(tess_brick_list_sort(&exchange->bricks, num_threads));
     }
     *samples = &exchange->samples;
@@ -277,11 +340,11 @@ static tess_status reply_start(tess_exchange *exchange, const round_log *log,
     TESS_TRY(tess_comm_agree(exchange->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
     int64_t *begin = bytes + 2 * size;
     for (int rank = 0; rank < size; ++rank) {
-        bytes[rank] = rank == own ? 0 : log->received[rank] * vis;
-        begin[rank] = log->place[rank] * vis;
+        bytes[rank] = rank == own ? 0 : log->received[rank].samples * vis;
+        begin[rank] = log->place[rank].samples * vis;
     }
-    TESS_TRY(tess_flight_start(exchange->comm, exchange->samples.vis, begin, bytes,
-                               bytes + size, &out->flight));
+    TESS_TRY(tess_flight_start(exchange->comm, NULL, exchange->samples.vis, begin,
+                               bytes, bytes + size, &out->flight));
 cleanup:
     return status;
 }

@@ -15,24 +15,32 @@ typedef bool tess_exchange_filter(const void *context, int64_t key);
 
 /** Begin to collect the samples of owned bricks. `with_data`: visibilities and weights
  *  travel (imaging); else only positions do (prediction). `round_bytes`: what a rank
- * sends in a round, 0 for the default. Local. */
+ *  sends in a round, 0 for the default. Local. */
 tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
                                  const tess_partition *partition, bool with_data,
                                  const tess_samples *like, int64_t round_bytes,
                                  tess_exchange **exchange);
 
+/** Bytes that samples on their way take, of each of so many ranks. Local. */
+int64_t tess_exchange_flight_bytes(int ranks);
+
 /** NULL is fine. Collective when samples were sent and not completed, else Local. */
 void tess_exchange_destroy(tess_exchange *exchange);
 
-/** Send the samples behind these runs to their owners, by the plan's threads; those of
- * a brick come in order of rows, and best all of them, so that memory is read as it
- * lies. They go in rounds of bounded size, the last of which is still in flight on
- * return; samples and runs may be changed then. Runs are renamed by the order of ranks
- * and rows, so that the owner's order of work does not depend on how many ranks sent.
- * On one rank samples are copied once, to where they are wanted. Collective. */
+/** What this rank is going to receive: make room for it at once. Without, arrays grow,
+ *  and are copied, as it comes. Local. */
+tess_status tess_exchange_expect(tess_exchange *exchange, int64_t num_rows,
+                                 int64_t num_runs, int64_t num_vis);
+
+/** Cut the samples' rows into runs, less ignored samples at their ends if
+ *  `skip_ignored`, and send these to the owners of their bricks, by the plan's threads.
+ *  They go in rounds of bounded size, the last of which is still in flight on return;
+ *  the samples may be changed then. Runs that are received are put in the order of
+ * ranks and rows, so that the owner's order of work does not depend on how many ranks
+ * sent. On one rank samples are copied once, to where they are wanted. Collective. */
 tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,
-                               const tess_brick_list *runs,
-                               tess_exchange_filter *filter, const void *context);
+                               bool skip_ignored, tess_exchange_filter *filter,
+                               const void *context);
 
 /** Let the round in flight move on while something else is done. Local. */
 void tess_exchange_progress(tess_exchange *exchange);

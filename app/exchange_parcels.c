@@ -1,4 +1,4 @@
-/* Rounds of an exchange: runs as parcels in messages, and messages as rows. */
+/* Rounds of an exchange: rows as parcels in messages, and messages as rows. */
 #include <string.h>
 
 #include "exchange_parcels.h"
@@ -7,20 +7,24 @@
 /* Bytes packed between two looks at the round in flight. */
 enum { PROGRESS_BYTES = 256 << 10 };
 
-/* Runs below which a round is not worth sharing by threads. */
-enum { RUNS_PER_THREAD = 64 };
+/* Rows below which a round is not worth sharing by threads. */
+enum { ROWS_PER_THREAD = 16 };
 
-/* A message is a message_head, headers, then visibilities and weights of all parcels,
- * so that values arrive as they are kept. */
+/* A message is a round_count, headers, pieces, then visibilities and weights of all
+ * parcels, so that values arrive as they are kept. Of a sample of 12 bytes in runs of
+ * three and parcels of ten, that is 19 bytes. */
 typedef struct parcel_header {
-    int64_t brick;
     double uvw_m[3];
-    int32_t chan, count;
+    int32_t chan, count, num_pieces, unused;
 } parcel_header;
 
-typedef struct message_head {
-    int64_t num_parcels, num_samples;
-} message_head;
+/* A piece on its way: 48 bits of the brick's key, and samples. */
+typedef struct packed_piece {
+    uint32_t brick_low;
+    uint16_t brick_high, count;
+} packed_piece;
+
+enum { MOST_OF_PIECE = UINT16_MAX };
 
 /* Bytes of a sample's visibilities and of its weights, 0 without data. */
 typedef struct sample_bytes {
@@ -36,18 +40,32 @@ static sample_bytes bytes_of_sample(const tess_exchange *exchange)
                           element * samples->num_weight};
 }
 
-static int64_t message_bytes(const tess_exchange *exchange, const message_head *head)
+/* Where the parts of a message begin in it. */
+typedef struct message_parts {
+    int64_t header, piece, vis, weight, end;
+} message_parts;
+
+static message_parts parts_of(const tess_exchange *exchange, const round_count *count)
 {
     const sample_bytes each = bytes_of_sample(exchange);
-    if (head->num_parcels == 0) return 0;
-    return (int64_t)sizeof *head + head->num_parcels * (int64_t)sizeof(parcel_header) +
-           head->num_samples * (each.vis + each.weight);
+    message_parts parts = {.header = sizeof *count};
+    parts.piece = parts.header + count->parcels * (int64_t)sizeof(parcel_header);
+    parts.vis = parts.piece + count->pieces * (int64_t)sizeof(packed_piece);
+    parts.weight = parts.vis + count->samples * each.vis;
+    parts.end = parts.weight + count->samples * each.weight;
+    return parts;
 }
 
-int64_t exchange_parcel_bytes(const tess_exchange *exchange, int64_t count)
+static int64_t message_bytes(const tess_exchange *exchange, const round_count *count)
+{
+    return count->parcels == 0 ? 0 : parts_of(exchange, count).end;
+}
+
+int64_t exchange_row_bytes(const tess_exchange *exchange, int64_t count)
 {
     const sample_bytes each = bytes_of_sample(exchange);
-    return (int64_t)sizeof(parcel_header) + count * (each.vis + each.weight);
+    return 2 * (int64_t)sizeof(parcel_header) +
+           count * (each.vis + each.weight + (int64_t)sizeof(packed_piece) / 2);
 }
 
 /* Let the round in flight move on now and then; the first thread alone. */
@@ -61,52 +79,92 @@ static void keep_moving(tess_exchange *exchange, int64_t bytes, int64_t *since)
 
 /* ---- a round's parcels ---- */
 
-static bool is_left_out(const round_runs *runs, int64_t k)
+static int32_t wanted_runs(const tess_exchange *exchange, const round_rows *rows,
+                           int64_t row, tess_run *run)
 {
-    return runs->filter && !runs->filter(runs->context, runs->run[k].brick);
+    int32_t wanted = 0;
+    const int32_t found =
+        tess_runs_of_row(exchange->plan, rows->samples, row, rows->skip_ignored, run);
+    if (!rows->filter) return found;
+    for (int32_t k = 0; k < found; ++k)
+        if (rows->filter(rows->context, run[k].brick)) run[wanted++] = run[k];
+    return wanted;
 }
 
-/* Samples of split bricks among the runs [first, end). */
-static void count_split(const tess_exchange *exchange, const round_runs *runs,
-                        int64_t first, int64_t end, int64_t *count)
+/* Samples of split bricks in the rows [first, end); nobody asks when there is only one
+ * thread. */
+static void count_split(const tess_exchange *exchange, const round_rows *rows,
+                        int64_t first, int64_t end, int threads, round_share *share)
 {
-    memset(count, 0, (size_t)exchange->num_split * sizeof *count);
-    if (exchange->num_split == 0) return;
-    for (int64_t k = first; k < end; ++k) {
-        const int64_t split =
-            tess_partition_split(exchange->partition, runs->run[k].brick);
-        if (split >= 0 && !is_left_out(runs, k)) count[split] += runs->run[k].count;
+    memset(share->split, 0, (size_t)exchange->num_split * sizeof *share->split);
+    if (exchange->num_split == 0 || threads == 1) return;
+    for (int64_t row = first; row < end; ++row) {
+        const int32_t runs = wanted_runs(exchange, rows, row, share->run);
+        for (int32_t k = 0; k < runs; ++k) {
+            const int64_t split =
+                tess_partition_split(exchange->partition, share->run[k].brick);
+            if (split >= 0) share->split[split] += share->run[k].count;
+        }
     }
 }
 
-/* Counts of each thread become what comes before it; the last sums are kept. */
+/* Counts of each thread become what comes before it. */
 static void number_split(tess_exchange *exchange, int threads)
 {
-    for (int64_t k = 0; k < exchange->num_split; ++k)
+    for (int64_t k = 0; k < exchange->num_split; ++k) {
+        int64_t before = exchange->split_offset[k];
         for (int t = 0; t < threads; ++t) {
             const int64_t count = exchange->share[t].split[k];
-            exchange->share[t].split[k] = exchange->split_offset[k];
-            exchange->split_offset[k] += count;
+            exchange->share[t].split[k] = before;
+            before += count;
         }
+    }
 }
 
-static tess_status add_parcel(round_share *share, const parcel *item)
+/* What the last thread has counted up to is where the next round begins. */
+static void keep_split(tess_exchange *exchange, const round_share *last)
+{
+    memcpy(exchange->split_offset, last->split,
+           (size_t)exchange->num_split * sizeof *last->split);
+}
+
+/* `count` samples of a run, from `done` on, go to this rank: with the ones before them
+ * in the row, if these do too. */
+static tess_status add_piece(const tess_run *run, int32_t done, int32_t count, int rank,
+                             round_share *share)
 {
     tess_status status = TESS_OK;
-    if (tess_grow((void **)&share->parcel, &share->capacity, share->count + 1,
-                  sizeof *share->parcel))
+    if (tess_grow((void **)&share->piece, &share->capacity_pieces,
+                  share->num_pieces + 1, sizeof *share->piece) ||
+        tess_grow((void **)&share->parcel, &share->capacity_parcels,
+                  share->num_parcels + 1, sizeof *share->parcel))
         TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
-    share->parcel[share->count++] = *item;
-    ++share->num[item->rank];
-    share->values[item->rank] += item->count;
+    share->piece[share->num_pieces++] = (piece){run->brick, count, rank};
+    ++share->count[rank].pieces;
+    share->count[rank].samples += count;
+    parcel *last = share->last[rank] < 0 ? NULL : &share->parcel[share->last[rank]];
+    if (last && last->row == run->row &&
+        last->first + last->count == run->first + done) {
+        last->count += count;
+        ++last->num_pieces;
+        return TESS_OK;
+    }
+    ++share->count[rank].parcels;
+    share->last[rank] = share->num_parcels;
+    share->parcel[share->num_parcels++] = (parcel){.first = run->first + done,
+                                                   .row = run->row,
+                                                   .chan = run->chan + done,
+                                                   .count = count,
+                                                   .rank = rank,
+                                                   .num_pieces = 1};
 cleanup:
     return status;
 }
 
-/* A run of a whole brick is one parcel; a run of a split brick is cut where its chunks
+/* A run of a whole brick is one piece; a run of a split brick is cut where its chunks
  * change owner. */
 static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
-                           int64_t number, round_share *share)
+                           round_share *share)
 {
     tess_status status = TESS_OK;
     const int64_t split = exchange->num_split > 0
@@ -115,6 +173,7 @@ static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
     const int64_t chunk = exchange->plan->chunk;
     for (int32_t done = 0; done < run->count;) {
         int64_t ordinal = 0, count = run->count - done;
+        if (count > MOST_OF_PIECE) count = MOST_OF_PIECE;
         if (split >= 0) {
             ordinal = tess_partition_split_first(exchange->partition, split) +
                       share->split[split];
@@ -122,91 +181,109 @@ static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
             if (count > to_border) count = to_border;
             share->split[split] += count;
         }
-        const parcel item = {
-            .run = number,
-            .first = run->first + done,
-            .count = count,
-            .chan_offset = done,
-            .rank = tess_partition_owner(exchange->partition, run->brick, ordinal)};
-        TESS_TRY(add_parcel(share, &item));
+        TESS_TRY(add_piece(
+            run, done, (int32_t)count,
+            tess_partition_owner(exchange->partition, run->brick, ordinal), share));
         done += (int32_t)count;
     }
 cleanup:
     return status;
 }
 
-static tess_status make_parcels(const tess_exchange *exchange, const round_runs *runs,
+static tess_status make_parcels(const tess_exchange *exchange, const round_rows *rows,
                                 int64_t first, int64_t end, round_share *share)
 {
     tess_status status = TESS_OK;
-    share->count = 0;
-    memset(share->num, 0,
-           2 * (size_t)tess_comm_size(exchange->comm) * sizeof *share->num);
-    for (int64_t k = first; k < end; ++k)
-        if (!is_left_out(runs, k)) TESS_TRY(add_run(exchange, &runs->run[k], k, share));
+    const int size = tess_comm_size(exchange->comm);
+    share->num_parcels = share->num_pieces = 0;
+    for (int rank = 0; rank < size; ++rank) {
+        share->count[rank] = (round_count){0};
+        share->last[rank] = -1;
+    }
+    for (int64_t row = first; row < end; ++row) {
+        const int32_t runs = wanted_runs(exchange, rows, row, share->run);
+        for (int32_t k = 0; k < runs; ++k)
+            TESS_TRY(add_run(exchange, &share->run[k], share));
+    }
 cleanup:
     return status;
 }
 
 /* ---- where parcels come to lie ---- */
 
-tess_status exchange_reserve(tess_exchange *exchange, int64_t num_rows, int64_t num_vis)
+tess_status exchange_reserve(tess_exchange *exchange, const round_count *more)
 {
     tess_status status = TESS_OK;
     tess_brick_list *bricks = &exchange->bricks;
     TESS_TRY(tess_samples_reserve(&exchange->samples,
-                                  exchange->samples.num_rows + num_rows,
-                                  exchange->samples.num_vis + num_vis));
+                                  exchange->samples.num_rows + more->parcels,
+                                  exchange->samples.num_vis + more->samples));
     if (tess_grow((void **)&bricks->run, &bricks->capacity_runs,
-                  bricks->num_runs + num_rows, sizeof *bricks->run))
+                  bricks->num_runs + more->pieces, sizeof *bricks->run))
         TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
 cleanup:
     return status;
 }
 
-/* The k-th arrival is a row of its own, of one run. */
-static void put_row(tess_exchange *exchange, int64_t k, int64_t first,
-                    const parcel_header *header, int source)
+static round_count received_so_far(const tess_exchange *exchange)
 {
-    tess_samples *samples = &exchange->samples;
-    memcpy(samples->uvw_m + 3 * k, header->uvw_m, sizeof header->uvw_m);
-    samples->chan_base[k] = header->chan;
-    samples->num_chan[k] = header->count;
-    samples->vis_first[k] = first;
-    exchange->bricks.run[k] = (tess_run){.brick = header->brick,
-                                         .first = first,
-                                         .row = (int32_t)k,
-                                         .chan = header->chan,
-                                         .count = header->count,
-                                         .source = source};
+    return (round_count){exchange->samples.num_rows, exchange->bricks.num_runs,
+                         exchange->samples.num_vis};
 }
 
-static void arrived(tess_exchange *exchange, const message_head *head)
+static void arrived(tess_exchange *exchange, const round_count *count)
 {
-    exchange->samples.num_rows += head->num_parcels;
-    exchange->samples.num_vis += head->num_samples;
-    exchange->bricks.num_runs += head->num_parcels;
+    exchange->samples.num_rows += count->parcels;
+    exchange->bricks.num_runs += count->pieces;
+    exchange->samples.num_vis += count->samples;
+}
+
+static void add_count(round_count *to, const round_count *count)
+{
+    to->parcels += count->parcels;
+    to->pieces += count->pieces;
+    to->samples += count->samples;
+}
+
+/* A parcel arrives as a row, `at` being where it and its samples belong. */
+static void put_row(tess_exchange *exchange, const round_count *at,
+                    const parcel_header *header)
+{
+    tess_samples *samples = &exchange->samples;
+    memcpy(samples->uvw_m + 3 * at->parcels, header->uvw_m, sizeof header->uvw_m);
+    samples->chan_base[at->parcels] = header->chan;
+    samples->num_chan[at->parcels] = header->count;
+    samples->vis_first[at->parcels] = at->samples;
+}
+
+/* A piece of it, `done` samples behind the parcel's first, as a run. */
+static void put_run(tess_exchange *exchange, const round_count *at, int32_t chan,
+                    int32_t done, const piece *item, int source)
+{
+    exchange->bricks.run[at->pieces] = (tess_run){.brick = item->brick,
+                                                  .first = at->samples + done,
+                                                  .row = (int32_t)at->parcels,
+                                                  .chan = chan + done,
+                                                  .count = item->count,
+                                                  .source = source};
 }
 
 /* Counts of each thread for each rank become what comes before it; their sums. */
-static void number_parcels(tess_exchange *exchange, int threads, message_head *total)
+static void number_parcels(tess_exchange *exchange, int threads, round_count *total)
 {
     const int size = tess_comm_size(exchange->comm);
     for (int rank = 0; rank < size; ++rank) {
-        total[rank] = (message_head){0};
+        total[rank] = (round_count){0};
         for (int t = 0; t < threads; ++t) {
-            round_share *share = &exchange->share[t];
-            const int64_t num = share->num[rank], values = share->values[rank];
-            share->num[rank] = total[rank].num_parcels;
-            share->values[rank] = total[rank].num_samples;
-            total[rank].num_parcels += num;
-            total[rank].num_samples += values;
+            const round_count here = exchange->share[t].count[rank];
+            exchange->share[t].count[rank] = total[rank];
+            add_count(&total[rank], &here);
         }
     }
 }
 
 /* Note what goes where, for the way back. */
-static tess_status log_round(tess_exchange *exchange, const message_head *total,
+static tess_status log_round(tess_exchange *exchange, const round_count *total,
                              int64_t *first_sent)
 {
     tess_status status = TESS_OK;
@@ -222,7 +299,7 @@ static tess_status log_round(tess_exchange *exchange, const message_head *total,
     ++exchange->num_rounds;
     for (int rank = 0; rank < size; ++rank) {
         first_sent[rank] = log->first_parcel + log->num_parcels;
-        log->num_parcels += total[rank].num_parcels;
+        log->num_parcels += total[rank].parcels;
     }
     if (exchange->with_data) return TESS_OK;
     if (tess_grow((void **)&exchange->sent, &exchange->capacity_sent,
@@ -235,17 +312,57 @@ cleanup:
 
 /* Where the parcels of a round go, all threads' together. */
 typedef struct round_places {
-    message_head *total; /* [P] */
-    char **headers;      /* [P] in the send buffer; NULL: the own */
+    round_count *total;  /* [P] */
+    char **message;      /* [P]; NULL: the own, or none */
     int64_t *first_sent; /* [P] in exchange->sent */
-    int64_t row, sample; /* of the own */
+    round_count own;     /* where the own ones begin */
 } round_places;
 
 static void free_places(round_places *places)
 {
     tess_free(places->total);
-    tess_free(places->headers);
+    tess_free(places->message);
     tess_free(places->first_sent);
+}
+
+/* Memory for all messages of a round: of the window, if it has that much. */
+static tess_status take_buffer(const tess_exchange *exchange, int64_t bytes,
+                               round_flight *round)
+{
+    tess_status status = TESS_OK;
+    const int64_t part = exchange->round_bytes;
+    if (exchange->window && bytes <= part) {
+        const int64_t turn = round->log % WINDOW_PARTS;
+        round->send = (char *)tess_window_own(exchange->window) + turn * part;
+        return TESS_OK;
+    }
+    round->send = round->own_send = tess_alloc(bytes, 1);
+    if (!round->send) TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
+cleanup:
+    return status;
+}
+
+static tess_status lay_out_messages(tess_exchange *exchange, round_places *places,
+                                    round_flight *round)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(exchange->comm),
+              own = tess_comm_rank(exchange->comm);
+    int64_t all = 0;
+    for (int rank = 0; rank < size; ++rank) {
+        round->bytes[2 * size + rank] = all;
+        if (rank != own)
+            round->bytes[rank] = message_bytes(exchange, &places->total[rank]);
+        all += round->bytes[rank];
+    }
+    TESS_TRY(take_buffer(exchange, all, round));
+    for (int rank = 0; rank < size; ++rank) {
+        if (round->bytes[rank] == 0) continue;
+        places->message[rank] = round->send + round->bytes[2 * size + rank];
+        memcpy(places->message[rank], &places->total[rank], sizeof *places->total);
+    }
+cleanup:
+    return status;
 }
 
 static tess_status lay_out(tess_exchange *exchange, int threads, round_places *places,
@@ -254,123 +371,174 @@ static tess_status lay_out(tess_exchange *exchange, int threads, round_places *p
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm),
               own = tess_comm_rank(exchange->comm);
-    int64_t all = 0;
     places->total = tess_alloc(size, sizeof *places->total);
-    places->headers = tess_alloc_zero(size, sizeof *places->headers);
+    places->message = tess_alloc_zero(size, sizeof *places->message);
     places->first_sent = tess_alloc(size, sizeof *places->first_sent);
     round->bytes = tess_alloc_zero(3 * size, sizeof *round->bytes);
     round->log = exchange->num_rounds;
     round->active = true;
-    if (!places->total || !places->headers || !places->first_sent || !round->bytes)
+    if (!places->total || !places->message || !places->first_sent || !round->bytes)
         TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
     number_parcels(exchange, threads, places->total);
     TESS_TRY(log_round(exchange, places->total, places->first_sent));
-    for (int rank = 0; rank < size; ++rank) {
-        round->bytes[2 * size + rank] = all;
-        if (rank != own)
-            round->bytes[rank] = message_bytes(exchange, &places->total[rank]);
-        all += round->bytes[rank];
-    }
-    round->send = tess_alloc(all, 1);
-    if (!round->send) TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
-    for (int rank = 0; rank < size; ++rank) {
-        if (round->bytes[rank] == 0) continue;
-        char *message = round->send + round->bytes[2 * size + rank];
-        memcpy(message, &places->total[rank], sizeof *places->total);
-        places->headers[rank] = message + sizeof *places->total;
-    }
-    TESS_TRY(exchange_reserve(exchange, places->total[own].num_parcels,
-                              places->total[own].num_samples));
-    places->row = exchange->samples.num_rows;
-    places->sample = exchange->samples.num_vis;
+    TESS_TRY(lay_out_messages(exchange, places, round));
+    TESS_TRY(exchange_reserve(exchange, &places->total[own]));
+    places->own = received_so_far(exchange);
     arrived(exchange, &places->total[own]);
-    exchange->rounds[round->log].place[own] = places->sample;
-    exchange->rounds[round->log].received[own] = places->total[own].num_samples;
+    exchange->rounds[round->log].place[own] = places->own;
+    exchange->rounds[round->log].received[own] = places->total[own];
 cleanup:
     return status;
 }
 
 /* ---- packing ---- */
 
-static parcel_header header_of(const round_runs *runs, const parcel *item)
+static parcel_header header_of(const round_rows *rows, const parcel *item)
 {
-    const tess_run *run = &runs->run[item->run];
-    parcel_header header = {.brick = run->brick,
-                            .chan = run->chan + item->chan_offset,
-                            .count = (int32_t)item->count};
-    memcpy(header.uvw_m, runs->samples->uvw_m + 3 * (int64_t)run->row,
+    parcel_header header = {
+        .chan = item->chan, .count = item->count, .num_pieces = item->num_pieces};
+    memcpy(header.uvw_m, rows->samples->uvw_m + 3 * (int64_t)item->row,
            sizeof header.uvw_m);
     return header;
 }
 
-/* One parcel to the number-th place of its rank's message, behind `before` samples, or
- * where own ones are wanted. */
-static void pack(tess_exchange *exchange, const round_runs *runs, const parcel *item,
-                 const round_places *places, int64_t number, int64_t before)
+static round_count plus(round_count a, const round_count *b)
+{
+    add_count(&a, b);
+    return a;
+}
+
+/* One parcel to its rank's message behind what comes `before` it there, or where own
+ * ones are wanted. */
+static void pack_parcel(tess_exchange *exchange, const round_rows *rows,
+                        const parcel *item, const round_places *places,
+                        const round_count *before)
 {
     const sample_bytes each = bytes_of_sample(exchange);
-    const parcel_header header = header_of(runs, item);
-    const message_head *total = &places->total[item->rank];
+    const parcel_header header = header_of(rows, item);
     char *vis = exchange->samples.vis, *weight = exchange->samples.weight;
+    int64_t at = before->samples;
     if (!exchange->with_data)
-        exchange->sent[places->first_sent[item->rank] + number] = *item;
-    if (places->headers[item->rank]) {
-        char *headers = places->headers[item->rank];
-        memcpy(headers + number * (int64_t)sizeof header, &header, sizeof header);
-        vis = headers + total->num_parcels * (int64_t)sizeof header;
-        weight = vis + total->num_samples * each.vis;
+        exchange->sent[places->first_sent[item->rank] + before->parcels] = *item;
+    char *message = places->message[item->rank];
+    if (message) {
+        const message_parts parts = parts_of(exchange, &places->total[item->rank]);
+        memcpy(message + parts.header + before->parcels * (int64_t)sizeof header,
+               &header, sizeof header);
+        vis = message + parts.vis;
+        weight = message + parts.weight;
     } else {
-        before += places->sample;
-        put_row(exchange, places->row + number, before, &header,
-                tess_comm_rank(exchange->comm));
+        const round_count here = plus(places->own, before);
+        put_row(exchange, &here, &header);
+        at = here.samples;
     }
     if (!exchange->with_data) return;
-    memcpy(vis + before * each.vis,
-           (const char *)runs->samples->vis + item->first * each.vis,
+    memcpy(vis + at * each.vis,
+           (const char *)rows->samples->vis + item->first * each.vis,
            (size_t)(item->count * each.vis));
-    memcpy(weight + before * each.weight,
-           (const char *)runs->samples->weight + item->first * each.weight,
+    memcpy(weight + at * each.weight,
+           (const char *)rows->samples->weight + item->first * each.weight,
            (size_t)(item->count * each.weight));
 }
 
-static void pack_share(tess_exchange *exchange, const round_runs *runs,
-                       round_share *share, const round_places *places, bool moves)
+/* The pieces of own parcels as runs; `at` is where the first belongs. */
+static void put_own_runs(tess_exchange *exchange, const round_share *share,
+                         round_count at)
 {
-    int64_t since = 0;
-    for (int64_t k = 0; k < share->count; ++k) {
+    const int own = tess_comm_rank(exchange->comm);
+    int64_t next = 0;
+    for (int64_t k = 0; k < share->num_parcels; ++k) {
         const parcel *item = &share->parcel[k];
-        pack(exchange, runs, item, places, share->num[item->rank]++,
-             share->values[item->rank]);
-        share->values[item->rank] += item->count;
-        if (moves)
-            keep_moving(exchange, exchange_parcel_bytes(exchange, item->count), &since);
+        if (item->rank != own) continue;
+        for (int32_t p = 0, done = 0; p < item->num_pieces; ++p) {
+            while (share->piece[next].rank != own)
+                ++next;
+            put_run(exchange, &at, item->chan, done, &share->piece[next], own);
+            done += share->piece[next++].count;
+            ++at.pieces;
+        }
+        ++at.parcels;
+        at.samples += item->count;
     }
 }
 
-tess_status exchange_pack(tess_exchange *exchange, const round_runs *runs,
+static void pack_pieces(const tess_exchange *exchange, round_share *share,
+                        const round_places *places)
+{
+    for (int64_t k = 0; k < share->num_pieces; ++k) {
+        const piece *item = &share->piece[k];
+        char *message = places->message[item->rank];
+        if (!message) continue;
+        char *to = message + parts_of(exchange, &places->total[item->rank]).piece;
+        const packed_piece packed = {.brick_low = (uint32_t)item->brick,
+                                     .brick_high = (uint16_t)(item->brick >> 32),
+                                     .count = (uint16_t)item->count};
+        memcpy(to + share->count[item->rank].pieces++ * (int64_t)sizeof packed, &packed,
+               sizeof packed);
+    }
+}
+
+static void pack_share(tess_exchange *exchange, const round_rows *rows,
+                       round_share *share, const round_places *places, bool moves)
+{
+    int64_t since = 0;
+    const int own = tess_comm_rank(exchange->comm);
+    put_own_runs(exchange, share, plus(places->own, &share->count[own]));
+    pack_pieces(exchange, share, places);
+    for (int64_t k = 0; k < share->num_parcels; ++k) {
+        const parcel *item = &share->parcel[k];
+        round_count *before = &share->count[item->rank];
+        pack_parcel(exchange, rows, item, places, before);
+        ++before->parcels;
+        before->samples += item->count;
+        if (moves)
+            keep_moving(exchange, exchange_row_bytes(exchange, item->count), &since);
+    }
+}
+
+/* Room for the runs of a row in each share. */
+static tess_status reserve_runs(tess_exchange *exchange, const round_rows *rows,
+                                int threads)
+{
+    tess_status status = TESS_OK;
+    int64_t most = 0;
+    for (int64_t row = rows->first; row < rows->end; ++row)
+        if (rows->samples->num_chan[row] > most) most = rows->samples->num_chan[row];
+    for (int t = 0; t < threads; ++t)
+        if (tess_grow((void **)&exchange->share[t].run,
+                      &exchange->share[t].capacity_run, most,
+                      sizeof *exchange->share[t].run))
+            TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
+cleanup:
+    return status;
+}
+
+tess_status exchange_pack(tess_exchange *exchange, const round_rows *rows,
                           round_flight *round)
 {
     tess_status status = TESS_OK;
-    const int64_t count = runs->end - runs->first;
-    const int64_t most = 1 + count / RUNS_PER_THREAD;
+    const int64_t count = rows->end - rows->first, most = 1 + count / ROWS_PER_THREAD;
     const int threads = most < exchange->threads ? (int)most : exchange->threads;
     round_places places = {0};
+    TESS_TRY(reserve_runs(exchange, rows, threads));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; ++t)
-        count_split(exchange, runs, runs->first + count * t / threads,
-                    runs->first + count * (t + 1) / threads, exchange->share[t].split);
+        count_split(exchange, rows, rows->first + count * t / threads,
+                    rows->first + count * (t + 1) / threads, threads,
+                    &exchange->share[t]);
     number_split(exchange, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; ++t)
         exchange->share[t].status =
-            make_parcels(exchange, runs, runs->first + count * t / threads,
-                         runs->first + count * (t + 1) / threads, &exchange->share[t]);
+            make_parcels(exchange, rows, rows->first + count * t / threads,
+                         rows->first + count * (t + 1) / threads, &exchange->share[t]);
     for (int t = 0; t < threads; ++t)
         TESS_TRY(exchange->share[t].status);
+    keep_split(exchange, &exchange->share[threads - 1]);
     TESS_TRY(lay_out(exchange, threads, &places, round));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; ++t)
-        pack_share(exchange, runs, &exchange->share[t], &places, t == 0);
+        pack_share(exchange, rows, &exchange->share[t], &places, t == 0);
 cleanup:
     free_places(&places);
     return status;
@@ -378,20 +546,45 @@ cleanup:
 
 /* ---- unpacking ---- */
 
-/* Headers [first, end) of a message to rows, behind `before` samples of it; with
- * `count` they are only counted. */
-static void take_headers(tess_exchange *exchange, const char *headers, int64_t first,
-                         int64_t end, int64_t before, int source, int64_t *count)
+/* Parcels [first, end) of a message, the first of which belongs at `at`. */
+typedef struct landing {
+    const char *header, *piece; /* of the first */
+    int64_t first, end;
+    round_count at;
+} landing;
+
+static void count_parcels(const landing *part, round_count *count)
 {
-    const int64_t row = exchange->samples.num_rows, sample = exchange->samples.num_vis;
-    for (int64_t k = first; k < end; ++k) {
+    *count = (round_count){.parcels = part->end - part->first};
+    for (int64_t k = 0; k < count->parcels; ++k) {
         parcel_header header;
-        memcpy(&header, headers + k * (int64_t)sizeof header, sizeof header);
-        if (count)
-            *count += header.count;
-        else
-            put_row(exchange, row + k, sample + before, &header, source);
-        before += header.count;
+        memcpy(&header, part->header + k * (int64_t)sizeof header, sizeof header);
+        count->pieces += header.num_pieces;
+        count->samples += header.count;
+    }
+}
+
+static void take_parcels(tess_exchange *exchange, const landing *part, int source)
+{
+    round_count at = part->at;
+    const char *from = part->piece;
+    for (int64_t k = 0; k < part->end - part->first; ++k) {
+        parcel_header header;
+        memcpy(&header, part->header + k * (int64_t)sizeof header, sizeof header);
+        put_row(exchange, &at, &header);
+        for (int32_t p = 0, done = 0; p < header.num_pieces; ++p) {
+            packed_piece packed;
+            memcpy(&packed, from, sizeof packed);
+            from += sizeof packed;
+            const piece item = {.brick =
+                                    (int64_t)packed.brick_high << 32 | packed.brick_low,
+                                .count = packed.count};
+            put_run(exchange, &at, header.chan, done, &item, source);
+            done += item.count;
+            ++at.pieces;
+        }
+        ++at.parcels;
+        at.samples += header.count;
     }
 }
 
@@ -405,38 +598,53 @@ static void copy_values(char *to, const char *from, int64_t bytes, int threads)
     }
 }
 
-tess_status exchange_unpack(tess_exchange *exchange, const char *message, int source)
+/* A thread's parcels of a message. */
+static landing landing_of(const char *header, int64_t parcels, int t, int threads)
+{
+    const int64_t first = parcels * t / threads;
+    return (landing){.header = header + first * (int64_t)sizeof(parcel_header),
+                     .first = first,
+                     .end = parcels * (t + 1) / threads};
+}
+
+tess_status exchange_unpack(tess_exchange *exchange, const char *message, int source,
+                            round_count *received)
 {
     tess_status status = TESS_OK;
-    message_head head;
+    round_count count, before = {0};
     const sample_bytes each = bytes_of_sample(exchange);
-    memcpy(&head, message, sizeof head);
-    TESS_TRY(exchange_reserve(exchange, head.num_parcels, head.num_samples));
-    const int64_t count = head.num_parcels, most = 1 + count / RUNS_PER_THREAD;
+    const round_count at = received_so_far(exchange);
+    memcpy(&count, message, sizeof count);
+    TESS_TRY(exchange_reserve(exchange, &count));
+    const int64_t most = 1 + count.parcels / ROWS_PER_THREAD;
     const int threads = most < exchange->threads ? (int)most : exchange->threads;
-    const char *headers = message + sizeof head;
-    const char *vis = headers + count * (int64_t)sizeof(parcel_header);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    const message_parts parts = parts_of(exchange, &count);
+    const char *header = message + parts.header;
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
     for (int t = 0; t < threads; ++t) {
-        exchange->share[t].count = 0;
-        take_headers(exchange, headers, count * t / threads, count * (t + 1) / threads,
-                     0, source, &exchange->share[t].count);
+        const landing part = landing_of(header, count.parcels, t, threads);
+        if (threads > 1) count_parcels(&part, &exchange->share[t].count[source]);
     }
-    for (int64_t t = 0, before = 0; t < threads; ++t) {
-        const int64_t here = exchange->share[t].count;
-        exchange->share[t].count = before;
-        before += here;
+    for (int t = 0; t < threads; ++t) {
+        const round_count here = exchange->share[t].count[source];
+        exchange->share[t].count[source] = before;
+        if (threads > 1) add_count(&before, &here);
     }
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int t = 0; t < threads; ++t)
-        take_headers(exchange, headers, count * t / threads, count * (t + 1) / threads,
-                     exchange->share[t].count, source, NULL);
-    copy_values((char *)exchange->samples.vis + exchange->samples.num_vis * each.vis,
-                vis, head.num_samples * each.vis, threads);
-    copy_values(
-        (char *)exchange->samples.weight + exchange->samples.num_vis * each.weight,
-        vis + head.num_samples * each.vis, head.num_samples * each.weight, threads);
-    arrived(exchange, &head);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+    for (int t = 0; t < threads; ++t) {
+        landing part = landing_of(header, count.parcels, t, threads);
+        const round_count *skip = &exchange->share[t].count[source];
+        part.piece =
+            message + parts.piece + skip->pieces * (int64_t)sizeof(packed_piece);
+        part.at = plus(at, skip);
+        take_parcels(exchange, &part, source);
+    }
+    copy_values((char *)exchange->samples.vis + at.samples * each.vis,
+                message + parts.vis, count.samples * each.vis, threads);
+    copy_values((char *)exchange->samples.weight + at.samples * each.weight,
+                message + parts.weight, count.samples * each.weight, threads);
+    arrived(exchange, &count);
+    *received = count;
     tess_flight_progress(exchange->flying.flight);
 cleanup:
     return status;

@@ -7,36 +7,56 @@
 
 #include "exchange.h"
 
-/* A run, or a part of one, and where it goes. */
+/* Neighbouring samples of a row that go to one rank: a row of its own there. */
 typedef struct parcel {
-    int64_t run, first, count; /* samples [first, first + count) of the set */
-    int32_t chan_offset;
-    int rank;
+    int64_t first;                  /* sample of the set */
+    int32_t row, chan, count, rank; /* chan: of the first, in the channel table */
+    int32_t num_pieces;
 } parcel;
 
-/* What one round moved, for the way back. */
+/* A run, or a part of one. Those for a rank make up its parcels, one after another. */
+typedef struct piece {
+    int64_t brick;
+    int32_t count, rank;
+} piece;
+
+/* What of a round is for one rank. */
+typedef struct round_count {
+    int64_t parcels, pieces, samples;
+} round_count;
+
+/* What one round moved, for the way back and the order of runs. */
 typedef struct round_log {
     int64_t first_parcel, num_parcels; /* in exchange->sent, by rank */
-    int64_t *received, *place;         /* [P] samples, and where they begin */
+    round_count *received, *place;     /* [P], and where they begin here */
 } round_log;
 
 /* A round on its way. */
 typedef struct round_flight {
     bool active;
     tess_flight *flight;
-    char *send;     /* messages, by rank */
-    int64_t *bytes; /* [3][P]: sent, received, where each rank's begin */
-    int64_t log;    /* number of the round */
+    char *send, *own_send; /* messages, by rank; own_send: not in the window */
+    int64_t *bytes;        /* [3][P]: sent, received, where each rank's begin */
+    int64_t log;           /* number of the round */
 } round_flight;
 
 /* A thread's part of a round. */
 typedef struct round_share {
+    tess_run *run; /* [longest row] */
+    int64_t capacity_run;
     parcel *parcel;
-    int64_t count, capacity;
-    int64_t *split;        /* [num_split] samples of split bricks; then: before these */
-    int64_t *num, *values; /* [P] parcels and samples for a rank; then: before these */
+    int64_t num_parcels, capacity_parcels;
+    piece *piece;
+    int64_t num_pieces, capacity_pieces;
+    int64_t *split;     /* [num_split] samples of split bricks; then: before these */
+    int64_t *last;      /* [P] the last parcel for a rank, or -1 */
+    round_count *count; /* [P] for a rank; then: before these */
     tess_status status;
 } round_share;
+
+/* Rounds are packed into the parts of a window in turn: one is packed while another
+ * flies, and others may not have taken the one before that yet. */
+enum { WINDOW_PARTS = 3 };
 
 struct tess_exchange {
     tess_comm *comm;
@@ -45,6 +65,8 @@ struct tess_exchange {
     bool with_data;
     int threads;
     int64_t round_bytes;
+    int64_t window_from;  /* bytes to send from which there is a window */
+    tess_window *window;  /* or NULL */
     round_flight flying;  /* the round that has not been unpacked */
     tess_samples samples; /* received */
     tess_brick_list bricks;
@@ -57,28 +79,28 @@ struct tess_exchange {
     int64_t num_rounds, capacity_rounds;
 };
 
-/* Runs of one round: what threads look through. */
-typedef struct round_runs {
+/* Rows of one round: what threads look through. */
+typedef struct round_rows {
     const tess_samples *samples;
-    const tess_run *run;
     int64_t first, end;
+    bool skip_ignored;
     tess_exchange_filter *filter;
     const void *context;
-} round_runs;
+} round_rows;
 
-/** Make room to receive; memory is touched only as rows arrive. Local. */
-tess_status exchange_reserve(tess_exchange *exchange, int64_t num_rows,
-                             int64_t num_vis);
+/** Make room to receive so much more; memory is touched only as rows arrive. Local. */
+tess_status exchange_reserve(tess_exchange *exchange, const round_count *more);
 
-/** Bytes of a parcel of so many samples on its way. */
-int64_t exchange_parcel_bytes(const tess_exchange *exchange, int64_t count);
+/** Bytes of a row of so many samples on its way, cut into few parcels. */
+int64_t exchange_row_bytes(const tess_exchange *exchange, int64_t count);
 
-/** Runs of a round as parcels: own ones to where they are wanted, others into messages.
+/** Rows of a round as parcels: own ones to where they are wanted, others into messages.
  *  Threads take equal parts, one after another in all that is made of them. Local. */
-tess_status exchange_pack(tess_exchange *exchange, const round_runs *runs,
+tess_status exchange_pack(tess_exchange *exchange, const round_rows *rows,
                           round_flight *round);
 
-/** A message becomes rows. Local. */
-tess_status exchange_unpack(tess_exchange *exchange, const char *message, int source);
+/** What a message brings becomes rows and runs. Local. */
+tess_status exchange_unpack(tess_exchange *exchange, const char *message, int source,
+                            round_count *received);
 
 #endif

@@ -28,10 +28,12 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
         .cached = kept,
         .file_bytes =
             64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
+        .read_bytes = (double)tess_source_block_bytes(run->source),
         .block_bytes = (double)run->block_bytes,
         .sample_bytes =
             vis_bytes * (double)num_vis + IMAGE_ROW_BYTES * (double)num_rows,
-        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm)};
+        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
+                       IMAGE_ROW_BYTES * (double)num_rows};
     if (run->teams.num > 1) {
         work->dealt_bytes = work->owned_bytes;
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,

@@ -197,8 +197,8 @@ double imager_team_bytes(const imager_job *job, int ranks);
  * was made by; nothing when the layout does not want that. Collective. */
 tess_status imager_job_calibrate(imager_job *job);
 
-/** Sort samples to bricks: with `in_place` for the backend to work on as they are, else
- *  as runs in order of rows, which are only counted by brick, to be sent. Local. */
+/** Sort samples to bricks with `in_place`, for the backend to work on as they are; else
+ *  only count them by brick, as they will be sent. Local. */
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks);
 
@@ -277,11 +277,12 @@ typedef struct imager_workload {
     int64_t num_vis;  /* of its slice, ignored ones too */
     int64_t num_runs; /* they form, see tess_samples.h */
     int64_t num_outputs;
-    int num_reads;                  /* of its slice */
-    double file_bytes, block_bytes; /* of its slice, and of a block, as read */
-    double sample_bytes;            /* of its slice when it is kept */
-    double owned_bytes;             /* of the samples that it grids at a time */
-    bool cached;                    /* samples are kept */
+    int num_reads;                 /* of its slice */
+    double file_bytes, read_bytes; /* of its slice, and of a block, as read */
+    double block_bytes;            /* of the samples of a set of blocks */
+    double sample_bytes;           /* of its slice when it is kept */
+    double owned_bytes;            /* of the samples that it grids at a time */
+    bool cached;                   /* samples are kept */
     double dealt_bytes; /* of the samples that its team has been sent at a time */
     double deal_s;      /* for those and, with output channels, means */
     bool weighted;      /* other than naturally */

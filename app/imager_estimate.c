@@ -29,9 +29,6 @@ static const double OUTPUT_CALLS = 60, BATCH_CALLS = 6;
  * samples are sorted. MeerKAT at 1.3 GHz: two thirds and a fifth. */
 static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
 
-/* Buffers of one rank's exchange: see exchange.c. */
-static const double EXCHANGE_BYTES = 4.0 * (24 << 20);
-
 /* A brick of this rank and how many samples it has. */
 typedef struct brick {
     int64_t key, num_vis;
@@ -130,12 +127,26 @@ cleanup:
     return status;
 }
 
+/* Samples of the slice, or of a set of blocks. */
+static double own_bytes(const imager_workload *work)
+{
+    return work->cached ? work->sample_bytes + work->dealt_bytes : work->block_bytes;
+}
+
+/* What of these is kept while bricks are gridded: what has all been sent is not. */
+static double bytes_beside_sums(const imager_job *job, const imager_workload *work)
+{
+    const bool given_up =
+        work->cached && work->num_outputs == 1 && tess_comm_size(job->comm) > 1;
+    return given_up ? 0 : own_bytes(work);
+}
+
 /* Of how many planes this rank's sums will be held at a time, 0: of all. Collective. */
 static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
                                   const brick *own, int64_t count, int *planes)
 {
     tess_status status = TESS_OK;
-    const double samples = work->cached ? work->sample_bytes : work->block_bytes;
+    const double samples = bytes_beside_sums(job, work);
     const double received = tess_comm_size(job->comm) > 1 ? work->owned_bytes : 0;
     tess_brick_list list = {.num_bricks = count};
     list.key = tess_alloc(count, sizeof *list.key);
@@ -195,11 +206,12 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
     const double value = plan->is_double ? 16 : 8;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    const double own =
-        work->cached ? work->sample_bytes + work->dealt_bytes : work->block_bytes;
+    const bool sent = ranks > 1 || !work->cached;
+    const double own = own_bytes(work), beside = bytes_beside_sums(job, work);
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
-    const double received = ranks > 1 || !work->cached ? work->owned_bytes + runs : 0;
-    const double flight = ranks > 1 ? fmin(EXCHANGE_BYTES, 4 * own) : 0;
+    const double received = sent ? work->owned_bytes + runs : runs;
+    const double flight =
+        ranks > 1 ? fmin((double)tess_exchange_flight_bytes(ranks), 4 * own) : 0;
     const double groups = (double)ranks / f,
                  planes = plan->num_planes * job->num_images;
     const double pieces = ranks > 1 ? all_sums * fmin(groups, planes) / planes +
@@ -209,19 +221,21 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double plane_lines =
         lines * (double)plan->nu * (double)job->geom.ny * value / f * (f > 1 ? 3 : 1);
     const double products = (8 * job->num_images + value / 2) * pixels / ranks;
-    estimate->reading = fmin(2 * work->block_bytes, work->file_bytes);
-    estimate->samples = own + received + runs;
+    estimate->reading = fmin(2 * work->read_bytes, work->file_bytes);
+    estimate->samples = own + received;
     estimate->sums = sums;
     estimate->planes = images + plane_lines + pieces;
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     /* buffers of files are given up when all samples are kept */
-    const double kept = IMAGER_BASE_BYTES + tables + estimate->samples +
-                        (work->cached ? 0 : estimate->reading);
+    const double kept =
+        IMAGER_BASE_BYTES + tables + (work->cached ? 0 : estimate->reading);
     const double loading = IMAGER_BASE_BYTES + own + 1.5 * estimate->reading;
-    const double sorting = kept + runs + flight + received;
-    const double gridding = kept + sums + estimate->planes;
-    const double finishing = kept + images + products;
+    /* what flies is given up before runs are sorted from one array to another */
+    const double sorting =
+        kept + fmax(own + received + flight, beside + received + runs);
+    const double gridding = kept + beside + received + sums + estimate->planes;
+    const double finishing = kept + beside + received + images + products;
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 

@@ -271,7 +271,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
                                   job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(tess_exchange_send(exchange, samples, runs, NULL, NULL));
+    TESS_TRY(tess_exchange_send(exchange, samples, false, NULL, NULL));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     status = tess_exchange_complete(exchange, job->layout->threads, &owned, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));

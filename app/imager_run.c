@@ -85,14 +85,10 @@ cleanup:
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks)
 {
-    tess_status status = TESS_OK;
     const int threads = job->layout->threads;
-    if (in_place) return tess_brick_list_make(job->plan, samples, skip_ignored, bricks);
-    TESS_TRY(tess_brick_list_append(job->plan, samples, 0, samples->num_rows,
-                                    skip_ignored, threads, bricks));
-    TESS_TRY(tess_brick_list_count(job->plan, threads, bricks));
-cleanup:
-    return status;
+    return in_place ? tess_brick_list_make(job->plan, samples, skip_ignored, bricks)
+                    : tess_brick_list_count(job->plan, samples, skip_ignored, threads,
+                                            bricks);
 }
 
 tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
@@ -225,13 +221,12 @@ cleanup:
 
 /* Read, weight and send the data of one pass. */
 static tess_status send_pass(imager_job *job, imager_data *data,
-                             const tess_brick_list *runs, tess_exchange *exchange,
-                             const pass_filter *filter, imager_sums *sums)
+                             tess_exchange *exchange, const pass_filter *filter,
+                             imager_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_exchange_filter *test =
         filter->num_passes > 1 || job->checkpoint ? in_pass : NULL;
-    tess_brick_list own = {0};
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
         double mark = tess_time_now();
@@ -247,20 +242,27 @@ static tess_status send_pass(imager_job *job, imager_data *data,
             add_sums(job, samples, sums);
             if (k == 0) status = imager_job_measure(job, samples, true);
         }
-        if (!data->in_memory && status == TESS_OK) {
-            tess_brick_list_free(&own);
-            status = imager_sort(job, samples, true, false, &own);
-        }
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-        TESS_TRY(tess_exchange_send(exchange, samples, data->in_memory ? runs : &own,
-                                    test, filter));
+        TESS_TRY(tess_exchange_send(exchange, samples, true, test, filter));
         tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     }
 cleanup:
-    tess_brick_list_free(&own);
     return status;
+}
+
+/* When all samples are sent at once, what arrives is about as much as this rank has,
+ * and of visibilities it is known. A row may come in parts, from where its brick's
+ * owners change. */
+static tess_status expect(const imager_job *job, const tess_samples *own,
+                          const tess_brick_list *counted, tess_exchange *exchange)
+{
+    const int64_t num_vis = tess_partition_num_vis(job->partition);
+    const double share =
+        own->num_vis > 0 ? 1.1 * (double)num_vis / (double)own->num_vis : 0;
+    return tess_exchange_expect(exchange, (int64_t)(2 * share * (double)own->num_rows),
+                                (int64_t)(share * (double)counted->num_runs), num_vis);
 }
 
 /* Parts of a brick that several ranks may share have sums of their own, on one rank
@@ -304,7 +306,7 @@ cleanup:
 }
 
 static tess_status run_passes(imager_job *job, imager_data *data,
-                              const tess_brick_list *runs, int num_passes, bool psf,
+                              const tess_brick_list *counted, int num_passes, bool psf,
                               imager_sums *sums)
 {
     tess_status status = TESS_OK;
@@ -314,6 +316,9 @@ static tess_status run_passes(imager_job *job, imager_data *data,
                                   data->in_memory ? &data->cached : &data->block,
                                   job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
+    if (data->in_memory && num_passes == 1 && !job->checkpoint)
+        status = expect(job, &data->cached, counted, exchange);
+    TESS_TRY(tess_comm_agree(job->comm, status));
     for (int pass = 0; pass < num_passes; ++pass) {
         const pass_filter filter = {job, pass, num_passes};
         const bool last = pass == num_passes - 1, whole = by_steps(&filter);
@@ -322,7 +327,8 @@ static tess_status run_passes(imager_job *job, imager_data *data,
         tess_exchange_reset(exchange);
         if (num_passes > 1)
             tess_log_info("pass %d of %d over the data", pass + 1, num_passes);
-        TESS_TRY(send_pass(job, data, runs, exchange, &filter, sums));
+        TESS_TRY(send_pass(job, data, exchange, &filter, sums));
+        if (last) tess_samples_free(&data->cached); /* all of it has been sent */
         double mark = tess_time_now();
         status =
             tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);

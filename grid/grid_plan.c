@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "correct.h"
+#include "keys.h"
 #include "projection.h"
 #include "tess_const.h"
 #include "tess_isa.h"
@@ -405,6 +406,7 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
     plan->opts.costs = NULL; /* the caller's may not live as long */
     plan->opts.projection = NULL;
     plan->backend = backend;
+    plan->keys = key_table_best();
     plan->is_double = opts->precision == TESS_PRECISION_AUTO
                           ? opts->accuracy < SINGLE_PRECISION_LIMIT
                           : opts->precision == TESS_PRECISION_DOUBLE;

@@ -121,14 +121,27 @@ static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *sample
     return total;
 }
 
+const key_table *key_table_best(void)
+{
+    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
+    return table[tess_isa_best()];
+}
+
+int32_t tess_runs_of_row(const tess_grid_plan *plan, const tess_samples *samples,
+                         int64_t row, bool skip_ignored, tess_run *run)
+{
+    run_sink sink = {.run = run};
+    cut_row(plan, samples, row, skip_ignored, plan->keys, &sink);
+    return (int32_t)sink.count;
+}
+
 tess_status tess_brick_list_append(const tess_grid_plan *plan,
                                    const tess_samples *samples, int64_t row_first,
                                    int64_t row_end, bool skip_ignored, int num_threads,
                                    tess_brick_list *list)
 {
-    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
     tess_status status = TESS_OK;
-    const key_table *keys = table[tess_isa_best()];
+    const key_table *keys = plan->keys;
     const int64_t rows = row_end - row_first;
     int64_t total = list->num_runs;
     run_sink *part = tess_alloc_zero(num_threads, sizeof *part);
@@ -175,22 +188,31 @@ cleanup:
  * are sorted that the places of all threads are few beside them. */
 enum { DIGIT_BITS = 11, MOST_BITS = 18 };
 
-static int64_t digit_of(const tess_run *run, int shift, int64_t digits)
+/* Keys are counted from the smallest: those of one of many ranks need fewer bits. */
+typedef struct key_range {
+    int64_t smallest;
+    int bits;
+} key_range;
+
+static int64_t digit_of(const tess_run *run, int64_t smallest, int shift,
+                        int64_t digits)
 {
-    return (run->brick >> shift) & (digits - 1);
+    return ((run->brick - smallest) >> shift) & (digits - 1);
 }
 
 /* One pass: count digits per thread, turn counts into places, move. */
-static void radix_pass(const tess_run *from, tess_run *to, int64_t count, int shift,
-                       int64_t digits, int num_threads, int64_t *places)
+static void radix_pass(const tess_brick_list *list, tess_run *to, int64_t smallest,
+                       int shift, int64_t digits, int num_threads, int64_t *places)
 {
+    const tess_run *from = list->run;
+    const int64_t count = list->num_runs;
 #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
         int64_t *place = places + t * digits;
         memset(place, 0, (size_t)digits * sizeof *place);
         for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads;
              ++k)
-            ++place[digit_of(&from[k], shift, digits)];
+            ++place[digit_of(&from[k], smallest, shift, digits)];
     }
     int64_t at = 0;
     for (int64_t d = 0; d < digits; ++d)
@@ -204,40 +226,48 @@ static void radix_pass(const tess_run *from, tess_run *to, int64_t count, int sh
         int64_t *place = places + t * digits;
         for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads;
              ++k)
-            to[place[digit_of(&from[k], shift, digits)]++] = from[k];
+            to[place[digit_of(&from[k], smallest, shift, digits)]++] = from[k];
     }
 }
 
-static int bits_of_keys(const tess_brick_list *list, int num_threads)
+static key_range range_of_keys(const tess_brick_list *list, int num_threads)
 {
-    int64_t largest = 0;
-    int bits = 0;
+    int64_t largest = 0, smallest = INT64_MAX;
+    key_range range = {0};
 #pragma omp parallel for num_threads(num_threads) schedule(static)                     \
     reduction(max                                                                      \
-              : largest)
-    for (int64_t k = 0; k < list->num_runs; ++k)
-        largest = list->run[k].brick > largest ? list->run[k].brick : largest;
-    while (largest >> bits > 0)
-        ++bits;
-    return bits;
+              : largest) reduction(min                                                 \
+                                   : smallest)
+    for (int64_t k = 0; k < list->num_runs; ++k) {
+        const int64_t key = list->run[k].brick;
+        largest = key > largest ? key : largest;
+        smallest = key < smallest ? key : smallest;
+    }
+    range.smallest = smallest;
+    while ((largest - smallest) >> range.bits > 0)
+        ++range.bits;
+    return range;
 }
 
 static tess_status sort_runs(tess_brick_list *list, int num_threads)
 {
     tess_status status = TESS_OK;
-    const int bits = bits_of_keys(list, num_threads);
+    const key_range range = range_of_keys(list, num_threads);
+    const int bits = range.bits;
     const bool at_once = bits <= MOST_BITS && num_threads <= list->num_runs >> bits;
     const int passes = at_once ? bits > 0 : (bits + DIGIT_BITS - 1) / DIGIT_BITS;
     const int digit_bits = passes > 0 ? (bits + passes - 1) / passes : 0;
     const int64_t digits = (int64_t)1 << digit_bits;
-    tess_run *spare = tess_alloc(list->capacity_runs, sizeof *spare);
+    tess_run *spare =
+        list->spare ? list->spare : tess_alloc(list->capacity_runs, sizeof *spare);
+    list->spare = NULL;
     int64_t *places = tess_alloc(num_threads * digits, sizeof *places);
     if (!spare || !places)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld runs of visibilities",
                   (long long)list->num_runs);
     for (int pass = 0; pass < passes; ++pass) {
-        radix_pass(list->run, spare, list->num_runs, pass * digit_bits, digits,
-                   num_threads, places);
+        radix_pass(list, spare, range.smallest, pass * digit_bits, digits, num_threads,
+                   places);
         tess_run *swap = list->run;
         list->run = spare;
         spare = swap;
@@ -327,8 +357,9 @@ cleanup:
 
 /* ---- counting alone ---- */
 
-/* Keys for which counters of all are faster than sorting, times the runs. */
-enum { KEYS_PER_RUN = 8 };
+/* Counters of all keys are faster than sorting while there are so many of them for a
+ * sample at most. */
+enum { KEYS_PER_SAMPLE = 2 };
 
 /* Counters of all keys: what is not 0 is a brick. */
 static tess_status take_counts(const int64_t *count, int64_t num_keys,
@@ -351,50 +382,85 @@ cleanup:
     return status;
 }
 
-static tess_status count_by_key(int64_t num_keys, int num_threads,
+/* Longest row: room for its runs. */
+static int64_t most_channels(const tess_samples *samples)
+{
+    int64_t most = 0;
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        if (samples->num_chan[row] > most) most = samples->num_chan[row];
+    return most;
+}
+
+/* Threads share the counters; a single one need not say so to the memory. */
+static void add_to(int64_t *count, int64_t more, bool shared)
+{
+    if (!shared) {
+        *count += more;
+        return;
+    }
+#pragma omp atomic
+    *count += more;
+}
+
+static tess_status count_by_key(const tess_grid_plan *plan, const tess_samples *samples,
+                                bool skip_ignored, int num_threads, int64_t num_keys,
                                 tess_brick_list *list)
 {
     tess_status status = TESS_OK;
+    const int64_t most = most_channels(samples);
+    int64_t num_runs = 0;
     int64_t *count = tess_alloc_zero(num_keys, sizeof *count);
-    if (!count) TESS_FAIL(TESS_ERR_ALLOC, "counters of bricks");
-#pragma omp parallel for num_threads(num_threads) schedule(static)
-    for (int64_t k = 0; k < list->num_runs; ++k) {
-#pragma omp atomic
-        count[list->run[k].brick] += list->run[k].count;
+    tess_run *runs = tess_alloc(num_threads * most, sizeof *runs);
+    if (!count || !runs) TESS_FAIL(TESS_ERR_ALLOC, "counters of bricks");
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)                  \
+    reduction(+ : num_runs)
+    for (int t = 0; t < num_threads; ++t) {
+        tess_run *run = runs + t * most;
+        const int64_t end = samples->num_rows * (t + 1) / num_threads;
+        for (int64_t row = samples->num_rows * t / num_threads; row < end; ++row) {
+            const int32_t found =
+                tess_runs_of_row(plan, samples, row, skip_ignored, run);
+            for (int32_t k = 0; k < found; ++k)
+                add_to(&count[run[k].brick], run[k].count, num_threads > 1);
+            num_runs += found;
+        }
     }
+    list->num_runs = num_runs;
     status = take_counts(count, num_keys, list);
 cleanup:
     tess_free(count);
+    tess_free(runs);
     return status;
 }
 
-/* Few runs on many bricks. */
-static tess_status count_sorted(int num_threads, tess_brick_list *list)
+/* Few samples on many bricks. */
+static tess_status count_sorted(const tess_grid_plan *plan, const tess_samples *samples,
+                                bool skip_ignored, int num_threads,
+                                tess_brick_list *list)
 {
     tess_status status = TESS_OK;
-    const size_t bytes = (size_t)list->num_runs * sizeof *list->run;
-    tess_brick_list copy = {.num_runs = list->num_runs,
-                            .capacity_runs = list->num_runs};
-    copy.run = tess_alloc(list->num_runs, sizeof *copy.run);
-    if (!copy.run) TESS_FAIL(TESS_ERR_ALLOC, "sorting of visibilities");
-    if (bytes > 0) memcpy(copy.run, list->run, bytes);
-    TESS_TRY(tess_brick_list_sort(&copy, num_threads));
-    list->key = copy.key;
-    list->num_vis = copy.num_vis;
-    list->num_bricks = copy.num_bricks;
-    copy.key = copy.num_vis = NULL;
+    tess_brick_list runs = {0};
+    TESS_TRY(tess_brick_list_append(plan, samples, 0, samples->num_rows, skip_ignored,
+                                    num_threads, &runs));
+    TESS_TRY(tess_brick_list_sort(&runs, num_threads));
+    list->key = runs.key;
+    list->num_vis = runs.num_vis;
+    list->num_bricks = runs.num_bricks;
+    list->num_runs = runs.num_runs;
+    runs.key = runs.num_vis = NULL;
 cleanup:
-    tess_brick_list_free(&copy);
+    tess_brick_list_free(&runs);
     return status;
 }
 
-tess_status tess_brick_list_count(const tess_grid_plan *plan, int num_threads,
-                                  tess_brick_list *list)
+tess_status tess_brick_list_count(const tess_grid_plan *plan,
+                                  const tess_samples *samples, bool skip_ignored,
+                                  int num_threads, tess_brick_list *list)
 {
     const int64_t num_keys = plan->num_blocks * plan->tiles_u * plan->tiles_v;
-    return num_keys <= KEYS_PER_RUN * list->num_runs
-               ? count_by_key(num_keys, num_threads, list)
-               : count_sorted(num_threads, list);
+    return num_keys <= KEYS_PER_SAMPLE * samples->num_vis
+               ? count_by_key(plan, samples, skip_ignored, num_threads, num_keys, list)
+               : count_sorted(plan, samples, skip_ignored, num_threads, list);
 }
 
 tess_status tess_brick_list_make(const tess_grid_plan *plan,
@@ -426,6 +492,7 @@ void tess_brick_list_free(tess_brick_list *list)
 {
     if (list->own) list->release(list->own);
     tess_free(list->run);
+    tess_free(list->spare);
     tess_free(list->key);
     tess_free(list->first_run);
     tess_free(list->num_vis);

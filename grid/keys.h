@@ -13,6 +13,9 @@ typedef struct key_table {
                 const double *inv_lambda, int count, double *key);
 } key_table;
 
+/** The table for this processor, see tess_isa_best(). */
+const key_table *key_table_best(void);
+
 extern const key_table key_table_portable;
 #if defined(__x86_64__)
 extern const key_table key_table_avx2;

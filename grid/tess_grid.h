@@ -90,6 +90,7 @@ typedef struct tess_grid_plan {
     double error_estimate; /**< relative L2 error expected of an image, or largest one
                                 of a pixel's visibilities (worst_pixel) */
     const tess_backend *backend;
+    const struct key_table *keys; /**< for this processor */
 } tess_grid_plan;
 
 /** Sum over a brick's visibilities (grid), or the values around it (degrid). Data are
@@ -119,9 +120,9 @@ typedef struct tess_brick_sums {
     int64_t capacity;      /**< so many there is room for; backend cpu */
     int num_pol;
     int32_t window_first, window_planes; /**< in: planes wanted; 0: all. Backend cpu */
-    tess_brick_arena *spare; /**< in: taken for the arena, or freed when it is too
-                                  small, and empty then; or NULL. Backend cpu */
-    void (*release)(void *data);         /**< gives the arena back; NULL: tess_free */
+    tess_brick_arena *spare;     /**< in: taken for the arena, or freed when it is too
+                                      small, and empty then; or NULL. Backend cpu */
+    void (*release)(void *data); /**< gives the arena back; NULL: tess_free */
 } tess_brick_sums;
 
 void tess_grid_opts_default(tess_grid_opts *opts);

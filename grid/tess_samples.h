@@ -65,7 +65,8 @@ typedef struct tess_run {
 /** Runs in order of brick, and where each brick begins. */
 typedef struct tess_brick_list {
     int64_t num_runs, capacity_runs;
-    tess_run *run; /**< [num_runs] */
+    tess_run *run;   /**< [num_runs], or NULL: only counted */
+    tess_run *spare; /**< [capacity_runs] that sorting may use, or NULL */
     int64_t num_bricks;
     int64_t *key;       /**< [num_bricks] ascending */
     int64_t *first_run; /**< [num_bricks + 1] */
@@ -93,13 +94,20 @@ tess_status tess_brick_list_append(const struct tess_grid_plan *plan,
                                    int64_t row_end, bool skip_ignored, int num_threads,
                                    tess_brick_list *list);
 
-/** Stable parallel radix sort of the runs by brick, then the index of bricks. Local. */
+/** Stable parallel radix sort of the runs by brick, then the index of bricks; frees
+ *  `spare`. Local. */
 tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads);
 
-/** Count runs by brick and leave them in their order: fills `key` and `num_vis`, not
- *  `first_run`. Once a list. Local. */
-tess_status tess_brick_list_count(const struct tess_grid_plan *plan, int num_threads,
-                                  tess_brick_list *list);
+/** The runs of one row, in order of channel, to `run`, which has room for num_chan[row]
+ *  of them; returns how many. As tess_brick_list_append. Local. */
+int32_t tess_runs_of_row(const struct tess_grid_plan *plan, const tess_samples *samples,
+                         int64_t row, bool skip_ignored, tess_run *run);
+
+/** Count what all rows have in each brick, without a list of runs: fills `key`,
+ *  `num_vis` and `num_runs` of an empty list. As tess_brick_list_append. Local. */
+tess_status tess_brick_list_count(const struct tess_grid_plan *plan,
+                                  const tess_samples *samples, bool skip_ignored,
+                                  int num_threads, tess_brick_list *list);
 
 /** Cut bricks with more than `most` samples, and runs where they do, into several of
  *  the same key: the sum of each is then formed alone. Local. */

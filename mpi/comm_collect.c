@@ -39,7 +39,8 @@ tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
 {
     tess_status status = TESS_OK;
     tess_flight *flight = NULL;
-    TESS_TRY(tess_flight_start(comm, send, NULL, send_bytes, recv_bytes, &flight));
+    TESS_TRY(
+        tess_flight_start(comm, NULL, send, NULL, send_bytes, recv_bytes, &flight));
     TESS_TRY(tess_flight_finish(&flight, recv));
 cleanup:
     return status;

@@ -130,16 +130,48 @@ tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes
     return TESS_OK;
 }
 
+struct tess_window {
+    void *own;
+};
+
+tess_status tess_window_create(tess_comm *comm, int64_t bytes, tess_window **window)
+{
+    tess_status status = TESS_OK;
+    (void)comm;
+    tess_window *made = tess_alloc_zero(1, sizeof *made);
+    if (made) made->own = tess_alloc(bytes, 1);
+    if (!made || !made->own) {
+        tess_free(made);
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s", tess_mem_text((double)bytes));
+    }
+    *window = made;
+cleanup:
+    return status;
+}
+
+void tess_window_free(tess_window *window)
+{
+    if (window) tess_free(window->own);
+    tess_free(window);
+}
+
+void *tess_window_own(const tess_window *window)
+{
+    return window->own;
+}
+
 struct tess_flight {
     void *recv;
 };
 
-tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *send_at,
+tess_status tess_flight_start(tess_comm *comm, const tess_window *window,
+                              const void *send, const int64_t *send_at,
                               const int64_t *send_bytes, int64_t *recv_bytes,
                               tess_flight **flight_out)
 {
     tess_status status = TESS_OK;
     (void)comm;
+    (void)window;
     tess_flight *flight = tess_alloc_zero(1, sizeof *flight);
     if (flight) flight->recv = tess_alloc(send_bytes[0], 1);
     if (!flight || !flight->recv)
@@ -160,6 +192,12 @@ cleanup:
 void tess_flight_progress(tess_flight *flight)
 {
     (void)flight;
+}
+
+tess_status tess_flight_wait(tess_flight *flight, const void **part)
+{
+    part[0] = flight->recv;
+    return TESS_OK;
 }
 
 tess_status tess_flight_finish(tess_flight **flight, void **recv)

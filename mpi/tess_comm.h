@@ -93,15 +93,28 @@ tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
                                 const int64_t *send_bytes, void **recv,
                                 int64_t *recv_bytes);
 
+/** Memory of each rank that the other ranks of its node can read. */
+typedef struct tess_window tess_window;
+
+/** `bytes` of it for each rank, the same on all. Where a node's ranks cannot share
+ *  memory it is each rank's alone, and serves as well. Collective. */
+tess_status tess_window_create(tess_comm *comm, int64_t bytes, tess_window **window);
+void tess_window_free(tess_window *window); /**< NULL is fine. Collective. */
+
+void *tess_window_own(const tess_window *window); /**< This rank's part. Local. */
+
 /** A personalised exchange in flight. */
 typedef struct tess_flight tess_flight;
 
 /** Begin a personalised exchange: send_bytes[k] bytes at send + send_at[k] go to rank k
  *  (send_at NULL: one after the other; the own part is copied at once);
  *  recv_bytes[size] is filled. What is sent must stay as it is until the finish.
- *  Several may be in flight if all ranks start and finish them in the same order.
- *  Collective. */
-tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *send_at,
+ *  With a `window` (NULL: none), ranks of this node read what lies in it where it is:
+ *  that has to stay until all of them have finished the flight, as they have once a
+ *  later flight begins here which they begin only then. Several may be in flight if all
+ *  ranks start and finish them in the same order. Collective. */
+tess_status tess_flight_start(tess_comm *comm, const tess_window *window,
+                              const void *send, const int64_t *send_at,
                               const int64_t *send_bytes, int64_t *recv_bytes,
                               tess_flight **flight);
 
@@ -109,9 +122,14 @@ tess_status tess_flight_start(tess_comm *comm, const void *send, const int64_t *
  *  Local. */
 void tess_flight_progress(tess_flight *flight);
 
+/** Wait for the flight: part[size] is then where the recv_bytes of each rank lie, until
+ *  the finish. Collective. */
+tess_status tess_flight_wait(tess_flight *flight, const void **part);
+
 /** Wait for the flight, and end it (NULL is fine). `*recv` is allocated (tess_alloc,
- *  caller frees), in source-rank order; `recv` NULL drops what arrives. Every started
- *  flight has to be finished, after failures too. Collective. */
+ *  caller frees), in source-rank order; `recv` NULL drops what arrives, and has to be
+ * so with a window. Every started flight has to be finished, after failures too.
+ *  Collective. */
 tess_status tess_flight_finish(tess_flight **flight, void **recv);
 
 /** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in

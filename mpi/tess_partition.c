@@ -23,6 +23,7 @@ struct tess_partition {
     int64_t *split_key;   /* [num_split] ascending */
     int64_t *split_first; /* [num_split] */
     double largest_s, mean_s;
+    int64_t own_vis; /* of this rank's bricks */
 };
 
 typedef struct brick_count {
@@ -200,21 +201,28 @@ cleanup:
     return status;
 }
 
-static void add_cost(const tess_partition *partition, const brick_count *brick,
-                     int64_t *rank_cost)
+/* Load of a rank. */
+typedef struct load {
+    int64_t cost, num_vis;
+} load;
+
+static void add_load(const tess_partition *partition, const brick_count *brick,
+                     load *of_rank)
 {
     const int64_t chunk = partition->opts.chunk;
     const int64_t chunks = (brick->num_vis + chunk - 1) / chunk;
     if (tess_partition_split(partition, brick->key) < 0) {
-        rank_cost[tess_partition_owner(partition, brick->key, 0)] +=
-            cost_of(&partition->opts, brick->num_vis);
+        load *owner = &of_rank[tess_partition_owner(partition, brick->key, 0)];
+        owner->cost += cost_of(&partition->opts, brick->num_vis);
+        owner->num_vis += brick->num_vis;
         return;
     }
     for (int64_t c = 0; c < chunks; ++c) {
-        const int64_t rest = brick->num_vis - c * chunk;
-        rank_cost[tess_partition_owner(partition, brick->key, c * chunk)] +=
-            (int64_t)(1e9 * partition->opts.cost_vis_s *
-                      (double)(rest < chunk ? rest : chunk));
+        const int64_t rest = brick->num_vis - c * chunk,
+                      n = rest < chunk ? rest : chunk;
+        load *owner = &of_rank[tess_partition_owner(partition, brick->key, c * chunk)];
+        owner->cost += (int64_t)(1e9 * partition->opts.cost_vis_s * (double)n);
+        owner->num_vis += n;
     }
 }
 
@@ -222,18 +230,20 @@ static tess_status measure_balance(tess_partition *partition, tess_comm *comm,
                                    const brick_count *brick, int64_t n)
 {
     tess_status status = TESS_OK;
-    int64_t *rank_cost = tess_alloc_zero(partition->num_ranks, sizeof *rank_cost);
-    TESS_TRY(tess_comm_agree(comm, rank_cost ? TESS_OK : TESS_ERR_ALLOC));
+    load *of_rank = tess_alloc_zero(partition->num_ranks, sizeof *of_rank);
+    TESS_TRY(tess_comm_agree(comm, of_rank ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < n; ++k)
-        add_cost(partition, &brick[k], rank_cost);
-    TESS_TRY(tess_comm_allreduce_i64(comm, rank_cost, partition->num_ranks, TESS_SUM));
+        add_load(partition, &brick[k], of_rank);
+    TESS_TRY(tess_comm_allreduce_i64(comm, &of_rank[0].cost, 2 * partition->num_ranks,
+                                     TESS_SUM));
     for (int k = 0; k < partition->num_ranks; ++k) {
-        const double seconds = 1e-9 * (double)rank_cost[k];
+        const double seconds = 1e-9 * (double)of_rank[k].cost;
         partition->mean_s += seconds / partition->num_ranks;
         if (seconds > partition->largest_s) partition->largest_s = seconds;
     }
+    partition->own_vis = of_rank[tess_comm_rank(comm)].num_vis;
 cleanup:
-    tess_free(rank_cost);
+    tess_free(of_rank);
     return status;
 }
 
@@ -365,4 +375,9 @@ void tess_partition_balance(const tess_partition *partition, double *largest_s,
     *largest_s = partition->largest_s;
     *mean_s = partition->mean_s;
     *num_split = partition->num_split;
+}
+
+int64_t tess_partition_num_vis(const tess_partition *partition)
+{
+    return partition->own_vis;
 }

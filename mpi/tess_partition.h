@@ -52,6 +52,9 @@ int64_t tess_partition_split_first(const tess_partition *partition, int64_t spli
 /** w-group that owns a block. */
 int tess_partition_group(const tess_partition *partition, int64_t block);
 
+/** Visibilities of this rank's bricks. */
+int64_t tess_partition_num_vis(const tess_partition *partition);
+
 /** Predicted cost of the most and of the average loaded rank [s], and split bricks. */
 void tess_partition_balance(const tess_partition *partition, double *largest_s,
                             double *mean_s, int64_t *num_split);

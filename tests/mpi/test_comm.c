@@ -129,8 +129,9 @@ static void test_two_flights(void **state)
         memset(data + at[k], 10 * rank + k, (size_t)send[k]);
     }
     for (int f = 0; f < 2; ++f)
-        assert_int_equal(tess_flight_start(world, data, at, send, recv[f], &flight[f]),
-                         TESS_OK);
+        assert_int_equal(
+            tess_flight_start(world, NULL, data, at, send, recv[f], &flight[f]),
+            TESS_OK);
     tess_flight_progress(flight[0]);
     tess_flight_progress(NULL);
     assert_int_equal(tess_flight_finish(&flight[0], &received), TESS_OK);
@@ -145,6 +146,46 @@ static void test_two_flights(void **state)
     }
     tess_free(received);
     tess_free(data);
+}
+
+/* What lies in a window arrives like any message, part after part of it, by memory or
+ * by messages: TESS_NODE_RANKS makes some ranks others' nodes. What does not is sent.
+ */
+static void test_window(void **state)
+{
+    enum { BYTES = 5000, PARTS = 3, ROUNDS = 8 };
+    tess_window *window = NULL;
+    tess_flight *flight = NULL;
+    int64_t at[MOST_RANKS], send[MOST_RANKS], recv[MOST_RANKS];
+    const void *part[MOST_RANKS];
+    char *other = tess_alloc((int64_t)BYTES * size, 1);
+    assert_non_null(other);
+    assert_int_equal(tess_window_create(world, (int64_t)PARTS * BYTES * size, &window),
+                     TESS_OK);
+    char *own = tess_window_own(window);
+    for (int round = 0; round < ROUNDS; ++round) {
+        const bool inside = (round + rank) % 4 != 3;
+        char *data = inside ? own + (int64_t)(round % PARTS) * BYTES * size : other;
+        for (int k = 0; k < size; ++k) {
+            at[k] = (int64_t)(size - 1 - k) * BYTES;
+            send[k] = (round + k) % 3 == 2 ? 0 : BYTES - rank - round;
+            memset(data + at[k], 50 * round + 7 * rank + k, (size_t)send[k]);
+        }
+        assert_int_equal(
+            tess_flight_start(world, window, data, at, send, recv, &flight), TESS_OK);
+        assert_int_equal(tess_flight_wait(flight, part), TESS_OK);
+        for (int k = 0; k < size; ++k) {
+            const char value = (char)(50 * round + 7 * k + rank);
+            const char *from = part[k];
+            assert_int_equal(recv[k], (round + rank) % 3 == 2 ? 0 : BYTES - k - round);
+            for (int64_t b = 0; b < recv[k]; ++b)
+                if (from[b] != value) fail();
+        }
+        assert_int_equal(tess_flight_finish(&flight, NULL), TESS_OK);
+    }
+    tess_window_free(window);
+    tess_window_free(NULL);
+    tess_free(other);
 }
 
 /* One rank sends megabytes to each, the others a byte to themselves. */
@@ -329,21 +370,14 @@ static void test_stats(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bcast),
-        cmocka_unit_test(test_allreduce),
-        cmocka_unit_test(test_exscan),
-        cmocka_unit_test(test_allgather),
-        cmocka_unit_test(test_gatherv),
-        cmocka_unit_test(test_nobody_sends),
-        cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_reduce_scatter_single),
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_self),
-        cmocka_unit_test(test_each_fails),
-        cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_two_flights),
-        cmocka_unit_test(test_reduce_by_nodes),
+        cmocka_unit_test(test_bcast),      cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_exscan),     cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_gatherv),    cmocka_unit_test(test_nobody_sends),
+        cmocka_unit_test(test_uneven),     cmocka_unit_test(test_reduce_scatter_single),
+        cmocka_unit_test(test_split),      cmocka_unit_test(test_self),
+        cmocka_unit_test(test_each_fails), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_stats),      cmocka_unit_test(test_two_flights),
+        cmocka_unit_test(test_window),     cmocka_unit_test(test_reduce_by_nodes),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);

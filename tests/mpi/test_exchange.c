@@ -91,6 +91,19 @@ static tess_brick_list sorted_runs(const scene *s, int64_t first, int64_t end)
     return runs;
 }
 
+/* Some of the rows; borrowed. */
+static tess_samples rows_of(const scene *s, int64_t first, int64_t end)
+{
+    tess_samples rows = s->samples;
+    rows.num_rows = end - first;
+    rows.num_vis = CHANS * rows.num_rows;
+    rows.uvw_m += 3 * first;
+    rows.chan_base += first;
+    rows.num_chan += first;
+    rows.vis_first += first; /* indices of the whole */
+    return rows;
+}
+
 static void make_partition(scene *s, int groups)
 {
     const tess_partition_opts opts = {.num_blocks = s->plan->num_blocks,
@@ -219,12 +232,11 @@ static void send_all(int groups, int64_t sets, int64_t passes, int64_t round_byt
         for (int64_t set = 0; set < sets; ++set) {
             const int64_t first = s->samples.num_rows * set / sets;
             const int64_t end = s->samples.num_rows * (set + 1) / sets;
-            tess_brick_list runs = sorted_runs(s, first, end);
-            assert_int_equal(tess_exchange_send(exchange, &s->samples, &runs,
+            const tess_samples rows = rows_of(s, first, end);
+            assert_int_equal(tess_exchange_send(exchange, &rows, false,
                                                 passes > 1 ? is_one_of : NULL,
                                                 &bricks_of_pass),
                              TESS_OK);
-            tess_brick_list_free(&runs);
             tess_exchange_progress(exchange);
             if (pass == passes - 1 &&
                 end > first) /* what still flies is no longer here */
@@ -256,14 +268,12 @@ static void test_given_up(void **state)
 {
     scene *s = make_scene(1);
     tess_exchange *exchange = NULL;
-    tess_brick_list runs = sorted_runs(s, 0, s->samples.num_rows);
     assert_int_equal(tess_exchange_create(world, s->plan, s->partition, true,
                                           &s->samples, 1000, &exchange),
                      TESS_OK);
-    assert_int_equal(tess_exchange_send(exchange, &s->samples, &runs, NULL, NULL),
+    assert_int_equal(tess_exchange_send(exchange, &s->samples, false, NULL, NULL),
                      TESS_OK);
     tess_exchange_destroy(exchange);
-    tess_brick_list_free(&runs);
     free_scene(s);
 }
 
@@ -288,13 +298,13 @@ static void test_prediction(void **state)
         scene *s = make_scene(groups);
         tess_exchange *exchange = NULL;
         tess_samples *received;
-        tess_brick_list *bricks, runs = sorted_runs(s, 0, s->samples.num_rows);
+        tess_brick_list *bricks;
         int64_t seen[VIS] = {0};
         assert_int_equal(tess_exchange_create(world, s->plan, s->partition, false,
                                               &s->samples, round_sizes[k % 3],
                                               &exchange),
                          TESS_OK);
-        assert_int_equal(tess_exchange_send(exchange, &s->samples, &runs, NULL, NULL),
+        assert_int_equal(tess_exchange_send(exchange, &s->samples, false, NULL, NULL),
                          TESS_OK);
         assert_int_equal(tess_exchange_complete(exchange, 1, &received, &bricks),
                          TESS_OK);
@@ -314,7 +324,6 @@ static void test_prediction(void **state)
                 assert_true(((double *)s->samples.vis)[2 * NUM_POL * j + part] ==
                             -(double)(s->first * CHANS + j) - 0.125 * part);
         check_all_seen(seen);
-        tess_brick_list_free(&runs);
         tess_exchange_destroy(exchange);
         free_scene(s);
     }

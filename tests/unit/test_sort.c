@@ -285,32 +285,35 @@ static void test_keys(void **state)
         }
 }
 
-/* Counting finds the bricks that sorting finds, and leaves runs where they are: by
- * counters of all bricks, or, of few runs, by sorting others. */
+/* Counting finds the bricks that sorting finds: by counters of all bricks, or, of few
+ * samples, by sorting. */
 static void test_counting(void **state)
 {
     scene *s = make_scene(1, false);
     const int64_t num_keys = s->plan->num_blocks * s->plan->tiles_u * s->plan->tiles_v;
     for (int few = 0; few < 2; ++few)
         for (int threads = 1; threads <= 3; ++threads) {
-            tess_brick_list runs = {0}, sorted = {0};
-            const int64_t end = few ? 4 : ROWS;
-            tess_brick_list *both[] = {&runs, &sorted};
-            for (int k = 0; k < 2; ++k)
-                assert_int_equal(tess_brick_list_append(s->plan, &s->samples, 0, end,
-                                                        true, threads, both[k]),
-                                 TESS_OK);
-            assert_true(few ? num_keys > 8 * runs.num_runs
-                            : num_keys <= 8 * runs.num_runs);
-            assert_int_equal(tess_brick_list_count(s->plan, threads, &runs), TESS_OK);
-            for (int64_t k = 1; k < runs.num_runs; ++k)
-                assert_true(runs.run[k].first > runs.run[k - 1].first);
+            tess_brick_list counted = {0}, sorted = {0};
+            tess_samples rows = s->samples;
+            rows.num_rows = few ? 4 : ROWS;
+            rows.num_vis =
+                rows.vis_first[rows.num_rows - 1] + rows.num_chan[rows.num_rows - 1];
+            assert_int_equal(few, num_keys > 2 * rows.num_vis);
+            assert_int_equal(
+                tess_brick_list_count(s->plan, &rows, true, threads, &counted),
+                TESS_OK);
+            assert_int_equal(tess_brick_list_append(s->plan, &rows, 0, rows.num_rows,
+                                                    true, threads, &sorted),
+                             TESS_OK);
             assert_int_equal(tess_brick_list_sort(&sorted, threads), TESS_OK);
-            assert_true(runs.num_bricks > 1 && runs.num_bricks == sorted.num_bricks);
-            const size_t bytes = (size_t)runs.num_bricks * sizeof *runs.key;
-            assert_memory_equal(runs.key, sorted.key, bytes);
-            assert_memory_equal(runs.num_vis, sorted.num_vis, bytes);
-            tess_brick_list_free(&runs);
+            assert_null(counted.run);
+            assert_int_equal(counted.num_runs, sorted.num_runs);
+            assert_true(sorted.num_bricks > 1);
+            assert_int_equal(counted.num_bricks, sorted.num_bricks);
+            const size_t bytes = (size_t)sorted.num_bricks * sizeof *sorted.key;
+            assert_memory_equal(counted.key, sorted.key, bytes);
+            assert_memory_equal(counted.num_vis, sorted.num_vis, bytes);
+            tess_brick_list_free(&counted);
             tess_brick_list_free(&sorted);
         }
     free_scene(s);

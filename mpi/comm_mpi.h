@@ -1,0 +1,52 @@
+/** @file comm_mpi.h  (private to mpi/comm_*.c over MPI)
+ *  What their communicators are made of.
+ */
+#ifndef TESS_COMM_MPI_H
+#define TESS_COMM_MPI_H
+
+#include <mpi.h>
+
+#include "tess_comm.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* One message or one element count handed to MPI at most; MPI counts are int. */
+enum { CHUNK = 1 << 29 };
+
+enum { TAG_ALLTOALL = 17 };
+
+struct tess_comm {
+    MPI_Comm handle;
+    int rank, size;
+    int *node; /* [size] of each rank, from 0 in order of rank; NULL: all on one */
+    int num_nodes;
+    int per_node; /* ranks on every node, 0: on some more than on others */
+    /* made when first needed: ranks of this node, and those of equal rank in theirs */
+    MPI_Comm inside, across;
+};
+
+#define TESS_MPI(call)                                                                 \
+    do {                                                                               \
+        const int mpi_code_ = (call);                                                  \
+        if (mpi_code_ != MPI_SUCCESS) {                                                \
+            char mpi_text_[MPI_MAX_ERROR_STRING] = "";                                 \
+            int mpi_length_ = 0;                                                       \
+            MPI_Error_string(mpi_code_, mpi_text_, &mpi_length_);                      \
+            TESS_FAIL(TESS_ERR_INTERNAL, "MPI: %s", mpi_text_);                        \
+        }                                                                              \
+    } while (0)
+
+/** A communicator of one rank that MPI knows nothing of. Local. */
+bool comm_alone(const tess_comm *comm);
+
+/** Make comm->inside and comm->across. Collective. */
+tess_status comm_split_by_nodes(tess_comm *comm);
+
+/** Note bytes sent and the time since `start` for tess_comm_stats. Local. */
+void comm_account(double start, int64_t bytes);
+
+/** Note bytes that go to this rank of the communicator, if it is on another node.
+ *  Local. */
+void comm_account_between(const tess_comm *comm, int to, int64_t bytes);
+
+#endif
