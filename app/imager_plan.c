@@ -5,6 +5,7 @@
 
 #include "calibrate.h"
 #include "imager.h"
+#include "tess_device_comm.h"
 #include "tess_fits_kernels.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -665,7 +666,7 @@ void imager_job_log(imager_job *job)
         tess_log_info("every rank predicts what it has read, from the whole model");
     else if (job->alone)
         tess_log_info("every rank images what it has read; images are summed %s",
-                      job->devices ? "by NCCL" : "through host memory");
+                      tess_device_comm_text(job->devices));
     snprintf(job->profile->plan, sizeof job->profile->plan,
              "%s; %d teams, %d w-groups, FFT groups of %d ranks", text,
              job->num_teams > 1 ? job->num_teams : 1, job->num_groups, job->fft_ranks);

@@ -1,6 +1,6 @@
-/* tess_device_comm.h by NCCL. The library is opened when it is needed, so that a program
+/* Sums over devices by NCCL. The library is opened when it is needed, so that a program
  * built with it runs where it is not. */
-#include "tess_device_comm.h"
+#include "device_comm.h"
 
 #include <dlfcn.h>
 #include <nccl.h>
@@ -22,7 +22,7 @@ struct nccl_library {
     decltype(&ncclGetErrorString) error_string;
 };
 
-struct tess_device_comm {
+struct nccl_ranks {
     ncclComm_t comm;
     int rank, size;
 };
@@ -30,16 +30,15 @@ struct tess_device_comm {
 /* A library lives in a process once. */
 static nccl_library library;
 
-#define TESS_NCCL(call)                                                              \
-    do {                                                                             \
-        const ncclResult_t tess_nccl_result = (call);                                \
-        if (tess_nccl_result != ncclSuccess)                                         \
-            TESS_FAIL(TESS_ERR_RESOURCE, "NCCL: %s",                                 \
-                      library.error_string(tess_nccl_result));                       \
+#define TESS_NCCL(call)                                                                \
+    do {                                                                               \
+        const ncclResult_t tess_nccl_result = (call);                                  \
+        if (tess_nccl_result != ncclSuccess)                                           \
+            TESS_FAIL(TESS_ERR_RESOURCE, "NCCL: %s",                                   \
+                      library.error_string(tess_nccl_result));                         \
     } while (0)
 
-template <typename function>
-static bool find(const char *name, function *out)
+template <typename function> static bool find(const char *name, function *out)
 {
     *out = (function)dlsym(library.handle, name);
     return *out != NULL;
@@ -53,7 +52,8 @@ static bool open_library(void)
     if (!library.handle) return false;
     if (find("ncclGetUniqueId", &library.get_unique_id) &&
         find("ncclCommInitRank", &library.init_rank) &&
-        find("ncclCommDestroy", &library.destroy) && find("ncclReduce", &library.reduce) &&
+        find("ncclCommDestroy", &library.destroy) &&
+        find("ncclReduce", &library.reduce) &&
         find("ncclGroupStart", &library.group_start) &&
         find("ncclGroupEnd", &library.group_end) &&
         find("ncclGetErrorString", &library.error_string))
@@ -95,7 +95,7 @@ cleanup:
     return status;
 }
 
-static tess_status connect(tess_device_comm *made, ncclUniqueId id)
+static tess_status connect(nccl_ranks *made, ncclUniqueId id)
 {
     tess_status status = TESS_OK;
     TESS_NCCL(library.init_rank(&made->comm, made->size, id, made->rank));
@@ -103,18 +103,18 @@ cleanup:
     return status;
 }
 
-tess_status tess_device_comm_reduce_scatter(tess_device_comm *device_comm,
-                                            const void *values, void *out,
-                                            const int64_t *counts, bool is_double)
+static tess_status reduce_scatter(void *state, const void *values, void *out,
+                                  const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
+    const nccl_ranks *ranks = (const nccl_ranks *)state;
     const size_t element = is_double ? sizeof(double) : sizeof(float);
     const char *from = (const char *)values;
     TESS_NCCL(library.group_start());
-    for (int k = 0; k < device_comm->size; ++k) {
+    for (int k = 0; k < ranks->size; ++k) {
         TESS_NCCL(library.reduce(from, out, (size_t)counts[k],
-                                          is_double ? ncclDouble : ncclFloat, ncclSum, k,
-                                          device_comm->comm, tess_device_stream()));
+                                 is_double ? ncclDouble : ncclFloat, ncclSum, k,
+                                 ranks->comm, tess_device_stream()));
         from += (size_t)counts[k] * element;
     }
     TESS_NCCL(library.group_end());
@@ -123,18 +123,19 @@ cleanup:
 }
 
 /* The first use makes the connections, for tenths of a second. */
-static tess_status first_sum(tess_device_comm *made)
+static tess_status first_sum(nccl_ranks *made)
 {
     tess_status status = TESS_OK;
     const int64_t count = 1 << 16;
     void *values = NULL, *out = NULL;
     int64_t *counts = (int64_t *)tess_alloc(made->size, sizeof *counts);
     if (!counts) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
-    for (int k = 0; k < made->size; ++k) counts[k] = count;
+    for (int k = 0; k < made->size; ++k)
+        counts[k] = count;
     TESS_TRY(tess_device_alloc(count * made->size * 4, "sums over ranks", &values));
     TESS_TRY(tess_device_alloc(count * 4, "sums over ranks", &out));
     TESS_TRY(tess_device_zero(values, count * made->size * 4));
-    TESS_TRY(tess_device_comm_reduce_scatter(made, values, out, counts, false));
+    TESS_TRY(reduce_scatter(made, values, out, counts, false));
     TESS_TRY(tess_device_wait());
 cleanup:
     tess_free(counts);
@@ -143,16 +144,24 @@ cleanup:
     return status;
 }
 
-tess_status tess_device_comm_create(tess_comm *comm, tess_device_comm **device_comm)
+static void destroy(void *state)
+{
+    nccl_ranks *ranks = (nccl_ranks *)state;
+    if (!ranks) return;
+    if (ranks->comm) (void)library.destroy(ranks->comm);
+    tess_free(ranks);
+}
+
+static tess_status create(tess_comm *comm, int64_t bytes, void **state)
 {
     tess_status status = TESS_OK;
-    tess_device_comm *made = NULL;
+    nccl_ranks *made = NULL;
     ncclUniqueId id;
     bool may = false;
-    if (tess_comm_size(comm) == 1) return TESS_OK;
+    (void)bytes;
     TESS_TRY(may_connect(comm, &may));
     if (!may) return TESS_OK;
-    made = (tess_device_comm *)tess_alloc_zero(1, sizeof *made);
+    made = (nccl_ranks *)tess_alloc_zero(1, sizeof *made);
     status = made ? get_id(tess_comm_rank(comm), &id) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_bcast(comm, &id, sizeof id, 0));
@@ -161,16 +170,11 @@ tess_status tess_device_comm_create(tess_comm *comm, tess_device_comm **device_c
     status = connect(made, id);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_agree(comm, first_sum(made)));
-    *device_comm = made;
+    *state = made;
     made = NULL;
 cleanup:
-    tess_device_comm_destroy(made);
+    destroy(made);
     return status;
 }
 
-void tess_device_comm_destroy(tess_device_comm *device_comm)
-{
-    if (!device_comm) return;
-    if (device_comm->comm) (void)library.destroy(device_comm->comm);
-    tess_free(device_comm);
-}
+const device_comm_way device_comm_nccl = {"by NCCL", create, reduce_scatter, destroy};

@@ -1,7 +1,7 @@
 /** @file tess_device_comm.h
- *  Sums over ranks of arrays in device memory, without host memory between: by NCCL,
- *  which is looked for when the program runs. comm_nccl.cu; comm_nccl_absent.c where
- *  its header was not found.
+ *  Sums over ranks of arrays in device memory, without host memory between: the devices
+ *  of one node read each other's, and NCCL, which is looked for when the program runs,
+ *  connects others. device_comm.c.
  */
 #ifndef TESS_DEVICE_COMM_H
 #define TESS_DEVICE_COMM_H
@@ -14,19 +14,28 @@ extern "C" {
 
 typedef struct tess_device_comm tess_device_comm;
 
-/** Connect the ranks' devices; `*device_comm` stays NULL on all of them where that
- *  cannot be: no library, one rank alone, or ranks that share a device. Every rank has
- *  taken its device. TESS_ERR_RESOURCE when the library fails. Collective. */
-tess_status tess_device_comm_create(tess_comm *comm, tess_device_comm **device_comm);
+/** Ways of summing that may be chosen, the first before the second. */
+enum { TESS_SUM_BY_PEERS = 1, TESS_SUM_BY_NCCL = 2 };
 
-/** As tess_comm_reduce_scatter, from device memory to device memory; enqueued.
- *  Collective. */
+/** Connect the ranks' devices in one of the ways `allowed` (bits) for arrays of at most
+ *  `bytes`, which a buffer takes on each; `*device_comm` stays NULL on all ranks where
+ *  that cannot be: one rank alone; by peers, ranks of several nodes or devices that
+ *  cannot read each other; by NCCL, no library or ranks that share a device. Every rank
+ *  has taken its device. TESS_ERR_RESOURCE when the library fails. Collective. */
+tess_status tess_device_comm_create(tess_comm *comm, int64_t bytes, unsigned allowed,
+                                    tess_device_comm **device_comm);
+
+/** As tess_comm_reduce_scatter, from device memory to device memory; by NCCL
+ *  enqueued. Collective. */
 tess_status tess_device_comm_reduce_scatter(tess_device_comm *device_comm,
                                             const void *values, void *out,
                                             const int64_t *counts, bool is_double);
 
+/** "by NCCL"; for NULL "through host memory". */
+const char *tess_device_comm_text(const tess_device_comm *device_comm);
+
 void tess_device_comm_destroy(
-    tess_device_comm *device_comm); /**< NULL is fine. Collective. */
+    tess_device_comm *device_comm); /**< NULL is fine. Local. */
 
 #ifdef __cplusplus
 }

@@ -1,31 +1,26 @@
-/* tess_device_comm.h on memory that is a device's only by name (device_emulated.c). */
-#include "tess_device_comm.h"
+/* Both ways of summing over devices on memory that is a device's only by name
+ * (device_emulated.c). */
+#include "device_comm.h"
 
 #include "tess_mem.h"
 
-struct tess_device_comm {
-    tess_comm *comm;
-};
-
-tess_status tess_device_comm_create(tess_comm *comm, tess_device_comm **device_comm)
+static tess_status create(tess_comm *comm, int64_t bytes, void **state)
 {
-    tess_status status = TESS_OK;
-    if (tess_comm_size(comm) == 1) return TESS_OK;
-    *device_comm = tess_alloc(1, sizeof **device_comm);
-    if (!*device_comm) TESS_FAIL(TESS_ERR_ALLOC, "communicator");
-    (*device_comm)->comm = comm;
-cleanup:
-    return status;
+    (void)bytes;
+    *state = comm;
+    return TESS_OK;
 }
 
-tess_status tess_device_comm_reduce_scatter(tess_device_comm *device_comm,
-                                            const void *values, void *out,
-                                            const int64_t *counts, bool is_double)
+static tess_status reduce_scatter(void *state, const void *values, void *out,
+                                  const int64_t *counts, bool is_double)
 {
-    return tess_comm_reduce_scatter(device_comm->comm, values, out, counts, is_double);
+    return tess_comm_reduce_scatter(state, values, out, counts, is_double);
 }
 
-void tess_device_comm_destroy(tess_device_comm *device_comm)
+static void destroy(void *state)
 {
-    tess_free(device_comm);
+    (void)state;
 }
+
+const device_comm_way device_comm_peers = {"by peers", create, reduce_scatter, destroy};
+const device_comm_way device_comm_nccl = {"by NCCL", create, reduce_scatter, destroy};

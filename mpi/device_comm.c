@@ -1,0 +1,63 @@
+#include "device_comm.h"
+
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* What this build has, in order of preference. */
+static const struct {
+    unsigned bit;
+    const device_comm_way *way;
+} ways[] = {
+#ifdef TESS_HAVE_PEERS
+    {TESS_SUM_BY_PEERS, &device_comm_peers},
+#endif
+#ifdef TESS_HAVE_NCCL
+    {TESS_SUM_BY_NCCL, &device_comm_nccl},
+#endif
+    {0, NULL}};
+
+struct tess_device_comm {
+    const device_comm_way *way;
+    void *state;
+};
+
+tess_status tess_device_comm_create(tess_comm *comm, int64_t bytes, unsigned allowed,
+                                    tess_device_comm **device_comm)
+{
+    tess_status status = TESS_OK;
+    tess_device_comm *made = NULL;
+    if (tess_comm_size(comm) == 1) return TESS_OK;
+    made = tess_alloc_zero(1, sizeof *made);
+    TESS_TRY(tess_comm_agree(comm, made ? TESS_OK : TESS_ERR_ALLOC));
+    for (int k = 0; ways[k].way && !made->state; ++k) {
+        if (!(allowed & ways[k].bit)) continue;
+        made->way = ways[k].way;
+        TESS_TRY(tess_comm_agree(comm, made->way->create(comm, bytes, &made->state)));
+    }
+    if (!made->state) goto cleanup;
+    *device_comm = made;
+    made = NULL;
+cleanup:
+    tess_device_comm_destroy(made);
+    return status;
+}
+
+tess_status tess_device_comm_reduce_scatter(tess_device_comm *device_comm,
+                                            const void *values, void *out,
+                                            const int64_t *counts, bool is_double)
+{
+    return device_comm->way->reduce_scatter(device_comm->state, values, out, counts,
+                                            is_double);
+}
+
+const char *tess_device_comm_text(const tess_device_comm *device_comm)
+{
+    return device_comm ? device_comm->way->text : "through host memory";
+}
+
+void tess_device_comm_destroy(tess_device_comm *device_comm)
+{
+    if (!device_comm) return;
+    if (device_comm->state) device_comm->way->destroy(device_comm->state);
+    tess_free(device_comm);
+}
