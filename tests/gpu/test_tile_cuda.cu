@@ -97,6 +97,8 @@ static tess_grid_plan plan_for(const setting &with)
     tess_kernel_create(with.support, 1.8, &plan.kernel);
     plan.nu = 108;
     plan.nv = 90;
+    plan.tile = TESS_TILE;
+    plan.footprint = with.support;
     plan.w_support = with.do_w ? with.support : 1;
     plan.num_planes = with.do_w ? with.support + 13 : 1;
     plan.block_planes = with.do_w ? with.block_planes : 1;
