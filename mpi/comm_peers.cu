@@ -15,11 +15,20 @@ struct peers {
     tess_comm *comm; /* borrowed */
     int rank, size;
     int64_t bytes;
-    void *own;        /* [bytes], not of the pool, which cannot be lent */
-    void **peer;      /* [size] host: those of all ranks while they are open */
-    void **peer_list; /* device copy */
+    void **peer;                /* [size] host: the arrays of all ranks, or NULL */
+    void **peer_list;           /* device copy */
     cudaIpcMemHandle_t *handle; /* [size] */
 };
+
+/* This rank's array, which is not of the pool, as that cannot be lent. It may be given
+ * back only when no other rank has it open, of which the next create can be sure. */
+static struct {
+    void *memory;
+    int64_t bytes;
+} lent;
+
+/* Smaller arrays share a block with others, and would be lent with these. */
+static const int64_t LEAST_BYTES = 2 << 20;
 
 /* out[k] = Σ over ranks of peer[rank][first + k], in order of rank. */
 template <typename real>
@@ -50,7 +59,7 @@ static tess_status open_peers(peers *with)
     tess_status status = TESS_OK;
     for (int k = 0; k < with->size; ++k)
         if (k == with->rank)
-            with->peer[k] = with->own;
+            with->peer[k] = lent.memory;
         else
             TESS_CUDA(cudaIpcOpenMemHandle(&with->peer[k], with->handle[k],
                                            cudaIpcMemLazyEnablePeerAccess));
@@ -64,8 +73,7 @@ static void destroy(void *state)
 {
     peers *with = (peers *)state;
     if (!with) return;
-    if (with->own) (void)cudaFree(with->own);
-    (void)cudaGetLastError();
+    if (with->peer) close_peers(with);
     tess_device_free(with->peer_list);
     tess_free(with->peer);
     tess_free(with->handle);
@@ -91,10 +99,16 @@ cleanup:
 static tess_status prepare(peers *with, cudaIpcMemHandle_t *handle)
 {
     tess_status status = TESS_OK;
-    if (with->bytes > tess_device_room())
-        TESS_FAIL(TESS_ERR_ALLOC, "no device memory for sums over ranks");
-    TESS_CUDA(cudaMalloc(&with->own, (size_t)with->bytes));
-    TESS_CUDA(cudaIpcGetMemHandle(handle, with->own));
+    if (with->bytes > lent.bytes) {
+        (void)cudaFree(lent.memory);
+        lent.memory = NULL;
+        lent.bytes = 0;
+        if (with->bytes > tess_device_room())
+            TESS_FAIL(TESS_ERR_ALLOC, "no device memory for sums over ranks");
+        TESS_CUDA(cudaMalloc(&lent.memory, (size_t)with->bytes));
+        lent.bytes = with->bytes;
+    }
+    TESS_CUDA(cudaIpcGetMemHandle(handle, lent.memory));
     TESS_TRY(tess_device_alloc(with->size * (int64_t)sizeof *with->peer,
                                "sums over ranks", (void **)&with->peer_list));
 cleanup:
@@ -114,7 +128,7 @@ cleanup:
     return status;
 }
 
-/* Connect once, to see whether it can be done. Collective. */
+/* Connect, and see whether that can be done. Collective. */
 static tess_status try_peers(peers *with, bool *good)
 {
     tess_status status = TESS_OK;
@@ -123,9 +137,7 @@ static tess_status try_peers(peers *with, bool *good)
     TESS_TRY(everywhere(with->comm, prepare(with, &own), good));
     if (!*good) return TESS_OK;
     TESS_TRY(tess_comm_allgather(with->comm, &own, sizeof own, with->handle));
-    status = open_peers(with);
-    close_peers(with);
-    TESS_TRY(everywhere(with->comm, status, good));
+    TESS_TRY(everywhere(with->comm, open_peers(with), good));
 cleanup:
     return status;
 }
@@ -142,7 +154,7 @@ static tess_status create(tess_comm *comm, int64_t bytes, void **state)
         with->comm = comm;
         with->rank = tess_comm_rank(comm);
         with->size = tess_comm_size(comm);
-        with->bytes = bytes;
+        with->bytes = bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
         with->peer = (void **)tess_alloc_zero(with->size, sizeof *with->peer);
         with->handle =
             (cudaIpcMemHandle_t *)tess_alloc(with->size, sizeof *with->handle);
@@ -186,15 +198,12 @@ static tess_status reduce_scatter(void *state, const void *values, void *out,
     if (bytes > with->bytes)
         TESS_FAIL(TESS_ERR_INTERNAL, "an array of %lld bytes where %lld were announced",
                   (long long)bytes, (long long)with->bytes);
-    if (cudaMemcpyAsync(with->own, values, (size_t)bytes, cudaMemcpyDeviceToDevice,
+    if (cudaMemcpyAsync(lent.memory, values, (size_t)bytes, cudaMemcpyDeviceToDevice,
                         tess_device_stream()) != cudaSuccess)
         (void)cudaGetLastError(); /* the wait reports it */
-    status = tess_device_wait();
-    if (status == TESS_OK) status = open_peers(with);
-    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(tess_comm_agree(with->comm, tess_device_wait()));
     status = is_double ? add_share<double>(with, counts, out)
                        : add_share<float>(with, counts, out);
-    close_peers(with);
     TESS_TRY(tess_comm_agree(with->comm, status));
 cleanup:
     return status;
