@@ -34,6 +34,7 @@
  * with one product and support 4); steps not unrolled (3 %). */
 #include <cuda_fp16.h>
 
+#include "cuda_mma.cuh"
 #include "tile_cuda.cuh"
 
 #ifndef TILE_SUPPORT
@@ -125,15 +126,6 @@ __device__ inline void load_transposed(uint32_t address, uint32_t out[4])
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
                  : "r"(address)
                  : "memory");
-}
-
-__device__ inline void multiply_add(float c[4], const uint32_t a[4], uint32_t b0,
-                                    uint32_t b1)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
-        "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 __device__ inline __half2 as_half2(uint32_t bits)

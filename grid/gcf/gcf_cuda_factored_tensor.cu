@@ -25,6 +25,8 @@
 
 #ifndef SIMT_EMULATED
 #include <cuda_fp16.h>
+
+#include "cuda_mma.cuh"
 #endif
 
 namespace
@@ -53,15 +55,6 @@ __device__ inline float2 unpack(uint32_t bits)
 __device__ inline uint32_t swap_halves(uint32_t bits)
 {
     return __byte_perm(bits, bits, 0x1032);
-}
-
-__device__ inline void multiply_add(float c[4], const uint32_t a[4], uint32_t b0,
-                                    uint32_t b1)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
-        "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #else
 /* Rounded to 11 bits, or to multiples of 2^−24. */
