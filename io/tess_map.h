@@ -1,0 +1,26 @@
+/** @file tess_map.h
+ *  A map of a grid, such as how often each of its cells is added to, as a FITS image
+ *  and as a picture. Both appear under their names only when they are complete.
+ */
+#ifndef TESS_MAP_H
+#define TESS_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+/** value[nu][nv]; in the files, u is the second axis and v the first, [cells] from the
+ *  middle of the grid. */
+typedef struct tess_map {
+    int64_t nu, nv;
+    const float *value;
+    const char *unit, *history;
+} tess_map;
+
+/** Write NAME.fits (BITPIX −32) and NAME.png, at most 1024 pixels a side, each the
+ *  largest value of its cells, in steps of the logarithm. TESS_ERR_IO where they exist
+ *  and not `overwrite` or cannot be written, TESS_ERR_ALLOC. Local. */
+tess_status tess_map_write(const char *name, bool overwrite, const tess_map *map);
+
+#endif
