@@ -1,13 +1,18 @@
 #include "bench_gcf.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 #include "bench_list.h"
 #include "tess_const.h"
+#include "tess_device.h"
+#include "tess_log.h"
+#include "tess_map.h"
 #include "tess_mem.h"
+#include "tess_meter.h"
 
 enum { ANTENNAS = 64, BASELINES = ANTENNAS * (ANTENNAS - 1) / 2, TILE = 64 };
 
@@ -64,7 +69,12 @@ static tess_status make_formula(const tess_bench_gcf_case *what, tess_gcf **gcf)
 {
     tess_status status = TESS_OK;
     const double edge = 0.5 * what->support, l = 0.3;
-    const tess_gcf_formula formula = {.decay = log(10) / edge, .step = l / edge};
+    /* an extra phase of as many turns again, a sine of two */
+    const tess_gcf_formula formula = {
+        .decay = log(10) / edge,
+        .step = l / edge,
+        .turns = what->extra & 1 ? what->support / 8.0 / (edge * edge) : 0,
+        .ripple = what->extra & 2 ? 2 / edge : 0};
     const tess_gcf_layout layout = {.num_planes = what->num_planes,
                                     .w_max_lambda =
                                         what->support / 8.0 / (1 - sqrt(1 - l * l)),
@@ -210,6 +220,7 @@ static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
         TESS_TRY(make_points(what, set));
     else
         TESS_TRY(make_up_points(what, set, &random));
+    if (what->normalise) TESS_TRY(tess_gcf_normalise(set->gcf));
     set->vis_values = set->count * what->num_pol;
     set->cell_values = what->size * what->size * what->num_pol;
     set->vis = tess_alloc(set->vis_values, bytes);
@@ -241,16 +252,21 @@ static double difference(bool is_double, int threads, const void *a, const void 
     return norm > 0 ? sqrt(square / norm) : 0;
 }
 
+static tess_gcf_points points_of(const tess_bench_gcf_case *what, const bench_set *set)
+{
+    return (tess_gcf_points){.count = set->count,
+                             .u = set->u,
+                             .v = set->v,
+                             .w = set->w,
+                             .vis = set->vis,
+                             .num_pol = what->num_pol};
+}
+
 static tess_status run_once(const tess_bench_gcf_case *what, const tess_gcf_plan *plan,
                             bench_set *set, tess_gcf_report *report)
 {
     const size_t bytes = what->is_double ? 16 : 8;
-    const tess_gcf_points points = {.count = set->count,
-                                    .u = set->u,
-                                    .v = set->v,
-                                    .w = set->w,
-                                    .vis = set->vis,
-                                    .num_pol = what->num_pol};
+    const tess_gcf_points points = points_of(what, set);
     tess_gcf_cells cells = {.nu = what->size, .nv = what->size, .data = set->cells};
     if (what->degrid) return tess_gcf_degrid(plan, &cells, &points, report);
     memset(set->cells, 0, (size_t)set->cell_values * bytes);
@@ -269,58 +285,181 @@ static void compare(const tess_bench_gcf_case *what, bench_set *set, int strateg
         difference(what->is_double, what->opts.threads, out, set->first, values);
 }
 
+/* How often the cells are added to, as files. */
+static tess_status write_intensity(const tess_bench_gcf_case *what,
+                                   const bench_set *set)
+{
+    tess_status status = TESS_OK;
+    char history[128];
+    const tess_gcf_points points = points_of(what, set);
+    float *value = tess_alloc(what->size * what->size, sizeof *value);
+    const tess_map map = {.nu = what->size,
+                          .nv = what->size,
+                          .value = value,
+                          .unit = "updates",
+                          .history = history};
+    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "a map of the grid");
+    snprintf(history, sizeof history, "tessera bench gcf: %lld points, kernels of %d",
+             (long long)set->count, what->support);
+    TESS_TRY(tess_gcf_updates(set->gcf, &points, what->size, what->size, value));
+    TESS_TRY(tess_map_write(what->intensity, true, &map));
+cleanup:
+    tess_free(value);
+    return status;
+}
+
+/* ---- energy ---- */
+
+typedef struct energy {
+    tess_meter *meter;
+    tess_readings before, after;
+    double seconds;
+} energy;
+
+static void read_meter(void *context, bool is_over)
+{
+    energy *of = context;
+    const double now = tess_time_now();
+    tess_meter_read(of->meter, is_over ? &of->after : &of->before);
+    of->seconds = is_over ? now - of->seconds : now;
+}
+
+/* Joules of a run that takes `run_s`, from as many as fill the time asked for. */
+static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan *plan,
+                                  bench_set *set, double run_s,
+                                  tess_bench_gcf_result *result)
+{
+    tess_status status = TESS_OK;
+    const bool on_gpu = what->opts.backend == TESS_GCF_CUDA;
+    const double most = 1e5, wanted = ceil(what->energy_s / fmax(run_s, 1e-9));
+    const int times = (int)fmin(wanted, most);
+    char bus_id[64] = "";
+    energy of = {0};
+    if (on_gpu) tess_device_bus_id(bus_id, sizeof bus_id);
+    of.meter = tess_meter_create(bus_id, on_gpu ? NULL : TESS_METER_RAPL);
+    if (!of.meter) TESS_FAIL(TESS_ERR_ALLOC, "a meter");
+    tess_meter_read(of.meter, &of.before);
+    if (isfinite(on_gpu ? of.before.gpu_j : of.before.cpu_j) && what->energy_s > 0) {
+        tess_gcf_report unused;
+        tess_gcf_plan_repeat(plan, times, read_meter, &of);
+        status = run_once(what, plan, set, &unused);
+        tess_gcf_plan_repeat(plan, 0, NULL, NULL);
+        TESS_TRY(status);
+        const double joules = on_gpu ? of.after.gpu_j - of.before.gpu_j
+                                     : of.after.cpu_j - of.before.cpu_j;
+        result->joules = joules / times;
+        result->watts = joules / of.seconds;
+        result->mhz = of.after.gpu_mhz;
+        result->celsius = of.after.gpu_c;
+    }
+cleanup:
+    tess_meter_destroy(of.meter);
+    return status;
+}
+
+/* ---- a case ---- */
+
+/* Of every strategy, run after run. */
+typedef struct times {
+    double *sort_s, *seconds, *copy_s,
+        *cells_s; /* [num_strategies][runs], in one allocation */
+    int runs;
+} times;
+
+static tess_status run_in_turns(const tess_bench_gcf_case *what,
+                                tess_gcf_plan *const *plan, bench_set *set,
+                                const times *took, tess_bench_gcf_result *result)
+{
+    tess_status status = TESS_OK;
+    const int runs = took->runs;
+    for (int k = 0; k < runs; ++k)
+        for (int s = 0; s < what->num_strategies; ++s) {
+            tess_gcf_report report;
+            TESS_TRY(run_once(what, plan[s], set, &report));
+            took->sort_s[s * runs + k] = report.sort_s;
+            took->seconds[s * runs + k] = report.seconds;
+            took->copy_s[s * runs + k] = report.copy_s;
+            took->cells_s[s * runs + k] = report.cells_s;
+            if (k == 0) compare(what, set, s, &result[s]);
+            result[s].num_points = set->count - report.left_out;
+            result[s].merged = report.merged;
+            result[s].mean_rank = (double)report.point_ranks / (double)report.merged;
+            result[s].busy_share = report.busy_share;
+            result[s].point_cells = (double)report.point_cells;
+            result[s].study_cells = set->study_cells;
+            result[s].gflops = 8e-9 * (double)report.point_cells * what->num_pol;
+            result[s].box = report.box;
+            result[s].points_atomic = report.points_atomic;
+        }
+cleanup:
+    return status;
+}
+
+/* What copies of the whole grid take longer than those of the active box. */
+static tess_status measure_saving(const tess_bench_gcf_case *what, int repeat,
+                                  bench_set *set, int s, double *cells_s,
+                                  tess_bench_gcf_result *result)
+{
+    tess_status status = TESS_OK;
+    tess_gcf_plan *plan = NULL;
+    tess_gcf_grid_opts opts = what->opts;
+    opts.strategy = what->strategy[s];
+    opts.probes.active_box = false;
+    TESS_TRY(tess_gcf_plan_create(set->gcf, &opts, &plan));
+    for (int k = 0; k < repeat; ++k) {
+        tess_gcf_report report;
+        TESS_TRY(run_once(what, plan, set, &report));
+        cells_s[k] = report.cells_s;
+    }
+    result->saved_s = tess_bench_median(cells_s, repeat) - result->cells_s;
+cleanup:
+    tess_gcf_plan_destroy(plan);
+    return status;
+}
+
 tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
                                tess_bench_gcf_result *result)
 {
     tess_status status = TESS_OK;
     bench_set set = {0};
     tess_gcf_plan *plan[TESS_BENCH_GCF_MOST] = {NULL};
-    const int runs = repeat + 1;
-    double *sort_s =
-        tess_alloc(4 * (int64_t)runs * what->num_strategies, sizeof *sort_s);
-    if (!sort_s) TESS_FAIL(TESS_ERR_ALLOC, "times");
-    double *seconds = sort_s + runs * what->num_strategies;
-    double *copy_s = seconds + runs * what->num_strategies;
-    double *cells_s = copy_s + runs * what->num_strategies;
+    times took = {.runs = repeat + 1};
+    const int values = took.runs * what->num_strategies;
+    took.sort_s = tess_alloc(4 * (int64_t)values, sizeof *took.sort_s);
+    if (!took.sort_s) TESS_FAIL(TESS_ERR_ALLOC, "times");
+    took.seconds = took.sort_s + values;
+    took.copy_s = took.seconds + values;
+    took.cells_s = took.copy_s + values;
     TESS_TRY(make_set(what, &set));
+    if (what->intensity) TESS_TRY(write_intensity(what, &set));
     for (int s = 0; s < what->num_strategies; ++s) {
         tess_gcf_grid_opts opts = what->opts;
         opts.strategy = what->strategy[s];
         if (what->shape) opts.shape = what->shape[s];
         TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
     }
-    for (int k = 0; k < runs; ++k)
-        for (int s = 0; s < what->num_strategies; ++s) {
-            tess_gcf_report report;
-            TESS_TRY(run_once(what, plan[s], &set, &report));
-            sort_s[s * runs + k] = report.sort_s;
-            seconds[s * runs + k] = report.seconds;
-            copy_s[s * runs + k] = report.copy_s;
-            cells_s[s * runs + k] = report.cells_s;
-            if (k == 0) compare(what, &set, s, &result[s]);
-            const double done = (double)report.merged;
-            result[s].num_points = set.count - report.left_out;
-            result[s].merged = report.merged;
-            result[s].mean_rank = (double)report.point_ranks / done;
-            result[s].busy_share = report.busy_share;
-            result[s].point_cells = (double)report.point_cells;
-            result[s].study_cells = set.study_cells;
-            result[s].gflops = 8e-9 * (double)report.point_cells * what->num_pol;
-        }
+    TESS_TRY(run_in_turns(what, plan, &set, &took, result));
     for (int s = 0; s < what->num_strategies; ++s) {
+        tess_bench_gcf_result *of = &result[s];
         const int64_t factors = tess_gcf_plan_factor_bytes(plan[s]);
-        result[s].table_bytes = factors > 0 ? factors : tess_gcf_bytes(set.gcf);
-        result[s].sort_s = tess_bench_median(sort_s + s * runs + 1, repeat);
-        result[s].seconds = tess_bench_median(seconds + s * runs + 1, repeat);
-        result[s].copy_s = tess_bench_median(copy_s + s * runs + 1, repeat);
-        result[s].cells_s = tess_bench_median(cells_s + s * runs + 1, repeat);
-        result[s].gflops /= result[s].seconds +
-                            (what->opts.backend == TESS_GCF_CPU ? result[s].sort_s : 0);
+        const int first = s * took.runs + 1;
+        of->table_bytes = factors > 0 ? factors : tess_gcf_bytes(set.gcf);
+        of->sort_s = tess_bench_median(took.sort_s + first, repeat);
+        of->seconds = tess_bench_median(took.seconds + first, repeat);
+        of->copy_s = tess_bench_median(took.copy_s + first, repeat);
+        of->cells_s = tess_bench_median(took.cells_s + first, repeat);
+        const double run_s =
+            of->seconds + (what->opts.backend == TESS_GCF_CPU ? of->sort_s : 0);
+        of->gflops /= run_s;
+        of->joules = of->watts = of->mhz = of->celsius = of->saved_s = (double)NAN;
+        TESS_TRY(measure_energy(what, plan[s], &set, run_s, of));
+        if (what->opts.probes.active_box)
+            TESS_TRY(measure_saving(what, repeat, &set, s, took.cells_s + first, of));
     }
 cleanup:
     for (int s = 0; s < what->num_strategies; ++s)
         tess_gcf_plan_destroy(plan[s]);
-    tess_free(sort_s);
+    tess_free(took.sort_s);
     set_free(&set);
     return status;
 }

@@ -28,7 +28,11 @@ typedef struct tess_bench_gcf_case {
     int support;        /**< of all planes [cells] */
     int num_planes, oversampling, num_pol;
     double field_rad; /**< of the grid: w is such that kernels fill their support */
-    bool is_formula;  /**< kernels of a formula, not w-kernels */
+    bool is_formula;  /**< kernels of a formula, not w-kernels, … */
+    int extra;        /**< … bit 0: with an extra phase, bit 1: an extra sine */
+    bool normalise;   /**< taps sum to 1 */
+    double energy_s;  /**< to read energy for, 0: not */
+    const char *intensity;             /**< name of maps to be written, or NULL */
     tess_gcf_grid_opts opts;           /**< but strategy */
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     const int *shape; /**< [num_strategies] in place of that of opts; or NULL */
@@ -47,10 +51,16 @@ typedef struct tess_bench_gcf_result {
     double gflops;          /**< 8 FLOP a point, cell and pol, over both; on a GPU over
                                  `seconds` alone, its kernels' */
     double busy_share;
-    double difference;   /**< relative L2, from the first strategy's result */
-    int64_t table_bytes; /**< of taps, or of factors */
-    double point_cells;  /**< cells updated or read, Σ S² over the points, … */
-    double study_cells;  /**< … and, of a set, those of the study: Σ (2h + 1)² */
+    double difference; /**< relative L2, from the first strategy's result */
+    double joules; /**< of a run, on a GPU of its kernels; NAN: cannot be read … */
+    double watts;  /**< … nor this … */
+    double mhz, celsius;   /**< … nor these, of the GPU */
+    tess_gcf_box box;      /**< as of tess_gcf_report, … */
+    double saved_s;        /**< … what copies took less than of a whole grid */
+    int64_t points_atomic; /**< as of tess_gcf_report */
+    int64_t table_bytes;   /**< of taps, or of factors */
+    double point_cells;    /**< cells updated or read, Σ S² over the points, … */
+    double study_cells;    /**< … and, of a set, those of the study: Σ (2h + 1)² */
 } tess_bench_gcf_result;
 
 /** Once to warm up, then `repeat` times, strategies in turns; result[num_strategies].

@@ -14,8 +14,10 @@ static const char doc[] =
     "with every strategy."
     "\v"
     "Strategies: serial (one thread, as points come), atomic (threads add atomically), "
-    "tiled (points sorted into tiles of 64 x 64 cells, private buffers), factored (the "
-    "same, kernels as sums of a few products of one-dimensional tables). On a GPU "
+    "private (a whole grid a thread), tiled (points sorted into tiles of 64 x 64 "
+    "cells, buffers of their own), factored (the same, kernels as sums of a few "
+    "products of "
+    "one-dimensional tables). On a GPU "
     "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), "
     "gather (a thread a cell, points by tile), window (sums stay in registers while a "
     "window of the kernel's size moves), coarse (so too, several cells a thread), "
@@ -26,16 +28,18 @@ static const char doc[] =
     "moves), tiled (cells in shared memory, taps in registers for all points of a tile "
     "that read them), computed (gather, with kernels of a formula computed, not read: "
     "--formula); both: factored (in halves on tensor cores for errors from 1e-3, "
-    "in pairs of halves from 3e-5). The default is all that are there.\n\n"
+    "in pairs of halves from 3e-5). The default is all that are there, but "
+    "private, and know the switches given."
+    "\n\n"
     "Rates count 8 FLOP per visibility, cell and polarisation of the whole kernel, "
     "over sorting and (de)gridding, on a GPU over the strategy's kernels alone "
     "('seconds'), beside which placing and sorting points there ('sort_s') and copies "
     "('copy_s') are given; 'ratio' is the rate over that of the first strategy, and "
     "'difference' the relative L2 difference from its result. 'rank' is the mean "
-    "number "
-    "of products, 'table_mib' the size of the taps, or of the factors. All planes have "
-    "the same support; w is such that the widest kernel fills it. Runs on the first "
-    "rank only.\n\n"
+    "number of products, 'table_mib' the size of the taps, or of the factors. 'joules' "
+    "are of one run over the visibilities, kernels alone on a GPU, with 'watts', 'mhz' "
+    "and 'celsius' meanwhile. All planes have the same support; w is such that the "
+    "widest kernel fills it. Runs on the first rank only.\n\n"
     "Sets are those of a study of tiled gridding (github.com/OxfordSKA/GPU-gridding), "
     "simulated: synthetic (2152800 visibilities, 714 planes of kernels of up to 73 "
     "cells) "
@@ -127,9 +131,14 @@ static const struct argp_option options[] = {
      "table (default 32; 0: none)",
      0},
     {"shape", OPT_SHAPE, "N", 0,
-     "tiled on a GPU: how a block's threads lie, 1 to 6 (default 0: chosen)", 0},
+     "tiled on a GPU: how a block's threads lie, 1 to 6: 512, 256, 512, 256, 256 and "
+     "128 threads, 1, 2, 2, 4, 2 and 4 blocks a multiprocessor, 256, 256, 128, 128, "
+     "384 "
+     "and 256 bytes of sums a thread (default 0: chosen)",
+     0},
     {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
-     "tiled on a GPU: in double precision, read taps in single", 0},
+     "tiled, and gather to degrid, on a GPU: in double precision, read taps in single",
+     0},
     {"merge", OPT_MERGE, NULL, 0,
      "On the CPU: visibilities of one offset, cell and plane are made one before; "
      "rates "
@@ -158,6 +167,7 @@ static const struct argp_option options[] = {
 };
 
 static const struct argp_child children[] = {
+    {&tess_bench_gcf_probes_argp, 0, "Other ways to do it, as studies had them:", 3},
     {&tess_cli_common_argp, 0, "General:", 4},
     {0},
 };
@@ -278,7 +288,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                                       .field_rad = 10 * TESS_RAD_PER_DEG,
                                       .shrink = 1,
                                       .within_min = 10,
+                                      .energy_s = 0.5,
                                       .repeat = 3};
+        state->child_inputs[0] = args;
         tess_gcf_grid_opts_default(&args->opts);
         args->opts.factor_error = 1e-3;
         args->opts.threads = 0;
@@ -398,6 +410,10 @@ void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value
                                   .oversampling = args->oversampling,
                                   .field_rad = args->field_rad,
                                   .is_formula = args->formula,
+                                  .extra = args->extra,
+                                  .normalise = args->normalise,
+                                  .energy_s = args->energy_s,
+                                  .intensity = args->intensity,
                                   .opts = args->opts,
                                   .strategy = strategy,
                                   .shrink = args->shrink};

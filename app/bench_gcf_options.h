@@ -15,8 +15,8 @@ typedef struct tess_bench_gcf_args {
     tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
     int64_t repeat;
     int planes, oversampling;
-    double field_rad;
-    bool markdown, tune, formula;
+    double field_rad, energy_s;
+    bool markdown, tune, formula, normalise;
     double shrink;
     struct {
         bool operation, gcf, vis, size;
@@ -24,6 +24,8 @@ typedef struct tess_bench_gcf_args {
     tess_bench_list study; /**< tables of tess_bench_gcf_table_name(); none: no study */
     const char *out;
     double within_min;
+    int extra;               /**< as of tess_bench_gcf_case */
+    const char *intensity;   /**< --intensity, or NULL */
     tess_gcf_grid_opts opts; /**< threads: 0, none given; no strategy */
 } tess_bench_gcf_args;
 
@@ -36,6 +38,10 @@ extern const struct argp tess_bench_gcf_argp;
 void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
                             const tess_gcf_strategy *strategy,
                             tess_bench_gcf_case *what);
+/** Its part for probes, and what they and other switches of a case are, as "atomics=cas
+ *  arrays"; "" for none. */
+extern const struct argp tess_bench_gcf_probes_argp;
+void tess_bench_gcf_switches(const tess_bench_gcf_case *what, char *text, size_t size);
 
 extern const char *const tess_bench_gcf_backend_name[];   /**< by tess_gcf_backend */
 extern const char *const tess_bench_gcf_operation_name[]; /**< by `degrid` */

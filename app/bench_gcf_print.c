@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -37,13 +38,17 @@ static void case_columns(printer *out, const tess_bench_gcf_case *what, int k,
                          const tess_bench_gcf_result *of)
 {
     const char *strategy = tess_gcf_strategy_name(what->strategy[k]);
+    char switches[256];
     const int threads = what->strategy[k] == TESS_GCF_SERIAL ? 1 : what->opts.threads;
     column(out, "operation", "operation", "%s",
            tess_bench_gcf_operation_name[what->degrid]);
     column(out, "backend", NULL, "%s", tess_bench_gcf_backend_name[what->opts.backend]);
     column(out, "strategy", NULL, "%s", strategy);
     column(out, "threads", NULL, "%d", threads);
-    column(out, NULL, "strategy", "%s, %d", strategy, threads);
+    tess_bench_gcf_switches(what, switches, sizeof switches);
+    column(out, "switches", NULL, "%s", switches);
+    column(out, NULL, "strategy", "%s, %d%s%s", strategy, threads,
+           switches[0] ? ": " : "", switches);
     column(out, "order", "order", "%s", tess_bench_gcf_order_name[what->order]);
     column(out, "visibilities", "visibilities", "%lld", (long long)of->num_points);
     column(out, "size", "grid", "%lld", (long long)what->size);
@@ -53,6 +58,14 @@ static void case_columns(printer *out, const tess_bench_gcf_case *what, int k,
     column(out, "polarisations", "pols", "%d", what->num_pol);
     column(out, "precision", "precision", "%s",
            tess_bench_gcf_precision_name[what->is_double]);
+}
+
+/* Of what cannot be read, nothing. */
+static void reading(printer *out, const char *name, double value)
+{
+    char text[32] = "";
+    if (isfinite(value)) snprintf(text, sizeof text, "%.5g", value);
+    column(out, name, NULL, "%s", text);
 }
 
 static void result_columns(printer *out, const tess_bench_gcf_result *of, double ratio)
@@ -68,6 +81,17 @@ static void result_columns(printer *out, const tess_bench_gcf_result *of, double
     column(out, "gflops", "GFLOP/s", out->markdown ? "%.1f" : "%.5g", of->gflops);
     column(out, "ratio", "ratio", out->markdown ? "%.2f" : "%.4g", ratio);
     column(out, "busy", NULL, "%.3f", of->busy_share);
+    reading(out, "joules", of->joules);
+    reading(out, "watts", of->watts);
+    reading(out, "mhz", of->mhz);
+    reading(out, "celsius", of->celsius);
+    if (of->box.lines > 0)
+        column(out, "box", NULL, "%lldx%lld", (long long)of->box.lines,
+               (long long)of->box.cells);
+    else
+        column(out, "box", NULL, "%s", "");
+    reading(out, "saved_s", of->saved_s);
+    column(out, "atomic_points", NULL, "%lld", (long long)of->points_atomic);
     column(out, "rank", "rank", out->markdown ? "%.2f" : "%.3f", of->mean_rank);
     column(out, "difference", "difference", out->markdown ? "%.1e" : "%.2e",
            of->difference);

@@ -178,7 +178,8 @@ static void list_strategies(const table *of, const tess_bench_gcf_args *args,
         for (int s = 0; s < of->num_only; ++s)
             meant = meant || of->only[s] == (tess_gcf_strategy)k;
         if (!of->is_formula && k == TESS_GCF_COMPUTED) meant = false;
-        if (args->strategy.count == 0 && k == TESS_GCF_SERIAL) meant = false;
+        if (args->strategy.count == 0 && (k == TESS_GCF_SERIAL || k == TESS_GCF_PRIVATE))
+            meant = false;
         if (asked && meant &&
             tess_gcf_strategy_there(args->opts.backend, (tess_gcf_strategy)k, degrid))
             strategy[(*count)++] = (tess_gcf_strategy)k;

@@ -6,12 +6,26 @@
 #include "commands.h"
 #include "threads.h"
 
+/* Is a strategy one of those that are timed when none is asked for? */
+static bool by_default(const tess_bench_gcf_args *args, tess_gcf_strategy strategy,
+                       bool degrid)
+{
+    tess_gcf_grid_opts opts = args->opts;
+    opts.strategy = strategy;
+    if (!tess_gcf_strategy_there(opts.backend, strategy, degrid) ||
+        strategy == TESS_GCF_SERIAL || strategy == TESS_GCF_PRIVATE ||
+        (strategy == TESS_GCF_COMPUTED && (!args->formula || args->normalise)))
+        return false;
+    if (tess_gcf_check_probes(&opts, degrid) == TESS_OK) return true;
+    tess_error_clear();
+    return false;
+}
+
 /* The strategies to be timed: those asked for, or the default. */
 static tess_status list_strategies(const tess_bench_gcf_args *args, bool degrid,
                                    tess_gcf_strategy *strategy, int *count)
 {
     tess_status status = TESS_OK;
-    const bool on_cpu = args->opts.backend == TESS_GCF_CPU;
     *count = 0;
     for (int k = 0; k < args->strategy.count; ++k) {
         strategy[k] = (tess_gcf_strategy)args->strategy.value[k];
@@ -23,13 +37,19 @@ static tess_status list_strategies(const tess_bench_gcf_args *args, bool degrid,
                       tess_gcf_strategy_name(strategy[k]),
                       tess_bench_gcf_operation_name[degrid],
                       tess_bench_gcf_backend_name[args->opts.backend]);
+        tess_gcf_grid_opts opts = args->opts;
+        opts.strategy = strategy[k];
+        TESS_TRY(tess_gcf_check_probes(&opts, degrid));
         ++*count;
     }
-    for (int k = on_cpu ? TESS_GCF_ATOMIC : 0;
-         k < TESS_GCF_NUM_STRATEGIES && args->strategy.count == 0; ++k)
-        if ((args->formula || k != TESS_GCF_COMPUTED) &&
-            tess_gcf_strategy_there(args->opts.backend, (tess_gcf_strategy)k, degrid))
+    for (int k = 0; k < TESS_GCF_NUM_STRATEGIES && args->strategy.count == 0; ++k)
+        if (by_default(args, (tess_gcf_strategy)k, degrid))
             strategy[(*count)++] = (tess_gcf_strategy)k;
+    if (*count == 0 &&
+        tess_gcf_strategy_there(args->opts.backend, TESS_GCF_TILED, degrid))
+        TESS_FAIL(TESS_ERR_USAGE, "no strategy to %s on %s has all of these switches",
+                  tess_bench_gcf_operation_name[degrid],
+                  tess_bench_gcf_backend_name[args->opts.backend]);
     if (*count == 0)
         TESS_FAIL(TESS_ERR_RESOURCE, "this tessera has no strategies on %s",
                   tess_bench_gcf_backend_name[args->opts.backend]);
@@ -47,6 +67,9 @@ static tess_status run_all(const tess_bench_gcf_args *args)
     int cases = 1;
     for (int k = 0; k < LISTS; ++k)
         cases *= list[k]->count;
+    if (args->intensity && cases > 1)
+        TESS_FAIL(TESS_ERR_USAGE, "--intensity is of one combination: here are %d",
+                  cases);
     for (int k = 0; k < cases; ++k) {
         double value[LISTS];
         tess_gcf_strategy strategy[TESS_BENCH_MOST];

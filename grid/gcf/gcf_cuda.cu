@@ -15,7 +15,7 @@ struct gcf_cuda {
 namespace
 {
 
-enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 4, NEAR = 8 };
+enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 3, EVENTS = 5, NEAR = 8 };
 
 const gcf_cuda_method none = {NULL, NULL};
 
@@ -81,7 +81,9 @@ struct place_args {
     gcf_cuda_place *place;
     unsigned long long *left_out, *point_cells, *near;
     void *zero; /* visibilities of points outside become 0; or NULL */
-    int vis_bytes;
+    int num_pol, vis_bytes;
+    bool planar;
+    int *box; /* largest −u, −v, u and v beyond, of footprints; or NULL */
 };
 
 __device__ bool place_axis(const place_args &args, int support, double at, int cells,
@@ -118,12 +120,31 @@ __device__ bool is_near(const gcf_cuda_place &at)
            abs(at.v - before_v) <= NEAR;
 }
 
+/* Atomics of a warp where it has more to say than others have said. */
+__device__ void warp_largest(int x, int *most)
+{
+    for (int k = 16; k > 0; k /= 2)
+        x = max(x, __shfl_down_sync(0xffffffffu, x, k));
+    if (threadIdx.x % 32 == 0 && x > *(volatile int *)most) atomicMax(most, x);
+}
+
+__device__ void zero_vis(const place_args &args, int64_t k)
+{
+    for (int p = 0; p < args.num_pol; ++p) {
+        const int64_t at = args.planar ? p * args.count + k : k * args.num_pol + p;
+        char *vis = (char *)args.zero + at * args.vis_bytes;
+        for (int b = 0; b < args.vis_bytes; b += 8)
+            *(double *)(vis + b) = 0;
+    }
+}
+
 /* A point a thread. */
 __global__ void place_kernel(place_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     unsigned long long outside = 0, cells = 0;
     gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
+    int low_u = INT32_MIN, low_v = INT32_MIN, end_u = INT32_MIN, end_v = INT32_MIN;
     if (k < args.count) {
         const double w = args.w ? args.w[k] : 0;
         int offset_u, offset_v;
@@ -140,11 +161,13 @@ __global__ void place_kernel(place_args args)
                          (w < 0 ? GCF_CONJUGATE : 0);
             if (args.line) at.u += args.line[k];
             cells = (unsigned long long)support * support;
+            low_u = -at.u;
+            low_v = -at.v;
+            end_u = at.u + support;
+            end_v = at.v + support;
         } else {
             outside = 1;
-            char *vis = (char *)args.zero + k * args.vis_bytes;
-            for (int b = 0; args.zero && b < args.vis_bytes; b += 8)
-                *(double *)(vis + b) = 0;
+            if (args.zero) zero_vis(args, k);
         }
         args.place[k] = at;
     }
@@ -156,129 +179,30 @@ __global__ void place_kernel(place_args args)
         if (cells > 0) atomicAdd(args.point_cells, cells);
         if (near) atomicAdd(args.near, (unsigned long long)__popc(near));
     }
-}
-
-/* ---- sorting ---- */
-
-struct sort_args {
-    int64_t count;
-    const gcf_cuda_place *from;
-    gcf_cuda_place *to;
-    uint64_t *key;
-    uint32_t *index;
-    gcf_cuda_order order;
-    int tiles_v, half_offsets, kernel_bits, bits; /* of all keys */
-    const gcf_cuda_plane *plane;
-    unsigned long long *entries; /* of lists of points that meet tiles */
-};
-
-__device__ uint64_t key_of(const sort_args &args, const gcf_cuda_place &at, int tile_u,
-                           int tile_v)
-{
-    const uint32_t mask = (1u << GCF_OFFSET_BITS) - 1;
-    const uint64_t ou = at.kernel >> GCF_PLANE_BITS & mask;
-    const uint64_t ov = at.kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask;
-    const uint64_t tile = (uint64_t)tile_u * args.tiles_v + tile_v;
-    if (!args.order.by_kernel) return tile;
-    const uint64_t flips =
-        (at.kernel & GCF_FLIP_U ? 2 : 0) | (at.kernel & GCF_FLIP_V ? 1 : 0);
-    return tile << args.kernel_bits |
-           (((gcf_plane_of(at.kernel) * args.half_offsets + ou) * args.half_offsets +
-             ov) << 2 |
-            flips);
-}
-
-/* A point a thread; those outside come last. */
-__global__ void key_kernel(sort_args args)
-{
-    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (k >= args.count) return;
-    const gcf_cuda_place at = args.from[k];
-    const gcf_cuda_order by = args.order;
-    const bool tiled = by.tile_u > 0;
-    args.key[k] = at.kernel == GCF_OUTSIDE
-                      ? (uint64_t)1 << args.bits
-                      : key_of(args, at, tiled ? at.u / by.tile_u : 0,
-                               tiled ? at.v / by.tile_v : 0);
-    args.index[k] = (uint32_t)k;
-}
-
-/* A point a thread: an entry for each tile that its footprint meets; first they are
- * counted, then written. One atomic a warp. */
-template <bool write> __global__ void meeting_kernel(sort_args args)
-{
-    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    const int lane = (int)threadIdx.x % (LAST_LANE + 1);
-    gcf_cuda_place at = {0, 0, GCF_OUTSIDE, 0};
-    if (k < args.count) at = args.from[k];
-    int first_u = 0, first_v = 0, many_u = 0, many_v = 0;
-    if (at.kernel != GCF_OUTSIDE) {
-        const int last = args.plane[gcf_plane_of(at.kernel)].support - 1;
-        first_u = at.u / args.order.tile_u;
-        first_v = at.v / args.order.tile_v;
-        many_u = (at.u + last) / args.order.tile_u - first_u + 1;
-        many_v = (at.v + last) / args.order.tile_v - first_v + 1;
-    }
-    unsigned long long mine = (unsigned long long)many_u * many_v, sum = mine,
-                       place = 0;
-    for (int by = 1; by <= LAST_LANE; by *= 2) {
-        const unsigned long long before = __shfl_up_sync(0xffffffffu, sum, by);
-        if (lane >= by) sum += before;
-    }
-    if (lane == LAST_LANE && sum > 0) place = atomicAdd(args.entries, sum);
-    place = __shfl_sync(0xffffffffu, place, LAST_LANE) + sum - mine;
-    for (int n = 0; write && n < (int)mine; ++n) {
-        args.key[place + n] =
-            key_of(args, at, first_u + n / many_v, first_v + n % many_v);
-        args.index[place + n] = (uint32_t)k;
-    }
-}
-
-__global__ void permute_kernel(sort_args args)
-{
-    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (k < args.count) args.to[k] = args.from[args.index[k]];
-}
-
-/* first[t]: points of tiles before t, by bisection. */
-__global__ void bookmark_kernel(int64_t count, const uint64_t *key, int shift,
-                                int64_t tiles, uint32_t *first)
-{
-    const int64_t t = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (t > tiles) return;
-    int64_t low = 0, high = count;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if ((int64_t)(key[middle] >> shift) < t)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    first[t] = (uint32_t)low;
+    if (!args.box) return;
+    warp_largest(low_u, &args.box[0]);
+    warp_largest(low_v, &args.box[1]);
+    warp_largest(end_u, &args.box[2]);
+    warp_largest(end_v, &args.box[3]);
 }
 
 /* Device memory of a call. */
 struct call {
-    gcf_cuda_place *place[2];
-    uint64_t *key[2];
-    uint32_t *index[2], *first;
+    gcf_cuda_place *place;
     unsigned long long *counter;
-    cudaEvent_t event[3]; /* begun, sorted, done */
+    int *extremes; /* of the active box */
+    gcf_cuda_sorted sorted;
+    cudaEvent_t event[EVENTS]; /* begun, sorted, done; the box's copy begun, done */
 };
 
 void call_free(call *c)
 {
-    void *memory[] = {c->place[0], c->place[1], c->key[0], c->key[1],
-                      c->index[0], c->index[1], c->first,  c->counter};
+    void *memory[] = {c->place, c->counter, c->extremes};
     for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
         tess_device_free(memory[k]);
-    for (int k = 0; k < 3; ++k)
+    gcf_cuda_sorted_free(&c->sorted);
+    for (int k = 0; k < EVENTS; ++k)
         if (c->event[k]) (void)cudaEventDestroy(c->event[k]);
-}
-
-template <typename T> tess_status take(int64_t count, const char *what, T **memory)
-{
-    return tess_device_alloc(count * (int64_t)sizeof **memory, what, (void **)memory);
 }
 
 tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
@@ -299,12 +223,15 @@ tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
     args.half_offsets = job->half_offsets;
     args.lines = (int)cells->part_lines;
     args.nv = job->nv;
-    args.place = c->place[0];
+    args.place = c->place;
     args.left_out = c->counter;
     args.point_cells = c->counter + 1;
-    args.near = c->counter + 3;
+    args.near = c->counter + 2;
     args.zero = degrid ? job->vis : NULL;
-    args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf) * job->num_pol;
+    args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf);
+    args.num_pol = job->num_pol;
+    args.planar = job->planar;
+    args.box = c->extremes;
     gcf_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(counter, c->counter, sizeof counter));
@@ -312,113 +239,24 @@ tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
     report->point_cells = (int64_t)counter[1];
     job->count = points->count - report->left_out;
     pairs = (double)job->count * LAST_LANE / (LAST_LANE + 1); /* of lanes */
-    job->near_share = pairs > 0 ? (double)counter[3] / pairs : 0;
+    job->near_share = pairs > 0 ? (double)counter[2] / pairs : 0;
 cleanup:
     return status;
 }
 
-int bits_of(uint64_t values)
+tess_status begin(int64_t count, bool active_box, call *c)
 {
-    int bits = 0;
-    while ((uint64_t)1 << bits < values)
-        ++bits;
-    return bits;
-}
-
-tess_status make_room(int64_t count, call *c)
-{
+    static const int lowest[4] = {INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN};
     tess_status status = TESS_OK;
-    TESS_TRY(take(count, "places of points", &c->place[1]));
-    for (int k = 0; k < 2; ++k) {
-        TESS_TRY(take(count, "keys of points", &c->key[k]));
-        TESS_TRY(take(count, "order of points", &c->index[k]));
-    }
-cleanup:
-    return status;
-}
-
-/* Keys of tiles' entries; how many there are. */
-tess_status list_meetings(sort_args *args, int64_t *entries, call *c)
-{
-    tess_status status = TESS_OK;
-    unsigned long long found = 0;
-    args->entries = c->counter + 2;
-    gcf_launch(meeting_kernel<false>, blocks_for(args->count), THREADS, 0, *args);
-    TESS_CUDA_LAUNCHED();
-    TESS_TRY(tess_device_download(&found, args->entries, sizeof found));
-    if (found > INT32_MAX)
-        TESS_FAIL(TESS_ERR_RESOURCE,
-                  "%llu entries in lists of a grid's tiles: at most %d", found,
-                  INT32_MAX);
-    TESS_TRY(make_room((int64_t)found, c));
-    args->key = c->key[0];
-    args->index = c->index[0];
-    TESS_TRY(tess_device_zero(args->entries, sizeof *args->entries));
-    gcf_launch(meeting_kernel<true>, blocks_for(args->count), THREADS, 0, *args);
-    TESS_CUDA_LAUNCHED();
-    *entries = (int64_t)found;
-cleanup:
-    return status;
-}
-
-/* Points in the order asked for, those outside behind the end. */
-tess_status sort(int64_t all, gcf_cuda_job *job, call *c)
-{
-    tess_status status = TESS_OK;
-    const gcf_cuda_order order = job->order;
-    int64_t tiles = 0, entries = all;
-    sort_args args = {};
-    job->place = c->place[0];
-    job->tiles_u = order.tile_u > 0 ? (job->nu + order.tile_u - 1) / order.tile_u : 0;
-    job->tiles_v = order.tile_u > 0 ? (job->nv + order.tile_v - 1) / order.tile_v : 0;
-    tiles = (int64_t)job->tiles_u * job->tiles_v;
-    if (tiles == 0 && !order.by_kernel && all == job->count) return TESS_OK;
-    args.count = all;
-    args.from = c->place[0];
-    args.order = order;
-    args.tiles_v = job->tiles_v;
-    args.half_offsets = job->half_offsets;
-    args.plane = job->plane;
-    if (order.by_kernel)
-        args.kernel_bits = 2 + bits_of((uint64_t)job->num_planes * job->half_offsets *
-                                       (uint64_t)job->half_offsets);
-    args.bits = args.kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
-    if (order.meeting) {
-        TESS_TRY(list_meetings(&args, &entries, c));
-        job->count = entries;
-    } else {
-        TESS_TRY(make_room(all, c));
-        args.key = c->key[0];
-        args.index = c->index[0];
-        gcf_launch(key_kernel, blocks_for(all), THREADS, 0, args);
-        TESS_CUDA_LAUNCHED();
-    }
-    TESS_TRY(gcf_cuda_sort_pairs(c->key, c->index, entries, args.bits + 1));
-    args.count = entries;
-    args.to = c->place[1];
-    args.index = c->index[1];
-    gcf_launch(permute_kernel, blocks_for(entries), THREADS, 0, args);
-    TESS_CUDA_LAUNCHED();
-    job->place = c->place[1];
-    if (tiles > 0) {
-        TESS_TRY(take(tiles + 1, "bookmarks of tiles", &c->first));
-        gcf_launch(bookmark_kernel, blocks_for(tiles + 1), THREADS, 0, job->count,
-                   (const uint64_t *)c->key[1], args.kernel_bits, tiles, c->first);
-        TESS_CUDA_LAUNCHED();
-        job->first = c->first;
-    }
-cleanup:
-    return status;
-}
-
-tess_status begin(int64_t count, call *c)
-{
-    tess_status status = TESS_OK;
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < EVENTS; ++k)
         TESS_CUDA(cudaEventCreate(&c->event[k]));
-    TESS_TRY(take(count, "places of points", &c->place[0]));
-    TESS_TRY(take(COUNTERS, "counters", &c->counter));
+    TESS_TRY(gcf_take(count, "places of points", &c->place));
+    TESS_TRY(gcf_take(COUNTERS, "counters", &c->counter));
     TESS_TRY(tess_device_zero(c->counter, COUNTERS * sizeof *c->counter));
+    if (active_box) {
+        TESS_TRY(gcf_take(4, "a box", &c->extremes));
+        TESS_TRY(tess_device_upload(c->extremes, lowest, sizeof lowest));
+    }
 cleanup:
     return status;
 }
@@ -443,6 +281,8 @@ gcf_cuda_job job_with(const gcf_cuda *with, int num_pol)
     job.is_double = gcf->layout.is_double;
     job.num_pol = num_pol;
     job.with = with;
+    job.probes = &with->plan->opts.probes;
+    job.planar = job.probes->arrays;
     return job;
 }
 
@@ -465,6 +305,11 @@ tess_status times(const call &c, tess_gcf_report *report)
     float ms[2] = {0, 0};
     for (int k = 0; k < 2; ++k)
         TESS_CUDA(cudaEventElapsedTime(&ms[k], c.event[k], c.event[k + 1]));
+    if (c.extremes) {
+        float copy_ms = 0; /* amid placing and sorting */
+        TESS_CUDA(cudaEventElapsedTime(&copy_ms, c.event[3], c.event[4]));
+        ms[0] -= copy_ms;
+    }
     report->sort_s = 1e-3 * (double)ms[0];
     report->seconds = 1e-3 * (double)ms[1];
     report->busy_share = 1;
@@ -472,43 +317,78 @@ cleanup:
     return status;
 }
 
-/* Host arrays on the device. */
-struct copies {
-    void *u, *v, *w, *vis, *cells;
+/* A grid on the host, and what of it is on the device. */
+struct host_grid {
+    const tess_gcf_cells *cells;
+    const gcf_cuda_memory *memory;
+    tess_gcf_box box;
 };
 
-tess_status copies_make(const tess_gcf_points *points, const tess_gcf_cells *cells,
-                        int64_t value, bool degrid, copies *to, tess_gcf_report *report)
+/* Cells of the box up or down, which waits; their time is reported. */
+tess_status copy_cells(const gcf_cuda_job &job, bool up, const host_grid &host,
+                       tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     double start = 0;
-    const int64_t line = points->count * (int64_t)sizeof(double);
-    const int64_t cell_bytes = cells->nu * cells->nv * value;
-    const void *const from[3] = {points->u, points->v, points->w};
-    void **const out[3] = {&to->u, &to->v, &to->w};
-    for (int k = 0; k < 3; ++k) {
-        if (!from[k]) continue;
-        TESS_TRY(tess_device_alloc(line, "coordinates of points", out[k]));
-        TESS_TRY(tess_device_upload(*out[k], from[k], line));
-    }
-    TESS_TRY(tess_device_alloc(points->count * value, "visibilities", &to->vis));
-    TESS_TRY(tess_device_alloc(cell_bytes, "a grid", &to->cells));
-    if (!degrid)
-        TESS_TRY(tess_device_upload(to->vis, points->vis, points->count * value));
     TESS_TRY(tess_device_wait());
     start = tess_time_now();
-    TESS_TRY(tess_device_upload(to->cells, cells->data, cell_bytes));
+    TESS_TRY(gcf_cuda_copy_cells(job, up, host.cells->data, &host.box, host.memory));
     TESS_TRY(tess_device_wait());
-    report->cells_s = tess_time_now() - start;
+    report->cells_s += tess_time_now() - start;
 cleanup:
     return status;
 }
 
-void copies_free(const copies &c)
+/* The box of all footprints, and its cells on the device. Degridders also read cells
+ * around it, which taps of 0 then meet: these must be numbers. */
+tess_status copy_box(const gcf_cuda_job &job, bool degrid, call *c, host_grid *host,
+                     tess_gcf_report *report)
 {
-    void *const memory[] = {c.u, c.v, c.w, c.vis, c.cells};
-    for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
-        tess_device_free(memory[k]);
+    tess_status status = TESS_OK;
+    const int64_t bytes =
+        job.pol_stride * job.num_pol * (int64_t)gcf_value_bytes(job.with->plan->gcf);
+    int found[4];
+    TESS_TRY(tess_device_download(found, c->extremes, sizeof found));
+    if (job.count > 0)
+        host->box = {-found[0], -found[1], (int64_t)found[2] + found[0],
+                     (int64_t)found[3] + found[1]};
+    report->box = host->box;
+    TESS_CUDA(cudaEventRecord(c->event[3], tess_device_stream()));
+    if (degrid) TESS_TRY(tess_device_zero(job.cells, bytes));
+    TESS_TRY(copy_cells(job, true, *host, report));
+    TESS_CUDA(cudaEventRecord(c->event[4], tess_device_stream()));
+cleanup:
+    return status;
+}
+
+/* The order of points that the strategy likes, or the one asked for. */
+gcf_cuda_order order_of(const gcf_cuda_method &method, const gcf_cuda_job &job)
+{
+    gcf_cuda_order order = {};
+    if (method.order) order = method.order(job);
+    if (job.probes->sort != TESS_GCF_SORT_CHOSEN)
+        order.by_kernel = job.probes->sort != TESS_GCF_SORT_TILE;
+    return order;
+}
+
+/* Once, or (metered) as often as the plan says. */
+tess_status run_method(const gcf_cuda_method &method, const gcf_cuda_job &job,
+                       bool metered)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_plan *plan = job.with->plan;
+    if (metered) {
+        TESS_TRY(tess_device_wait());
+        plan->meter(plan->context, false);
+    }
+    for (int k = 0; k < (metered ? plan->repeat : 1) && job.count > 0; ++k)
+        TESS_TRY(method.run(job));
+    if (metered) {
+        TESS_TRY(tess_device_wait());
+        plan->meter(plan->context, true);
+    }
+cleanup:
+    return status;
 }
 
 } // namespace
@@ -645,9 +525,10 @@ int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
     return PLACE + (PLACE + SORTED) * entries + ENTRY * rank * (degrid ? 1 : num_pol);
 }
 
-tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
-                               const gcf_cuda_cells *cells, bool degrid,
-                               tess_gcf_report *report)
+/* What is on the device, or of whose grid the active box is to be copied there. */
+static tess_status run_there(const gcf_cuda *with, const gcf_cuda_points *points,
+                             const gcf_cuda_cells *cells, bool degrid, bool metered,
+                             host_grid *host, tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const gcf_cuda_method method = method_of(with->plan->opts.strategy, degrid);
@@ -664,16 +545,17 @@ tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *poin
                   (long long)points->count, (long long)cells->nu, (long long)cells->nv,
                   INT32_MAX);
     if (points->count == 0) goto cleanup;
-    TESS_TRY(begin(points->count, &c));
+    TESS_TRY(begin(points->count, host != NULL, &c));
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
     TESS_TRY(place_all(with, points, cells, &job, degrid, &c, report));
     job.report = report;
     job.sorted = c.event[1];
-    if (method.order) job.order = method.order(job);
+    job.order = order_of(method, job);
     report->kept_order = job.order.tile_u == 0 && !job.order.by_kernel;
-    if (job.count > 0) TESS_TRY(sort(points->count, &job, &c));
+    if (host) TESS_TRY(copy_box(job, degrid, &c, host, report));
+    if (job.count > 0) TESS_TRY(gcf_cuda_sort(points->count, c.place, &job, &c.sorted));
     TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));
-    if (job.count > 0) TESS_TRY(method.run(job));
+    TESS_TRY(run_method(method, job, metered));
     TESS_CUDA(cudaEventRecord(c.event[2], tess_device_stream()));
     TESS_TRY(tess_device_wait());
     TESS_TRY(times(c, report));
@@ -682,40 +564,71 @@ cleanup:
     return status;
 }
 
+tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
+                               const gcf_cuda_cells *cells, bool degrid,
+                               tess_gcf_report *report)
+{
+    return run_there(with, points, cells, degrid, false, NULL, report);
+}
+
+/* Coordinates of points on the device, [3][count]. */
+static tess_status upload_points(const tess_gcf_points *points, double **memory,
+                                 gcf_cuda_points *there)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = points->count, bytes = count * (int64_t)sizeof(double);
+    const double *const from[3] = {points->u, points->v, points->w};
+    TESS_TRY(gcf_take(3 * count, "coordinates of points", memory));
+    for (int k = 0; k < 3; ++k)
+        if (from[k]) TESS_TRY(tess_device_upload(*memory + k * count, from[k], bytes));
+    there->u = *memory;
+    there->v = *memory + count;
+    there->w = points->w ? *memory + 2 * count : NULL;
+cleanup:
+    return status;
+}
+
 tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
                          const tess_gcf_cells *cells, bool degrid,
                          tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    const int64_t value =
-        (int64_t)gcf_value_bytes(with->plan->gcf) * (int64_t)points->num_pol;
     const double start = tess_time_now();
-    copies on = {};
+    const bool active_box = with->plan->opts.probes.active_box;
     gcf_cuda_points there = {};
     gcf_cuda_cells grid = {};
-    if (points->count > 0)
-        TESS_TRY(copies_make(points, cells, value, degrid, &on, report));
+    gcf_cuda_memory memory = {};
+    host_grid host = {};
+    gcf_cuda_job job;
+    tess_gcf_report unused = {};
+    double *coordinates = NULL;
     there.count = points->count;
-    there.u = (const double *)on.u;
-    there.v = (const double *)on.v;
-    there.w = (const double *)on.w;
-    there.vis = on.vis;
     there.num_pol = points->num_pol;
     grid.part_lines = grid.nu = cells->nu;
     grid.nv = cells->nv;
     grid.pol_stride = cells->nu * cells->nv;
-    grid.data = on.cells;
-    TESS_TRY(gcf_cuda_run_there(with, &there, &grid, degrid, report));
-    if (points->count == 0) goto cleanup;
-    if (degrid) {
-        TESS_TRY(tess_device_download(points->vis, on.vis, points->count * value));
-    } else {
-        const double worked = tess_time_now();
-        TESS_TRY(tess_device_download(cells->data, on.cells, grid.pol_stride * value));
-        report->cells_s += tess_time_now() - worked;
+    job = job_of(with, &there, &grid);
+    host.cells = cells;
+    host.memory = &memory;
+    if (points->count > 0) {
+        TESS_TRY(upload_points(points, &coordinates, &there));
+        TESS_TRY(gcf_cuda_memory_take(job, &memory));
+        if (!degrid) TESS_TRY(gcf_cuda_copy_vis(job, true, points->vis, &memory));
+        there.vis = memory.vis;
+        grid.data = memory.cells;
     }
+    if (!active_box) host.box = {0, 0, cells->nu, cells->nv};
+    if (!active_box && points->count > 0) TESS_TRY(copy_cells(job, true, host, report));
+    TESS_TRY(run_there(with, &there, &grid, degrid, false, active_box ? &host : NULL,
+                       report));
+    if (points->count == 0) goto cleanup;
+    TESS_TRY(degrid ? gcf_cuda_copy_vis(job, false, points->vis, &memory)
+                    : copy_cells(job, false, host, report));
     report->copy_s = tess_time_now() - start - report->sort_s - report->seconds;
+    if (with->plan->repeat > 0)
+        TESS_TRY(run_there(with, &there, &grid, degrid, true, NULL, &unused));
 cleanup:
-    copies_free(on);
+    gcf_cuda_memory_free(&memory);
+    tess_device_free(coordinates);
     return status;
 }

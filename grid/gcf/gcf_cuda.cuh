@@ -46,6 +46,12 @@ struct gcf_cuda_order {
                              read the same taps are neighbours */
 };
 
+/** The same as gcf_cuda_place, an array each. */
+struct gcf_cuda_arrays {
+    int32_t *u, *v;
+    uint32_t *kernel, *point;
+};
+
 /** Everything of a call, in device memory unless it says otherwise; passed to kernels
  * by value. */
 struct gcf_cuda_job {
@@ -59,13 +65,16 @@ struct gcf_cuda_job {
     int min_support, max_support;
     bool is_double;
     /* points inside of the grid, in order */
-    const gcf_cuda_place *place; /**< [count] */
+    const gcf_cuda_place *place; /**< [count]; kernels read gcf_place_of() */
+    gcf_cuda_arrays array;       /**< NULL, or instead of it */
     int64_t count;               /**< of points; of entries where tiles list those that
                                       meet them */
     gcf_cuda_order order;
     int tiles_u, tiles_v;  /**< 0: not by tile */
     const uint32_t *first; /**< [tiles_u·tiles_v + 1] first point of each tile */
-    void *vis;             /**< complex [num_vis][num_pol], by gcf_cuda_place::point */
+    void *vis;             /**< complex, by gcf_cuda_place::point: kernels read
+                                gcf_vis_of(), and write gcf_vis_part() */
+    bool planar;           /**< [num_pol][num_vis], else [num_vis][num_pol] */
     int64_t num_vis;       /**< all points, those outside too */
     double near_share;     /**< of points that lie a few cells from the one before, as
                                 they came: near 1 for tracks */
@@ -76,9 +85,41 @@ struct gcf_cuda_job {
     int64_t pol_stride; /**< from pol to pol [complex values] */
     /* on the host */
     const gcf_cuda *with; /**< NULL in kernels' eyes */
+    const tess_gcf_probes *probes;
     tess_gcf_report *report;
     cudaEvent_t sorted; /**< recorded again by strategies that prepare more */
 };
+
+/** Visibilities and grid of a call on the device; zeroed before. */
+struct gcf_cuda_memory {
+    void *vis, *cells;
+    bool managed;
+};
+tess_status gcf_cuda_memory_take(const gcf_cuda_job &job, gcf_cuda_memory *memory);
+void gcf_cuda_memory_free(gcf_cuda_memory *memory);
+
+/** All visibilities, [num_vis][num_pol] `here` on the host, up or (waits) down. */
+tess_status gcf_cuda_copy_vis(const gcf_cuda_job &job, bool up, void *here,
+                              const gcf_cuda_memory *memory);
+
+/** The cells of a box of a grid `here`, so too. */
+tess_status gcf_cuda_copy_cells(const gcf_cuda_job &job, bool up, void *here,
+                                const tess_gcf_box *box, const gcf_cuda_memory *memory);
+
+/** Device memory of points in order; zeroed before. */
+struct gcf_cuda_sorted {
+    gcf_cuda_place *place;
+    uint64_t *key[2];
+    uint32_t *index[2], *first;
+    unsigned long long *entries;
+    gcf_cuda_arrays array; /**< u is the memory of all */
+};
+
+/** Points in the job's order, `all` of them placed, those outside behind the end: sets
+ *  place (or array), tiles and first, and the count where tiles list points. */
+tess_status gcf_cuda_sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
+                          gcf_cuda_sorted *sorted);
+void gcf_cuda_sorted_free(gcf_cuda_sorted *sorted);
 
 /** A strategy, one direction. */
 struct gcf_cuda_method {
@@ -153,6 +194,13 @@ tess_status gcf_cuda_sort_pairs(uint64_t *const key[2], uint32_t *const value[2]
 /** before[k] = Σ number[j] over j < k < count. */
 tess_status gcf_cuda_scan(const uint32_t *number, uint32_t *before, int64_t count);
 
+/** Device memory for `count` of what it points to. */
+template <typename T>
+static tess_status gcf_take(int64_t count, const char *what, T **memory)
+{
+    return tess_device_alloc(count * (int64_t)sizeof **memory, what, (void **)memory);
+}
+
 /** function<R, POLS>(arguments) for the job's precision and polarisations. */
 #define GCF_BY_TYPE(job, function, ...)                                                \
     ((job).is_double ? ((job).num_pol == 1   ? function<double, 1>(__VA_ARGS__)        \
@@ -185,32 +233,103 @@ __host__ __device__ inline int gcf_plane_of(uint32_t kernel)
     return (int)(kernel & ((1u << GCF_PLANE_BITS) - 1));
 }
 
-/** First tap of a point's kernel: forwards, whatever its flips. */
-template <typename R>
-__device__ inline const typename cuda_complex<R>::type *
-gcf_taps(const gcf_cuda_job &job, const gcf_cuda_plane &plane, uint32_t kernel)
+/** Point number k, in order. */
+__device__ inline gcf_cuda_place gcf_place_of(const gcf_cuda_job &job, int64_t k)
+{
+    if (!job.array.u) return job.place[k];
+    return {job.array.u[k], job.array.v[k], job.array.kernel[k], job.array.point[k]};
+}
+
+/** Where a polarisation of a visibility lies [complex values]. */
+template <int POLS>
+__device__ inline int64_t gcf_vis_index(const gcf_cuda_job &job, uint32_t point,
+                                        int pol)
+{
+    return POLS > 1 && job.planar ? pol * job.num_vis + point
+                                  : (int64_t)point * POLS + pol;
+}
+
+template <typename R, int POLS>
+__device__ inline typename cuda_complex<R>::type gcf_vis_of(const gcf_cuda_job &job,
+                                                            uint32_t point, int pol)
+{
+    return ((const typename cuda_complex<R>::type *)
+                job.vis)[gcf_vis_index<POLS>(job, point, pol)];
+}
+
+/** Add to a number by compare and swap. */
+__device__ inline void gcf_add_cas(float *to, float value)
+{
+    unsigned *bits = (unsigned *)to, seen = __float_as_uint(*to), expected;
+    do {
+        expected = seen;
+        seen = atomicCAS(bits, expected,
+                         __float_as_uint(__uint_as_float(expected) + value));
+    } while (seen != expected);
+}
+
+__device__ inline void gcf_add_cas(double *to, double value)
+{
+    typedef unsigned long long word;
+    word *bits = (word *)to, seen = (word)__double_as_longlong(*to), expected;
+    do {
+        expected = seen;
+        const double sum = __longlong_as_double((long long)expected) + value;
+        seen = atomicCAS(bits, expected, (word)__double_as_longlong(sum));
+    } while (seen != expected);
+}
+
+/** Add to a cell as a tess_gcf_atomics says. */
+template <int HOW, typename C> __device__ inline void gcf_add_cell(C *to, C value)
+{
+    if (HOW == TESS_GCF_NATIVE) {
+        add_complex(to, value);
+    } else if (HOW == TESS_GCF_CAS) {
+        gcf_add_cas(&to->x, value.x);
+        gcf_add_cas(&to->y, value.y);
+    } else {
+        to->x += value.x;
+        to->y += value.y;
+    }
+}
+
+/** function<R, POLS, HOW>(arguments) for the job's way of adding. */
+#define GCF_BY_ATOMICS(job, R, POLS, function, ...)                                    \
+    ((job).probes->atomics == TESS_GCF_NATIVE                                          \
+         ? function<R, POLS, TESS_GCF_NATIVE>(__VA_ARGS__)                             \
+     : (job).probes->atomics == TESS_GCF_CAS                                           \
+         ? function<R, POLS, TESS_GCF_CAS>(__VA_ARGS__)                                \
+         : function<R, POLS, TESS_GCF_PLAIN>(__VA_ARGS__))
+
+/** First tap of a point's kernel in a table: forwards, whatever its flips. */
+template <typename T>
+__device__ inline const typename cuda_complex<T>::type *
+gcf_taps(const gcf_cuda_job &job, const void *table, const gcf_cuda_plane &plane,
+         uint32_t kernel)
 {
     const uint32_t mask = (1u << GCF_OFFSET_BITS) - 1;
     const int ou = (int)(kernel >> GCF_PLANE_BITS & mask);
     const int ov = (int)(kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask);
-    return (const typename cuda_complex<R>::type *)job.taps + plane.offset +
+    return (const typename cuda_complex<T>::type *)table + plane.offset +
            ((int64_t)ou * job.half_offsets + ov) * plane.support * plane.support;
 }
 
 /** Taps as a point on its cells reads them: tap (i, j) is at
- *  first[i · step_u + j · step_v], to be conjugated by `sign` of its imaginary part. */
-template <typename R> struct gcf_taps_view {
-    const typename cuda_complex<R>::type *first;
+ *  first[i · step_u + j · step_v], to be conjugated by `sign` of its imaginary part;
+ *  in precision T. */
+template <typename R, typename T = R> struct gcf_taps_view {
+    const typename cuda_complex<T>::type *first;
     int step_u, step_v, support;
     R sign;
 };
 
-template <typename R>
-__device__ inline gcf_taps_view<R> gcf_view(const gcf_cuda_job &job, uint32_t kernel)
+template <typename R, typename T = R>
+__device__ inline gcf_taps_view<R, T> gcf_view(const gcf_cuda_job &job, uint32_t kernel)
 {
     const gcf_cuda_plane plane = job.plane[gcf_plane_of(kernel)];
-    gcf_taps_view<R> view;
-    view.first = gcf_taps<R>(job, plane, kernel);
+    gcf_taps_view<R, T> view;
+    view.first = gcf_taps<T>(job, sizeof(T) == sizeof(R) ? job.taps : job.single_taps,
+                             plane, kernel);
     view.support = plane.support;
     view.step_u = kernel & GCF_FLIP_U ? -plane.support : plane.support;
     view.step_v = kernel & GCF_FLIP_V ? -1 : 1;
@@ -241,7 +360,7 @@ __device__ inline void gcf_stamp_of(const gcf_cuda_job &job, const gcf_cuda_plac
     out->u = at.u;
     out->v = at.v;
     for (int p = 0; p < POLS; ++p) {
-        const C vis = ((const C *)job.vis)[(int64_t)at.point * POLS + p];
+        const C vis = gcf_vis_of<R, POLS>(job, at.point, p);
         out->vis[p][0] = vis.x;
         out->vis[p][1] = vis.y;
         out->vis[p][2] = -view.sign * vis.y;

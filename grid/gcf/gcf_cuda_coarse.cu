@@ -14,7 +14,7 @@ template <typename R, int POLS> struct square {
     static constexpr int SIDE = POLS * sizeof(R) <= 2 * sizeof(float) ? 4 : 2;
 };
 
-template <typename R, int POLS, int SIDE>
+template <typename R, int POLS, int SIDE, int HOW>
 __device__ inline void flush(const gcf_cuda_job &job, int u, int v,
                              typename cuda_complex<R>::type sum[SIDE][SIDE][POLS])
 {
@@ -28,29 +28,25 @@ __device__ inline void flush(const gcf_cuda_job &job, int u, int v,
                 C *to = &sum[i][j][p];
                 /* cells of no footprint, maybe beyond the grid, have got nothing */
                 if (to->x != 0 || to->y != 0)
-                    add_complex((C *)job.cells + p * job.pol_stride +
-                                    (int64_t)(u + i) * job.nv + v + j,
-                                *to);
+                    gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride +
+                                          (int64_t)(u + i) * job.nv + v + j,
+                                      *to);
                 to->x = to->y = 0;
             }
 }
 
-/* A block a piece of the points and a tile of the window, THREADS squares; points in
- * shared memory in batches. `window` is a multiple of a square and holds a footprint
- * wherever it begins in a square. Expected limit: L1, for taps. */
-template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS)
-    coarse_kernel(gcf_cuda_job job, int window, int tiles)
+/* Points of a block, in shared memory in batches. */
+template <typename R, int POLS> struct points {
+    gcf_stamp<R, POLS> batch[BATCH];
+    int remainder[BATCH][2]; /* of the square that u and v lie in */
+};
+
+/* Points [begin, end) on a thread's square (a, b) of the window. */
+template <typename R, int POLS, int SIDE, int HOW>
+__device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int b,
+                                 int64_t begin, int64_t end, points<R, POLS> &of)
 {
     typedef typename cuda_complex<R>::type C;
-    const int SIDE = square<R, POLS>::SIDE;
-    __shared__ gcf_stamp<R, POLS> batch[BATCH];
-    __shared__ int remainder[BATCH][2]; /* of the square that u and v lie in */
-    const int squares = window / SIDE;
-    const int mine = (int)blockIdx.x % tiles * THREADS + (int)threadIdx.x;
-    const int a = mine / squares * SIDE, b = mine % squares * SIDE;
-    const int64_t begin = (int64_t)(blockIdx.x / tiles) * PIECE;
-    const int64_t end = min(begin + PIECE, job.count);
     int current_u = -1, current_v = -1;
     C sum[SIDE][SIDE][POLS];
 #pragma unroll
@@ -62,14 +58,14 @@ __global__ void __launch_bounds__(THREADS)
         const int count = (int)min(end - from, (int64_t)BATCH), k = (int)threadIdx.x;
         __syncthreads();
         if (k < count) {
-            gcf_stamp_of<R, POLS>(job, job.place[from + k], &batch[k]);
-            remainder[k][0] = batch[k].u / SIDE * SIDE % window;
-            remainder[k][1] = batch[k].v / SIDE * SIDE % window;
+            gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + k), &of.batch[k]);
+            of.remainder[k][0] = of.batch[k].u / SIDE * SIDE % window;
+            of.remainder[k][1] = of.batch[k].v / SIDE * SIDE % window;
         }
         __syncthreads();
         for (int n = 0; n < count && a < window; ++n) {
-            const gcf_stamp<R, POLS> &s = batch[n];
-            int i = a - remainder[n][0], j = b - remainder[n][1];
+            const gcf_stamp<R, POLS> &s = of.batch[n];
+            int i = a - of.remainder[n][0], j = b - of.remainder[n][1];
             if (i < 0) i += window;
             if (j < 0) j += window;
             i -= s.u % SIDE;
@@ -77,7 +73,7 @@ __global__ void __launch_bounds__(THREADS)
             if (i >= s.support || j >= s.support) continue;
             if (s.u + i != current_u || s.v + j != current_v) {
                 if (current_u >= 0)
-                    flush<R, POLS, SIDE>(job, current_u, current_v, sum);
+                    flush<R, POLS, SIDE, HOW>(job, current_u, current_v, sum);
                 current_u = s.u + i;
                 current_v = s.v + j;
             }
@@ -96,20 +92,63 @@ __global__ void __launch_bounds__(THREADS)
                 }
         }
     }
-    if (current_u >= 0) flush<R, POLS, SIDE>(job, current_u, current_v, sum);
+    if (current_u >= 0) flush<R, POLS, SIDE, HOW>(job, current_u, current_v, sum);
+}
+
+/* How the window is shared out: `parallel` blocks for its tiles. */
+struct window_shape {
+    int window, tiles, parallel, piece;
+};
+
+/* A block a piece of the points and a tile of the window (or tiles, in turn), THREADS
+ * squares each. The window is a multiple of a square and holds a footprint wherever it
+ * begins in a square. Expected limit: L1, for taps. */
+template <typename R, int POLS, int SIDE, int HOW>
+__global__ void __launch_bounds__(THREADS)
+    coarse_kernel(gcf_cuda_job job, window_shape of)
+{
+    __shared__ points<R, POLS> shared;
+    const int squares = of.window / SIDE;
+    const int64_t begin = (int64_t)(blockIdx.x / of.parallel) * of.piece;
+    const int64_t end = min(begin + of.piece, job.count);
+    for (int tile = (int)blockIdx.x % of.parallel; tile < of.tiles;
+         tile += of.parallel) {
+        const int mine = tile * THREADS + (int)threadIdx.x;
+        do_square<R, POLS, SIDE, HOW>(job, of.window, mine / squares * SIDE,
+                                      mine % squares * SIDE, begin, end, shared);
+    }
+}
+
+template <typename R, int POLS, int SIDE, int HOW>
+tess_status launch_squares(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_probes *probes = job.probes;
+    const int widest = max(job.max_support, probes->bin);
+    const int squares = (widest + SIDE - 1 + SIDE - 1) / SIDE;
+    const int tiles = (squares * squares + THREADS - 1) / THREADS;
+    const int piece = probes->points > 0 ? probes->points : (int)PIECE;
+    const window_shape of = {squares * SIDE, tiles, probes->serial_tiles ? 1 : tiles,
+                             piece};
+    gcf_launch(coarse_kernel<R, POLS, SIDE, HOW>,
+               (job.count + piece - 1) / piece * of.parallel, THREADS, 0, job, of);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
+{
+    return launch_squares<R, POLS, square<R, POLS>::SIDE, HOW>(job);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    tess_status status = TESS_OK;
-    const int side = square<R, POLS>::SIDE;
-    const int squares = (job.max_support + side - 1 + side - 1) / side;
-    const int tiles = (squares * squares + THREADS - 1) / THREADS;
-    gcf_launch(coarse_kernel<R, POLS>, (job.count + PIECE - 1) / PIECE * tiles, THREADS,
-               0, job, squares * side, tiles);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
+    const int cells = job.probes->cells;
+    return cells == 1   ? launch_squares<R, POLS, 1, TESS_GCF_NATIVE>(job)
+           : cells == 2 ? launch_squares<R, POLS, 2, TESS_GCF_NATIVE>(job)
+           : cells == 4 ? launch_squares<R, POLS, 4, TESS_GCF_NATIVE>(job)
+                        : GCF_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace

@@ -56,10 +56,49 @@ template <int POLS> __device__ inline bool gcf_stores(int lane)
 }
 
 /** A visibility's part of number gcf_part_of(): real and imaginary parts alternate. */
-template <typename R>
+template <typename R, int POLS>
 __device__ inline R *gcf_vis_part(const gcf_cuda_job &job, uint32_t point, int part)
 {
-    return (R *)job.vis + 2 * (int64_t)point * job.num_pol + part;
+    return (R *)job.vis + 2 * gcf_vis_index<POLS>(job, point, part / 2) + part % 2;
+}
+
+/** The point that a warp of a block works on, where each has one: its number, in order,
+ *  or -1 beyond the last. */
+__device__ inline int64_t gcf_point_of_warp(const gcf_cuda_job &job)
+{
+    const int64_t k =
+        (int64_t)blockIdx.x * (blockDim.x / GCF_WARP) + threadIdx.x / GCF_WARP;
+    return k < job.count ? k : -1;
+}
+
+/** Store what the lanes of a warp have summed up of a point, or ADD it to what others
+ *  have of it. */
+template <int POLS, bool ADD = false, typename C>
+__device__ inline void gcf_store_point(const gcf_cuda_job &job, uint32_t point, C *sum)
+{
+    typedef decltype(sum->x) R;
+    const int lane = (int)threadIdx.x % GCF_WARP;
+    const R total = gcf_sum_parts<POLS>((R *)sum, lane);
+    if (!gcf_stores<POLS>(lane)) return;
+    R *to = gcf_vis_part<R, POLS>(job, point, gcf_part_of<POLS>(lane));
+    if (ADD)
+        atomicAdd(to, total);
+    else
+        *to = total;
+}
+
+/** Launch a kernel of a warp for each point, `threads` or what was asked for a block.
+ */
+template <typename K>
+static tess_status gcf_launch_warps(const gcf_cuda_job &job, K kernel, int threads)
+{
+    tess_status status = TESS_OK;
+    const int block = job.probes->block > 0 ? job.probes->block : threads;
+    const int warps = block / GCF_WARP;
+    gcf_launch(kernel, (job.count + warps - 1) / warps, block, 0, job);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
 }
 
 #endif

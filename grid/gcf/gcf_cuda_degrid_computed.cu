@@ -8,7 +8,10 @@
 namespace
 {
 
-enum { THREADS = 256 };
+enum { THREADS = 256, MOST_THREADS = 512 };
+
+/* What a kernel has besides, bit by bit. */
+enum { NOTHING = 0, PHASE = 1, SINE = 2 };
 
 /* e^x and (cos, sin) of 2π·turns. FAST: 2 ulp and more for large |x|, and 2^−21 for
  * angles within a turn (CUDA C++ Programming Guide, section on intrinsic functions). */
@@ -40,18 +43,36 @@ template <bool FAST> __device__ inline double2 circle(double turns)
     return out;
 }
 
+template <bool FAST> __device__ inline float sine(float turns)
+{
+    const float part = turns - rintf(turns);
+    return FAST ? __sinf(6.28318530718f * part) : sinpif(2 * part);
+}
+
+template <bool FAST> __device__ inline double sine(double turns)
+{
+    return sinpi(2 * (turns - rint(turns)));
+}
+
 /* The formula in the kernel's precision. */
 template <typename R> struct formula {
-    R log_peak, decay, step, w;
+    R log_peak, decay, step, w, turns, ripple;
 };
 
 /* G at r² = x² + y², conjugated by sign(w). */
-template <bool FAST, typename R>
+template <bool FAST, int EXTRA, typename R>
 __device__ inline typename cuda_complex<R>::type value_of(const formula<R> &of, R r2)
 {
-    const R size = exponential<FAST>(of.log_peak - of.decay * sqrt(r2));
+    const R r = sqrt(r2);
+    R size = exponential<FAST>(of.log_peak - of.decay * r);
+    if (EXTRA & SINE) size *= 1 + R(0.5) * sine<FAST>(of.ripple * r);
     const R l2 = of.step * of.step * r2;
     auto out = circle<FAST>(of.w * (l2 / (1 + sqrt(1 - l2))));
+    if (EXTRA & PHASE) {
+        const auto turn = circle<FAST>(of.turns * r2), before = out;
+        out.x = before.x * turn.x - before.y * turn.y;
+        out.y = before.x * turn.y + before.y * turn.x;
+    }
     out.x *= size;
     out.y *= size;
     return out;
@@ -69,15 +90,14 @@ __device__ inline double first_tap(const gcf_cuda_job &job, int support,
 
 /* A point a warp, lanes over the cells of its footprint, line by line. Nothing is
  * atomic. Expected limit: special functions, 5 a cell. */
-template <typename R, int POLS, bool FAST>
-__global__ void __launch_bounds__(THREADS) computed_kernel(gcf_cuda_job job)
+template <typename R, int POLS, bool FAST, int EXTRA>
+__global__ void __launch_bounds__(MOST_THREADS) computed_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
     const int lane = (int)threadIdx.x % GCF_WARP;
-    const int64_t k =
-        (int64_t)blockIdx.x * (THREADS / GCF_WARP) + threadIdx.x / GCF_WARP;
-    if (k >= job.count) return;
-    const gcf_cuda_place at = job.place[k];
+    const int64_t k = gcf_point_of_warp(job);
+    if (k < 0) return;
+    const gcf_cuda_place at = gcf_place_of(job, k);
     const gcf_cuda_plane plane = job.plane[gcf_plane_of(at.kernel)];
     const int support = plane.support;
     const R x0 = (R)first_tap(job, support, at.kernel, GCF_PLANE_BITS, GCF_FLIP_U);
@@ -87,34 +107,41 @@ __global__ void __launch_bounds__(THREADS) computed_kernel(gcf_cuda_job job)
     of.log_peak = (R)job.formula.log_peak;
     of.decay = (R)job.formula.decay;
     of.step = (R)job.formula.step;
-    of.w = (R)(at.kernel & GCF_CONJUGATE ? -plane.w : plane.w);
+    /* all phases turn the other way where w < 0 */
+    const R way = at.kernel & GCF_CONJUGATE ? -1 : 1;
+    of.w = way * (R)plane.w;
+    of.turns = way * (R)job.formula.turns;
+    of.ripple = (R)job.formula.ripple;
     const C *cells = (const C *)job.cells + (int64_t)at.u * job.nv + at.v;
     C sum[POLS] = {};
     for (int n = lane; n < support * support; n += GCF_WARP) {
         const int i = n / support, j = n % support;
         const R x = x0 + (R)i, y = y0 + (R)j;
-        const C tap = value_of<FAST>(of, x * x + y * y);
+        const C tap = value_of<FAST, EXTRA>(of, x * x + y * y);
 #pragma unroll
         for (int p = 0; p < POLS; ++p)
             gcf_add_conjugate_product(
                 sum[p], tap,
                 __ldg(cells + p * job.pol_stride + (int64_t)i * job.nv + j));
     }
-    const R total = gcf_sum_parts<POLS>((R *)sum, lane);
-    if (gcf_stores<POLS>(lane))
-        *gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane)) = total;
+    gcf_store_point<POLS>(job, at.point, sum);
+}
+
+template <typename R, int POLS, bool FAST> tess_status launch(const gcf_cuda_job &job)
+{
+    const bool phase = job.formula.turns != 0, sine = job.formula.ripple != 0;
+    return gcf_launch_warps(job,
+                            phase && sine ? computed_kernel<R, POLS, FAST, PHASE | SINE>
+                            : phase       ? computed_kernel<R, POLS, FAST, PHASE>
+                            : sine        ? computed_kernel<R, POLS, FAST, SINE>
+                                          : computed_kernel<R, POLS, FAST, NOTHING>,
+                            THREADS);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    tess_status status = TESS_OK;
-    const int warps = THREADS / GCF_WARP;
-    const bool fast = gcf_cuda_plan_of(job.with)->opts.fast_math;
-    gcf_launch(fast ? computed_kernel<R, POLS, true> : computed_kernel<R, POLS, false>,
-               (job.count + warps - 1) / warps, THREADS, 0, job);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
+    return gcf_cuda_plan_of(job.with)->opts.fast_math ? launch<R, POLS, true>(job)
+                                                      : launch<R, POLS, false>(job);
 }
 
 } // namespace

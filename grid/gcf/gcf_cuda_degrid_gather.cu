@@ -7,21 +7,24 @@
 namespace
 {
 
-enum { THREADS = 256, TURNS = 2 /* lines at a time; supports are multiples of 8 */ };
+enum {
+    THREADS = 256,
+    MOST_THREADS = 512,
+    TURNS = 2 /* lines at a time; supports are multiples of 8 */
+};
 
 /* A point a warp. Narrow kernels have several lines in a warp: lanes are dealt out over
  * the cells of TURNS lines in order. Nothing is atomic. Expected limit: 16 bytes a cell
  * from L1 and L2, taps and (each pol's) cells. */
-template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
+template <typename R, int POLS, typename T>
+__global__ void __launch_bounds__(MOST_THREADS) gather_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
     const int lane = (int)threadIdx.x % GCF_WARP;
-    const int64_t k =
-        (int64_t)blockIdx.x * (THREADS / GCF_WARP) + threadIdx.x / GCF_WARP;
-    if (k >= job.count) return;
-    const gcf_cuda_place at = job.place[k];
-    const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
+    const int64_t k = gcf_point_of_warp(job);
+    if (k < 0) return;
+    const gcf_cuda_place at = gcf_place_of(job, k);
+    const gcf_taps_view<R, T> taps = gcf_view<R, T>(job, at.kernel);
     const C *cells = (const C *)job.cells + (int64_t)at.u * job.nv + at.v;
     /* lanes across a line of 8 or 16 cells do two or four of them */
     const int across = taps.support < GCF_WARP ? (taps.support == 8    ? 8
@@ -36,28 +39,24 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
             for (int t = 0; t < TURNS; ++t) {
                 const int line = i + t * lines;
                 if (line >= taps.support) break;
-                C tap = __ldg(taps.first + line * taps.step_u + j * taps.step_v);
-                tap.y *= taps.sign;
+                const typename cuda_complex<T>::type read =
+                    __ldg(taps.first + line * taps.step_u + j * taps.step_v);
+                const C tap = {R(read.x), R(read.y) * taps.sign};
 #pragma unroll
                 for (int p = 0; p < POLS; ++p)
                     gcf_add_conjugate_product(
                         sum[p], tap,
                         __ldg(cells + p * job.pol_stride + (int64_t)line * job.nv + j));
             }
-    const R total = gcf_sum_parts<POLS>((R *)sum, lane);
-    if (gcf_stores<POLS>(lane))
-        *gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane)) = total;
+    gcf_store_point<POLS>(job, at.point, sum);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    tess_status status = TESS_OK;
-    const int warps = THREADS / GCF_WARP;
-    gcf_launch(gather_kernel<R, POLS>, (job.count + warps - 1) / warps, THREADS, 0,
-               job);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
+    return gcf_launch_warps(job,
+                            job.single_taps ? gather_kernel<R, POLS, float>
+                                            : gather_kernel<R, POLS, R>,
+                            THREADS);
 }
 
 } // namespace

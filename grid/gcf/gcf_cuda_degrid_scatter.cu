@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS)
         for (uint32_t from = first; from < end; from += BATCH) {
             const int count = (int)min((uint32_t)BATCH, end - from);
             for (int k = 0; k < count; ++k) {
-                const gcf_cuda_place at = job.place[from + (uint32_t)k];
+                const gcf_cuda_place at = gcf_place_of(job, from + (uint32_t)k);
                 const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
                 C sum[POLS] = {};
 #pragma unroll
@@ -72,9 +72,9 @@ __global__ void __launch_bounds__(THREADS)
                 for (int w = 0; w < WARPS; ++w)
                     total += share[k / (2 * POLS)][w][k % (2 * POLS)];
                 const uint32_t point =
-                    job.place[from + (uint32_t)(k / (2 * POLS))].point;
+                    gcf_place_of(job, from + (uint32_t)(k / (2 * POLS))).point;
                 if (total != 0)
-                    atomicAdd(gcf_vis_part<R>(job, point, k % (2 * POLS)), total);
+                    atomicAdd(gcf_vis_part<R, POLS>(job, point, k % (2 * POLS)), total);
             }
             __syncthreads();
         }

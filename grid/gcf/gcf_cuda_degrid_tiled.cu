@@ -93,17 +93,20 @@ __device__ void load_cells(const gcf_cuda_job &job, int u, int v,
 
 /* A part of a kernel's taps: LINES lines from `line` on, a lane's cell of each; zeros
  * beyond the support. */
-template <typename R, int LINES>
-__device__ inline void load_taps(const gcf_taps_view<R> &view, int line, int cell,
+template <typename R, int LINES, typename T>
+__device__ inline void load_taps(const gcf_taps_view<R, T> &view, int line, int cell,
                                  typename cuda_complex<R>::type *tap)
 {
-    const typename cuda_complex<R>::type *from =
+    const typename cuda_complex<T>::type *from =
         view.first + (int64_t)line * view.step_u + cell * view.step_v;
 #pragma unroll
     for (int i = 0; i < LINES; ++i) {
         tap[i].x = tap[i].y = 0;
-        if (line + i < view.support && cell < view.support)
-            tap[i] = __ldg(from + i * view.step_u);
+        if (line + i < view.support && cell < view.support) {
+            const typename cuda_complex<T>::type read = __ldg(from + i * view.step_u);
+            tap[i].x = read.x;
+            tap[i].y = read.y;
+        }
     }
 }
 
@@ -113,7 +116,7 @@ __device__ inline void load_taps(const gcf_taps_view<R> &view, int line, int cel
  * parts, where it has several. Expected limit: shared memory, 8 bytes a cell, pol and
  * point, which leaves half of the arithmetic units' rate; and taps from L2, where few
  * points share a kernel. */
-template <typename R, int POLS, bool LARGE>
+template <typename R, int POLS, bool LARGE, typename T>
 __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
     tiled_kernel(gcf_cuda_job job, const piece *pieces, int parts_u, int parts_v)
 {
@@ -139,7 +142,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
         gcf_cuda_place looked_up = {0, 0, GCF_OUTSIDE, 0};
         int offset = -1; /* of its first cell; none, for narrow kernels */
         if (lane < count) {
-            looked_up = job.place[mine.first + from + (uint32_t)lane];
+            looked_up = gcf_place_of(job, mine.first + from + (uint32_t)lane);
             const int support = job.plane[gcf_plane_of(looked_up.kernel)].support;
             if (line < support && column < support)
                 offset = (looked_up.u - mine.u) * S::PITCH + looked_up.v - mine.v;
@@ -151,7 +154,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
             const uint32_t kernel = flags & ~GCF_CONJUGATE;
             if (first_cell < 0) continue;
             if (kernel != held) {
-                load_taps<R, S::LINES>(gcf_view<R>(job, kernel), line, column + lane,
+                load_taps<R, S::LINES>(gcf_view<R, T>(job, kernel), line, column + lane,
                                        tap);
                 held = kernel;
             }
@@ -176,7 +179,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
             }
             const R total = gcf_sum_parts<POLS>((R *)re, lane);
             if (gcf_stores<POLS>(lane)) {
-                R *to = gcf_vis_part<R>(job, point, gcf_part_of<POLS>(lane));
+                R *to = gcf_vis_part<R, POLS>(job, point, gcf_part_of<POLS>(lane));
                 if (parts == 1)
                     *to = total;
                 else
@@ -191,7 +194,9 @@ tess_status make_pieces(const gcf_cuda_job &job, piece **out, int64_t *num_piece
 {
     tess_status status = TESS_OK;
     const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
-    const int64_t most = tiles + job.count / MOST_POINTS;
+    const uint32_t points =
+        job.probes->points > 0 ? (uint32_t)job.probes->points : (uint32_t)MOST_POINTS;
+    const int64_t most = tiles + job.count / points;
     uint32_t *first = (uint32_t *)tess_alloc(tiles + 1, sizeof *first);
     piece *made = (piece *)tess_alloc(most, sizeof *made);
     int64_t n = 0;
@@ -199,10 +204,10 @@ tess_status make_pieces(const gcf_cuda_job &job, piece **out, int64_t *num_piece
     TESS_TRY(
         tess_device_download(first, job.first, (tiles + 1) * (int64_t)sizeof *first));
     for (int64_t t = 0; t < tiles; ++t)
-        for (uint32_t k = first[t]; k < first[t + 1]; k += MOST_POINTS) {
+        for (uint32_t k = first[t]; k < first[t + 1]; k += points) {
             const uint32_t left = first[t + 1] - k;
             made[n].first = k;
-            made[n].count = left < MOST_POINTS ? left : (uint32_t)MOST_POINTS;
+            made[n].count = left < points ? left : points;
             made[n].u = (int)(t / job.tiles_v) * job.order.tile_u;
             made[n++].v = (int)(t % job.tiles_v) * job.order.tile_v;
         }
@@ -215,7 +220,8 @@ cleanup:
     return status;
 }
 
-template <typename R, int POLS, bool LARGE> tess_status run(const gcf_cuda_job &job)
+template <typename R, int POLS, bool LARGE, typename T>
+tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     typedef shape<R, POLS, LARGE> S;
@@ -229,12 +235,12 @@ template <typename R, int POLS, bool LARGE> tess_status run(const gcf_cuda_job &
     TESS_TRY(tess_device_copy_of(pieces, num_pieces * (int64_t)sizeof *pieces,
                                  "tiles of points", &on_device));
     TESS_TRY(tess_device_zero(job.vis, vis_bytes));
-    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, LARGE>,
+    TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, LARGE, T>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    S::BYTES));
     TESS_CUDA(cudaEventRecord(job.sorted, tess_device_stream()));
-    gcf_launch(tiled_kernel<R, POLS, LARGE>, num_pieces * parts_u * parts_v, S::THREADS,
-               S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
+    gcf_launch(tiled_kernel<R, POLS, LARGE, T>, num_pieces * parts_u * parts_v,
+               S::THREADS, S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
     TESS_CUDA_LAUNCHED();
 cleanup:
     tess_free(pieces);
@@ -256,9 +262,15 @@ template <typename R, int POLS> int tile_for(bool large)
     return large ? shape<R, POLS, true>::TILE : shape<R, POLS, false>::TILE;
 }
 
+template <typename R, int POLS, typename T>
+tess_status run_with(const gcf_cuda_job &job)
+{
+    return is_large() ? run<R, POLS, true, T>(job) : run<R, POLS, false, T>(job);
+}
+
 template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
 {
-    return is_large() ? run<R, POLS, true>(job) : run<R, POLS, false>(job);
+    return job.single_taps ? run_with<R, POLS, float>(job) : run_with<R, POLS, R>(job);
 }
 
 } // namespace

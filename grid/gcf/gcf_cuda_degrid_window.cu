@@ -25,13 +25,14 @@ template <typename R, int POLS> struct shape {
  * are numbered line by line. Atomic: its share in a visibility. Expected limit: taps
  * from L2, and the atomics. */
 template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int parts)
+__global__ void __launch_bounds__(THREADS)
+    window_kernel(gcf_cuda_job job, int width, int parts, int points)
 {
     typedef typename cuda_complex<R>::type C;
     enum { CELLS = shape<R, POLS>::CELLS };
-    const int lane = (int)threadIdx.x % GCF_WARP, width = job.max_support;
+    const int lane = (int)threadIdx.x % GCF_WARP;
     const int64_t work = (int64_t)blockIdx.x * WARPS + threadIdx.x / GCF_WARP;
-    const int64_t from = work / parts * POINTS;
+    const int64_t from = work / parts * points;
     const int part = (int)(work % parts);
     if (from >= job.count) return;
     int place_u[CELLS], place_v[CELLS], held_u[CELLS], held_v[CELLS];
@@ -43,8 +44,8 @@ __global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int p
         place_v[c] = n % width;
         held_u[c] = held_v[c] = -1;
     }
-    for (int64_t k = from; k < from + POINTS && k < job.count; ++k) {
-        const gcf_cuda_place at = job.place[k];
+    for (int64_t k = from; k < from + points && k < job.count; ++k) {
+        const gcf_cuda_place at = gcf_place_of(job, k);
         const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
         const int turn_u = at.u % width, turn_v = at.v % width;
         C sum[POLS] = {};
@@ -68,9 +69,7 @@ __global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int p
             for (int p = 0; p < POLS; ++p)
                 gcf_add_conjugate_product(sum[p], tap, cell[c][p]);
         }
-        const R total = gcf_sum_parts<POLS>((R *)sum, lane);
-        if (gcf_stores<POLS>(lane))
-            atomicAdd(gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane)), total);
+        gcf_store_point<POLS, true>(job, at.point, sum);
     }
 }
 
@@ -78,11 +77,13 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     const int places = GCF_WARP * shape<R, POLS>::CELLS;
-    const int parts = (job.max_support * job.max_support + places - 1) / places;
-    const int64_t work = (job.count + POINTS - 1) / POINTS * parts;
+    const int width = max(job.max_support, job.probes->bin);
+    const int parts = (width * width + places - 1) / places;
+    const int points = job.probes->points > 0 ? job.probes->points : (int)POINTS;
+    const int64_t work = (job.count + points - 1) / points * parts;
     TESS_TRY(tess_device_zero(job.vis, job.num_vis * 2 * POLS * (int64_t)sizeof(R)));
     gcf_launch(window_kernel<R, POLS>, (work + WARPS - 1) / WARPS, THREADS, 0, job,
-               parts);
+               width, parts, points);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

@@ -430,7 +430,7 @@ __global__ void __launch_bounds__(THREADS)
     if (!degrid) return;
     const R total = gcf_sum_parts<POLS>((R *)vis, lane);
     if (gcf_stores<POLS>(lane))
-        *gcf_vis_part<R>(job, at.point, gcf_part_of<POLS>(lane)) = total;
+        *gcf_vis_part<R, POLS>(job, at.point, gcf_part_of<POLS>(lane)) = total;
 }
 
 template <typename R, int POLS>

@@ -8,29 +8,24 @@
 namespace
 {
 
-enum {
-    TILE = 32,
-    LINES = 8, /* of threads */
-    STRIPE = TILE / LINES,
-    THREADS = LINES * TILE,
-    BATCH = 128
-};
+enum { TILE = 32, STRIPE = 4, BATCH = 128 };
 
-/* A block a tile, STRIPE cells a thread, points in shared memory in batches. Expected
+/* A block a tile, CELLS cells a thread, points in shared memory in batches. Expected
  * limit: L2, that every thread reads a tap from for each point and cell, and the tests
  * which points reach it. */
-template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
+template <typename R, int POLS, int CELLS>
+__global__ void __launch_bounds__(TILE *TILE / CELLS) gather_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
+    const int LINES = TILE / CELLS; /* of threads */
     __shared__ gcf_stamp<R, POLS> batch[BATCH];
     const int tile_u = (int)blockIdx.x / job.tiles_v;
     const int tile_v = (int)blockIdx.x % job.tiles_v;
     const int u = tile_u * TILE + (int)threadIdx.x / TILE;
     const int v = tile_v * TILE + (int)threadIdx.x % TILE;
     const int reach = (job.max_support - 1 + TILE - 1) / TILE; /* tiles */
-    C sum[STRIPE][POLS];
-    for (int k = 0; k < STRIPE; ++k)
+    C sum[CELLS][POLS];
+    for (int k = 0; k < CELLS; ++k)
         for (int p = 0; p < POLS; ++p)
             sum[k][p].x = sum[k][p].y = 0;
     for (int line = max(tile_u - reach, 0); line <= tile_u; ++line) {
@@ -41,7 +36,7 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
             const int count = (int)min(end - from, (uint32_t)BATCH);
             __syncthreads();
             if ((int)threadIdx.x < count)
-                gcf_stamp_of<R, POLS>(job, job.place[from + threadIdx.x],
+                gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + threadIdx.x),
                                       &batch[threadIdx.x]);
             __syncthreads();
             for (int k = 0; k < count; ++k) {
@@ -49,7 +44,7 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
                 const int i = u - s.u, j = v - s.v;
                 if ((unsigned)j >= (unsigned)s.support) continue;
 #pragma unroll
-                for (int n = 0; n < STRIPE; ++n) {
+                for (int n = 0; n < CELLS; ++n) {
                     const int below = i + n * LINES;
                     if ((unsigned)below >= (unsigned)s.support) continue;
                     const C tap = __ldg(s.taps + below * s.step_u + j * s.step_v);
@@ -59,7 +54,7 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
             }
         }
     }
-    for (int n = 0; n < STRIPE; ++n)
+    for (int n = 0; n < CELLS; ++n)
         for (int p = 0; p < POLS; ++p) {
             /* cells that nothing reached may be another part's, see gcf_cuda.h */
             if (u + n * LINES >= job.nu || v >= job.nv ||
@@ -72,11 +67,22 @@ __global__ void __launch_bounds__(THREADS) gather_kernel(gcf_cuda_job job)
         }
 }
 
+template <typename R, int POLS, int CELLS> void launch(const gcf_cuda_job &job)
+{
+    gcf_launch(gather_kernel<R, POLS, CELLS>, (int64_t)job.tiles_u * job.tiles_v,
+               TILE * TILE / CELLS, 0, job);
+}
+
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    gcf_launch(gather_kernel<R, POLS>, (int64_t)job.tiles_u * job.tiles_v, THREADS, 0,
-               job);
+    const int cells = job.probes->cells > 0 ? job.probes->cells : (int)STRIPE;
+    if (cells == 2)
+        launch<R, POLS, 2>(job);
+    else if (cells == 4)
+        launch<R, POLS, 4>(job);
+    else
+        launch<R, POLS, 8>(job);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

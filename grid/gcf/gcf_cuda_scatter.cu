@@ -7,20 +7,21 @@
 namespace
 {
 
-enum { THREADS = 128, LANES = 32 };
+enum { THREADS = 128, MOST_THREADS = 512, LANES = 32 };
 
 /* A warp takes a line at a time: taps and cells are read, and added to, in whole
  * sectors. No shared memory. Expected limit: atomics in L2, one per cell and pol. */
-template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS) scatter_kernel(gcf_cuda_job job)
+template <typename R, int POLS, int HOW>
+__global__ void __launch_bounds__(MOST_THREADS) scatter_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
-    const gcf_cuda_place at = job.place[blockIdx.x];
+    const gcf_cuda_place at = gcf_place_of(job, blockIdx.x);
     const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
     C vis[POLS];
     for (int p = 0; p < POLS; ++p)
-        vis[p] = ((const C *)job.vis)[(int64_t)at.point * POLS + p];
-    for (int i = (int)threadIdx.x / LANES; i < taps.support; i += THREADS / LANES) {
+        vis[p] = gcf_vis_of<R, POLS>(job, at.point, p);
+    const int warps = (int)blockDim.x / LANES;
+    for (int i = (int)threadIdx.x / LANES; i < taps.support; i += warps) {
         C *cell = (C *)job.cells + (int64_t)(at.u + i) * job.nv + at.v;
         const C *line = taps.first + i * taps.step_u;
         for (int j = (int)threadIdx.x % LANES; j < taps.support; j += LANES) {
@@ -29,19 +30,25 @@ __global__ void __launch_bounds__(THREADS) scatter_kernel(gcf_cuda_job job)
             for (int p = 0; p < POLS; ++p) {
                 C sum = {0, 0};
                 gcf_add_product(sum, tap, vis[p]);
-                add_complex(cell + p * job.pol_stride + j, sum);
+                gcf_add_cell<HOW>(cell + p * job.pol_stride + j, sum);
             }
         }
     }
 }
 
-template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    gcf_launch(scatter_kernel<R, POLS>, job.count, THREADS, 0, job);
+    const int block = job.probes->block > 0 ? job.probes->block : THREADS;
+    gcf_launch(scatter_kernel<R, POLS, HOW>, job.count, block, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    return GCF_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace

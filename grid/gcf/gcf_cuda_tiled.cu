@@ -11,7 +11,13 @@
 namespace
 {
 
-enum { LANES = 32, CUT_THREADS = 256, LEAST_ENTRIES = 256, PIECES_AN_SM = 24 };
+enum {
+    LANES = 32,
+    CUT_THREADS = 256,
+    LEAST_ENTRIES = 256,
+    PIECES_AN_SM = 24,
+    SHAPE_DIVERGENT = 4
+};
 
 /* Warps of a block, a rectangle of sub-tiles; entries that wait in shared memory;
  * blocks an SM; and the bytes of sums a lane. All hold half of an SM's registers in
@@ -62,18 +68,86 @@ struct piece {
     uint32_t first, count;
 };
 
-__global__ void cut_kernel(gcf_cuda_job job, int most, unsigned *count, piece *out)
+/* How lists are cut: into pieces of at most `most` entries; or, of tiles within
+ * `radius` (unless 0) of the middle, into `pieces`, unless 0. Lists that are shorter
+ * than `factor` times the mean are sparse. */
+struct cutting {
+    int most, pieces, radius;
+    double factor;
+    unsigned *count; /* of pieces, of sparse lists, of lists, of sparse entries */
+    piece *out;      /* [room], sparse ones from the end */
+    int64_t room;
+};
+enum { PIECES, SPARSE, LISTS, SPARSE_ENTRIES, COUNTERS };
+
+__global__ void count_kernel(gcf_cuda_job job, unsigned *lists)
+{
+    const int t = (int)(blockIdx.x * CUT_THREADS + threadIdx.x);
+    if (t < job.tiles_u * job.tiles_v && job.first[t + 1] > job.first[t])
+        atomicAdd(lists, 1u);
+}
+
+__device__ uint32_t pieces_of(const gcf_cuda_job &job, const cutting &how, int tile,
+                              uint32_t entries)
+{
+    if (how.pieces == 0) return (entries + how.most - 1) / how.most;
+    const double u = (tile / job.tiles_v + 0.5) * job.order.tile_u - 0.5 * job.nu;
+    const double v = (tile % job.tiles_v + 0.5) * job.order.tile_v - 0.5 * job.nv;
+    if (how.radius > 0 && u * u + v * v > (double)how.radius * how.radius) return 1;
+    return min(entries, (uint32_t)how.pieces);
+}
+
+/* A tile a thread. */
+__global__ void cut_kernel(gcf_cuda_job job, cutting how)
 {
     const int t = (int)(blockIdx.x * CUT_THREADS + threadIdx.x);
     if (t >= job.tiles_u * job.tiles_v) return;
     const uint32_t first = job.first[t], entries = job.first[t + 1] - first;
     if (entries == 0) return;
-    const uint32_t pieces = (entries + most - 1) / most;
-    const unsigned at = atomicAdd(count, (unsigned)pieces);
+    if (how.factor > 0 &&
+        (double)entries * how.count[LISTS] < how.factor * (double)job.count) {
+        atomicAdd(&how.count[SPARSE_ENTRIES], entries);
+        how.out[how.room - 1 - atomicAdd(&how.count[SPARSE], 1u)] = {t, first, entries};
+        return;
+    }
+    const uint32_t pieces = pieces_of(job, how, t, entries);
+    const unsigned at = atomicAdd(&how.count[PIECES], (unsigned)pieces);
     for (uint32_t k = 0; k < pieces; ++k) {
         const uint32_t begin = (uint32_t)((uint64_t)entries * k / pieces);
         const uint32_t end = (uint32_t)((uint64_t)entries * (k + 1) / pieces);
-        out[at + k] = {t, first + begin, end - begin};
+        how.out[at + k] = {t, first + begin, end - begin};
+    }
+}
+
+/* A block a sparse list, a warp an entry at a time: its part of the tile is added to
+ * the grid atomically. */
+template <typename R, int POLS>
+__global__ void __launch_bounds__(CUT_THREADS)
+    sparse_kernel(gcf_cuda_job job, cutting how)
+{
+    typedef typename cuda_complex<R>::type C;
+    if (blockIdx.x >= how.count[SPARSE]) return;
+    const piece mine = how.out[how.room - 1 - blockIdx.x];
+    const int u0 = mine.tile / job.tiles_v * job.order.tile_u;
+    const int v0 = mine.tile % job.tiles_v * job.order.tile_v;
+    const int lane = (int)threadIdx.x % LANES;
+    for (uint32_t k = threadIdx.x / LANES; k < mine.count; k += CUT_THREADS / LANES) {
+        const gcf_cuda_place at = gcf_place_of(job, mine.first + k);
+        gcf_stamp<R, POLS> s;
+        gcf_stamp_of<R, POLS>(job, at, &s);
+        const int end_u = min(at.u + s.support, u0 + job.order.tile_u);
+        const int end_v = min(at.v + s.support, v0 + job.order.tile_v);
+        for (int u = max(at.u, u0); u < end_u; ++u)
+            for (int v = max(at.v, v0) + lane; v < end_v; v += LANES) {
+                const C tap =
+                    __ldg(s.taps + (u - at.u) * s.step_u + (v - at.v) * s.step_v);
+                C *cell = (C *)job.cells + (int64_t)u * job.nv + v;
+                for (int p = 0; p < POLS; ++p) {
+                    C sum = {0, 0};
+                    gcf_add_tap<R>(sum, tap, s.vis[p]);
+                    add_complex(cell + p * job.pol_stride, sum);
+                }
+            }
     }
 }
 
@@ -94,7 +168,7 @@ __device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, 
     out->low_v = (short)max(v, 0);
     out->high_v = (short)min(v + taps.support, S::TILE_V);
     for (int p = 0; p < POLS; ++p) {
-        const C vis = ((const C *)job.vis)[(int64_t)at.point * POLS + p];
+        const C vis = gcf_vis_of<R, POLS>(job, at.point, p);
         out->vis[p][0] = vis.x;
         out->vis[p][1] = vis.y;
         out->vis[p][2] = -taps.sign * vis.y;
@@ -103,8 +177,9 @@ __device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, 
 }
 
 /* A point's share in a lane's cells (row + k·LU, column). Taps outside of the footprint
- * are the zero behind the table: loads need not wait for branches. */
-template <typename R, int POLS, int SHAPE, typename T>
+ * are the zero behind the table: loads need not wait for branches; or DIVERGENT threads
+ * branch. */
+template <typename R, int POLS, int SHAPE, typename T, bool DIVERGENT>
 __device__ inline void
 add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
     typename cuda_complex<R>::type sum[shape<R, POLS, SHAPE>::CELLS][POLS])
@@ -130,6 +205,7 @@ add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
 #pragma unroll
         for (int k = 0; k < group; ++k) {
             const bool there = (unsigned)(down + (g + k) * S::LU) < lines;
+            if (DIVERGENT && !there) continue;
             const int at = there ? offset + (g + k) * step : zero;
             const typename cuda_complex<T>::type read =
                 __ldg((const typename cuda_complex<T>::type *)taps + at);
@@ -140,7 +216,8 @@ add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
         for (int k = 0; k < group; ++k)
 #pragma unroll
             for (int p = 0; p < POLS; ++p)
-                gcf_add_tap<R>(sum[g + k][p], tap[k], vis[p]);
+                if (!DIVERGENT || (unsigned)(down + (g + k) * S::LU) < lines)
+                    gcf_add_tap<R>(sum[g + k][p], tap[k], vis[p]);
     }
 }
 
@@ -148,17 +225,16 @@ add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
  * those that meet its sub-tile, 32 at a look. Sums are added atomically at the end,
  * cells that nothing was added to left alone. Expected limit: L2, where kernels are
  * large and differ from point to point; else instructions, half of them FMAs. */
-template <typename R, int POLS, int SHAPE, typename T>
+template <typename R, int POLS, int SHAPE, typename T, bool DIVERGENT>
 __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
                                   shape<R, POLS, SHAPE>::BLOCK.blocks)
-    tile_kernel(gcf_cuda_job job, const void *taps, const unsigned *num_pieces,
-                const piece *pieces)
+    tile_kernel(gcf_cuda_job job, const void *taps, cutting how)
 {
     typedef typename cuda_complex<R>::type C;
     typedef shape<R, POLS, SHAPE> S;
     __shared__ entry<R, POLS> batch[S::BATCH];
-    if (blockIdx.x >= *num_pieces) return;
-    const piece mine = pieces[blockIdx.x];
+    if (blockIdx.x >= how.count[PIECES]) return;
+    const piece mine = how.out[blockIdx.x];
     const int u0 = mine.tile / job.tiles_v * S::TILE_U;
     const int v0 = mine.tile % job.tiles_v * S::TILE_V;
     const int warp = (int)threadIdx.x / LANES, lane = (int)threadIdx.x % LANES;
@@ -175,7 +251,8 @@ __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
         __syncthreads();
         if (threadIdx.x < S::BATCH) {
             if (from + threadIdx.x < mine.count)
-                load<R, POLS, SHAPE>(job, job.place[mine.first + from + threadIdx.x],
+                load<R, POLS, SHAPE>(job,
+                                     gcf_place_of(job, mine.first + from + threadIdx.x),
                                      u0, v0, &batch[threadIdx.x]);
             else
                 batch[threadIdx.x].high_u = batch[threadIdx.x].low_u = -1;
@@ -187,9 +264,9 @@ __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
                                e.high_v > first_v && e.low_v < first_v + S::W;
             unsigned met = __ballot_sync(0xffffffffu, e.high_u > 0 && meets);
             for (; met != 0; met &= met - 1)
-                add<R, POLS, SHAPE, T>(taps, (int)job.zero_tap,
-                                       batch[look + __ffs((int)met) - 1], row, column,
-                                       sum);
+                add<R, POLS, SHAPE, T, DIVERGENT>(taps, (int)job.zero_tap,
+                                                  batch[look + __ffs((int)met) - 1],
+                                                  row, column, sum);
         }
     }
     C *cell = (C *)job.cells + (int64_t)(u0 + row) * job.nv + v0 + column;
@@ -203,16 +280,47 @@ __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
 }
 
 template <typename R, int POLS, int SHAPE>
-void launch(const gcf_cuda_job &job, int64_t pieces, const unsigned *count,
-            const piece *list)
+void launch(const gcf_cuda_job &job, int64_t pieces, const cutting &how)
 {
     const int threads = shape<R, POLS, SHAPE>::THREADS;
     if (job.single_taps)
-        gcf_launch(tile_kernel<R, POLS, SHAPE, float>, pieces, threads, 0, job,
-                   job.single_taps, count, list);
+        gcf_launch(tile_kernel<R, POLS, SHAPE, float, false>, pieces, threads, 0, job,
+                   job.single_taps, how);
     else
-        gcf_launch(tile_kernel<R, POLS, SHAPE, R>, pieces, threads, 0, job, job.taps,
-                   count, list);
+        gcf_launch(tile_kernel<R, POLS, SHAPE, R, false>, pieces, threads, 0, job,
+                   job.taps, how);
+}
+
+template <typename R, int POLS>
+void launch_divergent(const gcf_cuda_job &job, int64_t pieces, const cutting &how)
+{
+    gcf_launch(tile_kernel<R, POLS, SHAPE_DIVERGENT, R, true>, pieces,
+               shape<R, POLS, SHAPE_DIVERGENT>::THREADS, 0, job, job.taps, how);
+}
+
+template <typename R, int POLS>
+void launch_shape(const gcf_cuda_job &job, int number, int64_t pieces,
+                  const cutting &how)
+{
+    switch (number) {
+    case 1:
+        launch<R, POLS, 1>(job, pieces, how);
+        break;
+    case 2:
+        launch<R, POLS, 2>(job, pieces, how);
+        break;
+    case 3:
+        launch<R, POLS, 3>(job, pieces, how);
+        break;
+    case 4:
+        launch<R, POLS, 4>(job, pieces, how);
+        break;
+    case 5:
+        launch<R, POLS, 5>(job, pieces, how);
+        break;
+    default:
+        launch<R, POLS, 6>(job, pieces, how);
+    }
 }
 
 /* The block's shape: what was asked for, or what was the fastest on an H200. Many warps
@@ -223,6 +331,7 @@ int shape_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, WIDE = 64 };
     const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
+    if (job.probes->divergent) return SHAPE_DIVERGENT;
     if (asked > 0) return asked;
     if (job.num_pol == 4)
         return job.max_support > NARROW && job.max_support <= WIDE ? 6 : 2;
@@ -231,51 +340,60 @@ int shape_of(const gcf_cuda_job &job)
     return job.max_support > WIDE ? 1 : 6;
 }
 
-template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+/* Most pieces and sparse lists that there may be, and how to cut them. */
+tess_status plan_cuts(const gcf_cuda_job &job, int64_t *pieces, cutting *how)
 {
     tess_status status = TESS_OK;
     const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
     int sms = 0;
-    int64_t most = 0, pieces = 0;
-    unsigned *count = NULL;
-    piece *list = NULL;
+    TESS_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount,
+                                     tess_device_number()));
+    how->most = (int)max(job.count / (PIECES_AN_SM * sms), (int64_t)LEAST_ENTRIES);
+    how->pieces = job.probes->pieces;
+    how->radius = job.probes->center_radius;
+    how->factor = job.probes->tile_factor;
+    *pieces = how->pieces > 0 ? min(tiles * how->pieces, job.count)
+                              : job.count / how->most + tiles;
+    how->room = *pieces + (how->factor > 0 ? tiles : 0);
+    TESS_TRY(tess_device_alloc(how->room * (int64_t)sizeof *how->out, "pieces of tiles",
+                               (void **)&how->out));
+    TESS_TRY(tess_device_alloc(COUNTERS * sizeof *how->count, "counters",
+                               (void **)&how->count));
+    TESS_TRY(tess_device_zero(how->count, COUNTERS * sizeof *how->count));
+cleanup:
+    return status;
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
+    const int64_t blocks = (tiles + CUT_THREADS - 1) / CUT_THREADS;
+    unsigned found[COUNTERS] = {};
+    int64_t pieces = 0;
+    cutting how = {};
     if (job.zero_tap > INT32_MAX / 2)
         TESS_FAIL(TESS_ERR_RESOURCE, "'tiled' on a GPU: tables of at most %d taps",
                   INT32_MAX / 2);
-    TESS_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount,
-                                     tess_device_number()));
-    most = max(job.count / (PIECES_AN_SM * sms), (int64_t)LEAST_ENTRIES);
-    pieces = job.count / most + tiles;
-    TESS_TRY(tess_device_alloc(pieces * (int64_t)sizeof *list, "pieces of tiles",
-                               (void **)&list));
-    TESS_TRY(tess_device_alloc(sizeof *count, "a counter", (void **)&count));
-    TESS_TRY(tess_device_zero(count, sizeof *count));
-    gcf_launch(cut_kernel, (tiles + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, job,
-               (int)most, count, list);
+    TESS_TRY(plan_cuts(job, &pieces, &how));
+    if (how.factor > 0)
+        gcf_launch(count_kernel, blocks, CUT_THREADS, 0, job, &how.count[LISTS]);
+    gcf_launch(cut_kernel, blocks, CUT_THREADS, 0, job, how);
     TESS_CUDA_LAUNCHED();
-    switch (shape_of(job)) {
-    case 1:
-        launch<R, POLS, 1>(job, pieces, count, list);
-        break;
-    case 2:
-        launch<R, POLS, 2>(job, pieces, count, list);
-        break;
-    case 3:
-        launch<R, POLS, 3>(job, pieces, count, list);
-        break;
-    case 4:
-        launch<R, POLS, 4>(job, pieces, count, list);
-        break;
-    case 5:
-        launch<R, POLS, 5>(job, pieces, count, list);
-        break;
-    default:
-        launch<R, POLS, 6>(job, pieces, count, list);
+    if (job.probes->divergent)
+        launch_divergent<R, POLS>(job, pieces, how);
+    else
+        launch_shape<R, POLS>(job, shape_of(job), pieces, how);
+    TESS_CUDA_LAUNCHED();
+    if (how.factor > 0) {
+        gcf_launch(sparse_kernel<R, POLS>, tiles, CUT_THREADS, 0, job, how);
+        TESS_CUDA_LAUNCHED();
+        TESS_TRY(tess_device_download(found, how.count, sizeof found));
+        job.report->points_atomic = found[SPARSE_ENTRIES];
     }
-    TESS_CUDA_LAUNCHED();
 cleanup:
-    tess_device_free(list);
-    tess_device_free(count);
+    tess_device_free(how.out);
+    tess_device_free(how.count);
     return status;
 }
 

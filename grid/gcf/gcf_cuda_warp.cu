@@ -8,7 +8,7 @@
 namespace
 {
 
-enum { WARPS = 8, LANES = 32, THREADS = WARPS * LANES };
+enum { LANES = 32, THREADS = 256, MOST_THREADS = 512 };
 
 template <typename C> __device__ inline void add_pair(C *to, C left, C right)
 {
@@ -24,13 +24,14 @@ template <> __device__ inline void add_pair(float2 *to, float2 left, float2 righ
 /* Lanes lie along a line, or along several where it is short. With PAIR, two cells a
  * lane, the first one of even number: one beyond either end of a line may get zeros.
  * Expected limit: atomics in L2. */
-template <typename R, int POLS, bool PAIR>
-__global__ void __launch_bounds__(THREADS) warp_kernel(gcf_cuda_job job)
+template <typename R, int POLS, bool PAIR, int HOW>
+__global__ void __launch_bounds__(MOST_THREADS) warp_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
-    const int64_t k = (int64_t)blockIdx.x * WARPS + (int)threadIdx.x / LANES;
+    const int64_t k =
+        (int64_t)blockIdx.x * (blockDim.x / LANES) + (int)threadIdx.x / LANES;
     if (k >= job.count) return;
-    const gcf_cuda_place at = job.place[k];
+    const gcf_cuda_place at = gcf_place_of(job, k);
     const int lane = (int)threadIdx.x % LANES, odd = PAIR ? at.v & 1 : 0;
     gcf_stamp<R, POLS> stamp;
     gcf_stamp_of<R, POLS>(job, at, &stamp);
@@ -54,24 +55,31 @@ __global__ void __launch_bounds__(THREADS) warp_kernel(gcf_cuda_job job)
                 if (PAIR)
                     add_pair(cell + p * job.pol_stride + j, sum, other);
                 else
-                    add_complex(cell + p * job.pol_stride + j, sum);
+                    gcf_add_cell<HOW>(cell + p * job.pol_stride + j, sum);
             }
         }
     }
 }
 
-template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const int64_t blocks = (job.count + WARPS - 1) / WARPS;
+    const int block = job.probes->block > 0 ? job.probes->block : THREADS;
+    const int warps = block / LANES;
+    const int64_t blocks = (job.count + warps - 1) / warps;
     const bool aligned = job.nv % 2 == 0;
-    if (sizeof(R) == sizeof(float) && aligned)
-        gcf_launch(warp_kernel<R, POLS, true>, blocks, THREADS, 0, job);
+    if (sizeof(R) == sizeof(float) && aligned && HOW == TESS_GCF_NATIVE)
+        gcf_launch(warp_kernel<R, POLS, true, TESS_GCF_NATIVE>, blocks, block, 0, job);
     else
-        gcf_launch(warp_kernel<R, POLS, false>, blocks, THREADS, 0, job);
+        gcf_launch(warp_kernel<R, POLS, false, HOW>, blocks, block, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;
+}
+
+template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
+{
+    return GCF_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace

@@ -19,17 +19,18 @@ const double TRACKS_SHARE = 0.97;
  * THREADS-th position of the window. A window of few positions has several groups of
  * threads, which share the points. Expected limit: L2, for taps, and atomics where
  * footprints jump. */
-template <typename R, int POLS>
-__global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int window)
+template <typename R, int POLS, int HOW>
+__global__ void __launch_bounds__(THREADS)
+    window_kernel(gcf_cuda_job job, int window, int points)
 {
     typedef typename cuda_complex<R>::type C;
     __shared__ gcf_stamp<R, POLS> batch[BATCH];
     __shared__ int remainder[BATCH][2]; /* of u and v */
-    const int64_t from = (int64_t)blockIdx.x * BATCH;
-    const int count = (int)min(job.count - from, (int64_t)BATCH);
+    const int64_t from = (int64_t)blockIdx.x * points;
+    const int count = (int)min(job.count - from, (int64_t)points);
     const int k = (int)threadIdx.x;
     if (k < count) {
-        gcf_stamp_of<R, POLS>(job, job.place[from + k], &batch[k]);
+        gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + k), &batch[k]);
         remainder[k][0] = batch[k].u % window;
         remainder[k][1] = batch[k].v % window;
     }
@@ -55,8 +56,8 @@ __global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int w
             if (cell != current) {
                 for (int p = 0; p < POLS; ++p) {
                     if (current >= 0)
-                        add_complex((C *)job.cells + p * job.pol_stride + current,
-                                    sum[p]);
+                        gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current,
+                                          sum[p]);
                     sum[p].x = sum[p].y = 0;
                 }
                 current = cell;
@@ -65,25 +66,34 @@ __global__ void __launch_bounds__(THREADS) window_kernel(gcf_cuda_job job, int w
                 gcf_add_tap<R>(sum[p], tap, s.vis[p]);
         }
         for (int p = 0; p < POLS && current >= 0; ++p)
-            add_complex((C *)job.cells + p * job.pol_stride + current, sum[p]);
+            gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current, sum[p]);
     }
+}
+
+template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    const int asked = job.probes->points;
+    const int points = asked > 0 && asked < BATCH ? asked : (int)BATCH;
+    gcf_launch(window_kernel<R, POLS, HOW>, (job.count + points - 1) / points, THREADS,
+               0, job, max(job.max_support, job.probes->bin), points);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    tess_status status = TESS_OK;
-    gcf_launch(window_kernel<R, POLS>, (job.count + BATCH - 1) / BATCH, THREADS, 0, job,
-               job.max_support);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
+    return GCF_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace
 
 gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job)
 {
-    const int tile = job.near_share >= TRACKS_SHARE ? 0 : TILE;
+    const bool follow =
+        job.probes->sort == TESS_GCF_SORT_CHOSEN && job.near_share >= TRACKS_SHARE;
+    const int tile = follow ? 0 : TILE;
     return {tile, tile, false, false};
 }
 

@@ -7,9 +7,6 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Points placed at a time. */
-enum { BATCH = 512 };
-
 const gcf_table *gcf_table_best(void)
 {
     static const gcf_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(gcf_table);
@@ -28,8 +25,8 @@ void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
 const char *tess_gcf_strategy_name(tess_gcf_strategy strategy)
 {
     static const char *const name[TESS_GCF_NUM_STRATEGIES] = {
-        "serial", "atomic", "tiled",  "factored", "scatter",
-        "gather", "window", "coarse", "warp",     "computed"};
+        "serial", "atomic", "tiled", "factored", "scatter", "gather",
+        "window", "coarse", "warp",  "computed", "private"};
     return strategy < TESS_GCF_NUM_STRATEGIES ? name[strategy] : NULL;
 }
 
@@ -37,7 +34,7 @@ bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strateg
                              bool degrid)
 {
     if (backend == TESS_GCF_CUDA) return gcf_cuda_has(strategy, degrid);
-    return strategy <= TESS_GCF_FACTORED;
+    return strategy <= TESS_GCF_FACTORED || strategy == TESS_GCF_PRIVATE;
 }
 
 tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
@@ -97,6 +94,14 @@ void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads)
     plan->opts.threads = threads;
 }
 
+void tess_gcf_plan_repeat(tess_gcf_plan *plan, int times, tess_gcf_meter *meter,
+                          void *context)
+{
+    plan->repeat = times;
+    plan->meter = meter;
+    plan->context = context;
+}
+
 int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)
 {
     return plan->factors ? plan->factors[plane].rank : 0;
@@ -142,8 +147,9 @@ static void run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
 {
     const tess_gcf *gcf = plan->gcf;
     const size_t bytes = gcf_value_bytes(gcf) * (size_t)points->num_pol;
-    const int64_t end = first + BATCH < points->count ? first + BATCH : points->count;
-    gcf_place place[BATCH];
+    const int64_t end =
+        first + GCF_BATCH < points->count ? first + GCF_BATCH : points->count;
+    gcf_place place[GCF_BATCH];
     gcf_job job = {.gcf = gcf,
                    .place = place,
                    .num_pol = points->num_pol,
@@ -162,6 +168,13 @@ static void run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
     function(&job);
 }
 
+void gcf_grid_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                    const tess_gcf_cells *cells, int64_t first, tess_gcf_report *report)
+{
+    run_batch(plan, points, cells, first, false,
+              gcf_table_best()->grid_plain[plan->gcf->layout.is_double], report);
+}
+
 /* The loop of a program that nobody has made faster: ours is timed against it. */
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
                            const tess_gcf_cells *cells, bool degrid,
@@ -169,7 +182,7 @@ tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *poi
 {
     const gcf_table *table = gcf_table_best();
     const bool is_double = plan->gcf->layout.is_double;
-    for (int64_t k = 0; k < points->count; k += BATCH)
+    for (int64_t k = 0; k < points->count; k += GCF_BATCH)
         run_batch(plan, points, cells, k, degrid,
                   degrid ? table->degrid_plain[is_double]
                          : table->grid_plain[is_double],
@@ -187,6 +200,7 @@ tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *poi
 {
     const gcf_table *table = gcf_table_best();
     const bool is_double = plan->gcf->layout.is_double;
+    const bool plain = plan->opts.probes.atomics == TESS_GCF_PLAIN;
     int64_t left_out = 0, point_cells = 0;
     double busy = 0;
     const double start = tess_time_now();
@@ -195,10 +209,11 @@ tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *poi
         tess_gcf_report mine = {0};
         const double begin = tess_time_now();
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t k = 0; k < points->count; k += BATCH)
+        for (int64_t k = 0; k < points->count; k += GCF_BATCH)
             run_batch(plan, points, cells, k, degrid,
-                      degrid ? table->degrid_plain[is_double]
-                             : table->grid_atomic[is_double],
+                      degrid  ? table->degrid_plain[is_double]
+                      : plain ? table->grid_plain[is_double]
+                              : table->grid_atomic[is_double],
                       &mine);
         busy += tess_time_now() - begin;
         left_out += mine.left_out;
@@ -221,6 +236,8 @@ static tess_status run_strategy(const tess_gcf_plan *plan,
         return gcf_run_serial(plan, points, cells, degrid, report);
     case TESS_GCF_ATOMIC:
         return gcf_run_atomic(plan, points, cells, degrid, report);
+    case TESS_GCF_PRIVATE:
+        return gcf_run_private(plan, points, cells, degrid, report);
     default:
         return gcf_run_tiled(plan, points, cells, degrid, report);
     }
@@ -247,6 +264,21 @@ cleanup:
     return status;
 }
 
+/* As often as asked for, on what there is by now. */
+static tess_status repeat(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                          const tess_gcf_cells *cells, bool degrid)
+{
+    tess_status status = TESS_OK;
+    tess_gcf_report unused = {0};
+    plan->meter(plan->context, false);
+    for (int k = 0; k < plan->repeat; ++k)
+        TESS_TRY(plan->opts.merge ? run_merged(plan, points, cells, degrid, &unused)
+                                  : run_strategy(plan, points, cells, degrid, &unused));
+    plan->meter(plan->context, true);
+cleanup:
+    return status;
+}
+
 static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                        const tess_gcf_cells *cells, bool degrid,
                        tess_gcf_report *report)
@@ -261,6 +293,7 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
         cells->nv > INT32_MAX)
         TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld × %lld cells", (long long)cells->nu,
                   (long long)cells->nv);
+    TESS_TRY(tess_gcf_check_probes(&plan->opts, degrid));
     if (plan->cuda) {
         TESS_TRY(gcf_cuda_run(plan->cuda, points, cells, degrid, &found));
         found.merged = points->count - found.left_out;
@@ -274,6 +307,7 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
     if (!plan->opts.merge) found.merged = points->count - found.left_out;
     found.seconds = tess_time_now() - start - found.sort_s;
     if (report) *report = found;
+    if (plan->repeat > 0) TESS_TRY(repeat(plan, points, cells, degrid));
 cleanup:
     return status;
 }

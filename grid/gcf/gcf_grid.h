@@ -124,6 +124,9 @@ struct tess_gcf_plan {
     tess_gcf_grid_opts opts;
     gcf_factors *factors; /**< [num_planes], factored alone */
     gcf_cuda *cuda;       /**< on that backend */
+    int repeat;           /**< as of tess_gcf_plan_repeat() */
+    tess_gcf_meter *meter;
+    void *context;
 };
 
 static inline int64_t gcf_factor_line(int support)
@@ -160,6 +163,13 @@ void gcf_unmerge(const tess_gcf *gcf, const gcf_merged *merged, int64_t count,
                  void *vis);
 void gcf_merged_free(gcf_merged *merged);
 
+/** Grid GCF_BATCH points from `first` on, or those there are, as they come, which
+ *  nobody else adds to meanwhile; what was done is added to the report. */
+enum { GCF_BATCH = 512 };
+void gcf_grid_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                    const tess_gcf_cells *cells, int64_t first,
+                    tess_gcf_report *report);
+
 /** Strategies, in both directions: the direction tells which of points and cells is
  *  written. */
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
@@ -168,6 +178,9 @@ tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *poi
 tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *points,
                            const tess_gcf_cells *cells, bool degrid,
                            tess_gcf_report *report);
+tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                            const tess_gcf_cells *cells, bool degrid,
+                            tess_gcf_report *report);
 tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report);

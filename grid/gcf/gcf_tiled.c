@@ -8,6 +8,7 @@
  * middle of the grid to several threads, each with its own copy: here every piece of
  * work has a buffer and adds it to the grid under the locks of the regions it covers.
  * `factored` uses the same pieces. */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ enum {
 typedef struct piece {
     int64_t first, count;
     double cost;
+    bool sparse; /* goes without a buffer, after the others */
 } piece;
 
 /* All points sorted by tile. */
@@ -145,22 +147,58 @@ static int dearest_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
+/* The cost of a tile's pieces: a probe's, or `limit`. */
+static double piece_cost(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
+                         const tiling *tiles, int64_t tile, double limit)
+{
+    const tess_gcf_probes *probes = &plan->opts.probes;
+    const double side = (double)tiles->side;
+    const double u = side * ((double)(tile / tiles->num_tiles_v) + 0.5);
+    const double v = side * ((double)(tile % tiles->num_tiles_v) + 0.5);
+    double cost = 0;
+    if (probes->pieces == 0) return limit;
+    if (probes->center_radius > 0 &&
+        hypot(u - 0.5 * (double)cells->nu, v - 0.5 * (double)cells->nv) >
+            probes->center_radius)
+        return HUGE_VAL;
+    for (int64_t k = tiles->tile_first[tile]; k < tiles->tile_first[tile + 1]; ++k)
+        cost += cost_of(plan, &tiles->place[k]);
+    return cost / probes->pieces;
+}
+
+/* Points below which a tile is sparse. */
+static double sparse_below(const tess_gcf_plan *plan, const tiling *tiles)
+{
+    int64_t occupied = 0;
+    for (int64_t t = 0; t < tiles->num_tiles; ++t)
+        occupied += tiles->tile_first[t + 1] > tiles->tile_first[t];
+    return occupied > 0
+               ? plan->opts.probes.tile_factor *
+                     (double)tiles->tile_first[tiles->num_tiles] / (double)occupied
+               : 0;
+}
+
 /* Cut tiles where they cost more than `limit`. */
-static tess_status cut(const tess_gcf_plan *plan, double limit, tiling *tiles)
+static tess_status cut(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
+                       double limit, tiling *tiles)
 {
     tess_status status = TESS_OK;
+    const double few = sparse_below(plan, tiles);
     int64_t capacity = 0;
     for (int64_t t = 0; t < tiles->num_tiles; ++t) {
-        piece one = {.first = tiles->tile_first[t]};
-        for (int64_t k = one.first; k < tiles->tile_first[t + 1]; ++k) {
+        const int64_t begin = tiles->tile_first[t], end = tiles->tile_first[t + 1];
+        const double most = piece_cost(plan, cells, tiles, t, limit);
+        const bool sparse = (double)(end - begin) < few;
+        piece one = {.first = begin, .sparse = sparse};
+        for (int64_t k = begin; k < end; ++k) {
             one.cost += cost_of(plan, &tiles->place[k]);
             ++one.count;
-            if (one.cost < limit && k + 1 < tiles->tile_first[t + 1]) continue;
+            if (one.cost < most && k + 1 < end) continue;
             if (tess_grow((void **)&tiles->piece, &capacity, tiles->num_pieces + 1,
                           sizeof *tiles->piece) != 0)
                 TESS_FAIL(TESS_ERR_ALLOC, "pieces of tiles");
             tiles->piece[tiles->num_pieces++] = one;
-            one = (piece){.first = k + 1};
+            one = (piece){.first = k + 1, .sparse = sparse};
         }
     }
     if (tiles->num_pieces > 1)
@@ -201,7 +239,7 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
     const int64_t side = tiles->side - 1 + plan->gcf->max_support;
     const double least = PAYS_WELL * (double)side * (double)side;
     const double share = total / (PIECES_A_THREAD * threads);
-    TESS_TRY(cut(plan,
+    TESS_TRY(cut(plan, cells,
                  threads == 1    ? total + 1
                  : share > least ? share
                                  : least,
@@ -224,6 +262,13 @@ static int by_kernel(const void *a, const void *b)
     return (x->point > y->point) - (x->point < y->point);
 }
 
+static int by_layer(const void *a, const void *b)
+{
+    const gcf_place *x = a, *y = b;
+    if (x->plane != y->plane) return x->plane < y->plane ? -1 : 1;
+    return (x->point > y->point) - (x->point < y->point);
+}
+
 static int by_column(const void *a, const void *b)
 {
     const gcf_place *x = a, *y = b;
@@ -243,8 +288,11 @@ static int64_t sort_piece(const tess_gcf_plan *plan, gcf_place *place, int64_t c
             place[k] = moved;
         }
     qsort(place, (size_t)front, sizeof *place, by_column);
-    if (tess_gcf_bytes(plan->gcf) > FEW_TAPS_BYTES)
-        qsort(place + front, (size_t)(count - front), sizeof *place, by_kernel);
+    const tess_gcf_sort sort = plan->opts.probes.sort;
+    if (sort == TESS_GCF_SORT_LAYER || sort == TESS_GCF_SORT_KERNEL ||
+        (sort == TESS_GCF_SORT_CHOSEN && tess_gcf_bytes(plan->gcf) > FEW_TAPS_BYTES))
+        qsort(place + front, (size_t)(count - front), sizeof *place,
+              sort == TESS_GCF_SORT_LAYER ? by_layer : by_kernel);
     return front;
 }
 
@@ -422,6 +470,28 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
     if (!degrid) add_to_grid(&job, &around, tiles, cells);
 }
 
+/* Pieces of sparse tiles are added to the grid atomically, when all others are done. */
+static void do_sparse_pieces(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, const tiling *tiles,
+                             int64_t *count)
+{
+    int64_t done = 0;
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t k = 0; k < tiles->num_pieces; ++k) {
+        const piece *which = &tiles->piece[k];
+        gcf_job job = {.gcf = plan->gcf,
+                       .place = tiles->place + which->first,
+                       .count = which->count,
+                       .num_pol = points->num_pol,
+                       .vis = points->vis};
+        if (!which->sparse) continue;
+        do_sparse_piece(&job, cells,
+                        gcf_table_best()->grid_atomic[plan->gcf->layout.is_double]);
+        done += which->count;
+    }
+    *count = done;
+}
+
 tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report)
@@ -430,6 +500,7 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
     const int threads = plan->opts.threads;
     tiling tiles = {0};
     char *buffers = NULL, *works = NULL;
+    int64_t sparse = 0;
     double busy = 0, start = tess_time_now();
     TESS_TRY(tiling_make(plan, points, cells, degrid, &tiles, report));
     const int64_t bytes = up_to(
@@ -440,17 +511,25 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
     if (!buffers || !works) TESS_FAIL(TESS_ERR_ALLOC, "no memory for tile buffers");
     report->sort_s = tess_time_now() - start;
     start = tess_time_now();
-#pragma omp parallel num_threads(threads) reduction(+ : busy)
+#pragma omp parallel num_threads(threads) reduction(+ : busy, sparse)
     {
-        const double begin = tess_time_now();
+        double begin = tess_time_now();
         const int64_t thread = gcf_thread();
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < tiles.num_pieces; ++k)
-            do_piece(plan, points, cells, degrid, &tiles, &tiles.piece[k],
-                     buffers + thread * bytes, works + thread * work_bytes);
+            if (!tiles.piece[k].sparse)
+                do_piece(plan, points, cells, degrid, &tiles, &tiles.piece[k],
+                         buffers + thread * bytes, works + thread * work_bytes);
         busy += tess_time_now() - begin;
+        if (plan->opts.probes.tile_factor > 0) {
+#pragma omp barrier
+            begin = tess_time_now();
+            do_sparse_pieces(plan, points, cells, &tiles, &sparse);
+            busy += tess_time_now() - begin;
+        }
     }
     const double wall = tess_time_now() - start;
+    report->points_atomic = sparse;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
 cleanup:
     tess_free(buffers);

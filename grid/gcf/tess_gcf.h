@@ -79,10 +79,13 @@ typedef struct tess_gcf_plane {
 /** Kernels that a GPU may compute instead of reading them (strategy computed), of the
  *  form that studies of degridding used: at r = √(x² + y²) [cells] and its plane's w
  *
- *      G = exp(log_peak − decay·r) · exp(2πi w (1 − √(1 − (step·r)²))) */
+ *      G = exp(log_peak − decay·r) · exp(2πi w (1 − √(1 − (step·r)²)))
+ *
+ *  times exp(2πi·turns·r²) and 1 + ½ sin(2π·ripple·r), where these are not 0. */
 typedef struct tess_gcf_formula {
     double log_peak, decay; /**< decay [1/cell] */
     double step; /**< [direction cosine a cell]; |step·r| < 1 in a footprint */
+    double turns, ripple; /**< an extra phase [1/cell²], an extra sine [1/cell] */
 } tess_gcf_formula;
 
 /** Written by create, then constant. */
@@ -128,6 +131,11 @@ tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *suppo
 /** A table of kernels of a formula; also TESS_ERR_USAGE where step·r reaches 1. */
 tess_status tess_gcf_create_formula(const tess_gcf_layout *layout, const int *support,
                                     const tess_gcf_formula *formula, tess_gcf **gcf);
+
+/** Scale the kernels so that the taps of each plane and pair of offsets sum to 1: a
+ *  grid of ones is then read off as ones. Kernels of a formula are a table's
+ *  afterwards. TESS_ERR_USAGE where a sum is 0. */
+tess_status tess_gcf_normalise(tess_gcf *gcf);
 
 /** NULL is fine. */
 void tess_gcf_destroy(tess_gcf *gcf);

@@ -38,6 +38,9 @@ typedef enum tess_gcf_strategy {
     TESS_GCF_COARSE,  /**< so too, several cells a thread, tiles in parallel */
     TESS_GCF_WARP,    /**< a warp a point, cells are added to atomically */
     TESS_GCF_COMPUTED, /**< kernels of a formula are computed, not read; to degrid */
+    /* on a CPU alone */
+    TESS_GCF_PRIVATE, /**< threads share the points, each with a whole grid of its own
+                       */
     TESS_GCF_NUM_STRATEGIES
 } tess_gcf_strategy;
 
@@ -55,6 +58,54 @@ typedef struct tess_gcf_cells {
     void *data; /**< complex [num_pol][nu][nv] */
 } tess_gcf_cells;
 
+/** How cells are added to where several threads may. */
+typedef enum tess_gcf_atomics {
+    TESS_GCF_NATIVE, /**< by the best instruction there is */
+    TESS_GCF_CAS,    /**< compare and swap, one part of a number at a time */
+    TESS_GCF_PLAIN,  /**< not atomically: sums are WRONG, for its time alone */
+    TESS_GCF_NUM_ATOMICS
+} tess_gcf_atomics;
+
+/** By what points of a tile are sorted. */
+typedef enum tess_gcf_sort {
+    TESS_GCF_SORT_CHOSEN, /**< as the strategy likes it */
+    TESS_GCF_SORT_TILE,   /**< not at all */
+    TESS_GCF_SORT_LAYER,  /**< plane of w */
+    TESS_GCF_SORT_KERNEL, /**< plane and offsets: neighbours read the same taps */
+    TESS_GCF_NUM_SORTS
+} tess_gcf_sort;
+
+/** Other ways to do the same, as studies have compared them; all zero: none. What a
+ *  strategy cannot do otherwise is refused (tess_gcf_check_probes()). */
+typedef struct tess_gcf_probes {
+    tess_gcf_atomics atomics; /**< gridding: scatter, warp, window, coarse; atomic */
+    tess_gcf_sort sort;       /**< strategies by tile */
+    double tile_factor; /**< gridding, tiled: tiles of less than so many times the mean
+                             number of points (of tiles that have any) are added to
+                             the grid atomically */
+    int pieces;         /**< tiled: into how many pieces, for as many blocks or threads,
+                             tiles are cut … */
+    int center_radius;  /**< … whose middle is within so many cells of the grid's; the
+                             others are not cut */
+    bool active_box;    /**< on a GPU: of the grid, only the box of all footprints is
+                             cleared and copied */
+    bool managed;       /**< on a GPU: visibilities and grid are in memory that moves
+                             between host and device by itself; refused above half of
+                             the device's free memory */
+    bool arrays; /**< on a GPU: an array each for u, v, kernel and number of the points,
+                      and for each polarisation, instead of one of structs */
+    bool divergent; /**< gridding on a GPU, tiled: threads branch around taps outside of
+                         footprints; else they read zeros there */
+    bool serial_tiles; /**< coarse: a block does all tiles of a window, one after
+                            another; else a block each */
+    int bin;    /**< window, coarse: cells of the window, at least the widest kernel */
+    int block;  /**< on a GPU: threads of a block, scatter, warp and computed to grid or
+                     degrid, gather to degrid: 32 to 512, a multiple of 32 */
+    int cells;  /**< cells a thread: gather 2, 4, 8; coarse (along each axis) 1, 2, 4 */
+    int points; /**< window and coarse, tiled to degrid: points of a piece that a block
+                     works on */
+} tess_gcf_probes;
+
 typedef struct tess_gcf_grid_opts {
     tess_gcf_backend backend;
     tess_gcf_strategy strategy;
@@ -71,10 +122,16 @@ typedef struct tess_gcf_grid_opts {
     bool single_taps; /**< tiled on a GPU: taps of a table in double precision are read
                            in single, half the traffic; sums are then good to 1e-7 */
     bool merge; /**< on the CPU: points that meet the same taps are made one before */
+    tess_gcf_probes probes;
 } tess_gcf_grid_opts;
 
 /** A strategy for a table, with what it prepares once. */
 typedef struct tess_gcf_plan tess_gcf_plan;
+
+/** A box of cells: lines along u, cells of each along v. */
+typedef struct tess_gcf_box {
+    int64_t u, v, lines, cells;
+} tess_gcf_box;
 
 /** What a call did. */
 typedef struct tess_gcf_report {
@@ -90,6 +147,9 @@ typedef struct tess_gcf_report {
     double cells_s;         /**< … the grid's alone, of copy_s */
     double busy_share;      /**< of the threads' time in the latter */
     bool kept_order;        /**< on a GPU: points were not sorted */
+    tess_gcf_box box;       /**< active_box: what was cleared and copied */
+    int64_t points_atomic;  /**< tile_factor: points (on a GPU, points of a tile) that
+                                 were added atomically */
 } tess_gcf_report;
 
 /** On the CPU: tiled, one thread, kernels to 1e-4 in up to 6 products of at least
@@ -102,6 +162,10 @@ const char *tess_gcf_strategy_name(tess_gcf_strategy strategy);
 /** Does a backend of this build have it, in this direction? */
 bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strategy,
                              bool degrid);
+
+/** TESS_ERR_USAGE where a probe of the options means nothing to their strategy on
+ *  their backend in this direction, or is outside of its limits. */
+tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid);
 
 /** The table is the caller's and must outlive the plan. `factored` takes its kernels
  *  apart here; a GPU is taken, and the table copied to it. TESS_ERR_USAGE for options
@@ -124,11 +188,23 @@ tess_status tess_gcf_grid(const tess_gcf_plan *plan, const tess_gcf_points *poin
 tess_status tess_gcf_degrid(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                             const tess_gcf_points *points, tess_gcf_report *report);
 
+/** Let the calls that follow repeat their work, once they are done: `meter` is called
+ *  before and after (`is_over`) the repetitions, which leave the result undefined. On a
+ *  GPU the strategy's kernels alone, on a CPU all. 0: no more. */
+typedef void tess_gcf_meter(void *context, bool is_over);
+void tess_gcf_plan_repeat(tess_gcf_plan *plan, int times, tess_gcf_meter *meter,
+                          void *context);
+
 /** Products that a plane is made of; 0: it is taken from its table. */
 int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane);
 
 /** Bytes of all factors. */
 int64_t tess_gcf_plan_factor_bytes(const tess_gcf_plan *plan);
+
+/** How many footprints of points cover each cell: map[nu][nv]. TESS_ERR_ALLOC. Local.
+ */
+tess_status tess_gcf_updates(const tess_gcf *gcf, const tess_gcf_points *points,
+                             int64_t nu, int64_t nv, float *map);
 
 /** The fastest strategy on this processor or device, for kernels of one width. */
 typedef struct tess_gcf_tuning {

@@ -9,6 +9,8 @@ import io
 import os
 import sys
 
+from astropy.io import fits
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
 from e2e import Suite, tessera  # noqa: E402
@@ -23,6 +25,34 @@ def table(suite, *options, size=None):
     if not suite.ran("gcf " + " ".join(options), result):
         return []
     return list(csv.DictReader(io.StringIO(result.out)))
+
+
+def other_ways(suite):
+    """Switches that studies compared: the same sums, named in the table."""
+    for switches, name in ((["--sort", "layer"], "sort=layer"), (["--pieces", "3"], "pieces=3"),
+                           (["--tile-factor", "2"], "tile-factor=2"),
+                           (["--normalise"], "normalise"),
+                           (["--extra", "both"], "formula extra=both")):
+        rows = table(suite, "--gcf", "16", "--strategy", "tiled", *switches)
+        suite.equal(f"{name}: said", [row["switches"] for row in rows], [name])
+    suite.true("tiles of few points", 0 < int(table(
+        suite, "--gcf", "16", "--strategy", "tiled", "--tile-factor", "1",
+        "--order", "tracks")[0]["atomic_points"]) < 4032)
+    rows = table(suite, "--gcf", "16", "--strategy", "serial,atomic,private",
+                 "--precision", "double")
+    for row in rows:
+        suite.below(f"{row['strategy']}: difference", float(row["difference"]), 1e-13)
+    rows = table(suite, "--gcf", "16", "--atomics", "plain")
+    suite.equal("plain additions are said to be wrong",
+                [(row["strategy"], row["switches"]) for row in rows],
+                [("atomic", "atomics=plain(WRONG)")])
+    rows = table(suite, "--gcf", "16", "--strategy", "serial", "--intensity",
+                 suite.path("map"))
+    map_ = fits.getdata(suite.path("map.fits")).astype(float)
+    suite.equal("map: its shape", map_.shape, (512, 512))
+    suite.equal("map: updates", map_.sum(), int(rows[0]["visibilities"]) * 16.0 ** 2)
+    with open(suite.path("map.png"), "rb") as file:
+        suite.equal("map: a picture", file.read(8), b"\x89PNG\r\n\x1a\n")
 
 
 def main():
@@ -69,6 +99,7 @@ def main():
                    0 < float(row["study_cells"]) <= float(row["cells"]))
         suite.below(f"{row['order']} {row['strategy']}: difference",
                     float(row["difference"]), 2e-5)
+    other_ways(suite)
     os.environ["TESS_CACHE_DIR"] = suite.path("cache")
     found = tessera("bench", "gcf", "--tune", *SMALL)
     suite.ran("gcf --tune", found)
@@ -85,7 +116,12 @@ def main():
                     ["--pol", "3"], ["--precision", "half"], ["--order", "none"], ["--shrink", "0"],
                     ["--operation", "image"], ["--size", "64", "--gcf", "128"],
                     ["--strategy", "tiled,tiled"], ["--strategy", "scatter"],
-                    ["--backend", "cuda", "--strategy", "serial"], ["more"]):
+                    ["--backend", "cuda", "--strategy", "serial"], ["more"],
+                    ["--strategy", "serial", "--atomics", "cas"], ["--atomics", "none"],
+                    ["--strategy", "tiled", "--arrays"], ["--center-radius", "9"],
+                    ["--sort", "chosen"], ["--extra", "none"],
+                    ["--backend", "cuda", "--strategy", "gather", "--divergent"],
+                    ["--gcf", "8,16", "--intensity", "map"]):
         result = tessera("bench", "gcf", *options)
         suite.equal(f"bench gcf {' '.join(options)}: status", result.status, 2)
     suite.true("help says its name", "tessera bench gcf" in

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 
@@ -175,6 +176,39 @@ template <typename T> T atomicMax(T *to, T value)
     return before;
 }
 
+/* By copies: words that are the bits of numbers are neither's by C++'s rules. */
+template <typename T> T atomicCAS(T *to, T expected, T value)
+{
+    T before;
+    memcpy(&before, to, sizeof before);
+    if (before == expected) memcpy(to, &value, sizeof value);
+    return before;
+}
+
+template <typename T, typename F> T simt_bits(F from)
+{
+    T to;
+    static_assert(sizeof to == sizeof from, "bits are kept");
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+inline unsigned __float_as_uint(float x)
+{
+    return simt_bits<unsigned>(x);
+}
+inline float __uint_as_float(unsigned x)
+{
+    return simt_bits<float>(x);
+}
+inline long long __double_as_longlong(double x)
+{
+    return simt_bits<long long>(x);
+}
+inline double __longlong_as_double(long long x)
+{
+    return simt_bits<double>(x);
+}
+
 inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);
@@ -208,6 +242,18 @@ inline void __sincosf(float x, float *s, float *c)
     *s = std::sin(x);
     *c = std::cos(x);
 }
+inline float __sinf(float x)
+{
+    return std::sin(x);
+}
+inline float sinpif(float x)
+{
+    return std::sin((float)M_PI * x);
+}
+inline double sinpi(double x)
+{
+    return std::sin(M_PI * x);
+}
 inline void sincospif(float x, float *s, float *c)
 {
     *s = std::sin((float)M_PI * x);
@@ -237,6 +283,16 @@ inline cudaError_t cudaGetLastError(void)
 inline const char *cudaGetErrorString(cudaError_t)
 {
     return "no device";
+}
+inline cudaError_t cudaMallocManaged(void **memory, size_t bytes)
+{
+    *memory = malloc(bytes);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+inline cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event)
 {

@@ -1,0 +1,85 @@
+/* private: threads share the points, and each has a whole grid of its own, which are
+ * added up at the end: what a gridder's loop with a reduction clause does, and the
+ * baseline of the tiled studies on Xeon and Xeon Phi. Memory and the sums at the end
+ * grow with threads × grid. */
+#include <string.h>
+
+#include "gcf_grid.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+static void add_values(bool is_double, const void *from, int64_t values, void *to)
+{
+    if (is_double)
+        for (int64_t k = 0; k < 2 * values; ++k)
+            ((double *)to)[k] += ((const double *)from)[k];
+    else
+        for (int64_t k = 0; k < 2 * values; ++k)
+            ((float *)to)[k] += ((const float *)from)[k];
+}
+
+/* Each thread sums a share of the cells over the grids of all. */
+static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
+                      int64_t values, int64_t first, int64_t end, char *to)
+{
+    const size_t bytes = gcf_value_bytes(gcf);
+    for (int64_t t = 0; t < count; ++t)
+        add_values(gcf->layout.is_double, grids + (size_t)(t * values + first) * bytes,
+                   end - first, to + (size_t)first * bytes);
+}
+
+tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                            const tess_gcf_cells *cells, bool degrid,
+                            tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    const int64_t threads = plan->opts.threads;
+    const int64_t values = cells->nu * cells->nv * points->num_pol;
+    const size_t bytes = gcf_value_bytes(plan->gcf),
+                 grid_bytes = (size_t)values * bytes;
+    char *grids = NULL;
+    int64_t left_out = 0, point_cells = 0;
+    double busy = 0;
+    /* nothing is added to in common */
+    if (degrid) return gcf_run_atomic(plan, points, cells, degrid, report);
+    if ((double)threads * (double)grid_bytes < (double)tess_mem_node_limit_bytes())
+        grids = tess_alloc(threads, grid_bytes);
+    if (!grids)
+        TESS_FAIL(TESS_ERR_ALLOC, "'private': no memory for %lld grids of %.3g GB",
+                  (long long)threads, 1e-9 * (double)grid_bytes);
+    const double start = tess_time_now();
+#pragma omp parallel num_threads(plan->opts.threads) \
+    reduction(+ : left_out, point_cells, busy)
+    {
+        const int64_t thread = gcf_thread();
+        const tess_gcf_cells own = {.nu = cells->nu,
+                                    .nv = cells->nv,
+                                    .data = grids + (size_t)thread * grid_bytes};
+        tess_gcf_report mine = {0};
+        double begin = tess_time_now();
+        /* a thread that there is clears its own, near to it */
+#pragma omp for schedule(static, 1) nowait
+        for (int64_t t = 0; t < threads; ++t)
+            memset(grids + (size_t)t * grid_bytes, 0, grid_bytes);
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t k = 0; k < points->count; k += GCF_BATCH)
+            gcf_grid_batch(plan, points, &own, k, &mine);
+        busy += tess_time_now() - begin;
+        left_out += mine.left_out;
+        point_cells += mine.point_cells;
+#pragma omp barrier
+        begin = tess_time_now();
+#pragma omp for schedule(static, 1) nowait
+        for (int64_t t = 0; t < threads; ++t)
+            add_grids(plan->gcf, grids, threads, values, values * t / threads,
+                      values * (t + 1) / threads, cells->data);
+        busy += tess_time_now() - begin;
+    }
+    const double wall = tess_time_now() - start;
+    report->busy_share = wall > 0 ? busy / (wall * (double)threads) : 1;
+    report->left_out = left_out;
+    report->point_cells = point_cells;
+cleanup:
+    tess_free(grids);
+    return status;
+}

@@ -1,0 +1,107 @@
+/* Which other ways of doing its work a strategy has. */
+#include "gcf_grid.h"
+#include "tess_log.h"
+
+#define BIT(strategy) (1u << TESS_GCF_##strategy)
+
+enum { NOTHING = 0, LEAST_BLOCK = 32, MOST_BLOCK = 512, MOST_POINTS = 65536 };
+
+/* Strategies that take a probe, by backend and direction. */
+typedef struct probe {
+    const char *name; /* of the switch of tessera bench gcf */
+    unsigned takes[2][2];
+} probe;
+
+static const unsigned all_gpu = BIT(TILED) | BIT(SCATTER) | BIT(GATHER) | BIT(WINDOW) |
+                                BIT(COARSE) | BIT(WARP) | BIT(COMPUTED) | BIT(FACTORED);
+
+static bool takes(const unsigned by[2][2], const tess_gcf_grid_opts *opts, bool degrid)
+{
+    return by[opts->backend == TESS_GCF_CUDA][degrid] >> opts->strategy & 1;
+}
+
+static tess_status check(bool wanted, const char *name, const unsigned by[2][2],
+                         const tess_gcf_grid_opts *opts, bool degrid)
+{
+    tess_status status = TESS_OK;
+    if (wanted && !takes(by, opts, degrid))
+        TESS_FAIL(TESS_ERR_USAGE, "%s means nothing to '%s', which is to %s on a %s",
+                  name, tess_gcf_strategy_name(opts->strategy),
+                  degrid ? "degrid" : "grid",
+                  opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
+cleanup:
+    return status;
+}
+
+static tess_status check_limits(const tess_gcf_grid_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_probes *p = &opts->probes;
+    const bool coarse = opts->strategy == TESS_GCF_COARSE;
+    const bool two_to_eight = p->cells == 2 || p->cells == 4 || p->cells == 8;
+    const bool one_to_four = p->cells == 1 || p->cells == 2 || p->cells == 4;
+    if (p->block != 0 && (p->block < LEAST_BLOCK || p->block > MOST_BLOCK ||
+                          p->block % LEAST_BLOCK != 0))
+        TESS_FAIL(TESS_ERR_USAGE, "blocks of %d threads: multiples of %d up to %d",
+                  p->block, LEAST_BLOCK, MOST_BLOCK);
+    if (p->cells != 0 && !(coarse ? one_to_four : two_to_eight))
+        TESS_FAIL(TESS_ERR_USAGE, "%d cells a thread: %s", p->cells,
+                  coarse ? "1, 2 or 4 along each axis" : "2, 4 or 8");
+    if (p->cells != 0 && p->atomics != TESS_GCF_NATIVE)
+        TESS_FAIL(TESS_ERR_USAGE, "cells a thread and ways of adding: one at a time");
+    if (p->points < 0 || p->points > MOST_POINTS)
+        TESS_FAIL(TESS_ERR_USAGE, "%d points of a piece: up to %d", p->points,
+                  MOST_POINTS);
+    if (p->bin < 0 || p->bin > 2 * TESS_GCF_MAX_SUPPORT)
+        TESS_FAIL(TESS_ERR_USAGE, "windows of %d cells: up to %d", p->bin,
+                  2 * TESS_GCF_MAX_SUPPORT);
+    if (!(p->tile_factor >= 0) || p->pieces < 0 || p->center_radius < 0)
+        TESS_FAIL(TESS_ERR_USAGE, "tiles: factor %g, %d pieces within %d cells",
+                  p->tile_factor, p->pieces, p->center_radius);
+    if (p->center_radius > 0 && p->pieces == 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "tiles of a middle are those that are cut: --pieces says into how "
+                  "many");
+cleanup:
+    return status;
+}
+
+tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_probes *p = &opts->probes;
+    const unsigned windows = BIT(WINDOW) | BIT(COARSE);
+    const struct {
+        bool wanted;
+        probe is;
+    } list[] = {
+        {p->atomics != TESS_GCF_NATIVE,
+         {"--atomics",
+          {{BIT(ATOMIC), NOTHING}, {BIT(SCATTER) | BIT(WARP) | windows, NOTHING}}}},
+        {p->sort != TESS_GCF_SORT_CHOSEN,
+         {"--sort",
+          {{BIT(TILED), BIT(TILED)},
+           {BIT(GATHER) | BIT(TILED) | windows, BIT(SCATTER) | BIT(TILED)}}}},
+        {p->tile_factor > 0,
+         {"--tile-factor", {{BIT(TILED), NOTHING}, {BIT(TILED), NOTHING}}}},
+        {p->pieces > 0,
+         {"--pieces", {{BIT(TILED), BIT(TILED)}, {BIT(TILED), NOTHING}}}},
+        {p->active_box, {"--active-box", {{0}, {all_gpu, all_gpu}}}},
+        {p->managed, {"--managed", {{0}, {all_gpu, all_gpu}}}},
+        {p->arrays,
+         {"--arrays", {{0}, {all_gpu & ~BIT(FACTORED), all_gpu & ~BIT(FACTORED)}}}},
+        {p->divergent, {"--divergent", {{0}, {BIT(TILED), NOTHING}}}},
+        {p->serial_tiles, {"--serial-tiles", {{0}, {BIT(COARSE), NOTHING}}}},
+        {p->bin > 0, {"--bin", {{0}, {windows, BIT(WINDOW)}}}},
+        {p->block > 0,
+         {"--block", {{0}, {BIT(SCATTER) | BIT(WARP), BIT(GATHER) | BIT(COMPUTED)}}}},
+        {p->cells > 0, {"--cells", {{0}, {BIT(GATHER) | BIT(COARSE), NOTHING}}}},
+        {p->points > 0, {"--points", {{0}, {windows, BIT(WINDOW) | BIT(TILED)}}}},
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; ++k)
+        TESS_TRY(
+            check(list[k].wanted, list[k].is.name, list[k].is.takes, opts, degrid));
+    TESS_TRY(check_limits(opts));
+cleanup:
+    return status;
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""What limits the strategies of tessera bench gcf on a GPU: Nsight Compute around it.
+
+    gcf_ncu.py [--tessera PATH] [--ncu PATH] [--kernels N] BENCH-GCF-OPTIONS...
+
+For each strategy (--strategy NAME,..., one run each) the kernel that takes longest is
+printed as a line of CSV: its time, what each unit reached of its peak, the busiest of
+them ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own bound), hit
+rates of both caches, registers and warps. Times under ncu are of locked clocks. Exits
+with 4 where ncu is missing or may not read the counters.
+"""
+import argparse
+import csv
+import io
+import shutil
+import subprocess
+import sys
+
+BUSY = 60.0  # percent of peak from which a unit counts as the limit
+
+UNITS = {
+    "fma": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
+    "fp64": "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active",
+    "tensor": "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
+    "issue": "sm__inst_issued.avg.pct_of_peak_sustained_active",
+    "l1": "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "l2": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "dram": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+}
+OTHERS = {
+    "us": "gpu__time_duration.sum",
+    "l1_hit_pct": "l1tex__t_sector_hit_rate.pct",
+    "l2_hit_pct": "lts__t_sector_hit_rate.pct",
+    "registers": "launch__registers_per_thread",
+    "warps_pct": "sm__warps_active.avg.pct_of_peak_sustained_active",
+}
+TO_US = {"ns": 1e-3, "nsecond": 1e-3, "us": 1, "usecond": 1, "ms": 1e3, "msecond": 1e3,
+         "s": 1e6, "second": 1e6}
+
+
+def leave(why):
+    print(f"gcf_ncu.py: {why}", file=sys.stderr)
+    sys.exit(4)
+
+
+def number(text):
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return float("nan")
+
+
+def kernels_of(text):
+    """Kernels in ncu's CSV (--page raw): [{metric: value}], 'name' among them."""
+    lines = text.splitlines()
+    start = next((k for k, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
+    if not rows:
+        return []
+    units, found = rows[0], []
+    for row in rows[1:]:
+        one = {name: number(row.get(metric) or "")
+               for name, metric in {**UNITS, **OTHERS}.items()}
+        one["us"] *= TO_US.get(units.get(OTHERS["us"], "us"), 1)
+        one["name"] = row["Kernel Name"].split("<")[0].split("::")[-1].split("(")[0]
+        found.append(one)
+    return found
+
+
+def limiter(kernel):
+    """The busiest unit, or 'latency'."""
+    unit = max(UNITS, key=lambda name: kernel[name] if kernel[name] == kernel[name] else -1)
+    return unit if kernel[unit] >= BUSY else "latency"
+
+
+def split_strategies(options):
+    """Options without --strategy, and its names."""
+    for k, option in enumerate(options):
+        if option == "--strategy" and k + 1 < len(options):
+            return options[:k] + options[k + 2:], options[k + 1].split(",")
+        if option.startswith("--strategy="):
+            return options[:k] + options[k + 1:], option.split("=", 1)[1].split(",")
+    return options, ["tiled"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tessera", default="tessera")
+    parser.add_argument("--ncu", default="ncu")
+    parser.add_argument("--kernels", type=int, default=40,
+                        help="launches to look at, of each strategy (default 40)")
+    arguments, options = parser.parse_known_args()
+    if not shutil.which(arguments.ncu):
+        leave(f"{arguments.ncu}: not found; Nsight Compute comes with CUDA")
+    options, strategies = split_strategies(options)
+    out = csv.writer(sys.stdout)
+    out.writerow(["strategy", "kernel", *OTHERS, *UNITS, "limiter"])
+    for strategy in strategies:
+        command = [arguments.ncu, "--csv", "--page", "raw", "--target-processes", "all",
+                   "--launch-count", str(arguments.kernels), "--metrics",
+                   ",".join([*UNITS.values(), *OTHERS.values()]),
+                   arguments.tessera, "bench", "gcf", "--backend", "cuda", "--repeat", "1",
+                   "--energy", "0", "--strategy", strategy, *options]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        kernels = kernels_of(result.stdout)
+        if not kernels:
+            why = [line for line in (result.stdout + result.stderr).splitlines()
+                   if "ERR" in line or "error" in line.lower()]
+            leave(f"{strategy}: no counters: " +
+                          (why[0] if why else "ncu printed no kernels"))
+        longest = max(kernels, key=lambda kernel: kernel["us"])
+        out.writerow([strategy, longest["name"], *(f"{longest[name]:.4g}"
+                                                   for name in [*OTHERS, *UNITS]),
+                      limiter(longest)])
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

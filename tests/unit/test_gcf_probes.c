@@ -1,0 +1,276 @@
+/* Other ways of gridding on a CPU, as studies have compared them: all give the same
+ * sums; and what is refused. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gcf_scene.h"
+#include "tess_const.h"
+
+/* Against the serial strategy, in double precision. */
+static void compare(const tess_gcf *gcf, const tess_gcf_grid_opts *opts, const scene *s,
+                    bool degrid, tess_gcf_report *report)
+{
+    tess_gcf_grid_opts serial;
+    tess_gcf_grid_opts_default(&serial);
+    serial.strategy = TESS_GCF_SERIAL;
+    double *expected = result_of(gcf, &serial, s, degrid, NULL);
+    double *found = result_of(gcf, opts, s, degrid, report);
+    assert_true(difference(found, true, expected,
+                           2 * s->num_pol * (int64_t)(degrid ? POINTS : NU * NV)) <
+                rounding(true, degrid ? 48 * 48 : POINTS));
+    free(expected);
+    free(found);
+}
+
+static void all_ways_lead_to_the_same(void **state)
+{
+    const struct {
+        tess_gcf_strategy strategy;
+        tess_gcf_probes probes;
+        int threads;
+    } way[] = {
+        {TESS_GCF_PRIVATE, {0}, 1},
+        {TESS_GCF_PRIVATE, {0}, 3},
+        {TESS_GCF_ATOMIC, {.atomics = TESS_GCF_CAS}, 2},
+        {TESS_GCF_ATOMIC, {.atomics = TESS_GCF_PLAIN}, 1}, /* alone it is right */
+        {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_TILE}, 2},
+        {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_LAYER}, 2},
+        {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_KERNEL}, 2},
+        {TESS_GCF_TILED, {.pieces = 5}, 2},
+        {TESS_GCF_TILED, {.pieces = 7, .center_radius = 60}, 2},
+    };
+    tess_gcf *gcf = make_table(true);
+    scene s = make_scene(CROWDED, 2);
+    for (size_t k = 0; k < sizeof way / sizeof *way; ++k)
+        for (int degrid = 0; degrid < 2; ++degrid) {
+            tess_gcf_grid_opts opts;
+            tess_gcf_report report;
+            tess_gcf_grid_opts_default(&opts);
+            opts.strategy = way[k].strategy;
+            opts.probes = way[k].probes;
+            opts.threads = way[k].threads;
+            if (degrid && opts.probes.atomics != TESS_GCF_NATIVE) continue;
+            compare(gcf, &opts, &s, degrid, &report);
+            assert_true(report.left_out >= OUTSIDE);
+        }
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
+/* Crowded points: 1 in 8 lies anywhere, in tiles of few. */
+static void sparse_tiles_go_by_atomics(void **state)
+{
+    tess_gcf *gcf = make_table(true);
+    scene s = make_scene(CROWDED, 1);
+    tess_gcf_grid_opts opts;
+    tess_gcf_report report;
+    tess_gcf_grid_opts_default(&opts);
+    opts.threads = 2;
+    opts.probes.tile_factor = 0.5;
+    compare(gcf, &opts, &s, false, &report);
+    assert_true(report.points_atomic > POINTS / 32 &&
+                report.points_atomic < POINTS / 4);
+    opts.probes.tile_factor = 1e6; /* all of them */
+    compare(gcf, &opts, &s, false, &report);
+    assert_int_equal(report.points_atomic, POINTS - report.left_out);
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
+/* A grid of ones is read off as ones, from every plane and offset. */
+static void normalised_kernels_sum_to_one(void **state)
+{
+    for (int is_double = 0; is_double < 2; ++is_double) {
+        tess_gcf *gcf = make_table(is_double > 0);
+        scene s = make_scene(RANDOM, 1);
+        tess_gcf_grid_opts opts;
+        tess_gcf_report report;
+        int64_t ones = 0;
+        for (int64_t k = 0; k < 2 * NU * NV; ++k)
+            s.cells[k] = k % 2 == 0;
+        assert_int_equal(tess_gcf_normalise(gcf), TESS_OK);
+        tess_gcf_grid_opts_default(&opts);
+        void *found = result_of(gcf, &opts, &s, true, &report);
+        for (int k = 0; k < POINTS; ++k) {
+            const double re = value_of(found, is_double, 2 * k);
+            const double im = value_of(found, is_double, 2 * k + 1);
+            ones += hypot(re - 1, im) < 10 * rounding(is_double, 48 * 48);
+        }
+        assert_int_equal(ones, POINTS - report.left_out);
+        free(found);
+        free_scene(&s);
+        tess_gcf_destroy(gcf);
+    }
+}
+
+static void nothing_cannot_be_normalised(void **state)
+{
+    tess_gcf *gcf = make_table(true);
+    memset(gcf->data, 0, (size_t)gcf->num_values * 2 * sizeof(double));
+    assert_int_equal(tess_gcf_normalise(gcf), TESS_ERR_USAGE);
+    tess_error_clear();
+    tess_gcf_destroy(gcf);
+}
+
+/* Against gridding ones with kernels of ones. */
+static void box_kernel(const void *context, int plane, double x, double y,
+                       double value[2])
+{
+    value[0] = 1;
+    value[1] = 0;
+}
+
+static void updates_are_counted(void **state)
+{
+    const tess_gcf_layout layout = {.num_planes = 3,
+                                    .w_max_lambda = 1000,
+                                    .oversampling = 4,
+                                    .is_double = true,
+                                    .threads = 1};
+    const int support[] = {8, 24, 16};
+    tess_gcf *gcf = NULL;
+    tess_gcf_grid_opts opts;
+    scene s = make_scene(CROWDED, 1);
+    float *map = malloc(NU * NV * sizeof *map);
+    double most = 0;
+    assert_int_equal(tess_gcf_create_from(&layout, support, box_kernel, NULL, &gcf),
+                     TESS_OK);
+    for (int k = 0; k < 2 * POINTS; ++k)
+        s.vis[k] = k % 2 == 0;
+    const tess_gcf_points points = {
+        .count = POINTS, .u = s.u, .v = s.v, .w = s.w, .num_pol = 1};
+    assert_int_equal(tess_gcf_updates(gcf, &points, NU, NV, map), TESS_OK);
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_SERIAL;
+    double *found = result_of(gcf, &opts, &s, false, NULL);
+    for (int k = 0; k < NU * NV; ++k) {
+        assert_true((double)map[k] == found[2 * k]);
+        most = fmax(most, found[2 * k]);
+    }
+    assert_true(most > 100);
+    free(found);
+    free(map);
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
+/* exp(−0.1 r) with a phase of 0.01 r² turns and 1 + ½ sin(2π 0.05 r), at w = 0. */
+static void formulas_have_an_extra_phase_and_sine(void **state)
+{
+    const tess_gcf_layout layout = {
+        .num_planes = 1, .oversampling = 2, .is_double = true, .threads = 1};
+    const tess_gcf_formula formula = {
+        .decay = 0.1, .step = 0.01, .turns = 0.01, .ripple = 0.05};
+    const int support = 16;
+    tess_gcf *gcf = NULL;
+    assert_int_equal(tess_gcf_create_formula(&layout, &support, &formula, &gcf),
+                     TESS_OK);
+    for (int x = 0; x <= 16; x += 3)
+        for (int y = 0; y <= 16; y += 5) {
+            const double r = hypot(0.5 * x, 0.5 * y);
+            const double size = exp(-0.1 * r) * (1 + 0.5 * sin(TESS_TWO_PI * 0.05 * r));
+            double value[2];
+            tess_gcf_value(gcf, 0, x, y, value);
+            assert_true(hypot(value[0] - size * cos(TESS_TWO_PI * 0.01 * r * r),
+                              value[1] - size * sin(TESS_TWO_PI * 0.01 * r * r)) <
+                        1e-14);
+        }
+    tess_gcf_destroy(gcf);
+}
+
+static void count_calls(void *context, bool is_over)
+{
+    int *calls = context;
+    ++calls[is_over];
+}
+
+/* Work that is repeated for a meter has its report first. */
+static void repetitions_are_metered(void **state)
+{
+    tess_gcf *gcf = make_table(false);
+    float vis[2] = {1, 0}, *cells = calloc(2 * NU * NV, sizeof *cells);
+    const double u = 100, v = 90, w = 0;
+    const tess_gcf_points points = {
+        .count = 1, .u = &u, .v = &v, .w = &w, .vis = vis, .num_pol = 1};
+    tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
+    tess_gcf_plan *plan = NULL;
+    tess_gcf_grid_opts opts;
+    double once = 0, sum = 0;
+    int calls[2] = {0, 0};
+    tess_gcf_grid_opts_default(&opts);
+    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+    assert_int_equal(tess_gcf_grid(plan, &points, &grid, NULL), TESS_OK);
+    for (int k = 0; k < 2 * NU * NV; ++k)
+        once += (double)cells[k];
+    tess_gcf_plan_repeat(plan, 3, count_calls, calls);
+    assert_int_equal(tess_gcf_grid(plan, &points, &grid, NULL), TESS_OK);
+    for (int k = 0; k < 2 * NU * NV; ++k)
+        sum += (double)cells[k];
+    assert_true(calls[0] == 1 && calls[1] == 1);
+    assert_true(fabs(sum - 5 * once) < 1e-4 * fabs(sum)); /* 1, then 1 + 3 */
+    tess_gcf_plan_destroy(plan);
+    tess_gcf_destroy(gcf);
+    free(cells);
+}
+
+static void what_means_nothing_is_refused(void **state)
+{
+    const struct {
+        tess_gcf_backend backend;
+        tess_gcf_strategy strategy;
+        bool degrid;
+        tess_gcf_probes probes;
+    } wrong[] = {
+        {TESS_GCF_CPU, TESS_GCF_SERIAL, false, {.atomics = TESS_GCF_CAS}},
+        {TESS_GCF_CPU, TESS_GCF_ATOMIC, true, {.atomics = TESS_GCF_PLAIN}},
+        {TESS_GCF_CPU, TESS_GCF_FACTORED, false, {.sort = TESS_GCF_SORT_TILE}},
+        {TESS_GCF_CPU, TESS_GCF_TILED, true, {.tile_factor = 1}},
+        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.active_box = true}},
+        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.managed = true}},
+        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.arrays = true}},
+        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.center_radius = 10}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.atomics = TESS_GCF_CAS}},
+        {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.sort = TESS_GCF_SORT_TILE}},
+        {TESS_GCF_CUDA, TESS_GCF_WARP, false, {.pieces = 2}},
+        {TESS_GCF_CUDA, TESS_GCF_FACTORED, false, {.arrays = true}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.divergent = true}},
+        {TESS_GCF_CUDA, TESS_GCF_WINDOW, false, {.serial_tiles = true}},
+        {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.bin = 64}},
+        {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 48}},
+        {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 1024}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.cells = 1}},
+        {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 8}},
+        {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 2, .atomics = TESS_GCF_CAS}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.points = 32}},
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
+        tess_gcf_grid_opts opts;
+        tess_gcf_grid_opts_default(&opts);
+        opts.backend = wrong[k].backend;
+        opts.strategy = wrong[k].strategy;
+        assert_int_equal(tess_gcf_check_probes(&opts, wrong[k].degrid), TESS_OK);
+        opts.probes = wrong[k].probes;
+        assert_int_equal(tess_gcf_check_probes(&opts, wrong[k].degrid), TESS_ERR_USAGE);
+        tess_error_clear();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_ways_lead_to_the_same),
+        cmocka_unit_test(sparse_tiles_go_by_atomics),
+        cmocka_unit_test(normalised_kernels_sum_to_one),
+        cmocka_unit_test(nothing_cannot_be_normalised),
+        cmocka_unit_test(updates_are_counted),
+        cmocka_unit_test(formulas_have_an_extra_phase_and_sine),
+        cmocka_unit_test(repetitions_are_metered),
+        cmocka_unit_test(what_means_nothing_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* Other ways of gridding and degridding on a GPU (or an emulated one), as studies have
+ * compared them, against the serial strategy on the CPU in double precision. Exits with
+ * 77 where there is no device. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gcf_device_tests.h"
+#include "gcf_scene.h"
+
+typedef struct way {
+    tess_gcf_strategy strategy;
+    bool degrid, single_taps;
+    tess_gcf_probes probes;
+} way;
+
+static const way all_ways[] = {
+    {TESS_GCF_SCATTER, false, false, {.atomics = TESS_GCF_CAS}},
+    {TESS_GCF_WARP, false, false, {.atomics = TESS_GCF_CAS}},
+    {TESS_GCF_WINDOW, false, false, {.atomics = TESS_GCF_CAS}},
+    {TESS_GCF_COARSE, false, false, {.atomics = TESS_GCF_CAS}},
+    {TESS_GCF_GATHER, false, false, {.sort = TESS_GCF_SORT_KERNEL}},
+    {TESS_GCF_WINDOW, false, false, {.sort = TESS_GCF_SORT_LAYER}},
+    {TESS_GCF_COARSE, false, false, {.sort = TESS_GCF_SORT_KERNEL}},
+    {TESS_GCF_TILED, false, false, {.sort = TESS_GCF_SORT_TILE}},
+    {TESS_GCF_TILED, false, false, {.sort = TESS_GCF_SORT_LAYER}},
+    {TESS_GCF_TILED, true, false, {.sort = TESS_GCF_SORT_TILE}},
+    {TESS_GCF_SCATTER, true, false, {.sort = TESS_GCF_SORT_LAYER}},
+    {TESS_GCF_TILED, false, false, {.pieces = 3}},
+    {TESS_GCF_TILED, false, false, {.pieces = 9, .center_radius = 70}},
+    {TESS_GCF_TILED, false, false, {.divergent = true}},
+    {TESS_GCF_COARSE, false, false, {.serial_tiles = true}},
+    {TESS_GCF_COARSE, false, false, {.bin = 64, .points = 100}},
+    {TESS_GCF_WINDOW, false, false, {.bin = 61, .points = 33}},
+    {TESS_GCF_WINDOW, true, false, {.bin = 61, .points = 33}},
+    {TESS_GCF_TILED, true, false, {.points = 50}},
+    {TESS_GCF_SCATTER, false, false, {.block = 64}},
+    {TESS_GCF_WARP, false, false, {.block = 512}},
+    {TESS_GCF_GATHER, true, false, {.block = 32}},
+    {TESS_GCF_GATHER, false, false, {.cells = 2}},
+    {TESS_GCF_GATHER, false, false, {.cells = 8}},
+    {TESS_GCF_COARSE, false, false, {.cells = 1}},
+    {TESS_GCF_COARSE, false, false, {.cells = 2}},
+    {TESS_GCF_COARSE, false, false, {.cells = 4}},
+    {TESS_GCF_GATHER, true, true, {.block = 0}},
+    {TESS_GCF_TILED, true, true, {.block = 0}},
+};
+
+static tess_gcf_grid_opts options(const way *of)
+{
+    tess_gcf_grid_opts opts;
+    tess_gcf_grid_opts_default(&opts);
+    opts.backend = TESS_GCF_CUDA;
+    opts.strategy = of->strategy;
+    opts.single_taps = of->single_taps;
+    opts.probes = of->probes;
+    opts.factor_error = 1e-5;
+    opts.least_cells = 0;
+    return opts;
+}
+
+/* Both precisions, whose taps are the same (make_table()). */
+static void compare(tess_gcf *const table[2], const way *of, const scene *s,
+                    tess_gcf_report *report)
+{
+    const int64_t count = 2 * s->num_pol * (of->degrid ? POINTS : NU * NV);
+    const tess_gcf_grid_opts opts = options(of);
+    tess_gcf_grid_opts serial;
+    tess_gcf_report first;
+    tess_gcf_grid_opts_default(&serial);
+    serial.strategy = TESS_GCF_SERIAL;
+    double *expected = result_of(table[1], &serial, s, of->degrid, &first);
+    for (int is_double = 0; is_double < 2; ++is_double) {
+        void *found = result_of(table[is_double], &opts, s, of->degrid, report);
+        const bool factored = of->strategy == TESS_GCF_FACTORED;
+        const double off = difference(found, is_double, expected, count);
+        const double most =
+            rounding(is_double, of->degrid ? 48 * 48 : POINTS) + (factored ? 3e-5 : 0);
+        if (!(off < most))
+            print_message("%s, degrid %d, %d pols, double %d: %g, not %g\n",
+                          tess_gcf_strategy_name(of->strategy), of->degrid, s->num_pol,
+                          is_double, off, most);
+        assert_true(off < most);
+        assert_int_equal(report->left_out, first.left_out);
+        free(found);
+    }
+    free(expected);
+}
+
+/* A function for both tables and a crowded scene. */
+static void with_scene(int num_pol,
+                       void (*function)(tess_gcf *const table[2], const scene *s))
+{
+    tess_gcf *const table[2] = {make_table(false), make_table(true)};
+    scene s = make_scene(CROWDED, num_pol);
+    function(table, &s);
+    free_scene(&s);
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
+}
+
+static void try_all_ways(tess_gcf *const table[2], const scene *s)
+{
+    tess_gcf_report report;
+    for (size_t k = 0; k < sizeof all_ways / sizeof *all_ways; ++k)
+        compare(table, &all_ways[k], s, &report);
+}
+
+static void all_ways_lead_to_the_same(void **state)
+{
+    with_scene(1, try_all_ways);
+    with_scene(4, try_all_ways);
+}
+
+/* What every strategy has. */
+static void try_common_ways(tess_gcf *const table[2], const scene *s)
+{
+    const tess_gcf_probes probes[] = {
+        {.arrays = true},
+        {.managed = true},
+        {.active_box = true},
+        {.arrays = true, .managed = true, .active_box = true}};
+    for (size_t p = 0; p < sizeof probes / sizeof *probes; ++p)
+        for (int k = 0; k < 2 * TESS_GCF_NUM_STRATEGIES; ++k) {
+            tess_gcf_report report;
+            const way of = {.strategy = (tess_gcf_strategy)(k / 2),
+                            .degrid = k % 2,
+                            .probes = probes[p]};
+            if (of.strategy != TESS_GCF_COMPUTED &&
+                tess_gcf_strategy_there(TESS_GCF_CUDA, of.strategy, of.degrid) &&
+                !(of.strategy == TESS_GCF_FACTORED && of.probes.arrays))
+                compare(table, &of, s, &report);
+        }
+}
+
+static void memory_makes_no_difference(void **state)
+{
+    with_scene(2, try_common_ways);
+}
+
+static void try_sparse(tess_gcf *const table[2], const scene *s)
+{
+    tess_gcf_report report;
+    const way some = {TESS_GCF_TILED, false, false, {.tile_factor = 0.5}};
+    const way all = {TESS_GCF_TILED, false, false, {.tile_factor = 1e6}};
+    compare(table, &some, s, &report);
+    assert_true(report.points_atomic > 0);
+    const int64_t few = report.points_atomic;
+    compare(table, &all, s, &report);
+    assert_true(report.points_atomic > 2 * few);
+    assert_true(report.points_atomic >= POINTS - report.left_out);
+}
+
+static void sparse_tiles_go_by_atomics(void **state)
+{
+    with_scene(2, try_sparse);
+}
+
+/* The box is that of all cells that are met; cells beyond keep what they had. */
+static void try_box(tess_gcf *const table[2], const scene *s)
+{
+    const way of = {TESS_GCF_TILED, false, false, {.active_box = true}};
+    const tess_gcf_grid_opts opts = options(&of);
+    const tess_gcf_points points = {.count = POINTS,
+                                    .u = s->u,
+                                    .v = s->v,
+                                    .w = s->w,
+                                    .vis = s->vis,
+                                    .num_pol = s->num_pol};
+    const int64_t values = (int64_t)NU * NV * s->num_pol;
+    double *cells = malloc((size_t)values * 2 * sizeof *cells);
+    float *map = malloc(NU * NV * sizeof *map);
+    tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
+    tess_gcf_box box = {NU, NV, 0, 0};
+    tess_gcf_plan *plan = NULL;
+    tess_gcf_report report;
+    assert_int_equal(tess_gcf_updates(table[1], &points, NU, NV, map), TESS_OK);
+    for (int64_t k = 0; k < NU * NV; ++k) {
+        if (map[k] == 0) continue;
+        if (k / NV < box.u) box.u = k / NV;
+        if (k % NV < box.v) box.v = k % NV;
+        if (k / NV >= box.lines) box.lines = k / NV + 1;
+        if (k % NV >= box.cells) box.cells = k % NV + 1;
+    }
+    memcpy(cells, s->cells, (size_t)values * 2 * sizeof *cells);
+    assert_int_equal(tess_gcf_plan_create(table[1], &opts, &plan), TESS_OK);
+    assert_int_equal(tess_gcf_grid(plan, &points, &grid, &report), TESS_OK);
+    assert_int_equal(report.box.u, box.u);
+    assert_int_equal(report.box.v, box.v);
+    assert_int_equal(report.box.lines, box.lines - box.u);
+    assert_int_equal(report.box.cells, box.cells - box.v);
+    assert_true(report.box.lines < NU && report.box.cells < NV);
+    double *added = result_of(table[1], &opts, s, false, NULL);
+    for (int64_t k = 0; k < 2 * values; ++k)
+        assert_true(fabs(cells[k] - (s->cells[k] + added[k])) <
+                    1e-12 * (1 + fabs(added[k])));
+    free(added);
+    free(cells);
+    free(map);
+    tess_gcf_plan_destroy(plan);
+}
+
+static void only_the_active_box_is_touched(void **state)
+{
+    with_scene(2, try_box);
+}
+
+/* Kernels of formulas with all there is. */
+static void extras_are_computed(void **state)
+{
+    const int support[] = {16, 40};
+    scene s = make_scene(RANDOM, 1);
+    for (int extra = 0; extra < 4; ++extra) {
+        const tess_gcf_formula formula = {.decay = 0.05,
+                                          .step = 0.01,
+                                          .turns = extra & 1 ? 0.01 : 0,
+                                          .ripple = extra & 2 ? 0.1 : 0};
+        const way of = {TESS_GCF_COMPUTED, true, false, {.block = 64 * (extra & 1)}};
+        tess_gcf *gcf = NULL;
+        tess_gcf_grid_opts opts;
+        const tess_gcf_layout layout = {.num_planes = 2,
+                                        .w_max_lambda = 1000,
+                                        .oversampling = 8,
+                                        .is_double = true,
+                                        .threads = 1};
+        assert_int_equal(tess_gcf_create_formula(&layout, support, &formula, &gcf),
+                         TESS_OK);
+        tess_gcf_grid_opts_default(&opts);
+        opts.strategy = TESS_GCF_SERIAL;
+        double *expected = result_of(gcf, &opts, &s, true, NULL);
+        opts = options(&of);
+        double *found = result_of(gcf, &opts, &s, true, NULL);
+        /* the phase of a thousand turns is rounded as well */
+        assert_true(difference(found, true, expected, 2 * POINTS) <
+                    1e3 * rounding(true, 40 * 40));
+        free(expected);
+        free(found);
+        tess_gcf_destroy(gcf);
+    }
+    free_scene(&s);
+}
+
+static void too_much_managed_memory_is_refused(void **state)
+{
+    const way of = {TESS_GCF_SCATTER, false, false, {.managed = true}};
+    const tess_gcf_grid_opts opts = options(&of);
+    tess_gcf *gcf = make_table(false);
+    double u = 100;
+    float vis[2] = {1, 1};
+    const tess_gcf_points points = {
+        .count = 1, .u = &u, .v = &u, .vis = vis, .num_pol = 1};
+    /* never looked at: 8 TB */
+    tess_gcf_cells grid = {.nu = 1 << 20, .nv = 1 << 20, .data = vis};
+    tess_gcf_plan *plan = NULL;
+    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+    assert_int_equal(tess_gcf_grid(plan, &points, &grid, NULL), TESS_ERR_RESOURCE);
+    assert_non_null(strstr(tess_error_message(), "half"));
+    tess_error_clear();
+    tess_gcf_plan_destroy(plan);
+    tess_gcf_destroy(gcf);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_ways_lead_to_the_same),
+        cmocka_unit_test(memory_makes_no_difference),
+        cmocka_unit_test(sparse_tiles_go_by_atomics),
+        cmocka_unit_test(only_the_active_box_is_touched),
+        cmocka_unit_test(extras_are_computed),
+        cmocka_unit_test(too_much_managed_memory_is_refused),
+    };
+    return RUN_ON_DEVICE(tests);
+}
