@@ -64,13 +64,20 @@ static double rules_differ(const tess_gcf_opts *opts)
     return 4 * exp(-2.3 * opts->taper_support);
 }
 
+/* Kernels, and the taper that they are integrals over. */
+static tess_gcf *kernels(const tess_gcf_opts *opts, double *taper)
+{
+    tess_gcf *gcf = NULL;
+    taper_line(opts, taper);
+    assert_int_equal(tess_gcf_create(opts, &gcf), TESS_OK);
+    return gcf;
+}
+
 static void w_kernels_are_integrals(void **state)
 {
     const tess_gcf_opts opts = options();
     double taper[POINTS];
-    tess_gcf *gcf = NULL;
-    taper_line(&opts, taper);
-    assert_int_equal(tess_gcf_create(&opts, &gcf), TESS_OK);
+    tess_gcf *gcf = kernels(&opts, taper);
     for (int p = 0; p < opts.layout.num_planes; p += 4) {
         const int reach = gcf->plane[p].support * opts.layout.oversampling / 2;
         const int at[][2] = {
@@ -135,9 +142,7 @@ static void supports_end_at_the_cut(void **state)
 {
     const tess_gcf_opts opts = options();
     double taper[POINTS];
-    tess_gcf *gcf = NULL;
-    taper_line(&opts, taper);
-    assert_int_equal(tess_gcf_create(&opts, &gcf), TESS_OK);
+    tess_gcf *gcf = kernels(&opts, taper);
     for (int p = 0; p < opts.layout.num_planes; p += 4) {
         const int support = gcf->plane[p].support;
         double peak[2], most = 0;
