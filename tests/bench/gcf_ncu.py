@@ -12,6 +12,7 @@ with 4 where ncu is missing or may not read the counters.
 import argparse
 import csv
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -64,7 +65,8 @@ def kernels_of(text):
         one = {name: number(row.get(metric) or "")
                for name, metric in {**UNITS, **OTHERS}.items()}
         one["us"] *= TO_US.get(units.get(OTHERS["us"], "us"), 1)
-        one["name"] = row["Kernel Name"].split("<")[0].split("::")[-1].split("(")[0]
+        name = re.search(r"(\w+)[<(]", row["Kernel Name"])
+        one["name"] = name.group(1) if name else row["Kernel Name"]
         found.append(one)
     return found
 

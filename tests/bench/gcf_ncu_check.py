@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""gcf_ncu.py on what an ncu that is made up prints: the longest kernel of a strategy, what
+limits it, and what is said where there are no counters.
+"""
+import csv
+import io
+import os
+import stat
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
+from e2e import Suite  # noqa: E402
+from gcf_ncu import OTHERS, UNITS  # noqa: E402
+
+METRICS = [*OTHERS.values(), *UNITS.values()]
+
+
+def made_up(path, kernels):
+    """An ncu that prints these kernels: (name, {metric: value}), or its refusal."""
+    rows = io.StringIO()
+    out = csv.writer(rows, quoting=csv.QUOTE_ALL)
+    out.writerow(["ID", "Kernel Name", *METRICS])
+    out.writerow(["", "", *("ns" if metric == OTHERS["us"] else "%" for metric in METRICS)])
+    for k, (name, values) in enumerate(kernels):
+        out.writerow([k, name, *(values.get(metric, "1") for metric in METRICS)])
+    text = rows.getvalue() if kernels else "==ERROR== ERR_NVGPUCTRPERM - no permission\n"
+    with open(path, "w", encoding="utf8") as file:
+        file.write("#!/bin/sh\necho '==PROF== Connected'\ncat << 'END'\n" + text + "END\n")
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
+def run(*options):
+    return subprocess.run([sys.executable, os.path.join(HERE, "gcf_ncu.py"), *options],
+                          capture_output=True, text=True, check=False)
+
+
+def main():
+    suite = Suite("gcf_ncu")
+    ncu = suite.path("ncu")
+    made_up(ncu, [("void place_kernel(place_args)", {OTHERS["us"]: "5,000"}),
+                  ("void <unnamed>::tile_kernel<float, 1>(gcf_cuda_job)",
+                   {OTHERS["us"]: "2,500,000", UNITS["l1"]: "81.5", UNITS["fma"]: "55",
+                    OTHERS["l2_hit_pct"]: "93.25"})])
+    result = run("--ncu", ncu, "--strategy", "tiled,gather", "--gcf", "64")
+    suite.equal("status", result.returncode, 0)
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    suite.equal("a line each", [row["strategy"] for row in rows], ["tiled", "gather"])
+    suite.equal("the longest kernel", rows[0]["kernel"], "tile_kernel")
+    suite.equal("its microseconds", float(rows[0]["us"]), 2500.0)
+    suite.equal("hits in L2", float(rows[0]["l2_hit_pct"]), 93.25)
+    suite.equal("limiter", rows[0]["limiter"], "l1")
+    made_up(ncu, [("scatter_kernel", {OTHERS["us"]: "7", UNITS["l2"]: "40"})])
+    rows = list(csv.DictReader(io.StringIO(run("--ncu", ncu).stdout)))
+    suite.equal("nothing is busy", rows[0]["limiter"], "latency")
+    made_up(ncu, [])
+    refused = run("--ncu", ncu)
+    suite.equal("no permission: status", refused.returncode, 4)
+    suite.true("no permission: said", "ERR_NVGPUCTRPERM" in refused.stderr)
+    suite.equal("no ncu: status", run("--ncu", suite.path("none")).returncode, 4)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
