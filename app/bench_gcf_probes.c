@@ -61,7 +61,9 @@ static const struct argp_option options[] = {
     {"block", OPT_BLOCK, "N", 0,
      "Threads of a block, 32 to 512: scatter, warp; gather and computed to degrid", 0},
     {"cells", OPT_CELLS, "N", 0,
-     "Cells a thread: gather 2, 4 or 8 in a stripe; coarse 1, 2 or 4 squared", 0},
+     "Cells a thread: gather 2, 4 or 8 in a stripe, to degrid 1, 2 or 4 at a time; "
+     "coarse 1, 2 or 4 squared",
+     0},
     {"points", OPT_POINTS, "N", 0,
      "Points a block: window, coarse; window and tiled to degrid", 0},
     {"extra", OPT_EXTRA, "phase|sine|both", 0,

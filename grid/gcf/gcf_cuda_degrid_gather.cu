@@ -10,13 +10,13 @@ namespace
 enum {
     THREADS = 256,
     MOST_THREADS = 512,
-    TURNS = 2 /* lines at a time; supports are multiples of 8 */
+    LINES = 2 /* at a time */
 };
 
 /* A point a warp. Narrow kernels have several lines in a warp: lanes are dealt out over
  * the cells of TURNS lines in order. Nothing is atomic. Expected limit: 16 bytes a cell
  * from L1 and L2, taps and (each pol's) cells. */
-template <typename R, int POLS, typename T>
+template <typename R, int POLS, typename T, int TURNS>
 __global__ void __launch_bounds__(MOST_THREADS) gather_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
@@ -51,12 +51,19 @@ __global__ void __launch_bounds__(MOST_THREADS) gather_kernel(gcf_cuda_job job)
     gcf_store_point<POLS>(job, at.point, sum);
 }
 
+template <typename R, int POLS, typename T> tess_status launch(const gcf_cuda_job &job)
+{
+    const int cells = job.probes->cells > 0 ? job.probes->cells : (int)LINES;
+    return gcf_launch_warps(job,
+                            cells == 1   ? gather_kernel<R, POLS, T, 1>
+                            : cells == 2 ? gather_kernel<R, POLS, T, 2>
+                                         : gather_kernel<R, POLS, T, 4>,
+                            THREADS);
+}
+
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    return gcf_launch_warps(job,
-                            job.single_taps ? gather_kernel<R, POLS, float>
-                                            : gather_kernel<R, POLS, R>,
-                            THREADS);
+    return job.single_taps ? launch<R, POLS, float>(job) : launch<R, POLS, R>(job);
 }
 
 } // namespace

@@ -33,20 +33,20 @@ cleanup:
     return status;
 }
 
-static tess_status check_limits(const tess_gcf_grid_opts *opts)
+static tess_status check_limits(const tess_gcf_grid_opts *opts, bool degrid)
 {
     tess_status status = TESS_OK;
     const tess_gcf_probes *p = &opts->probes;
-    const bool coarse = opts->strategy == TESS_GCF_COARSE;
+    const bool few = degrid || opts->strategy == TESS_GCF_COARSE;
     const bool two_to_eight = p->cells == 2 || p->cells == 4 || p->cells == 8;
     const bool one_to_four = p->cells == 1 || p->cells == 2 || p->cells == 4;
     if (p->block != 0 && (p->block < LEAST_BLOCK || p->block > MOST_BLOCK ||
                           p->block % LEAST_BLOCK != 0))
         TESS_FAIL(TESS_ERR_USAGE, "blocks of %d threads: multiples of %d up to %d",
                   p->block, LEAST_BLOCK, MOST_BLOCK);
-    if (p->cells != 0 && !(coarse ? one_to_four : two_to_eight))
+    if (p->cells != 0 && !(few ? one_to_four : two_to_eight))
         TESS_FAIL(TESS_ERR_USAGE, "%d cells a thread: %s", p->cells,
-                  coarse ? "1, 2 or 4 along each axis" : "2, 4 or 8");
+                  few ? "1, 2 or 4" : "2, 4 or 8");
     if (p->cells != 0 && p->atomics != TESS_GCF_NATIVE)
         TESS_FAIL(TESS_ERR_USAGE, "cells a thread and ways of adding: one at a time");
     if (p->points < 0 || p->points > MOST_POINTS)
@@ -95,13 +95,13 @@ tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
         {p->bin > 0, {"--bin", {{0}, {windows, BIT(WINDOW)}}}},
         {p->block > 0,
          {"--block", {{0}, {BIT(SCATTER) | BIT(WARP), BIT(GATHER) | BIT(COMPUTED)}}}},
-        {p->cells > 0, {"--cells", {{0}, {BIT(GATHER) | BIT(COARSE), NOTHING}}}},
+        {p->cells > 0, {"--cells", {{0}, {BIT(GATHER) | BIT(COARSE), BIT(GATHER)}}}},
         {p->points > 0, {"--points", {{0}, {windows, BIT(WINDOW) | BIT(TILED)}}}},
     };
     for (size_t k = 0; k < sizeof list / sizeof *list; ++k)
         TESS_TRY(
             check(list[k].wanted, list[k].is.name, list[k].is.takes, opts, degrid));
-    TESS_TRY(check_limits(opts));
+    TESS_TRY(check_limits(opts, degrid));
 cleanup:
     return status;
 }

@@ -98,10 +98,11 @@ typedef struct tess_gcf_probes {
                          footprints; else they read zeros there */
     bool serial_tiles; /**< coarse: a block does all tiles of a window, one after
                             another; else a block each */
-    int bin;    /**< window, coarse: cells of the window, at least the widest kernel */
-    int block;  /**< on a GPU: threads of a block, scatter, warp and computed to grid or
-                     degrid, gather to degrid: 32 to 512, a multiple of 32 */
-    int cells;  /**< cells a thread: gather 2, 4, 8; coarse (along each axis) 1, 2, 4 */
+    int bin;   /**< window, coarse: cells of the window, at least the widest kernel */
+    int block; /**< on a GPU: threads of a block, scatter, warp and computed to grid or
+                    degrid, gather to degrid: 32 to 512, a multiple of 32 */
+    int cells; /**< cells a thread, at a time: gather 2, 4, 8, to degrid 1, 2, 4; coarse
+                  (along each axis) 1, 2, 4 */
     int points; /**< window and coarse, tiled to degrid: points of a piece that a block
                      works on */
 } tess_gcf_probes;

@@ -3,11 +3,11 @@
 
     gcf_ncu.py [--tessera PATH] [--ncu PATH] [--kernels N] BENCH-GCF-OPTIONS...
 
-For each strategy (--strategy NAME,..., one run each) the kernel that takes longest is
-printed as a line of CSV: its time, what each unit reached of its peak, the busiest of
-them ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own bound), hit
-rates of both caches, registers and warps. Times under ncu are of locked clocks. Exits
-with 4 where ncu is missing or may not read the counters.
+Runs the benchmark, then each of its lines once more under ncu, and prints the lines with
+more columns, of the kernel that takes longest: its name and time (of locked clocks), hit
+rates of both caches, registers, warps, what each unit reached of its peak, and the
+busiest of them ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own
+bound). Exits with 4 where ncu is missing or may not read the counters.
 """
 import argparse
 import csv
@@ -77,14 +77,30 @@ def limiter(kernel):
     return unit if kernel[unit] >= BUSY else "latency"
 
 
-def split_strategies(options):
-    """Options without --strategy, and its names."""
-    for k, option in enumerate(options):
-        if option == "--strategy" and k + 1 < len(options):
-            return options[:k] + options[k + 2:], options[k + 1].split(",")
-        if option.startswith("--strategy="):
-            return options[:k] + options[k + 1:], option.split("=", 1)[1].split(",")
-    return options, ["tiled"]
+def run(command):
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def options_of(row):
+    """What makes a line of the benchmark alone, in place of lists before it."""
+    return ["--operation", row["operation"], "--strategy", row["strategy"], "--order",
+            row["order"], "--vis", row["visibilities"], "--size", row["size"], "--gcf",
+            row["gcf"], "--pol", row["polarisations"], "--precision", row["precision"],
+            "--repeat", "1", "--energy", "0"]
+
+
+def longest_kernel(arguments, bench, row):
+    """What ncu has to say of a line."""
+    result = run([arguments.ncu, "--csv", "--page", "raw", "--target-processes", "all",
+                  "--launch-count", str(arguments.kernels), "--metrics",
+                  ",".join([*UNITS.values(), *OTHERS.values()]), *bench, *options_of(row)])
+    kernels = kernels_of(result.stdout)
+    if not kernels:
+        why = [line for line in (result.stdout + result.stderr).splitlines()
+               if "ERR" in line or "error" in line.lower()]
+        leave(f"{row['strategy']}: no counters: " +
+              (why[0] if why else "ncu printed no kernels"))
+    return max(kernels, key=lambda kernel: kernel["us"])
 
 
 def main():
@@ -96,26 +112,18 @@ def main():
     arguments, options = parser.parse_known_args()
     if not shutil.which(arguments.ncu):
         leave(f"{arguments.ncu}: not found; Nsight Compute comes with CUDA")
-    options, strategies = split_strategies(options)
+    bench = [arguments.tessera, "bench", "gcf", "--backend", "cuda", *options]
+    timed = run(bench)
+    if timed.returncode != 0:
+        leave(timed.stderr.strip() or "tessera bench gcf failed")
     out = csv.writer(sys.stdout)
-    out.writerow(["strategy", "kernel", *OTHERS, *UNITS, "limiter"])
-    for strategy in strategies:
-        command = [arguments.ncu, "--csv", "--page", "raw", "--target-processes", "all",
-                   "--launch-count", str(arguments.kernels), "--metrics",
-                   ",".join([*UNITS.values(), *OTHERS.values()]),
-                   arguments.tessera, "bench", "gcf", "--backend", "cuda", "--repeat", "1",
-                   "--energy", "0", "--strategy", strategy, *options]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        kernels = kernels_of(result.stdout)
-        if not kernels:
-            why = [line for line in (result.stdout + result.stderr).splitlines()
-                   if "ERR" in line or "error" in line.lower()]
-            leave(f"{strategy}: no counters: " +
-                          (why[0] if why else "ncu printed no kernels"))
-        longest = max(kernels, key=lambda kernel: kernel["us"])
-        out.writerow([strategy, longest["name"], *(f"{longest[name]:.4g}"
-                                                   for name in [*OTHERS, *UNITS]),
-                      limiter(longest)])
+    for k, row in enumerate(csv.DictReader(io.StringIO(timed.stdout))):
+        if k == 0:
+            out.writerow([*row, "kernel", *OTHERS, *UNITS, "limiter"])
+        kernel = longest_kernel(arguments, bench, row)
+        out.writerow([*row.values(), kernel["name"],
+                      *(f"{kernel[name]:.4g}" for name in [*OTHERS, *UNITS]),
+                      limiter(kernel)])
         sys.stdout.flush()
 
 

@@ -18,7 +18,7 @@ from gcf_ncu import OTHERS, UNITS  # noqa: E402
 METRICS = [*OTHERS.values(), *UNITS.values()]
 
 
-def made_up(path, kernels):
+def made_up_ncu(path, kernels):
     """An ncu that prints these kernels: (name, {metric: value}), or its refusal."""
     rows = io.StringIO()
     out = csv.writer(rows, quoting=csv.QUOTE_ALL)
@@ -32,6 +32,16 @@ def made_up(path, kernels):
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
 
+def made_up_bench(path):
+    """A tessera that prints two lines, and keeps what it was asked."""
+    with open(path, "w", encoding="utf8") as file:
+        file.write("#!/bin/sh\necho \"$@\" >> " + path + ".asked\ncat << 'END'\n"
+                   "operation,strategy,order,visibilities,size,gcf,polarisations,precision\n"
+                   "grid,tiled,random,500,256,64,1,single\n"
+                   "grid,gather,random,500,256,64,1,single\nEND\n")
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
 def run(*options):
     return subprocess.run([sys.executable, os.path.join(HERE, "gcf_ncu.py"), *options],
                           capture_output=True, text=True, check=False)
@@ -39,24 +49,30 @@ def run(*options):
 
 def main():
     suite = Suite("gcf_ncu")
-    ncu = suite.path("ncu")
-    made_up(ncu, [("void place_kernel(place_args)", {OTHERS["us"]: "5,000"}),
-                  ("void <unnamed>::tile_kernel<float, 1>(gcf_cuda_job)",
-                   {OTHERS["us"]: "2,500,000", UNITS["l1"]: "81.5", UNITS["fma"]: "55",
-                    OTHERS["l2_hit_pct"]: "93.25"})])
-    result = run("--ncu", ncu, "--strategy", "tiled,gather", "--gcf", "64")
+    ncu, bench = suite.path("ncu"), suite.path("tessera")
+    options = ("--ncu", ncu, "--tessera", bench, "--gcf", "64")
+    made_up_bench(bench)
+    made_up_ncu(ncu, [("void place_kernel(place_args)", {OTHERS["us"]: "5,000"}),
+                      ("void <unnamed>::tile_kernel<float, 1>(gcf_cuda_job)",
+                       {OTHERS["us"]: "2,500,000", UNITS["l1"]: "81.5", UNITS["fma"]: "55",
+                        OTHERS["l2_hit_pct"]: "93.25"})])
+    result = run(*options)
     suite.equal("status", result.returncode, 0)
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    suite.equal("a line each", [row["strategy"] for row in rows], ["tiled", "gather"])
+    suite.equal("the benchmark's lines", [(row["strategy"], row["gcf"]) for row in rows],
+                [("tiled", "64"), ("gather", "64")])
     suite.equal("the longest kernel", rows[0]["kernel"], "tile_kernel")
     suite.equal("its microseconds", float(rows[0]["us"]), 2500.0)
     suite.equal("hits in L2", float(rows[0]["l2_hit_pct"]), 93.25)
     suite.equal("limiter", rows[0]["limiter"], "l1")
-    made_up(ncu, [("scatter_kernel", {OTHERS["us"]: "7", UNITS["l2"]: "40"})])
-    rows = list(csv.DictReader(io.StringIO(run("--ncu", ncu).stdout)))
+    with open(bench + ".asked", encoding="utf8") as file:
+        suite.equal("what was asked of the benchmark", file.read().split("\n")[0],
+                    "bench gcf --backend cuda --gcf 64")
+    made_up_ncu(ncu, [("scatter_kernel", {OTHERS["us"]: "7", UNITS["l2"]: "40"})])
+    rows = list(csv.DictReader(io.StringIO(run(*options).stdout)))
     suite.equal("nothing is busy", rows[0]["limiter"], "latency")
-    made_up(ncu, [])
-    refused = run("--ncu", ncu)
+    made_up_ncu(ncu, [])
+    refused = run(*options)
     suite.equal("no permission: status", refused.returncode, 4)
     suite.true("no permission: said", "ERR_NVGPUCTRPERM" in refused.stderr)
     suite.equal("no ncu: status", run("--ncu", suite.path("none")).returncode, 4)

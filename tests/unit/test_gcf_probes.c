@@ -244,6 +244,7 @@ static void what_means_nothing_is_refused(void **state)
         {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 48}},
         {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 1024}},
         {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.cells = 1}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.cells = 8}},
         {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 8}},
         {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 2, .atomics = TESS_GCF_CAS}},
         {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.points = 32}},
