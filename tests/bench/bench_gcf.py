@@ -55,6 +55,22 @@ def other_ways(suite):
         suite.equal("map: a picture", file.read(8), b"\x89PNG\r\n\x1a\n")
 
 
+def on_a_device(suite):
+    """The active box, on a device or its emulation, where the build has one."""
+    os.environ["TESS_EMULATED"] = "1000000000000"
+    options = ("bench", "gcf", "--backend", "cuda", "--strategy", "tiled", "--gcf", "8",
+               "--vis", "200", "--size", "64", "--repeat", "1", "--energy", "0", "--quiet")
+    found = tessera(*options, "--active-box")
+    del os.environ["TESS_EMULATED"]
+    if found.status != 0:
+        return
+    row = list(csv.DictReader(io.StringIO(found.out)))[0]
+    suite.equal("active box: said", row["switches"], "active-box")
+    lines, cells = map(int, row["box"].split("x"))
+    suite.true("active box: its size", 8 < lines < 64 and 8 < cells < 64)
+    suite.true("active box: time saved is a number", abs(float(row["saved_s"])) < 60)
+
+
 def main():
     suite = Suite("bench_gcf")
     both = ("--operation", "grid,degrid", "--gcf", "8,64", "--error", "1e-4", "--strategy",
@@ -100,6 +116,7 @@ def main():
         suite.below(f"{row['order']} {row['strategy']}: difference",
                     float(row["difference"]), 2e-5)
     other_ways(suite)
+    on_a_device(suite)
     os.environ["TESS_CACHE_DIR"] = suite.path("cache")
     found = tessera("bench", "gcf", "--tune", *SMALL)
     suite.ran("gcf --tune", found)
