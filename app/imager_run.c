@@ -52,33 +52,48 @@ cleanup:
 
 /* ---- histogram of bricks ---- */
 
-/* Add the counts of a sorted list to an ascending list of counts. */
+/* What a brick of the list has is added; returns what comes after it, as brick. */
+static int64_t take_brick(const tess_brick_list *from, int64_t brick, int64_t key,
+                          int64_t *num_vis, int64_t *num_runs)
+{
+    if (brick >= from->num_bricks || from->key[brick] != key) return brick;
+    *num_vis += from->num_vis[brick];
+    *num_runs += from->first_run[brick + 1] - from->first_run[brick];
+    return brick + 1;
+}
+
+static int64_t key_at(const tess_brick_list *list, int64_t brick)
+{
+    return brick < list->num_bricks ? list->key[brick] : INT64_MAX;
+}
+
+/* Add the counts of a list to those of another. */
 static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *add)
 {
     tess_status status = TESS_OK;
     const int64_t most = total->num_bricks + add->num_bricks;
-    int64_t *key = tess_alloc(most, sizeof *key), *num = tess_alloc(most, sizeof *num);
-    if (!key || !num) {
-        tess_free(key);
-        tess_free(num);
+    tess_brick_list sum = {.num_runs = total->num_runs + add->num_runs};
+    sum.key = tess_alloc(most, sizeof *sum.key);
+    sum.num_vis = tess_alloc(most, sizeof *sum.num_vis);
+    sum.first_run = tess_alloc(most + 1, sizeof *sum.first_run);
+    if (!sum.key || !sum.num_vis || !sum.first_run)
         TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
-    }
-    int64_t a = 0, b = 0, out = 0;
+    int64_t a = 0, b = 0, runs = 0;
     while (a < total->num_bricks || b < add->num_bricks) {
-        const int64_t ka = a < total->num_bricks ? total->key[a] : INT64_MAX;
-        const int64_t kb = b < add->num_bricks ? add->key[b] : INT64_MAX;
-        key[out] = ka < kb ? ka : kb;
-        num[out] = 0;
-        if (ka == key[out]) num[out] += total->num_vis[a++];
-        if (kb == key[out]) num[out] += add->num_vis[b++];
-        ++out;
+        const int64_t ka = key_at(total, a), kb = key_at(add, b), out = sum.num_bricks;
+        sum.key[out] = ka < kb ? ka : kb;
+        sum.num_vis[out] = 0;
+        sum.first_run[out] = runs;
+        a = take_brick(total, a, sum.key[out], &sum.num_vis[out], &runs);
+        b = take_brick(add, b, sum.key[out], &sum.num_vis[out], &runs);
+        ++sum.num_bricks;
     }
-    tess_free(total->key);
-    tess_free(total->num_vis);
-    total->key = key;
-    total->num_vis = num;
-    total->num_bricks = out;
+    sum.first_run[sum.num_bricks] = runs;
+    tess_brick_list_free(total);
+    *total = sum;
+    sum = (tess_brick_list){0};
 cleanup:
+    tess_brick_list_free(&sum);
     return status;
 }
 

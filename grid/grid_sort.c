@@ -361,23 +361,32 @@ cleanup:
  * sample at most. */
 enum { KEYS_PER_SAMPLE = 2 };
 
+/* What a brick has. */
+typedef struct counter {
+    int64_t num_vis, num_runs;
+} counter;
+
 /* Counters of all keys: what is not 0 is a brick. */
-static tess_status take_counts(const int64_t *count, int64_t num_keys,
+static tess_status take_counts(const counter *count, int64_t num_keys,
                                tess_brick_list *list)
 {
     tess_status status = TESS_OK;
-    int64_t bricks = 0;
+    int64_t bricks = 0, runs = 0;
     for (int64_t key = 0; key < num_keys; ++key)
-        bricks += count[key] > 0;
+        bricks += count[key].num_vis > 0;
     list->key = tess_alloc(bricks, sizeof *list->key);
     list->num_vis = tess_alloc(bricks, sizeof *list->num_vis);
-    if (!list->key || !list->num_vis)
+    list->first_run = tess_alloc(bricks + 1, sizeof *list->first_run);
+    if (!list->key || !list->num_vis || !list->first_run)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld bricks", (long long)bricks);
     for (int64_t key = 0; key < num_keys; ++key) {
-        if (count[key] == 0) continue;
+        if (count[key].num_vis == 0) continue;
         list->key[list->num_bricks] = key;
-        list->num_vis[list->num_bricks++] = count[key];
+        list->first_run[list->num_bricks] = runs;
+        list->num_vis[list->num_bricks++] = count[key].num_vis;
+        runs += count[key].num_runs;
     }
+    list->first_run[bricks] = list->num_runs = runs;
 cleanup:
     return status;
 }
@@ -408,24 +417,23 @@ static tess_status count_by_key(const tess_grid_plan *plan, const tess_samples *
 {
     tess_status status = TESS_OK;
     const int64_t most = most_channels(samples);
-    int64_t num_runs = 0;
-    int64_t *count = tess_alloc_zero(num_keys, sizeof *count);
+    counter *count = tess_alloc_zero(num_keys, sizeof *count);
     tess_run *runs = tess_alloc(num_threads * most, sizeof *runs);
     if (!count || !runs) TESS_FAIL(TESS_ERR_ALLOC, "counters of bricks");
-#pragma omp parallel for num_threads(num_threads) schedule(static, 1)                  \
-    reduction(+ : num_runs)
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
         tess_run *run = runs + t * most;
         const int64_t end = samples->num_rows * (t + 1) / num_threads;
         for (int64_t row = samples->num_rows * t / num_threads; row < end; ++row) {
             const int32_t found =
                 tess_runs_of_row(plan, samples, row, skip_ignored, run);
-            for (int32_t k = 0; k < found; ++k)
-                add_to(&count[run[k].brick], run[k].count, num_threads > 1);
-            num_runs += found;
+            for (int32_t k = 0; k < found; ++k) {
+                counter *of = &count[run[k].brick];
+                add_to(&of->num_vis, run[k].count, num_threads > 1);
+                add_to(&of->num_runs, 1, num_threads > 1);
+            }
         }
     }
-    list->num_runs = num_runs;
     status = take_counts(count, num_keys, list);
 cleanup:
     tess_free(count);
@@ -445,9 +453,10 @@ static tess_status count_sorted(const tess_grid_plan *plan, const tess_samples *
     TESS_TRY(tess_brick_list_sort(&runs, num_threads));
     list->key = runs.key;
     list->num_vis = runs.num_vis;
+    list->first_run = runs.first_run;
     list->num_bricks = runs.num_bricks;
     list->num_runs = runs.num_runs;
-    runs.key = runs.num_vis = NULL;
+    runs.key = runs.num_vis = runs.first_run = NULL;
 cleanup:
     tess_brick_list_free(&runs);
     return status;

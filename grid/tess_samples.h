@@ -103,8 +103,8 @@ tess_status tess_brick_list_sort(tess_brick_list *list, int num_threads);
 int32_t tess_runs_of_row(const struct tess_grid_plan *plan, const tess_samples *samples,
                          int64_t row, bool skip_ignored, tess_run *run);
 
-/** Count what all rows have in each brick, without a list of runs: fills `key`,
- *  `num_vis` and `num_runs` of an empty list. As tess_brick_list_append. Local. */
+/** Count what all rows have in each brick, without a list of runs: all that sorting
+ *  would fill of an empty list but `run`. As tess_brick_list_append. Local. */
 tess_status tess_brick_list_count(const struct tess_grid_plan *plan,
                                   const tess_samples *samples, bool skip_ignored,
                                   int num_threads, tess_brick_list *list);

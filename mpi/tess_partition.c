@@ -27,7 +27,7 @@ struct tess_partition {
 };
 
 typedef struct brick_count {
-    int64_t key, num_vis;
+    int64_t key, num_vis, num_runs;
 } brick_count;
 
 typedef struct found_cut {
@@ -54,9 +54,10 @@ static int64_t merge_equal_keys(brick_count *brick, int64_t n)
     int64_t out = 0;
     qsort(brick, (size_t)n, sizeof *brick, by_key);
     for (int64_t k = 0; k < n; ++k) {
-        if (out > 0 && brick[out - 1].key == brick[k].key)
+        if (out > 0 && brick[out - 1].key == brick[k].key) {
             brick[out - 1].num_vis += brick[k].num_vis;
-        else
+            brick[out - 1].num_runs += brick[k].num_runs;
+        } else
             brick[out++] = brick[k];
     }
     return out;
@@ -64,38 +65,39 @@ static int64_t merge_equal_keys(brick_count *brick, int64_t n)
 
 /* Send every count to the rank that keeps this range of keys; merge there. */
 static tess_status collect_histogram(tess_comm *comm, const tess_partition_opts *opts,
-                                     const int64_t *key, const int64_t *num_vis,
-                                     int64_t n, brick_count **merged,
-                                     int64_t *num_merged)
+                                     const brick_count *count, int64_t n,
+                                     brick_count **merged, int64_t *num_merged)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(comm);
     const int64_t keys = opts->num_blocks * opts->bricks_per_block;
     const int64_t per_rank = (keys + size - 1) / size;
-    brick_count *send = tess_alloc(n, sizeof *send);
     int64_t *bytes = tess_alloc_zero(2 * size, sizeof *bytes), total = 0;
     void *received = NULL;
-    TESS_TRY(tess_comm_agree(comm, send && bytes ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < n; ++k) {
-        send[k] = (brick_count){key[k], num_vis[k]};
-        bytes[key[k] / per_rank] += (int64_t)sizeof *send;
-    }
-    TESS_TRY(tess_comm_alltoallv(comm, send, bytes, &received, bytes + size));
+    TESS_TRY(tess_comm_agree(comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < n; ++k)
+        bytes[count[k].key / per_rank] += (int64_t)sizeof *count;
+    TESS_TRY(tess_comm_alltoallv(comm, count, bytes, &received, bytes + size));
     for (int k = 0; k < size; ++k)
         total += bytes[size + k];
     *merged = received;
-    *num_merged = merge_equal_keys(received, total / (int64_t)sizeof *send);
+    *num_merged = merge_equal_keys(received, total / (int64_t)sizeof *count);
 cleanup:
-    tess_free(send);
     tess_free(bytes);
     return status;
 }
 
-/* Cost in nanoseconds, integer so that sums are exact. */
-static int64_t cost_of(const tess_partition_opts *opts, int64_t num_vis)
+/* Of what grows with a brick's visibilities [s]. */
+static double cost_of_vis(const tess_partition_opts *opts, const brick_count *brick)
 {
-    return 1 +
-           (int64_t)(1e9 * (opts->cost_vis_s * (double)num_vis + opts->cost_brick_s));
+    return opts->cost_vis_s * (double)brick->num_vis +
+           opts->cost_run_s * (double)brick->num_runs;
+}
+
+/* Cost in nanoseconds, integer so that sums are exact. */
+static int64_t cost_of(const tess_partition_opts *opts, const brick_count *brick)
+{
+    return 1 + (int64_t)(1e9 * (cost_of_vis(opts, brick) + opts->cost_brick_s));
 }
 
 /* Deal blocks to groups: a block goes where the middle of its cost falls. */
@@ -142,7 +144,7 @@ static tess_status find_cuts(const tess_partition *partition, const brick_count 
             block = b;
             at = (double)cost_before[b];
         }
-        const double cost = (double)cost_of(&partition->opts, brick[k].num_vis);
+        const double cost = (double)cost_of(&partition->opts, &brick[k]);
         const double part = (double)block_cost[b] / parts;
         for (int index = (int)(at / part); index < parts; ++index) {
             const double target = index * part;
@@ -213,7 +215,7 @@ static void add_load(const tess_partition *partition, const brick_count *brick,
     const int64_t chunks = (brick->num_vis + chunk - 1) / chunk;
     if (tess_partition_split(partition, brick->key) < 0) {
         load *owner = &of_rank[tess_partition_owner(partition, brick->key, 0)];
-        owner->cost += cost_of(&partition->opts, brick->num_vis);
+        owner->cost += cost_of(&partition->opts, brick);
         owner->num_vis += brick->num_vis;
         return;
     }
@@ -221,7 +223,8 @@ static void add_load(const tess_partition *partition, const brick_count *brick,
         const int64_t rest = brick->num_vis - c * chunk,
                       n = rest < chunk ? rest : chunk;
         load *owner = &of_rank[tess_partition_owner(partition, brick->key, c * chunk)];
-        owner->cost += (int64_t)(1e9 * partition->opts.cost_vis_s * (double)n);
+        owner->cost += (int64_t)(1e9 * cost_of_vis(&partition->opts, brick) *
+                                 (double)n / (double)brick->num_vis);
         owner->num_vis += n;
     }
 }
@@ -260,7 +263,7 @@ static tess_status share_cuts(tess_partition *partition, tess_comm *comm,
     TESS_TRY(tess_comm_agree(comm, cost && bytes ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < n; ++k)
         cost[brick[k].key / partition->opts.bricks_per_block] +=
-            cost_of(&partition->opts, brick[k].num_vis);
+            cost_of(&partition->opts, &brick[k]);
     memcpy(cost + blocks, cost, (size_t)blocks * sizeof *cost);
     TESS_TRY(tess_comm_exscan_i64(comm, cost + blocks, blocks));
     TESS_TRY(tess_comm_allreduce_i64(comm, cost, blocks, TESS_SUM));
@@ -284,14 +287,18 @@ cleanup:
 }
 
 tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *opts,
-                                  const int64_t *key, const int64_t *num_vis, int64_t n,
+                                  const int64_t *key, const int64_t *num_vis,
+                                  const int64_t *first_run, int64_t n,
                                   tess_partition **partition_out)
 {
     tess_status status = TESS_OK;
-    brick_count *brick = NULL;
+    brick_count *brick = NULL, *own = tess_alloc(n, sizeof *own);
     int64_t num_bricks = 0;
     tess_partition *partition = tess_alloc_zero(1, sizeof *partition);
-    TESS_TRY(tess_comm_agree(comm, partition ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_agree(comm, partition && own ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < n; ++k)
+        own[k] = (brick_count){key[k], num_vis[k],
+                               first_run ? first_run[k + 1] - first_run[k] : 0};
     partition->opts = *opts;
     partition->num_ranks = tess_comm_size(comm);
     if (opts->num_groups < 1 || partition->num_ranks % opts->num_groups != 0)
@@ -305,13 +312,14 @@ tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *op
         comm, partition->group && partition->cuts ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < cuts; ++k)
         partition->cuts[k] = (cut){INT64_MAX, 0};
-    TESS_TRY(collect_histogram(comm, opts, key, num_vis, n, &brick, &num_bricks));
+    TESS_TRY(collect_histogram(comm, opts, own, n, &brick, &num_bricks));
     TESS_TRY(share_cuts(partition, comm, brick, num_bricks));
     TESS_TRY(list_splits(partition, comm, key, num_vis, n));
     TESS_TRY(measure_balance(partition, comm, brick, num_bricks));
     *partition_out = partition;
     partition = NULL;
 cleanup:
+    tess_free(own);
     tess_free(brick);
     tess_partition_destroy(partition);
     return status;

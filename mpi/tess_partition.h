@@ -1,5 +1,5 @@
 /** @file tess_partition.h
- *  Who owns which brick. Knows of bricks only their key, count and cost.
+ *  Who owns which brick. Knows of bricks only their key, counts and cost.
  *
  *  P ranks form Pw w-groups of Pt ranks. The blocks of w-planes are dealt to the groups
  *  in contiguous ranges of equal cost; inside a block, the bricks in order of key (rows
@@ -25,16 +25,18 @@ typedef struct tess_partition_opts {
     int64_t num_blocks, bricks_per_block; /**< key = block·bricks_per_block + ... */
     int num_groups;                       /**< Pw; must divide the ranks */
     int64_t chunk;                        /**< visibilities a chunk */
-    double cost_vis_s, cost_brick_s;      /**< [s] */
+    double cost_vis_s, cost_run_s, cost_brick_s; /**< [s] */
     bool always_split; /**< cut at chunks even when the brick is not hot (tests) */
 } tess_partition_opts;
 
 typedef struct tess_partition tess_partition;
 
-/** Partition the bricks of all ranks; key[n] ascending, num_vis[n] this rank's counts.
- *  Collective. */
+/** Partition the bricks of all ranks; key[n] ascending, num_vis[n] this rank's counts,
+ * in runs number first_run[k] to first_run[k + 1] (NULL: it cannot tell). Collective.
+ */
 tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *opts,
-                                  const int64_t *key, const int64_t *num_vis, int64_t n,
+                                  const int64_t *key, const int64_t *num_vis,
+                                  const int64_t *first_run, int64_t n,
                                   tess_partition **partition);
 void tess_partition_destroy(tess_partition *partition); /**< NULL is fine */
 

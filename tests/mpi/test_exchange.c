@@ -116,7 +116,8 @@ static void make_partition(scene *s, int groups)
                                       .always_split = true};
     tess_brick_list runs = sorted_runs(s, 0, s->samples.num_rows);
     assert_int_equal(tess_partition_create(world, &opts, runs.key, runs.num_vis,
-                                           runs.num_bricks, &s->partition),
+                                           runs.first_run, runs.num_bricks,
+                                           &s->partition),
                      TESS_OK);
     tess_brick_list_free(&runs);
 }

@@ -82,8 +82,8 @@ static tess_partition *make_partition(const histogram *h,
             key[n] = k;
             num_vis[n++] = h->count[rank][k];
         }
-    assert_int_equal(tess_partition_create(world, opts, key, num_vis, n, &partition),
-                     TESS_OK);
+    assert_int_equal(
+        tess_partition_create(world, opts, key, num_vis, NULL, n, &partition), TESS_OK);
     return partition;
 }
 
@@ -216,8 +216,9 @@ static void test_bad_groups(void **state)
     const tess_partition_opts opts = options(size + 1, false);
     tess_partition *partition = NULL;
     tess_error_clear();
-    assert_int_equal(tess_partition_create(world, &opts, NULL, NULL, 0, &partition),
-                     TESS_ERR_USAGE);
+    assert_int_equal(
+        tess_partition_create(world, &opts, NULL, NULL, NULL, 0, &partition),
+        TESS_ERR_USAGE);
     assert_null(partition);
     tess_error_clear();
 }
@@ -231,12 +232,51 @@ static void test_divisor(void **state)
     assert_int_equal(tess_partition_divisor(1, -3), 1);
 }
 
+/* Bricks of as many visibilities, in runs of one in the first half of a block and of
+ * ten in the second: where runs cost something, fewer of the first are a rank's share.
+ */
+static void test_runs_cost(void **state)
+{
+    enum { VIS = 100, COST_OF_RUN = 3 }; /* in visibilities */
+    tess_partition_opts opts = options(1, true);
+    int64_t key[BRICKS], num_vis[BRICKS], first_run[BRICKS + 1] = {0};
+    double cost[64] = {0}, mean = 0, predicted, predicted_mean;
+    int64_t num_split, own_vis = 0;
+    tess_partition *partition = NULL;
+    opts.cost_run_s = COST_OF_RUN * COST_VIS_S;
+    for (int64_t k = 0; k < BRICKS; ++k) {
+        key[k] = k;
+        num_vis[k] = VIS;
+        first_run[k + 1] = first_run[k] + (k < BRICKS / 2 ? VIS : VIS / 10);
+    }
+    assert_int_equal(tess_partition_create(world, &opts, key, num_vis, first_run,
+                                           BRICKS, &partition),
+                     TESS_OK);
+    for (int64_t k = 0; k < BRICKS; ++k) /* every rank has as much of each */
+        for (int64_t at = 0; at < VIS * size; ++at) {
+            const int owner = tess_partition_owner(partition, k, at);
+            cost[owner] += 1 + (k < BRICKS / 2 ? 1.0 : 0.1) * COST_OF_RUN;
+            own_vis += owner == rank;
+        }
+    assert_int_equal(tess_partition_num_vis(partition), own_vis);
+    for (int r = 0; r < size; ++r)
+        mean += cost[r] / size;
+    /* cuts are at chunks, one at each end of a rank's part */
+    for (int r = 0; r < size; ++r)
+        assert_true(fabs(cost[r] - mean) <= 2 * CHUNK * (1 + COST_OF_RUN));
+    tess_partition_balance(partition, &predicted, &predicted_mean, &num_split);
+    for (int r = 0; r < size; ++r) /* the bricks' own cost is small beside */
+        assert_true(cost[r] * COST_VIS_S <=
+                    predicted + BRICKS * COST_BRICK_S + 1e-9 * BRICKS);
+    tess_partition_destroy(partition);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_owners),    cmocka_unit_test(test_balance),
-        cmocka_unit_test(test_hot_brick), cmocka_unit_test(test_bad_groups),
-        cmocka_unit_test(test_divisor),
+        cmocka_unit_test(test_runs_cost),  cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_balance),    cmocka_unit_test(test_hot_brick),
+        cmocka_unit_test(test_bad_groups), cmocka_unit_test(test_divisor),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);

@@ -313,6 +313,8 @@ static void test_counting(void **state)
             const size_t bytes = (size_t)sorted.num_bricks * sizeof *sorted.key;
             assert_memory_equal(counted.key, sorted.key, bytes);
             assert_memory_equal(counted.num_vis, sorted.num_vis, bytes);
+            assert_memory_equal(counted.first_run, sorted.first_run,
+                                bytes + sizeof *sorted.first_run);
             tess_brick_list_free(&counted);
             tess_brick_list_free(&sorted);
         }
