@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "bench_list.h"
+#include "tess_backend.h"
 #include "tess_const.h"
 #include "tess_device.h"
 #include "tess_log.h"
@@ -324,6 +325,14 @@ static void read_meter(void *context, bool is_over)
     of->seconds = is_over ? now - of->seconds : now;
 }
 
+/* As the backend says: it is there in every build. */
+static void find_bus_id(char *text, int size)
+{
+    const tess_backend *backend = NULL;
+    if (tess_backend_find("cuda", &backend) == TESS_OK && backend->bus_id)
+        backend->bus_id(text, size);
+}
+
 /* Joules of a run that takes `run_s`, from as many as fill the time asked for. */
 static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan *plan,
                                   bench_set *set, double run_s,
@@ -335,7 +344,7 @@ static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan
     const int times = (int)fmin(wanted, most);
     char bus_id[64] = "";
     energy of = {0};
-    if (on_gpu) tess_device_bus_id(bus_id, sizeof bus_id);
+    if (on_gpu) find_bus_id(bus_id, sizeof bus_id);
     of.meter = tess_meter_create(bus_id, on_gpu ? NULL : TESS_METER_RAPL);
     if (!of.meter) TESS_FAIL(TESS_ERR_ALLOC, "a meter");
     tess_meter_read(of.meter, &of.before);
