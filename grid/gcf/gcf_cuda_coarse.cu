@@ -26,8 +26,11 @@ __device__ inline void flush(const gcf_cuda_job &job, int u, int v,
 #pragma unroll
             for (int p = 0; p < POLS; ++p) {
                 C *to = &sum[i][j][p];
-                /* cells of no footprint, maybe beyond the grid, have got nothing */
-                if (to->x != 0 || to->y != 0)
+                /* cells of no footprint, maybe beyond the grid, have got nothing, or
+                 * what is no number */
+                if ((to->x != 0 || to->y != 0) &&
+                    (unsigned)(u + i) < (unsigned)job.nu &&
+                    (unsigned)(v + j) < (unsigned)job.nv)
                     gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride +
                                           (int64_t)(u + i) * job.nv + v + j,
                                       *to);
@@ -41,7 +44,8 @@ template <typename R, int POLS> struct points {
     int remainder[BATCH][2]; /* of the square that u and v lie in */
 };
 
-/* Points [begin, end) on a thread's square (a, b) of the window. */
+/* Points [begin, end) on a thread's square (a, b) of the window. Outside of a footprint
+ * a tap is the zero behind the table, so that loads need not wait for branches. */
 template <typename R, int POLS, int SIDE, int HOW>
 __device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int b,
                                  int64_t begin, int64_t end, points<R, POLS> &of)
@@ -78,18 +82,22 @@ __device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int
                 current_v = s.v + j;
             }
 #pragma unroll
-            for (int x = 0; x < SIDE; ++x)
+            for (int x = 0; x < SIDE; ++x) {
+                C tap[SIDE]; /* of a line, asked for together */
 #pragma unroll
                 for (int y = 0; y < SIDE; ++y) {
-                    if ((unsigned)(i + x) >= (unsigned)s.support ||
-                        (unsigned)(j + y) >= (unsigned)s.support)
-                        continue;
-                    const C tap =
-                        __ldg(s.taps + (i + x) * s.step_u + (j + y) * s.step_v);
+                    const bool inside = (unsigned)(i + x) < (unsigned)s.support &&
+                                        (unsigned)(j + y) < (unsigned)s.support;
+                    tap[y] =
+                        __ldg(inside ? s.taps + (i + x) * s.step_u + (j + y) * s.step_v
+                                     : (const C *)job.taps + job.zero_tap);
+                }
+#pragma unroll
+                for (int y = 0; y < SIDE; ++y)
 #pragma unroll
                     for (int p = 0; p < POLS; ++p)
-                        gcf_add_tap<R>(sum[x][y][p], tap, s.vis[p]);
-                }
+                        gcf_add_tap<R>(sum[x][y][p], tap[y], s.vis[p]);
+            }
         }
     }
     if (current_u >= 0) flush<R, POLS, SIDE, HOW>(job, current_u, current_v, sum);

@@ -274,7 +274,9 @@ __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
     for (int k = 0; k < S::CELLS; ++k)
 #pragma unroll
         for (int p = 0; p < POLS; ++p)
-            if (sum[k][p].x != 0 || sum[k][p].y != 0)
+            /* beyond the grid there is something if a visibility is no number */
+            if ((sum[k][p].x != 0 || sum[k][p].y != 0) && v0 + column < job.nv &&
+                u0 + row + k * S::LU < job.nu)
                 add_complex(cell + p * job.pol_stride + (int64_t)k * S::LU * job.nv,
                             sum[k][p]);
 }

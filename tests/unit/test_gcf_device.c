@@ -165,6 +165,41 @@ static void any_table_will_do(void **state)
         }
 }
 
+/* What is no number stays near its footprint, here in the grid's last corner;
+ * sanitizers see whether it is written beyond. */
+static void overflows_stay_inside(void **state)
+{
+    tess_gcf *gcf = make_table(false);
+    const int last = gcf->plane[0].support / 2 + 1;
+    const double u = NU - last, v = NV - last;
+    float vis[8] = {INFINITY, 1, 1, -INFINITY};
+    for (tess_gcf_strategy k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
+        for (int num_pol = 1; num_pol <= 4; num_pol *= 2) {
+            static float cells[2 * NU * NV * 4];
+            tess_gcf_plan *plan = NULL;
+            tess_gcf_report report;
+            tess_gcf_grid_opts opts;
+            const tess_gcf_points points = {
+                .count = 1, .u = &u, .v = &v, .vis = vis, .num_pol = num_pol};
+            tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
+            tess_gcf_grid_opts_default(&opts);
+            opts.backend = TESS_GCF_CUDA;
+            opts.strategy = k;
+            if (!tess_gcf_strategy_there(TESS_GCF_CUDA, k, false) ||
+                k == TESS_GCF_FACTORED)
+                continue;
+            memset(cells, 0, sizeof cells);
+            assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+            assert_int_equal(tess_gcf_grid(plan, &points, &grid, &report), TESS_OK);
+            assert_int_equal(report.left_out, 0);
+            assert_false(isfinite(cells[2 * ((NU - 2) * NV + NV - 2)]));
+            for (int p = 0; p < num_pol; ++p)
+                assert_true(cells[2 * (int64_t)p * NU * NV] == 0);
+            tess_gcf_plan_destroy(plan);
+        }
+    tess_gcf_destroy(gcf);
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
     tess_gcf *gcf = make_table(false);
@@ -201,6 +236,7 @@ int main(void)
         cmocka_unit_test(shapes_agree),
         cmocka_unit_test(tracks_keep_their_order),
         cmocka_unit_test(any_table_will_do),
+        cmocka_unit_test(overflows_stay_inside),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return RUN_ON_DEVICE(tests);
