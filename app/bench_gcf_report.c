@@ -195,10 +195,10 @@ static void set_cells(FILE *file, const tess_bench_gcf_row *row)
 static void write_sets(FILE *file, const tess_bench_gcf_study *study, int table)
 {
     fputs(
-        "\nMilliseconds of all stages: points are placed and sorted, gridded, and the "
-        "grid is\ncopied to the device and back; visibilities lie where they are "
-        "gridded. Cells are the\nupdates of the grid, here and (in brackets) in the "
-        "study.\n\n"
+        "\nMilliseconds of all stages: points are placed and sorted, gridded and, on a "
+        "GPU, the box\nof the grid that they meet is copied there and back; "
+        "visibilities lie where they are\ngridded. Cells are the updates of the grid, "
+        "here and (in brackets) in the study.\n\n"
         "| set | strategy | visibilities | planes | widest GCF | 10⁹ cells | sort | "
         "grid | copy | all | GFLOP/s | µJ/vis | published, ms |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",

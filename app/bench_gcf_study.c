@@ -16,7 +16,7 @@ enum {
     MOST_ROWS = 4096,
     MOST_NOTES = 256,
     MOST_VARIANTS = 2,
-    MOST_ONLY = 4,
+    MOST_ONLY = 5,
     SET_WEIGHT = 8, /* of time, to other cases' 1 */
     LEAST_POINTS = 200
 };
@@ -25,6 +25,9 @@ enum {
  * its time: `atomic` and `scatter`, the slowest, and (sets) `tiled`. */
 static const double CPU_RATE = 1e8, GPU_RATE = 6e10;
 static const double CPU_SET_RATE = 2e8, GPU_SET_RATE = 5e11;
+
+/* Meters are read every few tens of milliseconds. */
+static const double LEAST_ENERGY_S = 0.2;
 
 /* A way that a table compares with the usual one. */
 typedef struct variant {
@@ -47,6 +50,11 @@ typedef struct table {
 static void with_fast_math(tess_bench_gcf_case *what)
 {
     what->opts.fast_math = true;
+}
+
+static void with_compare_and_swap(tess_bench_gcf_case *what)
+{
+    what->opts.probes.atomics = TESS_GCF_CAS;
 }
 
 static const table tables[] = {
@@ -79,6 +87,18 @@ static const table tables[] = {
      .gpu = true,
      .precision = {{0, 1}, 2},
      .gcf = {{32, 128}, 2}},
+    {.name = "atomics",
+     .title = "Atomic additions: native, or by compare-and-swap",
+     .cpu = true,
+     .gpu = true,
+     .operation = {{0}, 1},
+     .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_TRACKS}, 2},
+     .precision = {{0, 1}, 2},
+     .only = {TESS_GCF_ATOMIC, TESS_GCF_SCATTER, TESS_GCF_WARP, TESS_GCF_WINDOW,
+              TESS_GCF_COARSE},
+     .num_only = 5,
+     .variant = {{"native", NULL}, {"compare-and-swap", with_compare_and_swap}},
+     .num_variants = 2},
     {.name = "computed",
      .title = "Kernels of a formula: computed, or read from a table",
      .gpu = true,
@@ -167,10 +187,21 @@ static bool is_of_sets(const table *of)
     return of->order.count > 0 && of->order.value[0] >= TESS_BENCH_GCF_SETS;
 }
 
-static void list_strategies(const table *of, const tess_bench_gcf_args *args,
-                            bool degrid, tess_gcf_strategy *strategy, int *count)
+/* Can a strategy do a case, with its switches? */
+static bool is_there(const tess_bench_gcf_case *what, tess_gcf_strategy strategy)
 {
-    *count = 0;
+    tess_gcf_grid_opts opts = what->opts;
+    opts.strategy = strategy;
+    if (!tess_gcf_strategy_there(opts.backend, strategy, what->degrid)) return false;
+    if (tess_gcf_check_probes(&opts, what->degrid) == TESS_OK) return true;
+    tess_error_clear();
+    return false;
+}
+
+static void list_strategies(const table *of, const tess_bench_gcf_args *args,
+                            tess_gcf_strategy *strategy, tess_bench_gcf_case *what)
+{
+    what->num_strategies = 0;
     for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k) {
         bool asked = args->strategy.count == 0, meant = of->num_only == 0;
         for (int s = 0; s < args->strategy.count; ++s)
@@ -178,11 +209,11 @@ static void list_strategies(const table *of, const tess_bench_gcf_args *args,
         for (int s = 0; s < of->num_only; ++s)
             meant = meant || of->only[s] == (tess_gcf_strategy)k;
         if (!of->is_formula && k == TESS_GCF_COMPUTED) meant = false;
-        if (args->strategy.count == 0 && (k == TESS_GCF_SERIAL || k == TESS_GCF_PRIVATE))
+        if (args->strategy.count == 0 &&
+            (k == TESS_GCF_SERIAL || k == TESS_GCF_PRIVATE))
             meant = false;
-        if (asked && meant &&
-            tess_gcf_strategy_there(args->opts.backend, (tess_gcf_strategy)k, degrid))
-            strategy[(*count)++] = (tess_gcf_strategy)k;
+        if (asked && meant && is_there(what, (tess_gcf_strategy)k))
+            strategy[what->num_strategies++] = (tess_gcf_strategy)k;
     }
 }
 
@@ -251,6 +282,15 @@ static bool fit(const table *of, tess_bench_gcf_study *study, double seconds,
 
 /* ---- running ---- */
 
+/* How long a strategy is repeated to read its joules, which is not in `seconds`, but no
+ * longer than a strategy's part of them; 0: too short for meters. */
+static double energy_seconds(const tess_bench_gcf_args *args, double seconds,
+                             int strategies)
+{
+    const double each = fmin(args->energy_s, seconds / strategies);
+    return each < LEAST_ENERGY_S ? 0 : each;
+}
+
 static tess_status add_rows(tess_bench_gcf_study *study, const tess_bench_gcf_row *like,
                             const tess_bench_gcf_result *found)
 {
@@ -263,6 +303,7 @@ static tess_status add_rows(tess_bench_gcf_study *study, const tess_bench_gcf_ro
         row->strategy = like->what.strategy[s];
         row->what.strategy = NULL;
         row->found = found[s];
+        row->joules = found[s].joules;
     }
 cleanup:
     return status;
@@ -298,8 +339,9 @@ static tess_status run_case(tess_bench_gcf_study *study, int number,
             : 0;
     if (set && !args->given.vis) what.num_points = all;
     if (set) what.size = set->size;
+    if (set && what.opts.backend == TESS_GCF_CUDA) what.opts.probes.active_box = true;
     if (as->apply) as->apply(&what);
-    list_strategies(of, args, what.degrid, strategy, &what.num_strategies);
+    list_strategies(of, args, strategy, &what);
     if (what.num_strategies == 0) return TESS_OK;
     describe(&what, as->name, text, sizeof text);
     if (what.size < what.support + 4) {
@@ -311,6 +353,7 @@ static tess_status run_case(tess_bench_gcf_study *study, int number,
         return TESS_OK;
     }
     tess_log_info("%s: %s", of->name, text);
+    what.energy_s = energy_seconds(args, seconds, what.num_strategies);
     TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
     const tess_bench_gcf_row row = {
         .table = table_number,

@@ -14,7 +14,7 @@ from e2e import Suite, tessera  # noqa: E402
 
 SMALL = ("--gcf", "8,24", "--vis", "100,200", "--size", "128,192", "--shrink", "0.02",
          "--repeat", "1", "--threads", "2", "--quiet")
-TABLES = ["size", "points", "image", "pol", "precision", "computed", "sets"]
+TABLES = ["size", "points", "image", "pol", "precision", "atomics", "computed", "sets"]
 # Lines of a table for each strategy of a direction: sizes and orders, for instance.
 CASES = {"size": 4, "points": 2, "image": 2, "pol": 6, "precision": 4}
 GIVEN = {"size": ("gcf", ["8", "24"]), "points": ("visibilities", ["100", "200"]),
@@ -42,6 +42,17 @@ def check_table(suite, folder, name, strategies):
                                                    float(row["all_s"]) > 0 for row in rows))
     suite.true(f"{name}: same results", all(
         float(row["difference"]) < 2e-3 for row in rows))
+
+
+def check_atomics(suite, folder, strategies):
+    rows = rows_of(folder, "atomics")
+    suite.equal("atomics: orders, precisions, ways and strategies", len(rows),
+                2 * 2 * 2 * len(strategies))
+    for way in ("native", "compare-and-swap"):
+        suite.equal(f"atomics: {way}", {row["strategy"] for row in rows
+                                        if row["variant"] == way}, set(strategies))
+    suite.true("atomics: same results", all(
+        float(row["difference"]) < 1e-4 for row in rows))
 
 
 def check_sets(suite, folder):
@@ -73,7 +84,8 @@ def check_report(suite, folder, tables):
 
 def run(suite, name, *options):
     folder = suite.path(name)
-    result = tessera("bench", "gcf", "--study", "all", "--out", folder, *options, *SMALL)
+    result = tessera("bench", "gcf", "--study", "all", "--out", folder, *options, *SMALL,
+                     timeout=400)
     suite.ran(f"study of {name}", result)
     suite.equal("says where", result.out.strip(), folder + "/report.md")
     has_plots = importlib.util.find_spec("matplotlib") is not None
@@ -86,6 +98,7 @@ def on_cpu(suite):
     folder, has_plots = run(suite, "cpu")
     for name in CASES:
         check_table(suite, folder, name, (["atomic", "tiled", "factored"],) * 2)
+    check_atomics(suite, folder, ["atomic"])
     check_sets(suite, folder)
     tables = [name for name in TABLES if name != "computed"]
     suite.equal("files", sorted(name for name in os.listdir(folder)
@@ -114,6 +127,7 @@ def on_device(suite):
         suite.equal("computed: lines", len(rows), 2 * 2 * 2 * 2)
         suite.equal("computed: strategies", {row["strategy"] for row in rows},
                     {"gather", "computed"})
+        check_atomics(suite, folder, ["scatter", "warp", "window", "coarse"])
         check_sets(suite, folder)
         check_report(suite, folder, TABLES)
     finally:
