@@ -387,8 +387,10 @@ static tess_status run_table(tess_bench_gcf_study *study, int number, double sec
         TESS_TRY(run_case(study, k, value,
                           of->num_variants > 0 ? &of->variant[k % variants] : &usual,
                           seconds, number));
+        /* a study that is interrupted leaves what it has */
+        TESS_TRY(tess_bench_gcf_write_csv(study, number));
     }
-    TESS_TRY(tess_bench_gcf_write_csv(study, number));
+    TESS_TRY(tess_bench_gcf_write_report(study));
 cleanup:
     return status;
 }
@@ -433,7 +435,7 @@ tess_status tess_bench_gcf_study_run(const tess_bench_gcf_args *args)
             TESS_TRY(
                 run_table(&study, number, seconds * (is_of_sets(of) ? SET_WEIGHT : 1)));
     }
-    TESS_TRY(tess_bench_gcf_write_report(&study));
+    TESS_TRY(tess_bench_gcf_write_report(&study)); /* with what was not asked */
     TESS_TRY(tess_bench_gcf_plot(args->out));
     printf("%s/report.md\n", args->out);
 cleanup:

@@ -7,10 +7,11 @@ import importlib.util
 import os
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
-from e2e import Suite, tessera  # noqa: E402
+from e2e import BIN, Suite, tessera  # noqa: E402
 
 SMALL = ("--gcf", "8,24", "--vis", "100,200", "--size", "128,192", "--shrink", "0.02",
          "--repeat", "1", "--threads", "2", "--quiet")
@@ -159,12 +160,29 @@ def limits(suite):
                int(rows[-1]["visibilities"]) < int(rows[0]["visibilities"]))
 
 
+def interrupted(suite):
+    """A study that is ended in its second table leaves the first."""
+    folder = suite.path("interrupted")
+    process = subprocess.Popen([BIN, "bench", "gcf", "--study", "points,size", "--out",
+                                folder, *SMALL], stdout=subprocess.DEVNULL)
+    second = os.path.join(folder, "size.csv")
+    while process.poll() is None and not os.path.exists(second):
+        time.sleep(0.002)
+    process.kill()
+    process.wait()
+    suite.equal("interrupted study: lines of the first table",
+                len(rows_of(folder, "points")), 2 * 2 * 3)
+    with open(os.path.join(folder, "report.md"), encoding="utf8") as file:
+        suite.true("interrupted study: report", "## Number of points" in file.read())
+
+
 def main():
     suite = Suite("gcf_study")
     os.environ["TESS_PYTHON"] = sys.executable
     on_cpu(suite)
     on_device(suite)
     limits(suite)
+    interrupted(suite)
     for options in (["--study", "all"], ["--study", "fastest", "--out", "x"],
                     ["--study", "size", "--out", "x", "--within", "0"]):
         result = tessera("bench", "gcf", *options)
