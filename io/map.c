@@ -23,7 +23,7 @@ static void put_header(fitsfile *fits, const tess_map *map, int *failed)
 {
     const int64_t cells[2] = {map->nv, map->nu};
     for (int k = 0; k < 2; ++k) {
-        char key[9], name[2];
+        char key[20], name[2]; /* 8 of them, which not all compilers see */
         double step = 1, zero = 0, middle = (double)(cells[k] / 2 + 1);
         snprintf(name, sizeof name, "%s", axis_name[k]);
         snprintf(key, sizeof key, "CTYPE%d", k + 1);
