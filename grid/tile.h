@@ -26,23 +26,22 @@ enum { TILE_MAX_POL = 16 };
 enum {
     TILE_SORTED = 4096, /**< samples that the loops sort together */
     TILE_HALF_DEGREE = TESS_MAX_DEGREE / 2 + 1,
-    TILE_SHIFTS = 8, /**< complex cells in the widest vector */
 };
 
 /** The kernel's tap polynomials as the loops want them, in y = 2 × fraction − 1. With
  *  j < (W + 1)/2, tap j is E_j(y²) + y O_j(y²) and tap W − 1 − j is E_j(y²) − y
- *  O_j(y²); `pairs` holds every tap twice, for (re, im), moved by `shift` cells. */
+ *  O_j(y²); `pairs` holds every tap twice, for (re, im). */
 typedef struct tile_taps {
     int degree, half_terms; /**< half_terms: coefficients of E, and of O */
     struct {
         _Alignas(64) float even[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
         float odd[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
-        float pairs[TILE_SHIFTS][TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+        float pairs[TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
     } single;
     struct {
         _Alignas(64) double even[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
         double odd[TILE_HALF_DEGREE][TESS_MAX_SUPPORT / 2];
-        double pairs[TILE_SHIFTS][TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
+        double pairs[TESS_MAX_DEGREE + 1][2 * TESS_MAX_SUPPORT];
     } full;
 } tile_taps;
 

@@ -35,17 +35,14 @@ void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps)
     taps->degree = kernel->degree;
     taps->half_terms = kernel->degree / 2 + 1;
     fill_half_taps(kernel, taps);
-    for (int shift = 0; shift < TILE_SHIFTS; ++shift)
-        for (int d = 0; d <= kernel->degree; ++d)
-            for (int j = 0; j < kernel->support; ++j) {
-                const int at = 2 * (j + shift);
-                if (at >= 2 * TESS_MAX_SUPPORT) break; /* no vector has room for it */
-                const double c = kernel->coefficient[d][j];
-                double *full = &taps->full.pairs[shift][d][at];
-                float *single = &taps->single.pairs[shift][d][at];
-                full[0] = full[1] = c;
-                single[0] = single[1] = (float)c;
-            }
+    for (int d = 0; d <= kernel->degree; ++d)
+        for (int j = 0; j < kernel->support; ++j) {
+            const double c = kernel->coefficient[d][j];
+            double *full = &taps->full.pairs[d][2 * j];
+            float *single = &taps->single.pairs[d][2 * j];
+            full[0] = full[1] = c;
+            single[0] = single[1] = (float)c;
+        }
 }
 
 int64_t tile_work_bytes(const tess_grid_plan *plan)

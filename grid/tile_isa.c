@@ -28,9 +28,11 @@ enum { MAX_SUMS = 12 }; /* of 16 */
 #endif
 
 enum {
+    MAX_PLANES = 4,    /* of a group, worked on together */
     PLACED = 256,      /* samples placed together: a vector loop over runs */
     FEW = 256,         /* samples sorted together without work memory */
     PART = 64,         /* samples whose taps are held together: about L1 */
+    WHOLE = 16,        /* samples whose taps are worked out together, at most */
     RUNS_AHEAD = 12,   /* runs whose samples are prefetched */
     PLANE_SLOTS = 16,  /* of a sort key */
     KEYS = TESS_TILE * TESS_TILE * PLANE_SLOTS
@@ -49,11 +51,6 @@ typedef struct cursor {
 typedef struct coordinates {
     double u[PLACED], v[PLACED], w[PLACED], turns[PLACED];
 } coordinates;
-
-/* First and last plane of some, as a job counts them; none when last < first. */
-typedef struct plane_range {
-    int first, last;
-} plane_range;
 
 /* An axis as seen from a buffer: footprints start between 0 and `last`. */
 typedef struct axis {
@@ -93,6 +90,21 @@ static inline void sincos_single(double turns, float *sine, float *cosine)
 static inline void sincos_double(double turns, double *sine, double *cosine)
 {
     tess_sincos_turns(turns, sine, cosine);
+}
+
+/* Planes of which a kernel's lines, so many vectors each, fit into the registers. */
+static inline __attribute__((always_inline)) int planes_at_once(const int vectors)
+{
+    return MAX_SUMS / vectors > MAX_PLANES ? MAX_PLANES
+           : MAX_SUMS > vectors            ? MAX_SUMS / vectors
+                                           : 1;
+}
+
+/* The first of as few, about equal parts of `all` as there are when none exceeds `most`. */
+static inline int balanced(int all, const int most)
+{
+    const int parts = (all + most - 1) / most;
+    return (all + parts - 1) / parts;
 }
 
 /* (re, im) of singles all over a vector: moved as whole numbers, which takes one load. */

@@ -7,15 +7,15 @@
  *
  * The samples of a job are placed (position, kernel fraction, w-phase: place_*), sorted by
  * the cell and plane at which their footprints start, and worked on in parts (part_*).
- * What starts at the same cell is a group: for one plane of the buffer at a time, its
- * lines are held in registers while the samples of the group pass by, so that a cell is
- * loaded and stored once a group instead of once a sample, and no store waits for the one
- * before. Kernel rows are whole vectors of (re, im) pairs. Where a row has lanes to spare,
+ * What starts at the same cell and plane is a group: the lines of as many planes of the
+ * buffer as the registers hold stay there while the samples of the group pass by, so that
+ * a cell is loaded and stored once a group instead of once a sample, no store waits for
+ * the one before, and a tap along u is loaded once for all these planes. Kernel rows are whole vectors of (re, im) pairs. Where a row has lanes to spare,
  * starts a few cells apart share a group, their taps being moved along the vector.
  *
  * Taps are even and odd polynomials of which both ends of the kernel share one; along u
  * and w they are worked out for a vector of samples at a time and kept tap by tap, along
- * v for one sample as the vector of pairs that is needed. */
+ * v for some samples at a time as the vectors of pairs that are needed. */
 
 /* unaligned vector of lanes; loads and stores go through it */
 typedef REAL NAME(vector)
@@ -37,6 +37,30 @@ NAME(broadcast_pair)(const REAL *pair)
 {
     return (NAME(vector))PAIRS(pair);
 }
+
+/* Vectors of a kernel row. */
+#define VECTORS(support) (((support) + NAME(CELLS) - 1) / NAME(CELLS))
+
+/* Reals from a line of a buffer to the next, as tess_grid_brick_stride() says, and from a
+ * plane to the next: known to the compiler, so that cells have fixed addresses. */
+static inline __attribute__((always_inline)) int NAME(stride)(const int support)
+{
+    const int cells = 64 / (2 * (int)sizeof(REAL));
+    const int vectors = (support + cells - 1) / cells + (TESS_TILE + cells - 2) / cells;
+    return 2 * vectors * cells;
+}
+
+static inline __attribute__((always_inline)) int NAME(plane_reals)(const int support)
+{
+    return (TESS_TILE + support - 1) * NAME(stride)(support);
+}
+
+/* Vector number `at` of `planes` planes of `lines` lines of a buffer. */
+#define PLANE_OF(at) ((at) / vectors / lines)
+#define LINE_OF(at)  ((at) / vectors % lines)
+#define REAL_OF(at)                                                                  \
+    (PLANE_OF(at) * NAME(plane_reals)(support) +                                     \
+     LINE_OF(at) * NAME(stride)(support) + (at) % vectors * NAME(LANES))
 
 /* ---- placing ---- */
 
@@ -82,12 +106,16 @@ static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, c
         const REAL *weight = (const REAL *)samples->weight + run->first * samples->num_weight;
         const REAL *vis = (const REAL *)samples->vis + 2 * run->first * samples->num_pol;
         at->ahead_left -= run->count;
+        const int64_t num_vis = 2 * (int64_t)run->count * samples->num_pol;
+        const int64_t num_weight = (int64_t)run->count * samples->num_weight;
+        /* each to its end, which may lie in a line more */
         __builtin_prefetch(samples->uvw_m + 3 * (int64_t)run->row);
-        for (int64_t k = 0; k < 2 * (int64_t)run->count * samples->num_pol; k += LINE)
-            __builtin_prefetch(vis + k, 0);
-        for (int64_t k = 0; !reverse && k < (int64_t)run->count * samples->num_weight;
-             k += LINE)
+        __builtin_prefetch(samples->uvw_m + 3 * (int64_t)run->row + 2);
+        for (int64_t k = 0; k < num_vis; k += LINE) __builtin_prefetch(vis + k);
+        __builtin_prefetch(vis + num_vis - 1);
+        for (int64_t k = 0; !reverse && k < num_weight; k += LINE)
             __builtin_prefetch(weight + k);
+        if (!reverse) __builtin_prefetch(weight + num_weight - 1);
     }
 }
 
@@ -210,13 +238,14 @@ static void NAME(sort_block)(const tile_job *job, int range, NAME(block) *block)
 
 typedef struct NAME(part) {
     int count;
-    int cell_u[PART], cell_v[PART], plane[PART]; /* of the group's lines; of the sample */
+    uint32_t group[PART]; /* plane << 8 | u << 4 | v of the first cell of its lines */
     int shift[PART];                             /* cells from there to the sample's */
     int64_t sample[PART];
     _Alignas(64) REAL y_u[PART], y_v[PART], y_w[PART], phase_re[PART], phase_im[PART];
     _Alignas(64) REAL tap_u[TESS_MAX_SUPPORT][PART], tap_w[TESS_MAX_SUPPORT][PART];
-    _Alignas(64) NAME(vector) tap_v[PART][NAME(MAX_VECTORS)];
-    _Alignas(64) NAME(vector) value[PART][NAME(MAX_VECTORS)]; /* of one polarisation, times tap_v */
+    /* [sample][VECTORS(support)]: taps along v; those times a polarisation's value */
+    _Alignas(64) NAME(vector) tap_v[PART * NAME(MAX_VECTORS) + 1];
+    _Alignas(64) NAME(vector) value[PART * NAME(MAX_VECTORS)];
 } NAME(part);
 
 static void NAME(part_take)(const NAME(block) *block, int first, int range, bool has_w,
@@ -227,11 +256,9 @@ static void NAME(part_take)(const NAME(block) *block, int first, int range, bool
     for (int k = 0; k < n; ++k) {
         const int from = block->order[first + k];
         const uint32_t place = block->place[from];
-        const int v = (int)(place & 15);
-        part->cell_u[k] = (int)(place >> 4 & 15);
-        part->cell_v[k] = v / range * range;
-        part->shift[k] = v % range;
-        part->plane[k] = (int)(place >> 8);
+        const uint32_t shift = (place & 15) % (uint32_t)range;
+        part->group[k] = place - shift;
+        part->shift[k] = (int)shift;
         part->sample[k] = block->sample[from];
         part->y_u[k] = block->y_u[from];
         part->y_v[k] = block->y_v[from];
@@ -240,8 +267,10 @@ static void NAME(part_take)(const NAME(block) *block, int first, int range, bool
         part->phase_im[k] = block->phase_im[from];
     }
     /* the vectors' rest */
-    for (int k = n; k < PART && k % NAME(LANES) != 0; ++k)
-        part->y_u[k] = part->y_w[k] = 0;
+    for (int k = n; k < PART && k % WHOLE != 0; ++k) {
+        part->y_u[k] = part->y_v[k] = part->y_w[k] = 0;
+        part->shift[k] = 0;
+    }
 }
 
 /* Taps of one axis of all samples of a part. */
@@ -273,54 +302,63 @@ NAME(scalar_taps)(const tile_taps *taps, const int support, int count, const REA
     }
 }
 
-/* Taps along v of one sample, each twice, moved by `shift` cells. */
-static inline __attribute__((always_inline)) void
-NAME(pair_taps)(const tile_taps *taps, const int vectors, int shift, REAL y_of_sample,
-                NAME(vector) *out)
+static inline __attribute__((always_inline)) const NAME(vector) *
+NAME(terms)(const tile_taps *taps, int d, int n)
 {
-    const NAME(vector) y = NAME(broadcast)(y_of_sample);
-    for (int n = 0; n < vectors; ++n) {
-        const int lane = n * NAME(LANES);
-        NAME(vector) value =
-            *(const NAME(vector) *)&taps->TAPS.pairs[shift][taps->degree][lane];
+    return (const NAME(vector) *)&taps->TAPS.pairs[d][n * NAME(LANES)];
+}
+
+/* Taps along v of all samples of a part, each twice, moved by the sample's shift: what a
+ * store leaves behind a row are zeros, and the next sample's begin there. */
+static inline __attribute__((always_inline)) void
+NAME(pair_taps)(const tile_taps *taps, const int vectors, NAME(part) *part)
+{
+    const int together = vectors > 4 ? 2 : 8 / vectors;
+    for (int first = 0; first < part->count; first += together) {
+        NAME(vector) y[8], tap[8][NAME(MAX_VECTORS)];
+        #pragma GCC unroll 8
+        for (int k = 0; k < together; ++k) {
+            y[k] = NAME(broadcast)(part->y_v[first + k]);
+            #pragma GCC unroll 16
+            for (int n = 0; n < vectors; ++n)
+                tap[k][n] = *NAME(terms)(taps, taps->degree, n);
+        }
         for (int d = taps->degree - 1; d >= 0; --d)
-            value = value * y + *(const NAME(vector) *)&taps->TAPS.pairs[shift][d][lane];
-        out[n] = value;
+            #pragma GCC unroll 16
+            for (int n = 0; n < vectors; ++n) {
+                const NAME(vector) term = *NAME(terms)(taps, d, n);
+                #pragma GCC unroll 8
+                for (int k = 0; k < together; ++k) tap[k][n] = tap[k][n] * y[k] + term;
+            }
+        #pragma GCC unroll 8
+        for (int k = 0; k < together; ++k) {
+            NAME(vector) *row = part->tap_v + (first + k) * vectors;
+            REAL *to = (REAL *)row + 2 * part->shift[first + k];
+            *row = NAME(broadcast)(0);
+            #pragma GCC unroll 16
+            for (int n = 0; n < vectors; ++n)
+                *(NAME(vector) *)(to + n * NAME(LANES)) = tap[k][n];
+        }
     }
 }
 
 static inline __attribute__((always_inline)) void
 NAME(part_taps)(const tile_job *job, const int support, NAME(part) *part)
 {
-    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
     NAME(scalar_taps)(job->taps, support, part->count, part->y_u, part->tap_u);
     if (job->plan->w_support > 1)
         NAME(scalar_taps)(job->taps, support, part->count, part->y_w, part->tap_w);
     else
         for (int k = 0; k < PART; ++k) part->tap_w[0][k] = 1;
-    for (int k = 0; k < part->count; ++k)
-        NAME(pair_taps)(job->taps, vectors, part->shift[k], part->y_v[k], part->tap_v[k]);
+    NAME(pair_taps)(job->taps, VECTORS(support), part);
 }
 
-/* Samples [first, end) of a part whose footprints start in one group, planes ascending. */
+/* Samples [first, end) of a part whose footprints start in one group. */
 static inline int NAME(group_end)(const NAME(part) *part, int first)
 {
     int end = first + 1;
-    while (end < part->count && part->cell_u[end] == part->cell_u[first] &&
-           part->cell_v[end] == part->cell_v[first] && part->plane[end] >= part->plane[end - 1])
-        ++end;
+    while (end < part->count && part->group[end] == part->group[first]) ++end;
     return end;
-}
-
-/* Planes of the buffer that a group of samples [first, end) touches. */
-static inline plane_range NAME(kept_range)(const tile_job *job, const NAME(part) *part,
-                                           int first, int end)
-{
-    const int kept_last = job->kept_first + job->kept_planes - 1;
-    const int touched_last = part->plane[end - 1] + job->plan->w_support - 1;
-    return (plane_range){
-        part->plane[first] > job->kept_first ? part->plane[first] : job->kept_first,
-        touched_last < kept_last ? touched_last : kept_last};
 }
 
 /* ---- gridding ---- */
@@ -356,123 +394,78 @@ NAME(part_values)(const tile_job *job, int pol, const int vectors, NAME(part) *p
     }
     for (int k = 0; k < part->count; ++k) {
         const NAME(vector) value = NAME(broadcast_pair)(&pair[2 * k]);
-        for (int n = 0; n < vectors; ++n) part->value[k][n] = part->tap_v[k][n] * value;
+        for (int n = 0; n < vectors; ++n) 
+            part->value[k * vectors + n] = part->tap_v[k * vectors + n] * value;
     }
 }
 
-/* Add samples [first, end) of a group to `lines` lines of one plane, the first being the
- * footprint's line i. */
+/* Add samples [first, end) of a group to `lines` lines of `planes` planes, the first being
+ * the footprint's line i of plane w. */
 static inline __attribute__((always_inline)) void
-NAME(add_lines)(const NAME(part) *part, int plane, int first, int end, const int vectors,
-                const int i, const int lines, REAL *data, int64_t stride)
+NAME(add_lines)(const NAME(part) *part, int first, int end, const int support, int w,
+                const int planes, const int i, const int lines, REAL *data)
 {
-    NAME(vector) sum[MAX_SUMS][NAME(MAX_VECTORS)];
-    #pragma GCC unroll 16
-    for (int l = 0; l < lines; ++l)
-        #pragma GCC unroll 16
-        for (int n = 0; n < vectors; ++n)
-            sum[l][n] = *(const NAME(vector) *)(data + l * stride + n * NAME(LANES));
+    const int vectors = VECTORS(support);
+    NAME(vector) sum[MAX_PLANES][MAX_SUMS][NAME(MAX_VECTORS)];
+    REAL *const to = data + i * NAME(stride)(support);
+    #pragma GCC unroll 32
+    for (int at = 0; at < planes * lines * vectors; ++at)
+        sum[PLANE_OF(at)][LINE_OF(at)][at % vectors] =
+            *(NAME(vector) *)(to + REAL_OF(at));
     for (int k = first; k < end; ++k) {
-        NAME(vector) value[NAME(MAX_VECTORS)];
-        const NAME(vector) tap_w = NAME(broadcast)(part->tap_w[plane - part->plane[k]][k]);
+        NAME(vector) value[MAX_PLANES][NAME(MAX_VECTORS)];
         #pragma GCC unroll 16
-        for (int n = 0; n < vectors; ++n) value[n] = part->value[k][n] * tap_w;
+        for (int at = 0; at < planes * vectors; ++at)
+            value[at / vectors][at % vectors] =
+                part->value[k * vectors + at % vectors] *
+                NAME(broadcast)(part->tap_w[w + at / vectors][k]);
         #pragma GCC unroll 16
         for (int l = 0; l < lines; ++l) {
             const NAME(vector) tap_u = NAME(broadcast)(part->tap_u[i + l][k]);
             #pragma GCC unroll 16
-            for (int n = 0; n < vectors; ++n) sum[l][n] += value[n] * tap_u;
+            for (int at = 0; at < planes * vectors; ++at)
+                sum[at / vectors][l][at % vectors] +=
+                    value[at / vectors][at % vectors] * tap_u;
         }
     }
-    #pragma GCC unroll 16
-    for (int l = 0; l < lines; ++l)
-        #pragma GCC unroll 16
-        for (int n = 0; n < vectors; ++n)
-            *(NAME(vector) *)(data + l * stride + n * NAME(LANES)) = sum[l][n];
-}
-
-/* Lines whose sums fit into the registers together. */
-#define LINES_AT_ONCE(vectors) ((vectors) > MAX_SUMS / 2 ? 1 : MAX_SUMS / (vectors))
-
-static inline __attribute__((always_inline)) void
-NAME(grid_group)(const tile_job *job, const NAME(part) *part, int first, int end, int pol,
-                 const int support)
-{
-    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
-    const int at_once = LINES_AT_ONCE(vectors);
-    const int planes = job->plan->w_support;
-    const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
-    const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
-    const plane_range range = NAME(kept_range)(job, part, first, end);
-    int begin = first, stop = first;
-    REAL *data =
-        (REAL *)job->data +
-        ((int64_t)pol * job->kept_planes + range.first - job->kept_first) * plane_reals +
-        part->cell_u[first] * stride + 2 * part->cell_v[first];
-    for (int p = range.first; p <= range.last; ++p, data += plane_reals) {
-        while (stop < end && part->plane[stop] <= p) ++stop;
-        while (begin < stop && part->plane[begin] + planes <= p) ++begin;
-        if (begin == stop) continue;
-        #pragma GCC unroll 16
-        for (int i = 0; i < support; i += at_once)
-            NAME(add_lines)(part, p, begin, stop, vectors, i,
-                            support - i < at_once ? support - i : at_once,
-                            data + i * stride, stride);
-    }
+    #pragma GCC unroll 32
+    for (int at = 0; at < planes * lines * vectors; ++at)
+        *(NAME(vector) *)(to + REAL_OF(at)) = sum[PLANE_OF(at)][LINE_OF(at)][at % vectors];
 }
 
 /* ---- degridding ---- */
 
-/* Read `lines` lines of one plane for samples [first, end) of a group. */
+/* Read `lines` lines of `planes` planes for samples [first, end) of a group. */
 static inline __attribute__((always_inline)) void
-NAME(read_lines)(NAME(part) *part, int plane, int first, int end, const int vectors,
-                 const int i, const int lines, const REAL *data, int64_t stride)
+NAME(read_lines)(NAME(part) *part, int first, int end, const int support, int w,
+                 const int planes, const int i, const int lines, const REAL *data)
 {
-    NAME(vector) cell[MAX_SUMS][NAME(MAX_VECTORS)];
-    #pragma GCC unroll 16
-    for (int l = 0; l < lines; ++l)
-        #pragma GCC unroll 16
-        for (int n = 0; n < vectors; ++n)
-            cell[l][n] = *(const NAME(vector) *)(data + l * stride + n * NAME(LANES));
+    const int vectors = VECTORS(support);
+    NAME(vector) cell[MAX_PLANES][MAX_SUMS][NAME(MAX_VECTORS)];
+    const REAL *const from = data + i * NAME(stride)(support);
+    #pragma GCC unroll 32
+    for (int at = 0; at < planes * lines * vectors; ++at)
+        cell[PLANE_OF(at)][LINE_OF(at)][at % vectors] =
+            *(const NAME(vector) *)(from + REAL_OF(at));
     for (int k = first; k < end; ++k) {
-        NAME(vector) sum[NAME(MAX_VECTORS)];
+        NAME(vector) sum[MAX_PLANES][NAME(MAX_VECTORS)];
+        const NAME(vector) first_u = NAME(broadcast)(part->tap_u[i][k]);
         #pragma GCC unroll 16
-        for (int l = 0; l < lines; ++l) {
+        for (int at = 0; at < planes * vectors; ++at)
+            sum[at / vectors][at % vectors] = cell[at / vectors][0][at % vectors] * first_u;
+        #pragma GCC unroll 16
+        for (int l = 1; l < lines; ++l) {
             const NAME(vector) tap_u = NAME(broadcast)(part->tap_u[i + l][k]);
             #pragma GCC unroll 16
-            for (int n = 0; n < vectors; ++n)
-                sum[n] = l == 0 ? cell[l][n] * tap_u : sum[n] + cell[l][n] * tap_u;
+            for (int at = 0; at < planes * vectors; ++at)
+                sum[at / vectors][at % vectors] +=
+                    cell[at / vectors][l][at % vectors] * tap_u;
         }
-        const NAME(vector) tap_w = NAME(broadcast)(part->tap_w[plane - part->plane[k]][k]);
         #pragma GCC unroll 16
-        for (int n = 0; n < vectors; ++n) part->value[k][n] += sum[n] * tap_w;
-    }
-}
-
-static inline __attribute__((always_inline)) void
-NAME(degrid_group)(const tile_job *job, NAME(part) *part, int first, int end, int pol,
-                   const int support)
-{
-    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
-    const int at_once = LINES_AT_ONCE(vectors);
-    const int planes = job->plan->w_support;
-    const int64_t stride = 2 * tess_grid_brick_stride(job->plan);
-    const int64_t plane_reals = (TESS_TILE + support - 1) * stride;
-    const plane_range range = NAME(kept_range)(job, part, first, end);
-    int begin = first, stop = first;
-    const REAL *data =
-        (const REAL *)job->data +
-        ((int64_t)pol * job->kept_planes + range.first - job->kept_first) * plane_reals +
-        part->cell_u[first] * stride + 2 * part->cell_v[first];
-    for (int p = range.first; p <= range.last; ++p, data += plane_reals) {
-        while (stop < end && part->plane[stop] <= p) ++stop;
-        while (begin < stop && part->plane[begin] + planes <= p) ++begin;
-        if (begin == stop) continue;
-        #pragma GCC unroll 16
-        for (int i = 0; i < support; i += at_once)
-            NAME(read_lines)(part, p, begin, stop, vectors, i,
-                             support - i < at_once ? support - i : at_once,
-                             data + i * stride, stride);
+        for (int at = 0; at < planes * vectors; ++at)
+            part->value[k * vectors + at % vectors] +=
+                sum[at / vectors][at % vectors] *
+                NAME(broadcast)(part->tap_w[w + at / vectors][k]);
     }
 }
 
@@ -483,9 +476,10 @@ NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(par
     for (int k = 0; k < part->count; ++k) {
         const bool conjugate = part->sample[k] < 0;
         const int64_t sample = conjugate ? ~part->sample[k] : part->sample[k];
-        NAME(vector) product = part->value[k][0] * part->tap_v[k][0];
-        for (int n = 1; n < vectors; ++n)
-            product += part->value[k][n] * part->tap_v[k][n];
+        const NAME(vector) *value = part->value + k * vectors;
+        const NAME(vector) *tap_v = part->tap_v + k * vectors;
+        NAME(vector) product = value[0] * tap_v[0];
+        for (int n = 1; n < vectors; ++n) product += value[n] * tap_v[n];
         REAL fold[NAME(LANES)];
         *(NAME(vector) *)fold = product;
         #pragma GCC unroll 8
@@ -500,17 +494,69 @@ NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(par
     }
 }
 
+/* ---- both ---- */
+
+/* Lines whose sums fit into the registers together. */
+#define LINES_AT_ONCE(vectors) ((vectors) > MAX_SUMS / 2 ? 1 : MAX_SUMS / (vectors))
+
+/* All lines of `planes` planes for a group, w being the first plane's tap. */
+static inline __attribute__((always_inline)) void
+NAME(pass_planes)(NAME(part) *part, int first, int end, const int support, int w,
+                  const int planes, REAL *data, const bool reverse)
+{
+    const int at_once = planes > 1 ? support : LINES_AT_ONCE(VECTORS(support));
+    const int steps = (support + at_once - 1) / at_once;
+    #pragma GCC unroll 16
+    for (int step = 0; step < steps; ++step) {
+        const int i = support * step / steps, lines = support * (step + 1) / steps - i;
+        if (reverse)
+            NAME(read_lines)(part, first, end, support, w, planes, i, lines, data);
+        else
+            NAME(add_lines)(part, first, end, support, w, planes, i, lines, data);
+    }
+}
+
+/* One polarisation of a group, as many planes at a time as the registers have room for. */
+static inline __attribute__((always_inline)) void
+NAME(pass_group)(const tile_job *job, NAME(part) *part, int first, int end, int pol,
+                 const int support, const bool reverse)
+{
+    const int at_once = planes_at_once(support * VECTORS(support));
+    const int plane = (int)(part->group[first] >> 8);
+    const int start = plane > job->kept_first ? plane : job->kept_first;
+    const int touched_end = plane + job->plan->w_support;
+    const int kept_end = job->kept_first + job->kept_planes;
+    const int planes = (touched_end < kept_end ? touched_end : kept_end) - start;
+    const int64_t layer = (int64_t)pol * job->kept_planes + start - job->kept_first;
+    REAL *data = (REAL *)job->data + layer * NAME(plane_reals)(support) +
+                 (int)(part->group[first] >> 4 & 15) * NAME(stride)(support) +
+                 2 * (part->group[first] & 15);
+    for (int done = 0, now; done < planes; done += now) {
+        const int w = start - plane + done;
+        now = balanced(planes - done, at_once);
+        if (at_once >= 4 && now == 4)
+            NAME(pass_planes)(part, first, end, support, w, 4, data, reverse);
+        else if (at_once >= 3 && now == 3)
+            NAME(pass_planes)(part, first, end, support, w, 3, data, reverse);
+        else if (at_once >= 2 && now == 2)
+            NAME(pass_planes)(part, first, end, support, w, 2, data, reverse);
+        else
+            NAME(pass_planes)(part, first, end, support, w, 1, data, reverse);
+        data += now * NAME(plane_reals)(support);
+    }
+}
+
 /* ---- all of a job ---- */
 
 static inline __attribute__((always_inline)) void
 NAME(grid_part)(const tile_job *job, const int support, NAME(part) *part)
 {
-    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    const int vectors = VECTORS(support);
     for (int pol = 0; pol < job->num_pol; ++pol) {
         NAME(part_values)(job, pol, vectors, part);
         for (int first = 0; first < part->count;) {
             const int end = NAME(group_end)(part, first);
-            NAME(grid_group)(job, part, first, end, pol, support);
+            NAME(pass_group)(job, part, first, end, pol, support, false);
             first = end;
         }
     }
@@ -519,13 +565,12 @@ NAME(grid_part)(const tile_job *job, const int support, NAME(part) *part)
 static inline __attribute__((always_inline)) void
 NAME(degrid_part)(const tile_job *job, const int support, NAME(part) *part)
 {
-    const int vectors = (support + NAME(CELLS) - 1) / NAME(CELLS);
+    const int vectors = VECTORS(support);
     for (int pol = 0; pol < job->num_pol; ++pol) {
-        for (int k = 0; k < part->count; ++k)
-            for (int n = 0; n < vectors; ++n) part->value[k][n] = NAME(broadcast)(0);
+        for (int k = 0; k < part->count * vectors; ++k) part->value[k] = NAME(broadcast)(0);
         for (int first = 0; first < part->count;) {
             const int end = NAME(group_end)(part, first);
-            NAME(degrid_group)(job, part, first, end, pol, support);
+            NAME(pass_group)(job, part, first, end, pol, support, true);
             first = end;
         }
         NAME(part_store)(job, pol, vectors, part);
@@ -536,7 +581,7 @@ static inline __attribute__((always_inline)) void
 NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
 {
     enum { SPARE = FEW * (int)(sizeof(int64_t) + 5 * sizeof(REAL) + 8) };
-    const int range = (support + NAME(CELLS) - 1) / NAME(CELLS) * NAME(CELLS) - support + 1;
+    const int range = VECTORS(support) * NAME(CELLS) - support + 1;
     const int capacity = job->work ? TILE_SORTED : FEW;
     _Alignas(64) char spare[SPARE];
     NAME(block) block;
@@ -561,6 +606,11 @@ NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
     }
 }
 
+#undef VECTORS
+#undef LINES_AT_ONCE
+#undef PLANE_OF
+#undef LINE_OF
+#undef REAL_OF
 #define TILE_PASTE_(a, b) a##_##b
 #define TILE_PASTE(a, b)  TILE_PASTE_(a, b)
 #define TILE_LOOP(support)                                                           \
@@ -588,4 +638,3 @@ TILE_LOOP(16)
 #undef TILE_LOOP
 #undef TILE_PASTE
 #undef TILE_PASTE_
-#undef LINES_AT_ONCE
