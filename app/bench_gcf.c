@@ -26,6 +26,7 @@ typedef struct bench_set {
     void *first;       /* the first strategy's output */
     int64_t vis_values, cell_values;
     double study_cells;
+    bool locked; /* the cells, as who times copies would have them */
 } bench_set;
 
 static void set_free(bench_set *set)
@@ -35,6 +36,7 @@ static void set_free(bench_set *set)
     tess_free(set->v);
     tess_free(set->w);
     tess_free(set->vis);
+    if (set->locked) tess_gcf_unlock(set->cells);
     tess_free(set->cells);
     tess_free(set->first);
 }
@@ -230,6 +232,8 @@ static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
     if (!set->vis || !set->cells || !set->first)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld points and %lld² cells",
                   (long long)set->count, (long long)what->size);
+    if (what->opts.backend == TESS_GCF_CUDA)
+        set->locked = tess_gcf_lock(set->cells, set->cell_values * (int64_t)bytes);
     fill(what->is_double, set->vis_values, &random, set->vis);
     if (what->degrid) fill(what->is_double, set->cell_values, &random, set->cells);
 cleanup:

@@ -34,6 +34,18 @@ void gcf_cuda_destroy(gcf_cuda *made)
     (void)made;
 }
 
+bool tess_gcf_lock(void *memory, int64_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+    return false;
+}
+
+void tess_gcf_unlock(void *memory)
+{
+    (void)memory;
+}
+
 tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
                          const tess_gcf_cells *cells, bool degrid,
                          tess_gcf_report *report)

@@ -73,6 +73,19 @@ tess_status copy_rows(bool up, bool managed, char *there, char *here, int64_t st
 
 } // namespace
 
+bool tess_gcf_lock(void *memory, int64_t bytes)
+{
+    if (cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess)
+        return true;
+    (void)cudaGetLastError();
+    return false;
+}
+
+void tess_gcf_unlock(void *memory)
+{
+    if (cudaHostUnregister(memory) != cudaSuccess) (void)cudaGetLastError();
+}
+
 tess_status gcf_cuda_memory_take(const gcf_cuda_job &job, gcf_cuda_memory *memory)
 {
     tess_status status = TESS_OK;

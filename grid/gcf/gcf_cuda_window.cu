@@ -10,21 +10,15 @@
 namespace
 {
 
-enum {
-    TILE = 16,
-    THREADS = 256,
-    BATCH = 128,
-    TOGETHER = 4 /* taps in flight */
-};
+enum { TILE = 16, THREADS = 256, BATCH = 128 };
 
 /* Points in tracks: all but the first of each. */
 const double TRACKS_SHARE = 0.97;
 
 /* A block a piece of the points, which lie in shared memory; a thread takes every
  * THREADS-th position of the window. A window of few positions has several groups of
- * threads, which share the points. Taps of several points are asked for before any is
- * waited for; outside of a footprint it is the zero behind the table. Expected limit:
- * L2, for taps, and atomics where footprints jump. */
+ * threads, which share the points. Expected limit: L2, for taps, and atomics where
+ * footprints jump. */
 template <typename R, int POLS, int HOW>
 __global__ void __launch_bounds__(THREADS)
     window_kernel(gcf_cuda_job job, int window, int points)
@@ -32,13 +26,13 @@ __global__ void __launch_bounds__(THREADS)
     typedef typename cuda_complex<R>::type C;
     __shared__ gcf_stamp<R, POLS> batch[BATCH];
     __shared__ int remainder[BATCH][2]; /* of u and v */
-    const int64_t begin = (int64_t)blockIdx.x * points;
-    const int count = (int)min(job.count - begin, (int64_t)points);
-    const int mine = (int)threadIdx.x;
-    if (mine < count) {
-        gcf_stamp_of<R, POLS>(job, gcf_place_of(job, begin + mine), &batch[mine]);
-        remainder[mine][0] = batch[mine].u % window;
-        remainder[mine][1] = batch[mine].v % window;
+    const int64_t from = (int64_t)blockIdx.x * points;
+    const int count = (int)min(job.count - from, (int64_t)points);
+    const int k = (int)threadIdx.x;
+    if (k < count) {
+        gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + k), &batch[k]);
+        remainder[k][0] = batch[k].u % window;
+        remainder[k][1] = batch[k].v % window;
     }
     __syncthreads();
     const int positions = window * window, groups = max(THREADS / positions, 1);
@@ -51,37 +45,25 @@ __global__ void __launch_bounds__(THREADS)
         C sum[POLS];
         for (int p = 0; p < POLS; ++p)
             sum[p].x = sum[p].y = 0;
-        for (int n = first; n < end; n += TOGETHER) {
-            C tap[TOGETHER];
-            int64_t cell[TOGETHER]; /* −1: not in the footprint */
-#pragma unroll
-            for (int k = 0; k < TOGETHER; ++k) {
-                const int number = min(n + k, end - 1);
-                const gcf_stamp<R, POLS> &s = batch[number];
-                int i = a - remainder[number][0], j = b - remainder[number][1];
-                if (i < 0) i += window;
-                if (j < 0) j += window;
-                const bool inside = n + k < end && i < s.support && j < s.support;
-                const C *from = inside ? s.taps + i * s.step_u + j * s.step_v
-                                       : (const C *)job.taps + job.zero_tap;
-                tap[k] = __ldg(from);
-                cell[k] = inside ? (int64_t)(s.u + i) * job.nv + s.v + j : -1;
-            }
-#pragma unroll
-            for (int k = 0; k < TOGETHER; ++k) {
-                if (cell[k] < 0) continue;
-                if (cell[k] != current) {
-                    for (int p = 0; p < POLS; ++p) {
-                        if (current >= 0)
-                            gcf_add_cell<HOW>(
-                                (C *)job.cells + p * job.pol_stride + current, sum[p]);
-                        sum[p].x = sum[p].y = 0;
-                    }
-                    current = cell[k];
+        for (int n = first; n < end; ++n) {
+            const gcf_stamp<R, POLS> &s = batch[n];
+            int i = a - remainder[n][0], j = b - remainder[n][1];
+            if (i < 0) i += window;
+            if (j < 0) j += window;
+            if (i >= s.support || j >= s.support) continue;
+            const C tap = __ldg(s.taps + i * s.step_u + j * s.step_v);
+            const int64_t cell = (int64_t)(s.u + i) * job.nv + s.v + j;
+            if (cell != current) {
+                for (int p = 0; p < POLS; ++p) {
+                    if (current >= 0)
+                        gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current,
+                                          sum[p]);
+                    sum[p].x = sum[p].y = 0;
                 }
-                for (int p = 0; p < POLS; ++p)
-                    gcf_add_tap<R>(sum[p], tap[k], batch[n + k].vis[p]);
+                current = cell;
             }
+            for (int p = 0; p < POLS; ++p)
+                gcf_add_tap<R>(sum[p], tap, s.vis[p]);
         }
         for (int p = 0; p < POLS && current >= 0; ++p)
             gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current, sum[p]);

@@ -178,6 +178,12 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
 /** Threads of the calls that follow, in place of those of the options. */
 void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads);
 
+/** Lock host memory into place, so that a GPU copies to and from it without a detour;
+ *  unlock it before it is freed. False where that cannot be: it serves as it is. Local.
+ */
+bool tess_gcf_lock(void *memory, int64_t bytes);
+void tess_gcf_unlock(void *memory);
+
 /** Add points to a grid. TESS_ERR_USAGE for an impossible num_pol or grid, or a
  * strategy that is not there in this direction, TESS_ERR_ALLOC, TESS_ERR_RESOURCE; the
  * grid is then undefined. `report` may be NULL. Local. */

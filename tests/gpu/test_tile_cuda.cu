@@ -14,6 +14,7 @@
 #include <vector>
 
 extern "C" {
+#include "keys.h"
 #include "tess_degrid.h"
 #include "tess_grid.h"
 extern const tess_grid_ops tess_grid_ops_cpu;
@@ -97,6 +98,7 @@ static tess_grid_plan plan_for(const setting &with)
     tess_kernel_create(with.support, 1.8, &plan.kernel);
     plan.nu = 108;
     plan.nv = 90;
+    plan.keys = key_table_best();
     plan.tile = TESS_TILE;
     plan.footprint = with.support;
     plan.w_support = with.do_w ? with.support : 1;

@@ -284,6 +284,18 @@ inline const char *cudaGetErrorString(cudaError_t)
 {
     return "no device";
 }
+enum { cudaHostRegisterDefault = 0 };
+
+inline cudaError_t cudaHostRegister(void *, size_t, unsigned)
+{
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaHostUnregister(void *)
+{
+    return cudaSuccess;
+}
+
 inline cudaError_t cudaMallocManaged(void **memory, size_t bytes)
 {
     *memory = malloc(bytes);
