@@ -164,6 +164,13 @@ def efficiency_axis(axis):
     axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:.0f} %"))
 
 
+def legend_below(figure, handles, labels, **options):
+    """One legend below all axes; matplotlib before 3.7 can only put it over them."""
+    version = tuple(int(k) for k in matplotlib.__version__.split(".")[:2])
+    place = "outside lower center" if version >= (3, 7) else "lower center"
+    figure.legend(handles, labels, loc=place, **options)
+
+
 def over_workers(figure, axes, study, points, label):
     """Axes over ranks × threads, those on shared cores shaded, with one legend."""
     limit = limit_of(study, points)
@@ -172,7 +179,7 @@ def over_workers(figure, axes, study, points, label):
         log_axis(axis, sorted({workers(p) for p in points}))
         shade_beyond(axis, limit, points, f"more than the {limit} {unit_word(study)}")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    legend_below(figure, handles, labels, ncols=len(labels))
 
 
 def strong(study, folder, form):
@@ -258,7 +265,7 @@ def stages(study, folder, form):
         axis.set_xlim(0, 1.16 * max(left))
         axis.grid(axis="y", visible=False)
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels),
+    legend_below(figure, handles, labels, ncols=len(labels),
                   columnspacing=1.0, handlelength=1.1)
     return save(figure, folder, "stages", form)
 
@@ -404,7 +411,7 @@ def model_picture(study, folder, form):
     axes[2].set(title="Extrapolated efficiency", ylabel="speed-up / ranks")
     efficiency_axis(axes[2])
     handles, labels = axes[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    legend_below(figure, handles, labels, ncols=len(labels))
     return save(figure, folder, "model", form)
 
 
