@@ -501,9 +501,8 @@ static tess_status reserve_runs(tess_exchange *exchange, const round_rows *rows,
                                 int threads)
 {
     tess_status status = TESS_OK;
-    int64_t most = 0;
-    for (int64_t row = rows->first; row < rows->end; ++row)
-        if (rows->samples->num_chan[row] > most) most = rows->samples->num_chan[row];
+    const int64_t most =
+        tess_samples_longest_row(rows->samples, rows->first, rows->end);
     for (int t = 0; t < threads; ++t)
         if (tess_grow((void **)&exchange->share[t].run,
                       &exchange->share[t].capacity_run, most,

@@ -30,12 +30,12 @@ static tess_status correct_rows(const imager_job *job, double factor, bool done,
 #pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
         reduction(&& : complete)
     {
-        double *correction = tess_alloc(rows->nx, sizeof *correction);
-        complete = correction != NULL;
+        double *correction = done ? NULL : tess_alloc(rows->nx, sizeof *correction);
+        complete = done || correction;
 #pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k) {
             double *row = rows->value + k * rows->nx;
-            if (!correction) continue;
+            if (!complete) continue;
             if (!done) {
                 tess_grid_correction_row(job->plan, rows->row_first + k, correction);
                 for (int64_t i = 0; i < rows->nx; ++i)

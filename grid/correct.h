@@ -7,6 +7,17 @@
 
 #include "tess_grid.h"
 
+/** Terms of a fit along w (tess_kernel_correction_fit) that matter in double
+ *  precision. */
+static inline int correct_terms(const double c[TESS_CORRECTION_TERMS])
+{
+    const double least = 1e-16 * (c[0] < 0 ? -c[0] : c[0]);
+    int terms = TESS_CORRECTION_TERMS;
+    while (terms > 1 && c[terms - 1] < least && -c[terms - 1] < least)
+        --terms;
+    return terms;
+}
+
 typedef struct correct_table {
     /** As tess_grid_correction_row. */
     void (*row)(const tess_grid_plan *plan, int64_t j, double *out);

@@ -2,6 +2,7 @@
  * host memory. Two reads and a write a pixel would take 30 µs of a 4096² image at
  * 4 TB/s; some 50 double-precision operations a pixel, most of them the fit along w,
  * take as long at 33 TFLOP/s. */
+#include "correct.h"
 #include "correct_cuda.h"
 #include "tess_cuda.h"
 #include "tess_device.h"
@@ -66,12 +67,9 @@ static void fill(const tess_grid_plan *plan, double factor, bool is_model,
     with->factor = factor;
     with->is_model = is_model;
     if (!plan->opts.do_w) return;
-    with->terms = TESS_CORRECTION_TERMS;
-    for (int k = 0; k < TESS_CORRECTION_TERMS; ++k)
+    with->terms = correct_terms(plan->correction_w);
+    for (int k = 0; k < with->terms; ++k)
         with->along_w[k] = plan->correction_w[k];
-    while (with->terms > 1 &&
-           fabs(with->along_w[with->terms - 1]) < 1e-16 * fabs(with->along_w[0]))
-        --with->terms;
 }
 
 template <typename real>

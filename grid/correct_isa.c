@@ -25,15 +25,6 @@ static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS
         out[k] *= c[0] + y[k] * b1[k] - b2[k];
 }
 
-/* Terms that matter in double precision. */
-static int chebyshev_terms(const double c[TESS_CORRECTION_TERMS])
-{
-    int terms = TESS_CORRECTION_TERMS;
-    while (terms > 1 && fabs(c[terms - 1]) < 1e-16 * fabs(c[0]))
-        --terms;
-    return terms;
-}
-
 /* y of the fit along w at squared radii r2; see tess_kernel_correction_fit,
  * tess_geom_nm1. */
 static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
@@ -53,7 +44,7 @@ static void correct_row(const tess_grid_plan *plan, int64_t j, double *out)
     const tess_geom *geom = &plan->geom;
     const double m = tess_geom_m(geom, j), h_row = plan->correction_v[j];
     const double l0 = geom->l0, scale = geom->scale_rad;
-    const int terms = chebyshev_terms(plan->correction_w);
+    const int terms = correct_terms(plan->correction_w);
     for (int64_t first = 0; first < geom->nx; first += PIXELS) {
         const int64_t rest = geom->nx - first;
         const int count = rest < PIXELS ? (int)rest : PIXELS;

@@ -391,15 +391,6 @@ cleanup:
     return status;
 }
 
-/* Longest row: room for its runs. */
-static int64_t most_channels(const tess_samples *samples)
-{
-    int64_t most = 0;
-    for (int64_t row = 0; row < samples->num_rows; ++row)
-        if (samples->num_chan[row] > most) most = samples->num_chan[row];
-    return most;
-}
-
 /* Threads share the counters; a single one need not say so to the memory. */
 static void add_to(int64_t *count, int64_t more, bool shared)
 {
@@ -416,7 +407,7 @@ static tess_status count_by_key(const tess_grid_plan *plan, const tess_samples *
                                 tess_brick_list *list)
 {
     tess_status status = TESS_OK;
-    const int64_t most = most_channels(samples);
+    const int64_t most = tess_samples_longest_row(samples, 0, samples->num_rows);
     counter *count = tess_alloc_zero(num_keys, sizeof *count);
     tess_run *runs = tess_alloc(num_threads * most, sizeof *runs);
     if (!count || !runs) TESS_FAIL(TESS_ERR_ALLOC, "counters of bricks");

@@ -352,7 +352,7 @@ void lay_out(const tile_cuda_sums *sums, call *c)
 tess_status make_room(int num_pol, call *c)
 {
     tess_status status = TESS_OK;
-    const int together = num_pol >= 4 ? 4 : num_pol >= 2 ? 2 : 1;
+    const int together = pols_together(num_pol);
     const int64_t own = 3 * (int64_t)sizeof(double) + (int64_t)sizeof(int32_t) +
                         together * value_bytes(c->plan);
     const int64_t theirs = gcf_cuda_point_bytes(c->with, together, c->degrid);

@@ -65,3 +65,12 @@ void tess_samples_free(tess_samples *samples)
     if (samples->resident) samples->resident->release(samples->resident);
     memset(samples, 0, sizeof *samples);
 }
+
+int32_t tess_samples_longest_row(const tess_samples *samples, int64_t row_first,
+                                 int64_t row_end)
+{
+    int32_t most = 0;
+    for (int64_t row = row_first; row < row_end; ++row)
+        if (samples->num_chan[row] > most) most = samples->num_chan[row];
+    return most;
+}

@@ -124,4 +124,8 @@ void tess_brick_list_free(tess_brick_list *list);
 int64_t tess_brick_key_of(const struct tess_grid_plan *plan, const double uvw_m[3],
                           double inv_lambda);
 
+/** Samples of the longest of the rows [row_first, row_end). Local. */
+int32_t tess_samples_longest_row(const tess_samples *samples, int64_t row_first,
+                                 int64_t row_end);
+
 #endif
