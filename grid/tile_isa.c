@@ -107,6 +107,12 @@ static inline int balanced(int all, const int most)
     return (all + parts - 1) / parts;
 }
 
+/* v / range is v · share / 2^16 for v < 16. */
+static inline uint32_t share_of(int range)
+{
+    return (uint32_t)(65536 / range + 1);
+}
+
 /* (re, im) of singles all over a vector: moved as whole numbers, which takes one load. */
 typedef int64_t pair_vector __attribute__((vector_size(VECTOR_BYTES)));
 
@@ -130,23 +136,52 @@ typedef double two_doubles __attribute__((vector_size(16), aligned(8), may_alias
     __builtin_shufflevector(*(const two_doubles *)(pair), *(const two_doubles *)(pair), \
                             PAIR_LANES)
 
+/* Sums of neighbouring pairs of `a`, then of `b`: vectors of pairs, 8 (singles) or 16
+ * bytes each. Folded again and again, a vector of as many vectors' sums remains; the
+ * first time singles are taken in the order that later ones undo. */
+typedef double fold_vector __attribute__((vector_size(VECTOR_BYTES)));
+#if defined(__AVX512F__)
+#define FOLD_EVEN 0, 1, 4, 5, 8, 9, 12, 13
+#define FOLD_ODD  2, 3, 6, 7, 10, 11, 14, 15
+#define MIX_EVEN  0, 8, 2, 10, 4, 12, 6, 14
+#define MIX_ODD   1, 9, 3, 11, 5, 13, 7, 15
+#elif defined(__AVX2__)
+#define FOLD_EVEN 0, 1, 4, 5
+#define FOLD_ODD  2, 3, 6, 7
+#define MIX_EVEN  0, 4, 2, 6
+#define MIX_ODD   1, 5, 3, 7
+#else
+#define FOLD_EVEN 0, 1
+#define FOLD_ODD  2, 3
+#define MIX_EVEN  0, 2
+#define MIX_ODD   1, 3
+#endif
+#define FOLDED(vector, a, b, even, odd)                                              \
+    ((vector)__builtin_shufflevector((fold_vector)(a), (fold_vector)(b), even) +     \
+     (vector)__builtin_shufflevector((fold_vector)(a), (fold_vector)(b), odd))
+
 #define REAL        float
 #define NAME(x)     x##_single
 #define PAIRS(pair) pairs_single(pair)
 #define TAPS        single
 #define SINCOS      sincos_single
+#define FOLD(first, a, b)                                                            \
+    ((first) ? FOLDED(vector_single, a, b, MIX_EVEN, MIX_ODD)                        \
+             : FOLDED(vector_single, a, b, FOLD_EVEN, FOLD_ODD))
 #include "tile_loops.inc.h"
 #undef REAL
 #undef NAME
 #undef PAIRS
 #undef TAPS
 #undef SINCOS
+#undef FOLD
 
 #define REAL        double
 #define NAME(x)     x##_double
 #define PAIRS(pair) PAIRS_DOUBLE(pair)
 #define TAPS        full
 #define SINCOS      sincos_double
+#define FOLD(first, a, b) FOLDED(vector_double, a, b, FOLD_EVEN, FOLD_ODD)
 #include "tile_loops.inc.h"
 
 #define BY_SUPPORT(f)                                                                \

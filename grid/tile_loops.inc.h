@@ -4,6 +4,7 @@
  *   TAPS        member of tile_taps
  *   PAIRS(p)    vector of p[0], p[1], p[0], p[1], …
  *   SINCOS      sine and cosine of turns in this precision
+ *   FOLD        sums of neighbouring pairs of two vectors
  *
  * The samples of a job are placed (position, kernel fraction, w-phase: place_*), sorted by
  * the cell and plane at which their footprints start, and worked on in parts (part_*).
@@ -218,7 +219,7 @@ static void NAME(sort_block)(const tile_job *job, int range, NAME(block) *block)
     int coarse = 0;
     while (((starts - 1) >> coarse) >= PLANE_SLOTS) ++coarse;
     const uint32_t slots = (uint32_t)((starts - 1) >> coarse) + 1;
-    const uint32_t share = (uint32_t)(65536 / range + 1); /* v / range = v · share / 2^16 */
+    const uint32_t share = share_of(range);
     const uint32_t groups = (TESS_TILE - 1) * share / 65536 + 1;
     const uint32_t *restrict place = block->place;
     uint16_t *restrict key = block->key;
@@ -252,11 +253,13 @@ static void NAME(part_take)(const NAME(block) *block, int first, int range, bool
                             NAME(part) *part)
 {
     const int rest = block->count - first, n = rest < PART ? rest : PART;
+    const uint32_t share = share_of(range);
     part->count = n;
     for (int k = 0; k < n; ++k) {
         const int from = block->order[first + k];
         const uint32_t place = block->place[from];
-        const uint32_t shift = (place & 15) % (uint32_t)range;
+        const uint32_t v = place & 15;
+        const uint32_t shift = v - (v * share >> 16) * (uint32_t)range;
         part->group[k] = place - shift;
         part->shift[k] = (int)shift;
         part->sample[k] = block->sample[from];
@@ -469,28 +472,49 @@ NAME(read_lines)(NAME(part) *part, int first, int end, const int support, int w,
     }
 }
 
-/* Sums of one polarisation, folded over the taps along v, to the samples. */
+/* Sums of one polarisation times taps along v, folded to (re, im): as many samples at a
+ * time as a vector has pairs take one addition less than there are of them. */
+static inline __attribute__((always_inline)) void
+NAME(part_fold)(const int vectors, const NAME(part) *part, REAL *pair)
+{
+    enum { TOGETHER = NAME(CELLS) };
+    for (int first = 0; first < part->count; first += TOGETHER) {
+        NAME(vector) sum[TOGETHER];
+        #pragma GCC unroll 8
+        for (int k = 0; k < TOGETHER; ++k) {
+            const NAME(vector) *value = part->value + (first + k) * vectors;
+            const NAME(vector) *tap_v = part->tap_v + (first + k) * vectors;
+            sum[k] = value[0] * tap_v[0];
+            #pragma GCC unroll 16
+            for (int n = 1; n < vectors; ++n) sum[k] += value[n] * tap_v[n];
+        }
+        #pragma GCC unroll 4
+        for (int left = TOGETHER; left > 1; left /= 2)
+            #pragma GCC unroll 4
+            for (int k = 0; k < left / 2; ++k)
+                sum[k] = FOLD(left == TOGETHER, sum[2 * k], sum[2 * k + 1]);
+        *(NAME(vector) *)(pair + 2 * first) = sum[0];
+    }
+}
+
+/* Folded sums of one polarisation, times the w-phase, to the samples. */
 static inline __attribute__((always_inline)) void
 NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(part) *part)
 {
+    REAL pair[2 * PART], re[PART], im[PART];
+    NAME(part_fold)(vectors, part, pair);
     for (int k = 0; k < part->count; ++k) {
-        const bool conjugate = part->sample[k] < 0;
-        const int64_t sample = conjugate ? ~part->sample[k] : part->sample[k];
-        const NAME(vector) *value = part->value + k * vectors;
-        const NAME(vector) *tap_v = part->tap_v + k * vectors;
-        NAME(vector) product = value[0] * tap_v[0];
-        for (int n = 1; n < vectors; ++n) product += value[n] * tap_v[n];
-        REAL fold[NAME(LANES)];
-        *(NAME(vector) *)fold = product;
-        #pragma GCC unroll 8
-        for (int width = NAME(LANES) / 2; width >= 2; width /= 2)
-            #pragma GCC unroll 16
-            for (int l = 0; l < width; ++l) fold[l] += fold[l + width];
         const REAL pr = part->phase_re[k], pi = part->phase_im[k];
+        re[k] = pair[2 * k] * pr - pair[2 * k + 1] * pi;
+        im[k] = pair[2 * k] * pi + pair[2 * k + 1] * pr;
+    }
+    for (int k = 0; k < part->count; ++k) {
+        const int64_t conjugate = part->sample[k] >> 63; /* −1 or 0 */
+        const int64_t sample = part->sample[k] ^ conjugate;
+        const REAL imaginary = im[k] * (REAL)(2 * conjugate + 1);
         REAL *out = (REAL *)job->vis_out + 2 * (sample * job->num_pol + pol);
-        const REAL re = fold[0] * pr - fold[1] * pi, im = fold[0] * pi + fold[1] * pr;
-        out[0] = job->add ? out[0] + re : re;
-        out[1] = job->add ? out[1] + (conjugate ? -im : im) : conjugate ? -im : im;
+        out[0] = job->add ? out[0] + re[k] : re[k];
+        out[1] = job->add ? out[1] + imaginary : imaginary;
     }
 }
 
