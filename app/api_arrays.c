@@ -156,7 +156,7 @@ static tess_status make_samples(array_run *run)
     const int64_t num_vis = vis->num_rows * vis->num_chan;
     *samples = (tess_samples){.is_double = is_double,
                               .num_pol = 1,
-                              .num_weight = 1,
+                              .num_weight = vis->weight || vis->mask ? 1 : 0,
                               .num_rows = vis->num_rows,
                               .num_vis = num_vis,
                               .inv_lambda = run->inv_lambda};
@@ -173,10 +173,10 @@ static tess_status make_samples(array_run *run)
     if (run->borrows_weight) {
         /* the gridder reads weights only */
         memcpy(&samples->weight, &vis->weight, sizeof samples->weight);
-    } else if (run->forward || vis->weight || vis->mask)
+    } else if (samples->num_weight > 0)
         samples->weight = tess_alloc(num_vis, (size_t)bytes / 2);
     else
-        run->borrows_weight = true; /* prediction needs none */
+        run->borrows_weight = true; /* there are none */
     if (!samples->uvw_m || !samples->chan_base || !samples->num_chan ||
         !samples->vis_first || !samples->vis ||
         (!samples->weight && !run->borrows_weight))
@@ -356,9 +356,7 @@ static tess_status make_plan(array_run *run)
     TESS_TRY(tess_grid_plan_create(&job->geom, &grid, job->backend, &job->plan));
     lap(run, &run->report.plan_s);
     const bool skip = run->samples.weight != NULL;
-    TESS_TRY(tess_brick_list_append(job->plan, &run->samples, 0, run->samples.num_rows,
-                                    skip, run->layout.threads, &run->runs));
-    TESS_TRY(tess_brick_list_sort(&run->runs, run->layout.threads));
+    TESS_TRY(tess_brick_list_make(job->plan, &run->samples, skip, &run->runs));
     lap(run, &run->report.sort_s);
     TESS_TRY(imager_job_partition(job, &run->runs, run->forward));
 cleanup:

@@ -31,6 +31,7 @@ int64_t tess_brick_key_of(const tess_grid_plan *plan, const double uvw_m[3],
 
 static bool ignored(const tess_samples *samples, int64_t k)
 {
+    if (samples->num_weight == 0) return false;
     for (int j = 0; j < samples->num_weight; ++j) {
         const int64_t at = k * samples->num_weight + j;
         const bool zero = samples->is_double

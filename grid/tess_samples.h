@@ -38,14 +38,14 @@ typedef struct tess_resident {
 typedef struct tess_samples {
     bool is_double;
     int num_pol;    /**< visibilities per sample */
-    int num_weight; /**< weights per sample: 1 (shared) or num_pol */
+    int num_weight; /**< weights per sample: 1 (shared) or num_pol; 0: each weighs 1 */
     int64_t num_rows, num_vis;
     double *uvw_m;      /**< [num_rows][3] metres */
     int32_t *chan_base; /**< [num_rows] first channel in the channel table */
     int32_t *num_chan;  /**< [num_rows] */
     int64_t *vis_first; /**< [num_rows] index of the row's first sample */
     void *vis;          /**< [num_vis][num_pol][2] Jy */
-    void *weight;       /**< [num_vis][num_weight] */
+    void *weight;       /**< [num_vis][num_weight]; NULL without weights */
     const double
         *inv_lambda; /**< [channels] freq/c [1/m], shared by all rows; borrowed */
     int64_t capacity_rows, capacity_vis;

@@ -95,7 +95,7 @@ static inline bool NAME(has_weight)(const tess_samples *samples, int64_t sample)
     const REAL *weight = (const REAL *)samples->weight + sample * samples->num_weight;
     for (int k = 0; k < samples->num_weight; ++k)
         if (weight[k] != 0) return true;
-    return false;
+    return samples->num_weight == 0;
 }
 
 /* Touch what the runs ahead will need: they lie anywhere in the samples. */
@@ -114,9 +114,9 @@ static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, c
         __builtin_prefetch(samples->uvw_m + 3 * (int64_t)run->row + 2);
         for (int64_t k = 0; k < num_vis; k += LINE) __builtin_prefetch(vis + k);
         __builtin_prefetch(vis + num_vis - 1);
-        for (int64_t k = 0; !reverse && k < num_weight; k += LINE)
-            __builtin_prefetch(weight + k);
-        if (!reverse) __builtin_prefetch(weight + num_weight - 1);
+        if (reverse || num_weight == 0) continue;
+        for (int64_t k = 0; k < num_weight; k += LINE) __builtin_prefetch(weight + k);
+        __builtin_prefetch(weight + num_weight - 1);
     }
 }
 
@@ -372,11 +372,12 @@ NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re,
 {
     const tess_samples *s = job->samples;
     const bool is_psf = pol >= s->num_pol;
-    const int which = is_psf ? pol - s->num_pol : s->num_weight == 1 ? 0 : pol;
+    const int which = is_psf ? pol - s->num_pol : s->num_weight <= 1 ? 0 : pol;
+    const REAL one = 1, *weight = s->num_weight > 0 ? s->weight : &one;
     for (int k = 0; k < part->count; ++k) {
         const int64_t conjugate = part->sample[k] >> 63; /* −1 or 0 */
         const int64_t sample = part->sample[k] ^ conjugate;
-        const REAL w = ((const REAL *)s->weight)[sample * s->num_weight + which];
+        const REAL w = weight[sample * s->num_weight + which];
         const REAL *vis = (const REAL *)s->vis + 2 * (sample * s->num_pol + pol);
         re[k] = is_psf ? w : w * vis[0];
         im[k] = is_psf ? 0 : w * vis[1] * (REAL)(2 * conjugate + 1);

@@ -1,6 +1,6 @@
 /* The innermost loops of every instruction set against sums over taps in double
- * precision: all supports, both precisions, several polarisations and PSFs, few and
- * many planes, with and without work memory. */
+ * precision: all supports, both precisions, several polarisations, PSFs, no weights,
+ * few and many planes, with and without work memory. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,6 +112,10 @@ static scene *make_scene(int support, bool is_double, bool do_w, int num_pol,
                                 .num_weight = num_weight,
                                 .inv_lambda = s->inv_lambda};
     assert_int_equal(tess_samples_reserve(&s->samples, ROWS, VIS), TESS_OK);
+    if (num_weight == 0) {
+        tess_free(s->samples.weight);
+        s->samples.weight = NULL;
+    }
     make_rows(s, &random, starts);
     s->num_pol = num_pol + num_weight;
     s->job = (tile_job){.plan = &s->plan,
@@ -192,8 +196,10 @@ static void grid_expected(scene *s)
             const int which = psf                        ? pol - samples->num_pol
                               : samples->num_weight == 1 ? 0
                                                          : pol;
-            const double w = value_of(samples->weight, samples->is_double,
-                                      k * samples->num_weight + which);
+            const double w = samples->num_weight == 0
+                                 ? 1
+                                 : value_of(samples->weight, samples->is_double,
+                                            k * samples->num_weight + which);
             const int64_t at = 2 * (k * samples->num_pol + pol);
             const double vr = psf ? 1 : value_of(samples->vis, samples->is_double, at);
             const double vi = psf ? 0
@@ -355,13 +361,13 @@ static int tables(const tile_table *table[4])
 static void check_support(int support)
 {
     /* one plane; one start; a usual block; more starts than a sort key holds */
-    static const int starts[] = {1, 1, 6, 37};
+    static const int starts[] = {1, 1, 6, 37}, num_weight[] = {1, 2, 0, 2};
     const tile_table *table[4];
     const int count = tables(table);
     for (int is_double = 0; is_double < 2; ++is_double)
         for (int k = 0; k < 4; ++k) {
-            scene *s =
-                make_scene(support, is_double, k > 0, 1 + k % 2, 1 + k % 2, starts[k]);
+            scene *s = make_scene(support, is_double, k > 0, 1 + k % 2, num_weight[k],
+                                  starts[k]);
             void *work = tess_alloc(tile_work_bytes(&s->plan), 1);
             assert_non_null(work);
             grid_expected(s);
