@@ -76,8 +76,9 @@ static void cut_row(const tess_grid_plan *plan, const tess_samples *samples,
     const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
     const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
     const int32_t count = samples->num_chan[row];
-    double key[KEYS + 1] = {-1}; /* key[0]: of the sample before */
+    double key[KEYS + 1]; /* key[0]: of the sample before */
     int32_t begin = 0;
+    key[0] = -1;
     for (int32_t first = 0; first < count; first += KEYS) {
         const int32_t n = count - first < KEYS ? count - first : KEYS;
         int16_t change[KEYS];
