@@ -3,7 +3,8 @@
 
 usage: cpu_vs_ducc.py [--names meerkat-29M,vla-2M,low-10M] [--data FOLDER]
                       [--accuracy 1e-3,1e-4,1e-5] [--double 1e-8] [--threads 1,2]
-                      [--repeat 5] [--no-arrays] [--no-jobs] [--csv FILE] [--smoke]
+                      [--repeat 5] [--no-arrays] [--no-jobs] [--new-memory]
+                      [--csv FILE] [--smoke]
 
 Arrays: vis2dirty and dirty2vis of both on the same arrays in this process, in turns, the
 order changing each time. ducc0's stages are those it prints with verbosity=1, tessera's
@@ -18,7 +19,10 @@ those of tessera.wgridder.last_report():
 
 The share of the FMA peak counts 4·W³ operations a visibility in tessera's gridding without
 sorting (ducc0's "gridding proper"), against the peak measured in the same run. Memory is
-what the process grows by during the call. Jobs: process start to FITS, dirty image and PSF
+what the process grows by during a first call, which is not timed. Where Debian's libjemalloc2
+is there, memory that either program gives up stays with the process for the calls that
+follow: what is timed otherwise, and with --new-memory, is also a kernel or hypervisor that
+provides pages, at 10 GB/s or .3. Jobs: process start to FITS, dirty image and PSF
 from a MeasurementSet with natural weights, and prediction into MODEL_DATA of a copy of it,
 read through the page cache; their memory is the process's largest resident size.
 
@@ -66,6 +70,8 @@ def arguments():
     parser.add_argument("--times", type=int, help="integrations, instead of the usual")
     parser.add_argument("--no-arrays", action="store_true")
     parser.add_argument("--no-jobs", action="store_true")
+    parser.add_argument("--new-memory", action="store_true",
+                        help="have each call take its memory from the system")
     parser.add_argument("--csv")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--full", action="store_true", help="as ctest calls it: ignored")
@@ -79,15 +85,33 @@ def arguments():
 
 # ---- measuring one call ----
 
+KEEPING = {"LD_PRELOAD": "libjemalloc.so.2",
+           "MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
+ALL_ARENAS = 4096  # jemalloc's MALLCTL_ARENAS_ALL
+
+
+def keep_memory():
+    """Start again with a malloc that gives nothing back to the system, if there is one."""
+    try:
+        ctypes.CDLL(KEEPING["LD_PRELOAD"])
+    except OSError:
+        print("no libjemalloc.so.2: each call takes its memory from the system")
+        return
+    if any(os.environ.get(key) != value for key, value in KEEPING.items()):
+        sys.stdout.flush()
+        os.execve(sys.executable, [sys.executable] + sys.argv, {**os.environ, **KEEPING})
+
+
 class Memory:
     """What the process grows by while something runs [bytes]; None where the system does
     not tell."""
 
     def __init__(self):
+        process = ctypes.CDLL(None)
         try:
-            ctypes.CDLL(None).malloc_trim(0)
-        except (OSError, AttributeError):
-            pass
+            process.mallctl(f"arena.{ALL_ARENAS}.purge".encode(), None, None, None, 0)
+        except AttributeError:  # not jemalloc
+            process.malloc_trim(0)
         self.start = self.value("VmRSS")
         try:
             with open("/proc/self/clear_refs", "w") as f:
@@ -114,8 +138,7 @@ def tessera_stages(report):
 
 
 def timed(program, module, function, arguments):
-    """One call: its result, seconds by stage, plan and memory."""
-    memory = Memory()
+    """One call: its result, seconds by stage, and plan."""
     cpu = time.process_time()
     start = time.perf_counter()
     with Captured() as captured:
@@ -129,7 +152,6 @@ def timed(program, module, function, arguments):
     stages["grid"] = stages["sort"] + stages["kernel"]
     stages["other"] = total - stages["grid"] - stages["fft"] - stages["plan"]
     stages["total"], stages["cpu"] = total, cpu
-    stages["memory"] = memory.grown()
     return result, stages, plan
 
 
@@ -146,16 +168,20 @@ def compare_arrays(data, threads, accuracy, double, repeat):
     common = dict(uvw=data["uvw"], freq=data["freq"], pixsize_x=cell, pixsize_y=cell,
                   epsilon=float(accuracy), do_wgridding=True, nthreads=threads,
                   flip_v=True, divide_by_n=False)
-    times, plans, dirty = {}, {}, {}
-    for turn in range(repeat):
+    times, plans, dirty, grown = {}, {}, {}, {}
+    for turn in range(repeat + 1):
         order = list(modules) if turn % 2 == 0 else list(modules)[::-1]
         for function in ("vis2dirty", "dirty2vis"):
             for program in order:
                 more = (dict(vis=vis, npix_x=size, npix_y=size)
                         if function == "vis2dirty" else dict(dirty=dirty[program]))
+                key, memory = (function, program), Memory() if turn == 0 else None
                 result, stages, plan = timed(program, modules[program], function,
                                              {**common, **more})
-                times.setdefault((function, program), []).append(stages)
+                if turn == 0:
+                    grown[key] = memory.grown()
+                else:
+                    times.setdefault(key, []).append({**stages, "memory": grown[key]})
                 plans[program] = plan
                 if function == "vis2dirty":
                     dirty[program] = result
@@ -371,6 +397,8 @@ def main():
     except ImportError as error:
         sys.exit(str(error))
     workloads.generator()
+    if not options.new_memory:
+        keep_memory()
     shown = tessera("--version", timeout=60).out.strip().splitlines()
     print(f"{shown[0]}; library {module.library_version()}; ducc0 {ducc0.__version__}; "
           f"{shown[-1]}; medians of {options.repeat}", flush=True)
