@@ -34,6 +34,7 @@ NAME.ms) or made there, see workloads.py. TESSERA_LIBRARY names the library's fo
 import argparse
 import csv
 import ctypes
+import ctypes.util
 import json
 import os
 import re
@@ -85,19 +86,16 @@ def arguments():
 
 # ---- measuring one call ----
 
-KEEPING = {"LD_PRELOAD": "libjemalloc.so.2",
+KEEPING = {"LD_PRELOAD": ctypes.util.find_library("jemalloc"),
            "MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
 ALL_ARENAS = 4096  # jemalloc's MALLCTL_ARENAS_ALL
 
 
 def keep_memory():
     """Start again with a malloc that gives nothing back to the system, if there is one."""
-    try:
-        ctypes.CDLL(KEEPING["LD_PRELOAD"])
-    except OSError:
-        print("no libjemalloc.so.2: each call takes its memory from the system")
-        return
-    if any(os.environ.get(key) != value for key, value in KEEPING.items()):
+    if not KEEPING["LD_PRELOAD"]:
+        print("no libjemalloc: each call takes its memory from the system")
+    elif any(os.environ.get(key) != value for key, value in KEEPING.items()):
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable] + sys.argv, {**os.environ, **KEEPING})
 
