@@ -25,6 +25,7 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
         .num_runs = data->num_runs,
         .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
         .num_reads = kept ? 1 : 3,
+        .vis_bytes = vis_bytes,
         .cached = kept,
         .file_bytes =
             64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
@@ -138,7 +139,8 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(tess_comm_agree(run.comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
     TESS_TRY(workload_of(&run, kept, &data, &work));
-    if (opts->scratch && !kept) work.num_reads = 2;
+    work.scratch = opts->scratch != NULL;
+    if (work.scratch && !kept) work.num_reads = 2;
     work.weighted = opts->weighting != TESS_NATURAL;
     TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);

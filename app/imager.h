@@ -230,6 +230,33 @@ double imager_set_s(const imager_job *job, double num_vis);
 int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
                           double room);
 
+/** This rank's bricks with what all ranks have counted in them, whole ones by their
+ * first owner; free it with tess_brick_list_free(). Collective. */
+tess_status imager_owned_bricks(const imager_job *job, const tess_brick_list *counted,
+                                tess_brick_list *owned);
+
+/** How data that do not fit into memory are gone over: for each of some windows of
+ *  w-planes, in passes that take a share of the bricks each. */
+typedef struct imager_passes {
+    int planes_at_once; /**< whose sums are held; 0: all that a w-window touches */
+    int num_windows;    /**< of planes; 1 when planes_at_once is 0 */
+    int *num_shares;    /**< [num_windows] passes for each; owned */
+    int num_reads;      /**< passes in all */
+    double sums_bytes, sample_bytes; /**< at a time, at most, on a rank */
+    bool too_large;                  /**< they do not fit all the same */
+} imager_passes;
+
+/** The fewest passes with which samples of so many bytes, and brick sums, fit beside
+ *  what a rank holds otherwise. Free with imager_passes_free(). Collective. */
+tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
+                                 double vis_bytes, double other_bytes,
+                                 imager_passes *passes);
+void imager_passes_free(imager_passes *passes); /**< Local. */
+
+/** Planes of a window; count 0: all. Local. */
+tess_plane_window imager_passes_window(const imager_job *job,
+                                       const imager_passes *passes, int window);
+
 /** The same for this rank's bricks, agreed on with the others, when it holds
  *  `other_bytes` beside sums; 0 where steps.h cannot go plane by plane. Collective. */
 tess_status imager_plane_window(const imager_job *job, double other_bytes,
@@ -263,8 +290,8 @@ tess_status imager_job_tell_error(imager_job *job);
 /** Log (rank 0, once) and keep in the profile what was planned. */
 void imager_job_log(imager_job *job);
 
-/** After the model images were set, by tess_planes_image: correct them where the backend
- *  works, if it wants them uncorrected (tess_grid_ops). Local. */
+/** After the model images were set, by tess_planes_image: correct them where the
+ * backend works, if it wants them uncorrected (tess_grid_ops). Local. */
 tess_status imager_place_model(const imager_job *job);
 
 /** Fill samples->vis, sent and returned over the ranks. The model images must be set.
@@ -282,7 +309,9 @@ typedef struct imager_workload {
     double block_bytes;            /* of the samples of a set of blocks */
     double sample_bytes;           /* of its slice when it is kept */
     double owned_bytes;            /* of the samples that it grids at a time */
+    double vis_bytes;              /* of a sample */
     bool cached;                   /* samples are kept */
+    bool scratch;                  /* or else are in a file when read again */
     double dealt_bytes; /* of the samples that its team has been sent at a time */
     double deal_s;      /* for those and, with output channels, means */
     bool weighted;      /* other than naturally */

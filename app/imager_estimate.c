@@ -29,82 +29,25 @@ static const double OUTPUT_CALLS = 60, BATCH_CALLS = 6;
  * samples are sorted. MeerKAT at 1.3 GHz: two thirds and a fifth. */
 static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
 
-/* A brick of this rank and how many samples it has. */
-typedef struct brick {
-    int64_t key, num_vis;
-} brick;
-
-static int by_key(const void *a, const void *b)
-{
-    const brick *x = a, *y = b;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-/* Bricks by owner, in order of rank: counts[rank] of them. */
-static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks,
-                            int64_t *counts)
-{
-    const int ranks = tess_comm_size(job->comm);
-    brick *out = tess_alloc(bricks->num_bricks, sizeof *out);
-    int64_t at = 0;
-    for (int rank = 0; out && rank < ranks; ++rank) {
-        const int64_t before = at;
-        for (int64_t k = 0; k < bricks->num_bricks; ++k)
-            if (tess_partition_owner(job->partition, bricks->key[k], 0) == rank)
-                out[at++] = (brick){bricks->key[k], bricks->num_vis[k]};
-        counts[rank] = (at - before) * (int64_t)sizeof *out;
-    }
-    return out;
-}
-
-/* Bricks that this rank will grid, ascending; owned by the caller. Collective. */
-static tess_status owned_bricks(const imager_job *job, const tess_brick_list *bricks,
-                                brick **out, int64_t *count)
-{
-    tess_status status = TESS_OK;
-    const int ranks = tess_comm_size(job->comm);
-    brick *send = NULL, *own = NULL;
-    void *received = NULL;
-    int64_t *bytes = tess_alloc_zero(2 * ranks, sizeof *bytes), total = 0;
-    if (bytes) send = pack_by_owner(job, bricks, bytes);
-    TESS_TRY(tess_comm_agree(job->comm, bytes && send ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_comm_alltoallv(job->comm, send, bytes, &received, bytes + ranks));
-    for (int k = 0; k < ranks; ++k)
-        total += bytes[ranks + k];
-    total /= (int64_t)sizeof *own;
-    own = received;
-    qsort(own, (size_t)total, sizeof *own, by_key);
-    *count = 0;
-    for (int64_t k = 0; k < total; ++k) {
-        if (*count > 0 && own[*count - 1].key == own[k].key)
-            own[*count - 1].num_vis += own[k].num_vis;
-        else
-            own[(*count)++] = own[k];
-    }
-    *out = own;
-cleanup:
-    tess_free(send);
-    tess_free(bytes);
-    return status;
-}
-
 /* Planes that a brick's sum is likely to have: with k runs at random among the B starts
  * of its block, their range is (B − 1)(k − 1)/(k + 1) on average. Runs of a baseline
  * follow each other in one brick and have nearly one w: RUNS_OF_TRACK count as one. */
-static double planes_of(const tess_grid_plan *plan, const brick *b, double run_length)
+static double planes_of(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                        int64_t k, double run_length)
 {
     int64_t block, tile_u, tile_v;
-    tess_grid_brick_of_key(plan, b->key, &block, &tile_u, &tile_v);
+    tess_grid_brick_of_key(plan, bricks->key[k], &block, &tile_u, &tile_v);
     const double starts = plan->num_planes - plan->w_support + 1;
     const double left = starts - (double)block * plan->block_planes;
     const double in_block = fmin(left, plan->block_planes);
-    const double runs = fmax(1, (double)b->num_vis / run_length / RUNS_OF_TRACK);
+    const double runs =
+        fmax(1, (double)bricks->num_vis[k] / run_length / RUNS_OF_TRACK);
     return plan->w_support + (in_block - 1) * (runs - 1) / (runs + 1);
 }
 
 /* Bytes of this rank's brick sums, in all and at a time: planes of a block are complete
  * after the next one. */
-static tess_status sum_bytes(const imager_job *job, const brick *own, int64_t count,
+static tess_status sum_bytes(const imager_job *job, const tess_brick_list *own,
                              double run_length, double *all, double *window)
 {
     tess_status status = TESS_OK;
@@ -115,9 +58,9 @@ static tess_status sum_bytes(const imager_job *job, const brick *own, int64_t co
     double *of_block = tess_alloc_zero(plan->num_blocks, sizeof *of_block);
     *all = *window = 0;
     if (!of_block) TESS_FAIL(TESS_ERR_ALLOC, "blocks of w-planes");
-    for (int64_t k = 0; k < count; ++k) {
-        const double bytes = planes_of(plan, &own[k], run_length) * layer;
-        of_block[own[k].key / (plan->tiles_u * plan->tiles_v)] += bytes;
+    for (int64_t k = 0; k < own->num_bricks; ++k) {
+        const double bytes = planes_of(plan, own, k, run_length) * layer;
+        of_block[own->key[k] / (plan->tiles_u * plan->tiles_v)] += bytes;
         *all += bytes;
     }
     for (int k = 0; k < plan->num_blocks; ++k)
@@ -143,29 +86,15 @@ static double bytes_beside_sums(const imager_job *job, const imager_workload *wo
 
 /* Of how many planes this rank's sums will be held at a time, 0: of all. Collective. */
 static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
-                                  const brick *own, int64_t count, int *planes)
+                                  const tess_brick_list *own, int *planes)
 {
-    tess_status status = TESS_OK;
     const double samples = bytes_beside_sums(job, work);
     const double received = tess_comm_size(job->comm) > 1 ? work->owned_bytes : 0;
-    tess_brick_list list = {.num_bricks = count};
-    list.key = tess_alloc(count, sizeof *list.key);
-    list.num_vis = tess_alloc(count, sizeof *list.num_vis);
-    TESS_TRY(tess_comm_agree(job->comm,
-                             list.key && list.num_vis ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < count; ++k) {
-        list.key[k] = own[k].key;
-        list.num_vis[k] = own[k].num_vis;
-    }
-    TESS_TRY(imager_plane_window(job,
-                                 IMAGER_BASE_BYTES + imager_planes_bytes(job) +
-                                     samples + received +
-                                     (double)work->num_runs * (double)sizeof(tess_run),
-                                 &list, planes));
-cleanup:
-    tess_free(list.key);
-    tess_free(list.num_vis);
-    return status;
+    return imager_plane_window(job,
+                               IMAGER_BASE_BYTES + imager_planes_bytes(job) + samples +
+                                   received +
+                                   (double)work->num_runs * (double)sizeof(tess_run),
+                               own, planes);
 }
 
 /* Bytes of this rank's sums of one plane. */
@@ -177,15 +106,15 @@ static double plane_bytes(const imager_job *job, int64_t num_bricks)
 }
 
 /* Share of the grid's lines that any brick covers. Collective. */
-static tess_status occupied_share(const imager_job *job, const brick *own,
-                                  int64_t count, double *share)
+static tess_status occupied_share(const imager_job *job, const tess_brick_list *own,
+                                  double *share)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = job->plan;
     int64_t *touched = tess_alloc_zero(plan->tiles_u + 1, sizeof *touched), tiles = 0;
     TESS_TRY(tess_comm_agree(job->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < count; ++k) {
-        const int64_t tile_u = own[k].key / plan->tiles_v % plan->tiles_u;
+    for (int64_t k = 0; k < own->num_bricks; ++k) {
+        const int64_t tile_u = own->key[k] / plan->tiles_v % plan->tiles_u;
         touched[tile_u] = touched[tile_u + 1] =
             1; /* a brick's halo is in the next one */
     }
@@ -295,33 +224,59 @@ cleanup:
     return status;
 }
 
+/* What passes over data that are not kept need of memory and reading. Collective. */
+static tess_status plan_passes(const imager_job *job, const tess_brick_list *own,
+                               imager_workload *work, double *window, int *sets)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(job->comm);
+    imager_passes passes = {0};
+    TESS_TRY(imager_passes_choose(
+        job, own, work->vis_bytes,
+        IMAGER_BASE_BYTES + imager_planes_bytes(job) + work->block_bytes +
+            2 * work->read_bytes +
+            (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0),
+        &passes));
+    if (passes.num_reads == 1) goto cleanup;
+    *window = fmin(*window, passes.sums_bytes);
+    *sets = passes.num_windows;
+    work->owned_bytes = passes.sample_bytes; /* with their runs */
+    work->num_runs = 0;
+    if (!work->scratch) work->num_reads += passes.num_reads - 1;
+cleanup:
+    imager_passes_free(&passes);
+    return status;
+}
+
 tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
                                  const tess_brick_list *bricks,
                                  imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
-    brick *own = NULL;
-    int64_t count = 0;
+    imager_workload found = *work;
+    tess_brick_list own = {0};
     double all = 0, window = 0, lines = 0;
     int planes = 0, sets = 1;
     const double run_length =
         work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs)
                            : 1;
     *estimate = (imager_estimate){0};
-    TESS_TRY(owned_bricks(job, bricks, &own, &count));
-    status = sum_bytes(job, own, count, run_length, &all, &window);
+    TESS_TRY(imager_owned_bricks(job, bricks, &own));
+    status = sum_bytes(job, &own, run_length, &all, &window);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(occupied_share(job, own, count, &lines));
-    TESS_TRY(planes_at_once(job, work, own, count, &planes));
+    TESS_TRY(occupied_share(job, &own, &lines));
+    if (!work->cached) TESS_TRY(plan_passes(job, &own, &found, &window, &sets));
+    if (sets == 1 && found.num_runs == work->num_runs)
+        TESS_TRY(planes_at_once(job, work, &own, &planes));
     if (planes > 0) {
         sets = (job->plan->num_planes + planes - 1) / planes;
-        window = fmin(window, planes * plane_bytes(job, count));
+        window = fmin(window, planes * plane_bytes(job, own.num_bricks));
     }
-    estimate_memory(job, work, window, all, lines, estimate);
-    estimate_time(job, work, lines, planes > 0 ? window : all, sets, estimate);
+    estimate_memory(job, &found, window, all, lines, estimate);
+    estimate_time(job, &found, lines, sets > 1 ? window : all, sets, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
-    tess_free(own);
+    tess_brick_list_free(&own);
     return status;
 }
 

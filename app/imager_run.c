@@ -130,16 +130,25 @@ cleanup:
 
 /* ---- passes over the data ---- */
 
-/* Bricks of one pass: those of a range of w-steps, or, when there are fewer steps than
- * passes, every n-th; none whose planes were all done before the run was resumed. */
+/* Whether data may have to be gone over more than once. */
+static bool goes_over(const imager_job *job, const imager_data *data)
+{
+    return !data->in_memory || job->layout->force_passes > 1;
+}
+
+/* Bricks of one pass: those that touch its window of planes, of these a range of
+ * w-steps, or, when there are fewer steps than passes, every n-th; none whose planes
+ * were all done before the run was resumed. */
 typedef struct pass_filter {
     const imager_job *job;
-    int pass, num_passes;
+    tess_plane_window window;
+    int pass, num_passes; /* for the window */
 } pass_filter;
 
 static bool by_steps(const pass_filter *filter)
 {
-    return tess_steps_count(filter->job->steps) >= filter->num_passes;
+    return filter->window.count == 0 &&
+           tess_steps_count(filter->job->steps) >= filter->num_passes;
 }
 
 static int pass_first_step(const pass_filter *filter, int pass)
@@ -151,11 +160,14 @@ static int pass_first_step(const pass_filter *filter, int pass)
 static bool in_pass(const void *context, int64_t key)
 {
     const pass_filter *filter = context;
+    const tess_steps *steps = filter->job->steps;
     int64_t block, tile_u, tile_v;
     tess_grid_brick_of_key(filter->job->plan, key, &block, &tile_u, &tile_v);
-    if (tess_steps_block_done(filter->job->steps, block)) return false;
+    if (tess_steps_block_done(steps, block) ||
+        !tess_steps_block_in(steps, block, filter->window))
+        return false;
     if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
-    const int step = tess_steps_of_block(filter->job->steps, block);
+    const int step = tess_steps_of_block(steps, block);
     return step >= pass_first_step(filter, filter->pass) &&
            step < pass_first_step(filter, filter->pass + 1);
 }
@@ -190,11 +202,11 @@ static void add_weights_exactly(const tess_samples *samples, int threads,
     }
 }
 
-static void add_weights(const tess_samples *samples, double *sums)
+static void add_weights(const tess_samples *samples, int threads, double *sums)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
         double sum = 0;
-#pragma omp parallel for reduction(+ : sum) schedule(static)
+#pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static)
         for (int64_t s = 0; s < samples->num_vis; ++s)
             sum += weight_at(samples, s * samples->num_weight + k);
         sums[k] += sum;
@@ -213,7 +225,7 @@ static void add_sums(const imager_job *job, const tess_samples *samples,
     if (sums->exact)
         add_weights_exactly(samples, job->layout->threads, sums->exact);
     else
-        add_weights(samples, sums->weight);
+        add_weights(samples, job->layout->threads, sums->weight);
     imager_map_add(&job->geom, samples, sums->map);
 }
 
@@ -234,14 +246,15 @@ cleanup:
     return status;
 }
 
-/* Read, weight and send the data of one pass. */
+/* Read, weight and send the data of one pass, the first of which adds to the sums. */
 static tess_status send_pass(imager_job *job, imager_data *data,
                              tess_exchange *exchange, const pass_filter *filter,
                              imager_sums *sums)
 {
     tess_status status = TESS_OK;
-    tess_exchange_filter *test =
-        filter->num_passes > 1 || job->checkpoint ? in_pass : NULL;
+    const bool all = filter->num_passes == 1 && filter->window.count == 0;
+    const bool first = filter->pass == 0 && filter->window.first == 0;
+    tess_exchange_filter *test = all && !job->checkpoint ? NULL : in_pass;
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
         double mark = tess_time_now();
@@ -253,7 +266,7 @@ static tess_status send_pass(imager_job *job, imager_data *data,
             TESS_TRY(imager_predictor_subtract(data->subtract, data->pol, samples));
             mark = tess_time_now(); /* counted by the stages of prediction */
         }
-        if (filter->pass == 0) {
+        if (first) {
             add_sums(job, samples, sums);
             if (k == 0) status = imager_job_measure(job, samples, true);
         }
@@ -320,45 +333,146 @@ cleanup:
     return status;
 }
 
-static tess_status run_passes(imager_job *job, imager_data *data,
-                              const tess_brick_list *counted, int num_passes, bool psf,
+/* Of a pass over data that take several, a share of this rank's bricks is to come:
+ * room for it at once, as arrays that grow take twice as much. */
+static tess_status expect_pass(const tess_brick_list *owned, const pass_filter *filter,
+                               tess_exchange *exchange)
+{
+    int64_t num_vis = 0, num_runs = 0;
+    for (int64_t k = 0; k < owned->num_bricks; ++k) {
+        if (!in_pass(filter, owned->key[k])) continue;
+        num_vis += owned->num_vis[k];
+        num_runs += owned->first_run[k + 1] - owned->first_run[k];
+    }
+    return tess_exchange_expect(exchange, num_runs, num_runs, num_vis);
+}
+
+/* Samples and bricks of this rank for one pass. Collective. */
+static tess_status take_pass(imager_job *job, imager_data *data,
+                             tess_exchange *exchange, const pass_filter *filter,
+                             bool last, imager_sums *sums, tess_samples **samples,
+                             tess_brick_list **bricks)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(send_pass(job, data, exchange, filter, sums));
+    if (last) tess_samples_free(&data->cached); /* all of it has been sent */
+    double mark = tess_time_now();
+    status = tess_exchange_complete(exchange, job->layout->threads, samples, bricks);
+    if (status == TESS_OK) status = cut_bricks(job, *bricks);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+cleanup:
+    return status;
+}
+
+/* All data in one pass. Collective. */
+static tess_status run_once(imager_job *job, imager_data *data,
+                            const tess_brick_list *counted, tess_exchange *exchange,
+                            bool psf, imager_sums *sums)
+{
+    tess_status status = TESS_OK;
+    const pass_filter all = {.job = job, .num_passes = 1};
+    tess_samples *samples;
+    tess_brick_list *bricks;
+    if (data->in_memory && !job->checkpoint)
+        status = expect(job, &data->cached, counted, exchange);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(take_pass(job, data, exchange, &all, true, sums, &samples, &bricks));
+    TESS_TRY(image_all(job, data, samples, bricks, psf));
+cleanup:
+    return status;
+}
+
+/* The passes for one window of planes; `done` of all passes are. Collective. */
+static tess_status run_window(imager_job *job, imager_data *data,
+                              const tess_brick_list *owned, const imager_passes *passes,
+                              int window, tess_exchange *exchange, bool psf,
                               imager_sums *sums)
 {
     tess_status status = TESS_OK;
-    tess_exchange *exchange = NULL;
+    const int num_passes = passes->num_shares[window];
+    pass_filter filter = {.job = job,
+                          .window = imager_passes_window(job, passes, window),
+                          .num_passes = num_passes};
     const int steps = tess_steps_count(job->steps);
+    for (; filter.pass < num_passes; ++filter.pass) {
+        const bool last = filter.pass == num_passes - 1, whole = by_steps(&filter);
+        tess_samples *samples;
+        tess_brick_list *bricks;
+        tess_exchange_reset(exchange);
+        if (passes->num_windows > 1)
+            tess_log_info("pass %d of %d over the data for w-planes %lld to %lld",
+                          filter.pass + 1, num_passes, (long long)filter.window.first,
+                          (long long)(filter.window.first + filter.window.count - 1));
+        else
+            tess_log_info("pass %d of %d over the data", filter.pass + 1, num_passes);
+        status = expect_pass(owned, &filter, exchange);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        TESS_TRY(take_pass(job, data, exchange, &filter,
+                           last && window == passes->num_windows - 1, sums, &samples,
+                           &bricks));
+        if (filter.window.count > 0)
+            TESS_TRY(tess_steps_image_window(job->steps, filter.window, last, samples,
+                                             bricks, psf));
+        else
+            TESS_TRY(tess_steps_image(
+                job->steps, whole ? pass_first_step(&filter, filter.pass) : 0,
+                whole ? pass_first_step(&filter, filter.pass + 1) : steps,
+                whole || last, samples, bricks, psf));
+    }
+cleanup:
+    return status;
+}
+
+/* What is held in every pass beside its samples and sums. */
+static double held_bytes(const imager_job *job, const imager_data *data)
+{
+    const int ranks = tess_comm_size(job->comm);
+    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
+    const double reading =
+        data->in_memory ? 0 : 2.0 * (double)tess_source_block_bytes(data->source);
+    return IMAGER_BASE_BYTES + imager_planes_bytes(job) + imager_samples_bytes(held) +
+           reading + (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0);
+}
+
+/* Data that do not fit into memory, or are made to take passes. Collective. */
+static tess_status run_passes(imager_job *job, imager_data *data,
+                              const tess_brick_list *counted, tess_exchange *exchange,
+                              bool psf, imager_sums *sums)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list owned = {0};
+    imager_passes passes = {0};
+    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
+    TESS_TRY(imager_owned_bricks(job, counted, &owned));
+    TESS_TRY(imager_passes_choose(job, &owned, (double)tess_samples_vis_bytes(held),
+                                  held_bytes(job, data), &passes));
+    if (passes.num_reads == 1) {
+        TESS_TRY(run_once(job, data, counted, exchange, psf, sums));
+        goto cleanup;
+    }
+    for (int k = 0; k < passes.num_windows; ++k)
+        if (k == 0 ||
+            !tess_steps_window_done(job->steps, imager_passes_window(job, &passes, k)))
+            TESS_TRY(run_window(job, data, &owned, &passes, k, exchange, psf, sums));
+cleanup:
+    imager_passes_free(&passes);
+    tess_brick_list_free(&owned);
+    return status;
+}
+
+/* Samples go to the owners of their bricks. Collective. */
+static tess_status run_sent(imager_job *job, imager_data *data,
+                            const tess_brick_list *counted, bool psf, imager_sums *sums)
+{
+    tess_status status = TESS_OK;
+    tess_exchange *exchange = NULL;
     status = tess_exchange_create(job->comm, job->plan, job->partition, true,
                                   data->in_memory ? &data->cached : &data->block,
                                   job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    if (data->in_memory && num_passes == 1 && !job->checkpoint)
-        status = expect(job, &data->cached, counted, exchange);
-    TESS_TRY(tess_comm_agree(job->comm, status));
-    for (int pass = 0; pass < num_passes; ++pass) {
-        const pass_filter filter = {job, pass, num_passes};
-        const bool last = pass == num_passes - 1, whole = by_steps(&filter);
-        tess_samples *samples;
-        tess_brick_list *bricks;
-        tess_exchange_reset(exchange);
-        if (num_passes > 1)
-            tess_log_info("pass %d of %d over the data", pass + 1, num_passes);
-        TESS_TRY(send_pass(job, data, exchange, &filter, sums));
-        if (last) tess_samples_free(&data->cached); /* all of it has been sent */
-        double mark = tess_time_now();
-        status =
-            tess_exchange_complete(exchange, job->layout->threads, &samples, &bricks);
-        if (status == TESS_OK) status = cut_bricks(job, bricks);
-        TESS_TRY(tess_comm_agree(job->comm, status));
-        tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-        if (num_passes == 1) {
-            TESS_TRY(image_all(job, data, samples, bricks, psf));
-            break;
-        }
-        TESS_TRY(tess_steps_image(job->steps,
-                                  whole ? pass_first_step(&filter, pass) : 0,
-                                  whole ? pass_first_step(&filter, pass + 1) : steps,
-                                  whole || last, samples, bricks, psf));
-    }
+    TESS_TRY(goes_over(job, data) ? run_passes(job, data, counted, exchange, psf, sums)
+                                  : run_once(job, data, counted, exchange, psf, sums));
 cleanup:
     tess_exchange_destroy(exchange);
     return status;
@@ -381,19 +495,6 @@ cleanup:
 
 /* ---- all of it ---- */
 
-/* Passes needed so that what a rank owns at a time fits beside its images. */
-static int choose_passes(const imager_job *job, const imager_data *data)
-{
-    if (job->layout->force_passes > 0) return job->layout->force_passes;
-    if (data->in_memory) return 1;
-    const double share = (double)data->num_vis *
-                         (double)tess_samples_vis_bytes(&data->block) * 1.3 /
-                         tess_comm_size(job->comm);
-    const double room = 0.3 * (double)job->rank_bytes;
-    const double passes = ceil(share / room);
-    return passes < 1 ? 1 : passes > 1000 ? 1000 : (int)passes;
-}
-
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
                        imager_product *product, const imager_stages *stages)
 {
@@ -403,9 +504,8 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int num_pol = like->num_pol, num_weight = like->num_weight;
-    const int num_passes = choose_passes(job, data);
     const bool in_place =
-        tess_comm_size(imager_team(job)) == 1 && data->in_memory && num_passes == 1;
+        tess_comm_size(imager_team(job)) == 1 && !goes_over(job, data);
     status = imager_count_bricks(job, data, in_place, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
@@ -421,7 +521,7 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     if (in_place)
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
-        TESS_TRY(run_passes(job, data, &bricks, num_passes, psf, &sums));
+        TESS_TRY(run_sent(job, data, &bricks, psf, &sums));
     TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));

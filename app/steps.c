@@ -75,10 +75,18 @@ static void free_live(tess_steps *steps)
     steps->num_live = 0;
 }
 
+/* No window follows: what comes after may need the memory. */
+static void free_spare(tess_steps *steps)
+{
+    tess_free(steps->spare.data);
+    steps->spare = (tess_brick_arena){0};
+}
+
 void tess_steps_destroy(tess_steps *steps)
 {
     if (!steps) return;
     free_live(steps);
+    free_spare(steps);
     tess_free(steps->live);
     tess_free(steps->step_of_block);
     tess_free(steps->plane_done);
@@ -145,15 +153,29 @@ static char *done_of(const tess_steps *steps, int64_t plane, int pol)
     return &steps->done[plane * steps->num_images + pol];
 }
 
-bool tess_steps_block_done(const tess_steps *steps, int64_t block)
+bool tess_steps_window_done(const tess_steps *steps, tess_plane_window window)
 {
-    int64_t first, end;
     if (!steps->done) return false;
-    planes_of_block(steps->plan, block, &first, &end);
-    for (int64_t p = first; p < end; ++p)
+    for (int64_t p = window.first; p < window.first + window.count; ++p)
         for (int pol = 0; pol < steps->num_images; ++pol)
             if (*done_of(steps, p, pol) != '1') return false;
     return true;
+}
+
+bool tess_steps_block_done(const tess_steps *steps, int64_t block)
+{
+    int64_t first, end;
+    planes_of_block(steps->plan, block, &first, &end);
+    return tess_steps_window_done(steps, (tess_plane_window){first, end - first});
+}
+
+bool tess_steps_block_in(const tess_steps *steps, int64_t block,
+                         tess_plane_window window)
+{
+    int64_t first, end;
+    planes_of_block(steps->plan, block, &first, &end);
+    return window.count == 0 ||
+           (end > window.first && first < window.first + window.count);
 }
 
 /* ---- pieces of brick sums ---- */
@@ -375,22 +397,10 @@ static void give_up_live(tess_steps *steps)
     free_live(steps);
 }
 
-/* No window follows: what comes after may need the memory. */
-static void free_spare(tess_steps *steps)
-{
-    tess_free(steps->spare.data);
-    steps->spare = (tess_brick_arena){0};
-}
-
 /* ---- imaging ---- */
 
-/* Planes to be gridded; count 0: all. */
-typedef struct plane_window {
-    int64_t first, count;
-} plane_window;
-
-static tess_status grid_block(tess_steps *steps, int64_t block, plane_window window,
-                              const tess_samples *samples,
+static tess_status grid_block(tess_steps *steps, int64_t block,
+                              tess_plane_window window, const tess_samples *samples,
                               const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
@@ -438,7 +448,8 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
         TESS_TRY(watch(steps));
         for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
             if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
-                status = grid_block(steps, b, (plane_window){0}, samples, bricks, psf);
+                status =
+                    grid_block(steps, b, (tess_plane_window){0}, samples, bricks, psf);
         TESS_TRY(tess_comm_agree(steps->comm, status));
         if (!transform_now) continue;
         int64_t count = 0;
@@ -456,20 +467,39 @@ cleanup:
 }
 
 /* Grid what the blocks have in a window of planes. Local. */
-static tess_status grid_window(tess_steps *steps, plane_window window,
+static tess_status grid_window(tess_steps *steps, tess_plane_window window,
                                const tess_samples *samples,
                                const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
-    int64_t first, end;
-    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
-        planes_of_block(steps->plan, b, &first, &end);
-        if (end <= window.first || first >= window.first + window.count ||
-            tess_steps_block_done(steps, b))
-            continue;
-        TESS_TRY(grid_block(steps, b, window, samples, bricks, psf));
-    }
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b)
+        if (tess_steps_block_in(steps, b, window) && !tess_steps_block_done(steps, b))
+            TESS_TRY(grid_block(steps, b, window, samples, bricks, psf));
 cleanup:
+    return status;
+}
+
+tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
+                                    bool last, const tess_samples *samples,
+                                    const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    int64_t *ready = tess_alloc(window.count, sizeof *ready);
+    TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(watch(steps));
+    status = grid_window(steps, window, samples, bricks, psf);
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+    if (!last) goto cleanup;
+    for (int64_t k = 0; k < window.count; ++k) {
+        ready[k] = window.first + k;
+        steps->plane_done[ready[k]] = 1;
+    }
+    TESS_TRY(transform_planes(steps, ready, window.count, num_pol, true));
+    give_up_live(steps);
+    if (window.first + window.count == steps->plan->num_planes) free_spare(steps);
+cleanup:
+    tess_free(ready);
     return status;
 }
 
@@ -479,25 +509,12 @@ tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
 {
     tess_status status = TESS_OK;
     const int64_t planes = steps->plan->num_planes;
-    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
-    int64_t *ready = tess_alloc(planes_at_once, sizeof *ready);
-    TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
-    for (plane_window window = {0, planes_at_once}; window.first < planes;
+    for (tess_plane_window window = {0, planes_at_once}; window.first < planes;
          window.first += planes_at_once) {
         if (window.count > planes - window.first) window.count = planes - window.first;
-        TESS_TRY(watch(steps));
-        status = grid_window(steps, window, samples, bricks, psf);
-        TESS_TRY(tess_comm_agree(steps->comm, status));
-        for (int64_t k = 0; k < window.count; ++k) {
-            ready[k] = window.first + k;
-            steps->plane_done[ready[k]] = 1;
-        }
-        TESS_TRY(transform_planes(steps, ready, window.count, num_pol, true));
-        give_up_live(steps);
+        TESS_TRY(tess_steps_image_window(steps, window, true, samples, bricks, psf));
     }
 cleanup:
-    free_spare(steps);
-    tess_free(ready);
     return status;
 }
 
@@ -520,8 +537,8 @@ static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
 }
 
 /* Make room for the values of a block's bricks unless it is there already. */
-static tess_status lay_out_block(tess_steps *steps, int64_t block, plane_window window,
-                                 const tess_samples *samples,
+static tess_status lay_out_block(tess_steps *steps, int64_t block,
+                                 tess_plane_window window, const tess_samples *samples,
                                  const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
@@ -588,7 +605,8 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
             int64_t first, end;
             blocks_of_plane(plan, needed[k], &first, &end);
             for (int64_t b = first; b < end && status == TESS_OK; ++b)
-                status = lay_out_block(steps, b, (plane_window){0}, samples, bricks);
+                status =
+                    lay_out_block(steps, b, (tess_plane_window){0}, samples, bricks);
         }
         TESS_TRY(tess_comm_agree(steps->comm, status));
         TESS_TRY(transform_planes(steps, needed, count, samples->num_pol, false));
@@ -617,17 +635,14 @@ static void clear_vis(const tess_steps *steps, tess_samples *samples)
 }
 
 /* Degrid what the blocks have in a window of planes. Collective. */
-static tess_status predict_window(tess_steps *steps, plane_window window,
+static tess_status predict_window(tess_steps *steps, tess_plane_window window,
                                   tess_samples *samples, const tess_brick_list *bricks,
                                   int64_t *planes)
 {
     tess_status status = TESS_OK;
-    int64_t first, end;
-    for (int64_t b = 0; b < steps->plan->num_blocks && status == TESS_OK; ++b) {
-        planes_of_block(steps->plan, b, &first, &end);
-        if (end > window.first && first < window.first + window.count)
+    for (int64_t b = 0; b < steps->plan->num_blocks && status == TESS_OK; ++b)
+        if (tess_steps_block_in(steps, b, window))
             status = lay_out_block(steps, b, window, samples, bricks);
-    }
     TESS_TRY(tess_comm_agree(steps->comm, status));
     for (int64_t k = 0; k < window.count; ++k)
         planes[k] = window.first + k;
@@ -653,8 +668,8 @@ tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
     clear_vis(steps, samples);
     for (int64_t first = 0; first < planes; first += planes_at_once) {
         const int64_t left = planes - first;
-        const plane_window window = {first,
-                                     left < planes_at_once ? left : planes_at_once};
+        const tess_plane_window window = {
+            first, left < planes_at_once ? left : planes_at_once};
         TESS_TRY(predict_window(steps, window, samples, bricks, wanted));
     }
 cleanup:

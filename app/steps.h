@@ -28,6 +28,15 @@ int tess_steps_count(const tess_steps *steps);
 /** Step in which a block is worked on. */
 int tess_steps_of_block(const tess_steps *steps, int64_t block);
 
+/** w-planes whose sums are held at a time; count 0: all. */
+typedef struct tess_plane_window {
+    int64_t first, count;
+} tess_plane_window;
+
+/** Whether bricks of a block have anything in a window of planes. Local. */
+bool tess_steps_block_in(const tess_steps *steps, int64_t block,
+                         tess_plane_window window);
+
 /** Grid this rank's bricks of steps [first, end); afterwards, when `transform`, add the
  *  completed planes to the images. Image k is polarisation k of the samples, then the
  *  PSFs. Collective. */
@@ -43,6 +52,16 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
 tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
                                        const tess_samples *samples,
                                        const tess_brick_list *bricks, bool psf);
+
+/** One such window, when samples come in several parts, of different bricks: the planes
+ *  are added to the images, and their sums given up, after the `last` of them.
+ *  Collective. */
+tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
+                                    bool last, const tess_samples *samples,
+                                    const tess_brick_list *bricks, bool psf);
+
+/** Whether the images hold all planes of a window. Local. */
+bool tess_steps_window_done(const tess_steps *steps, tess_plane_window window);
 
 /** Looks at the work between its parts; a failure ends it. Collective. */
 typedef tess_status tess_steps_watcher(void *context);

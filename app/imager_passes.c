@@ -1,0 +1,273 @@
+/* Data that do not fit into memory: what is gone over how often. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* ---- this rank's bricks ---- */
+
+/* A brick and what samples of one rank have in it. */
+typedef struct brick {
+    int64_t key, num_vis, num_runs;
+} brick;
+
+static int by_key(const void *a, const void *b)
+{
+    const brick *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Bricks by owner, in order of rank: bytes[rank] of them. */
+static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks,
+                            int64_t *bytes)
+{
+    const int ranks = tess_comm_size(imager_team(job));
+    int64_t *next = tess_alloc_zero(ranks + 1, sizeof *next);
+    int *owner = tess_alloc(bricks->num_bricks, sizeof *owner);
+    brick *out = tess_alloc(bricks->num_bricks, sizeof *out);
+    if (!next || !owner || !out) goto cleanup;
+    for (int64_t k = 0; k < bricks->num_bricks; ++k) {
+        owner[k] = tess_partition_owner(job->partition, bricks->key[k], 0);
+        ++next[owner[k] + 1];
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+        bytes[rank] = next[rank + 1] * (int64_t)sizeof *out;
+        next[rank + 1] += next[rank];
+    }
+    for (int64_t k = 0; k < bricks->num_bricks; ++k)
+        out[next[owner[k]]++] =
+            (brick){bricks->key[k], bricks->num_vis[k],
+                    bricks->first_run[k + 1] - bricks->first_run[k]};
+    tess_free(next);
+    tess_free(owner);
+    return out;
+cleanup:
+    tess_free(next);
+    tess_free(owner);
+    tess_free(out);
+    return NULL;
+}
+
+/* Ascending bricks, those of one key as one. */
+static tess_status list_of(const brick *own, int64_t count, tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    list->key = tess_alloc(count, sizeof *list->key);
+    list->num_vis = tess_alloc(count, sizeof *list->num_vis);
+    list->first_run = tess_alloc(count + 1, sizeof *list->first_run);
+    if (!list->key || !list->num_vis || !list->first_run)
+        TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
+    for (int64_t k = 0; k < count; ++k) {
+        const int64_t last = list->num_bricks - 1;
+        if (last >= 0 && list->key[last] == own[k].key) {
+            list->num_vis[last] += own[k].num_vis;
+        } else {
+            list->key[last + 1] = own[k].key;
+            list->num_vis[last + 1] = own[k].num_vis;
+            list->first_run[last + 1] = list->num_runs;
+            ++list->num_bricks;
+        }
+        list->num_runs += own[k].num_runs;
+    }
+    list->first_run[list->num_bricks] = list->num_runs;
+cleanup:
+    return status;
+}
+
+tess_status imager_owned_bricks(const imager_job *job, const tess_brick_list *bricks,
+                                tess_brick_list *owned)
+{
+    tess_status status = TESS_OK;
+    tess_comm *comm = imager_team(job);
+    const int ranks = tess_comm_size(comm);
+    brick *send = NULL;
+    void *received = NULL;
+    int64_t *bytes = tess_alloc_zero(2 * ranks, sizeof *bytes), total = 0;
+    *owned = (tess_brick_list){0};
+    if (bytes) send = pack_by_owner(job, bricks, bytes);
+    TESS_TRY(tess_comm_agree(comm, bytes && send ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_alltoallv(comm, send, bytes, &received, bytes + ranks));
+    for (int k = 0; k < ranks; ++k)
+        total += bytes[ranks + k] / (int64_t)sizeof *send;
+    if (total > 0) qsort(received, (size_t)total, sizeof *send, by_key);
+    status = list_of(received, total, owned);
+    TESS_TRY(tess_comm_agree(comm, status));
+cleanup:
+    tess_free(received);
+    tess_free(send);
+    tess_free(bytes);
+    return status;
+}
+
+/* ---- how often ---- */
+
+/* Of a sample's row, in parts; and of a run, while runs are sorted. */
+static const double PART_BYTES = 3 * 8 + 4 + 4 + 8;
+
+/* A share of bricks that were dealt at random is larger than the mean. */
+static const double SHARE_SPREAD = 1.1;
+
+/* More passes than these are not worth to begin with. */
+enum { MOST_SHARES = 1000 };
+
+/* What there is in each block of w-planes, on the rank that has most of it. */
+typedef struct block_load {
+    int64_t *bricks;      /* [num_blocks] */
+    double *sample_bytes; /* [num_blocks] */
+    double num_vis;
+} block_load;
+
+static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
+                           double vis_bytes, block_load *load)
+{
+    tess_status status = TESS_OK;
+    const int num_blocks = job->plan->num_blocks;
+    const int64_t per_block = job->plan->tiles_u * job->plan->tiles_v;
+    load->bricks = tess_alloc_zero(num_blocks, sizeof *load->bricks);
+    load->sample_bytes = tess_alloc_zero(num_blocks, sizeof *load->sample_bytes);
+    TESS_TRY(tess_comm_agree(imager_team(job), load->bricks && load->sample_bytes
+                                                   ? TESS_OK
+                                                   : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < owned->num_bricks; ++k) {
+        const int64_t block = owned->key[k] / per_block;
+        const int64_t runs = owned->first_run[k + 1] - owned->first_run[k];
+        ++load->bricks[block];
+        load->num_vis += (double)owned->num_vis[k];
+        load->sample_bytes[block] += vis_bytes * (double)owned->num_vis[k] +
+                                     (PART_BYTES + 2 * sizeof(tess_run)) * (double)runs;
+    }
+    TESS_TRY(
+        tess_comm_allreduce_i64(imager_team(job), load->bricks, num_blocks, TESS_MAX));
+    TESS_TRY(tess_comm_allreduce_f64(imager_team(job), load->sample_bytes, num_blocks,
+                                     TESS_MAX));
+cleanup:
+    return status;
+}
+
+tess_plane_window imager_passes_window(const imager_job *job,
+                                       const imager_passes *passes, int window)
+{
+    const int64_t planes = job->plan->num_planes, at_once = passes->planes_at_once;
+    if (at_once == 0) return (tess_plane_window){0, 0};
+    const int64_t first = window * at_once;
+    return (tess_plane_window){first,
+                               planes - first < at_once ? planes - first : at_once};
+}
+
+/* ---- the choice ---- */
+
+/* Of a rank's memory, what samples get where nothing fits. */
+static const double LEAST_SHARE = 0.3;
+
+static double sums_of(const imager_sums_size *size, int planes_at_once)
+{
+    return planes_at_once > 0 ? fmin(size->all, planes_at_once * size->plane)
+                              : size->all;
+}
+
+/* Samples that have anything in a window of planes. */
+static double bytes_in(const imager_job *job, const block_load *load,
+                       tess_plane_window window)
+{
+    double bytes = 0;
+    for (int64_t b = 0; b < job->plan->num_blocks; ++b)
+        if (tess_steps_block_in(job->steps, b, window)) bytes += load->sample_bytes[b];
+    return bytes;
+}
+
+/* With the sums of so many planes at a time, 0: those of a w-window, and samples of so
+ * many bytes beside them. num_reads is 0 where these are too few. */
+static void passes_with(const imager_job *job, const block_load *load,
+                        const imager_sums_size *size, int planes_at_once, double left,
+                        imager_passes *passes)
+{
+    const int planes = job->plan->num_planes, forced = job->layout->force_passes;
+    passes->planes_at_once = planes_at_once;
+    passes->num_windows =
+        planes_at_once > 0 ? (planes + planes_at_once - 1) / planes_at_once : 1;
+    passes->sums_bytes = sums_of(size, planes_at_once);
+    passes->sample_bytes = 0;
+    passes->num_reads = 0;
+    for (int k = 0; k < passes->num_windows; ++k) {
+        const double bytes =
+            bytes_in(job, load, imager_passes_window(job, passes, k)) * SHARE_SPREAD;
+        const double shares = forced > 0 ? forced : fmax(1, ceil(bytes / left));
+        if (left <= 0 || shares > MOST_SHARES || bytes / shares > left) {
+            passes->num_reads = 0;
+            return;
+        }
+        passes->num_shares[k] = (int)shares;
+        passes->num_reads += (int)shares;
+        passes->sample_bytes = fmax(passes->sample_bytes, bytes / shares);
+    }
+}
+
+/* May sums be of fewer planes than a w-window has? */
+static bool by_planes(const imager_job *job)
+{
+    return job->num_groups == 1 && !job->backend->start && job->plan->num_planes > 1 &&
+           job->layout->force_plane_window >= 0;
+}
+
+/* The fewest passes over data; of as few, those with the sums of most planes. */
+static void choose(const imager_job *job, const block_load *load,
+                   const imager_sums_size *size, double room, imager_passes *passes)
+{
+    const int forced = by_planes(job) ? job->layout->force_plane_window : 0;
+    const int most = by_planes(job) ? job->plan->num_planes - 1 : 0;
+    int best = -1, fewest = 0;
+    if (forced > 0) {
+        passes_with(job, load, size, forced, room - sums_of(size, forced), passes);
+        if (passes->num_reads > 0) return;
+    }
+    for (int k = 0; k <= most && forced == 0; ++k) {
+        const int at_once = k == 0 ? 0 : most + 1 - k;
+        passes_with(job, load, size, at_once, room - sums_of(size, at_once), passes);
+        if (passes->num_reads == 0 || (best >= 0 && passes->num_reads >= fewest))
+            continue;
+        best = at_once;
+        fewest = passes->num_reads;
+    }
+    if (best >= 0)
+        passes_with(job, load, size, best, room - sums_of(size, best), passes);
+    else { /* not even one plane fits: the best that can be done */
+        passes_with(job, load, size, forced > 0 ? forced : most > 0,
+                    LEAST_SHARE * (double)job->rank_bytes, passes);
+        passes->too_large = true;
+    }
+}
+
+tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
+                                 double vis_bytes, double other_bytes,
+                                 imager_passes *passes)
+{
+    tess_status status = TESS_OK;
+    block_load load = {0};
+    double room = -((double)job->rank_bytes - other_bytes);
+    *passes = (imager_passes){0};
+    passes->num_shares = tess_alloc(job->plan->num_planes, sizeof *passes->num_shares);
+    TESS_TRY(tess_comm_agree(imager_team(job),
+                             passes->num_shares ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(load_of(job, owned, vis_bytes, &load));
+    TESS_TRY(tess_comm_allreduce_f64(imager_team(job), &room, 1, TESS_MAX));
+    const imager_sums_size size = imager_sums_size_of(job, load.bricks, load.num_vis);
+    choose(job, &load, &size, -room, passes);
+    if (passes->too_large && tess_comm_rank(imager_team(job)) == 0)
+        tess_log_warn(
+            "a rank may use %s, but images, sums of one w-plane and samples of "
+            "%d passes over data take about %s; more --memory or ranks help",
+            tess_mem_text((double)job->rank_bytes), passes->num_reads,
+            tess_mem_text(other_bytes + passes->sums_bytes + passes->sample_bytes));
+cleanup:
+    tess_free(load.bricks);
+    tess_free(load.sample_bytes);
+    return status;
+}
+
+void imager_passes_free(imager_passes *passes)
+{
+    tess_free(passes->num_shares);
+    passes->num_shares = NULL;
+}
