@@ -178,7 +178,7 @@ static double bytes_in(const imager_job *job, const block_load *load,
 }
 
 /* With the sums of so many planes at a time, 0: those of a w-window, and samples of so
- * many bytes beside them. num_reads is 0 where these are too few. */
+ * many bytes beside them. */
 static void passes_with(const imager_job *job, const block_load *load,
                         const imager_sums_size *size, int planes_at_once, double left,
                         imager_passes *passes)
@@ -194,14 +194,13 @@ static void passes_with(const imager_job *job, const block_load *load,
         const double bytes =
             bytes_in(job, load, imager_passes_window(job, passes, k)) * SHARE_SPREAD;
         const double shares = forced > 0 ? forced : fmax(1, ceil(bytes / left));
-        if (left <= 0 || shares > MOST_SHARES || bytes / shares > left) {
-            passes->num_reads = 0;
-            return;
-        }
-        passes->num_shares[k] = (int)shares;
-        passes->num_reads += (int)shares;
-        passes->sample_bytes = fmax(passes->sample_bytes, bytes / shares);
+        passes->num_shares[k] =
+            left > 0 && shares < MOST_SHARES ? (int)shares : MOST_SHARES;
+        passes->num_reads += passes->num_shares[k];
+        passes->sample_bytes =
+            fmax(passes->sample_bytes, bytes / passes->num_shares[k]);
     }
+    passes->too_large = left <= 0 || passes->sample_bytes > left;
 }
 
 /* May sums be of fewer planes than a w-window has? */
@@ -218,25 +217,21 @@ static void choose(const imager_job *job, const block_load *load,
     const int forced = by_planes(job) ? job->layout->force_plane_window : 0;
     const int most = by_planes(job) ? job->plan->num_planes - 1 : 0;
     int best = -1, fewest = 0;
-    if (forced > 0) {
-        passes_with(job, load, size, forced, room - sums_of(size, forced), passes);
-        if (passes->num_reads > 0) return;
-    }
     for (int k = 0; k <= most && forced == 0; ++k) {
         const int at_once = k == 0 ? 0 : most + 1 - k;
         passes_with(job, load, size, at_once, room - sums_of(size, at_once), passes);
-        if (passes->num_reads == 0 || (best >= 0 && passes->num_reads >= fewest))
-            continue;
+        if (passes->too_large || (best >= 0 && passes->num_reads >= fewest)) continue;
         best = at_once;
         fewest = passes->num_reads;
     }
-    if (best >= 0)
-        passes_with(job, load, size, best, room - sums_of(size, best), passes);
-    else { /* not even one plane fits: the best that can be done */
-        passes_with(job, load, size, forced > 0 ? forced : most > 0,
-                    LEAST_SHARE * (double)job->rank_bytes, passes);
-        passes->too_large = true;
-    }
+    const int planes = best >= 0 ? best : forced > 0 ? forced : most > 0 && room > 0;
+    const double left = room - sums_of(size, planes);
+    passes_with(job, load, size, planes, left, passes);
+    if (!passes->too_large) return;
+    /* not even one plane fits, or the images do not: the best that can be done */
+    passes_with(job, load, size, planes,
+                fmax(left, LEAST_SHARE * (double)job->rank_bytes), passes);
+    passes->too_large = true;
 }
 
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,

@@ -32,6 +32,8 @@ FAST = [
     (3, ["--force-fft-ranks", "3"]),
     (4, ["--force-split", "--force-chunk", "200"]),
     (2, ["--force-passes", "3"]),
+    (1, ["--force-passes", "2", "--force-plane-window", "3"]),
+    (3, ["--force-passes", "2", "--force-plane-window", "4"]),
     (3, ["--force-block-planes", "2"]),
     (2, ["--threads", "2"]),
 ]
