@@ -266,6 +266,42 @@ cleanup:
     return status;
 }
 
+/* Values of rows, some bytes each, in order of source. */
+static tess_status order_values(const tess_exchange *exchange, void *values,
+                                size_t bytes)
+{
+    tess_status status = TESS_OK;
+    char *copy = tess_alloc(exchange->samples.num_rows, bytes), *to = values;
+    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "sorting of visibilities");
+    memcpy(copy, values, (size_t)exchange->samples.num_rows * bytes);
+    for (int source = 0; source < tess_comm_size(exchange->comm); ++source)
+        for (int64_t k = 0; k < exchange->num_rounds; ++k) {
+            const round_log *log = &exchange->rounds[k];
+            const size_t count = (size_t)log->received[source].parcels * bytes;
+            if (count > 0)
+                memcpy(to, copy + (size_t)log->place[source].parcels * bytes, count);
+            to += count;
+        }
+cleanup:
+    tess_free(copy);
+    return status;
+}
+
+/* Rows in order of source, for a backend that sorts rows itself: as order_by_source.
+ * Their samples stay where they are. */
+static tess_status order_rows(tess_exchange *exchange)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &exchange->samples;
+    if (tess_comm_size(exchange->comm) == 1 || samples->num_rows == 0) return TESS_OK;
+    TESS_TRY(order_values(exchange, samples->uvw_m, 3 * sizeof *samples->uvw_m));
+    TESS_TRY(order_values(exchange, samples->chan_base, sizeof *samples->chan_base));
+    TESS_TRY(order_values(exchange, samples->num_chan, sizeof *samples->num_chan));
+    TESS_TRY(order_values(exchange, samples->vis_first, sizeof *samples->vis_first));
+cleanup:
+    return status;
+}
+
 /* Runs in order of source; the stable sort to bricks then leaves each brick's runs in
  * order of (source, row, channel), which is that of one rank reading everything. Those
  * that came together stay together. */
@@ -305,6 +341,7 @@ tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
     exchange->window = NULL;
     if (exchange->plan->backend->grid->load) { /* sorts where it works */
         tess_brick_list_free(&exchange->bricks);
+        if (exchange->plan->opts.repeatable) TESS_TRY(order_rows(exchange));
         TESS_TRY(exchange->plan->backend->grid->load(exchange->plan, &exchange->samples,
                                                      exchange->with_data,
                                                      &exchange->bricks));

@@ -62,12 +62,12 @@ static const struct argp_option image_options[] = {
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
     {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
      "Make images that do not differ in a single bit on any number of ranks and "
-     "threads of one kind of processor; takes a little longer (backend cpu)",
+     "threads of one kind of processor, or of GPU; takes a little longer",
      0},
     {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
      "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a "
      "Slurm job), save to this folder, which all nodes see, what has been done, and "
-     "exit with status 75 (backend cpu)",
+     "exit with status 75",
      0},
     {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
      "Save it now and then too, like 10min, for when the run is killed", 0},
@@ -308,17 +308,17 @@ cleanup:
     return status;
 }
 
-/* Sums on a GPU are formed in no fixed order, and stay there until the end. */
+/* W-projection on a GPU forms sums in no fixed order. */
 static tess_status check_backend(tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    const bool saves = opts->checkpoint.folder != NULL;
     TESS_TRY(tess_check_gridding(&opts->gridding));
-    if (!opts->layout.reproducible && !saves) return TESS_OK;
+    if (!opts->layout.reproducible || opts->gridding.w_mode != TESS_W_PROJECTION)
+        return TESS_OK;
     if (strcmp(opts->gridding.backend, "auto") == 0) opts->gridding.backend = "cpu";
     if (strcmp(opts->gridding.backend, "cpu") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "%s is there with --backend cpu only",
-                  saves ? "--checkpoint" : "--reproducible");
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--reproducible with --w projection is there with --backend cpu only");
 cleanup:
     return status;
 }

@@ -157,7 +157,7 @@ static tess_status wants_ingest(const image_run *run, bool *wanted)
     const tess_layout *layout = &opts->layout;
     const bool forced = layout->force_passes > 0 || layout->force_pw > 0 ||
                         layout->force_fft_ranks > 0 || layout->force_split > 0 ||
-                        layout->reproducible;
+                        layout->reproducible || opts->checkpoint.folder;
     int64_t here =
         run->outputs.num == 1 && !opts->subtract && !opts->dump_stages && !forced &&
         ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));

@@ -247,10 +247,11 @@ typedef struct imager_passes {
 } imager_passes;
 
 /** The fewest passes with which samples of so many bytes, and brick sums, fit beside
- *  what a rank holds otherwise. Free with imager_passes_free(). Collective. */
+ *  what a rank holds otherwise, and none has more than `most_vis` samples on a rank.
+ *  Free with imager_passes_free(). Collective. */
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
                                  double vis_bytes, double other_bytes,
-                                 imager_passes *passes);
+                                 int64_t most_vis, imager_passes *passes);
 void imager_passes_free(imager_passes *passes); /**< Local. */
 
 /** Planes of a window; count 0: all. Local. */
@@ -275,7 +276,8 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
 void imager_job_free(imager_job *job); /* Collective. */
 
 /** With --reproducible, the samples of a part of a brick that is summed alone, and of
- *  which several ranks may share a brick. Local. */
+ *  which several ranks may share a brick: all of it where the backend sorts them, and
+ *  cuts bricks itself. Local. */
 int64_t imager_part_vis(const imager_job *job);
 
 /** Add the error of w-projection at some of these samples (tess_projection_measure) to

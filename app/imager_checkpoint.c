@@ -91,22 +91,35 @@ static int64_t rows_bytes(const tess_checkpoint_rows *rows)
     return rows->num * rows->num_rows * rows->nx * rows->value_bytes;
 }
 
+/* Rows of the sums in host memory. A failure leaves copies to be freed. */
+static tess_status fetch_sums(const imager_job *job, const void **sum, void **copy,
+                              tess_checkpoint_rows *sums)
+{
+    tess_status status = TESS_OK;
+    tess_planes_rows(job->planes, &sums->row_first, &sums->num_rows);
+    sums->nx = job->geom.nx;
+    sums->num = job->num_images;
+    sums->value_bytes = job->plan->is_double ? sizeof(double) : sizeof(float);
+    for (int k = 0; k < job->num_images; ++k) {
+        void *rows;
+        TESS_TRY(tess_planes_fetch(job->planes, k, &rows, &copy[k]));
+        sum[k] = rows;
+    }
+cleanup:
+    return status;
+}
+
 /* Rows of the images as they are now; none between outputs. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
     const imager_job *job = checkpoint->job;
     const void *sum[4 * TESS_MAX_POL], *mean[4 * TESS_MAX_POL];
+    void *copy[4 * TESS_MAX_POL] = {NULL};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     double mark = tess_time_now();
-    if (checkpoint->state.num_done > 0) {
-        tess_planes_rows(job->planes, &sums.row_first, &sums.num_rows);
-        sums.nx = job->geom.nx;
-        sums.num = job->num_images;
-        sums.value_bytes = job->plan->is_double ? sizeof(double) : sizeof(float);
-        for (int k = 0; k < job->num_images; ++k)
-            sum[k] = tess_planes_image(job->planes, k);
-    }
+    if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
+    TESS_TRY(tess_comm_agree(checkpoint->comm, status));
     checkpoint->state.num_mean = means.num = checkpoint->num_mean;
     for (int k = 0; k < checkpoint->num_mean; ++k) {
         const imager_rows *rows = &checkpoint->mean[k].rows;
@@ -129,6 +142,8 @@ static tess_status write_now(imager_checkpoint *checkpoint)
         checkpoint->profile->checkpoint_bytes += rows_bytes(&sums) + rows_bytes(&means);
     }
 cleanup:
+    for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
+        tess_free(copy[k]);
     return status;
 }
 
@@ -188,17 +203,20 @@ cleanup:
 
 /* ---- the plan ---- */
 
-/* What the planes of the sums depend on, exactly. */
+/* What the planes of the sums depend on, exactly. Another backend goes on to rounding
+ * only. */
 static char *plan_text(const imager_job *job)
 {
     char *text = NULL;
     const tess_grid_plan *plan = job->plan;
+    const bool exact = job->layout->reproducible;
     if (asprintf(
             &text,
-            "%lld x %lld cells, %d planes from %a by %a, support %d, %s, %d images",
+            "%lld x %lld cells, %d planes from %a by %a, support %d, %s, %d images%s%s",
             (long long)plan->nu, (long long)plan->nv, plan->num_planes,
             plan->w_first_lambda, plan->w_step_lambda, plan->kernel.support,
-            plan->is_double ? "double" : "single", job->num_images) < 0)
+            plan->is_double ? "double" : "single", job->num_images,
+            exact ? ", backend " : "", exact ? job->backend->name : "") < 0)
         return NULL;
     return text;
 }
@@ -285,13 +303,20 @@ static tess_status take_sums(const imager_checkpoint *checkpoint, const imager_j
 {
     tess_status status = TESS_OK;
     int64_t first, count;
+    void *copy = NULL;
     if (tess_comm_rank(job->comm) >= job->fft_ranks) return TESS_OK;
     tess_planes_rows(job->planes, &first, &count);
-    for (int k = 0; k < job->num_images; ++k)
+    for (int k = 0; k < job->num_images; ++k) {
+        void *rows;
+        TESS_TRY(tess_planes_fetch(job->planes, k, &rows, &copy));
         TESS_TRY(tess_checkpoint_add_sums(checkpoint->opts->folder, &checkpoint->state,
-                                          k, first, count,
-                                          tess_planes_image(job->planes, k)));
+                                          k, first, count, rows));
+        TESS_TRY(tess_planes_put_back(job->planes, k, rows));
+        tess_free(copy);
+        copy = NULL;
+    }
 cleanup:
+    tess_free(copy);
     return status;
 }
 

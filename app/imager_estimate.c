@@ -236,7 +236,7 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
         IMAGER_BASE_BYTES + imager_planes_bytes(job) + work->block_bytes +
             2 * work->read_bytes +
             (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0),
-        &passes));
+        INT64_MAX, &passes));
     if (passes.num_reads == 1) goto cleanup;
     *window = fmin(*window, passes.sums_bytes);
     *sets = passes.num_windows;

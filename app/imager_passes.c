@@ -117,6 +117,7 @@ typedef struct block_load {
     int64_t *bricks;      /* [num_blocks] */
     double *sample_bytes; /* [num_blocks] */
     double num_vis;
+    double least_shares; /* that the backend asks for */
 } block_load;
 
 static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
@@ -193,7 +194,8 @@ static void passes_with(const imager_job *job, const block_load *load,
     for (int k = 0; k < passes->num_windows; ++k) {
         const double bytes =
             bytes_in(job, load, imager_passes_window(job, passes, k)) * SHARE_SPREAD;
-        const double shares = forced > 0 ? forced : fmax(1, ceil(bytes / left));
+        const double shares =
+            forced > 0 ? forced : fmax(load->least_shares, ceil(bytes / left));
         passes->num_shares[k] =
             left > 0 && shares < MOST_SHARES ? (int)shares : MOST_SHARES;
         passes->num_reads += passes->num_shares[k];
@@ -235,7 +237,7 @@ static void choose(const imager_job *job, const block_load *load,
 }
 
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
-                                 double vis_bytes, double other_bytes,
+                                 double vis_bytes, double other_bytes, int64_t most_vis,
                                  imager_passes *passes)
 {
     tess_status status = TESS_OK;
@@ -246,6 +248,9 @@ tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *o
     TESS_TRY(tess_comm_agree(imager_team(job),
                              passes->num_shares ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(load_of(job, owned, vis_bytes, &load));
+    load.least_shares = fmax(1, ceil(SHARE_SPREAD * load.num_vis / (double)most_vis));
+    TESS_TRY(
+        tess_comm_allreduce_f64(imager_team(job), &load.least_shares, 1, TESS_MAX));
     TESS_TRY(tess_comm_allreduce_f64(imager_team(job), &room, 1, TESS_MAX));
     const imager_sums_size size = imager_sums_size_of(job, load.bricks, load.num_vis);
     choose(job, &load, &size, -room, passes);

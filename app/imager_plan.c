@@ -486,6 +486,7 @@ tess_status imager_job_plan(imager_job *job)
     opts.threads = layout->threads;
     opts.block_planes = layout->force_block_planes;
     opts.chunk = layout->force_chunk;
+    opts.repeatable = layout->reproducible;
     if (opts.projection && gridding->gcf) {
         TESS_TRY(read_kernels(job, &file, &kernels));
         projection.kernels = &kernels;
@@ -553,8 +554,12 @@ static void free_partition(imager_job *job)
     job->partition = NULL;
 }
 
+/* More visibilities than any brick has. */
+static const int64_t WHOLE_BRICK = (int64_t)1 << 48;
+
 int64_t imager_part_vis(const imager_job *job)
 {
+    if (job->backend->grid->load) return WHOLE_BRICK;
     return job->plan->chunk * TESS_CHUNKS_PER_PIECE;
 }
 

@@ -130,10 +130,27 @@ cleanup:
 
 /* ---- passes over the data ---- */
 
-/* Whether data may have to be gone over more than once. */
-static bool goes_over(const imager_job *job, const imager_data *data)
+/* Ranks do not own equally many samples: at most so many times the mean. */
+static const double UNEVEN = 1.3;
+
+/* Samples that a backend can take at a time, where a brick's must all be there. */
+static int64_t most_vis(const imager_job *job, const imager_data *data)
 {
-    return !data->in_memory || job->layout->force_passes > 1;
+    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
+    if (!job->layout->reproducible || !job->backend->grid->most_vis) return INT64_MAX;
+    return job->backend->grid->most_vis(job->plan, like);
+}
+
+/* Whether data may have to be gone over more than once. Collective. */
+static tess_status goes_over(const imager_job *job, const imager_data *data, bool *over)
+{
+    const int ranks = tess_comm_size(job->comm);
+    const double share = (double)data->num_vis * (ranks > 1 ? UNEVEN : 1) / ranks;
+    int64_t here = !data->in_memory || job->layout->force_passes > 1 ||
+                   share > (double)most_vis(job, data);
+    const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MAX);
+    *over = here != 0;
+    return status;
 }
 
 /* Bricks of one pass: those that touch its window of planes, of these a range of
@@ -298,7 +315,7 @@ static tess_status expect(const imager_job *job, const tess_samples *own,
  * ranks. */
 static tess_status cut_bricks(const imager_job *job, tess_brick_list *bricks)
 {
-    if (!job->layout->reproducible) return TESS_OK;
+    if (!job->layout->reproducible || job->backend->grid->load) return TESS_OK;
     return tess_brick_list_cut(bricks, imager_part_vis(job));
 }
 
@@ -446,7 +463,7 @@ static tess_status run_passes(imager_job *job, imager_data *data,
     const tess_samples *held = data->in_memory ? &data->cached : &data->block;
     TESS_TRY(imager_owned_bricks(job, counted, &owned));
     TESS_TRY(imager_passes_choose(job, &owned, (double)tess_samples_vis_bytes(held),
-                                  held_bytes(job, data), &passes));
+                                  held_bytes(job, data), most_vis(job, data), &passes));
     if (passes.num_reads == 1) {
         TESS_TRY(run_once(job, data, counted, exchange, psf, sums));
         goto cleanup;
@@ -462,7 +479,7 @@ cleanup:
 }
 
 /* Samples go to the owners of their bricks. Collective. */
-static tess_status run_sent(imager_job *job, imager_data *data,
+static tess_status run_sent(imager_job *job, imager_data *data, bool over,
                             const tess_brick_list *counted, bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
@@ -471,8 +488,8 @@ static tess_status run_sent(imager_job *job, imager_data *data,
                                   data->in_memory ? &data->cached : &data->block,
                                   job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(goes_over(job, data) ? run_passes(job, data, counted, exchange, psf, sums)
-                                  : run_once(job, data, counted, exchange, psf, sums));
+    TESS_TRY(over ? run_passes(job, data, counted, exchange, psf, sums)
+                  : run_once(job, data, counted, exchange, psf, sums));
 cleanup:
     tess_exchange_destroy(exchange);
     return status;
@@ -504,8 +521,9 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int num_pol = like->num_pol, num_weight = like->num_weight;
-    const bool in_place =
-        tess_comm_size(imager_team(job)) == 1 && !goes_over(job, data);
+    bool over, in_place;
+    TESS_TRY(goes_over(job, data, &over));
+    in_place = tess_comm_size(imager_team(job)) == 1 && !over;
     status = imager_count_bricks(job, data, in_place, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
@@ -521,7 +539,7 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     if (in_place)
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
-        TESS_TRY(run_sent(job, data, &bricks, psf, &sums));
+        TESS_TRY(run_sent(job, data, over, &bricks, psf, &sums));
     TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, num_weight, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));

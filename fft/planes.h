@@ -43,6 +43,9 @@ struct tess_planes_ops {
     tess_status (*place)(tess_planes *planes, int image,
                          void **rows); /* NULL: its memory is the host's */
     tess_status (*clear)(tess_planes *planes); /* NULL: all is made anew instead */
+    tess_status (*fetch)(tess_planes *planes, int image,
+                         void *rows); /* to host memory; NULL: images are there */
+    tess_status (*put_back)(tess_planes *planes, int image, const void *rows);
     tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
                               tess_planes_times *times);
     tess_status (*extract)(tess_planes *planes, const tess_plane_job *job,

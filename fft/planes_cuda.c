@@ -16,6 +16,8 @@
 /* Bytes of a batch of lines or columns: many times what fills the device, little
  * against its memory. */
 static const int64_t BATCH_BYTES = 256 << 20;
+/* The same when batches must always be of one size, however few there are. */
+static const int64_t EVEN_BATCH_BYTES = 32 << 20;
 
 /* Device memory that grows as needed. */
 typedef struct device_array {
@@ -33,7 +35,7 @@ struct planes_cuda {
     void *batch;           /* [batch_lines][nv], or [batch_rows][nu] */
     device_array own_rows; /* [ny][own slots] */
     device_array all_rows; /* F > 1: [own rows][slots of the group] */
-    device_array piece;
+    device_array piece, line_pieces;
     int32_t *slot_of_line, *line_of_slot; /* [nu] of the group's slots */
     int32_t *own_slot_of_line;            /* [nu] of this rank's */
 };
@@ -111,11 +113,13 @@ cleanup:
 }
 
 /* Lines of `length` in a batch: a multiple of 8 (see plane_fft_execute), no more than
- * there are. */
+ * there are, unless they are to be rounded alike on any number of ranks. */
 static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
 {
-    int64_t count = BATCH_BYTES / (length * planes->value_bytes);
-    if (count > most) count = most;
+    const bool even = planes->opts.repeatable;
+    int64_t count =
+        (even ? EVEN_BATCH_BYTES : BATCH_BYTES) / (length * planes->value_bytes);
+    if (count > most && !even) count = most;
     return (count + 7) / 8 * 8 > 8 ? (count + 7) / 8 * 8 : 8;
 }
 
@@ -151,10 +155,10 @@ static tess_status cuda_create(tess_planes *planes)
     TESS_TRY(tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->line_of_slot));
     TESS_TRY(
         tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->own_slot_of_line));
-    TESS_TRY(
-        plane_fft_create(opts->nv, cuda->batch_lines, opts->is_double, &cuda->fft_v));
-    TESS_TRY(
-        plane_fft_create(opts->nu, cuda->batch_rows, opts->is_double, &cuda->fft_u));
+    TESS_TRY(plane_fft_create(opts->nv, cuda->batch_lines, opts->is_double,
+                              opts->repeatable, &cuda->fft_v));
+    TESS_TRY(plane_fft_create(opts->nu, cuda->batch_rows, opts->is_double,
+                              opts->repeatable, &cuda->fft_u));
 cleanup:
     return status;
 }
@@ -176,6 +180,7 @@ static void cuda_destroy(tess_planes *planes)
     tess_device_free(cuda->own_rows.data);
     tess_device_free(cuda->all_rows.data);
     tess_device_free(cuda->piece.data);
+    tess_device_free(cuda->line_pieces.data);
     tess_device_free(cuda->slot_of_line);
     tess_device_free(cuda->line_of_slot);
     tess_device_free(cuda->own_slot_of_line);
@@ -256,6 +261,47 @@ cleanup:
     return status;
 }
 
+/* Own lines [first, first + count) := their pieces in order. */
+static tess_status sum_in_order(tess_planes *planes, const piece_set *pieces,
+                                const line_list *lines, int64_t first, int64_t count)
+{
+    tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    const int64_t bytes = count * (int64_t)sizeof(plane_line);
+    plane_line *line = tess_alloc(count, sizeof *line);
+    if (!line) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
+    for (int64_t k = 0; k < count; ++k) {
+        line[k].line = lines->own[first + k];
+        pieces_near(pieces, line[k].line, &line[k].begin, &line[k].stop);
+    }
+    TESS_TRY(grow(&cuda->line_pieces, bytes, "pieces of w-planes"));
+    TESS_TRY(tess_device_upload(cuda->line_pieces.data, line, bytes));
+    TESS_TRY(plane_sum_pieces(&cuda->shape, cuda->piece.data, cuda->line_pieces.data,
+                              count, cuda->batch));
+cleanup:
+    tess_free(line);
+    return status;
+}
+
+/* Own lines [first, first + count) := their pieces. */
+static tess_status sum_pieces(tess_planes *planes, const piece_set *pieces,
+                              const line_list *lines, int64_t first, int64_t count)
+{
+    tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    const tess_piece *piece = cuda->piece.data;
+    int64_t begin, stop;
+    if (planes->opts.repeatable)
+        return sum_in_order(planes, pieces, lines, first, count);
+    pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
+    TESS_TRY(tess_device_zero(cuda->batch,
+                              count * planes->opts.nv * planes->value_bytes));
+    TESS_TRY(plane_add_pieces(&cuda->shape, piece + begin, stop - begin,
+                              cuda->own_slot_of_line, first, count, cuda->batch));
+cleanup:
+    return status;
+}
+
 /* Imaging, first pass: pieces → lines → transform along v → image rows. Prediction,
  * last pass: the reverse. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
@@ -264,23 +310,19 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
     const plane_shape *shape = &cuda->shape;
-    const int64_t line_bytes = planes->opts.nv * planes->value_bytes;
     const int64_t stride = lines->num_own;
     TESS_TRY(upload_pieces(planes, pieces));
     const tess_piece *piece = cuda->piece.data;
     for (int64_t first = 0; first < lines->num_own; first += cuda->batch_lines) {
         int64_t begin, stop, count = lines->num_own - first;
         if (count > cuda->batch_lines) count = cuda->batch_lines;
-        pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
         if (planes->opts.forward) {
-            TESS_TRY(tess_device_zero(cuda->batch, count * line_bytes));
-            TESS_TRY(plane_add_pieces(shape, piece + begin, stop - begin,
-                                      cuda->own_slot_of_line, first, count,
-                                      cuda->batch));
+            TESS_TRY(sum_pieces(planes, pieces, lines, first, count));
             TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, true));
             TESS_TRY(plane_crop(shape, cuda->batch, count, cuda->own_rows.data, stride,
                                 first));
         } else {
+            pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
             TESS_TRY(plane_pad(shape, cuda->own_rows.data, stride, first, count,
                                cuda->batch));
             TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, false));
@@ -497,6 +539,16 @@ static tess_status cuda_place(tess_planes *planes, int image, void **rows)
     return upload_model(planes, image);
 }
 
+static tess_status cuda_fetch(tess_planes *planes, int image, void *rows)
+{
+    return tess_device_download(rows, planes->cuda->image[image], image_bytes(planes));
+}
+
+static tess_status cuda_put_back(tess_planes *planes, int image, const void *rows)
+{
+    return tess_device_upload(planes->cuda->image[image], rows, image_bytes(planes));
+}
+
 static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times)
 {
@@ -688,6 +740,8 @@ const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .image = cuda_image,
                                               .place = cuda_place,
                                               .clear = cuda_clear,
+                                              .fetch = cuda_fetch,
+                                              .put_back = cuda_put_back,
                                               .accumulate = cuda_accumulate,
                                               .extract = cuda_extract,
                                               .reduce = cuda_reduce,

@@ -13,12 +13,13 @@
 /* ---- transforms ---- */
 
 /* Plans are made for eighths of the most lines: a batch that is not full transforms a few
- * lines too many instead of needing a plan of its own. */
+ * lines too many instead of needing a plan of its own. A repeatable transform has one
+ * plan: those of other numbers of lines may work, and round, in another way. */
 enum { FRACTIONS = 8 };
 
 struct plane_fft {
     int64_t length, most_lines, step;
-    bool is_double;
+    bool is_double, repeatable;
     void *work;
     size_t work_bytes;
     bool made[FRACTIONS + 1];
@@ -60,13 +61,14 @@ cleanup:
 }
 
 tess_status plane_fft_create(int64_t length, int64_t most_lines, bool is_double,
-                             plane_fft **fft_out)
+                             bool repeatable, plane_fft **fft_out)
 {
     tess_status status = TESS_OK;
     plane_fft *fft = (plane_fft *)tess_alloc_zero(1, sizeof *fft);
     if (!fft) TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
     fft->length = length;
     fft->is_double = is_double;
+    fft->repeatable = repeatable;
     fft->step = (most_lines + FRACTIONS - 1) / FRACTIONS;
     fft->most_lines = fft->step * FRACTIONS;
     TESS_TRY(make_plan(fft, FRACTIONS));
@@ -89,7 +91,8 @@ void plane_fft_destroy(plane_fft *fft)
 tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool forward)
 {
     tess_status status = TESS_OK;
-    const int k = (int)((count + fft->step - 1) / fft->step);
+    const int k =
+        fft->repeatable ? (int)FRACTIONS : (int)((count + fft->step - 1) / fft->step);
     const int sign = forward ? CUFFT_FORWARD : CUFFT_INVERSE;
     if (count == 0) return TESS_OK;
     TESS_TRY(make_plan(fft, k));
@@ -171,6 +174,43 @@ tess_status plane_add_pieces(const plane_shape *shape, const tess_piece *piece,
     if (num_pieces == 0) return TESS_OK;
     LAUNCH(add_pieces_kernel, (unsigned)num_pieces, PIECE_THREADS, piece, slot_of_line,
            slot_first, num_slots, shape->nv, lines);
+cleanup:
+    return status;
+}
+
+/* One block a line: it reads every piece that may cover it, and its threads keep to
+ * their cells. Limit: latency, of pieces that do not cover it. */
+template <typename real>
+__global__ void sum_pieces_kernel(const tess_piece *pieces, const plane_line *line_of,
+                                  int64_t nv, void *lines_v)
+{
+    typedef typename cuda_complex<real>::type value;
+    const plane_line mine = line_of[blockIdx.x];
+    value *line = (value *)lines_v + (int64_t)blockIdx.x * nv;
+    for (int64_t k = threadIdx.x; k < nv; k += blockDim.x)
+        line[k] = value{0, 0};
+    for (int64_t p = mine.begin; p < mine.stop; ++p) {
+        const int from = mine.line - pieces[p].line;
+        if (from < 0 || from >= pieces[p].num_lines) continue;
+        const tess_piece piece = pieces[p];
+        const value *data = (const value *)piece.data + from * piece.stride;
+        __syncthreads(); /* cells move from thread to thread with the piece */
+        for (int cell = threadIdx.x; cell < piece.num_cells; cell += blockDim.x) {
+            int64_t at = piece.cell + cell;
+            if (at >= nv) at -= nv;
+            line[at].x += data[cell].x;
+            line[at].y += data[cell].y;
+        }
+    }
+}
+
+tess_status plane_sum_pieces(const plane_shape *shape, const tess_piece *piece,
+                             const plane_line *line, int64_t num_lines, void *lines)
+{
+    tess_status status = TESS_OK;
+    if (num_lines == 0) return TESS_OK;
+    LAUNCH(sum_pieces_kernel, (unsigned)num_lines, PIECE_THREADS, piece, line, shape->nv,
+           lines);
 cleanup:
     return status;
 }

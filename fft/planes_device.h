@@ -33,12 +33,13 @@ typedef struct plane_shape {
 typedef struct plane_fft plane_fft;
 
 /** In-place transforms of contiguous lines of `length`, at most `most_lines` at a time.
+ *  `repeatable`: a line is rounded alike whatever the number of lines is.
  *  TESS_ERR_ALLOC when its work space cannot be had. */
 tess_status plane_fft_create(int64_t length, int64_t most_lines, bool is_double,
-                             plane_fft **fft);
+                             bool repeatable, plane_fft **fft);
 void plane_fft_destroy(plane_fft *fft); /**< NULL is fine */
 
-/** Transform the first `count` lines; up to 1/8 of most_lines more may be
+/** Transform the first `count` lines; more of them, up to most_lines, may be
  *  overwritten. */
 tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool forward);
 
@@ -50,7 +51,17 @@ tess_status plane_add_pieces(const plane_shape *shape, const tess_piece *piece,
                              int64_t num_pieces, const int32_t *slot_of_line,
                              int64_t slot_first, int64_t num_slots, void *lines);
 
-/** The reverse: those parts of the pieces := the lines. */
+/** A line and the pieces of it: `stop` is behind the last one that may cover it. */
+typedef struct plane_line {
+    int64_t begin, stop;
+    int32_t line;
+} plane_line;
+
+/** lines[num_lines][nv] := the sums of their pieces, in the order of these. */
+tess_status plane_sum_pieces(const plane_shape *shape, const tess_piece *piece,
+                             const plane_line *line, int64_t num_lines, void *lines);
+
+/** The reverse of plane_add_pieces: those parts of the pieces := the lines. */
 tess_status plane_take_pieces(const plane_shape *shape, const tess_piece *piece,
                               int64_t num_pieces, const int32_t *slot_of_line,
                               int64_t slot_first, int64_t num_slots, const void *lines);

@@ -127,6 +127,25 @@ tess_status tess_planes_place(tess_planes *planes, int image, void **rows)
     return TESS_OK;
 }
 
+tess_status tess_planes_fetch(tess_planes *planes, int image, void **rows, void **copy)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
+    *copy = NULL;
+    *rows = planes->ops->image(planes, image);
+    if (!planes->ops->fetch) return TESS_OK;
+    *rows = *copy = tess_alloc(pixels, (size_t)planes->value_bytes / 2);
+    if (!*copy) TESS_FAIL(TESS_ERR_ALLOC, "images");
+    TESS_TRY(planes->ops->fetch(planes, image, *copy));
+cleanup:
+    return status;
+}
+
+tess_status tess_planes_put_back(tess_planes *planes, int image, const void *rows)
+{
+    return planes->ops->put_back ? planes->ops->put_back(planes, image, rows) : TESS_OK;
+}
+
 void planes_note_plane(tess_planes *planes, int64_t bytes)
 {
     if (bytes > planes->plane_held) planes->plane_held = bytes;

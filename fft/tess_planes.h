@@ -104,6 +104,12 @@ void *tess_planes_image(tess_planes *planes, int image);
  *  needed. Local. */
 tess_status tess_planes_place(tess_planes *planes, int image, void **rows);
 
+/** Imaging: `*rows`, the sums so far, in host memory; where they are elsewhere, that is
+ *  a `*copy`, to be given to tess_free, else NULL. What is then changed in them counts
+ *  from tess_planes_put_back on. Local. */
+tess_status tess_planes_fetch(tess_planes *planes, int image, void **rows, void **copy);
+tess_status tess_planes_put_back(tess_planes *planes, int image, const void *rows);
+
 /** Add one plane per group (job[Q]; the same on all ranks but for the pieces) to the
  *  images. Collective. */
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,

@@ -187,18 +187,36 @@ cleanup:
 
 /* ---- load ---- */
 
-/* Cut the rows into as many sets as the memory asks for. */
+static int64_t most_vis(const tess_grid_plan *plan, const tess_samples *like)
+{
+    /* a row has one sample at least */
+    return (int64_t)(samples_budget(plan) / bytes_of(plan, like, 1, 1));
+}
+
+/* Cut the rows into as many sets as the memory asks for. A brick of several sets has
+ * sums that depend on where they are cut. */
 static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
 {
     tess_status status = TESS_OK;
     const tess_samples *host = own->host;
-    const double sets =
-        bytes_of(plan, host, host->num_rows, host->num_vis) / samples_budget(plan);
+    const double bytes = bytes_of(plan, host, host->num_rows, host->num_vis);
+    const double sets = bytes / samples_budget(plan);
     own->num_sets = sets <= 1 ? 1 : sets > 1e4 ? 10000 : (int64_t)sets + 1;
     if (own->num_sets > host->num_rows)
         own->num_sets = host->num_rows > 0 ? host->num_rows : 1;
+    if (plan->opts.repeatable && own->num_sets > 1)
+        TESS_FAIL(TESS_ERR_ALLOC,
+                  "reproducible sums want the visibilities of a pass on the GPU at "
+                  "once: %s, for which %s are left; use more ranks or, for more "
+                  "passes, less --memory",
+                  tess_mem_text(bytes), tess_mem_text(samples_budget(plan)));
     own->set = tess_alloc_zero(own->num_sets, sizeof *own->set);
     if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    if (own->num_sets == 1) { /* whose samples may lie in another order than its rows */
+        own->set->num_rows = host->num_rows;
+        own->set->num_vis = host->num_vis;
+        return TESS_OK;
+    }
     for (int64_t k = 0; k < own->num_sets; ++k) {
         sample_set *set = &own->set[k];
         const int64_t end = host->num_rows * (k + 1) / own->num_sets;
@@ -517,4 +535,8 @@ cleanup:
 }
 
 const tess_grid_ops tess_grid_ops_cuda = {
-    .load = cuda_load, .begin = cuda_begin, .grid = cuda_grid, .correct = correct_cuda};
+    .load = cuda_load,
+    .most_vis = most_vis,
+    .begin = cuda_begin,
+    .grid = cuda_grid,
+    .correct = correct_cuda};

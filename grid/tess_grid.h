@@ -59,6 +59,8 @@ typedef struct tess_grid_opts {
     tess_precision precision;
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
     int support;                     /**< of the kernel; 0: chosen */
+    bool repeatable; /**< sums whose order depends on the visibilities alone, where
+                          bricks are whole: backend cuda (cpu: as the bricks are cut) */
     const tess_costs *costs; /**< to choose by, copied; NULL: tess_costs_builtin */
     const struct tess_projection_opts *projection; /**< w-projection; NULL: w-stacking.
                                                  `do_w` is then false. Copied */
@@ -180,6 +182,9 @@ struct tess_grid_ops {
      *  until the list is freed. */
     tess_status (*load)(const tess_grid_plan *plan, const tess_samples *samples,
                         bool skip_ignored, tess_brick_list *list);
+    /** Samples like these that `load` can be sure to take at a time. NULL: as many as
+     *  there are. */
+    int64_t (*most_vis)(const tess_grid_plan *plan, const tess_samples *like);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
      *  offsets; allocate the arena, zeroed. */
     tess_status (*begin)(const tess_grid_plan *plan, const tess_samples *samples,

@@ -20,6 +20,7 @@ cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
     g.half_support = 0.5 * plan->kernel.support;
     g.half_w_support = 0.5 * plan->w_support;
     g.w_first = plan->w_first_lambda;
+    g.w_step = plan->w_step_lambda;
     g.per_plane = 1 / plan->w_step_lambda;
     g.l0 = plan->geom.l0;
     g.m0 = plan->geom.m0;
@@ -103,46 +104,79 @@ cuda_args args_of(const tess_grid_plan *plan, const tile_cuda_samples *samples,
     args.plane_first = sums->plane_first;
     args.num_planes = sums->num_planes;
     args.num_pol = sums->num_pol;
+    args.in_order = plan->opts.repeatable;
     return args;
 }
 
-tess_status run(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                const tile_cuda_list *list, int64_t first, int64_t end, bool degrid,
-                int num_pol, const tile_cuda_sums *sums, cudaStream_t stream)
+/* Planes of any brick of the list; of any at all where a list must not decide. */
+int most_planes_of(const tess_grid_plan *plan, const tile_cuda_list *list)
+{
+    const int most = plan->block_planes + plan->w_support - 1;
+    if (!plan->opts.repeatable) return list->work->most_planes;
+    return most < plan->num_planes ? most : plan->num_planes;
+}
+
+/* The chunks of bricks [first, end), of which there may be none. */
+tess_status count_chunks(const tile_cuda_list *list, int64_t first, int64_t end,
+                         int64_t *chunks)
 {
     tess_status status = TESS_OK;
-    const tess_kernel *kernel = &plan->kernel;
-    const int64_t chunks =
-        end > first ? list->first_chunk[end] - list->first_chunk[first] : 0;
-    const int planes = list->work ? list->work->most_planes : 0;
-    cuda_args args;
-    if (chunks == 0) return TESS_OK;
-    if (chunks > INT32_MAX)
+    *chunks = end > first ? list->first_chunk[end] - list->first_chunk[first] : 0;
+    if (*chunks > INT32_MAX)
         TESS_FAIL(TESS_ERR_RESOURCE, "too much work for one launch: %lld chunks",
-                  (long long)chunks);
-    args = args_of(plan, samples, list, first, sums);
-    if (plan->is_double)
-        TESS_CUDA((degrid ? launch_degrid_double
-                          : launch_grid_double)(kernel, num_pol, chunks, args, stream));
-    else if (kernel->support > TENSOR_MAX_SUPPORT)
-        TESS_CUDA((degrid ? launch_degrid_any : launch_grid_any)(kernel, num_pol,
-                                                                 chunks, args, stream));
-    else
-        TESS_CUDA((degrid ? degrid_tensor : grid_tensor)[kernel->support](
-            kernel, products_of(plan), planes, num_pol, chunks, args, stream));
+                  (long long)*chunks);
 cleanup:
     return status;
 }
 
 } // namespace
 
+cudaError_t launch_grid_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,
+                               int num_pol, int64_t num_chunks, const cuda_args &args,
+                               cudaStream_t stream)
+{
+    const tess_kernel *kernel = &plan->kernel;
+    if (plan->is_double)
+        return launch_grid_double(kernel, num_pol, num_chunks, args, stream);
+    if (kernel->support > TENSOR_MAX_SUPPORT)
+        return launch_grid_any(kernel, num_pol, num_chunks, args, stream);
+    return grid_tensor[kernel->support](kernel, products_of(plan),
+                                        most_planes_of(plan, list), num_pol, num_chunks,
+                                        args, stream);
+}
+
+static cudaError_t launch_degrid_chunks(const tess_grid_plan *plan,
+                                        const tile_cuda_list *list, int num_pol,
+                                        int64_t num_chunks, const cuda_args &args,
+                                        cudaStream_t stream)
+{
+    const tess_kernel *kernel = &plan->kernel;
+    if (plan->is_double)
+        return launch_degrid_double(kernel, num_pol, num_chunks, args, stream);
+    if (kernel->support > TENSOR_MAX_SUPPORT)
+        return launch_degrid_any(kernel, num_pol, num_chunks, args, stream);
+    return degrid_tensor[kernel->support](kernel, products_of(plan),
+                                          most_planes_of(plan, list), num_pol,
+                                          num_chunks, args, stream);
+}
+
 tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
                            const tile_cuda_list *list, int64_t first, int64_t end,
                            bool psf, const tile_cuda_sums *sums,
                            struct CUstream_st *stream)
 {
+    tess_status status = TESS_OK;
     const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
-    return run(plan, samples, list, first, end, false, num_pol, sums, stream);
+    int64_t chunks;
+    cuda_args args;
+    TESS_TRY(count_chunks(list, first, end, &chunks));
+    if (chunks == 0) return TESS_OK;
+    args = args_of(plan, samples, list, first, sums);
+    if (plan->opts.repeatable && sums->brick)
+        return tile_cuda_grid_in_order(plan, list, first, end, num_pol, args, stream);
+    TESS_CUDA(launch_grid_chunks(plan, list, num_pol, chunks, args, stream));
+cleanup:
+    return status;
 }
 
 tess_status tile_cuda_degrid(const tess_grid_plan *plan,
@@ -150,7 +184,14 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan,
                              const tile_cuda_list *list, int64_t first, int64_t end,
                              const tile_cuda_sums *sums, struct CUstream_st *stream)
 {
-    return run(plan, samples, list, first, end, true, samples->num_pol, sums, stream);
+    tess_status status = TESS_OK;
+    int64_t chunks;
+    TESS_TRY(count_chunks(list, first, end, &chunks));
+    if (chunks == 0) return TESS_OK;
+    TESS_CUDA(launch_degrid_chunks(plan, list, samples->num_pol, chunks,
+                                   args_of(plan, samples, list, first, sums), stream));
+cleanup:
+    return status;
 }
 
 const char *tile_cuda_method(const tess_grid_plan *plan)

@@ -78,7 +78,7 @@ struct cuda_geometry {
     double scale_u, scale_v; /* cells per wavelength, signs included */
     double period_u, period_v, per_period_u, per_period_v;
     double half_support, half_w_support;
-    double w_first, per_plane;
+    double w_first, w_step, per_plane;
     double l0, m0, nm1_center; /* phases are taken from there */
     int32_t support, w_support;
     int32_t nu, nv;
@@ -110,6 +110,7 @@ struct cuda_args {
     int32_t lines, stride;           /* of a brick sum */
     int32_t plane_first, num_planes; /* of whole planes */
     int32_t num_pol;                 /* of the sums */
+    int32_t in_order;                /* warps add one after the other */
 };
 
 /* Tap polynomials. */
@@ -312,6 +313,18 @@ vis_of(typename cuda_complex<R>::type sum, R sine, R cosine, bool conjugate)
 
 cuda_geometry cuda_geometry_of(const tess_grid_plan *plan);
 cuda_view cuda_view_of(const tile_cuda_samples *samples);
+
+/* Grid the chunks of args, with the kernel that the plan wants. */
+cudaError_t launch_grid_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,
+                               int num_pol, int64_t num_chunks, const cuda_args &args,
+                               cudaStream_t stream);
+
+/* Add the bricks [first, end) of the list to brick sums, args.sum, so that these do not
+ * depend on the order in which blocks end. */
+tess_status tile_cuda_grid_in_order(const tess_grid_plan *plan,
+                                    const tile_cuda_list *list, int64_t first,
+                                    int64_t end, int num_pol, const cuda_args &args,
+                                    cudaStream_t stream);
 
 /* Kernel launches, one function a file. Each covers `num_chunks` chunks. */
 cudaError_t launch_grid_any(const tess_kernel *kernel, int num_pol, int64_t num_chunks,

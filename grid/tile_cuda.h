@@ -2,7 +2,8 @@
  *  The innermost work on a GPU: rows of visibilities sorted to bricks, visibilities to
  *  brick sums (or whole w-planes) and back. Geometry, folding, w-phases, weights and
  *  polarisations are those of the CPU's tile loops; only the order of sums differs,
- * which changes from run to run within rounding.
+ * which changes from run to run within rounding, unless the plan is `repeatable`: brick
+ * sums then depend on the bricks' visibilities and the order of their rows alone.
  *
  *  Pointers marked *device* are device memory of the current CUDA device. Calls take a
  *  stream (cudaStream_t is struct CUstream_st *; NULL is the default stream), enqueue

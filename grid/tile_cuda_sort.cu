@@ -24,6 +24,7 @@ struct sort_args {
     cuda_geometry geometry;
     cuda_view samples;
     bool is_double, skip_ignored;
+    bool by_plane; /* runs end where the first plane changes */
     int64_t num_rows;
     int32_t num_segments; /* pieces of CUDA_RUN_MAX channels of the longest row */
     int plane_bits;       /* of the key below the sub-tile */
@@ -43,11 +44,15 @@ __device__ bool is_ignored(const sort_args &args, int64_t sample)
     return true;
 }
 
-/* First cell of the footprint, in [0, period). */
-__device__ int start_cell(double coordinate, double half_support, double period,
-                          double per_period, int cells)
+/* First cell of the footprint, in [0, period). Rounded as by keys_isa.c, without fused
+ * multiply-adds: a sample goes to the rank that owns its brick, by the keys of the
+ * processor. */
+__device__ int start_cell(double metres, double scale, double to_lambda,
+                          double half_support, double period, double per_period,
+                          int cells)
 {
-    const double start = ceil(coordinate - half_support);
+    const double coordinate = __dmul_rn(__dmul_rn(metres, scale), to_lambda);
+    const double start = ceil(__dsub_rn(coordinate, half_support));
     int cell = (int)(start - period * floor(start * per_period));
     /* start/period may be rounded across an integer */
     cell = cell < 0 ? cell + cells : cell;
@@ -59,13 +64,14 @@ __device__ int64_t sub_tile_of(const cuda_geometry &g, double u, double v, doubl
                                double inv_lambda, int *plane)
 {
     const double to_lambda = w < 0 ? -inv_lambda : inv_lambda;
-    const int line = start_cell(u * g.scale_u * to_lambda, g.half_support, g.period_u,
+    const int line = start_cell(u, g.scale_u, to_lambda, g.half_support, g.period_u,
                                 g.per_period_u, g.nu);
-    const int cell = start_cell(v * g.scale_v * to_lambda, g.half_support, g.period_v,
+    const int cell = start_cell(v, g.scale_v, to_lambda, g.half_support, g.period_v,
                                 g.per_period_v, g.nv);
     int start = 0;
     if (g.do_w) {
-        const double d = (w * to_lambda - g.w_first) * g.per_plane - g.half_w_support;
+        const double above = __dsub_rn(__dmul_rn(w, to_lambda), g.w_first);
+        const double d = __dsub_rn(__ddiv_rn(above, g.w_step), g.half_w_support);
         start = (int)fmin(fmax(ceil(d), 0.0), (double)(g.num_planes - g.w_support));
     }
     const int block = start / g.block_planes;
@@ -101,7 +107,7 @@ __global__ void make_runs_kernel(sort_args args, uint32_t *count, const uint32_t
         if (c < channels && !(args.skip_ignored && is_ignored(args, sample + c)))
             here = sub_tile_of(args.geometry, u, v, w,
                                args.samples.inv_lambda[base + c], &plane);
-        if (here == current) {
+        if (here == current && !(args.by_plane && plane != first_plane)) {
             low = min(low, plane);
             high = max(high, plane);
             continue;
@@ -545,6 +551,8 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *
     args.samples = cuda_view_of(samples);
     args.is_double = samples->is_double;
     args.skip_ignored = skip_ignored;
+    /* the order of samples then is the same however rows are cut */
+    args.by_plane = plan->opts.repeatable;
     args.num_rows = samples->num_rows;
     args.num_segments = (samples->max_chan + CUDA_RUN_MAX - 1) / CUDA_RUN_MAX;
     args.plane_bits = bits_of((uint64_t)plan->block_planes - 1);

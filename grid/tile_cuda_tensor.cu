@@ -501,9 +501,14 @@ __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
                 at = fetch_value(args, chunk, brick, batch + 1, pol);
             float sum[PLANES][4][4] = {};
             const unsigned touched = add_batch<PLANES, SPLIT, BY_STEP>(shared, sum);
-            if (touched)
-                add_to_target<PLANES, BY_STEP>(args, target, pol, first, touched,
-                                               exponent, sum);
+            /* warps of a step's planes may meet in a cell: one after the other then */
+            const bool in_turn = BY_STEP && args.in_order;
+            for (int turn = 0; turn < (in_turn ? (int)WARPS : 1); ++turn) {
+                if (touched && (!in_turn || turn == (int)threadIdx.x / 32))
+                    add_to_target<PLANES, BY_STEP>(args, target, pol, first, touched,
+                                                   exponent, sum);
+                if (in_turn) __syncthreads();
+            }
         }
         __syncthreads();
     }

@@ -182,18 +182,16 @@ job_option() {
     printf '%s' "$value"
 }
 
-# job_image OBS... -o NAME OPTION...: `tessera image`, with checkpoints in NAME.saved
-# where the backend has them, so that it goes on when it was run before. Exits.
+# job_image OBS... -o NAME OPTION...: `tessera image`, with checkpoints in NAME.saved, so
+# that it goes on when it was run before. Exits.
 job_image() {
     local tessera=${TESSERA:-tessera} command name status=0
     command=("$tessera" image "$@")
     name=$(job_option '-o|--output' "$@")
-    if [ "$(job_option --backend "$@")" != cuda ]; then
-        [ -n "$(job_option --checkpoint "$@")" ] ||
-            command+=(--checkpoint "${name:-tessera-$SLURM_JOB_ID}.saved")
-        command+=(--checkpoint-every "${TESSERA_SAVE:-10min}" --resume)
-        [ -z "${TESSERA_MAX_TIME:-}" ] || command+=(--max-time "$TESSERA_MAX_TIME")
-    fi
+    [ -n "$(job_option --checkpoint "$@")" ] ||
+        command+=(--checkpoint "${name:-tessera-$SLURM_JOB_ID}.saved")
+    command+=(--checkpoint-every "${TESSERA_SAVE:-10min}" --resume)
+    [ -z "${TESSERA_MAX_TIME:-}" ] || command+=(--max-time "$TESSERA_MAX_TIME")
     job_layout
     job_end_time
     job_launcher

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One image on GPU nodes of a Slurm cluster, a rank for each GPU. (The cuda backend saves
-# no checkpoints: the time limit has to be enough.)
+# One image on GPU nodes of a Slurm cluster, a rank for each GPU, with checkpoints as in
+# slurm-cpu.sh.
 #
 #   sbatch [--nodes=... --time=...] jobs/slurm-gpu.sh OBS... -o NAME --size ... --scale ...
 #
@@ -14,6 +14,7 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --mem=256G
 #SBATCH --time=00:30:00
+#SBATCH --signal=B:USR1@180
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=tessera-%j.log

@@ -1,5 +1,6 @@
 /* Device kernels against the CPU's tile loops in double precision: every support, both
- * precisions, one and three products, polarisations, PSF, brick sums and whole planes.
+ * precisions, one and three products, polarisations, PSF, brick sums and whole planes;
+ * and, bit for bit, against themselves where the plan is repeatable.
  * Exits with 77 where there is no device.
  *
  * Tolerances, relative L2 over all planes: double 1e-13 (a few hundred roundings of
@@ -265,6 +266,36 @@ static tess_brick_sums lay_out(const tess_grid_plan &plan, const tile_cuda_list 
     return sums;
 }
 
+/* Samples in device memory. */
+template <typename R> struct device_samples {
+    on_device<double> uvw, inv_lambda;
+    on_device<int32_t> chan_base, num_chan;
+    on_device<int64_t> vis_first;
+    on_device<R> vis, weight;
+    tile_cuda_samples view = {};
+
+    device_samples(const setting &with, const sample_set &set)
+        : uvw(set.uvw), inv_lambda(set.inv_lambda), chan_base(set.chan_base),
+          num_chan(set.num_chan), vis_first(set.vis_first),
+          vis(std::vector<R>(set.vis.begin(), set.vis.end())),
+          weight(std::vector<R>(set.weight.begin(), set.weight.end()))
+    {
+        view.is_double = with.is_double;
+        view.num_pol = with.num_pol;
+        view.num_weight = with.per_pol_weights ? with.num_pol : 1;
+        view.max_chan = 150;
+        view.num_rows = (int64_t)set.chan_base.size();
+        view.num_vis = set.num_vis;
+        view.uvw_m = uvw.data;
+        view.chan_base = chan_base.data;
+        view.num_chan = num_chan.data;
+        view.vis_first = vis_first.data;
+        view.vis = vis.data;
+        view.weight = weight.data;
+        view.inv_lambda = inv_lambda.data;
+    }
+};
+
 template <typename R>
 static void check_direction(const setting &with, bool degrid, int rows)
 {
@@ -307,25 +338,8 @@ static void check_direction(const setting &with, bool degrid, int rows)
                   [](double &cell, double &plane) { plane += cell; });
     }
     /* the device */
-    on_device<double> uvw(set.uvw), inv_lambda(set.inv_lambda);
-    on_device<int32_t> chan_base(set.chan_base), num_chan(set.num_chan);
-    on_device<int64_t> vis_first(set.vis_first);
-    on_device<R> device_vis(std::vector<R>(set.vis.begin(), set.vis.end()));
-    on_device<R> device_weight(std::vector<R>(set.weight.begin(), set.weight.end()));
-    tile_cuda_samples device = {};
-    device.is_double = with.is_double;
-    device.num_pol = with.num_pol;
-    device.num_weight = samples.num_weight;
-    device.max_chan = 150;
-    device.num_rows = samples.num_rows;
-    device.num_vis = samples.num_vis;
-    device.uvw_m = uvw.data;
-    device.chan_base = chan_base.data;
-    device.num_chan = num_chan.data;
-    device.vis_first = vis_first.data;
-    device.vis = device_vis.data;
-    device.weight = device_weight.data;
-    device.inv_lambda = inv_lambda.data;
+    device_samples<R> on_gpu(with, set);
+    const tile_cuda_samples &device = on_gpu.view;
     tile_cuda_list list;
     MUST(tile_cuda_sort(&plan, &device, !degrid, NULL, &list));
     std::vector<tess_brick_sum> table;
@@ -362,7 +376,7 @@ static void check_direction(const setting &with, bool degrid, int rows)
     }
     MUST(cudaDeviceSynchronize());
     if (degrid) {
-        const std::vector<R> got = device_vis.get(set.vis.size());
+        const std::vector<R> got = on_gpu.vis.get(set.vis.size());
         report(with, "degrid",
                relative(std::vector<double>(got.begin(), got.end()), vis));
     } else {
@@ -393,6 +407,95 @@ static void check(const setting &with, int rows)
     for (int degrid = 0; degrid < 2; ++degrid)
         with.is_double ? check_direction<double>(with, degrid, rows)
                        : check_direction<float>(with, degrid, rows);
+}
+
+/* Every row in two pieces, as ranks send them to each other. */
+static sample_set cut_rows(const sample_set &set)
+{
+    sample_set cut = set;
+    draws draw = {3};
+    cut.uvw.clear();
+    cut.chan_base.clear();
+    cut.num_chan.clear();
+    cut.vis_first.clear();
+    for (size_t r = 0; r < set.chan_base.size(); ++r) {
+        const int head = (int)(draw.next() * set.num_chan[r]);
+        for (int k = 0; k < 2; ++k) {
+            const int first = k ? head : 0, end = k ? set.num_chan[r] : head;
+            if (first == end) continue;
+            cut.uvw.insert(cut.uvw.end(), &set.uvw[3 * r], &set.uvw[3 * r] + 3);
+            cut.chan_base.push_back(set.chan_base[r] + first);
+            cut.num_chan.push_back(end - first);
+            cut.vis_first.push_back(set.vis_first[r] + first);
+        }
+    }
+    return cut;
+}
+
+/* All brick sums of the samples. */
+template <typename R>
+static std::vector<R> brick_sums(const setting &with, const tess_grid_plan &plan,
+                                 const sample_set &set, int num_pol)
+{
+    device_samples<R> on_gpu(with, set);
+    tile_cuda_list list;
+    MUST(tile_cuda_sort(&plan, &on_gpu.view, true, NULL, &list));
+    std::vector<tess_brick_sum> table;
+    const tess_brick_sums on = lay_out(plan, list, num_pol, table);
+    on_device<tess_brick_sum> device_table(table);
+    on_device<R> data(std::vector<R>((size_t)(2 * on.num_values)));
+    tile_cuda_sums target = {};
+    target.data = data.data;
+    target.num_pol = num_pol;
+    target.brick = device_table.data;
+    MUST(tile_cuda_grid(&plan, &on_gpu.view, &list, 0, list.num_bricks, with.psf,
+                        &target, NULL));
+    MUST(cudaDeviceSynchronize());
+    const std::vector<R> got = data.get((size_t)(2 * on.num_values));
+    tile_cuda_list_free(&list);
+    return got;
+}
+
+/* A repeatable plan: the same bits again and again, and from rows that are cut. */
+template <typename R> static void check_repeatable(const setting &with, int rows)
+{
+    tess_grid_plan plan = plan_for(with);
+    const sample_set set(with, plan, rows, true), cut = cut_rows(set);
+    const int num_pol = with.num_pol + (with.psf ? 1 : 0);
+    const std::vector<R> free_order = brick_sums<R>(with, plan, set, num_pol);
+    plan.opts.repeatable = true;
+    const std::vector<R> first = brick_sums<R>(with, plan, set, num_pol);
+    report(with, "repeatable",
+           relative(std::vector<double>(first.begin(), first.end()),
+                    std::vector<double>(free_order.begin(), free_order.end())));
+    for (int k = 0; k < 3; ++k) {
+        const std::vector<R> again =
+            brick_sums<R>(with, plan, k < 2 ? set : cut, num_pol);
+        const bool same = again.size() == first.size() &&
+                          memcmp(again.data(), first.data(),
+                                 first.size() * sizeof first[0]) == 0;
+        report(with, k < 2 ? "the same again" : "the same of cut rows",
+               same ? 0 : INFINITY);
+    }
+}
+
+static void check_order(int support, int rows)
+{
+    for (int precision = 0; precision < 3; ++precision)
+        for (int do_w = 0; do_w < 2; ++do_w) {
+            setting with = {};
+            with.support = support;
+            with.is_double = precision == 2;
+            with.accuracy = precision == 0 ? 1e-2 : 1e-4;
+            with.do_w = do_w;
+            with.num_pol = 2;
+            with.psf = true;
+            with.block_planes = 3;
+            with.decades = 1;
+            /* crowds of several parts of 16 chunks */
+            with.is_double ? check_repeatable<double>(with, 20 * rows)
+                           : check_repeatable<float>(with, 20 * rows);
+        }
 }
 
 static void check_support(int support, int rows)
@@ -432,7 +535,10 @@ int main(int argc, char **argv)
     }
     if (argc > 1) rows = atoi(argv[1]);
     for (int support = TESS_MIN_SUPPORT; support <= TESS_MAX_SUPPORT; ++support)
-        if (argc < 3 || support == atoi(argv[2])) check_support(support, rows);
+        if (argc < 3 || support == atoi(argv[2])) {
+            check_support(support, rows);
+            check_order(support, rows);
+        }
     printf("%d of %d comparisons failed\n", num_failed, num_checked);
     return num_failed ? 1 : 0;
 }

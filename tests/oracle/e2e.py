@@ -28,6 +28,7 @@ ASEC = np.pi / 648000.0
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("TESS_BIN", os.path.join(ROOT, "build", "bin", "tessera"))
 FULL = "--full" in sys.argv
+BACKEND = sys.argv[sys.argv.index("--backend") + 1] if "--backend" in sys.argv else "cpu"
 SLOWER = int(os.environ.get("TESS_TEST_SLOWER", "1"))
 
 
@@ -75,6 +76,15 @@ class Result:
     def errors(self):
         """The program's own error lines."""
         return [s for s in self.err.splitlines() if s.startswith("tessera: error:")]
+
+
+def need_backend(obs):
+    """Skips the test where there is no device for --backend."""
+    out = os.path.join(os.path.dirname(obs), "backend")
+    result = tessera("image", obs, "--size", "32", "--scale", "25asec", "--backend",
+                     BACKEND, "-o", out)
+    if result.status == 4:
+        skip(f"no backend {BACKEND} here: {' '.join(result.errors())}")
 
 
 def mpi_environment():

@@ -2,12 +2,14 @@
 """--reproducible: the data of every image are the same, byte by byte, on any number of
 ranks and threads, however the work is laid out. And they are as good as without it: their
 relative L2 difference is a fifth of the accuracy asked for at most (see any_ranks.py).
+--backend cuda: the same on any number of ranks that share one GPU or have their own.
 """
 import os
 
 import numpy as np
 
-from e2e import ASEC, FULL, Suite, l2_error, mpiexec, read_image, skip, tessera
+from e2e import (ASEC, BACKEND, FULL, Suite, l2_error, mpi_environment, mpiexec,
+                 need_backend, read_image, skip, tessera)
 import uvfits
 
 # (ranks, options): how a run differs from that of one rank and one thread.
@@ -60,7 +62,8 @@ def images_of(suite, name):
 
 
 def check(suite, obs, label, options, layouts):
-    options = [obs, "--size", "200,160", "--scale", "25asec", *options]
+    options = [obs, "--size", "200,160", "--scale", "25asec", "--backend", BACKEND,
+               *options]
     ran, _ = suite.image("one", *options, "--reproducible", "--threads", "1")
     free, _ = suite.image("free", *options)
     if not (ran and free):
@@ -86,11 +89,38 @@ def check(suite, obs, label, options, layouts):
         os.remove(path)
 
 
+def check_small_device(suite, obs):
+    """An emulated device without room for all samples: they come in passes, and one that
+    cannot take the samples of a pass either says so."""
+    options = [obs, "--size", "200,160", "--scale", "25asec", "--backend", "cuda",
+               "--reproducible", "--weight", "natural", "--overwrite"]
+
+    def image(name, room, *more, ranks=1):
+        env = {**mpi_environment(), "TESS_EMULATED": f"1000000000000:{room}"}
+        return tessera("image", *options, *more, "-o", suite.path(name), env=env,
+                       ranks=ranks)
+
+    suite.ran("one pass", image("one", 10 ** 12))
+    one = {kind: data_bytes(path) for kind, path in images_of(suite, "one").items()}
+    for ranks in (1, 2):
+        result = image("many", 4000000, ranks=ranks)
+        suite.ran(f"passes for the device, {ranks} ranks", result)
+        suite.true("there was more than one", "pass 2 of" in result.err)
+        many = {k: data_bytes(path) for k, path in images_of(suite, "many").items()}
+        suite.true(f"passes for the device, {ranks} ranks: the same bytes", many == one)
+    result = image("many", 100000, "--force-passes", "1")
+    suite.equal("no room: status", result.status, 4)
+    suite.true("no room: says so", "at once" in result.err)
+
+
 def main():
     if not mpiexec():
         skip("no MPI launcher")
-    suite = Suite("reproducible")
+    suite = Suite("reproducible" if BACKEND == "cpu" else f"reproducible-{BACKEND}")
     obs = make_observation(suite, rows=6000 if FULL else 3000)
+    need_backend(obs)
+    if "TESS_EMULATED" in os.environ:
+        check_small_device(suite, obs)
     for k, (label, options) in enumerate(CASES):
         check(suite, obs, label, options, LARGE if FULL else FAST if k < 3 else FAST[2:])
     # Without room for the data in memory they are read in passes; the image is the same.
@@ -107,7 +137,8 @@ def main():
 
     options = [obs, "--size", "64", "--scale", "25asec", "--reproducible", "-o",
                suite.path("bad")]
-    for extra in (["--backend", "cuda"], ["--force-pw", "2"], ["--force-fft-ranks", "1"]):
+    for extra in (["--backend", "cuda", "--w", "projection"], ["--force-pw", "2"],
+                  ["--force-fft-ranks", "1"]):
         result = tessera("image", *options, *extra, ranks=2)
         suite.equal(f"{' '.join(extra)}: status", result.status, 2)
         suite.equal(f"{' '.join(extra)}: one line", len(result.errors()), 1)

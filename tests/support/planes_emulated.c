@@ -18,11 +18,12 @@ struct plane_fft {
 };
 
 tess_status plane_fft_create(int64_t length, int64_t most_lines, bool is_double,
-                             plane_fft **fft_out)
+                             bool repeatable, plane_fft **fft_out)
 {
     tess_status status = TESS_OK;
     plane_fft *fft = tess_alloc_zero(1, sizeof *fft);
     (void)most_lines;
+    (void)repeatable;
     if (!fft) TESS_FAIL(TESS_ERR_ALLOC, "FFT");
     fft->length = length;
     fft->is_double = is_double;
@@ -90,6 +91,24 @@ tess_status plane_add_pieces(const plane_shape *shape, const tess_piece *piece,
                     get(shape, lines, at) +
                         get(shape, piece[p].data, a * piece[p].stride + b));
             }
+    return TESS_OK;
+}
+
+tess_status plane_sum_pieces(const plane_shape *shape, const tess_piece *piece,
+                             const plane_line *line, int64_t num_lines, void *lines)
+{
+    memset(lines, 0, (size_t)(num_lines * shape->nv * (shape->is_double ? 16 : 8)));
+    for (int64_t k = 0; k < num_lines; ++k)
+        for (const tess_piece *p = piece + line[k].begin; p < piece + line[k].stop;
+             ++p) {
+            const int32_t from = line[k].line - p->line;
+            if (from < 0 || from >= p->num_lines) continue;
+            for (int32_t b = 0; b < p->num_cells; ++b) {
+                const int64_t at = k * shape->nv + (p->cell + b) % shape->nv;
+                put(shape, lines, at,
+                    get(shape, lines, at) + get(shape, p->data, from * p->stride + b));
+            }
+        }
     return TESS_OK;
 }
 
