@@ -317,8 +317,9 @@ static tess_status check_backend(tess_image_opts *opts)
         return TESS_OK;
     if (strcmp(opts->gridding.backend, "auto") == 0) opts->gridding.backend = "cpu";
     if (strcmp(opts->gridding.backend, "cpu") != 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--reproducible with --w projection is there with --backend cpu only");
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "--reproducible with --w projection is there with --backend cpu only");
 cleanup:
     return status;
 }

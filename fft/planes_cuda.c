@@ -294,8 +294,8 @@ static tess_status sum_pieces(tess_planes *planes, const piece_set *pieces,
     if (planes->opts.repeatable)
         return sum_in_order(planes, pieces, lines, first, count);
     pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
-    TESS_TRY(tess_device_zero(cuda->batch,
-                              count * planes->opts.nv * planes->value_bytes));
+    TESS_TRY(
+        tess_device_zero(cuda->batch, count * planes->opts.nv * planes->value_bytes));
     TESS_TRY(plane_add_pieces(&cuda->shape, piece + begin, stop - begin,
                               cuda->own_slot_of_line, first, count, cuda->batch));
 cleanup:

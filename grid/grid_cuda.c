@@ -534,9 +534,8 @@ cleanup:
     return status;
 }
 
-const tess_grid_ops tess_grid_ops_cuda = {
-    .load = cuda_load,
-    .most_vis = most_vis,
-    .begin = cuda_begin,
-    .grid = cuda_grid,
-    .correct = correct_cuda};
+const tess_grid_ops tess_grid_ops_cuda = {.load = cuda_load,
+                                          .most_vis = most_vis,
+                                          .begin = cuda_begin,
+                                          .grid = cuda_grid,
+                                          .correct = correct_cuda};

@@ -223,7 +223,8 @@ tess_status list_further_parts(const ordered_grid &grid, int64_t *brick,
     for (; *brick < grid.end; ++*brick) {
         const int64_t chunks = chunks_of_brick(grid.list, *brick);
         const int64_t each = chunks_of_part(chunks);
-        const int64_t further = (chunks - 1) / each, values = values_of_brick(grid, *brick);
+        const int64_t further = (chunks - 1) / each,
+                      values = values_of_brick(grid, *brick);
         if (further == 0) continue;
         if (*num_values > 0 && *num_values + further * values > most) break;
         rest[(*num_rests)++] = {*num_values, values, (int32_t)*brick, (int32_t)further};
@@ -273,16 +274,16 @@ tess_status tile_cuda_grid_in_order(const tess_grid_plan *plan,
                                     cudaStream_t stream)
 {
     tess_status status = TESS_OK;
-    const ordered_grid grid = {plan, list, first, end, num_pol, args.num_pol, args,
-                               stream};
+    const ordered_grid grid = {plan,    list,         first, end,
+                               num_pol, args.num_pol, args,  stream};
     part_list parts = {};
     int64_t num_rests, num_values;
     brick_rest *rest = (brick_rest *)tess_alloc(end - first, sizeof *rest);
     if (!rest) TESS_FAIL(TESS_ERR_ALLOC, "parts of bricks");
     TESS_TRY(grid_first_parts(grid));
     for (int64_t brick = first; brick < end;) {
-        TESS_TRY(list_further_parts(grid, &brick, &parts, rest, &num_rests,
-                                    &num_values));
+        TESS_TRY(
+            list_further_parts(grid, &brick, &parts, rest, &num_rests, &num_values));
         if (parts.count > 0)
             TESS_TRY(grid_further_parts(grid, &parts, rest, num_rests, num_values));
     }

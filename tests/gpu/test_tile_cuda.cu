@@ -471,9 +471,9 @@ template <typename R> static void check_repeatable(const setting &with, int rows
     for (int k = 0; k < 3; ++k) {
         const std::vector<R> again =
             brick_sums<R>(with, plan, k < 2 ? set : cut, num_pol);
-        const bool same = again.size() == first.size() &&
-                          memcmp(again.data(), first.data(),
-                                 first.size() * sizeof first[0]) == 0;
+        const bool same =
+            again.size() == first.size() &&
+            memcmp(again.data(), first.data(), first.size() * sizeof first[0]) == 0;
         report(with, k < 2 ? "the same again" : "the same of cut rows",
                same ? 0 : INFINITY);
     }
