@@ -377,6 +377,7 @@ def open_study(options, path, cores, nodes):
 
 def main():
     options = arguments(sys.argv[1:])
+    os.makedirs(options.out, exist_ok=True)
     os.makedirs(options.data, exist_ok=True)
     nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))
     cores = options.cores or machine.cores_here() * nodes
