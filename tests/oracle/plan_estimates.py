@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from e2e import SLOWER, Suite, mpiexec, simulate, tessera, write_sky
+from e2e import SLOWER, Suite, mpiexec, read_image, simulate, tessera, write_sky
 
 LIMIT = 0.15
 CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
@@ -42,6 +42,27 @@ def check_measured(suite, options):
     suite.true("small runs have the same plan with and without", len(set(grids[:5])) == 1)
     suite.true("costs are kept in two files",
                len([f for f in os.listdir(cache) if f.endswith(".json")]) == 2)
+
+
+def check_passes(suite, options):
+    """Passes over data keep to --memory, sums of bricks included, and make the same
+    image: they need 330 MiB when nothing bounds them."""
+    images = []
+    for limit in (2048, 240, 200):
+        profile = suite.path("passes.json")
+        ran, prefix = suite.image(f"passes-{limit}", *options, "--force-passes", "2",
+                                  "--threads", 1, "--memory", f"{limit}MiB",
+                                  "--profile", profile)
+        if not ran:
+            return
+        images.append(read_image(prefix + "-dirty.fits")[0])
+        with open(profile) as f:
+            peak = json.load(f)["totals"]["peak_memory_bytes"] / 2 ** 20
+        if SLOWER == 1:  # sanitizers have memory of their own
+            suite.below(f"passes in {limit} MiB: MiB", peak, limit)
+    for image in images[1:]:
+        suite.true("passes by windows of planes: same pixels",
+                   (image == images[0]).all())
 
 
 @contextlib.contextmanager
@@ -87,6 +108,7 @@ def main():
                    "costs         built in" in planned.out)
         suite.true(f"{label}: seconds of the main stages",
                    all(seconds.get(k, 0) > 0 for k in ("read", "grid", "fft", "write")))
+    check_passes(suite, options)
     check_measured(suite, options)
     suite.finish()
 
