@@ -167,6 +167,34 @@ static int choose(const double *power, int width, double total, double error,
     return 0;
 }
 
+/* How many taps at either end of all lines are left out, so that what they hold is
+ * no more than `error` of the plane: kernels of small w are narrow, whatever support
+ * their table has. Lines at an offset lean to one side by up to a cell, so one cell
+ * more is kept. What is left out is added to `*left`. */
+static int narrow(const tess_gcf *gcf, int plane, const parts *of, double total,
+                  double error, double *left)
+{
+    const int q = gcf->layout.oversampling, half = gcf->plane[plane].support / 2;
+    const int step = TESS_GCF_STEP / 2;
+    const double most = (error * error - *left * *left) * total;
+    double outside = 0;
+    int skip = 0;
+    for (; half - skip > step; skip += step) {
+        double more = 0;
+        const int end = (half - skip) * q - (skip == 0 ? 0 : q);
+        const int from = (half - skip - step - 1) * q;
+        for (int x = 0; x <= end; ++x)
+            for (int y = x > from ? 0 : from + 1; y <= end; ++y) {
+                const value g = of->matrix[(int64_t)x * of->size + y];
+                more += creal(g) * creal(g) + cimag(g) * cimag(g);
+            }
+        if (outside + more > most) break;
+        outside += more;
+    }
+    if (total > 0) *left = sqrt(*left * *left + outside / total);
+    return skip;
+}
+
 static tess_status parts_alloc(const tess_gcf_plan *plan, int plane, parts *of)
 {
     tess_status status = TESS_OK;
@@ -192,11 +220,11 @@ static void parts_free(parts *of)
 
 static int64_t values_of(const tess_gcf *gcf, int plane, int rank)
 {
-    return 3 * (int64_t)rank * gcf->layout.oversampling *
+    return 2 * (int64_t)rank * gcf->layout.oversampling *
            gcf_factor_line(gcf->plane[plane].support);
 }
 
-/* Index of the first tap of a line: 0 columns, 1 rows, 2 rows conjugated. */
+/* Index of the first tap of a line: 0 columns, 1 rows. */
 static int64_t line_at(const tess_gcf_plan *plan, int plane, int which, int term,
                        int offset)
 {
@@ -234,16 +262,16 @@ static void fill_lines(const tess_gcf_plan *plan, int plane, const parts *of,
                        const int *order)
 {
     const int support = plan->gcf->plane[plane].support;
+    const int skip = plan->factors[plane].skip;
     const int q = plan->gcf->layout.oversampling;
     for (int r = 0; r < plan->factors[plane].rank; ++r)
         for (int o = 0; o < q; ++o)
-            for (int j = 0; j < support; ++j) {
+            for (int j = skip; j < support - skip; ++j) {
                 const int64_t at =
                     (int64_t)abs((1 - support / 2 + j) * q - o) * of->width + order[r];
                 const value row = conj(of->right[at]);
                 set_value(plan, plane, line_at(plan, plane, 0, r, o) + j, of->left[at]);
                 set_value(plan, plane, line_at(plan, plane, 1, r, o) + j, row);
-                set_value(plan, plane, line_at(plan, plane, 2, r, o) + j, conj(row));
             }
 }
 
@@ -272,6 +300,8 @@ static tess_status factor_plane(const tess_gcf_plan *plan, int plane)
     factors->data = tess_alloc_zero(values_of(gcf, plane, rank), gcf_value_bytes(gcf));
     if (!factors->data) TESS_FAIL(TESS_ERR_ALLOC, "factors of a kernel");
     factors->rank = rank;
+    factors->skip =
+        narrow(gcf, plane, &of, total, plan->opts.factor_error, &factors->error);
     fill_lines(plan, plane, &of, order);
 cleanup:
     parts_free(&of);

@@ -3,16 +3,18 @@
  * is Σ_r a_r(x)·b_r(y) with few terms: kilobytes of one-dimensional tables instead of
  * two-dimensional ones that stream through the caches. Gridding a tile is then a
  * complex matrix product, (cells along u) × (points and terms) times (points and terms)
- * × (cells along v), of which blocks are held in registers; degridding a point is a
- * vector-matrix product. Ours; no study of tabulated functions does it. */
+ * × (cells along v), of which blocks are held in registers. Points that lie on the same
+ * cells and offset along v, on one plane, have their columns added first. Degridding a
+ * point is a vector-matrix product. Ours; no study of tabulated functions does it. */
 #include <string.h>
 
 #include "gcf_grid.h"
 
 enum {
-    MOST_PRODUCTS = 256,
-    COLUMN_BYTES = 384 * 1024 /* of all columns together: they are read once for every
-                                 block of cells, from the second level of cache */
+    POINTS_AHEAD = 8,
+    FACTOR_BYTES = 512 * 1024 /* of what products are made of, all together: they are
+                                 read once for every row of blocks, from the second
+                                 level of cache */
 };
 
 static int full_offset(const tess_gcf *gcf, int offset, bool flip)
@@ -20,73 +22,145 @@ static int full_offset(const tess_gcf *gcf, int offset, bool flip)
     return flip ? gcf->layout.oversampling - offset : offset;
 }
 
-/* Products worked on together, for so many lines. */
-static int64_t products_of(const tess_gcf_plan *plan, int64_t lines)
+/* Bytes of a factor's split taps over so many lines or cells, wherever they start, for
+ * any number of lanes. */
+static int64_t split_bytes(const tess_gcf_plan *plan, int64_t cells)
 {
-    const int64_t most = COLUMN_BYTES / (lines * (int64_t)gcf_value_bytes(plan->gcf));
-    return most < GCF_MAX_RANK    ? GCF_MAX_RANK
-           : most > MOST_PRODUCTS ? MOST_PRODUCTS
-                                  : most;
+    return (cells + 2 * GCF_BLOCK_CELLS) * 3 * (plan->gcf->layout.is_double ? 8 : 4);
 }
 
-int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines)
+/* At least one point's products can be made. */
+static int64_t factor_bytes(const tess_gcf_plan *plan, int64_t lines)
 {
-    if (!plan->factors) return 0;
-    /* fewer lines have more products, up to COLUMN_BYTES */
-    const int64_t value = (int64_t)gcf_value_bytes(plan->gcf);
-    const int64_t columns = products_of(plan, lines) * lines * value;
-    const int64_t bytes =
-        (columns > COLUMN_BYTES ? columns : COLUMN_BYTES) +
-        MOST_PRODUCTS * (int64_t)(sizeof(gcf_product) + 2 * sizeof(gcf_product *));
+    const int64_t least = GCF_MAX_RANK * (split_bytes(plan, lines) +
+                                          split_bytes(plan, plan->gcf->max_support));
+    return least > FACTOR_BYTES ? least : FACTOR_BYTES;
+}
+
+static int64_t rounded(int64_t bytes)
+{
     return (bytes + 63) / 64 * 64;
 }
 
-/* A column's taps times a visibility; the taps conjugated where w < 0. */
-static void scale_column(bool is_double, const void *taps, int support, bool conjugate,
-                         const void *vis, void *out)
+/* Bytes of lists of products for each block of a buffer's cells, and how long they are.
+ */
+static int64_t list_bytes(const tess_gcf_plan *plan, int64_t cells)
 {
-    if (is_double) {
-        const double *t = taps, *v = vis, sign = conjugate ? -1 : 1;
-        double *o = out;
-        for (int k = 0; k < 2 * support; k += 2) {
-            o[k] = t[k] * v[0] - sign * t[k + 1] * v[1];
-            o[k + 1] = t[k] * v[1] + sign * t[k + 1] * v[0];
-        }
-    } else {
-        const float *t = taps, *v = vis, sign = conjugate ? -1 : 1;
-        float *o = out;
-        for (int k = 0; k < 2 * support; k += 2) {
-            o[k] = t[k] * v[0] - sign * t[k + 1] * v[1];
-            o[k + 1] = t[k] * v[1] + sign * t[k + 1] * v[0];
-        }
+    const int64_t blocks = cells / gcf_table_best()->lanes[plan->gcf->layout.is_double];
+    return rounded(blocks * (GCF_MOST_PRODUCTS + 1) * (int64_t)sizeof(uint16_t));
+}
+
+int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines, int64_t cells)
+{
+    if (!plan->factors) return 0;
+    return rounded(factor_bytes(plan, lines)) + list_bytes(plan, cells) +
+           rounded(GCF_MOST_PRODUCTS *
+                   (int64_t)(sizeof(gcf_product) + sizeof(gcf_met)));
+}
+
+/* Points whose products have the same rows, [0, count) of the places, and lines
+ * [first, end) of their columns, in a buffer. */
+typedef struct bundle {
+    const gcf_place *place;
+    int64_t count;
+    int support;
+    int64_t first, end;
+} bundle;
+
+static bool same_row(const gcf_place *a, const gcf_place *b)
+{
+    return a->v == b->v && a->plane == b->plane && a->offset_v == b->offset_v &&
+           a->flip_v == b->flip_v && a->conjugate == b->conjugate;
+}
+
+/* The next points to be taken together: each of them meets lines of one before it, so
+ * that one long column takes less than several of its kind. */
+static bundle next_bundle(const tess_gcf_plan *plan, const gcf_job *job, int64_t k)
+{
+    const gcf_place *at = &job->place[k];
+    const int skip = gcf_skip(plan, at->plane);
+    const int support = tess_gcf_plan_support(plan, at->plane);
+    const int64_t first = at->u + skip - job->u0;
+    bundle next = {
+        .place = at, .support = support, .first = first, .end = first + support};
+    int64_t n = 1;
+    for (; k + n < job->count && same_row(at, &at[n]); ++n) {
+        const int64_t u = at[n].u + skip - job->u0;
+        if (u < next.first || u >= next.end) break; /* places are in order of u */
+        next.end = u + support;
+    }
+    next.count = n;
+    return next;
+}
+
+/* Visibilities of the points that come next: they lie anywhere. */
+static void fetch_visibilities(const gcf_job *job, int64_t k)
+{
+    const int64_t bytes = (int64_t)gcf_value_bytes(job->gcf) * job->num_pol;
+    if (k < job->count)
+        __builtin_prefetch((const char *)job->vis + job->place[k].point * bytes);
+}
+
+/* The columns of a bundle, one of its terms. */
+static void add_columns(const tess_gcf_plan *plan, const gcf_job *job, int pol,
+                        const bundle *of, int64_t step, const gcf_product *product,
+                        void *out)
+{
+    const bool is_double = plan->gcf->layout.is_double;
+    const gcf_table *table = job->table;
+    const int64_t bytes = (int64_t)gcf_value_bytes(plan->gcf);
+    const int64_t lanes = table->lanes[is_double];
+    const int plane = of->place->plane, skip = gcf_skip(plan, plane);
+    const bool add = of->count > 1;
+    if (add)
+        memset(out, 0, (size_t)((product->end_line - product->line) * 3 * bytes / 2));
+    for (int64_t k = 0; k < of->count; ++k) {
+        const gcf_place *at = &of->place[k];
+        const int64_t line = at->u + skip - job->u0 - product->line;
+        const int offset = full_offset(plan->gcf, at->offset_u, at->flip_u);
+        const gcf_split split = {
+            .taps = (const char *)gcf_factor_at(plan, plane, 0, offset) +
+                    (step + skip) * bytes,
+            .support = of->support,
+            .shift = (int)(line % lanes),
+            .conjugate = at->conjugate,
+            .vis = (const char *)job->vis + (at->point * job->num_pol + pol) * bytes,
+            .out = (char *)out + (line - line % lanes) * 3 * bytes / 2};
+        table->split_column[is_double](&split, add);
     }
 }
 
-/* The terms of a point as products, columns cleared and filled. */
-static void make_products(const tess_gcf_plan *plan, const gcf_job *job,
-                          const gcf_place *at, int pol, int64_t lines, char *columns,
-                          gcf_product *product)
+/* The terms of a bundle: one product each. `values` is moved on. */
+static void make_products(const tess_gcf_plan *plan, const gcf_job *job, int pol,
+                          const bundle *of, char **values, gcf_product *product)
 {
     const tess_gcf *gcf = plan->gcf;
+    const bool is_double = gcf->layout.is_double;
     const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
-    const int support = gcf->plane[at->plane].support, q = gcf->layout.oversampling;
-    const int64_t step = q * gcf_factor_line(support) * bytes;
-    const char *column =
-        gcf_factor_at(plan, at->plane, 0, full_offset(gcf, at->offset_u, at->flip_u));
-    const char *row = gcf_factor_at(plan, at->plane, at->conjugate ? 2 : 1,
-                                    full_offset(gcf, at->offset_v, at->flip_v));
-    const char *vis = (const char *)job->vis + (at->point * job->num_pol + pol) * bytes;
-    const int64_t first = at->u - job->u0;
-    for (int r = 0; r < plan->factors[at->plane].rank; ++r) {
-        memset(columns, 0, (size_t)(lines * bytes));
-        scale_column(gcf->layout.is_double, column + r * step, support, at->conjugate,
-                     vis, columns + first * bytes);
-        product[r] = (gcf_product){.column = columns,
-                                   .row = row + r * step,
-                                   .u = (int32_t)first,
-                                   .v = (int32_t)(at->v - job->v0),
-                                   .support = support};
-        columns += lines * bytes;
+    const int64_t lanes = job->table->lanes[is_double];
+    const int plane = of->place->plane, skip = gcf_skip(plan, plane);
+    const int64_t step =
+        gcf->layout.oversampling * gcf_factor_line(gcf->plane[plane].support);
+    const int64_t v = of->place->v + skip - job->v0;
+    const char *taps = gcf_factor_at(
+        plan, plane, 1, full_offset(gcf, of->place->offset_v, of->place->flip_v));
+    for (int r = 0; r < plan->factors[plane].rank; ++r) {
+        gcf_product *p = &product[r];
+        *p = (gcf_product){.column = *values,
+                           .line = (int32_t)(of->first / lanes * lanes),
+                           .end_line = (int32_t)((of->end + lanes - 1) / lanes * lanes),
+                           .first = (int32_t)(v / lanes),
+                           .end = (int32_t)((v + of->support + lanes - 1) / lanes)};
+        add_columns(plan, job, pol, of, r * step, p, *values);
+        *values += (p->end_line - p->line) * 3 * bytes / 2;
+        p->row = *values;
+        const gcf_split split = {.taps = taps + (r * step + skip) * bytes,
+                                 .support = of->support,
+                                 .shift = (int)(v % lanes),
+                                 .conjugate = of->place->conjugate,
+                                 .out = *values};
+        job->table->split_row[is_double](&split);
+        *values += (p->end - p->first) * lanes * 3 * bytes / 2;
     }
 }
 
@@ -94,36 +168,38 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t li
                        void *work)
 {
     const tess_gcf *gcf = plan->gcf;
-    const int64_t bytes = (int64_t)gcf_value_bytes(gcf),
-                  room = products_of(plan, lines);
-    gcf_product *product = work;
-    const gcf_product **list = (const gcf_product **)(void *)(product + MOST_PRODUCTS);
-    char *columns = (char *)(list + 2 * MOST_PRODUCTS);
-    gcf_product_job multiply = {.product = product,
-                                .lines = lines,
-                                .stride = job->stride,
-                                .met = list,
-                                .near = list + MOST_PRODUCTS};
+    const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
+    char *const values = work, *const end = values + factor_bytes(plan, lines);
+    uint16_t *list = (uint16_t *)(void *)(values + rounded(factor_bytes(plan, lines)));
+    gcf_product *product =
+        (gcf_product *)(void *)((char *)list + list_bytes(plan, job->stride));
+    gcf_product_job multiply = {
+        .product = product,
+        .lines = lines,
+        .stride = job->stride,
+        .met = (gcf_met *)(void *)(product + GCF_MOST_PRODUCTS),
+        .list = list,
+        .block_count = list + job->stride / job->table->lanes[gcf->layout.is_double] *
+                                  GCF_MOST_PRODUCTS};
     for (int pol = 0; pol < job->num_pol; ++pol)
         for (int64_t k = 0; k < job->count;) {
+            char *next = values;
             multiply.count = 0;
-            multiply.max_support = 0;
-            multiply.all_alike = true;
             multiply.cells = (char *)job->cells + pol * job->pol_stride * bytes;
-            for (; k < job->count; ++k) {
-                const gcf_place *at = &job->place[k];
-                const int rank = plan->factors[at->plane].rank;
-                const int support = gcf->plane[at->plane].support;
-                if (multiply.count + rank > room) break;
-                make_products(plan, job, at, pol, lines,
-                              columns + multiply.count * lines * bytes,
-                              product + multiply.count);
+            while (k < job->count) {
+                const bundle of = next_bundle(plan, job, k);
+                fetch_visibilities(job, k + POINTS_AHEAD);
+                const int rank = plan->factors[of.place->plane].rank;
+                if (multiply.count + rank > GCF_MOST_PRODUCTS ||
+                    next + rank * (split_bytes(plan, of.end - of.first) +
+                                   split_bytes(plan, of.support)) >
+                        end)
+                    break;
+                make_products(plan, job, pol, &of, &next, product + multiply.count);
                 multiply.count += rank;
-                if (multiply.max_support > 0 && support != multiply.max_support)
-                    multiply.all_alike = false;
-                if (support > multiply.max_support) multiply.max_support = support;
+                k += of.count;
             }
-            gcf_table_best()->multiply[gcf->layout.is_double](&multiply);
+            job->table->multiply[gcf->layout.is_double](&multiply);
         }
 }
 
@@ -132,29 +208,33 @@ void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job)
     const tess_gcf *gcf = plan->gcf;
     const bool is_double = gcf->layout.is_double;
     const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
-    const gcf_table *table = gcf_table_best();
     for (int64_t k = 0; k < job->count; ++k) {
         const gcf_place *at = &job->place[k];
         const int support = gcf->plane[at->plane].support;
+        const int skip = gcf_skip(plan, at->plane);
         const int64_t step = gcf->layout.oversampling * gcf_factor_line(support);
         gcf_dot_job dot = {
             .rank = plan->factors[at->plane].rank,
-            .support = support,
+            .support = support - 2 * skip,
             .conjugate = at->conjugate,
-            .column = gcf_factor_at(plan, at->plane, 0,
-                                    full_offset(gcf, at->offset_u, at->flip_u)),
-            .row = gcf_factor_at(plan, at->plane, 1,
-                                 full_offset(gcf, at->offset_v, at->flip_v)),
+            .column =
+                (const char *)gcf_factor_at(
+                    plan, at->plane, 0, full_offset(gcf, at->offset_u, at->flip_u)) +
+                skip * bytes,
+            .row = (const char *)gcf_factor_at(
+                       plan, at->plane, 1, full_offset(gcf, at->offset_v, at->flip_v)) +
+                   skip * bytes,
             .column_step = step,
             .row_step = step,
             .stride = job->stride};
         for (int pol = 0; pol < job->num_pol; ++pol) {
             const int64_t out = 2 * (at->point * job->num_pol + pol);
-            dot.cells = (const char *)job->cells +
-                        (pol * job->pol_stride + (at->u - job->u0) * job->stride +
-                         at->v - job->v0) *
-                            bytes;
-            table->dot[is_double](&dot);
+            dot.cells =
+                (const char *)job->cells +
+                (pol * job->pol_stride + (at->u + skip - job->u0) * job->stride +
+                 at->v + skip - job->v0) *
+                    bytes;
+            job->table->dot[is_double](&dot);
             for (int part = 0; part < 2; ++part)
                 if (is_double)
                     ((double *)job->vis)[out + part] = dot.value[part];

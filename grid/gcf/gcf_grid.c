@@ -107,6 +107,11 @@ int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)
     return plan->factors ? plan->factors[plane].rank : 0;
 }
 
+int tess_gcf_plan_support(const tess_gcf_plan *plan, int plane)
+{
+    return plan->gcf->plane[plane].support - 2 * gcf_skip(plan, plane);
+}
+
 /* First cell, and the table's offset, of a footprint on one axis. */
 static bool place_axis(const tess_gcf *gcf, int support, double at, int64_t cells,
                        int32_t *first, uint8_t *offset, bool *flip)

@@ -40,6 +40,7 @@ typedef struct gcf_place {
 /** Points to be gridded to, or degridded from, some cells. */
 typedef struct gcf_job {
     const tess_gcf *gcf;
+    const struct gcf_table *table; /**< `factored`: its loops */
     const gcf_place *place;
     int64_t count;
     int num_pol;
@@ -52,30 +53,48 @@ typedef struct gcf_job {
 typedef void gcf_function(const gcf_job *job);
 
 enum {
-    GCF_BLOCK_LINES = 4,  /**< multiples of the blocks that products are formed in, */
-    GCF_BLOCK_CELLS = 24, /**< and zeros around a factor's taps */
+    GCF_BLOCK_LINES = 8, /**< what products are formed in: most lines … */
+    GCF_BLOCK_CELLS =
+        16, /**< … and cells of a block, and zeros around a factor's taps */
+    GCF_MOST_PRODUCTS = 512, /**< worked on together */
     GCF_MAX_RANK = 12
 };
 
-/** Products Σ column[k][x] · row[k][y] over k, added to a buffer: entries in the order
- * of the first cell of their row factor. */
+/** Taps of a factor to be split into real parts, imaginary parts and their sums, for as
+ *  many cells together as vectors have lanes. */
+typedef struct gcf_split {
+    const void *taps; /**< complex [support], zeros GCF_BLOCK_CELLS around */
+    int support;
+    int shift; /**< of the first tap in the first block */
+    bool conjugate;
+    const void *vis; /**< a column's: taps are multiplied by it */
+    void *out;       /**< [blocks][3][lanes] */
+} gcf_split;
+
+/** A product column[x] · row[y] of split factors. */
 typedef struct gcf_product {
-    const void *column; /**< complex [lines]: zeros where there are no taps */
-    const void *row;    /**< complex, the first tap; zeros GCF_BLOCK_CELLS around */
-    int32_t u, v;       /**< first line and cell of its taps */
-    int32_t support;
+    const void *column, *row;
+    int32_t line, end_line; /**< of the column, whole blocks of lanes */
+    int32_t first, end;     /**< the row's blocks of lanes */
 } gcf_product;
+
+/** A product that meets the lines in work. */
+typedef struct gcf_met {
+    const void *column, *row;
+    int64_t first;
+} gcf_met;
 
 /** A buffer and products to be added to it. Its lines and its stride are multiples of
  *  GCF_BLOCK_LINES and GCF_BLOCK_CELLS. */
 typedef struct gcf_product_job {
     const gcf_product *product;
-    int64_t count;
+    int64_t count; /**< up to GCF_MOST_PRODUCTS */
     int64_t lines, stride;
     void *cells;
-    const gcf_product **met, **near; /**< work memory: [count] each */
-    int max_support;
-    bool all_alike; /**< all have it */
+    /** work memory: [count]; for each block of cells, which of them meet it, and how
+     *  many do: [stride / lanes][GCF_MOST_PRODUCTS], [stride / lanes] */
+    gcf_met *met;
+    uint16_t *list, *block_count;
 } gcf_product_job;
 
 /** A point's factors and a buffer to read it off. */
@@ -94,6 +113,9 @@ typedef struct gcf_table {
     gcf_function *grid_plain[2], *degrid_plain[2]; /**< loops as one writes them */
     gcf_function *grid_atomic[2];
     gcf_function *grid[2], *degrid[2]; /**< vectors of cells */
+    int lanes[2];
+    void (*split_column[2])(const gcf_split *split, bool add);
+    void (*split_row[2])(const gcf_split *split);
     void (*multiply[2])(const gcf_product_job *job);
     void (*dot[2])(gcf_dot_job *job);
 } gcf_table;
@@ -114,9 +136,10 @@ typedef struct gcf_cuda gcf_cuda;
 /** A plane as Σ_r column_r(x)·row_r(y), both tabulated for all Q offsets. */
 typedef struct gcf_factors {
     int rank;     /**< 0: not factored */
+    int skip;     /**< taps at either end of all lines that are left out, being 0 */
     double error; /**< relative, of the products */
-    void *data;   /**< complex [3][rank][Q][gcf_factor_line(S)]: columns, rows, rows
-                       conjugated; zeros around the taps */
+    void *data;   /**< complex [2][rank][Q][gcf_factor_line(S)]: columns, rows; zeros
+                       around the taps */
 } gcf_factors;
 
 struct tess_gcf_plan {
@@ -129,6 +152,13 @@ struct tess_gcf_plan {
     void *context;
 };
 
+/** Footprints that points of a plane have: of its table, or narrower, of its factors.
+ */
+static inline int gcf_skip(const tess_gcf_plan *plan, int plane)
+{
+    return plan->factors ? plan->factors[plane].skip : 0;
+}
+
 static inline int64_t gcf_factor_line(int support)
 {
     return support + 2 * GCF_BLOCK_CELLS;
@@ -137,13 +167,19 @@ static inline int64_t gcf_factor_line(int support)
 /** Take all planes apart, in parallel. */
 tess_status gcf_factor_planes(tess_gcf_plan *plan);
 
-/** Factor lines of a plane at an offset, at the first tap: column, row, conjugated row
- * of the first term; terms are Q lines apart. */
+/** Factor lines of a plane at an offset, at the first tap: column, or row, of the first
+ * term; terms are Q lines apart. */
 const void *gcf_factor_at(const tess_gcf_plan *plan, int plane, int which, int offset);
 
 /** Where a point lies; false when its footprint leaves the grid. */
 bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t point,
                      int64_t nu, int64_t nv, gcf_place *place);
+
+/** Sort places by a key, stably; `scratch` is memory of GCF_ORDER_BYTES for each. */
+enum { GCF_ORDER_BYTES = 32 };
+typedef uint64_t gcf_key(const void *context, const gcf_place *place);
+void gcf_order(gcf_place *place, int64_t count, gcf_key *key, const void *context,
+               void *scratch);
 
 /** Points of which no two meet the same taps, and what they stand for. */
 typedef struct gcf_merged {
@@ -190,7 +226,8 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
 void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t lines,
                        void *work);
 void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job);
-int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines);
+int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines,
+                                int64_t cells);
 
 #ifdef __cplusplus
 }

@@ -1,17 +1,12 @@
 /* The loops themselves, for one precision; included by gcf_isa.c with
  *   REAL        float or double
  *   NAME(x)     x with the precision's suffix
- *   SWAP(x)     vector with the parts of every complex number exchanged
- *   REVERSE(x)  vector with its complex numbers in reverse order */
+ *   LIST(name)  a list of lanes of gcf_isa.c, for its vectors */
 
 typedef REAL NAME(vector)
     __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 
-enum {
-    NAME(LANES) = VECTOR_BYTES / (int)sizeof(REAL),
-    NAME(PAIRS) = NAME(LANES) / 2,
-    NAME(BLOCK_CELLS) = BLOCK_VECTORS * NAME(PAIRS)
-};
+enum { NAME(LANES) = VECTOR_BYTES / (int)sizeof(REAL), NAME(PAIRS) = NAME(LANES) / 2 };
 
 INLINE NAME(vector) NAME(all)(REAL value)
 {
@@ -276,62 +271,106 @@ static void NAME(degrid_vectors)(const gcf_job *job)
 
 /* ---- products ---- */
 
-/* A block of BLOCK_ROWS lines and BLOCK_CELLS cells, held in registers while products
- * pass by: Σ re(column)·row and Σ im(column)·row apart, put together at the end, so
- * that nothing is shuffled on the way. */
-INLINE void NAME(block)(const gcf_product *const *met, int64_t count, int64_t line,
-                        int64_t cell, REAL *cells, int64_t stride)
+INLINE NAME(vector) NAME(load)(const REAL *from)
 {
-    NAME(vector) re[BLOCK_ROWS][BLOCK_VECTORS] = {{{0}}};
-    NAME(vector) im[BLOCK_ROWS][BLOCK_VECTORS] = {{{0}}};
+    return *(const NAME(vector) *)from;
+}
+
+/* Taps times (re, im), the taps conjugated with `sign` −1, and what is there if they
+ * are to be added. */
+INLINE void NAME(split)(const gcf_split *split, bool add, REAL re, REAL im)
+{
+    const REAL *taps = (const REAL *)split->taps - 2 * split->shift;
+    const REAL sign = split->conjugate ? -1 : 1;
+    const NAME(vector) along_a = NAME(all)(re), cross_a = NAME(all)(im);
+    const NAME(vector) along_b = NAME(all)(sign * re), cross_b = NAME(all)(sign * im);
+    NAME(vector) *out = split->out;
+    for (int k = 0; k < split->shift + split->support; k += NAME(LANES), out += 3) {
+        const NAME(vector) x = NAME(load)(taps + 2 * k);
+        const NAME(vector) y = NAME(load)(taps + 2 * k + NAME(LANES));
+        const NAME(vector) a = EVEN(x, y), b = ODD(x, y);
+        NAME(vector) c = a * along_a - b * cross_b, s = a * cross_a + b * along_b;
+        if (add) {
+            c += out[0];
+            s += out[1];
+        }
+        out[0] = c;
+        out[1] = s;
+        out[2] = c + s;
+    }
+}
+
+static void NAME(split_column)(const gcf_split *split, bool add)
+{
+    const REAL *vis = split->vis;
+    if (add)
+        NAME(split)(split, true, vis[0], vis[1]);
+    else
+        NAME(split)(split, false, vis[0], vis[1]);
+}
+
+static void NAME(split_row)(const gcf_split *split)
+{
+    NAME(split)(split, false, 1, 0);
+}
+
+/* A block of BLOCK_ROWS lines and LANES cells, held in registers while products pass
+ * by. Three real products make a complex one: with p = Σ ac, q = Σ bd, r = Σ (a+b)(c+d)
+ * it is p − q + i(r − p − q). */
+INLINE void NAME(block)(const gcf_met *met, const uint16_t *list, int64_t count,
+                        int64_t block, REAL *cells, int64_t stride)
+{
+    NAME(vector) p[BLOCK_ROWS] = {{0}}, q[BLOCK_ROWS] = {{0}}, r[BLOCK_ROWS] = {{0}};
     for (int64_t k = 0; k < count; ++k) {
-        const REAL *column = (const REAL *)met[k]->column + 2 * line;
-        const REAL *row = (const REAL *)met[k]->row + 2 * (cell - met[k]->v);
-        NAME(vector) x[BLOCK_VECTORS];
-        for (int b = 0; b < BLOCK_VECTORS; ++b)
-            x[b] = *(const NAME(vector) *)(row + b * NAME(LANES));
+        const gcf_met *one = &met[list[k]];
+        const REAL *column = one->column;
+        const REAL *row =
+            (const REAL *)one->row + 3 * NAME(LANES) * (block - one->first);
+        const NAME(vector) x = NAME(load)(row), y = NAME(load)(row + NAME(LANES));
+        const NAME(vector) z = NAME(load)(row + 2 * NAME(LANES));
         for (int a = 0; a < BLOCK_ROWS; ++a) {
-            const NAME(vector) c = NAME(all)(column[2 * a]);
-            const NAME(vector) s = NAME(all)(column[2 * a + 1]);
-            for (int b = 0; b < BLOCK_VECTORS; ++b) {
-                re[a][b] += c * x[b];
-                im[a][b] += s * x[b];
-            }
+            p[a] += NAME(all)(column[a]) * x;
+            q[a] += NAME(all)(column[NAME(LANES) + a]) * y;
+            r[a] += NAME(all)(column[2 * NAME(LANES) + a]) * z;
         }
     }
-    const NAME(vector) i = NAME(alternate)(-1, 1);
-    for (int a = 0; a < BLOCK_ROWS; ++a)
-        for (int b = 0; b < BLOCK_VECTORS; ++b)
-            *(NAME(vector) *)(cells + 2 * (a * stride) + b * NAME(LANES)) +=
-                re[a][b] + i * SWAP(im[a][b]);
+    for (int a = 0; a < BLOCK_ROWS; ++a) {
+        const NAME(vector) re = p[a] - q[a], im = r[a] - p[a] - q[a];
+        REAL *to = cells + 2 * (a * stride + block * NAME(LANES));
+        *(NAME(vector) *)to += FIRST(re, im);
+        *(NAME(vector) *)(to + NAME(LANES)) += LAST(re, im);
+    }
+}
+
+/* Products that meet the lines from `line` on, and those of them that meet each block
+ * of cells. */
+INLINE void NAME(meet)(const gcf_product_job *job, int64_t line)
+{
+    uint16_t n = 0;
+    for (int64_t b = 0; b < job->stride / NAME(LANES); ++b)
+        job->block_count[b] = 0;
+    for (int64_t k = 0; k < job->count; ++k) {
+        const gcf_product *p = &job->product[k];
+        if (p->line > line || p->end_line <= line) continue;
+        const int64_t at = line - p->line, lane = at % NAME(LANES);
+        job->met[n] =
+            (gcf_met){.column = (const REAL *)p->column + 3 * (at - lane) + lane,
+                      .row = p->row,
+                      .first = p->first};
+        for (int64_t b = p->first; b < p->end; ++b)
+            job->list[b * GCF_MOST_PRODUCTS + job->block_count[b]++] = n;
+        ++n;
+    }
 }
 
 static void NAME(multiply)(const gcf_product_job *job)
 {
-    const int width = NAME(BLOCK_CELLS);
     for (int64_t line = 0; line < job->lines; line += BLOCK_ROWS) {
-        int64_t n = 0, low = 0, high = 0;
-        for (int64_t k = 0; k < job->count; ++k) {
-            const gcf_product *p = &job->product[k];
-            job->met[n] = p;
-            n += p->u < line + BLOCK_ROWS && p->u + p->support > line;
-        }
-        /* rows start in order: those that may meet a block are neighbours */
-        for (int64_t cell = 0; cell < job->stride; cell += width) {
-            int64_t m = 0;
-            while (high < n && job->met[high]->v < cell + width)
-                ++high;
-            while (low < high && job->met[low]->v + job->max_support <= cell)
-                ++low;
-            for (int64_t k = low; k < high && !job->all_alike; ++k) {
-                job->near[m] = job->met[k];
-                m += job->met[k]->v + job->met[k]->support > cell;
-            }
-            if (job->all_alike) m = high - low;
-            if (m > 0) NAME(block)
-            (job->all_alike ? job->met + low : job->near, m, line, cell,
-             (REAL *)job->cells + 2 * (line * job->stride + cell), job->stride);
-        }
+        NAME(meet)(job, line);
+        for (int64_t b = 0; b < job->stride / NAME(LANES); ++b)
+            if (job->block_count[b] > 0) NAME(block)
+        (job->met, job->list + b * GCF_MOST_PRODUCTS, job->block_count[b], b,
+         (REAL *)job->cells + 2 * line * job->stride, job->stride);
     }
 }
 

@@ -37,6 +37,8 @@ typedef struct piece {
 typedef struct tiling {
     int64_t side; /* of a tile [cells] */
     gcf_place *place;
+    void *scratch; /* GCF_ORDER_BYTES for each place: unsorted ones, then pieces are
+                      sorted in it */
     int64_t num_tiles_v, num_tiles;
     int64_t *tile_first; /* [num_tiles + 1] */
     piece *piece;        /* the most expensive first */
@@ -50,6 +52,7 @@ typedef struct tiling {
 static void tiling_free(tiling *tiles)
 {
     tess_free(tiles->place);
+    tess_free(tiles->scratch);
     tess_free(tiles->tile_first);
     tess_free(tiles->piece);
     tess_free(tiles->lock);
@@ -62,7 +65,7 @@ static int64_t tile_of(const tiling *tiles, const gcf_place *place)
 
 static double cost_of(const tess_gcf_plan *plan, const gcf_place *place)
 {
-    const double support = plan->gcf->plane[place->plane].support;
+    const double support = tess_gcf_plan_support(plan, place->plane);
     const int rank = tess_gcf_plan_rank(plan, place->plane);
     return support * support * (rank > 0 ? rank : 4);
 }
@@ -116,11 +119,11 @@ static void set_side(const tess_gcf_cells *cells, int64_t side, tiling *tiles)
 
 /* Counting sort by tile. Where points are few for the kernels' size, tiles are made
  * larger, so that less of the work is clearing buffers and adding them to the grid. */
-static void sort_by_tile(const tess_gcf_plan *plan, const gcf_place *from,
-                         int64_t count, int64_t point_cells,
+static void sort_by_tile(const tess_gcf_plan *plan, int64_t count, int64_t point_cells,
                          const tess_gcf_points *points, const tess_gcf_cells *cells,
                          tiling *tiles)
 {
+    const gcf_place *from = tiles->scratch;
     int64_t *first = tiles->tile_first;
     const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
     for (int64_t side = TILE;; side *= 2) {
@@ -220,20 +223,19 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
     tess_status status = TESS_OK;
     const int threads = plan->opts.threads;
     double total = 0;
-    gcf_place *unsorted = tess_alloc(points->count, sizeof *unsorted);
+    tiles->scratch = tess_alloc(points->count, GCF_ORDER_BYTES);
     tiles->place = tess_alloc(points->count, sizeof *tiles->place);
     set_side(cells, TILE, tiles);
     tiles->num_locks_v = tiles->num_tiles_v;
     tiles->tile_first = tess_alloc(tiles->num_tiles + 1, sizeof *tiles->tile_first);
     tiles->lock = tess_alloc(tiles->num_tiles, sizeof *tiles->lock);
-    if (!unsorted || !tiles->place || !tiles->tile_first || !tiles->lock)
+    if (!tiles->scratch || !tiles->place || !tiles->tile_first || !tiles->lock)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld points",
                   (long long)points->count);
     for (int64_t t = 0; t < tiles->num_tiles; ++t)
         atomic_flag_clear(&tiles->lock[t]);
-    place_all(plan, points, cells, degrid, unsorted, report);
-    sort_by_tile(plan, unsorted, points->count, report->point_cells, points, cells,
-                 tiles);
+    place_all(plan, points, cells, degrid, tiles->scratch, report);
+    sort_by_tile(plan, points->count, report->point_cells, points, cells, tiles);
     for (int64_t k = 0; k < tiles->tile_first[tiles->num_tiles]; ++k)
         total += cost_of(plan, &tiles->place[k]);
     const int64_t side = tiles->side - 1 + plan->gcf->max_support;
@@ -247,52 +249,57 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
     tiles->max_lines = up_to(side, GCF_BLOCK_LINES);
     tiles->max_values = tiles->max_lines * up_to(side, GCF_BLOCK_CELLS);
 cleanup:
-    tess_free(unsorted);
     return status;
 }
 
 /* ---- a piece ---- */
 
-static int by_kernel(const void *a, const void *b)
+/* What points of a tile are sorted by. */
+typedef struct sorting {
+    const tess_gcf_plan *plan;
+    int64_t side; /* of tiles: a power of two */
+    bool by_layer, by_kernel;
+} sorting;
+
+/* Points of factored planes come first: by the cell and offset along v, and the plane,
+ * that their rows lie on, and then along u. Others, if at all, by kernel. */
+static uint64_t key_of(const void *context, const gcf_place *place)
 {
-    const gcf_place *x = a, *y = b;
-    if (x->plane != y->plane) return x->plane < y->plane ? -1 : 1;
-    const int p = x->offset_u << 8 | x->offset_v, q = y->offset_u << 8 | y->offset_v;
-    if (p != q) return p < q ? -1 : 1;
-    return (x->point > y->point) - (x->point < y->point);
+    const sorting *by = context;
+    const uint64_t inside = (uint64_t)by->side - 1, plane = place->plane;
+    if (tess_gcf_plan_rank(by->plan, place->plane) > 0) {
+        const uint64_t first =
+            ((uint64_t)place->v & inside) + (uint64_t)gcf_skip(by->plan, place->plane);
+        const uint64_t row = plane << 8 | (uint64_t)place->offset_v << 2 |
+                             (uint64_t)place->flip_v << 1 | (uint64_t)place->conjugate;
+        return (first << 20 | row) << 20 | ((uint64_t)place->u & inside);
+    }
+    return UINT64_C(1) << 63 |
+           (by->by_kernel
+                ? plane << 16 | (uint64_t)place->offset_u << 8 | place->offset_v
+            : by->by_layer ? plane
+                           : 0);
 }
 
-static int by_layer(const void *a, const void *b)
+/* How many points of factored planes there are. */
+static int64_t sort_piece(const tess_gcf_plan *plan, const tiling *tiles,
+                          const piece *which)
 {
-    const gcf_place *x = a, *y = b;
-    if (x->plane != y->plane) return x->plane < y->plane ? -1 : 1;
-    return (x->point > y->point) - (x->point < y->point);
-}
-
-static int by_column(const void *a, const void *b)
-{
-    const gcf_place *x = a, *y = b;
-    if (x->v != y->v) return x->v < y->v ? -1 : 1;
-    return (x->point > y->point) - (x->point < y->point);
-}
-
-/* Points of factored planes to the front, by column, others behind them, by kernel. How
- * many are in front. */
-static int64_t sort_piece(const tess_gcf_plan *plan, gcf_place *place, int64_t count)
-{
-    int64_t front = 0;
-    for (int64_t k = 0; k < count && plan->factors; ++k)
-        if (tess_gcf_plan_rank(plan, place[k].plane) > 0) {
-            const gcf_place moved = place[front];
-            place[front++] = place[k];
-            place[k] = moved;
-        }
-    qsort(place, (size_t)front, sizeof *place, by_column);
     const tess_gcf_sort sort = plan->opts.probes.sort;
-    if (sort == TESS_GCF_SORT_LAYER || sort == TESS_GCF_SORT_KERNEL ||
-        (sort == TESS_GCF_SORT_CHOSEN && tess_gcf_bytes(plan->gcf) > FEW_TAPS_BYTES))
-        qsort(place + front, (size_t)(count - front), sizeof *place,
-              sort == TESS_GCF_SORT_LAYER ? by_layer : by_kernel);
+    const sorting by = {.plan = plan,
+                        .side = tiles->side,
+                        .by_layer = sort == TESS_GCF_SORT_LAYER,
+                        .by_kernel = sort == TESS_GCF_SORT_KERNEL ||
+                                     (sort == TESS_GCF_SORT_CHOSEN &&
+                                      tess_gcf_bytes(plan->gcf) > FEW_TAPS_BYTES)};
+    gcf_place *place = tiles->place + which->first;
+    int64_t front = 0;
+    if (plan->factors || by.by_layer || by.by_kernel)
+        gcf_order(place, which->count, key_of, &by,
+                  (char *)tiles->scratch + which->first * GCF_ORDER_BYTES);
+    while (plan->factors && front < which->count &&
+           tess_gcf_plan_rank(plan, place[front].plane) > 0)
+        ++front;
     return front;
 }
 
@@ -301,16 +308,18 @@ typedef struct box {
     int64_t u, v, lines, cells;
 } box;
 
-static box box_of(const tess_gcf *gcf, const gcf_place *place, int64_t count)
+static box box_of(const tess_gcf_plan *plan, const gcf_place *place, int64_t count)
 {
     int64_t end_u = 0, end_v = 0;
     box around = {.u = INT64_MAX, .v = INT64_MAX};
     for (int64_t k = 0; k < count; ++k) {
-        const int support = gcf->plane[place[k].plane].support;
-        if (place[k].u < around.u) around.u = place[k].u;
-        if (place[k].v < around.v) around.v = place[k].v;
-        if (place[k].u + support > end_u) end_u = place[k].u + support;
-        if (place[k].v + support > end_v) end_v = place[k].v + support;
+        const int skip = gcf_skip(plan, place[k].plane);
+        const int64_t u = place[k].u + skip, v = place[k].v + skip;
+        const int64_t support = tess_gcf_plan_support(plan, place[k].plane);
+        if (u < around.u) around.u = u;
+        if (v < around.v) around.v = v;
+        if (u + support > end_u) end_u = u + support;
+        if (v + support > end_v) end_v = v + support;
     }
     around.lines = end_u - around.u;
     around.cells = end_v - around.v;
@@ -436,11 +445,12 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
     gcf_function *function =
         (degrid ? table->degrid : table->grid)[gcf->layout.is_double];
     gcf_place *place = tiles->place + which->first;
-    const int64_t front = sort_piece(plan, place, which->count);
-    const box around = box_of(gcf, place, which->count);
+    const int64_t front = sort_piece(plan, tiles, which);
+    const box around = box_of(plan, place, which->count);
     const int64_t lines = up_to(around.lines, GCF_BLOCK_LINES);
     const int64_t stride = up_to(around.cells, GCF_BLOCK_CELLS);
     gcf_job job = {.gcf = gcf,
+                   .table = table,
                    .place = place,
                    .count = front,
                    .num_pol = points->num_pol,
@@ -505,7 +515,8 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
     TESS_TRY(tiling_make(plan, points, cells, degrid, &tiles, report));
     const int64_t bytes = up_to(
         tiles.max_values * points->num_pol * (int64_t)gcf_value_bytes(plan->gcf), 64);
-    const int64_t work_bytes = gcf_factored_work_bytes(plan, tiles.max_lines);
+    const int64_t work_bytes = gcf_factored_work_bytes(
+        plan, tiles.max_lines, tiles.max_values / tiles.max_lines);
     buffers = tess_alloc(threads, (size_t)bytes);
     works = tess_alloc(threads, (size_t)work_bytes);
     if (!buffers || !works) TESS_FAIL(TESS_ERR_ALLOC, "no memory for tile buffers");

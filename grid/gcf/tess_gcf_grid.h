@@ -205,6 +205,10 @@ void tess_gcf_plan_repeat(tess_gcf_plan *plan, int times, tess_gcf_meter *meter,
 /** Products that a plane is made of; 0: it is taken from its table. */
 int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane);
 
+/** Cells along each axis that points of a plane are gridded to on a CPU: its table's
+ *  support, or less where what lies outside of its products is below factor_error. */
+int tess_gcf_plan_support(const tess_gcf_plan *plan, int plane);
+
 /** Bytes of all factors. */
 int64_t tess_gcf_plan_factor_bytes(const tess_gcf_plan *plan);
 

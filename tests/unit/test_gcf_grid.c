@@ -167,9 +167,9 @@ static void what_does_not_factor_is_taken_from_the_table(void **state)
     assert_int_equal(tess_gcf_plan_rank(plan, 0), 1);
     assert_int_equal(tess_gcf_plan_rank(plan, 1), 0);
     assert_int_equal(tess_gcf_plan_rank(plan, 2), 2);
-    /* 3 kinds of lines, terms, offsets, taps with zeros around them */
+    /* 2 kinds of lines, terms, offsets, taps with zeros around them */
     assert_int_equal(tess_gcf_plan_factor_bytes(plan),
-                     16 * 3 * 5 * (1 * (8 + 48) + 2 * (48 + 48)));
+                     16 * 2 * 5 * (1 * (8 + 32) + 2 * (48 + 32)));
     tess_gcf_plan_destroy(plan);
     for (int degrid = 0; degrid < 2; ++degrid) {
         opts.strategy = TESS_GCF_SERIAL;
@@ -215,6 +215,89 @@ static void w_kernels_factor(void **state)
         tess_gcf_plan_destroy(plan);
     }
     tess_gcf_destroy(gcf);
+}
+
+/* Planes of small w are narrower than their table, as far as the error allows; the
+ * result keeps to it. */
+static void factors_end_where_little_is_left(void **state)
+{
+    const double error[] = {1e-2, 1e-3, 1e-5};
+    tess_gcf_opts wide;
+    tess_gcf *gcf = NULL;
+    scene s = make_scene(RANDOM, 1);
+    tess_gcf_opts_default(&wide);
+    wide.field_l = wide.field_m = 0.15;
+    wide.layout.num_planes = 6;
+    wide.layout.w_max_lambda = 1000;
+    wide.layout.is_double = true;
+    wide.min_support = wide.max_support = 48;
+    assert_int_equal(tess_gcf_create(&wide, &gcf), TESS_OK);
+    for (int degrid = 0; degrid < 2; ++degrid) {
+        int before = 0;
+        tess_gcf_grid_opts opts;
+        tess_gcf_grid_opts_default(&opts);
+        opts.strategy = TESS_GCF_SERIAL;
+        double *expected = result_of(gcf, &opts, &s, degrid, NULL);
+        for (int k = 0; k < 3; ++k) {
+            tess_gcf_plan *plan = NULL;
+            opts.strategy = TESS_GCF_FACTORED;
+            opts.least_cells = 0;
+            opts.threads = 2;
+            opts.factor_error = error[k];
+            assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+            const int first = tess_gcf_plan_support(plan, 0);
+            assert_true(first >= 8 && first < 48 && first >= before && first % 8 == 0);
+            assert_true(tess_gcf_plan_support(plan, 5) > first);
+            before = first;
+            tess_gcf_plan_destroy(plan);
+            double *found = result_of(gcf, &opts, &s, degrid, NULL);
+            assert_true(difference(found, true, expected,
+                                   degrid ? 2 * POINTS : 2 * NU * NV) < error[k]);
+            free(found);
+        }
+        free(expected);
+    }
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
+/* Points of one plane, cell and offset along v have their columns added, where these
+ * meet: here points of a row meet, but for one that is far away. */
+static void rows_in_common_are_the_same(void **state)
+{
+    enum { TIMES = 5 };
+    scene s = make_scene(CROWDED, 2);
+    for (int k = 15; k < POINTS; ++k) {
+        const int first = k - k % TIMES;
+        s.v[k] = s.v[first];
+        s.w[k] = s.w[first];
+        s.u[k] = k % TIMES == 4 ? 35 : s.u[first] + 7.3 * (k % TIMES);
+    }
+    for (int isa = 0; isa < TESS_NUM_ISA; ++isa)
+        for (int is_double = 0; is_double < 2; ++is_double) {
+            setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
+            tess_gcf *gcf = make_table(is_double);
+            tess_gcf_grid_opts opts;
+            tess_gcf_grid_opts_default(&opts);
+            opts.strategy = TESS_GCF_SERIAL;
+            void *serial = result_of(gcf, &opts, &s, false, NULL);
+            double *expected = malloc(sizeof *expected * 4 * NU * NV);
+            for (int k = 0; k < 4 * NU * NV; ++k)
+                expected[k] = value_of(serial, is_double, k);
+            opts.strategy = TESS_GCF_FACTORED;
+            opts.factor_error = is_double ? 1e-10 : 1e-5;
+            opts.max_rank = 12;
+            opts.least_cells = 0;
+            void *found = result_of(gcf, &opts, &s, false, NULL);
+            assert_true(difference(found, is_double, expected, 4 * NU * NV) <
+                        rounding(is_double, POINTS) + 1e-5);
+            free(found);
+            free(expected);
+            free(serial);
+            tess_gcf_destroy(gcf);
+        }
+    unsetenv("TESS_ISA");
+    free_scene(&s);
 }
 
 /* Points of one offset, cell, plane and sign of w are gridded as one, and read off as
@@ -302,6 +385,8 @@ int main(void)
         cmocka_unit_test(degridding_is_the_adjoint),
         cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
         cmocka_unit_test(w_kernels_factor),
+        cmocka_unit_test(factors_end_where_little_is_left),
+        cmocka_unit_test(rows_in_common_are_the_same),
         cmocka_unit_test(merged_points_are_the_same),
         cmocka_unit_test(wrong_options_are_refused),
     };
