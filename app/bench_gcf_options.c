@@ -138,8 +138,7 @@ static const struct argp_option options[] = {
      "and 256 bytes of sums a thread (default 0: chosen)",
      0},
     {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
-     "tiled, and gather to degrid, on a GPU: in double precision, read taps in single",
-     0},
+     "Strategies with tables: in double precision, read taps in single", 0},
     {"merge", OPT_MERGE, NULL, 0,
      "On the CPU: visibilities of one offset, cell and plane are made one before; "
      "rates "

@@ -13,6 +13,7 @@ enum {
     OPT_FACTOR,
     OPT_PIECES,
     OPT_CENTER,
+    OPT_CUBE,
     OPT_BOX,
     OPT_MANAGED,
     OPT_ARRAYS,
@@ -42,6 +43,11 @@ static const struct argp_option options[] = {
      "tiled: cut tiles into N pieces, a block or a turn of a thread each", 0},
     {"center-radius", OPT_CENTER, "CELLS", 0,
      "tiled: cut only tiles so near to the middle of the grid", 0},
+    {"cube", OPT_CUBE, NULL, 0,
+     "serial: taps from a cube of quarters of kernels, Q values apart, as before they "
+     "were "
+     "reordered",
+     0},
     {"active-box", OPT_BOX, NULL, 0,
      "On a GPU: clear and copy only the box of all footprints ('box'; 'saved_s': "
      "copies "
@@ -155,6 +161,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     tess_gcf_probes *probes = &args->opts.probes;
     tess_status status = TESS_OK;
     switch (key) {
+    case OPT_CUBE:
+        probes->cube = true;
+        break;
     case OPT_BOX:
         probes->active_box = true;
         break;
@@ -203,6 +212,7 @@ void tess_bench_gcf_switches(const tess_bench_gcf_case *what, char *text, size_t
         {"tile-factor", NULL, probes->tile_factor},
         {"pieces", NULL, probes->pieces},
         {"center-radius", NULL, probes->center_radius},
+        {"cube", "", probes->cube},
         {"active-box", "", probes->active_box},
         {"managed", "", probes->managed},
         {"arrays", "", probes->arrays},

@@ -339,10 +339,56 @@ __device__ inline gcf_taps_view<R, T> gcf_view(const gcf_cuda_job &job, uint32_t
     return view;
 }
 
+/** The taps view of a table that is read in either precision: `first` and its steps go
+ *  with gcf_tap_of(). */
+template <typename R> struct gcf_either_view {
+    const void *first;
+    int step_u, step_v, support, is_single;
+    R sign;
+};
+
+template <typename R>
+__device__ inline gcf_either_view<R> gcf_view_either(const gcf_cuda_job &job,
+                                                     uint32_t kernel)
+{
+    const bool is_single = sizeof(R) == sizeof(double) && job.single_taps;
+    gcf_either_view<R> view;
+    if (is_single) {
+        const gcf_taps_view<R, float> of = gcf_view<R, float>(job, kernel);
+        view = {of.first, of.step_u, of.step_v, of.support, 1, of.sign};
+    } else {
+        const gcf_taps_view<R> of = gcf_view<R>(job, kernel);
+        view = {of.first, of.step_u, of.step_v, of.support, 0, of.sign};
+    }
+    return view;
+}
+
+/** A tap so many values from the first. */
+template <typename R>
+__device__ inline typename cuda_complex<R>::type gcf_tap_of(const void *first,
+                                                            int is_single, int64_t at)
+{
+    typedef typename cuda_complex<R>::type C;
+    if (sizeof(R) == sizeof(double) && is_single) {
+        const float2 tap = __ldg((const float2 *)first + at);
+        return {(R)tap.x, (R)tap.y};
+    }
+    return __ldg((const C *)first + at);
+}
+
+/** The zero behind the table that gcf_view_either() reads. */
+template <typename R> __device__ inline const void *gcf_zero_of(const gcf_cuda_job &job)
+{
+    typedef typename cuda_complex<R>::type C;
+    if (sizeof(R) == sizeof(double) && job.single_taps)
+        return (const float2 *)job.single_taps + job.zero_tap;
+    return (const C *)job.taps + job.zero_tap;
+}
+
 /** A point to be gridded, as threads that share it want it. */
 template <typename R, int POLS> struct gcf_stamp {
-    const typename cuda_complex<R>::type *taps; /**< see gcf_taps_view */
-    int step_u, step_v, support, u, v, unused;
+    const void *taps; /**< see gcf_either_view */
+    int step_u, step_v, support, u, v, is_single;
     R vis[POLS][4]; /**< (x, y, −sy, sx), s = −1 for conjugated kernels: what a tap's
                          parts are multiplied with */
 };
@@ -352,8 +398,9 @@ __device__ inline void gcf_stamp_of(const gcf_cuda_job &job, const gcf_cuda_plac
                                     gcf_stamp<R, POLS> *out)
 {
     typedef typename cuda_complex<R>::type C;
-    const gcf_taps_view<R> view = gcf_view<R>(job, at.kernel);
+    const gcf_either_view<R> view = gcf_view_either<R>(job, at.kernel);
     out->taps = view.first;
+    out->is_single = view.is_single;
     out->step_u = view.step_u;
     out->step_v = view.step_v;
     out->support = view.support;

@@ -51,6 +51,7 @@ __device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int
                                  int64_t begin, int64_t end, points<R, POLS> &of)
 {
     typedef typename cuda_complex<R>::type C;
+    const void *const zero = gcf_zero_of<R>(job);
     int current_u = -1, current_v = -1;
     C sum[SIDE][SIDE][POLS];
 #pragma unroll
@@ -88,9 +89,9 @@ __device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int
                 for (int y = 0; y < SIDE; ++y) {
                     const bool inside = (unsigned)(i + x) < (unsigned)s.support &&
                                         (unsigned)(j + y) < (unsigned)s.support;
-                    tap[y] =
-                        __ldg(inside ? s.taps + (i + x) * s.step_u + (j + y) * s.step_v
-                                     : (const C *)job.taps + job.zero_tap);
+                    tap[y] = gcf_tap_of<R>(
+                        inside ? s.taps : zero, s.is_single,
+                        inside ? (i + x) * s.step_u + (j + y) * s.step_v : 0);
                 }
 #pragma unroll
                 for (int y = 0; y < SIDE; ++y)

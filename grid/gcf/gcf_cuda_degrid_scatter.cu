@@ -49,14 +49,15 @@ __global__ void __launch_bounds__(THREADS)
             const int count = (int)min((uint32_t)BATCH, end - from);
             for (int k = 0; k < count; ++k) {
                 const gcf_cuda_place at = gcf_place_of(job, from + (uint32_t)k);
-                const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
+                const gcf_either_view<R> taps = gcf_view_either<R>(job, at.kernel);
                 C sum[POLS] = {};
 #pragma unroll
                 for (int c = 0; c < CELLS; ++c) {
                     const int i = x + c - at.u, j = y - at.v;
                     if (i < 0 || j < 0 || i >= taps.support || j >= taps.support)
                         continue;
-                    C tap = __ldg(taps.first + i * taps.step_u + j * taps.step_v);
+                    C tap = gcf_tap_of<R>(taps.first, taps.is_single,
+                                          i * taps.step_u + j * taps.step_v);
                     tap.y *= taps.sign;
 #pragma unroll
                     for (int p = 0; p < POLS; ++p)

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     for (int64_t k = from; k < from + points && k < job.count; ++k) {
         const gcf_cuda_place at = gcf_place_of(job, k);
-        const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
+        const gcf_either_view<R> taps = gcf_view_either<R>(job, at.kernel);
         const int turn_u = at.u % width, turn_v = at.v % width;
         C sum[POLS] = {};
 #pragma unroll
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(THREADS)
                     cell[c][p] = __ldg((const C *)job.cells + p * job.pol_stride +
                                        (int64_t)held_u[c] * job.nv + held_v[c]);
             }
-            C tap = __ldg(taps.first + i * taps.step_u + j * taps.step_v);
+            C tap = gcf_tap_of<R>(taps.first, taps.is_single,
+                                  i * taps.step_u + j * taps.step_v);
             tap.y *= taps.sign;
 #pragma unroll
             for (int p = 0; p < POLS; ++p)

@@ -47,7 +47,8 @@ __global__ void __launch_bounds__(TILE *TILE / CELLS) gather_kernel(gcf_cuda_job
                 for (int n = 0; n < CELLS; ++n) {
                     const int below = i + n * LINES;
                     if ((unsigned)below >= (unsigned)s.support) continue;
-                    const C tap = __ldg(s.taps + below * s.step_u + j * s.step_v);
+                    const C tap = gcf_tap_of<R>(s.taps, s.is_single,
+                                                below * s.step_u + j * s.step_v);
                     for (int p = 0; p < POLS; ++p)
                         gcf_add_tap<R>(sum[n][p], tap, s.vis[p]);
                 }

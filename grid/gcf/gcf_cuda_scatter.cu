@@ -16,16 +16,16 @@ __global__ void __launch_bounds__(MOST_THREADS) scatter_kernel(gcf_cuda_job job)
 {
     typedef typename cuda_complex<R>::type C;
     const gcf_cuda_place at = gcf_place_of(job, blockIdx.x);
-    const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
+    const gcf_either_view<R> taps = gcf_view_either<R>(job, at.kernel);
     C vis[POLS];
     for (int p = 0; p < POLS; ++p)
         vis[p] = gcf_vis_of<R, POLS>(job, at.point, p);
     const int warps = (int)blockDim.x / LANES;
     for (int i = (int)threadIdx.x / LANES; i < taps.support; i += warps) {
         C *cell = (C *)job.cells + (int64_t)(at.u + i) * job.nv + at.v;
-        const C *line = taps.first + i * taps.step_u;
         for (int j = (int)threadIdx.x % LANES; j < taps.support; j += LANES) {
-            C tap = __ldg(line + j * taps.step_v);
+            C tap = gcf_tap_of<R>(taps.first, taps.is_single,
+                                  i * taps.step_u + j * taps.step_v);
             tap.y *= taps.sign;
             for (int p = 0; p < POLS; ++p) {
                 C sum = {0, 0};

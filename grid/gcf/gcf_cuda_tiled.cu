@@ -139,8 +139,8 @@ __global__ void __launch_bounds__(CUT_THREADS)
         const int end_v = min(at.v + s.support, v0 + job.order.tile_v);
         for (int u = max(at.u, u0); u < end_u; ++u)
             for (int v = max(at.v, v0) + lane; v < end_v; v += LANES) {
-                const C tap =
-                    __ldg(s.taps + (u - at.u) * s.step_u + (v - at.v) * s.step_v);
+                const C tap = gcf_tap_of<R>(
+                    s.taps, s.is_single, (u - at.u) * s.step_u + (v - at.v) * s.step_v);
                 C *cell = (C *)job.cells + (int64_t)u * job.nv + v;
                 for (int p = 0; p < POLS; ++p) {
                     C sum = {0, 0};

@@ -38,15 +38,18 @@ __global__ void __launch_bounds__(MOST_THREADS) warp_kernel(gcf_cuda_job job)
     const int wide = (stamp.support + 2 * odd) / (PAIR ? 2 : 1); /* lanes' worth */
     const int across = wide > 16 ? 32 : wide > 8 ? 16 : wide > 4 ? 8 : 4;
     for (int i = lane / across; i < stamp.support; i += LANES / across) {
-        const C *line = stamp.taps + i * stamp.step_u;
+        const int64_t line = i * stamp.step_u;
         C *cell = (C *)job.cells + (int64_t)(at.u + i) * job.nv + at.v;
         for (int n = lane % across; n < wide; n += across) {
             const int j = PAIR ? 2 * n - odd : n;
             const C none = {0, 0};
-            const C tap =
-                !PAIR || j >= 0 ? __ldg(line + (int64_t)j * stamp.step_v) : none;
+            const C tap = !PAIR || j >= 0
+                              ? gcf_tap_of<R>(stamp.taps, stamp.is_single,
+                                              line + (int64_t)j * stamp.step_v)
+                              : none;
             const C next = PAIR && j + 1 < stamp.support
-                               ? __ldg(line + (int64_t)(j + 1) * stamp.step_v)
+                               ? gcf_tap_of<R>(stamp.taps, stamp.is_single,
+                                               line + (int64_t)(j + 1) * stamp.step_v)
                                : none;
             for (int p = 0; p < POLS; ++p) {
                 C sum = {0, 0}, other = {0, 0};

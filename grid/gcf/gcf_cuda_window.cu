@@ -51,7 +51,8 @@ __global__ void __launch_bounds__(THREADS)
             if (i < 0) i += window;
             if (j < 0) j += window;
             if (i >= s.support || j >= s.support) continue;
-            const C tap = __ldg(s.taps + i * s.step_u + j * s.step_v);
+            const C tap =
+                gcf_tap_of<R>(s.taps, s.is_single, i * s.step_u + j * s.step_v);
             const int64_t cell = (int64_t)(s.u + i) * job.nv + s.v + j;
             if (cell != current) {
                 for (int p = 0; p < POLS; ++p) {

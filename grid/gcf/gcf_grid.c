@@ -37,6 +37,46 @@ bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strateg
     return strategy <= TESS_GCF_FACTORED || strategy == TESS_GCF_PRIVATE;
 }
 
+/* Quarters of planes, in steps of 1/Q cell. */
+static tess_status make_cube(tess_gcf_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf *gcf = plan->gcf;
+    const int64_t size = gcf->max_support / 2 * gcf->layout.oversampling + 1;
+    plan->cube =
+        tess_alloc_zero(gcf->layout.num_planes * size * size, gcf_value_bytes(gcf));
+    if (!plan->cube) TESS_FAIL(TESS_ERR_ALLOC, "a cube of kernels");
+#pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
+    for (int p = 0; p < gcf->layout.num_planes; ++p) {
+        const int end = gcf->plane[p].support / 2 * gcf->layout.oversampling;
+        for (int x = 0; x <= end; ++x)
+            for (int y = 0; y <= end; ++y) {
+                const int64_t at = 2 * ((p * size + x) * size + y);
+                double value[2];
+                tess_gcf_value(gcf, p, x, y, value);
+                for (int part = 0; part < 2; ++part)
+                    if (gcf->layout.is_double)
+                        ((double *)plan->cube)[at + part] = value[part];
+                    else
+                        ((float *)plan->cube)[at + part] = (float)value[part];
+            }
+    }
+cleanup:
+    return status;
+}
+
+static tess_status round_taps(tess_gcf_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const int64_t parts = 2 * plan->gcf->num_values;
+    plan->single_taps = tess_alloc(parts, sizeof *plan->single_taps);
+    if (!plan->single_taps) TESS_FAIL(TESS_ERR_ALLOC, "w-kernels in single precision");
+    for (int64_t k = 0; k < parts; ++k)
+        plan->single_taps[k] = (float)((const double *)plan->gcf->data)[k];
+cleanup:
+    return status;
+}
+
 tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
                                  tess_gcf_plan **plan)
 {
@@ -71,6 +111,9 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     if (opts->backend == TESS_GCF_CUDA)
         made->opts.factor_error = gcf_cuda_factor_error(gcf, opts->factor_error);
     if (opts->strategy == TESS_GCF_FACTORED) TESS_TRY(gcf_factor_planes(made));
+    if (opts->probes.cube) TESS_TRY(make_cube(made));
+    if (opts->single_taps && gcf->layout.is_double && opts->backend == TESS_GCF_CPU)
+        TESS_TRY(round_taps(made));
     if (opts->backend == TESS_GCF_CUDA) TESS_TRY(gcf_cuda_create(made, &made->cuda));
     *plan = made;
     made = NULL;
@@ -86,6 +129,8 @@ void tess_gcf_plan_destroy(tess_gcf_plan *plan)
     for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
         tess_free(plan->factors[p].data);
     tess_free(plan->factors);
+    tess_free(plan->cube);
+    tess_free(plan->single_taps);
     tess_free(plan);
 }
 
@@ -157,6 +202,8 @@ static void run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
     gcf_place place[GCF_BATCH];
     gcf_job job = {.gcf = gcf,
                    .place = place,
+                   .taps = gcf_taps_of(plan),
+                   .cube = plan->cube,
                    .num_pol = points->num_pol,
                    .vis = points->vis,
                    .cells = cells->data,
@@ -177,20 +224,24 @@ void gcf_grid_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
                     const tess_gcf_cells *cells, int64_t first, tess_gcf_report *report)
 {
     run_batch(plan, points, cells, first, false,
-              gcf_table_best()->grid_plain[plan->gcf->layout.is_double], report);
+              gcf_table_best()->grid_plain[gcf_precision(plan)], report);
 }
 
-/* The loop of a program that nobody has made faster: ours is timed against it. */
+/* The loop of a program that nobody has made faster: ours is timed against it. With
+ * taps from a cube it is the one of NAG's study of tiles for OSKAR
+ * (github.com/OxfordSKA/GPU-gridding, oskar_grid_wproj.cpp), less its sum of taps, and
+ * the choice of conjugates made once a point. */
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
                            const tess_gcf_cells *cells, bool degrid,
                            tess_gcf_report *report)
 {
     const gcf_table *table = gcf_table_best();
-    const bool is_double = plan->gcf->layout.is_double;
+    const int precision = gcf_precision(plan);
     for (int64_t k = 0; k < points->count; k += GCF_BATCH)
         run_batch(plan, points, cells, k, degrid,
-                  degrid ? table->degrid_plain[is_double]
-                         : table->grid_plain[is_double],
+                  degrid       ? table->degrid_plain[precision]
+                  : plan->cube ? table->grid_cube[plan->gcf->layout.is_double]
+                               : table->grid_plain[precision],
                   report);
     report->busy_share = 1;
     return TESS_OK;
@@ -204,7 +255,7 @@ tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *poi
                            tess_gcf_report *report)
 {
     const gcf_table *table = gcf_table_best();
-    const bool is_double = plan->gcf->layout.is_double;
+    const int precision = gcf_precision(plan);
     const bool plain = plan->opts.probes.atomics == TESS_GCF_PLAIN;
     int64_t left_out = 0, point_cells = 0;
     double busy = 0;
@@ -216,9 +267,9 @@ tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *poi
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < points->count; k += GCF_BATCH)
             run_batch(plan, points, cells, k, degrid,
-                      degrid  ? table->degrid_plain[is_double]
-                      : plain ? table->grid_plain[is_double]
-                              : table->grid_atomic[is_double],
+                      degrid  ? table->degrid_plain[precision]
+                      : plain ? table->grid_plain[precision]
+                              : table->grid_atomic[precision],
                       &mine);
         busy += tess_time_now() - begin;
         left_out += mine.left_out;

@@ -44,8 +44,10 @@ typedef struct gcf_job {
     const gcf_place *place;
     int64_t count;
     int num_pol;
-    void *vis;   /**< all points' */
-    void *cells; /**< cell (u0, v0) of the first pol */
+    const void *taps; /**< of the table, see gcf_taps_of() */
+    const void *cube; /**< grid_cube: the plan's */
+    void *vis;        /**< all points' */
+    void *cells;      /**< cell (u0, v0) of the first pol */
     int64_t u0, v0;
     int64_t stride, pol_stride; /**< complex values between lines, and pols */
 } gcf_job;
@@ -108,11 +110,17 @@ typedef struct gcf_dot_job {
     double value[2]; /**< out */
 } gcf_dot_job;
 
-/** Functions of one instruction set, by [is_double]. */
+/** Precision of points and cells, and of taps. */
+enum { GCF_SINGLE, GCF_DOUBLE, GCF_MIXED, GCF_NUM_PRECISIONS };
+
+/** Functions of one instruction set: of tables by precision, others by [is_double]. */
 typedef struct gcf_table {
-    gcf_function *grid_plain[2], *degrid_plain[2]; /**< loops as one writes them */
-    gcf_function *grid_atomic[2];
-    gcf_function *grid[2], *degrid[2]; /**< vectors of cells */
+    /** loops as one writes them */
+    gcf_function *grid_plain[GCF_NUM_PRECISIONS], *degrid_plain[GCF_NUM_PRECISIONS];
+    gcf_function *grid_atomic[GCF_NUM_PRECISIONS];
+    gcf_function *grid_cube[2]; /**< with taps from a cube */
+    /** vectors of cells */
+    gcf_function *grid[GCF_NUM_PRECISIONS], *degrid[GCF_NUM_PRECISIONS];
     int lanes[2];
     void (*split_column[2])(const gcf_split *split, bool add);
     void (*split_row[2])(const gcf_split *split);
@@ -146,11 +154,27 @@ struct tess_gcf_plan {
     const tess_gcf *gcf;
     tess_gcf_grid_opts opts;
     gcf_factors *factors; /**< [num_planes], factored alone */
-    gcf_cuda *cuda;       /**< on that backend */
-    int repeat;           /**< as of tess_gcf_plan_repeat() */
+    /** complex [num_planes][C][C], C = max_support·Q/2 + 1, where that is asked for */
+    void *cube;
+    float *single_taps; /**< the table's, on a CPU, where they are asked for */
+    gcf_cuda *cuda;     /**< on that backend */
+    int repeat;         /**< as of tess_gcf_plan_repeat() */
     tess_gcf_meter *meter;
     void *context;
 };
+
+/** Taps that a plan's points are gridded with, and the precision that this makes. */
+static inline const void *gcf_taps_of(const tess_gcf_plan *plan)
+{
+    return plan->single_taps ? plan->single_taps : plan->gcf->data;
+}
+
+static inline int gcf_precision(const tess_gcf_plan *plan)
+{
+    return !plan->gcf->layout.is_double ? GCF_SINGLE
+           : plan->single_taps          ? GCF_MIXED
+                                        : GCF_DOUBLE;
+}
 
 /** Footprints that points of a plane have: of its table, or narrower, of its factors.
  */

@@ -2,6 +2,7 @@
  * times, with GCF_TABLE naming the table and the compiler's flags the instructions. */
 #include "gcf_grid.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef GCF_TABLE
@@ -64,24 +65,40 @@ enum { FETCH_FROM = 64 }; /* support from which taps are fetched ahead */
 #define LAST(x, y)  __builtin_shufflevector(x, y, LIST(LAST))
 
 #define REAL    float
+#define TAP     float
 #define NAME(x) x##_single
 #define LIST    SINGLE
 #include "gcf_loops.inc.h"
 #undef REAL
+#undef TAP
 #undef NAME
 #undef LIST
 
 #define REAL    double
+#define TAP     double
 #define NAME(x) x##_double
 #define LIST    DOUBLE
 #include "gcf_loops.inc.h"
+#undef TAP
+#undef NAME
+
+#define TAPS_ALONE
+#define TAP     float
+#define NAME(x) x##_mixed
+#include "gcf_loops.inc.h"
+
+#define EACH(function)                                                                 \
+    {                                                                                  \
+        function##_single, function##_double, function##_mixed                         \
+    }
 
 const gcf_table GCF_TABLE = {
-    .grid_plain = {grid_plain_single, grid_plain_double},
-    .degrid_plain = {degrid_plain_single, degrid_plain_double},
-    .grid_atomic = {grid_atomic_single, grid_atomic_double},
-    .grid = {grid_vectors_single, grid_vectors_double},
-    .degrid = {degrid_vectors_single, degrid_vectors_double},
+    .grid_plain = EACH(grid_plain),
+    .degrid_plain = EACH(degrid_plain),
+    .grid_cube = {grid_cube_single, grid_cube_double},
+    .grid_atomic = EACH(grid_atomic),
+    .grid = EACH(grid_vectors),
+    .degrid = EACH(degrid_vectors),
     .lanes = {LANES_single, LANES_double},
     .split_column = {split_column_single, split_column_double},
     .split_row = {split_row_single, split_row_double},

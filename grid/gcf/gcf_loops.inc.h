@@ -1,10 +1,16 @@
 /* The loops themselves, for one precision; included by gcf_isa.c with
  *   REAL        float or double
- *   NAME(x)     x with the precision's suffix
- *   LIST(name)  a list of lanes of gcf_isa.c, for its vectors */
+ *   TAP         the same, or float for taps of a table in single precision: these
+ * include gridding and degridding with tables alone (TAPS_ALONE) NAME(x)     x with the
+ * precision's suffix LIST(name)  a list of lanes of gcf_isa.c, for its vectors */
 
 typedef REAL NAME(vector)
     __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+
+/* As many taps. */
+typedef TAP NAME(taps)
+    __attribute__((vector_size(VECTOR_BYTES / sizeof(REAL) * sizeof(TAP)),
+                   aligned(sizeof(TAP)), may_alias));
 
 enum { NAME(LANES) = VECTOR_BYTES / (int)sizeof(REAL), NAME(PAIRS) = NAME(LANES) / 2 };
 
@@ -24,9 +30,9 @@ INLINE NAME(vector) NAME(alternate)(REAL even, REAL odd)
     return x;
 }
 
-INLINE const REAL *NAME(taps_of)(const gcf_job *job, const gcf_place *at)
+INLINE const TAP *NAME(taps_of)(const gcf_job *job, const gcf_place *at)
 {
-    return (const REAL *)job->gcf->data +
+    return (const TAP *)job->taps +
            2 * gcf_table_offset(job->gcf, at->plane, at->offset_u, at->offset_v);
 }
 
@@ -53,15 +59,15 @@ INLINE void NAME(stamp_plain)(const gcf_job *job, const gcf_place *at, int pol,
                               bool flip_v, bool atomic)
 {
     const int support = job->gcf->plane[at->plane].support;
-    const REAL *taps = NAME(taps_of)(job, at);
+    const TAP *taps = NAME(taps_of)(job, at);
     const REAL *vis = (const REAL *)job->vis + 2 * (at->point * job->num_pol + pol);
     const REAL sign = at->conjugate ? -1 : 1, re = vis[0], im = vis[1];
     for (int i = 0; i < support; ++i) {
-        const REAL *tap = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const TAP *tap = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
         REAL *cell = NAME(cell_of)(job, at, pol) + 2 * i * job->stride;
         for (int j = 0; j < support; ++j) {
             const int k = 2 * (flip_v ? support - 1 - j : j);
-            const REAL a = tap[k], b = sign * tap[k + 1];
+            const REAL a = (REAL)tap[k], b = sign * (REAL)tap[k + 1];
             const REAL x = a * re - b * im, y = a * im + b * re;
             if (atomic) {
                 NAME(add_atomically)(&cell[2 * j], x);
@@ -98,16 +104,16 @@ INLINE void NAME(read_plain)(const gcf_job *job, const gcf_place *at, int pol,
                              bool flip_v)
 {
     const int support = job->gcf->plane[at->plane].support;
-    const REAL *taps = NAME(taps_of)(job, at);
+    const TAP *taps = NAME(taps_of)(job, at);
     const REAL sign = at->conjugate ? 1 : -1;
     REAL *vis = (REAL *)job->vis + 2 * (at->point * job->num_pol + pol);
     REAL re = 0, im = 0;
     for (int i = 0; i < support; ++i) {
-        const REAL *tap = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const TAP *tap = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
         const REAL *cell = NAME(cell_of)(job, at, pol) + 2 * i * job->stride;
         for (int j = 0; j < support; ++j) {
             const int k = 2 * (flip_v ? support - 1 - j : j);
-            const REAL a = tap[k], b = sign * tap[k + 1];
+            const REAL a = (REAL)tap[k], b = sign * (REAL)tap[k + 1];
             re += a * cell[2 * j] - b * cell[2 * j + 1];
             im += a * cell[2 * j + 1] + b * cell[2 * j];
         }
@@ -130,18 +136,19 @@ static void NAME(degrid_plain)(const gcf_job *job)
 
 /* Taps of a few lines on: the processor's own prefetching ends with a page of memory,
  * which four lines of a wide kernel fill. */
-INLINE void NAME(fetch)(const REAL *line, int64_t next, int j)
+INLINE void NAME(fetch)(const TAP *line, int64_t next, int j)
 {
     enum { LINES_AHEAD = 4 };
     __builtin_prefetch(line + LINES_AHEAD * next + 2 * j);
 }
 
 /* A vector of a line's taps, forwards or backwards. */
-INLINE NAME(vector) NAME(taps_at)(const REAL *line, int support, int j, bool flip)
+INLINE NAME(vector) NAME(taps_at)(const TAP *line, int support, int j, bool flip)
 {
-    if (!flip) return *(const NAME(vector) *)(line + 2 * j);
+    const TAP *from = line + 2 * (flip ? support - NAME(PAIRS) - j : j);
     const NAME(vector) x =
-        *(const NAME(vector) *)(line + 2 * (support - NAME(PAIRS) - j));
+        __builtin_convertvector(*(const NAME(taps) *)from, NAME(vector));
+    if (!flip) return x;
     return REVERSE(x);
 }
 
@@ -150,7 +157,7 @@ INLINE NAME(vector) NAME(taps_at)(const REAL *line, int support, int j, bool fli
 INLINE void NAME(stamp)(const gcf_job *job, const gcf_place *at, int num_pol, bool flip)
 {
     const int support = job->gcf->plane[at->plane].support;
-    const REAL *taps = NAME(taps_of)(job, at);
+    const TAP *taps = NAME(taps_of)(job, at);
     const REAL *vis = (const REAL *)job->vis + 2 * at->point * num_pol;
     const int64_t pol_step = 2 * job->pol_stride;
     REAL *cells = NAME(cell_of)(job, at, 0);
@@ -161,7 +168,7 @@ INLINE void NAME(stamp)(const gcf_job *job, const gcf_place *at, int num_pol, bo
         crossed[p] = NAME(alternate)(-sign * im, im);
     }
     for (int i = 0; i < support; ++i, cells += 2 * job->stride) {
-        const REAL *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const TAP *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
         const int64_t next = at->flip_u ? -2 * support : 2 * support;
         for (int j = 0; j < support; j += NAME(PAIRS)) {
             const NAME(vector) tap = NAME(taps_at)(line, support, j, flip);
@@ -222,13 +229,14 @@ INLINE void NAME(read)(const gcf_job *job, const gcf_place *at, int num_pol, boo
 {
     enum { TURNS = 2 };
     const int support = job->gcf->plane[at->plane].support;
-    const REAL *taps = NAME(taps_of)(job, at), *cells = NAME(cell_of)(job, at, 0);
+    const TAP *taps = NAME(taps_of)(job, at);
+    const REAL *cells = NAME(cell_of)(job, at, 0);
     const int64_t pol_step = 2 * job->pol_stride;
     REAL *vis = (REAL *)job->vis + 2 * at->point * num_pol;
     NAME(vector) straight[TURNS][TESS_GCF_MAX_POL] = {{{0}}};
     NAME(vector) crossed[TURNS][TESS_GCF_MAX_POL] = {{{0}}};
     for (int i = 0; i < support; i += TURNS, cells += 2 * TURNS * job->stride) {
-        const REAL *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
+        const TAP *line = taps + 2 * (at->flip_u ? support - 1 - i : i) * support;
         const int64_t next = at->flip_u ? -2 * support : 2 * support;
         for (int j = 0; j < support; j += NAME(PAIRS))
             for (int t = 0; t < TURNS; ++t) {
@@ -267,6 +275,40 @@ static void NAME(degrid_vectors)(const gcf_job *job)
         NAME(read_all)(job, 2);
     else
         NAME(read_all)(job, 4);
+}
+
+#ifndef TAPS_ALONE
+
+/* ---- taps of a cube ---- */
+
+/* Taps that are neighbours of a kernel are Q values apart in the cube, and mirrored. */
+static void NAME(grid_cube)(const gcf_job *job)
+{
+    const int q = job->gcf->layout.oversampling;
+    const int size = job->gcf->max_support / 2 * q + 1;
+    for (int64_t k = 0; k < job->count; ++k)
+        for (int pol = 0; pol < job->num_pol; ++pol) {
+            const gcf_place *at = &job->place[k];
+            const int support = job->gcf->plane[at->plane].support;
+            const int off_u = at->flip_u ? q - at->offset_u : at->offset_u;
+            const int off_v = at->flip_v ? q - at->offset_v : at->offset_v;
+            const REAL *plane =
+                (const REAL *)job->cube + 2 * (int64_t)at->plane * size * size;
+            const REAL *vis =
+                (const REAL *)job->vis + 2 * (at->point * job->num_pol + pol);
+            const REAL sign = at->conjugate ? -1 : 1, re = vis[0], im = vis[1];
+            for (int i = 0; i < support; ++i) {
+                const int x = abs((1 - support / 2 + i) * q - off_u);
+                REAL *cell = NAME(cell_of)(job, at, pol) + 2 * i * job->stride;
+                for (int j = 0; j < support; ++j) {
+                    const int y = abs((1 - support / 2 + j) * q - off_v);
+                    const REAL *tap = plane + 2 * (x * size + y);
+                    const REAL a = tap[0], b = sign * tap[1];
+                    cell[2 * j] += a * re - b * im;
+                    cell[2 * j + 1] += a * im + b * re;
+                }
+            }
+        }
 }
 
 /* ---- products ---- */
@@ -431,3 +473,5 @@ static void NAME(dot)(gcf_dot_job *job)
     job->value[0] = (double)value[0];
     job->value[1] = (double)value[1];
 }
+
+#endif

@@ -71,6 +71,7 @@ tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
     tess_status status = TESS_OK;
     const tess_gcf_probes *p = &opts->probes;
     const unsigned windows = BIT(WINDOW) | BIT(COARSE);
+    const unsigned tables = BIT(SERIAL) | BIT(ATOMIC) | BIT(TILED) | BIT(PRIVATE);
     const struct {
         bool wanted;
         probe is;
@@ -86,6 +87,12 @@ tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
          {"--tile-factor", {{BIT(TILED), NOTHING}, {BIT(TILED), NOTHING}}}},
         {p->pieces > 0,
          {"--pieces", {{BIT(TILED), BIT(TILED)}, {BIT(TILED), NOTHING}}}},
+        {p->cube, {"--cube", {{BIT(SERIAL), NOTHING}, {0}}}},
+        {opts->single_taps,
+         {"--single-taps",
+          {{tables, tables},
+           {all_gpu & ~(BIT(COMPUTED) | BIT(FACTORED)),
+            all_gpu & ~(BIT(COMPUTED) | BIT(FACTORED))}}}},
         {p->active_box, {"--active-box", {{0}, {all_gpu, all_gpu}}}},
         {p->managed, {"--managed", {{0}, {all_gpu, all_gpu}}}},
         {p->arrays,

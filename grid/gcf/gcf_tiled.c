@@ -443,7 +443,7 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
     const gcf_table *table = gcf_table_best();
     const tess_gcf *gcf = plan->gcf;
     gcf_function *function =
-        (degrid ? table->degrid : table->grid)[gcf->layout.is_double];
+        (degrid ? table->degrid : table->grid)[gcf_precision(plan)];
     gcf_place *place = tiles->place + which->first;
     const int64_t front = sort_piece(plan, tiles, which);
     const box around = box_of(plan, place, which->count);
@@ -451,6 +451,7 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
     const int64_t stride = up_to(around.cells, GCF_BLOCK_CELLS);
     gcf_job job = {.gcf = gcf,
                    .table = table,
+                   .taps = gcf_taps_of(plan),
                    .place = place,
                    .count = front,
                    .num_pol = points->num_pol,
@@ -490,13 +491,14 @@ static void do_sparse_pieces(const tess_gcf_plan *plan, const tess_gcf_points *p
     for (int64_t k = 0; k < tiles->num_pieces; ++k) {
         const piece *which = &tiles->piece[k];
         gcf_job job = {.gcf = plan->gcf,
+                       .taps = gcf_taps_of(plan),
                        .place = tiles->place + which->first,
                        .count = which->count,
                        .num_pol = points->num_pol,
                        .vis = points->vis};
         if (!which->sparse) continue;
         do_sparse_piece(&job, cells,
-                        gcf_table_best()->grid_atomic[plan->gcf->layout.is_double]);
+                        gcf_table_best()->grid_atomic[gcf_precision(plan)]);
         done += which->count;
     }
     *count = done;

@@ -87,11 +87,14 @@ typedef struct tess_gcf_probes {
                              tiles are cut … */
     int center_radius;  /**< … whose middle is within so many cells of the grid's; the
                              others are not cut */
-    bool active_box;    /**< on a GPU: of the grid, only the box of all footprints is
-                             cleared and copied */
-    bool managed;       /**< on a GPU: visibilities and grid are in memory that moves
-                             between host and device by itself; refused above half of
-                             the device's free memory */
+    bool cube; /**< gridding, serial: taps are read from a cube of quarters of planes in
+                    steps of 1/Q cell, all as wide as the widest, as the study of tiles
+                    on Xeon, Phi and P100 has them before it reorders them */
+    bool active_box; /**< on a GPU: of the grid, only the box of all footprints is
+                          cleared and copied */
+    bool managed;    /**< on a GPU: visibilities and grid are in memory that moves
+                          between host and device by itself; refused above half of
+                          the device's free memory */
     bool arrays; /**< on a GPU: an array each for u, v, kernel and number of the points,
                       and for each polarisation, instead of one of structs */
     bool divergent; /**< gridding on a GPU, tiled: threads branch around taps outside of
@@ -120,8 +123,9 @@ typedef struct tess_gcf_grid_opts {
                            TESS_GCF_SHAPES; 0: chosen */
     bool fast_math;   /**< computed: by the device's fast sine, cosine and exponential
                            in single precision, which are off by some 1e-6 */
-    bool single_taps; /**< tiled on a GPU: taps of a table in double precision are read
-                           in single, half the traffic; sums are then good to 1e-7 */
+    bool single_taps; /**< strategies with tables: taps of one in double precision are
+                           read in single, half the traffic; sums are then good to 1e-7
+                       */
     bool merge; /**< on the CPU: points that meet the same taps are made one before */
     tess_gcf_probes probes;
 } tess_gcf_grid_opts;

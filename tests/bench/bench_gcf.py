@@ -38,6 +38,8 @@ def other_ways(suite):
     suite.true("tiles of few points", 0 < int(table(
         suite, "--gcf", "16", "--strategy", "tiled", "--tile-factor", "1",
         "--order", "tracks")[0]["atomic_points"]) < 4032)
+    rows = table(suite, "--gcf", "16", "--strategy", "serial", "--cube")
+    suite.equal("cube: said", [row["switches"] for row in rows], ["cube"])
     rows = table(suite, "--gcf", "16", "--strategy", "serial,atomic,private",
                  "--precision", "double")
     for row in rows:

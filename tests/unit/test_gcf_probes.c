@@ -10,6 +10,7 @@
 
 #include "gcf_scene.h"
 #include "tess_const.h"
+#include "tess_isa.h"
 
 /* Against the serial strategy, in double precision. */
 static void compare(const tess_gcf *gcf, const tess_gcf_grid_opts *opts, const scene *s,
@@ -38,6 +39,7 @@ static void all_ways_lead_to_the_same(void **state)
         {TESS_GCF_PRIVATE, {0}, 3},
         {TESS_GCF_ATOMIC, {.atomics = TESS_GCF_CAS}, 2},
         {TESS_GCF_ATOMIC, {.atomics = TESS_GCF_PLAIN}, 1}, /* alone it is right */
+        {TESS_GCF_SERIAL, {.cube = true}, 1},
         {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_TILE}, 2},
         {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_LAYER}, 2},
         {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_KERNEL}, 2},
@@ -54,12 +56,51 @@ static void all_ways_lead_to_the_same(void **state)
             opts.strategy = way[k].strategy;
             opts.probes = way[k].probes;
             opts.threads = way[k].threads;
-            if (degrid && opts.probes.atomics != TESS_GCF_NATIVE) continue;
+            if (degrid && (opts.probes.atomics != TESS_GCF_NATIVE || opts.probes.cube))
+                continue;
             compare(gcf, &opts, &s, degrid, &report);
             assert_true(report.left_out >= OUTSIDE);
         }
     free_scene(&s);
     tess_gcf_destroy(gcf);
+}
+
+/* Taps are those of single precision anyhow (make_table()), and are read as such:
+ * changes that single precision does not see show it. */
+static void taps_are_read_in_single(void **state)
+{
+    const tess_gcf_strategy strategy[] = {TESS_GCF_SERIAL, TESS_GCF_ATOMIC,
+                                          TESS_GCF_TILED, TESS_GCF_PRIVATE};
+    tess_gcf *gcf = make_table(true), *changed = make_table(true);
+    scene s = make_scene(CROWDED, 2);
+    for (int64_t t = 0; t < 2 * gcf->num_values; ++t)
+        ((double *)changed->data)[t] *= 1 + 1e-9;
+    for (int isa = 0; isa < TESS_NUM_ISA; ++isa)
+        for (int k = 0; k < 8; ++k) {
+            const bool degrid = k % 2;
+            const int64_t count = 2 * s.num_pol * (int64_t)(degrid ? POINTS : NU * NV);
+            tess_gcf_grid_opts opts;
+            tess_gcf_report report;
+            tess_gcf_grid_opts_default(&opts);
+            setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
+            opts.strategy = strategy[k / 2];
+            opts.single_taps = true;
+            opts.threads = 2;
+            compare(gcf, &opts, &s, degrid, &report);
+            double *single = result_of(gcf, &opts, &s, degrid, NULL);
+            double *again = result_of(changed, &opts, &s, degrid, NULL);
+            opts.single_taps = false;
+            double *as_it_is = result_of(changed, &opts, &s, degrid, NULL);
+            assert_true(difference(again, true, single, count) < 1e-12);
+            assert_true(difference(as_it_is, true, single, count) > 5e-10);
+            free(single);
+            free(again);
+            free(as_it_is);
+        }
+    unsetenv("TESS_ISA");
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+    tess_gcf_destroy(changed);
 }
 
 /* Crowded points: 1 in 8 lies anywhere, in tiles of few. */
@@ -230,6 +271,8 @@ static void what_means_nothing_is_refused(void **state)
         {TESS_GCF_CPU, TESS_GCF_ATOMIC, true, {.atomics = TESS_GCF_PLAIN}},
         {TESS_GCF_CPU, TESS_GCF_FACTORED, false, {.sort = TESS_GCF_SORT_TILE}},
         {TESS_GCF_CPU, TESS_GCF_TILED, true, {.tile_factor = 1}},
+        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.cube = true}},
+        {TESS_GCF_CPU, TESS_GCF_SERIAL, true, {.cube = true}},
         {TESS_GCF_CPU, TESS_GCF_TILED, false, {.active_box = true}},
         {TESS_GCF_CPU, TESS_GCF_TILED, false, {.managed = true}},
         {TESS_GCF_CPU, TESS_GCF_TILED, false, {.arrays = true}},
@@ -265,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ways_lead_to_the_same),
+        cmocka_unit_test(taps_are_read_in_single),
         cmocka_unit_test(sparse_tiles_go_by_atomics),
         cmocka_unit_test(normalised_kernels_sum_to_one),
         cmocka_unit_test(nothing_cannot_be_normalised),

@@ -50,6 +50,14 @@ static const way all_ways[] = {
     {TESS_GCF_COARSE, false, false, {.cells = 4}},
     {TESS_GCF_GATHER, true, true, {.block = 0}},
     {TESS_GCF_TILED, true, true, {.block = 0}},
+    {TESS_GCF_WINDOW, true, true, {.block = 0}},
+    {TESS_GCF_SCATTER, true, true, {.block = 0}},
+    {TESS_GCF_SCATTER, false, true, {.block = 0}},
+    {TESS_GCF_GATHER, false, true, {.block = 0}},
+    {TESS_GCF_WINDOW, false, true, {.block = 0}},
+    {TESS_GCF_COARSE, false, true, {.block = 0}},
+    {TESS_GCF_WARP, false, true, {.block = 0}},
+    {TESS_GCF_TILED, false, true, {.block = 0}},
 };
 
 static tess_gcf_grid_opts options(const way *of)
