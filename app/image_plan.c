@@ -96,7 +96,8 @@ static void print_plan(const image_run *run, const imager_job *job,
                job->costs.copy_threads, job->costs.copy_threads == 1 ? "" : "s",
                job->costs.copy_threads == 1 ? "s" : "");
     else
-        printf("costs         built in, not measured on this machine\n");
+        printf("costs         built in, not measured on this machine%s\n",
+               job->backend->start ? ": those of an H200" : "");
     print_seconds(estimate);
 }
 

@@ -15,6 +15,7 @@ static const double REDUCE_BYTES_PER_S = 1.5e9;
 static const double WEIGH_VIS_S = 80e-9;
 static const double START_S = 0.1; /* kernel and FFT planning */
 static const double WRITE_PIXEL_S = 10e-9;
+static const double DEVICE_PIXEL_S = 10e-12; /* corrected on a device */
 
 /* Runs of a brick that one track of a baseline makes, about, by what was measured. */
 static const double RUNS_OF_TRACK = 8;
@@ -168,6 +169,23 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 
+/* What a device of each rank does of it, in place of threads. */
+static void estimate_device_time(const imager_job *job, const imager_workload *work,
+                                 imager_estimate *estimate)
+{
+    const tess_grid_plan *plan = job->plan;
+    const double ranks = tess_comm_size(job->comm);
+    const double outputs = (double)work->num_outputs;
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const double planes = (double)plan->num_planes * job->num_images;
+    double *s = estimate->seconds;
+    s[TESS_STAGE_SORT] = 0; /* counted with gridding */
+    s[TESS_STAGE_GRID] =
+        tess_grid_device_cost_vis(plan) * (double)work->num_vis;
+    s[TESS_STAGE_FFT] = tess_grid_device_cost_plane(plan) * planes * outputs / ranks;
+    s[TESS_STAGE_CORRECT] = DEVICE_PIXEL_S * pixels * job->num_images * outputs / ranks;
+}
+
 static void estimate_time(const imager_job *job, const imager_workload *work,
                           double lines, double new_sums, int sets,
                           imager_estimate *estimate)
@@ -200,6 +218,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
         outputs;
     s[TESS_STAGE_FFT] = batches * per_plane * outputs / (f * threads);
     s[TESS_STAGE_CORRECT] = costs->correct_s * share * outputs;
+    if (job->backend->start) estimate_device_time(job, work, estimate);
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
 

@@ -111,6 +111,29 @@ double tess_grid_cost(const tess_grid_plan *plan)
            tess_grid_cost_plane(plan, 1) * plan->num_planes * plan->opts.num_pol;
 }
 
+/* By [is_double], on an H200 (README, results): a cell of a w-kernel, of MeerKAT's
+ * tracks with kernels of 8 to 32 cells; a cell of a separable kernel and plane; a cell
+ * of a plane transformed, screened and added. Sorting a visibility. */
+static const double DEVICE_TAP_S[2] = {2e-12, 4e-12};
+static const double DEVICE_UPDATE_S[2] = {.2e-12, .7e-12};
+static const double DEVICE_CELL_S[2] = {20e-12, 40e-12};
+static const double DEVICE_SORT_S = 80e-12;
+
+double tess_grid_device_cost_vis(const tess_grid_plan *plan)
+{
+    const double support = plan->kernel.support;
+    const double gridding =
+        plan->projection
+            ? DEVICE_TAP_S[plan->is_double] * projection_cells(plan)
+            : DEVICE_UPDATE_S[plan->is_double] * support * support * plan->w_support;
+    return DEVICE_SORT_S + gridding * plan->opts.num_pol;
+}
+
+double tess_grid_device_cost_plane(const tess_grid_plan *plan)
+{
+    return DEVICE_CELL_S[plan->is_double] * (double)plan->nu * (double)plan->nv;
+}
+
 /* Range of n − 1 over the image that w-planes are made for. In an image of a few pixels
  * near the phase centre it may be so small that the planes' distance would overflow:
  * planes then are closer than they need to be, though still far beyond the largest

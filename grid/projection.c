@@ -541,13 +541,18 @@ cleanup:
  * of cache or beyond. */
 static const double CELL_S = 0.4e-9;
 
-double projection_cost_vis(const tess_grid_plan *plan)
+double projection_cells(const tess_grid_plan *plan)
 {
     const tess_gcf *gcf = plan->projection->gcf;
     double cells = 0;
     for (int p = 0; p < gcf->layout.num_planes; ++p) /* w are not known here */
         cells += (double)gcf->plane[p].support * gcf->plane[p].support;
-    return CELL_S * cells / gcf->layout.num_planes * plan->opts.num_pol;
+    return cells / gcf->layout.num_planes;
+}
+
+double projection_cost_vis(const tess_grid_plan *plan)
+{
+    return CELL_S * projection_cells(plan) * plan->opts.num_pol;
 }
 
 void projection_text(const tess_grid_plan *plan, char *text, int size)

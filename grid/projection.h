@@ -33,6 +33,9 @@ void projection_taper(const tess_projection *projection, int axis, int64_t count
 tess_status projection_corrections(tess_grid_plan *plan);
 
 double projection_cost_vis(const tess_grid_plan *plan);
+
+/** Cells of a visibility's kernel, the mean over planes. */
+double projection_cells(const tess_grid_plan *plan);
 void projection_text(const tess_grid_plan *plan, char *text, int size);
 
 /** Are samples gridded on a GPU (projection_cuda.h)? */

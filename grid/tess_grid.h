@@ -167,6 +167,11 @@ double tess_grid_cost_brick(const tess_grid_plan *plan);
 double tess_grid_cost_plane(const tess_grid_plan *plan, double occupied_lines);
 double tess_grid_cost(const tess_grid_plan *plan);
 
+/** The same on a device, on all of it: of a visibility sorted and gridded, and of a
+ * plane transformed. */
+double tess_grid_device_cost_vis(const tess_grid_plan *plan);
+double tess_grid_device_cost_plane(const tess_grid_plan *plan);
+
 /** What gridding tells about itself. */
 typedef struct tess_grid_report {
     tess_progress *progress; /**< moved on by visibilities, or NULL */

@@ -65,6 +65,20 @@ def check_passes(suite, options):
                    (image == images[0]).all())
 
 
+def check_device(suite, options):
+    """A device's costs are its own; where there is none, one is emulated by builds that can."""
+    with environment(TESS_EMULATED="100000000000"):
+        for more in ([], ["--w", "projection"]):
+            cpu, device = (tessera("plan", *options, *more, "--backend", name, "--threads", 1)
+                           for name in ("cpu", "cuda"))
+            if device.status != 0 or not suite.ran("plan", cpu):
+                return
+            grid = [predicted(planned.out)[1].get("grid", 0) for planned in (cpu, device)]
+            suite.true(f"a device grids {' '.join(more)} by its own costs",
+                       0 < grid[1] < grid[0] / 10)
+            suite.true("whose they are is said", "those of an H200" in device.out)
+
+
 @contextlib.contextmanager
 def environment(**values):
     """These variables while it lasts."""
@@ -110,6 +124,7 @@ def main():
                    all(seconds.get(k, 0) > 0 for k in ("read", "grid", "fft", "write")))
     check_passes(suite, options)
     check_measured(suite, options)
+    check_device(suite, options)
     suite.finish()
 
 
