@@ -1,9 +1,10 @@
 /** @file imager.h  (private to app/)
  *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
  *  (which samples make which image), imager_plan.c (what the data need), imager_run.c
- *  (one image from samples), imager_teams.c (outputs side by side),
- * imager_checkpoint.c, imager_model.c (prediction), imager_output.c (files),
- * imager_estimate.c (for `plan`).
+ *  (one image from samples), imager_passes.c (samples that do not fit), imager_window.c
+ *  (brick sums that do not), imager_teams.c (outputs side by side),
+ *  imager_checkpoint.c, imager_model.c (prediction), imager_output.c (files),
+ *  imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -246,12 +247,17 @@ typedef struct imager_passes {
     bool too_large;                  /**< they do not fit all the same */
 } imager_passes;
 
+/** What a rank holds in every pass beside its samples and sums, when samples that are
+ *  kept or sent take so much, and blocks of the file are read ahead. Local. */
+double imager_held_bytes(const imager_job *job, double sample_bytes,
+                         double block_bytes);
+
 /** The fewest passes with which samples of so many bytes, and brick sums, fit beside
  *  what a rank holds otherwise, and none has more than `most_vis` samples on a rank.
  *  Free with imager_passes_free(). Collective. */
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
-                                 double vis_bytes, double other_bytes,
-                                 int64_t most_vis, imager_passes *passes);
+                                 double vis_bytes, double other_bytes, int64_t most_vis,
+                                 imager_passes *passes);
 void imager_passes_free(imager_passes *passes); /**< Local. */
 
 /** Planes of a window; count 0: all. Local. */

@@ -180,8 +180,7 @@ static void estimate_device_time(const imager_job *job, const imager_workload *w
     const double planes = (double)plan->num_planes * job->num_images;
     double *s = estimate->seconds;
     s[TESS_STAGE_SORT] = 0; /* counted with gridding */
-    s[TESS_STAGE_GRID] =
-        tess_grid_device_cost_vis(plan) * (double)work->num_vis;
+    s[TESS_STAGE_GRID] = tess_grid_device_cost_vis(plan) * (double)work->num_vis;
     s[TESS_STAGE_FFT] = tess_grid_device_cost_plane(plan) * planes * outputs / ranks;
     s[TESS_STAGE_CORRECT] = DEVICE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
@@ -248,14 +247,11 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
                                imager_workload *work, double *window, int *sets)
 {
     tess_status status = TESS_OK;
-    const int ranks = tess_comm_size(job->comm);
     imager_passes passes = {0};
     TESS_TRY(imager_passes_choose(
         job, own, work->vis_bytes,
-        IMAGER_BASE_BYTES + imager_planes_bytes(job) + work->block_bytes +
-            2 * work->read_bytes +
-            (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0),
-        INT64_MAX, &passes));
+        imager_held_bytes(job, work->block_bytes, work->read_bytes), INT64_MAX,
+        &passes));
     if (passes.num_reads == 1) goto cleanup;
     *window = fmin(*window, passes.sums_bytes);
     *sets = passes.num_windows;

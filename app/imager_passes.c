@@ -236,6 +236,14 @@ static void choose(const imager_job *job, const block_load *load,
     passes->too_large = true;
 }
 
+double imager_held_bytes(const imager_job *job, double sample_bytes, double block_bytes)
+{
+    const int ranks = tess_comm_size(job->comm);
+    return IMAGER_BASE_BYTES + imager_planes_bytes(job) + sample_bytes +
+           2 * block_bytes +
+           (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0);
+}
+
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
                                  double vis_bytes, double other_bytes, int64_t most_vis,
                                  imager_passes *passes)

@@ -400,7 +400,7 @@ cleanup:
     return status;
 }
 
-/* The passes for one window of planes; `done` of all passes are. Collective. */
+/* The passes for one window of planes. Collective. */
 static tess_status run_window(imager_job *job, imager_data *data,
                               const tess_brick_list *owned, const imager_passes *passes,
                               int window, tess_exchange *exchange, bool psf,
@@ -444,12 +444,10 @@ cleanup:
 /* What is held in every pass beside its samples and sums. */
 static double held_bytes(const imager_job *job, const imager_data *data)
 {
-    const int ranks = tess_comm_size(job->comm);
     const tess_samples *held = data->in_memory ? &data->cached : &data->block;
-    const double reading =
-        data->in_memory ? 0 : 2.0 * (double)tess_source_block_bytes(data->source);
-    return IMAGER_BASE_BYTES + imager_planes_bytes(job) + imager_samples_bytes(held) +
-           reading + (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0);
+    return imager_held_bytes(
+        job, imager_samples_bytes(held),
+        data->in_memory ? 0 : (double)tess_source_block_bytes(data->source));
 }
 
 /* Data that do not fit into memory, or are made to take passes. Collective. */
