@@ -221,6 +221,11 @@ typedef struct imager_sums_size {
 imager_sums_size imager_sums_size_of(const imager_job *job,
                                      const int64_t *bricks_of_block, double num_vis);
 
+/** Add the bricks of each block to bricks_of_block[num_blocks]; returns what
+ * visibilities they have. Local. */
+double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
+                           int64_t *bricks_of_block);
+
 /** Seconds that one more set of planes takes: kernel values of so many visibilities,
  * and their products, are worked out again. Local. */
 double imager_set_s(const imager_job *job, double num_vis);

@@ -242,9 +242,11 @@ cleanup:
     return status;
 }
 
-/* What passes over data that are not kept need of memory and reading. Collective. */
+/* What passes over data that are not kept need of memory and reading, when they are
+ * `*several`, which all ranks agree on. Collective. */
 static tess_status plan_passes(const imager_job *job, const tess_brick_list *own,
-                               imager_workload *work, double *window, int *sets)
+                               imager_workload *work, double *window, int *sets,
+                               bool *several)
 {
     tess_status status = TESS_OK;
     imager_passes passes = {0};
@@ -252,7 +254,8 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
         job, own, work->vis_bytes,
         imager_held_bytes(job, work->block_bytes, work->read_bytes), INT64_MAX,
         &passes));
-    if (passes.num_reads == 1) goto cleanup;
+    *several = passes.num_reads > 1;
+    if (!*several) goto cleanup;
     *window = fmin(*window, passes.sums_bytes);
     *sets = passes.num_windows;
     work->owned_bytes = passes.sample_bytes; /* with their runs */
@@ -272,6 +275,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     tess_brick_list own = {0};
     double all = 0, window = 0, lines = 0;
     int planes = 0, sets = 1;
+    bool several = false;
     const double run_length =
         work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs)
                            : 1;
@@ -280,9 +284,9 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     status = sum_bytes(job, &own, run_length, &all, &window);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(occupied_share(job, &own, &lines));
-    if (!work->cached) TESS_TRY(plan_passes(job, &own, &found, &window, &sets));
-    if (sets == 1 && found.num_runs == work->num_runs)
-        TESS_TRY(planes_at_once(job, work, &own, &planes));
+    if (!work->cached)
+        TESS_TRY(plan_passes(job, &own, &found, &window, &sets, &several));
+    if (!several) TESS_TRY(planes_at_once(job, work, &own, &planes));
     if (planes > 0) {
         sets = (job->plan->num_planes + planes - 1) / planes;
         window = fmin(window, planes * plane_bytes(job, own.num_bricks));

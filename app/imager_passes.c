@@ -27,7 +27,11 @@ static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks
     int64_t *next = tess_alloc_zero(ranks + 1, sizeof *next);
     int *owner = tess_alloc(bricks->num_bricks, sizeof *owner);
     brick *out = tess_alloc(bricks->num_bricks, sizeof *out);
-    if (!next || !owner || !out) goto cleanup;
+    if (!next || !owner || !out) {
+        tess_free(out);
+        out = NULL;
+        goto cleanup;
+    }
     for (int64_t k = 0; k < bricks->num_bricks; ++k) {
         owner[k] = tess_partition_owner(job->partition, bricks->key[k], 0);
         ++next[owner[k] + 1];
@@ -40,14 +44,10 @@ static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks
         out[next[owner[k]]++] =
             (brick){bricks->key[k], bricks->num_vis[k],
                     bricks->first_run[k + 1] - bricks->first_run[k]};
-    tess_free(next);
-    tess_free(owner);
-    return out;
 cleanup:
     tess_free(next);
     tess_free(owner);
-    tess_free(out);
-    return NULL;
+    return out;
 }
 
 /* Ascending bricks, those of one key as one. */
@@ -131,11 +131,10 @@ static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
     TESS_TRY(tess_comm_agree(imager_team(job), load->bricks && load->sample_bytes
                                                    ? TESS_OK
                                                    : TESS_ERR_ALLOC));
+    load->num_vis = imager_count_blocks(job, owned, load->bricks);
     for (int64_t k = 0; k < owned->num_bricks; ++k) {
         const int64_t block = owned->key[k] / per_block;
         const int64_t runs = owned->first_run[k + 1] - owned->first_run[k];
-        ++load->bricks[block];
-        load->num_vis += (double)owned->num_vis[k];
         load->sample_bytes[block] += vis_bytes * (double)owned->num_vis[k] +
                                      (PART_BYTES + 2 * sizeof(tess_run)) * (double)runs;
     }

@@ -466,6 +466,7 @@ static tess_status run_passes(imager_job *job, imager_data *data,
         TESS_TRY(run_once(job, data, counted, exchange, psf, sums));
         goto cleanup;
     }
+    /* the first also sums what outputs need of all samples */
     for (int k = 0; k < passes.num_windows; ++k)
         if (k == 0 ||
             !tess_steps_window_done(job->steps, imager_passes_window(job, &passes, k)))

@@ -79,18 +79,25 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
     return isinf(least) ? 1 : best; /* not even one fits: the best that can be done */
 }
 
+double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
+                           int64_t *bricks_of_block)
+{
+    const int64_t per_block = job->plan->tiles_u * job->plan->tiles_v;
+    double num_vis = 0;
+    for (int64_t b = 0; b < bricks->num_bricks; ++b) {
+        ++bricks_of_block[bricks->key[b] / per_block];
+        num_vis += (double)bricks->num_vis[b];
+    }
+    return num_vis;
+}
+
 static tess_status count_bricks(const imager_job *job, const tess_brick_list *bricks,
                                 imager_sums_size *size)
 {
     tess_status status = TESS_OK;
-    const int64_t per_block = job->plan->tiles_u * job->plan->tiles_v;
-    double num_vis = 0;
     int64_t *count = tess_alloc_zero(job->plan->num_blocks, sizeof *count);
     TESS_TRY(tess_comm_agree(imager_team(job), count ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t b = 0; b < bricks->num_bricks; ++b) {
-        ++count[bricks->key[b] / per_block];
-        num_vis += (double)bricks->num_vis[b];
-    }
+    const double num_vis = imager_count_blocks(job, bricks, count);
     *size = imager_sums_size_of(job, count, num_vis);
 cleanup:
     tess_free(count);

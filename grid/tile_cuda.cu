@@ -129,35 +129,30 @@ cleanup:
     return status;
 }
 
+/* By the kernels for the plan's precision and support. */
+cudaError_t launch_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,
+                          bool degrid, int num_pol, int64_t num_chunks,
+                          const cuda_args &args, cudaStream_t stream)
+{
+    const tess_kernel *kernel = &plan->kernel;
+    if (plan->is_double)
+        return (degrid ? launch_degrid_double
+                       : launch_grid_double)(kernel, num_pol, num_chunks, args, stream);
+    if (kernel->support > TENSOR_MAX_SUPPORT)
+        return (degrid ? launch_degrid_any : launch_grid_any)(kernel, num_pol,
+                                                              num_chunks, args, stream);
+    return (degrid ? degrid_tensor : grid_tensor)[kernel->support](
+        kernel, products_of(plan), most_planes_of(plan, list), num_pol, num_chunks,
+        args, stream);
+}
+
 } // namespace
 
 cudaError_t launch_grid_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,
                                int num_pol, int64_t num_chunks, const cuda_args &args,
                                cudaStream_t stream)
 {
-    const tess_kernel *kernel = &plan->kernel;
-    if (plan->is_double)
-        return launch_grid_double(kernel, num_pol, num_chunks, args, stream);
-    if (kernel->support > TENSOR_MAX_SUPPORT)
-        return launch_grid_any(kernel, num_pol, num_chunks, args, stream);
-    return grid_tensor[kernel->support](kernel, products_of(plan),
-                                        most_planes_of(plan, list), num_pol, num_chunks,
-                                        args, stream);
-}
-
-static cudaError_t launch_degrid_chunks(const tess_grid_plan *plan,
-                                        const tile_cuda_list *list, int num_pol,
-                                        int64_t num_chunks, const cuda_args &args,
-                                        cudaStream_t stream)
-{
-    const tess_kernel *kernel = &plan->kernel;
-    if (plan->is_double)
-        return launch_degrid_double(kernel, num_pol, num_chunks, args, stream);
-    if (kernel->support > TENSOR_MAX_SUPPORT)
-        return launch_degrid_any(kernel, num_pol, num_chunks, args, stream);
-    return degrid_tensor[kernel->support](kernel, products_of(plan),
-                                          most_planes_of(plan, list), num_pol,
-                                          num_chunks, args, stream);
+    return launch_chunks(plan, list, false, num_pol, num_chunks, args, stream);
 }
 
 tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
@@ -188,8 +183,8 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan,
     int64_t chunks;
     TESS_TRY(count_chunks(list, first, end, &chunks));
     if (chunks == 0) return TESS_OK;
-    TESS_CUDA(launch_degrid_chunks(plan, list, samples->num_pol, chunks,
-                                   args_of(plan, samples, list, first, sums), stream));
+    TESS_CUDA(launch_chunks(plan, list, true, samples->num_pol, chunks,
+                            args_of(plan, samples, list, first, sums), stream));
 cleanup:
     return status;
 }

@@ -484,14 +484,21 @@ template <typename R> static void check_repeatable(const setting &with, int rows
     }
 }
 
+/* Single precision by one product, and by three; double precision. */
+static setting setting_of(int support, int precision)
+{
+    setting with = {};
+    with.support = support;
+    with.is_double = precision == 2;
+    with.accuracy = precision == 0 ? 1e-2 : 1e-4;
+    return with;
+}
+
 static void check_order(int support, int rows)
 {
     for (int precision = 0; precision < 3; ++precision)
         for (int do_w = 0; do_w < 2; ++do_w) {
-            setting with = {};
-            with.support = support;
-            with.is_double = precision == 2;
-            with.accuracy = precision == 0 ? 1e-2 : 1e-4;
+            setting with = setting_of(support, precision);
             with.do_w = do_w;
             with.num_pol = 2;
             with.psf = true;
@@ -506,10 +513,7 @@ static void check_order(int support, int rows)
 static void check_support(int support, int rows)
 {
     for (int precision = 0; precision < 3; ++precision) {
-        setting with = {};
-        with.support = support;
-        with.is_double = precision == 2;
-        with.accuracy = precision == 0 ? 1e-2 : 1e-4;
+        setting with = setting_of(support, precision);
         with.do_w = true;
         with.num_pol = 1;
         with.block_planes = 8;
