@@ -9,8 +9,8 @@
  * node are read from their caches. */
 enum {
     LEAST_ROUND_BYTES = 1 << 20,
-    ROUND_BYTES = 16 << 20,
-    ALL_ROUND_BYTES = 64 << 20
+    ROUND_BYTES = 10 << 20,
+    ALL_ROUND_BYTES = 40 << 20
 };
 
 /* What a rank has to send for a window to be made: that takes a dozen collective
@@ -63,6 +63,20 @@ static void free_shares(tess_exchange *exchange)
     tess_free(exchange->share);
 }
 
+static tess_status make_rounds(tess_exchange *exchange)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(exchange->comm);
+    for (int k = 0; k < ROUNDS_FLYING; ++k) {
+        round_flight *round = &exchange->flying[k];
+        TESS_TRY(tess_flight_create(exchange->comm, &round->flight));
+        round->bytes = tess_alloc_zero(3 * size, sizeof *round->bytes);
+        if (!round->bytes) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
+    }
+cleanup:
+    return status;
+}
+
 /* Without the window. Local. */
 static tess_status make_exchange(const tess_grid_plan *plan, const tess_samples *like,
                                  tess_exchange *exchange)
@@ -82,6 +96,7 @@ static tess_status make_exchange(const tess_grid_plan *plan, const tess_samples 
         tess_alloc_zero(exchange->num_split, sizeof *exchange->split_offset);
     if (!exchange->split_offset) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
     TESS_TRY(make_shares(exchange));
+    TESS_TRY(make_rounds(exchange));
 cleanup:
     return status;
 }
@@ -120,18 +135,35 @@ void tess_exchange_reset(tess_exchange *exchange)
     exchange->num_rounds = exchange->num_sent = 0;
 }
 
-static void flight_end(round_flight *round)
+static void round_end(round_flight *round)
 {
-    tess_flight_finish(&round->flight, NULL);
+    if (round->active) tess_flight_finish(round->flight, NULL);
     tess_free(round->own_send);
-    tess_free(round->bytes);
-    *round = (round_flight){0};
+    round->own_send = round->send = NULL;
+    round->active = false;
+}
+
+/* So many rounds ago. */
+static round_flight *round_before(tess_exchange *exchange, int64_t rounds)
+{
+    const int64_t number = exchange->num_started + ROUNDS_FLYING - rounds;
+    return &exchange->flying[number % ROUNDS_FLYING];
+}
+
+static void free_rounds(tess_exchange *exchange)
+{
+    for (int64_t ago = ROUNDS_FLYING; ago > 0; --ago) {
+        round_flight *round = round_before(exchange, ago);
+        round_end(round);
+        tess_flight_free(round->flight);
+        tess_free(round->bytes);
+    }
 }
 
 void tess_exchange_destroy(tess_exchange *exchange)
 {
     if (!exchange) return;
-    flight_end(&exchange->flying);
+    free_rounds(exchange);
     for (int64_t k = 0; k < exchange->num_rounds; ++k)
         tess_free(exchange->rounds[k].received);
     tess_window_free(exchange->window);
@@ -146,7 +178,10 @@ void tess_exchange_destroy(tess_exchange *exchange)
 
 void tess_exchange_progress(tess_exchange *exchange)
 {
-    tess_flight_progress(exchange->flying.flight);
+    for (int64_t ago = ROUNDS_FLYING - 1; ago > 0; --ago) {
+        const round_flight *round = round_before(exchange, ago);
+        if (round->active) tess_flight_progress(round->flight);
+    }
 }
 
 /* ---- rounds ---- */
@@ -157,11 +192,10 @@ static tess_status land(tess_exchange *exchange, round_flight *round)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm);
-    if (!round->active) return TESS_OK;
+    if (!round->active || round->log < 0) goto cleanup;
     const void **message = tess_alloc(size, sizeof *message);
     round_log *log = &exchange->rounds[round->log];
-    if (!message) TESS_FAIL(TESS_ERR_ALLOC, "exchange");
-    TESS_TRY(tess_flight_wait(round->flight, message));
+    status = message ? tess_flight_wait(round->flight, message) : TESS_ERR_ALLOC;
     for (int rank = 0; rank < size && status == TESS_OK; ++rank) {
         if (round->bytes[size + rank] == 0) continue;
         log->place[rank] =
@@ -169,38 +203,45 @@ static tess_status land(tess_exchange *exchange, round_flight *round)
                           exchange->samples.num_vis};
         status = exchange_unpack(exchange, message[rank], rank, &log->received[rank]);
     }
-cleanup:
     tess_free(message);
-    flight_end(round);
+cleanup:
+    round_end(round);
     return status;
 }
 
-/* Start a packed round, and unpack the one before while it flies. Collective, but for
- * failures to unpack. */
+/* A round of a rank that has failed: others wait for it. */
+static void leave_empty(const tess_exchange *exchange, round_flight *round)
+{
+    memset(round->bytes, 0,
+           3 * (size_t)tess_comm_size(exchange->comm) * sizeof *round->bytes);
+    round->log = -1;
+}
+
+/* All ranks have started this round. Collective. */
+static tess_status settle(round_flight *round)
+{
+    const tess_status status =
+        round->active ? tess_flight_settle(round->flight) : TESS_OK;
+    if (status != TESS_OK) round->log = -1;
+    return status;
+}
+
+/* Start a packed round, settle the one before, and unpack the one before that.
+ * Collective, but for failures to unpack. */
 static tess_status launch(tess_exchange *exchange, round_flight *round)
 {
     tess_status status = TESS_OK;
-    const int size = tess_comm_size(exchange->comm);
-    round_flight before = exchange->flying;
-    status = tess_flight_start(exchange->comm, exchange->window, round->send,
+    const int64_t size = tess_comm_size(exchange->comm);
+    TESS_TRY(tess_flight_start(round->flight, exchange->window, round->send,
                                round->bytes + 2 * size, round->bytes,
-                               round->bytes + size, &round->flight);
-    if (status == TESS_OK) {
-        exchange->flying = *round;
-        *round = (round_flight){0};
-        status = land(exchange, &before);
-    }
+                               round->bytes + size));
+    round->active = true;
+    ++exchange->num_started;
+    status = settle(round_before(exchange, 2));
+    const tess_status landed = land(exchange, round_before(exchange, 3));
+    if (status == TESS_OK) status = landed;
+cleanup:
     return status;
-}
-
-/* Agree on failures and on whether anybody has more to send. Collective. */
-static tess_status agree(tess_comm *comm, tess_status status, int64_t *more)
-{
-    int64_t flags[2] = {status != TESS_OK, *more};
-    const tess_status reduced = tess_comm_allreduce_i64(comm, flags, 2, TESS_MAX);
-    *more = flags[1];
-    if (status != TESS_OK) return status;
-    return reduced != TESS_OK ? reduced : flags[0] ? TESS_ERR_PEER : TESS_OK;
 }
 
 /* Rows that fill a round from `first` on; one at least. */
@@ -215,15 +256,24 @@ static int64_t end_of_round(const tess_exchange *exchange, const tess_samples *s
     return end;
 }
 
-/* Make the window for what is to be sent, if that is worth it. Collective. */
-static tess_status open_window(tess_exchange *exchange, const tess_samples *samples)
+/* The rounds of the rank with most of them; and the window is made for what is to be
+ * sent, if that is worth it. Collective. */
+static tess_status prepare_rounds(tess_exchange *exchange, const tess_samples *samples,
+                                  int64_t *rounds)
 {
     tess_status status = TESS_OK;
-    int64_t bytes = 0;
+    struct {
+        int64_t bytes, rounds;
+    } most = {0, 0};
     for (int64_t row = 0; row < samples->num_rows; ++row)
-        bytes += exchange_row_bytes(exchange, samples->num_chan[row]);
-    TESS_TRY(tess_comm_allreduce_i64(exchange->comm, &bytes, 1, TESS_MAX));
-    if (bytes < exchange->window_from) return TESS_OK;
+        most.bytes += exchange_row_bytes(exchange, samples->num_chan[row]);
+    for (int64_t row = 0; row < samples->num_rows; ++most.rounds)
+        row = end_of_round(exchange, samples, row);
+    TESS_TRY(tess_comm_allreduce_i64(exchange->comm, &most.bytes, 2, TESS_MAX));
+    *rounds = most.rounds;
+    if (exchange->window || most.bytes < exchange->window_from ||
+        tess_comm_size(exchange->comm) == 1)
+        return TESS_OK;
     TESS_TRY(tess_window_create(exchange->comm, WINDOW_PARTS * exchange->round_bytes,
                                 &exchange->window));
 cleanup:
@@ -241,28 +291,27 @@ tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samp
                                const void *context)
 {
     tess_status status = TESS_OK;
-    const bool alone = tess_comm_size(exchange->comm) == 1;
     round_rows part = {.samples = samples,
                        .skip_ignored = skip_ignored,
                        .filter = filter,
                        .context = context};
-    round_flight round = {0};
-    int64_t more = 1;
-    if (!alone && !exchange->window) TESS_TRY(open_window(exchange, samples));
-    while (more) {
+    int64_t rounds;
+    TESS_TRY(prepare_rounds(exchange, samples, &rounds));
+    for (int64_t k = 0; k < rounds; ++k) {
+        round_flight *round = round_before(exchange, 0);
         part.first = part.end;
         part.end = end_of_round(exchange, samples, part.first);
-        if (status == TESS_OK) status = exchange_pack(exchange, &part, &round);
-        more = part.end < samples->num_rows;
-        TESS_TRY(alone ? status : agree(exchange->comm, status, &more));
-        if (alone)
-            flight_end(&round);
-        else /* a failure to unpack is agreed on with the next round */
-            status = launch(exchange, &round);
+        if (status == TESS_OK) status = exchange_pack(exchange, &part, round);
+        if (tess_comm_size(exchange->comm) == 1) {
+            round_end(round);
+            continue;
+        }
+        if (status != TESS_OK) leave_empty(exchange, round);
+        const tess_status launched = launch(exchange, round);
+        if (status == TESS_OK) status = launched;
     }
     TESS_TRY(tess_comm_agree(exchange->comm, status));
 cleanup:
-    flight_end(&round);
     return status;
 }
 
@@ -332,10 +381,11 @@ cleanup:
 tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
                                    tess_samples **samples, tess_brick_list **bricks)
 {
-    tess_status status = TESS_OK;
-    round_flight last = exchange->flying;
-    exchange->flying = (round_flight){0};
-    status = land(exchange, &last);
+    tess_status status = settle(round_before(exchange, 1));
+    for (int64_t ago = 2; ago > 0; --ago) {
+        const tess_status landed = land(exchange, round_before(exchange, ago));
+        if (status == TESS_OK) status = landed;
+    }
     TESS_TRY(tess_comm_agree(exchange->comm, status));
     tess_window_free(exchange->window); /* what follows may need the memory */
     exchange->window = NULL;
@@ -364,6 +414,22 @@ typedef struct reply {
     int64_t *bytes; /* [3][P]: sent, received, where each rank's begin */
 } reply;
 
+static tess_status reply_create(tess_comm *comm, reply *out)
+{
+    tess_status status = TESS_OK;
+    out->bytes = tess_alloc(3 * (int64_t)tess_comm_size(comm), sizeof *out->bytes);
+    if (!out->bytes) TESS_FAIL(TESS_ERR_ALLOC, "exchange of predicted visibilities");
+    TESS_TRY(tess_flight_create(comm, &out->flight));
+cleanup:
+    return status;
+}
+
+static void reply_free(reply *in)
+{
+    tess_flight_free(in->flight);
+    tess_free(in->bytes);
+}
+
 /* Start to return a round; values go straight from where they were predicted.
  * Collective. */
 static tess_status reply_start(tess_exchange *exchange, const round_log *log,
@@ -372,16 +438,15 @@ static tess_status reply_start(tess_exchange *exchange, const round_log *log,
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm),
               own = tess_comm_rank(exchange->comm);
-    int64_t *bytes = tess_alloc_zero(3 * size, sizeof *bytes);
-    *out = (reply){.log = log, .bytes = bytes};
-    TESS_TRY(tess_comm_agree(exchange->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
-    int64_t *begin = bytes + 2 * size;
+    int64_t *begin = out->bytes + 2 * size;
+    out->log = log;
     for (int rank = 0; rank < size; ++rank) {
-        bytes[rank] = rank == own ? 0 : log->received[rank].samples * vis;
+        out->bytes[rank] = rank == own ? 0 : log->received[rank].samples * vis;
         begin[rank] = log->place[rank].samples * vis;
     }
-    TESS_TRY(tess_flight_start(exchange->comm, NULL, exchange->samples.vis, begin,
-                               bytes, bytes + size, &out->flight));
+    TESS_TRY(tess_flight_start(out->flight, NULL, exchange->samples.vis, begin,
+                               out->bytes, out->bytes + size));
+    TESS_TRY(tess_flight_settle(out->flight));
 cleanup:
     return status;
 }
@@ -394,8 +459,7 @@ static tess_status reply_finish(tess_exchange *exchange, int64_t vis, reply *in,
     const int size = tess_comm_size(exchange->comm),
               own = tess_comm_rank(exchange->comm);
     void *received = NULL;
-    if (!in->log) return TESS_OK;
-    TESS_TRY(tess_flight_finish(&in->flight, &received));
+    TESS_TRY(tess_flight_finish(in->flight, &received));
     const char *arrived = received;
     const char *here = (const char *)exchange->samples.vis + in->bytes[2 * size + own];
     for (int64_t k = 0; k < in->log->num_parcels; ++k) {
@@ -407,8 +471,6 @@ static tess_status reply_finish(tess_exchange *exchange, int64_t vis, reply *in,
     }
 cleanup:
     tess_free(received);
-    tess_free(in->bytes);
-    *in = (reply){0};
     return status;
 }
 
@@ -416,18 +478,17 @@ tess_status tess_exchange_return(tess_exchange *exchange, tess_samples *samples)
 {
     tess_status status = TESS_OK;
     const int64_t vis = (samples->is_double ? 16 : 8) * samples->num_pol;
-    reply flying = {0}, next = {0};
-    for (int64_t k = 0; k < exchange->num_rounds; ++k) {
-        TESS_TRY(reply_start(exchange, &exchange->rounds[k], vis, &next));
-        TESS_TRY(reply_finish(exchange, vis, &flying, samples));
-        flying = next;
-        next = (reply){0};
+    reply flying[2] = {{0}, {0}};
+    for (int k = 0; k < 2 && status == TESS_OK; ++k)
+        status = reply_create(exchange->comm, &flying[k]);
+    TESS_TRY(tess_comm_agree(exchange->comm, status));
+    for (int64_t k = 0; k <= exchange->num_rounds; ++k) {
+        if (k < exchange->num_rounds)
+            TESS_TRY(reply_start(exchange, &exchange->rounds[k], vis, &flying[k % 2]));
+        if (k > 0) TESS_TRY(reply_finish(exchange, vis, &flying[(k - 1) % 2], samples));
     }
-    TESS_TRY(reply_finish(exchange, vis, &flying, samples));
 cleanup:
-    tess_flight_finish(&flying.flight, NULL);
-    tess_flight_finish(&next.flight, NULL);
-    tess_free(flying.bytes);
-    tess_free(next.bytes);
+    for (int k = 0; k < 2; ++k)
+        reply_free(&flying[k]);
     return status;
 }

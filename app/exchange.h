@@ -34,15 +34,16 @@ tess_status tess_exchange_expect(tess_exchange *exchange, int64_t num_rows,
 
 /** Cut the samples' rows into runs, less ignored samples at their ends if
  *  `skip_ignored`, and send these to the owners of their bricks, by the plan's threads.
- *  They go in rounds of bounded size, the last of which is still in flight on return;
- *  the samples may be changed then. Runs that are received are put in the order of
- * ranks and rows, so that the owner's order of work does not depend on how many ranks
- * sent. On one rank samples are copied once, to where they are wanted. Collective. */
+ *  They go in rounds of bounded size, the last two of which are still in flight on
+ *  return; the samples may be changed then. Runs that are received are put in the order
+ * of ranks and rows, so that the owner's order of work does not depend on how many
+ * ranks sent. On one rank samples are copied once, to where they are wanted.
+ * Collective. */
 tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,
                                bool skip_ignored, tess_exchange_filter *filter,
                                const void *context);
 
-/** Let the round in flight move on while something else is done. Local. */
+/** Let rounds in flight move on while something else is done. Local. */
 void tess_exchange_progress(tess_exchange *exchange);
 
 /** Nothing more will be sent: sort what was received. The samples and bricks belong to

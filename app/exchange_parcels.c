@@ -68,13 +68,13 @@ int64_t exchange_row_bytes(const tess_exchange *exchange, int64_t count)
            count * (each.vis + each.weight + (int64_t)sizeof(packed_piece) / 2);
 }
 
-/* Let the round in flight move on now and then; the first thread alone. */
+/* Let rounds in flight move on now and then; the first thread alone. */
 static void keep_moving(tess_exchange *exchange, int64_t bytes, int64_t *since)
 {
     *since += bytes;
     if (*since < PROGRESS_BYTES) return;
     *since = 0;
-    tess_flight_progress(exchange->flying.flight);
+    tess_exchange_progress(exchange);
 }
 
 /* ---- a round's parcels ---- */
@@ -332,7 +332,7 @@ static tess_status take_buffer(const tess_exchange *exchange, int64_t bytes,
     tess_status status = TESS_OK;
     const int64_t part = exchange->round_bytes;
     if (exchange->window && bytes <= part) {
-        const int64_t turn = round->log % WINDOW_PARTS;
+        const int64_t turn = exchange->num_started % WINDOW_PARTS;
         round->send = (char *)tess_window_own(exchange->window) + turn * part;
         return TESS_OK;
     }
@@ -349,6 +349,7 @@ static tess_status lay_out_messages(tess_exchange *exchange, round_places *place
     const int size = tess_comm_size(exchange->comm),
               own = tess_comm_rank(exchange->comm);
     int64_t all = 0;
+    memset(round->bytes, 0, 3 * (size_t)size * sizeof *round->bytes);
     for (int rank = 0; rank < size; ++rank) {
         round->bytes[2 * size + rank] = all;
         if (rank != own)
@@ -374,10 +375,8 @@ static tess_status lay_out(tess_exchange *exchange, int threads, round_places *p
     places->total = tess_alloc(size, sizeof *places->total);
     places->message = tess_alloc_zero(size, sizeof *places->message);
     places->first_sent = tess_alloc(size, sizeof *places->first_sent);
-    round->bytes = tess_alloc_zero(3 * size, sizeof *round->bytes);
     round->log = exchange->num_rounds;
-    round->active = true;
-    if (!places->total || !places->message || !places->first_sent || !round->bytes)
+    if (!places->total || !places->message || !places->first_sent)
         TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
     number_parcels(exchange, threads, places->total);
     TESS_TRY(log_round(exchange, places->total, places->first_sent));
@@ -644,7 +643,7 @@ tess_status exchange_unpack(tess_exchange *exchange, const char *message, int so
                 message + parts.weight, count.samples * each.weight, threads);
     arrived(exchange, &count);
     *received = count;
-    tess_flight_progress(exchange->flying.flight);
+    tess_exchange_progress(exchange);
 cleanup:
     return status;
 }

@@ -33,12 +33,21 @@ typedef struct round_log {
 
 /* A round on its way. */
 typedef struct round_flight {
-    bool active;
     tess_flight *flight;
     char *send, *own_send; /* messages, by rank; own_send: not in the window */
     int64_t *bytes;        /* [3][P]: sent, received, where each rank's begin */
-    int64_t log;           /* number of the round */
+    int64_t log;           /* of exchange->rounds; -1: nothing is taken from it */
+    bool active;
 } round_flight;
+
+/* While round k is packed, k - 1 is told of and k - 2 has been, and its messages fly:
+ * it is unpacked when all have packed k - 1. So nobody waits for a rank that is a round
+ * behind. */
+enum { ROUNDS_FLYING = 3 };
+
+/* Rounds are packed into the parts of a window in turn: k may take that of k - 5, as
+ * all have started k - 2, before which they have unpacked k - 5. */
+enum { WINDOW_PARTS = 5 };
 
 /* A thread's part of a round. */
 typedef struct round_share {
@@ -54,10 +63,6 @@ typedef struct round_share {
     tess_status status;
 } round_share;
 
-/* Rounds are packed into the parts of a window in turn: one is packed while another
- * flies, and others may not have taken the one before that yet. */
-enum { WINDOW_PARTS = 3 };
-
 struct tess_exchange {
     tess_comm *comm;
     const tess_grid_plan *plan;
@@ -65,10 +70,11 @@ struct tess_exchange {
     bool with_data;
     int threads;
     int64_t round_bytes;
-    int64_t window_from;  /* bytes to send from which there is a window */
-    tess_window *window;  /* or NULL */
-    round_flight flying;  /* the round that has not been unpacked */
-    tess_samples samples; /* received */
+    int64_t window_from;                /* bytes to send from which there is a window */
+    tess_window *window;                /* or NULL */
+    round_flight flying[ROUNDS_FLYING]; /* round k is [k % ROUNDS_FLYING] */
+    int64_t num_started;                /* rounds, since the exchange was made */
+    tess_samples samples;               /* received */
     tess_brick_list bricks;
     int64_t *split_offset; /* [num_split] samples of split bricks sent so far */
     int64_t num_split;

@@ -144,17 +144,63 @@ cleanup:
 
 /* What a rank tells another of what it has for it. */
 typedef struct notice {
-    int64_t bytes, at; /* in the sender's window, or -1: comes as a message */
+    int64_t bytes, at;      /* in the sender's window, or -1: comes as a message */
+    int64_t sends_messages; /* the sender, to anybody */
 } notice;
+
+enum { NOTICE_LENGTH = sizeof(notice) / sizeof(int64_t) };
+
+/* How far a flight is. */
+typedef enum flight_stage {
+    GROUNDED,
+    STARTED, /* notices are on their way */
+    SETTLED  /* messages are, if there are any */
+} flight_stage;
 
 struct tess_flight {
     tess_comm *comm;
-    notice *told;         /* [size] by each rank */
-    const char **part;    /* [size] where what it sent is */
-    char *recv;           /* messages, by rank */
+    flight_stage stage;
+    notice *tell, *told; /* [size] to each rank, and by each */
+    const char **part;   /* [size] where what it sent is */
+    MPI_Request notices;
     MPI_Request *request; /* of all messages, both ways */
     int num_requests;
+    char *recv; /* messages, by rank */
+    /* the caller's */
+    const tess_window *window;
+    const char *send;
+    const int64_t *send_at, *send_bytes;
+    int64_t *recv_bytes;
 };
+
+tess_status tess_flight_create(tess_comm *comm, tess_flight **flight_out)
+{
+    tess_status status = TESS_OK;
+    tess_flight *flight = tess_alloc_zero(1, sizeof *flight);
+    if (!flight) TESS_FAIL(TESS_ERR_ALLOC, "exchange between ranks");
+    flight->comm = comm;
+    flight->notices = MPI_REQUEST_NULL;
+    flight->tell = tess_alloc_zero(comm->size, sizeof *flight->tell);
+    flight->told = tess_alloc_zero(comm->size, sizeof *flight->told);
+    flight->part = tess_alloc_zero(comm->size, sizeof *flight->part);
+    if (!flight->tell || !flight->told || !flight->part)
+        TESS_FAIL(TESS_ERR_ALLOC, "exchange between ranks");
+    *flight_out = flight;
+    flight = NULL;
+cleanup:
+    tess_flight_free(flight);
+    return status;
+}
+
+void tess_flight_free(tess_flight *flight)
+{
+    if (!flight) return;
+    tess_flight_finish(flight, NULL);
+    tess_free(flight->tell);
+    tess_free(flight->told);
+    tess_free(flight->part);
+    tess_free(flight);
+}
 
 /* Pieces of at most CHUNK bytes between this rank and one peer. */
 static int64_t pieces(int64_t bytes)
@@ -176,37 +222,27 @@ static bool reads_in_place(const tess_window *window, const char *from, int k)
            from < window->own + window->bytes;
 }
 
-/* Tell each rank how much it gets, and where it is. Collective. */
-static tess_status exchange_notices(tess_flight *flight, const tess_window *window,
-                                    const char *send, const int64_t *send_at,
-                                    const int64_t *send_bytes)
+/* What each rank gets, and where it is. */
+static void write_notices(tess_flight *flight)
 {
-    tess_status status = TESS_OK;
-    tess_comm *comm = flight->comm;
-    notice *tell = tess_alloc(comm->size, sizeof *tell);
-    TESS_TRY(tess_comm_agree(comm, tell ? TESS_OK : TESS_ERR_ALLOC));
-    for (int k = 0; k < comm->size; ++k) {
-        const char *from = send_at ? send + send_at[k] : send;
-        if (!send_at) send += send_bytes[k];
-        tell[k] = (notice){send_bytes[k], -1};
-        if (send_bytes[k] > 0 && reads_in_place(window, from, k))
-            tell[k].at = from - window->own;
+    const char *from = flight->send;
+    const int size = flight->comm->size;
+    int64_t messages = 0;
+    for (int k = 0; k < size; ++k) {
+        const int64_t bytes = flight->send_bytes[k];
+        if (flight->send_at) from = flight->send + flight->send_at[k];
+        const bool in_place = bytes > 0 && reads_in_place(flight->window, from, k);
+        flight->tell[k] =
+            (notice){.bytes = bytes, .at = in_place ? from - flight->window->own : -1};
+        messages |= bytes > 0 && !in_place;
+        if (!flight->send_at) from += bytes;
     }
-    TESS_TRY(synchronise(window));
-    if (comm_alone(comm))
-        flight->told[0] = tell[0];
-    else
-        TESS_MPI(MPI_Alltoall(tell, 2, MPI_INT64_T, flight->told, 2, MPI_INT64_T,
-                              comm->handle));
-    TESS_TRY(synchronise(window));
-cleanup:
-    tess_free(tell);
-    return status;
+    for (int k = 0; k < size; ++k)
+        flight->tell[k].sends_messages = messages;
 }
 
 /* Room for what comes as messages. */
-static tess_status make_room(tess_flight *flight, const tess_window *window,
-                             const int64_t *send_bytes)
+static tess_status make_room(tess_flight *flight)
 {
     tess_status status = TESS_OK;
     int64_t bytes = 0, messages = 0;
@@ -215,30 +251,34 @@ static tess_status make_room(tess_flight *flight, const tess_window *window,
             bytes += flight->told[k].bytes;
             messages += pieces(flight->told[k].bytes);
         }
-        messages += pieces(send_bytes[k]);
+        messages += pieces(flight->send_bytes[k]);
     }
     flight->recv = tess_alloc(bytes, 1);
     flight->request = tess_alloc(messages, sizeof *flight->request);
     if (!flight->recv || !flight->request)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to receive %s",
                   tess_mem_text((double)bytes));
-    char *recv = flight->recv;
-    for (int k = 0; k < flight->comm->size; ++k) {
-        const notice *told = &flight->told[k];
-        flight->part[k] = told->at < 0 ? recv : window->of_rank[k] + told->at;
-        if (told->at < 0) recv += told->bytes;
-    }
 cleanup:
     return status;
 }
 
+/* Where each rank's part is, or will have arrived. */
+static void find_arrivals(tess_flight *flight)
+{
+    char *recv = flight->recv;
+    for (int k = 0; k < flight->comm->size; ++k) {
+        const notice *told = &flight->told[k];
+        flight->part[k] = told->at < 0 ? recv : flight->window->of_rank[k] + told->at;
+        if (told->at < 0 && recv) recv += told->bytes;
+    }
+}
+
 /* Point-to-point with every peer, all in flight at once; own part by memcpy. */
-static tess_status post_messages(tess_flight *flight, const tess_window *window,
-                                 const char *send, const int64_t *send_at,
-                                 const int64_t *send_bytes)
+static tess_status post_messages(tess_flight *flight)
 {
     tess_status status = TESS_OK;
     tess_comm *comm = flight->comm;
+    const char *from = flight->send;
     char *recv = flight->recv, *own = NULL;
     for (int k = 0; k < comm->size; ++k) {
         const int64_t bytes = flight->told[k].at < 0 ? flight->told[k].bytes : 0;
@@ -250,105 +290,135 @@ static tess_status post_messages(tess_flight *flight, const tess_window *window,
         recv += bytes;
     }
     for (int k = 0; k < comm->size; ++k) {
-        const char *from = send_at ? send + send_at[k] : send;
-        if (!send_at) send += send_bytes[k];
-        if (send_bytes[k] == 0) continue;
-        if (k == comm->rank)
-            memcpy(own, from, (size_t)send_bytes[k]);
-        else if (!reads_in_place(window, from, k))
-            for (int64_t j = 0; j < pieces(send_bytes[k]); ++j)
-                TESS_MPI(MPI_Isend(from + j * CHUNK, piece_bytes(send_bytes[k], j),
-                                   MPI_BYTE, k, TAG_ALLTOALL, comm->handle,
+        const int64_t bytes = flight->send_bytes[k];
+        if (flight->send_at) from = flight->send + flight->send_at[k];
+        if (bytes > 0 && k == comm->rank)
+            memcpy(own, from, (size_t)bytes);
+        else if (flight->tell[k].at < 0)
+            for (int64_t j = 0; j < pieces(bytes); ++j)
+                TESS_MPI(MPI_Isend(from + j * CHUNK, piece_bytes(bytes, j), MPI_BYTE, k,
+                                   TAG_ALLTOALL, comm->handle,
                                    &flight->request[flight->num_requests++]));
+        if (!flight->send_at) from += bytes;
     }
 cleanup:
     return status;
 }
 
-static void flight_free(tess_flight *flight)
-{
-    if (!flight) return;
-    tess_free(flight->told);
-    tess_free(flight->part);
-    tess_free(flight->recv);
-    tess_free(flight->request);
-    tess_free(flight);
-}
-
-tess_status tess_flight_start(tess_comm *comm, const tess_window *window,
+tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
                               const void *send, const int64_t *send_at,
-                              const int64_t *send_bytes, int64_t *recv_bytes,
-                              tess_flight **flight_out)
+                              const int64_t *send_bytes, int64_t *recv_bytes)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
     int64_t sent = 0;
-    tess_flight *flight = tess_alloc_zero(1, sizeof *flight);
-    if (flight) {
-        flight->comm = comm;
-        flight->told = tess_alloc(comm->size, sizeof *flight->told);
-        flight->part = tess_alloc(comm->size, sizeof *flight->part);
-    }
-    const bool made = flight && flight->told && flight->part;
-    TESS_TRY(tess_comm_agree(comm, made ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(exchange_notices(flight, window, send, send_at, send_bytes));
+    tess_comm *comm = flight->comm;
+    flight->window = window;
+    flight->send = send;
+    flight->send_at = send_at;
+    flight->send_bytes = send_bytes;
+    flight->recv_bytes = recv_bytes;
     for (int k = 0; k < comm->size; ++k) {
-        recv_bytes[k] = flight->told[k].bytes;
         if (k == comm->rank) continue;
         sent += send_bytes[k];
         comm_account_between(comm, k, send_bytes[k]);
     }
-    TESS_TRY(tess_comm_agree(comm, make_room(flight, window, send_bytes)));
-    TESS_TRY(post_messages(flight, window, send, send_at, send_bytes));
-    *flight_out = flight;
-    flight = NULL;
+    write_notices(flight);
+    TESS_TRY(synchronise(window));
+    if (comm_alone(comm))
+        flight->told[0] = flight->tell[0];
+    else
+        TESS_MPI(MPI_Ialltoall(flight->tell, NOTICE_LENGTH, MPI_INT64_T, flight->told,
+                               NOTICE_LENGTH, MPI_INT64_T, comm->handle,
+                               &flight->notices));
+    flight->stage = STARTED;
 cleanup:
-    flight_free(flight);
     comm_account(start, sent);
+    return status;
+}
+
+/* What the notices say. */
+static bool read_notices(tess_flight *flight)
+{
+    int64_t messages = 0;
+    for (int k = 0; k < flight->comm->size; ++k) {
+        flight->recv_bytes[k] = flight->told[k].bytes;
+        messages |= flight->told[k].sends_messages;
+    }
+    return messages;
+}
+
+tess_status tess_flight_settle(tess_flight *flight)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    if (flight->stage != STARTED) return TESS_OK;
+    flight->stage = SETTLED;
+    if (!comm_alone(flight->comm))
+        TESS_MPI(MPI_Wait(&flight->notices, MPI_STATUS_IGNORE));
+    TESS_TRY(synchronise(flight->window));
+    if (read_notices(flight)) {
+        TESS_TRY(tess_comm_agree(flight->comm, make_room(flight)));
+        TESS_TRY(post_messages(flight));
+    }
+    find_arrivals(flight);
+cleanup:
+    comm_account(start, 0);
     return status;
 }
 
 void tess_flight_progress(tess_flight *flight)
 {
     int done;
-    if (!flight || flight->num_requests == 0) return;
+    if (!flight || flight->stage == GROUNDED || comm_alone(flight->comm)) return;
     const double start = tess_time_now();
-    /* a failure shows when the flight is finished */
-    MPI_Testall(flight->num_requests, flight->request, &done, MPI_STATUSES_IGNORE);
+    /* a failure shows when the flight is settled, or finished */
+    if (flight->stage == STARTED)
+        MPI_Request_get_status(flight->notices, &done, MPI_STATUS_IGNORE);
+    else if (flight->num_requests > 0)
+        MPI_Testall(flight->num_requests, flight->request, &done, MPI_STATUSES_IGNORE);
     comm_account(start, 0);
 }
 
-tess_status tess_flight_wait(tess_flight *flight, const void **part)
+/* Every message has come and gone. */
+static tess_status wait_for_messages(tess_flight *flight)
 {
-    tess_status status = TESS_OK;
+    tess_status status = tess_flight_settle(flight);
     const double start = tess_time_now();
     if (flight->num_requests > 0)
         TESS_MPI(
             MPI_Waitall(flight->num_requests, flight->request, MPI_STATUSES_IGNORE));
     flight->num_requests = 0;
-    for (int k = 0; k < flight->comm->size; ++k)
-        part[k] = flight->part[k];
 cleanup:
     comm_account(start, 0);
     return status;
 }
 
-tess_status tess_flight_finish(tess_flight **flight_in, void **recv)
+tess_status tess_flight_wait(tess_flight *flight, const void **part)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
-    tess_flight *flight = *flight_in;
-    if (!flight) return TESS_OK;
-    *flight_in = NULL;
-    if (flight->num_requests > 0)
-        TESS_MPI(
-            MPI_Waitall(flight->num_requests, flight->request, MPI_STATUSES_IGNORE));
+    TESS_TRY(wait_for_messages(flight));
+    for (int k = 0; k < flight->comm->size; ++k)
+        part[k] = flight->part[k];
+cleanup:
+    return status;
+}
+
+tess_status tess_flight_finish(tess_flight *flight, void **recv)
+{
+    tess_status status = TESS_OK;
+    if (flight->stage == GROUNDED) return TESS_OK;
+    TESS_TRY(wait_for_messages(flight));
     if (recv) {
         *recv = flight->recv;
         flight->recv = NULL;
     }
 cleanup:
-    comm_account(start, 0);
-    flight_free(flight);
+    tess_free(flight->recv);
+    tess_free(flight->request);
+    flight->recv = NULL;
+    flight->request = NULL;
+    flight->num_requests = 0;
+    flight->stage = GROUNDED;
     return status;
 }

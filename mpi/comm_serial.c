@@ -162,31 +162,41 @@ void *tess_window_own(const tess_window *window)
 
 struct tess_flight {
     void *recv;
+    const char *send;
+    int64_t bytes, *recv_bytes;
 };
 
-tess_status tess_flight_start(tess_comm *comm, const tess_window *window,
-                              const void *send, const int64_t *send_at,
-                              const int64_t *send_bytes, int64_t *recv_bytes,
-                              tess_flight **flight_out)
+tess_status tess_flight_create(tess_comm *comm, tess_flight **flight)
 {
     tess_status status = TESS_OK;
     (void)comm;
-    (void)window;
-    tess_flight *flight = tess_alloc_zero(1, sizeof *flight);
-    if (flight) flight->recv = tess_alloc(send_bytes[0], 1);
-    if (!flight || !flight->recv)
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s",
-                  tess_mem_text((double)send_bytes[0]));
-    if (send_bytes[0] > 0)
-        memcpy(flight->recv, (const char *)send + (send_at ? send_at[0] : 0),
-               (size_t)send_bytes[0]);
-    recv_bytes[0] = send_bytes[0];
-    *flight_out = flight;
-    flight = NULL;
+    *flight = tess_alloc_zero(1, sizeof **flight);
+    if (!*flight) TESS_FAIL(TESS_ERR_ALLOC, "exchange between ranks");
 cleanup:
+    return status;
+}
+
+void tess_flight_free(tess_flight *flight)
+{
     if (flight) tess_free(flight->recv);
     tess_free(flight);
-    return status;
+}
+
+tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
+                              const void *send, const int64_t *send_at,
+                              const int64_t *send_bytes, int64_t *recv_bytes)
+{
+    (void)window;
+    flight->send = (const char *)send + (send_at ? send_at[0] : 0);
+    flight->bytes = send_bytes[0];
+    flight->recv_bytes = recv_bytes;
+    return TESS_OK;
+}
+
+tess_status tess_flight_settle(tess_flight *flight)
+{
+    flight->recv_bytes[0] = flight->bytes;
+    return TESS_OK;
 }
 
 void tess_flight_progress(tess_flight *flight)
@@ -196,20 +206,32 @@ void tess_flight_progress(tess_flight *flight)
 
 tess_status tess_flight_wait(tess_flight *flight, const void **part)
 {
+    tess_status status = TESS_OK;
+    if (!flight->recv) flight->recv = tess_alloc(flight->bytes, 1);
+    if (!flight->recv)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s",
+                  tess_mem_text((double)flight->bytes));
+    if (flight->bytes > 0) memcpy(flight->recv, flight->send, (size_t)flight->bytes);
     part[0] = flight->recv;
-    return TESS_OK;
+    tess_flight_settle(flight);
+cleanup:
+    return status;
 }
 
-tess_status tess_flight_finish(tess_flight **flight, void **recv)
+tess_status tess_flight_finish(tess_flight *flight, void **recv)
 {
-    if (!*flight) return TESS_OK;
-    if (recv)
-        *recv = (*flight)->recv;
-    else
-        tess_free((*flight)->recv);
-    tess_free(*flight);
-    *flight = NULL;
-    return TESS_OK;
+    tess_status status = TESS_OK;
+    const void *part;
+    if (!flight->send) return TESS_OK;
+    if (recv) {
+        TESS_TRY(tess_flight_wait(flight, &part));
+        *recv = flight->recv;
+        flight->recv = NULL;
+    }
+cleanup:
+    tess_free(flight->recv);
+    *flight = (tess_flight){0};
+    return status;
 }
 
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,

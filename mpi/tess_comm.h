@@ -103,34 +103,43 @@ void tess_window_free(tess_window *window); /**< NULL is fine. Collective. */
 
 void *tess_window_own(const tess_window *window); /**< This rank's part. Local. */
 
-/** A personalised exchange in flight. */
+/** A personalised exchange in flight; may be used for one after another. */
 typedef struct tess_flight tess_flight;
 
-/** Begin a personalised exchange: send_bytes[k] bytes at send + send_at[k] go to rank k
- *  (send_at NULL: one after the other; the own part is copied at once);
- *  recv_bytes[size] is filled. What is sent must stay as it is until the finish.
- *  With a `window` (NULL: none), ranks of this node read what lies in it where it is:
- *  that has to stay until all of them have finished the flight, as they have once a
- *  later flight begins here which they begin only then. Several may be in flight if all
- *  ranks start and finish them in the same order. Collective. */
-tess_status tess_flight_start(tess_comm *comm, const tess_window *window,
-                              const void *send, const int64_t *send_at,
-                              const int64_t *send_bytes, int64_t *recv_bytes,
-                              tess_flight **flight);
-
-/** Let messages move on that the library only moves inside its calls. NULL is fine.
+/** Memory for one, so that its start cannot fail for want of any. Local. */
+tess_status tess_flight_create(tess_comm *comm, tess_flight **flight);
+/** NULL is fine. Collective for a flight that was started and not finished, else
  *  Local. */
+void tess_flight_free(tess_flight *flight);
+
+/** Begin a personalised exchange: send_bytes[k] bytes at send + send_at[k] go to rank k
+ *  (send_at NULL: one after the other); recv_bytes[size] is filled when it is settled.
+ *  The arrays, and what is sent, must stay as they are until the finish. With a
+ * `window` (NULL: none), ranks of this node read what lies in it where it is: that has
+ * to stay until all of them have finished the flight, as they have once a later flight
+ * is settled here which they start only then. Several may be in flight if all ranks
+ *  start, settle and finish them in the same order. Waits for nobody. Collective. */
+tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
+                              const void *send, const int64_t *send_at,
+                              const int64_t *send_bytes, int64_t *recv_bytes);
+
+/** Wait until all ranks have started the flight, and send what has to be sent as
+ *  messages. Fails on all ranks if one has no room for those it gets. Collective. */
+tess_status tess_flight_settle(tess_flight *flight);
+
+/** Let what is on its way move on that the library only moves inside its calls. NULL is
+ *  fine. Local. */
 void tess_flight_progress(tess_flight *flight);
 
-/** Wait for the flight: part[size] is then where the recv_bytes of each rank lie, until
- *  the finish. Collective. */
+/** Wait for the flight, settled or not: part[size] is then where the recv_bytes of each
+ *  rank lie, until the finish. Collective. */
 tess_status tess_flight_wait(tess_flight *flight, const void **part);
 
-/** Wait for the flight, and end it (NULL is fine). `*recv` is allocated (tess_alloc,
- *  caller frees), in source-rank order; `recv` NULL drops what arrives, and has to be
- * so with a window. Every started flight has to be finished, after failures too.
- *  Collective. */
-tess_status tess_flight_finish(tess_flight **flight, void **recv);
+/** Wait for the flight, and end it; nothing if none was started. `*recv` is allocated
+ *  (tess_alloc, caller frees), in source-rank order; `recv` NULL drops what arrives,
+ * and has to be so with a window. Every started flight has to be finished, after
+ * failures too. Collective. */
+tess_status tess_flight_finish(tess_flight *flight, void **recv);
 
 /** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
  *  `out`. `is_double` chooses double or float elements. On several nodes with equally

@@ -128,16 +128,22 @@ static void test_two_flights(void **state)
         send[k] = BYTES - rank;
         memset(data + at[k], 10 * rank + k, (size_t)send[k]);
     }
-    for (int f = 0; f < 2; ++f)
-        assert_int_equal(
-            tess_flight_start(world, NULL, data, at, send, recv[f], &flight[f]),
-            TESS_OK);
+    for (int f = 0; f < 2; ++f) {
+        assert_int_equal(tess_flight_create(world, &flight[f]), TESS_OK);
+        assert_int_equal(tess_flight_finish(flight[f], NULL), TESS_OK);
+        assert_int_equal(tess_flight_start(flight[f], NULL, data, at, send, recv[f]),
+                         TESS_OK);
+    }
     tess_flight_progress(flight[0]);
     tess_flight_progress(NULL);
-    assert_int_equal(tess_flight_finish(&flight[0], &received), TESS_OK);
-    assert_null(flight[0]);
-    assert_int_equal(tess_flight_finish(&flight[1], NULL), TESS_OK);
-    assert_int_equal(tess_flight_finish(&flight[1], NULL), TESS_OK);
+    assert_int_equal(tess_flight_settle(flight[0]), TESS_OK);
+    tess_flight_progress(flight[0]);
+    assert_int_equal(tess_flight_finish(flight[0], &received), TESS_OK);
+    assert_int_equal(tess_flight_finish(flight[1], NULL), TESS_OK);
+    assert_int_equal(tess_flight_finish(flight[1], NULL), TESS_OK);
+    for (int f = 0; f < 2; ++f)
+        tess_flight_free(flight[f]);
+    tess_flight_free(NULL);
     const char *from = received;
     for (int k = 0; k < size; ++k) {
         assert_int_equal(recv[0][k], BYTES - k);
@@ -163,6 +169,7 @@ static void test_window(void **state)
     assert_int_equal(tess_window_create(world, (int64_t)PARTS * BYTES * size, &window),
                      TESS_OK);
     char *own = tess_window_own(window);
+    assert_int_equal(tess_flight_create(world, &flight), TESS_OK);
     for (int round = 0; round < ROUNDS; ++round) {
         const bool inside = (round + rank) % 4 != 3;
         char *data = inside ? own + (int64_t)(round % PARTS) * BYTES * size : other;
@@ -171,8 +178,8 @@ static void test_window(void **state)
             send[k] = (round + k) % 3 == 2 ? 0 : BYTES - rank - round;
             memset(data + at[k], 50 * round + 7 * rank + k, (size_t)send[k]);
         }
-        assert_int_equal(
-            tess_flight_start(world, window, data, at, send, recv, &flight), TESS_OK);
+        assert_int_equal(tess_flight_start(flight, window, data, at, send, recv),
+                         TESS_OK);
         assert_int_equal(tess_flight_wait(flight, part), TESS_OK);
         for (int k = 0; k < size; ++k) {
             const char value = (char)(50 * round + 7 * k + rank);
@@ -181,8 +188,9 @@ static void test_window(void **state)
             for (int64_t b = 0; b < recv[k]; ++b)
                 if (from[b] != value) fail();
         }
-        assert_int_equal(tess_flight_finish(&flight, NULL), TESS_OK);
+        assert_int_equal(tess_flight_finish(flight, NULL), TESS_OK);
     }
+    tess_flight_free(flight);
     tess_window_free(window);
     tess_window_free(NULL);
     tess_free(other);
