@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tess_comm.h"
+#include "tess_mem.h"
 
 /* Child processes of this one. */
 static int num_children(void)
@@ -32,6 +33,9 @@ static void one_rank_without_mpi(void **state)
 {
     tess_comm *comm = NULL;
     double value = 3;
+    const int64_t bytes = sizeof value;
+    int64_t received_bytes = 0;
+    void *received = NULL;
     int argc = 1;
     char name[] = "alone", *arguments[] = {name, NULL}, **argv = arguments;
     assert_int_equal(tess_comm_start(&argc, &argv, &comm), TESS_OK);
@@ -40,6 +44,11 @@ static void one_rank_without_mpi(void **state)
     assert_int_equal(num_children(), 0);
     assert_int_equal(tess_comm_allreduce_f64(comm, &value, 1, TESS_SUM), TESS_OK);
     assert_true(value == 3);
+    assert_int_equal(
+        tess_comm_alltoallv(comm, &value, &bytes, &received, &received_bytes), TESS_OK);
+    assert_int_equal(received_bytes, bytes);
+    assert_memory_equal(received, &value, sizeof value);
+    tess_free(received);
     assert_int_equal(tess_comm_barrier(comm), TESS_OK);
     tess_comm_finish(comm);
 }
