@@ -246,6 +246,7 @@ enum {
     OPT_FORCE_CHUNK,
     OPT_FORCE_SPLIT,
     OPT_FORCE_PASSES,
+    OPT_FORCE_SCRATCH,
     OPT_FORCE_ROUND_BYTES,
     OPT_FORCE_W_RANGE,
     OPT_FORCE_NUM_VIS,
@@ -283,6 +284,8 @@ static const struct argp_option layout_options[] = {
     {"force-split", OPT_FORCE_SPLIT, NULL, 0,
      "Cut bricks at chunk borders even when they are not hot", 1},
     {"force-passes", OPT_FORCE_PASSES, "N", 0, "Passes over the data", 1},
+    {"force-scratch", OPT_FORCE_SCRATCH, NULL, 0,
+     "Keep data in --scratch, be it faster or not", 1},
     {"force-round-bytes", OPT_FORCE_ROUND_BYTES, "N", 0,
      "Bytes of visibilities that a rank sends at a time", 1},
     {"force-w-range", OPT_FORCE_W_RANGE, "MIN:MAX", 0,
@@ -340,6 +343,9 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
         break;
     case OPT_FORCE_SPLIT:
         layout->force_split = 1;
+        break;
+    case OPT_FORCE_SCRATCH:
+        layout->force_scratch = 1;
         break;
     case OPT_FORCE_PASSES:
         status = parse_int(arg, MAX_FORCED, &layout->force_passes);

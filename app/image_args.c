@@ -81,8 +81,8 @@ static const struct argp_option image_options[] = {
      0},
     {"scratch", OPT_SCRATCH, "DIR", 0,
      "Keep data that do not fit into memory in unnamed files in this folder, on a disk "
-     "of "
-     "each node, instead of reading the observations again in every pass",
+     "of each node, instead of reading the observations again in every pass, where that "
+     "is the faster way",
      0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},

@@ -104,6 +104,7 @@ typedef struct imager_data {
     int64_t num_sets;            /* the same on all ranks */
     int64_t set_blocks;          /* blocks of the source in a set */
     tess_spool *spool;           /* keeps sets that have been read, or NULL */
+    bool force_scratch;          /* keep the spool, be it faster or not */
     int64_t num_vis;             /* of the image, over all ranks */
     int64_t num_runs;            /* formed by imager_count_bricks, on this rank */
     const tess_density *density; /* weights that are still to be applied, or NULL */

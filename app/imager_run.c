@@ -7,49 +7,6 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* ---- sets of samples ---- */
-
-/* Into data->block: from the observations, or, where there is a spool, from these for
- * the first time only. */
-static tess_status read_set(imager_data *data, int64_t k)
-{
-    tess_status status = TESS_OK;
-    if (data->spool && k < tess_spool_sets(data->spool))
-        return tess_spool_read(data->spool, k, &data->block);
-    if (k == 0) tess_source_rewind(data->source);
-    data->block.num_rows = data->block.num_vis = 0;
-    for (int64_t j = 0; j < data->set_blocks; ++j)
-        TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
-    if (!data->spool) return TESS_OK;
-    TESS_TRY(tess_spool_write(data->spool, &data->block));
-    if (k < data->num_sets - 1) return TESS_OK;
-    tess_source_rest(data->source);
-    tess_log_info("%s of samples are kept in a scratch file of this rank",
-                  tess_mem_text((double)tess_spool_bytes(data->spool)));
-cleanup:
-    return status;
-}
-
-tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples)
-{
-    tess_status status = TESS_OK;
-    if (data->in_memory) {
-        *samples = &data->cached;
-        if (data->density)
-            TESS_TRY(tess_density_apply(data->density, &data->cached, 0,
-                                        data->cached.num_rows, data->threads));
-        data->density = NULL;
-        return TESS_OK;
-    }
-    TESS_TRY(read_set(data, k));
-    if (data->density)
-        TESS_TRY(tess_density_apply(data->density, &data->block, 0,
-                                    data->block.num_rows, data->threads));
-    *samples = &data->block;
-cleanup:
-    return status;
-}
-
 /* ---- histogram of bricks ---- */
 
 /* What a brick of the list has is added; returns what comes after it, as brick. */

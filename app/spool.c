@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tess_log.h"
 #include "tess_mem.h"
 
 /* Linux moves no more at a time. */
@@ -160,6 +161,23 @@ tess_status tess_spool_read(tess_spool *spool, int64_t k, tess_samples *samples)
             k + 2 < spool->num_sets ? spool->set[k + 2].at : spool->bytes;
         posix_fadvise(spool->file, (off_t)at, (off_t)(end - at), POSIX_FADV_WILLNEED);
     }
+cleanup:
+    return status;
+}
+
+tess_status tess_spool_probe(tess_spool *spool, tess_samples *samples, double *write_s,
+                             double *read_s)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    if (fdatasync(spool->file) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: samples cannot be written there: %s", spool->folder,
+                  strerror(errno));
+    *write_s += tess_time_now() - mark;
+    posix_fadvise(spool->file, 0, (off_t)spool->bytes, POSIX_FADV_DONTNEED);
+    mark = tess_time_now();
+    TESS_TRY(tess_spool_read(spool, 0, samples));
+    *read_s = tess_time_now() - mark;
 cleanup:
     return status;
 }

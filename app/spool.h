@@ -22,6 +22,12 @@ tess_status tess_spool_write(tess_spool *spool, const tess_samples *samples);
 int64_t tess_spool_sets(const tess_spool *spool);
 int64_t tess_spool_bytes(const tess_spool *spool);
 
+/** What the disk takes for the only set so far, `samples`: *write_s becomes so much
+ *  longer as it takes to have all of it on disk, *read_s what reading it back takes
+ *  without the page cache, as far as that can be emptied. Local. */
+tess_status tess_spool_probe(tess_spool *spool, tess_samples *samples, double *write_s,
+                             double *read_s);
+
 /** Replace rows and samples by those of set k; `samples` is of the same kind as what
  * was written. The next set is fetched meanwhile. Local. */
 tess_status tess_spool_read(tess_spool *spool, int64_t k, tess_samples *samples);

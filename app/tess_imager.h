@@ -53,6 +53,7 @@ typedef struct tess_layout {
     int64_t force_chunk;    /**< visibilities per chunk of a brick */
     int force_split;        /**< 1: cut bricks at chunk borders even when not hot */
     int force_passes;       /**< passes over the data */
+    int force_scratch;      /**< 1: keep data in --scratch, be it faster or not */
     double force_w_min_lambda, force_w_max_lambda; /**< plan for this range of |w|, at
                                       least; max 0 = that of the data */
     int64_t force_round_bytes; /**< a rank sends in one round of the exchange */

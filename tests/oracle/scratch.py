@@ -4,6 +4,7 @@ number, with the observations read twice in all; and disks that are full or not 
 """
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -51,7 +52,7 @@ def check_same(suite, obs, model):
             label = f"{name} on {ranks} ranks"
             wanted, read_again = run(suite, label, obs, ranks, *more)
             images, read = run(suite, f"{label}, scratch", obs, ranks, *more, "--scratch",
-                               folder)
+                               folder, "--force-scratch")
             suite.equal(f"{label}: images", sorted(images), sorted(wanted))
             suite.true(f"{label}: the same images", len(wanted) > 0 and all(
                 np.array_equal(images[n], wanted[n]) for n in images))
@@ -60,6 +61,31 @@ def check_same(suite, obs, model):
                 suite.below(f"{label}: of what was read, part that is", read / read_again,
                             2 / 5 + 0.05)
             suite.equal(f"{label}: files left", os.listdir(folder), [])
+
+
+def check_choice(suite, obs):
+    """Whichever is faster: one line says which, and it is what is done."""
+    folder = suite.path("scratch")
+    for ranks in RANKS[:2]:
+        label = f"chosen by {ranks} ranks"
+        prefix = suite.path("chosen")
+        wanted, again = run(suite, label, obs, ranks, "--weight", "natural",
+                            "--force-passes", "3")
+        result = tessera("image", obs, *IMAGE, "--memory", f"{MEMORY * ranks}kB", "--weight",
+                         "natural", "--force-passes", "3", "--scratch", folder,
+                         "--overwrite", "-o", prefix, ranks=ranks)
+        suite.ran(f"{label}: scratch", result)
+        said = re.search(r"take (\S+) s to read, (\S+) s to write to a scratch file and "
+                         r"(\S+) s to read back: this rank (uses one|reads)", result.err)
+        suite.true(f"{label}: says what it costs", said)
+        source, write, back = (float(said[k]) for k in (1, 2, 3))
+        if abs(write + 2 * back - 2 * source) > 0.02 * source: # more than is rounded off
+            suite.equal(f"{label}: the faster way", said[4],
+                        "uses one" if write + 2 * back < 2 * source else "reads")
+        suite.true(f"{label}: the same image", len(wanted) > 0 and all(
+            np.array_equal(read_image(prefix + n[3:])[0], image)
+            for n, image in wanted.items()))
+        suite.equal(f"{label}: files left", os.listdir(folder), [])
 
 
 def check_disks(suite, obs):
@@ -84,8 +110,8 @@ def check_disks(suite, obs):
 
     folder = suite.path("scratch")
     child = subprocess.run(
-        [BIN, "image", obs, *IMAGE, "--memory", f"{MEMORY}kB", "--scratch", folder, "-o",
-         suite.path("out")], preexec_fn=limit, capture_output=True, text=True,
+        [BIN, "image", obs, *IMAGE, "--memory", f"{MEMORY}kB", "--scratch", folder,
+         "--force-scratch", "-o", suite.path("out")], preexec_fn=limit, capture_output=True, text=True,
         timeout=60 * SLOWER, env=mpi_environment())
     one_line("full disk", child.returncode, child.stderr, folder)
     suite.equal("full disk: files left", os.listdir(folder), [])
@@ -98,6 +124,7 @@ def main():
     model[20, 31], model[40, 12] = 2.0, -0.7
     model = uvfits.write_model(suite.path("model.fits"), model, SCALE)
     check_same(suite, obs, model)
+    check_choice(suite, obs)
     check_disks(suite, obs)
     suite.finish()
 

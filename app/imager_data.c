@@ -1,0 +1,83 @@
+/* One image's samples, set after set: from memory, the observations or a scratch file.
+ */
+#include "imager.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Sets are read once more at least after the first time: bricks have been counted, or
+ * weights, and then there are two passes or more over what does not fit. */
+enum { LEAST_READS_AGAIN = 2 };
+
+/* The first set has taken so long to read: is a scratch file the faster place for the
+ * next times? Its disk is asked, with the set that it was given in `write_s`. */
+static tess_status weigh_spool(imager_data *data, double source_s, double write_s)
+{
+    tess_status status = TESS_OK;
+    double read_s;
+    TESS_TRY(tess_spool_probe(data->spool, &data->block, &write_s, &read_s));
+    const bool keep =
+        write_s + LEAST_READS_AGAIN * read_s < LEAST_READS_AGAIN * source_s;
+    tess_log_info(
+        "%s of samples take %.3g s to read, %.3g s to write to a scratch file "
+        "and %.3g s to read back: %s",
+        tess_mem_text((double)tess_spool_bytes(data->spool)), source_s, write_s, read_s,
+        keep ? "this rank uses one" : "this rank reads the observations again");
+    if (keep) return TESS_OK;
+    tess_spool_destroy(data->spool);
+    data->spool = NULL;
+cleanup:
+    return status;
+}
+
+/* What has been read for the first time is kept. */
+static tess_status keep_set(imager_data *data, int64_t k, double source_s)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    TESS_TRY(tess_spool_write(data->spool, &data->block));
+    if (k == 0 && !data->force_scratch)
+        TESS_TRY(weigh_spool(data, source_s, tess_time_now() - start));
+    if (!data->spool || k < data->num_sets - 1) return TESS_OK;
+    tess_source_rest(data->source);
+    tess_log_info("%s of samples are kept in a scratch file of this rank",
+                  tess_mem_text((double)tess_spool_bytes(data->spool)));
+cleanup:
+    return status;
+}
+
+/* Into data->block: from the observations, or, where there is a spool, from these for
+ * the first time only. */
+static tess_status read_set(imager_data *data, int64_t k)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    if (data->spool && k < tess_spool_sets(data->spool))
+        return tess_spool_read(data->spool, k, &data->block);
+    if (k == 0) tess_source_rewind(data->source);
+    data->block.num_rows = data->block.num_vis = 0;
+    for (int64_t j = 0; j < data->set_blocks; ++j)
+        TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
+    if (data->spool) TESS_TRY(keep_set(data, k, tess_time_now() - start));
+cleanup:
+    return status;
+}
+
+tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples)
+{
+    tess_status status = TESS_OK;
+    if (data->in_memory) {
+        *samples = &data->cached;
+        if (data->density)
+            TESS_TRY(tess_density_apply(data->density, &data->cached, 0,
+                                        data->cached.num_rows, data->threads));
+        data->density = NULL;
+        return TESS_OK;
+    }
+    TESS_TRY(read_set(data, k));
+    if (data->density)
+        TESS_TRY(tess_density_apply(data->density, &data->block, 0,
+                                    data->block.num_rows, data->threads));
+    *samples = &data->block;
+cleanup:
+    return status;
+}
