@@ -262,16 +262,14 @@ static tess_status prepare_rounds(tess_exchange *exchange, const tess_samples *s
                                   int64_t *rounds)
 {
     tess_status status = TESS_OK;
-    struct {
-        int64_t bytes, rounds;
-    } most = {0, 0};
-    for (int64_t row = 0; row < samples->num_rows; ++row)
-        most.bytes += exchange_row_bytes(exchange, samples->num_chan[row]);
-    for (int64_t row = 0; row < samples->num_rows; ++most.rounds)
+    int64_t most[2] = {0, 0}; /* rounds and bytes */
+    for (int64_t row = 0; row < samples->num_rows; ++most[0])
         row = end_of_round(exchange, samples, row);
-    TESS_TRY(tess_comm_allreduce_i64(exchange->comm, &most.bytes, 2, TESS_MAX));
-    *rounds = most.rounds;
-    if (exchange->window || most.bytes < exchange->window_from ||
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        most[1] += exchange_row_bytes(exchange, samples->num_chan[row]);
+    TESS_TRY(tess_comm_allreduce_i64(exchange->comm, most, 2, TESS_MAX));
+    *rounds = most[0];
+    if (exchange->window || most[1] < exchange->window_from ||
         tess_comm_size(exchange->comm) == 1)
         return TESS_OK;
     TESS_TRY(tess_window_create(exchange->comm, WINDOW_PARTS * exchange->round_bytes,
