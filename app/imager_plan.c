@@ -251,15 +251,15 @@ static int choose_groups(const imager_job *job, int ranks)
 }
 
 /* Ranks that share a plane: 1 while there are planes for all in every step, else so
- * many that all are busy; more when images or planes would not fit otherwise. Images
- * that groups of ranks have summed apart depend on their number: with --reproducible
- * there is one. */
+ * many that all are equally busy; more when images or planes would not fit otherwise.
+ * Images that groups of ranks have summed apart depend on their number: with
+ * --reproducible there is one. */
 static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
 {
     if (job->layout->force_fft_ranks > 0) return job->layout->force_fft_ranks;
     if (job->layout->reproducible) return ranks;
     const int at_once = job->plan->block_planes * num_groups * job->num_images;
-    int fft_ranks = ranks / tess_partition_divisor(ranks, at_once > 1 ? at_once : 1);
+    int fft_ranks = tess_partition_sharers(ranks, at_once > 1 ? at_once : 1);
     for (int f = fft_ranks; f <= ranks; ++f) {
         if (ranks % f != 0) continue;
         const tess_planes_opts opts = planes_opts_of(job, true, f);

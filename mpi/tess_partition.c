@@ -43,6 +43,26 @@ int tess_partition_divisor(int ranks, int limit)
     return best;
 }
 
+/* Most work of a rank, in pieces, when so many ranks share each. */
+static double largest_load(int ranks, int pieces, int sharers)
+{
+    const int groups = ranks / sharers;
+    return (double)((pieces + groups - 1) / groups) / sharers;
+}
+
+int tess_partition_sharers(int ranks, int pieces)
+{
+    const int fewest = ranks / tess_partition_divisor(ranks, pieces);
+    double least = largest_load(ranks, pieces, fewest);
+    if (fewest == 1) return 1;
+    for (int f = fewest; f <= ranks; ++f)
+        if (ranks % f == 0 && largest_load(ranks, pieces, f) < least)
+            least = largest_load(ranks, pieces, f);
+    for (int f = fewest; f < ranks; ++f)
+        if (ranks % f == 0 && largest_load(ranks, pieces, f) <= 1.1 * least) return f;
+    return ranks;
+}
+
 static int by_key(const void *a, const void *b)
 {
     const brick_count *x = a, *y = b;

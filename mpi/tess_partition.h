@@ -64,4 +64,9 @@ void tess_partition_balance(const tess_partition *partition, double *largest_s,
 /** Largest divisor of `ranks` that is ≤ limit, at least 1. */
 int tess_partition_divisor(int ranks, int limit);
 
+/** Ranks that share each of so many equal pieces of work, a divisor of `ranks`: 1 while
+ *  there is a piece for every rank, else as few as leave nobody with a tenth more than
+ *  they would have with more sharing. */
+int tess_partition_sharers(int ranks, int pieces);
+
 #endif

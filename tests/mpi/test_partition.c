@@ -232,6 +232,18 @@ static void test_divisor(void **state)
     assert_int_equal(tess_partition_divisor(1, -3), 1);
 }
 
+static void test_sharers(void **state)
+{
+    assert_int_equal(tess_partition_sharers(8, 24), 1);
+    assert_int_equal(tess_partition_sharers(16, 24), 1);
+    assert_int_equal(tess_partition_sharers(32, 16), 2);
+    assert_int_equal(tess_partition_sharers(32, 24), 4); /* two would have two each */
+    assert_int_equal(tess_partition_sharers(7, 6), 7);
+    assert_int_equal(tess_partition_sharers(12, 1), 12);
+    assert_int_equal(tess_partition_sharers(1, 1), 1);
+    assert_int_equal(tess_partition_sharers(36, 35), 2); /* 2/2 against 35/36 */
+}
+
 /* Bricks of as many visibilities, in runs of one in the first half of a block and of
  * ten in the second: where runs cost something, fewer of the first are a rank's share.
  */
@@ -277,6 +289,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_runs_cost),  cmocka_unit_test(test_owners),
         cmocka_unit_test(test_balance),    cmocka_unit_test(test_hot_brick),
         cmocka_unit_test(test_bad_groups), cmocka_unit_test(test_divisor),
+        cmocka_unit_test(test_sharers),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
