@@ -97,14 +97,17 @@ def reference(suite, name, obs, options):
     return data_of(suite, name)
 
 
-def ranks_of(name):
-    """Processes of tessera itself that have this word on their command line."""
+def ranks_of(suite, name):
+    """Processes of tessera itself in the suite's folder, not those of the same test run
+    beside it, that have this word on their command line."""
     found = []
+    folder = os.path.realpath(suite.work)
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{number}/cmdline", "rb") as f:
                 words = f.read().split(b"\0")
-            if words[0] == BIN.encode() and name.encode() in words:
+            if (words[0] == BIN.encode() and name.encode() in words
+                    and os.readlink(f"/proc/{number}/cwd") == folder):
                 found.append(int(number))
         except OSError:
             pass
@@ -125,7 +128,7 @@ def hold(suite, label, name, ranks):
     saved = suite.path(name + ".saved", "checkpoint")
     while time.monotonic() < end and not os.path.exists(saved):
         time.sleep(0.002)
-    held = ranks_of(name)
+    held = ranks_of(suite, name)
     signal_all(held, signal.SIGSTOP)
     suite.equal(f"{label}: ranks at work", len(held), ranks)
     return held
