@@ -401,6 +401,7 @@ static tess_status run_in_turns(const tess_bench_gcf_case *what,
             result[s].point_cells = (double)report.point_cells;
             result[s].study_cells = set->study_cells;
             result[s].gflops = 8e-9 * (double)report.point_cells * what->num_pol;
+            result[s].all_gflops = 8e-9 * (double)report.all_cells * what->num_pol;
             result[s].box = report.box;
             result[s].points_atomic = report.points_atomic;
         }
@@ -464,6 +465,7 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
         const double run_s =
             of->seconds + (what->opts.backend == TESS_GCF_CPU ? of->sort_s : 0);
         of->gflops /= run_s;
+        of->all_gflops /= run_s;
         of->joules = of->watts = of->mhz = of->celsius = of->saved_s = (double)NAN;
         TESS_TRY(measure_energy(what, plan[s], &set, run_s, of));
         if (what->opts.probes.active_box)

@@ -59,6 +59,7 @@ typedef struct tess_bench_gcf_result {
     double saved_s;        /**< … what copies took less than of a whole grid */
     int64_t points_atomic; /**< as of tess_gcf_report */
     int64_t table_bytes;   /**< of taps, or of factors */
+    double all_gflops;     /**< counted on all points, those merged into others too */
     double point_cells;    /**< cells updated or read, Σ S² over the points, … */
     double study_cells;    /**< … and, of a set, those of the study: Σ (2h + 1)² */
 } tess_bench_gcf_result;

@@ -140,9 +140,8 @@ static const struct argp_option options[] = {
     {"single-taps", OPT_SINGLE_TAPS, NULL, 0,
      "Strategies with tables: in double precision, read taps in single", 0},
     {"merge", OPT_MERGE, NULL, 0,
-     "On the CPU: visibilities of one offset, cell and plane are made one before; "
-     "rates "
-     "are of what is left ('merged')",
+     "Visibilities of one offset, cell, plane and sign of w are made one before, on "
+     "the host: 'gflops' count what is left ('merged'), 'all_gflops' all",
      0},
     {"formula", OPT_FORMULA, NULL, 0,
      "Kernels exp(-B r + 2 pi i w (1 - sqrt(1 - r^2))) in place of w-kernels, which "

@@ -68,9 +68,10 @@ static void reading(printer *out, const char *name, double value)
     column(out, name, NULL, "%s", text);
 }
 
-static void result_columns(printer *out, const tess_bench_gcf_result *of, double ratio)
+static void result_columns(printer *out, const tess_bench_gcf_result *of, bool merge,
+                           double ratio)
 {
-    column(out, "merged", NULL, "%lld", (long long)of->merged);
+    column(out, "merged", merge ? "merged" : NULL, "%lld", (long long)of->merged);
     column(out, "table_mib", NULL, "%.3f", (double)of->table_bytes / 1048576);
     column(out, "sort_s", NULL, "%.6g", of->sort_s);
     column(out, "seconds", NULL, "%.6g", of->seconds);
@@ -79,6 +80,8 @@ static void result_columns(printer *out, const tess_bench_gcf_result *of, double
     column(out, "cells", NULL, "%.6g", of->point_cells);
     column(out, "study_cells", NULL, "%.6g", of->study_cells);
     column(out, "gflops", "GFLOP/s", out->markdown ? "%.1f" : "%.5g", of->gflops);
+    column(out, "all_gflops", merge ? "of all" : NULL, out->markdown ? "%.1f" : "%.5g",
+           of->all_gflops);
     column(out, "ratio", "ratio", out->markdown ? "%.2f" : "%.4g", ratio);
     column(out, "busy", NULL, "%.3f", of->busy_share);
     reading(out, "joules", of->joules);
@@ -102,7 +105,8 @@ void tess_bench_gcf_print(const tess_bench_gcf_case *what, int k,
 {
     printer out = {.markdown = markdown, .head = head};
     case_columns(&out, what, k, &found[k]);
-    result_columns(&out, &found[k], found[k].gflops / found[0].gflops);
+    result_columns(&out, &found[k], what->opts.merge,
+                   found[k].gflops / found[0].gflops);
     column(&out, "version", NULL, "%s", tess_version_full());
     puts(markdown ? " |" : "");
     for (int c = 0; head && markdown && c < out.columns; ++c)

@@ -59,6 +59,9 @@ static void csv_line(FILE *file, const tess_bench_gcf_row *row)
     const tess_bench_gcf_case *what = &row->what;
     const tess_bench_gcf_result *found = &row->found;
     const tess_bench_gcf_published *published = tess_bench_gcf_published_for(row);
+    /* nothing for what cannot be read */
+    const double reading[] = {joules_per_vis(row), found->watts, found->mhz,
+                              found->celsius};
     fprintf(file, "%s,%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,",
             tess_bench_gcf_operation_name[what->degrid],
             tess_bench_gcf_backend_name[what->opts.backend],
@@ -66,11 +69,16 @@ static void csv_line(FILE *file, const tess_bench_gcf_row *row)
             tess_bench_gcf_order_name[what->order], (long long)found->num_points,
             (long long)what->size, what->support, what->num_planes, what->oversampling,
             what->num_pol, tess_bench_gcf_precision_name[what->is_double]);
-    fprintf(file, "%.3f,%.3f,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.2e,",
-            found->mean_rank, (double)found->table_bytes / 1048576, found->sort_s,
-            found->seconds, found->copy_s, found->cells_s, tess_bench_gcf_all_s(row),
-            found->point_cells, found->study_cells, found->gflops, found->difference);
-    if (isfinite(row->joules)) fprintf(file, "%.4g", joules_per_vis(row));
+    fprintf(file, "%lld,%.3f,%.3f,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.2e,",
+            (long long)found->merged, found->mean_rank,
+            (double)found->table_bytes / 1048576, found->sort_s, found->seconds,
+            found->copy_s, found->cells_s, tess_bench_gcf_all_s(row),
+            found->point_cells, found->study_cells, found->gflops, found->all_gflops,
+            found->difference);
+    for (size_t k = 0; k < sizeof reading / sizeof *reading; ++k) {
+        if (isfinite(reading[k])) fprintf(file, "%.4g", reading[k]);
+        if (k + 1 < sizeof reading / sizeof *reading) fputc(',', file);
+    }
     if (published)
         fprintf(file, ",%g,%s,\"%s\",\"%s\"", published->value, published->unit,
                 published->what, published->source);
@@ -88,9 +96,10 @@ tess_status tess_bench_gcf_write_csv(const tess_bench_gcf_study *study, int tabl
     TESS_TRY(open_file(study->args->out, name, &file));
     fputs(
         "operation,backend,strategy,variant,threads,order,visibilities,size,gcf,planes,"
-        "oversampling,polarisations,precision,rank,table_mib,sort_s,seconds,copy_s,"
-        "cells_s,all_s,cells,study_cells,gflops,difference,joules_per_vis,published,"
-        "published_unit,published_what,published_source,version\n",
+        "oversampling,polarisations,precision,merged,rank,table_mib,sort_s,seconds,"
+        "copy_s,cells_s,all_s,cells,study_cells,gflops,all_gflops,difference,"
+        "joules_per_vis,watts,mhz,celsius,published,published_unit,published_what,"
+        "published_source,version\n",
         file);
     for (int k = 0; k < study->num_rows; ++k)
         if (study->row[k].table == table) csv_line(file, &study->row[k]);
@@ -163,11 +172,14 @@ static void write_rates(FILE *file, const tess_bench_gcf_study *study, int table
              next < end && next->table == row->table && next->number == row->number;)
             ++next;
         if (row->table != table) continue;
-        fprintf(file, "| %s%s%s | %s | %lld | %lld² | %d | %d | %s |",
+        fprintf(file, "| %s%s%s | %s | %lld",
                 tess_bench_gcf_operation_name[row->what.degrid],
                 *row->variant ? ", " : "", row->variant,
                 tess_bench_gcf_order_name[row->what.order],
-                (long long)row->found.num_points, (long long)row->what.size,
+                (long long)row->found.num_points);
+        if (row->what.opts.merge)
+            fprintf(file, " as %lld", (long long)row->found.merged);
+        fprintf(file, " | %lld² | %d | %d | %s |", (long long)row->what.size,
                 row->what.support, row->what.num_pol,
                 tess_bench_gcf_precision_name[row->what.is_double]);
         rate_cells(file, row, next, strategy, count);
@@ -256,6 +268,19 @@ static void write_coarse(FILE *file, const tess_bench_gcf_study *study, int tabl
         }
 }
 
+/* What is lost where kernels are computed: by fast functions, or not. */
+static void write_errors(FILE *file, const tess_bench_gcf_study *study, int table)
+{
+    for (int k = 0; k < study->num_rows; ++k) {
+        const tess_bench_gcf_row *row = &study->row[k];
+        if (row->table == table && row->strategy == TESS_GCF_COMPUTED)
+            fprintf(file,
+                    "\n`computed`%s%s is off by %.1e from the table: GCF %d, %d pol.\n",
+                    *row->variant ? ", " : "", row->variant, row->found.difference,
+                    row->what.support, row->what.num_pol);
+    }
+}
+
 static void write_table(FILE *file, const tess_bench_gcf_study *study, int table)
 {
     const char *name = tess_bench_gcf_table_name(table);
@@ -265,6 +290,7 @@ static void write_table(FILE *file, const tess_bench_gcf_study *study, int table
     else
         write_rates(file, study, table);
     if (strcmp(name, "pol") == 0) write_coarse(file, study, table);
+    if (strcmp(name, "computed") == 0) write_errors(file, study, table);
     write_sources(file, name);
 }
 

@@ -1,4 +1,4 @@
-/* Plans, checks and dispatch; and the strategies that take points as they come. */
+/* Plans, checks and dispatch, and where a point lies. */
 #include <math.h>
 #include <string.h>
 
@@ -190,103 +190,12 @@ bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t
                       &place->flip_v);
 }
 
-/* Points [first, end), in order, by one of the plain loops. */
-static void run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                      const tess_gcf_cells *cells, int64_t first, bool degrid,
-                      gcf_function *function, tess_gcf_report *report)
-{
-    const tess_gcf *gcf = plan->gcf;
-    const size_t bytes = gcf_value_bytes(gcf) * (size_t)points->num_pol;
-    const int64_t end =
-        first + GCF_BATCH < points->count ? first + GCF_BATCH : points->count;
-    gcf_place place[GCF_BATCH];
-    gcf_job job = {.gcf = gcf,
-                   .place = place,
-                   .taps = gcf_taps_of(plan),
-                   .cube = plan->cube,
-                   .num_pol = points->num_pol,
-                   .vis = points->vis,
-                   .cells = cells->data,
-                   .stride = cells->nv,
-                   .pol_stride = cells->nu * cells->nv};
-    for (int64_t k = first; k < end; ++k)
-        if (gcf_place_point(gcf, points, k, cells->nu, cells->nv, &place[job.count])) {
-            const int64_t support = gcf->plane[place[job.count++].plane].support;
-            report->point_cells += support * support;
-        } else {
-            ++report->left_out;
-            if (degrid) memset((char *)points->vis + (size_t)k * bytes, 0, bytes);
-        }
-    function(&job);
-}
-
-void gcf_grid_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                    const tess_gcf_cells *cells, int64_t first, tess_gcf_report *report)
-{
-    run_batch(plan, points, cells, first, false,
-              gcf_table_best()->grid_plain[gcf_precision(plan)], report);
-}
-
-/* The loop of a program that nobody has made faster: ours is timed against it. With
- * taps from a cube it is the one of NAG's study of tiles for OSKAR
- * (github.com/OxfordSKA/GPU-gridding, oskar_grid_wproj.cpp), less its sum of taps, and
- * the choice of conjugates made once a point. */
-tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                           const tess_gcf_cells *cells, bool degrid,
-                           tess_gcf_report *report)
-{
-    const gcf_table *table = gcf_table_best();
-    const int precision = gcf_precision(plan);
-    for (int64_t k = 0; k < points->count; k += GCF_BATCH)
-        run_batch(plan, points, cells, k, degrid,
-                  degrid       ? table->degrid_plain[precision]
-                  : plan->cube ? table->grid_cube[plan->gcf->layout.is_double]
-                               : table->grid_plain[precision],
-                  report);
-    report->busy_share = 1;
-    return TESS_OK;
-}
-
-/* Points shared by threads that add to the grid atomically, as a gridder's loop is made
- * parallel first: the plain GPU version that Romein 2012 (doi:10.1145/2304576.2304620)
- * starts from and replaces. */
-tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                           const tess_gcf_cells *cells, bool degrid,
-                           tess_gcf_report *report)
-{
-    const gcf_table *table = gcf_table_best();
-    const int precision = gcf_precision(plan);
-    const bool plain = plan->opts.probes.atomics == TESS_GCF_PLAIN;
-    int64_t left_out = 0, point_cells = 0;
-    double busy = 0;
-    const double start = tess_time_now();
-#pragma omp parallel num_threads(plan->opts.threads) reduction(+ : left_out, point_cells, busy)
-    {
-        tess_gcf_report mine = {0};
-        const double begin = tess_time_now();
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t k = 0; k < points->count; k += GCF_BATCH)
-            run_batch(plan, points, cells, k, degrid,
-                      degrid  ? table->degrid_plain[precision]
-                      : plain ? table->grid_plain[precision]
-                              : table->grid_atomic[precision],
-                      &mine);
-        busy += tess_time_now() - begin;
-        left_out += mine.left_out;
-        point_cells += mine.point_cells;
-    }
-    const double wall = tess_time_now() - start;
-    report->busy_share = wall > 0 ? busy / (wall * plan->opts.threads) : 1;
-    report->left_out = left_out;
-    report->point_cells = point_cells;
-    return TESS_OK;
-}
-
 static tess_status run_strategy(const tess_gcf_plan *plan,
                                 const tess_gcf_points *points,
                                 const tess_gcf_cells *cells, bool degrid,
                                 tess_gcf_report *report)
 {
+    if (plan->cuda) return gcf_cuda_run(plan->cuda, points, cells, degrid, report);
     switch (plan->opts.strategy) {
     case TESS_GCF_SERIAL:
         return gcf_run_serial(plan, points, cells, degrid, report);
@@ -315,8 +224,22 @@ static tess_status run_merged(const tess_gcf_plan *plan, const tess_gcf_points *
     report->sort_s += merge_s + tess_time_now() - start;
     report->merged = merged.points.count;
     report->left_out = merged.left_out;
+    report->all_cells = merged.all_cells;
 cleanup:
     gcf_merged_free(&merged);
+    return status;
+}
+
+static tess_status run_once(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                            const tess_gcf_cells *cells, bool degrid,
+                            tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    if (plan->opts.merge) return run_merged(plan, points, cells, degrid, report);
+    TESS_TRY(run_strategy(plan, points, cells, degrid, report));
+    report->merged = points->count - report->left_out;
+    report->all_cells = report->point_cells;
+cleanup:
     return status;
 }
 
@@ -328,8 +251,7 @@ static tess_status repeat(const tess_gcf_plan *plan, const tess_gcf_points *poin
     tess_gcf_report unused = {0};
     plan->meter(plan->context, false);
     for (int k = 0; k < plan->repeat; ++k)
-        TESS_TRY(plan->opts.merge ? run_merged(plan, points, cells, degrid, &unused)
-                                  : run_strategy(plan, points, cells, degrid, &unused));
+        TESS_TRY(run_once(plan, points, cells, degrid, &unused));
     plan->meter(plan->context, true);
 cleanup:
     return status;
@@ -350,20 +272,11 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
         TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld × %lld cells", (long long)cells->nu,
                   (long long)cells->nv);
     TESS_TRY(tess_gcf_check_probes(&plan->opts, degrid));
-    if (plan->cuda) {
-        TESS_TRY(gcf_cuda_run(plan->cuda, points, cells, degrid, &found));
-        found.merged = points->count - found.left_out;
-        if (report) *report = found;
-        goto cleanup;
-    }
-    if (plan->opts.merge)
-        TESS_TRY(run_merged(plan, points, cells, degrid, &found));
-    else
-        TESS_TRY(run_strategy(plan, points, cells, degrid, &found));
-    if (!plan->opts.merge) found.merged = points->count - found.left_out;
-    found.seconds = tess_time_now() - start - found.sort_s;
+    TESS_TRY(run_once(plan, points, cells, degrid, &found));
+    /* a device has clocks of its own, and repeats its kernels alone */
+    if (!plan->cuda) found.seconds = tess_time_now() - start - found.sort_s;
     if (report) *report = found;
-    if (plan->repeat > 0) TESS_TRY(repeat(plan, points, cells, degrid));
+    if (plan->repeat > 0 && !plan->cuda) TESS_TRY(repeat(plan, points, cells, degrid));
 cleanup:
     return status;
 }

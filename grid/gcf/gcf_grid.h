@@ -210,6 +210,7 @@ typedef struct gcf_merged {
     tess_gcf_points points;
     int64_t *group;      /**< [points merged] index in `points`; −1: left out */
     int64_t left_out;    /**< outside of the grid */
+    int64_t all_cells;   /**< Σ S² over all points that are not */
     double *coordinates; /**< private: of `points` */
 } gcf_merged;
 
@@ -223,12 +224,13 @@ void gcf_unmerge(const tess_gcf *gcf, const gcf_merged *merged, int64_t count,
                  void *vis);
 void gcf_merged_free(gcf_merged *merged);
 
-/** Grid GCF_BATCH points from `first` on, or those there are, as they come, which
- *  nobody else adds to meanwhile; what was done is added to the report. */
+/** GCF_BATCH points from `first` on, or those there are, as they come, by one of the
+ *  plain loops; nobody else adds to the cells meanwhile, but by atomics. What was done
+ *  is added to the report. */
 enum { GCF_BATCH = 512 };
-void gcf_grid_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                    const tess_gcf_cells *cells, int64_t first,
-                    tess_gcf_report *report);
+void gcf_run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                   const tess_gcf_cells *cells, int64_t first, bool degrid,
+                   gcf_function *function, tess_gcf_report *report);
 
 /** Strategies, in both directions: the direction tells which of points and cells is
  *  written. */

@@ -110,6 +110,8 @@ static tess_status find_groups(const tess_gcf *gcf, const tess_gcf_points *point
             ++merged->left_out;
             continue;
         }
+        const int64_t support = gcf->plane[place.plane].support;
+        merged->all_cells += support * support;
         const merge_key key = key_of(&place);
         const int64_t known = table.count, group = group_of(&table, &key);
         merged->group[k] = group;

@@ -37,6 +37,7 @@ tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *po
     const int64_t values = cells->nu * cells->nv * points->num_pol;
     const size_t bytes = gcf_value_bytes(plan->gcf),
                  grid_bytes = (size_t)values * bytes;
+    gcf_function *loop = gcf_table_best()->grid_plain[gcf_precision(plan)];
     char *grids = NULL;
     int64_t left_out = 0, point_cells = 0;
     double busy = 0;
@@ -63,7 +64,7 @@ tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *po
             memset(grids + (size_t)t * grid_bytes, 0, grid_bytes);
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t k = 0; k < points->count; k += GCF_BATCH)
-            gcf_grid_batch(plan, points, &own, k, &mine);
+            gcf_run_batch(plan, points, &own, k, false, loop, &mine);
         busy += tess_time_now() - begin;
         left_out += mine.left_out;
         point_cells += mine.point_cells;

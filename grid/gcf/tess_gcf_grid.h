@@ -126,7 +126,7 @@ typedef struct tess_gcf_grid_opts {
     bool single_taps; /**< strategies with tables: taps of one in double precision are
                            read in single, half the traffic; sums are then good to 1e-7
                        */
-    bool merge; /**< on the CPU: points that meet the same taps are made one before */
+    bool merge; /**< points that meet the same taps are made one before, on the host */
     tess_gcf_probes probes;
 } tess_gcf_grid_opts;
 
@@ -143,7 +143,8 @@ typedef struct tess_gcf_report {
     int64_t left_out;    /**< points outside of the grid */
     int64_t merged;      /**< points that the others were merged into, or their number;
                               what follows is about them */
-    int64_t point_cells; /**< Σ S² over them: work is 8 FLOP each and pol */
+    int64_t point_cells; /**< Σ S² over them: work is 8 FLOP each and pol … */
+    int64_t all_cells;   /**< … and over all points, merged or not */
     int64_t point_ranks; /**< Σ of factored kernels' ranks over their points */
     int64_t points_factored;
     double sort_s, seconds; /**< placing and sorting points; (de)gridding itself; on a

@@ -63,6 +63,7 @@ def on_a_device(suite):
     options = ("bench", "gcf", "--backend", "cuda", "--strategy", "tiled", "--gcf", "8",
                "--vis", "200", "--size", "64", "--repeat", "1", "--energy", "0", "--quiet")
     found = tessera(*options, "--active-box")
+    merged = tessera(*options, "--merge", "--oversampling", "1")
     del os.environ["TESS_EMULATED"]
     if found.status != 0:
         return
@@ -71,6 +72,9 @@ def on_a_device(suite):
     lines, cells = map(int, row["box"].split("x"))
     suite.true("active box: its size", 8 < lines < 64 and 8 < cells < 64)
     suite.true("active box: time saved is a number", abs(float(row["saved_s"])) < 60)
+    row = list(csv.DictReader(io.StringIO(merged.out)))[0]
+    suite.below("merged on a device", int(row["merged"]), int(row["visibilities"]))
+    suite.below("merged on a device: rates", float(row["gflops"]), float(row["all_gflops"]))
 
 
 def main():
@@ -106,6 +110,9 @@ def main():
         suite.below(f"{row['strategy']}: visibilities are merged", int(row["merged"]),
                     0.9 * int(row["visibilities"]))
         suite.below(f"{row['strategy']} merged: difference", float(row["difference"]), 2e-5)
+        suite.below(f"{row['strategy']} merged: both rates", abs(
+            float(row["all_gflops"]) * int(row["merged"]) /
+            (float(row["gflops"]) * int(row["visibilities"])) - 1), 1e-3)
     rows = table(suite, "--order", "synthetic,low-82", "--shrink", "0.04", "--strategy",
                  "serial,tiled")
     suite.equal("published sets, smaller",
@@ -129,6 +136,9 @@ def main():
     with open(suite.path("cache", kept[0]), encoding="utf8") as file:
         suite.equal("what was fastest is kept",
                     [line.split()[4] for line in file.readlines()[1:]], best)
+    text = tessera("bench", "gcf", "--gcf", "8", "--markdown", "--merge", *SMALL)
+    suite.equal("markdown, merged", [line.count("|") for line in text.out.splitlines()],
+                [15] * 5)
     text = tessera("bench", "gcf", "--gcf", "8", "--markdown", *SMALL)
     suite.equal("markdown", [line.count("|") for line in text.out.splitlines()], [13] * 5)
     for options in (["--gcf", "12"], ["--gcf", "520"], ["--strategy", "fast"],

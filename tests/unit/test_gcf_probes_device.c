@@ -219,39 +219,90 @@ static void only_the_active_box_is_touched(void **state)
     with_scene(2, try_box);
 }
 
-/* Kernels of formulas with all there is. */
-static void extras_are_computed(void **state)
+/* Kernels of a formula on a scene, in both precisions and by fast functions: a phase of
+ * up to 41 turns is rounded as well. */
+static void try_formula(const tess_gcf_formula *formula, int block, const scene *s)
 {
     const int support[] = {16, 40};
-    scene s = make_scene(RANDOM, 1);
-    for (int extra = 0; extra < 4; ++extra) {
-        const tess_gcf_formula formula = {.decay = 0.05,
-                                          .step = 0.01,
-                                          .turns = extra & 1 ? 0.01 : 0,
-                                          .ripple = extra & 2 ? 0.1 : 0};
-        const way of = {TESS_GCF_COMPUTED, true, false, {.block = 64 * (extra & 1)}};
-        tess_gcf *gcf = NULL;
-        tess_gcf_grid_opts opts;
+    const way of = {TESS_GCF_COMPUTED, true, false, {.block = block}};
+    tess_gcf *table[2] = {NULL};
+    tess_gcf_grid_opts opts;
+    for (int is_double = 0; is_double < 2; ++is_double) {
         const tess_gcf_layout layout = {.num_planes = 2,
                                         .w_max_lambda = 1000,
                                         .oversampling = 8,
-                                        .is_double = true,
+                                        .is_double = is_double > 0,
                                         .threads = 1};
-        assert_int_equal(tess_gcf_create_formula(&layout, support, &formula, &gcf),
-                         TESS_OK);
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
-        double *expected = result_of(gcf, &opts, &s, true, NULL);
+        assert_int_equal(
+            tess_gcf_create_formula(&layout, support, formula, &table[is_double]),
+            TESS_OK);
+    }
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_SERIAL;
+    double *expected = result_of(table[1], &opts, s, true, NULL);
+    for (int k = 0; k < 3; ++k) {
+        const bool is_double = k == 1;
         opts = options(&of);
-        double *found = result_of(gcf, &opts, &s, true, NULL);
-        /* the phase of a thousand turns is rounded as well */
-        assert_true(difference(found, true, expected, 2 * POINTS) <
-                    1e3 * rounding(true, 40 * 40));
-        free(expected);
+        opts.fast_math = k == 2;
+        void *found = result_of(table[is_double], &opts, s, true, NULL);
+        const double epsilon = is_double ? DBL_EPSILON : (double)FLT_EPSILON;
+        const double off =
+            difference(found, is_double, expected, 2 * POINTS * s->num_pol);
+        assert_true(off < rounding(is_double, 40 * 40) + 4 * 260 * epsilon);
         free(found);
-        tess_gcf_destroy(gcf);
+    }
+    free(expected);
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
+}
+
+/* All there is in formulas, orders and polarisations. */
+static void extras_are_computed(void **state)
+{
+    for (int how = 0; how < NUM_ORDERS; ++how)
+        for (int num_pol = 1; num_pol <= 4; num_pol *= 2) {
+            scene s = make_scene((order)how, num_pol);
+            for (int extra = 0; extra < 4; ++extra) {
+                const tess_gcf_formula formula = {.decay = 0.05,
+                                                  .step = 0.01,
+                                                  .turns = extra & 1 ? 0.01 : 0,
+                                                  .ripple = extra & 2 ? 0.1 : 0};
+                try_formula(&formula, 64 * (extra & 1), &s);
+            }
+            free_scene(&s);
+        }
+}
+
+/* On the host, before: every point twice, gridded once, read off for both. */
+static void merged_points_are_the_same(void **state)
+{
+    tess_gcf *gcf = make_table(true);
+    scene s = make_scene(CROWDED, 2);
+    for (int k = 21; k < POINTS; k += 2) {
+        s.u[k] = s.u[k - 1];
+        s.v[k] = s.v[k - 1];
+        s.w[k] = s.w[k - 1];
+    }
+    for (int degrid = 0; degrid < 2; ++degrid) {
+        const way of = {TESS_GCF_TILED, degrid > 0, false, {.block = 0}};
+        tess_gcf_grid_opts opts = options(&of);
+        tess_gcf_report plain, report;
+        double *apart = result_of(gcf, &opts, &s, degrid, &plain);
+        opts.merge = true;
+        double *merged = result_of(gcf, &opts, &s, degrid, &report);
+        assert_int_equal(report.left_out, plain.left_out);
+        assert_int_equal(plain.merged, POINTS - plain.left_out);
+        assert_true(report.merged <= POINTS / 2 + 10);
+        assert_int_equal(report.all_cells, plain.point_cells);
+        assert_true(report.point_cells < plain.point_cells * 11 / 20);
+        assert_true(difference(merged, true, apart,
+                               2 * s.num_pol * (int64_t)(degrid ? POINTS : NU * NV)) <
+                    rounding(true, POINTS));
+        free(apart);
+        free(merged);
     }
     free_scene(&s);
+    tess_gcf_destroy(gcf);
 }
 
 static void too_much_managed_memory_is_refused(void **state)
@@ -282,6 +333,7 @@ int main(void)
         cmocka_unit_test(sparse_tiles_go_by_atomics),
         cmocka_unit_test(only_the_active_box_is_touched),
         cmocka_unit_test(extras_are_computed),
+        cmocka_unit_test(merged_points_are_the_same),
         cmocka_unit_test(too_much_managed_memory_is_refused),
     };
     return RUN_ON_DEVICE(tests);
