@@ -20,7 +20,8 @@ static const char doc[] =
     "'calibrate' measures what large runs are planned by on this machine, and keeps it "
     "in place of what was measured before. "
     "'tessera bench gcf' times gridding with tables of convolution functions and has "
-    "options of its own: 'tessera bench gcf --help'."
+    "options of its own: 'tessera bench gcf --help'; 'tessera bench --tune' is its "
+    "--tune."
     "\v"
     "Columns: what was timed and where, the case, precision, support and planes that "
     "the accuracy led to, the grid, seconds to sort the visibilities into bricks (on a "
@@ -269,6 +270,8 @@ tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv)
     const tess_backend *backend;
     if (argc > 1 && strcmp(argv[1], "gcf") == 0)
         return tess_cmd_bench_gcf(comm, argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "--tune") == 0)
+        return tess_cmd_bench_gcf(comm, argc, argv);
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (!args.chosen)

@@ -483,7 +483,7 @@ static tess_status compute_kernels(tess_grid_plan *plan)
     projection->opts.oversampling = gcf.layout.oversampling;
     projection->taper_support = choose_taper(projection->padding, TAPER_SHARE * error);
     gcf.taper_support = projection->taper_support;
-    gcf.cut = CUT_SHARE * error;
+    gcf.cut = projection->cut = CUT_SHARE * error;
     tess_kernel_create(projection->taper_support, projection->padding, &plan->kernel);
     TESS_TRY(make_tables(plan, &gcf));
 cleanup:
@@ -560,13 +560,16 @@ void projection_text(const tess_grid_plan *plan, char *text, int size)
     const tess_projection *projection = plan->projection;
     const tess_gcf *gcf = projection->gcf;
     const int planes = gcf->layout.num_planes;
+    char cut[32] = "";
+    if (projection->cut > 0)
+        snprintf(cut, sizeof cut, ", cut at %.1e,", projection->cut);
     snprintf(
         text, (size_t)size,
-        "%lld x %lld grid, w-projection, %d kernel%s of %d to %d cells spaced in "
+        "%lld x %lld grid, w-projection, %d kernel%s of %d to %d cells%s spaced in "
         "%s, oversampling %d, %.1f MiB of tables%s, strategy %s, tiles of %d cells, "
         "padding %.2f, %s precision, %s %.1e",
         (long long)plan->nu, (long long)plan->nv, planes, planes == 1 ? "" : "s",
-        gcf->plane[0].support, gcf->max_support,
+        gcf->plane[0].support, gcf->max_support, cut,
         gcf->layout.spacing == TESS_GCF_SQRT ? "sqrt(w)" : "w",
         gcf->layout.oversampling, (double)tess_gcf_bytes(gcf) / 0x1p20,
         projection->was_cached ? " (cached)" : "",

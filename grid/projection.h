@@ -12,7 +12,8 @@ struct tess_projection {
     tess_gcf *gcf;
     tess_gcf_plan *gridder;
     bool was_cached;
-    int taper_support;     /* of computed kernels */
+    int taper_support;     /* of computed kernels, … */
+    double cut;            /* … and the part of their peak that they end at; else 0 */
     double *taper_line[2]; /* of a user's: sums of plane 0 across u, and v */
     int taper_half;        /* values in each */
     double padding;

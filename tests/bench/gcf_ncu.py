@@ -2,20 +2,26 @@
 """What limits the strategies of tessera bench gcf on a GPU: Nsight Compute around it.
 
     gcf_ncu.py [--tessera PATH] [--ncu PATH] [--kernels N] BENCH-GCF-OPTIONS...
+    gcf_ncu.py ... --study FOLDER [--seconds S] BENCH-GCF-OPTIONS...
 
 Runs the benchmark, then each of its lines once more under ncu, and prints the lines with
 more columns, of the kernel that takes longest: its name and time (of locked clocks), hit
 rates of both caches, registers, warps, what each unit reached of its peak, and the
 busiest of them ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own
-bound). Exits with 4 where ncu is missing or may not read the counters.
+bound). With --study it does so for the lines of all tables (NAME.csv) that
+`tessera bench gcf --study` has left in FOLDER: these get the columns, and report.md a
+section; after S seconds those left stay without. Exits with 4 where ncu is missing or
+may not read the counters.
 """
 import argparse
 import csv
 import io
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 
 BUSY = 60.0  # percent of peak from which a unit counts as the limit
 
@@ -81,16 +87,23 @@ def run(command):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+SWITCHES = {"fast-math": ["--fast-math"], "compare-and-swap": ["--atomics", "cas"]}
+COLUMNS = ["kernel", *OTHERS, *UNITS, "limiter"]
+
+
 def options_of(row):
     """What makes a line of the benchmark alone, in place of lists before it."""
-    return ["--operation", row["operation"], "--strategy", row["strategy"], "--order",
+    given = [word for name in ("planes", "oversampling") if row.get(name)
+             for word in ("--" + name, row[name])]
+    return [*given, *SWITCHES.get(row.get("variant"), []),
+            "--operation", row["operation"], "--strategy", row["strategy"], "--order",
             row["order"], "--vis", row["visibilities"], "--size", row["size"], "--gcf",
             row["gcf"], "--pol", row["polarisations"], "--precision", row["precision"],
             "--repeat", "1", "--energy", "0"]
 
 
-def longest_kernel(arguments, bench, row):
-    """What ncu has to say of a line."""
+def counters(arguments, bench, row):
+    """What ncu has to say of a line, by column: of its longest kernel."""
     result = run([arguments.ncu, "--csv", "--page", "raw", "--target-processes", "all",
                   "--launch-count", str(arguments.kernels), "--metrics",
                   ",".join([*UNITS.values(), *OTHERS.values()]), *bench, *options_of(row)])
@@ -100,7 +113,58 @@ def longest_kernel(arguments, bench, row):
                if "ERR" in line or "error" in line.lower()]
         leave(f"{row['strategy']}: no counters: " +
               (why[0] if why else "ncu printed no kernels"))
-    return max(kernels, key=lambda kernel: kernel["us"])
+    kernel = max(kernels, key=lambda one: one["us"])
+    return {"kernel": kernel["name"], "limiter": limiter(kernel),
+            **{name: f"{kernel[name]:.4g}" for name in [*OTHERS, *UNITS]}}
+
+
+def rewrite(path, rows):
+    with open(path + ".new", "w", newline="", encoding="utf8") as file:
+        out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+    os.replace(path + ".new", path)
+
+
+def section(found):
+    """Markdown of what limits the lines (table, row)."""
+    lines = ["", "## What limits them", "",
+             "Of the kernel that takes longest, by Nsight Compute: hit rates of both caches, "
+             "the busiest", "unit and what it reached of its peak.", "",
+             "| table | operation | strategy | order | GCF | pols | precision | kernel | L1 | "
+             "L2 | limiter |", "|---" * 11 + "|"]
+    for name, row in found:
+        percent = f" ({row[row['limiter']]} %)" if row["limiter"] in UNITS else ""
+        what = " ".join(filter(None, (row["operation"], row["variant"])))
+        cells = [name, what, row["strategy"], row["order"], row["gcf"], row["polarisations"],
+                 row["precision"], row["kernel"], row["l1_hit_pct"] + " %",
+                 row["l2_hit_pct"] + " %", row["limiter"] + percent]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def look_at_study(arguments, bench):
+    """Columns for the tables of a folder, and the section of its report."""
+    end = time.monotonic() + arguments.seconds
+    found = []
+    for name in sorted(os.listdir(arguments.study)):
+        if not name.endswith(".csv"):
+            continue
+        path = os.path.join(arguments.study, name)
+        with open(path, encoding="utf8") as file:
+            rows = list(csv.DictReader(file))
+        formula = ["--formula"] if name == "computed.csv" else []
+        for row in rows:
+            row.update(dict.fromkeys(COLUMNS, ""))
+            if row["backend"] != "cuda" or time.monotonic() > end:
+                continue
+            row.update(counters(arguments, bench + formula, row))
+            found.append((name[:-len(".csv")], row))
+        if rows:
+            rewrite(path, rows)
+    if found:
+        with open(os.path.join(arguments.study, "report.md"), "a", encoding="utf8") as file:
+            file.write(section(found))
 
 
 def main():
@@ -109,21 +173,25 @@ def main():
     parser.add_argument("--ncu", default="ncu")
     parser.add_argument("--kernels", type=int, default=40,
                         help="launches to look at, of each strategy (default 40)")
+    parser.add_argument("--study", metavar="FOLDER", help="tables that are there already")
+    parser.add_argument("--seconds", type=float, default=600,
+                        help="for how long, about, to look at a study (default 600)")
     arguments, options = parser.parse_known_args()
     if not shutil.which(arguments.ncu):
         leave(f"{arguments.ncu}: not found; Nsight Compute comes with CUDA")
     bench = [arguments.tessera, "bench", "gcf", "--backend", "cuda", *options]
+    if arguments.study:
+        look_at_study(arguments, bench)
+        return
     timed = run(bench)
     if timed.returncode != 0:
         leave(timed.stderr.strip() or "tessera bench gcf failed")
     out = csv.writer(sys.stdout)
     for k, row in enumerate(csv.DictReader(io.StringIO(timed.stdout))):
         if k == 0:
-            out.writerow([*row, "kernel", *OTHERS, *UNITS, "limiter"])
-        kernel = longest_kernel(arguments, bench, row)
-        out.writerow([*row.values(), kernel["name"],
-                      *(f"{kernel[name]:.4g}" for name in [*OTHERS, *UNITS]),
-                      limiter(kernel)])
+            out.writerow([*row, *COLUMNS])
+        of = counters(arguments, bench, row)
+        out.writerow([*row.values(), *(of[name] for name in COLUMNS)])
         sys.stdout.flush()
 
 

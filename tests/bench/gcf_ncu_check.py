@@ -28,7 +28,8 @@ def made_up_ncu(path, kernels):
         out.writerow([k, name, *(values.get(metric, "1") for metric in METRICS)])
     text = rows.getvalue() if kernels else "==ERROR== ERR_NVGPUCTRPERM - no permission\n"
     with open(path, "w", encoding="utf8") as file:
-        file.write("#!/bin/sh\necho '==PROF== Connected'\ncat << 'END'\n" + text + "END\n")
+        file.write("#!/bin/sh\necho \"$@\" >> " + path + ".asked\n"
+                   "echo '==PROF== Connected'\ncat << 'END'\n" + text + "END\n")
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
 
@@ -40,6 +41,43 @@ def made_up_bench(path):
                    "grid,tiled,random,500,256,64,1,single\n"
                    "grid,gather,random,500,256,64,1,single\nEND\n")
     os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
+def made_up_study(folder):
+    """A table of two lines and a report."""
+    os.makedirs(folder)
+    with open(os.path.join(folder, "computed.csv"), "w", encoding="utf8") as file:
+        file.write("operation,backend,strategy,variant,order,visibilities,size,gcf,"
+                   "polarisations,precision,planes\n"
+                   "degrid,cuda,computed,fast-math,random,500,256,32,1,single,3\n"
+                   "degrid,cpu,tiled,,random,500,256,32,1,single,3\n")
+    with open(os.path.join(folder, "report.md"), "w", encoding="utf8") as file:
+        file.write("# A study\n")
+
+
+def check_study(suite, *options):
+    """A made-up study, an ncu that keeps what it was asked."""
+    folder = suite.path("study")
+    made_up_study(folder)
+    result = run(*options, "--study", folder)
+    suite.equal("study: status", (result.returncode, result.stderr), (0, ""))
+    with open(os.path.join(folder, "computed.csv"), encoding="utf8") as file:
+        rows = list(csv.DictReader(file))
+    suite.equal("study: limiters", [row["limiter"] for row in rows], ["l1", ""])
+    suite.equal("study: hits", [row["l2_hit_pct"] for row in rows], ["93.25", ""])
+    with open(os.path.join(folder, "report.md"), encoding="utf8") as file:
+        text = file.read()
+    suite.true("study: report", text.startswith("# A study\n") and
+               "| tile_kernel | 1 % | 93.25 % | l1 (81.5 %) |" in text)
+    with open(suite.path("ncu.asked"), encoding="utf8") as file:
+        asked = file.read()
+    suite.true("study: the line's options", all(
+        f" {word} " in asked + " " for word in
+        ("--planes 3", "--formula", "--fast-math", "--strategy computed")))
+    run(*options, "--study", folder, "--seconds", "0")
+    with open(os.path.join(folder, "computed.csv"), encoding="utf8") as file:
+        suite.equal("study: no time", [row["limiter"] for row in csv.DictReader(file)],
+                    ["", ""])
 
 
 def run(*options):
@@ -68,6 +106,7 @@ def main():
     with open(bench + ".asked", encoding="utf8") as file:
         suite.equal("what was asked of the benchmark", file.read().split("\n")[0],
                     "bench gcf --backend cuda --gcf 64")
+    check_study(suite, *options)
     made_up_ncu(ncu, [("scatter_kernel", {OTHERS["us"]: "7", UNITS["l2"]: "40"})])
     rows = list(csv.DictReader(io.StringIO(run(*options).stdout)))
     suite.equal("nothing is busy", rows[0]["limiter"], "latency")

@@ -199,6 +199,8 @@ def check_tuning(suite, obs):
         with open(suite.path("profile.json"), encoding="utf8") as file:
             plan = json.load(file)["plan"]
         suite.true(f"{options}: strategy {strategy}", f"strategy {strategy}" in plan)
+        suite.true(f"{options}: where kernels end",
+                   re.search(r"cells, cut at \d\.\de-\d", plan))
     if before is not None:
         os.environ["TESS_CALIBRATION"] = before
 
