@@ -5,6 +5,7 @@
 #include <omp.h>
 #endif
 
+#include "counting.h"
 #include "keys.h"
 #include "tess_isa.h"
 #include "tess_mem.h"
@@ -212,22 +213,16 @@ static void radix_pass(const tess_brick_list *list, tess_run *to, int64_t smalle
     for (int t = 0; t < num_threads; ++t) {
         int64_t *place = places + t * digits;
         memset(place, 0, (size_t)digits * sizeof *place);
-        for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads;
-             ++k)
+        const int64_t end = tess_share_first(count, t + 1, num_threads);
+        for (int64_t k = tess_share_first(count, t, num_threads); k < end; ++k)
             ++place[digit_of(&from[k], smallest, shift, digits)];
     }
-    int64_t at = 0;
-    for (int64_t d = 0; d < digits; ++d)
-        for (int t = 0; t < num_threads; ++t) {
-            const int64_t n = places[t * digits + d];
-            places[t * digits + d] = at;
-            at += n;
-        }
+    tess_counts_to_places(places, digits, num_threads);
 #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
         int64_t *place = places + t * digits;
-        for (int64_t k = count * t / num_threads; k < count * (t + 1) / num_threads;
-             ++k)
+        const int64_t end = tess_share_first(count, t + 1, num_threads);
+        for (int64_t k = tess_share_first(count, t, num_threads); k < end; ++k)
             to[place[digit_of(&from[k], smallest, shift, digits)]++] = from[k];
     }
 }

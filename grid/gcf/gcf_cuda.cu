@@ -377,11 +377,12 @@ tess_status run_method(const gcf_cuda_method &method, const gcf_cuda_job &job,
 {
     tess_status status = TESS_OK;
     const tess_gcf_plan *plan = job.with->plan;
+    const bool any = job.count > 0 || job.num_narrow > 0;
     if (metered) {
         TESS_TRY(tess_device_wait());
         plan->meter(plan->context, false);
     }
-    for (int k = 0; k < (metered ? plan->repeat : 1) && job.count > 0; ++k)
+    for (int k = 0; k < (metered ? plan->repeat : 1) && any; ++k)
         TESS_TRY(method.run(job));
     if (metered) {
         TESS_TRY(tess_device_wait());

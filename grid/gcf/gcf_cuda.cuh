@@ -44,6 +44,8 @@ struct gcf_cuda_order {
                              those that start in it */
     bool by_kernel;     /**< and then by plane, offsets and flips, so that those that
                              read the same taps are neighbours */
+    int narrow; /**< meeting: but those of kernels up to so wide, which are in no
+                     list; 0: none */
 };
 
 /** The same as gcf_cuda_place, an array each. */
@@ -65,10 +67,13 @@ struct gcf_cuda_job {
     int min_support, max_support;
     bool is_double;
     /* points inside of the grid, in order */
-    const gcf_cuda_place *place; /**< [count]; kernels read gcf_place_of() */
-    gcf_cuda_arrays array;       /**< NULL, or instead of it */
-    int64_t count;               /**< of points; of entries where tiles list those that
-                                      meet them */
+    const gcf_cuda_place *place;  /**< [count]; kernels read gcf_place_of() */
+    gcf_cuda_arrays array;        /**< NULL, or instead of it */
+    int64_t count;                /**< of points; of entries where tiles list those that
+                                       meet them */
+    const gcf_cuda_place *placed; /**< [num_placed] all points, as they came, those
+                                     outside too */
+    int64_t num_placed, num_narrow; /**< of them; and those that no tile lists */
     gcf_cuda_order order;
     int tiles_u, tiles_v;  /**< 0: not by tile */
     const uint32_t *first; /**< [tiles_u·tiles_v + 1] first point of each tile */
@@ -116,7 +121,7 @@ struct gcf_cuda_sorted {
 };
 
 /** Points in the job's order, `all` of them placed, those outside behind the end: sets
- *  place (or array), tiles and first, and the count where tiles list points. */
+ *  placed, place (or array), tiles and first, and the count where tiles list points. */
 tess_status gcf_cuda_sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
                           gcf_cuda_sorted *sorted);
 void gcf_cuda_sorted_free(gcf_cuda_sorted *sorted);
@@ -140,6 +145,9 @@ tess_status gcf_cuda_grid_coarse(const gcf_cuda_job &job);
 gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job);
 tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job);
 gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job);
+
+/** warp for the points that no tile lists. */
+tess_status gcf_cuda_grid_narrow(const gcf_cuda_job &job);
 
 /* Degridding, alike. */
 gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job);

@@ -100,7 +100,7 @@ cleanup:
 gcf_cuda_order gcf_cuda_degrid_scatter_order(const gcf_cuda_job &job)
 {
     (void)job;
-    return {16, 16, false, false};
+    return {16, 16, false, false, 0};
 }
 
 tess_status gcf_cuda_degrid_scatter(const gcf_cuda_job &job)

@@ -278,7 +278,7 @@ template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
 gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job)
 {
     const int tile = GCF_BY_TYPE(job, tile_for, is_large());
-    return {tile, tile, false, true};
+    return {tile, tile, false, true, 0};
 }
 
 tess_status gcf_cuda_degrid_tiled(const gcf_cuda_job &job)

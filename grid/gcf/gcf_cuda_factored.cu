@@ -695,7 +695,7 @@ void gcf_cuda_factors_destroy(gcf_cuda_factors *made)
 gcf_cuda_order gcf_cuda_factored_order(const gcf_cuda_job &job)
 {
     (void)job;
-    return {FACTORED_START, FACTORED_START, false, false};
+    return {FACTORED_START, FACTORED_START, false, false, 0};
 }
 
 tess_status gcf_cuda_grid_factored(const gcf_cuda_job &job)

@@ -93,7 +93,7 @@ cleanup:
 
 gcf_cuda_order gcf_cuda_grid_gather_order(const gcf_cuda_job &)
 {
-    return {TILE, TILE, false, false};
+    return {TILE, TILE, false, false, 0};
 }
 
 tess_status gcf_cuda_grid_gather(const gcf_cuda_job &job)

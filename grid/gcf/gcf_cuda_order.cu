@@ -23,7 +23,8 @@ struct sort_args {
     bool by_layer;                                /* not by kernel */
     int tiles_v, half_offsets, kernel_bits, bits; /* of all keys */
     const gcf_cuda_plane *plane;
-    unsigned long long *entries; /* of lists of points that meet tiles */
+    unsigned long long *entries; /* of lists of points that meet tiles; and points that
+                                    are too narrow for them */
 };
 
 __device__ uint64_t key_of(const sort_args &args, const gcf_cuda_place &at, int tile_u,
@@ -67,8 +68,13 @@ template <bool write> __global__ void meeting_kernel(sort_args args)
     gcf_cuda_place at = {0, 0, GCF_OUTSIDE, 0};
     if (k < args.count) at = args.from[k];
     int first_u = 0, first_v = 0, many_u = 0, many_v = 0;
-    if (at.kernel != GCF_OUTSIDE) {
-        const int last = args.plane[gcf_plane_of(at.kernel)].support - 1;
+    const int last =
+        at.kernel == GCF_OUTSIDE ? 0 : args.plane[gcf_plane_of(at.kernel)].support - 1;
+    const bool is_narrow = last > 0 && last < args.order.narrow;
+    const unsigned narrow = __ballot_sync(0xffffffffu, is_narrow);
+    if (!write && lane == 0 && narrow)
+        atomicAdd(args.entries + 1, (unsigned long long)__popc(narrow));
+    if (last > 0 && !is_narrow) {
         first_u = at.u / args.order.tile_u;
         first_v = at.v / args.order.tile_v;
         many_u = (at.u + last) / args.order.tile_u - first_u + 1;
@@ -143,17 +149,22 @@ cleanup:
     return status;
 }
 
-/* Keys of tiles' entries; how many there are. */
-tess_status list_meetings(sort_args *args, int64_t *entries, gcf_cuda_sorted *c)
+/* Keys of tiles' entries; how many there are, and points left out of all lists. */
+tess_status list_meetings(sort_args *args, int64_t *entries, int64_t *narrow,
+                          gcf_cuda_sorted *c)
 {
     tess_status status = TESS_OK;
-    unsigned long long found = 0;
-    TESS_TRY(gcf_take(1, "a counter", &c->entries));
-    TESS_TRY(tess_device_zero(c->entries, sizeof *c->entries));
+    unsigned long long counted[2] = {0, 0}, found;
+    TESS_TRY(gcf_take(2, "counters", &c->entries));
+    TESS_TRY(tess_device_zero(c->entries, sizeof counted));
     args->entries = c->entries;
     gcf_launch(meeting_kernel<false>, blocks_for(args->count), THREADS, 0, *args);
     TESS_CUDA_LAUNCHED();
-    TESS_TRY(tess_device_download(&found, args->entries, sizeof found));
+    TESS_TRY(tess_device_download(counted, args->entries, sizeof counted));
+    found = counted[0];
+    *narrow = (int64_t)counted[1];
+    *entries = (int64_t)found;
+    if (found == 0) goto cleanup;
     if (found > INT32_MAX)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "%llu entries in lists of a grid's tiles: at most %d", found,
@@ -164,7 +175,6 @@ tess_status list_meetings(sort_args *args, int64_t *entries, gcf_cuda_sorted *c)
     TESS_TRY(tess_device_zero(args->entries, sizeof *args->entries));
     gcf_launch(meeting_kernel<true>, blocks_for(args->count), THREADS, 0, *args);
     TESS_CUDA_LAUNCHED();
-    *entries = (int64_t)found;
 cleanup:
     return status;
 }
@@ -192,7 +202,8 @@ tess_status sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
     const gcf_cuda_order order = job->order;
     int64_t tiles = 0, entries = all;
     sort_args args = {};
-    job->place = placed;
+    job->place = job->placed = placed;
+    job->num_placed = all;
     job->tiles_u = order.tile_u > 0 ? (job->nu + order.tile_u - 1) / order.tile_u : 0;
     job->tiles_v = order.tile_u > 0 ? (job->nv + order.tile_v - 1) / order.tile_v : 0;
     tiles = (int64_t)job->tiles_u * job->tiles_v;
@@ -211,8 +222,9 @@ tess_status sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
                                        (uint64_t)job->half_offsets);
     args.bits = args.kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
     if (order.meeting) {
-        TESS_TRY(list_meetings(&args, &entries, c));
+        TESS_TRY(list_meetings(&args, &entries, &job->num_narrow, c));
         job->count = entries;
+        if (entries == 0) goto cleanup;
     } else {
         TESS_TRY(make_room(all, c));
         args.key = c->key[0];
@@ -245,7 +257,7 @@ tess_status gcf_cuda_sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_jo
 {
     tess_status status = TESS_OK;
     TESS_TRY(sort(all, placed, job, sorted));
-    if (job->probes->arrays) TESS_TRY(split(job, sorted));
+    if (job->probes->arrays && job->count > 0) TESS_TRY(split(job, sorted));
 cleanup:
     return status;
 }

@@ -2,7 +2,7 @@
  * atomically: `scatter` with less to share out, since a warp needs no barrier and small
  * footprints leave a block idle. Neighbouring cells of single precision are added
  * together, 16 bytes an atomic, where the grid's lines are aligned to that (compute
- * capability 9.0). */
+ * capability 9.0). `tiled` hands kernels over to it that are too narrow for tiles. */
 #include "gcf_cuda.cuh"
 
 namespace
@@ -23,6 +23,7 @@ template <> __device__ inline void add_pair(float2 *to, float2 left, float2 righ
 
 /* Lanes lie along a line, or along several where it is short. With PAIR, two cells a
  * lane, the first one of even number: one beyond either end of a line may get zeros.
+ * With job.order.narrow, points of wider kernels, and those outside, are passed by.
  * Expected limit: atomics in L2. */
 template <typename R, int POLS, bool PAIR, int HOW>
 __global__ void __launch_bounds__(MOST_THREADS) warp_kernel(gcf_cuda_job job)
@@ -32,6 +33,10 @@ __global__ void __launch_bounds__(MOST_THREADS) warp_kernel(gcf_cuda_job job)
         (int64_t)blockIdx.x * (blockDim.x / LANES) + (int)threadIdx.x / LANES;
     if (k >= job.count) return;
     const gcf_cuda_place at = gcf_place_of(job, k);
+    if (job.order.narrow > 0 &&
+        (at.kernel == GCF_OUTSIDE ||
+         job.plane[gcf_plane_of(at.kernel)].support > job.order.narrow))
+        return;
     const int lane = (int)threadIdx.x % LANES, odd = PAIR ? at.v & 1 : 0;
     gcf_stamp<R, POLS> stamp;
     gcf_stamp_of<R, POLS>(job, at, &stamp);
@@ -90,4 +95,13 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 tess_status gcf_cuda_grid_warp(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
+}
+
+tess_status gcf_cuda_grid_narrow(const gcf_cuda_job &job)
+{
+    gcf_cuda_job narrow = job;
+    narrow.place = job.placed;
+    narrow.array = gcf_cuda_arrays();
+    narrow.count = job.num_placed;
+    return gcf_cuda_grid_warp(narrow);
 }

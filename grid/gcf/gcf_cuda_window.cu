@@ -95,7 +95,7 @@ gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job)
     const bool follow =
         job.probes->sort == TESS_GCF_SORT_CHOSEN && job.near_share >= TRACKS_SHARE;
     const int tile = follow ? 0 : TILE;
-    return {tile, tile, false, false};
+    return {tile, tile, false, false, 0};
 }
 
 tess_status gcf_cuda_grid_window(const gcf_cuda_job &job)

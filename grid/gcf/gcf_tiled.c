@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counting.h"
 #include "gcf_grid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -23,7 +24,8 @@ enum {
     PIECES_A_THREAD = 8,         /* so many, at least, are worth handing out */
     PAYS = 4,                    /* cells of footprints for each cell of a buffer */
     PAYS_WELL = 16,
-    FEW_TAPS_BYTES = 1 << 19 /* tables that stay in cache in any order */
+    FEW_TAPS_BYTES = 1 << 19, /* tables that stay in cache in any order */
+    BLOCK = 1024              /* points whose cost is summed up before tiles are cut */
 };
 
 /* Points [first, first + count) of the sorted places. */
@@ -41,7 +43,10 @@ typedef struct tiling {
                       sorted in it */
     int64_t num_tiles_v, num_tiles;
     int64_t *tile_first; /* [num_tiles + 1] */
-    piece *piece;        /* the most expensive first */
+    int sorters;        /* threads that sort: no more than have a point for each tile */
+    int64_t *places;    /* [sorters][num_tiles] */
+    double *block_cost; /* of every BLOCK sorted points */
+    piece *piece;       /* the most expensive first */
     int64_t num_pieces;
     int64_t max_values; /* of a piece's buffer, one pol */
     int64_t max_lines;
@@ -54,6 +59,8 @@ static void tiling_free(tiling *tiles)
     tess_free(tiles->place);
     tess_free(tiles->scratch);
     tess_free(tiles->tile_first);
+    tess_free(tiles->places);
+    tess_free(tiles->block_cost);
     tess_free(tiles->piece);
     tess_free(tiles->lock);
 }
@@ -98,15 +105,30 @@ static void place_all(const tess_gcf_plan *plan, const tess_gcf_points *points,
     report->points_factored = factored;
 }
 
-/* Number of points of each tile, at index + 1; how many tiles have any. */
+/* Number of points of each tile, by thread; how many tiles have any. */
 static int64_t count_by_tile(const gcf_place *from, int64_t count, tiling *tiles)
 {
+    const int64_t digits = tiles->num_tiles;
+    const int sorters = tiles->sorters;
     int64_t occupied = 0;
-    memset(tiles->tile_first, 0,
-           (size_t)(tiles->num_tiles + 1) * sizeof *tiles->tile_first);
-    for (int64_t k = 0; k < count; ++k)
-        if (from[k].point >= 0)
-            occupied += tiles->tile_first[tile_of(tiles, &from[k]) + 1]++ == 0;
+#pragma omp parallel num_threads(sorters) reduction(+ : occupied)
+    {
+#pragma omp for schedule(static, 1)
+        for (int t = 0; t < sorters; ++t) {
+            int64_t *mine = tiles->places + t * digits;
+            const int64_t end = tess_share_first(count, t + 1, sorters);
+            memset(mine, 0, (size_t)digits * sizeof *mine);
+            for (int64_t k = tess_share_first(count, t, sorters); k < end; ++k)
+                if (from[k].point >= 0) ++mine[tile_of(tiles, &from[k])];
+        }
+#pragma omp for schedule(static)
+        for (int64_t d = 0; d < digits; ++d) {
+            int64_t points = 0;
+            for (int t = 0; t < sorters; ++t)
+                points += tiles->places[t * digits + d];
+            occupied += points > 0;
+        }
+    }
     return occupied;
 }
 
@@ -117,14 +139,16 @@ static void set_side(const tess_gcf_cells *cells, int64_t side, tiling *tiles)
     tiles->num_tiles = (cells->nu + side - 1) / side * tiles->num_tiles_v;
 }
 
-/* Counting sort by tile. Where points are few for the kernels' size, tiles are made
- * larger, so that less of the work is clearing buffers and adding them to the grid. */
+/* Counting sort by tile, stable. Where points are few for the kernels' size, tiles are
+ * made larger, so that less of the work is clearing buffers and adding them to the
+ * grid.
+ */
 static void sort_by_tile(const tess_gcf_plan *plan, int64_t count, int64_t point_cells,
                          const tess_gcf_points *points, const tess_gcf_cells *cells,
                          tiling *tiles)
 {
     const gcf_place *from = tiles->scratch;
-    int64_t *first = tiles->tile_first;
+    const int sorters = tiles->sorters;
     const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
     for (int64_t side = TILE;; side *= 2) {
         set_side(cells, side, tiles);
@@ -134,13 +158,53 @@ static void sort_by_tile(const tess_gcf_plan *plan, int64_t count, int64_t point
             next * next * value > MOST_BUFFER_BYTES)
             break;
     }
-    for (int64_t t = 0; t < tiles->num_tiles; ++t)
-        first[t + 1] += first[t];
-    for (int64_t k = 0; k < count; ++k)
-        if (from[k].point >= 0)
-            tiles->place[first[tile_of(tiles, &from[k])]++] = from[k];
-    memmove(first + 1, first, (size_t)tiles->num_tiles * sizeof *first);
-    first[0] = 0;
+    const int64_t digits = tiles->num_tiles;
+    tiles->tile_first[digits] = tess_counts_to_places(tiles->places, digits, sorters);
+    memcpy(tiles->tile_first, tiles->places,
+           (size_t)digits * sizeof *tiles->tile_first);
+#pragma omp parallel for num_threads(sorters) schedule(static, 1)
+    for (int t = 0; t < sorters; ++t) {
+        int64_t *place = tiles->places + t * digits;
+        const int64_t end = tess_share_first(count, t + 1, sorters);
+        for (int64_t k = tess_share_first(count, t, sorters); k < end; ++k)
+            if (from[k].point >= 0)
+                tiles->place[place[tile_of(tiles, &from[k])]++] = from[k];
+    }
+}
+
+/* Costs of blocks of sorted points, and their sum. */
+static double sum_blocks(const tess_gcf_plan *plan, tiling *tiles)
+{
+    const int64_t count = tiles->tile_first[tiles->num_tiles];
+    const int64_t blocks = (count + BLOCK - 1) / BLOCK;
+    double total = 0;
+#pragma omp parallel for num_threads(tiles->sorters)
+    for (int64_t b = 0; b < blocks; ++b) {
+        double cost = 0;
+        for (int64_t k = b * BLOCK; k < count && k < (b + 1) * BLOCK; ++k)
+            cost += cost_of(plan, &tiles->place[k]);
+        tiles->block_cost[b] = cost;
+    }
+    for (int64_t b = 0; b < blocks; ++b)
+        total += tiles->block_cost[b];
+    return total;
+}
+
+/* The cost of sorted points [*at, end), or of as many as come to `most`; *at moves
+ * behind them. */
+static double take_cost(const tess_gcf_plan *plan, const tiling *tiles, int64_t end,
+                        double most, int64_t *at)
+{
+    double cost = 0;
+    while (*at < end && cost < most) {
+        const double block = tiles->block_cost[*at / BLOCK];
+        if (*at % BLOCK == 0 && *at + BLOCK <= end && cost + block < most) {
+            cost += block;
+            *at += BLOCK;
+        } else
+            cost += cost_of(plan, &tiles->place[(*at)++]);
+    }
+    return cost;
 }
 
 static int dearest_first(const void *a, const void *b)
@@ -158,15 +222,14 @@ static double piece_cost(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
     const double side = (double)tiles->side;
     const double u = side * ((double)(tile / tiles->num_tiles_v) + 0.5);
     const double v = side * ((double)(tile % tiles->num_tiles_v) + 0.5);
-    double cost = 0;
+    int64_t at = tiles->tile_first[tile];
     if (probes->pieces == 0) return limit;
     if (probes->center_radius > 0 &&
         hypot(u - 0.5 * (double)cells->nu, v - 0.5 * (double)cells->nv) >
             probes->center_radius)
         return HUGE_VAL;
-    for (int64_t k = tiles->tile_first[tile]; k < tiles->tile_first[tile + 1]; ++k)
-        cost += cost_of(plan, &tiles->place[k]);
-    return cost / probes->pieces;
+    return take_cost(plan, tiles, tiles->tile_first[tile + 1], HUGE_VAL, &at) /
+           probes->pieces;
 }
 
 /* Points below which a tile is sparse. */
@@ -192,16 +255,14 @@ static tess_status cut(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
         const int64_t begin = tiles->tile_first[t], end = tiles->tile_first[t + 1];
         const double most = piece_cost(plan, cells, tiles, t, limit);
         const bool sparse = (double)(end - begin) < few;
-        piece one = {.first = begin, .sparse = sparse};
-        for (int64_t k = begin; k < end; ++k) {
-            one.cost += cost_of(plan, &tiles->place[k]);
-            ++one.count;
-            if (one.cost < most && k + 1 < end) continue;
+        for (int64_t k = begin; k < end;) {
+            piece one = {.first = k, .sparse = sparse};
+            one.cost = take_cost(plan, tiles, end, most, &k);
+            one.count = k - one.first;
             if (tess_grow((void **)&tiles->piece, &capacity, tiles->num_pieces + 1,
                           sizeof *tiles->piece) != 0)
                 TESS_FAIL(TESS_ERR_ALLOC, "pieces of tiles");
             tiles->piece[tiles->num_pieces++] = one;
-            one = (piece){.first = k + 1, .sparse = sparse};
         }
     }
     if (tiles->num_pieces > 1)
@@ -216,28 +277,40 @@ static int64_t up_to(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
+/* Threads clear and add up a count for each tile: that is to be less than the points
+ * that they count. */
+static int sorters_for(int64_t count, int64_t num_tiles, int threads)
+{
+    const int64_t most = count / num_tiles;
+    return most < 1 ? 1 : most < threads ? (int)most : threads;
+}
+
 static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points *points,
                                const tess_gcf_cells *cells, bool degrid, tiling *tiles,
                                tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const int threads = plan->opts.threads;
-    double total = 0;
     tiles->scratch = tess_alloc(points->count, GCF_ORDER_BYTES);
     tiles->place = tess_alloc(points->count, sizeof *tiles->place);
     set_side(cells, TILE, tiles);
     tiles->num_locks_v = tiles->num_tiles_v;
     tiles->tile_first = tess_alloc(tiles->num_tiles + 1, sizeof *tiles->tile_first);
     tiles->lock = tess_alloc(tiles->num_tiles, sizeof *tiles->lock);
-    if (!tiles->scratch || !tiles->place || !tiles->tile_first || !tiles->lock)
+    tiles->sorters = sorters_for(points->count, tiles->num_tiles, threads);
+    tiles->places =
+        tess_alloc(tiles->sorters * tiles->num_tiles, sizeof *tiles->places);
+    tiles->block_cost =
+        tess_alloc(points->count / BLOCK + 1, sizeof *tiles->block_cost);
+    if (!tiles->scratch || !tiles->place || !tiles->tile_first || !tiles->lock ||
+        !tiles->places || !tiles->block_cost)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld points",
                   (long long)points->count);
     for (int64_t t = 0; t < tiles->num_tiles; ++t)
         atomic_flag_clear(&tiles->lock[t]);
     place_all(plan, points, cells, degrid, tiles->scratch, report);
     sort_by_tile(plan, points->count, report->point_cells, points, cells, tiles);
-    for (int64_t k = 0; k < tiles->tile_first[tiles->num_tiles]; ++k)
-        total += cost_of(plan, &tiles->place[k]);
+    const double total = sum_blocks(plan, tiles);
     const int64_t side = tiles->side - 1 + plan->gcf->max_support;
     const double least = PAYS_WELL * (double)side * (double)side;
     const double share = total / (PIECES_A_THREAD * threads);

@@ -82,11 +82,15 @@ typedef struct tess_gcf_probes {
     tess_gcf_sort sort;       /**< strategies by tile */
     double tile_factor; /**< gridding, tiled: tiles of less than so many times the mean
                              number of points (of tiles that have any) are added to
-                             the grid atomically */
-    int pieces;         /**< tiled: into how many pieces, for as many blocks or threads,
-                             tiles are cut … */
-    int center_radius;  /**< … whose middle is within so many cells of the grid's; the
-                             others are not cut */
+                             the grid atomically; 0: on a GPU those that are expected
+                             to be faster so, unless other ways of tiles are asked for;
+                             below: none */
+    int narrow;        /**< gridding, tiled on a GPU: kernels of up to so many cells are
+                            added atomically, whatever their tile; 0 and below alike */
+    int pieces;        /**< tiled: into how many pieces, for as many blocks or threads,
+                            tiles are cut … */
+    int center_radius; /**< … whose middle is within so many cells of the grid's; the
+                            others are not cut */
     bool cube; /**< gridding, serial: taps are read from a cube of quarters of planes in
                     steps of 1/Q cell, all as wide as the widest, as the study of tiles
                     on Xeon, Phi and P100 has them before it reorders them */
@@ -154,8 +158,8 @@ typedef struct tess_gcf_report {
     double busy_share;      /**< of the threads' time in the latter */
     bool kept_order;        /**< on a GPU: points were not sorted */
     tess_gcf_box box;       /**< active_box: what was cleared and copied */
-    int64_t points_atomic;  /**< tile_factor: points (on a GPU, points of a tile) that
-                                 were added atomically */
+    int64_t points_atomic;  /**< tiled: points (on a GPU, those of wide kernels once for
+                                 each tile that they meet) that were added atomically */
 } tess_gcf_report;
 
 /** On the CPU: tiled, one thread, kernels to 1e-4 in up to 6 products of at least

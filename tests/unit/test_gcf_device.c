@@ -13,6 +13,9 @@
 #include "gcf_device_tests.h"
 #include "gcf_scene.h"
 
+/* In place of a shape: chosen, no points by atomics. */
+enum { TILES_ALONE = -1 };
+
 /* One strategy in one direction on a scene. */
 static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
                     const scene *s, bool degrid, const double *expected,
@@ -31,6 +34,10 @@ static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
     opts.least_cells = 0;
     opts.shape = shape;
     opts.single_taps = shape == 2; /* the same taps, see make_table() */
+    if (shape == TILES_ALONE) {
+        opts.shape = 0;
+        opts.probes.tile_factor = opts.probes.narrow = -1;
+    }
     void *found = result_of(gcf, &opts, s, degrid, &report);
     /* taps rounded to single precision do not factor beyond that */
     const double most =
@@ -62,6 +69,9 @@ static void compare_all(const tess_gcf *const table[2], const scene *s)
                                             degrid))
                     compare(table[is_double], (tess_gcf_strategy)k, 0, s, degrid,
                             expected, &first);
+        for (int is_double = 0; is_double < 2 && !degrid; ++is_double)
+            compare(table[is_double], TESS_GCF_TILED, TILES_ALONE, s, degrid, expected,
+                    &first);
         free(expected);
     }
 }

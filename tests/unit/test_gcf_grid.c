@@ -352,6 +352,52 @@ static void merged_points_are_the_same(void **state)
     free_scene(&s);
 }
 
+/* Points of one tile are added in the order in which they came, by however many threads
+ * they are sorted: sums are the same to the last bit. */
+static void sorting_is_stable(void **state)
+{
+    tess_gcf *gcf = make_table(false);
+    scene s = make_scene(RANDOM, 1);
+    tess_gcf_grid_opts opts;
+    for (int k = 0; k < POINTS; ++k) { /* footprints start at cells 64 to 127 */
+        s.u[k] = 90 + fmod(s.u[k], 37);
+        s.v[k] = 90 + fmod(s.v[k], 37);
+    }
+    tess_gcf_grid_opts_default(&opts);
+    opts.probes.sort = TESS_GCF_SORT_TILE;
+    opts.probes.pieces = 1;
+    float *once = result_of(gcf, &opts, &s, false, NULL);
+    for (opts.threads = 2; opts.threads < 8; ++opts.threads) {
+        float *again = result_of(gcf, &opts, &s, false, NULL);
+        assert_memory_equal(again, once, 2 * NU * NV * sizeof *once);
+        free(again);
+    }
+    /* which is not so in another order */
+    for (int k = 0; k < POINTS; ++k)
+        s.w[k] = 1;
+    float *one_plane = result_of(gcf, &opts, &s, false, NULL);
+    for (int k = 0; k < POINTS / 2; ++k)
+        for (int part = 0; part < 2; ++part) {
+            const double vis = s.vis[2 * k + part];
+            s.vis[2 * k + part] = s.vis[2 * (POINTS - 1 - k) + part];
+            s.vis[2 * (POINTS - 1 - k) + part] = vis;
+        }
+    for (int k = 0; k < POINTS / 2; ++k) {
+        const double u = s.u[k], v = s.v[k];
+        s.u[k] = s.u[POINTS - 1 - k];
+        s.v[k] = s.v[POINTS - 1 - k];
+        s.u[POINTS - 1 - k] = u;
+        s.v[POINTS - 1 - k] = v;
+    }
+    float *backwards = result_of(gcf, &opts, &s, false, NULL);
+    assert_memory_not_equal(backwards, one_plane, 2 * NU * NV * sizeof *once);
+    free(once);
+    free(one_plane);
+    free(backwards);
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     tess_gcf *gcf = make_table(false);
@@ -398,6 +444,7 @@ int main(void)
         cmocka_unit_test(factors_end_where_little_is_left),
         cmocka_unit_test(rows_in_common_are_the_same),
         cmocka_unit_test(merged_points_are_the_same),
+        cmocka_unit_test(sorting_is_stable),
         cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,39 @@ static void sparse_tiles_go_by_atomics(void **state)
     with_scene(2, try_sparse);
 }
 
+/* Kernels of up to so many cells, and all others by tile: a scene has some of each. */
+static void try_narrow(tess_gcf *const table[2], const scene *s)
+{
+    tess_gcf_report report, none;
+    int64_t before = 0;
+    compare(table,
+            &(way){TESS_GCF_TILED, false, false, {.narrow = -1, .tile_factor = -1}}, s,
+            &none);
+    assert_int_equal(none.points_atomic, 0);
+    for (int narrow = table[0]->plane[0].support; narrow <= table[0]->max_support;
+         narrow += TESS_GCF_STEP) {
+        const way of = {
+            TESS_GCF_TILED, false, false, {.narrow = narrow, .tile_factor = -1}};
+        compare(table, &of, s, &report);
+        assert_true(report.points_atomic > before ||
+                    (report.points_atomic == before && narrow > 8));
+        before = report.points_atomic;
+    }
+    assert_int_equal(before, POINTS - report.left_out);
+    /* narrow ones, and those far from the middle */
+    compare(table, &(way){TESS_GCF_TILED, false, false, {.block = 0}}, s, &report);
+    assert_true(report.points_atomic > POINTS / 16);
+    /* what is asked about tiles is not about atomics */
+    compare(table, &(way){TESS_GCF_TILED, false, false, {.pieces = 3}}, s, &report);
+    assert_int_equal(report.points_atomic, 0);
+}
+
+static void narrow_kernels_go_by_atomics(void **state)
+{
+    with_scene(1, try_narrow);
+    with_scene(4, try_narrow);
+}
+
 /* The box is that of all cells that are met; cells beyond keep what they had. */
 static void try_box(tess_gcf *const table[2], const scene *s)
 {
@@ -331,6 +364,7 @@ int main(void)
         cmocka_unit_test(all_ways_lead_to_the_same),
         cmocka_unit_test(memory_makes_no_difference),
         cmocka_unit_test(sparse_tiles_go_by_atomics),
+        cmocka_unit_test(narrow_kernels_go_by_atomics),
         cmocka_unit_test(only_the_active_box_is_touched),
         cmocka_unit_test(extras_are_computed),
         cmocka_unit_test(merged_points_are_the_same),
