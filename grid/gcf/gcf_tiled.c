@@ -577,6 +577,33 @@ static void do_sparse_pieces(const tess_gcf_plan *plan, const tess_gcf_points *p
     *count = done;
 }
 
+/* Are taps and cells in cache as they are? One thread then has nothing to sort for. */
+static bool is_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                     const tess_gcf_cells *cells)
+{
+    const tess_gcf_probes *probes = &plan->opts.probes;
+    const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
+    for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
+        if (tess_gcf_plan_rank(plan, p) > 0) return false;
+    return plan->opts.threads == 1 && tess_gcf_bytes(plan->gcf) <= MOST_BUFFER_BYTES &&
+           cells->nu * cells->nv * value <= MOST_BUFFER_BYTES &&
+           probes->sort == TESS_GCF_SORT_CHOSEN && probes->pieces == 0 &&
+           probes->tile_factor == 0;
+}
+
+static tess_status run_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, bool degrid,
+                             tess_gcf_report *report)
+{
+    const gcf_table *table = gcf_table_best();
+    gcf_function *function =
+        (degrid ? table->degrid : table->grid)[gcf_precision(plan)];
+    for (int64_t k = 0; k < points->count; k += GCF_BATCH)
+        gcf_run_batch(plan, points, cells, k, degrid, function, report);
+    report->busy_share = 1;
+    return TESS_OK;
+}
+
 tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report)
@@ -587,6 +614,8 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
     char *buffers = NULL, *works = NULL;
     int64_t sparse = 0;
     double busy = 0, start = tess_time_now();
+    if (is_small(plan, points, cells))
+        return run_small(plan, points, cells, degrid, report);
     TESS_TRY(tiling_make(plan, points, cells, degrid, &tiles, report));
     const int64_t bytes = up_to(
         tiles.max_values * points->num_pol * (int64_t)gcf_value_bytes(plan->gcf), 64);

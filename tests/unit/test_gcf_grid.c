@@ -398,6 +398,41 @@ static void sorting_is_stable(void **state)
     tess_gcf_destroy(gcf);
 }
 
+/* One thread has nothing to sort for where tables and grids stay in cache. */
+static void small_grids_are_not_sorted(void **state)
+{
+    const tess_gcf_layout layout = {.num_planes = 3,
+                                    .w_max_lambda = 1000,
+                                    .oversampling = 4,
+                                    .is_double = true,
+                                    .threads = 1};
+    const int support[] = {8, 16, 24};
+    tess_gcf *gcf = NULL;
+    scene s = make_scene(CROWDED, 1);
+    assert_int_equal(tess_gcf_create_from(&layout, support, mixed_kernel, NULL, &gcf),
+                     TESS_OK);
+    for (int k = 0; k < 8; ++k) {
+        const bool degrid = k % 2;
+        tess_gcf_grid_opts opts;
+        tess_gcf_report report;
+        tess_gcf_grid_opts_default(&opts);
+        opts.strategy = TESS_GCF_SERIAL;
+        double *expected = result_of(gcf, &opts, &s, degrid, NULL);
+        opts.strategy = k & 2 ? TESS_GCF_FACTORED : TESS_GCF_TILED;
+        opts.threads = k & 4 ? 2 : 1;
+        double *found = result_of(gcf, &opts, &s, degrid, &report);
+        assert_true(
+            difference(found, true, expected, degrid ? 2 * POINTS : 2 * NU * NV) <
+            rounding(true, POINTS));
+        assert_true((report.sort_s > 0) == (opts.threads == 2));
+        assert_int_equal(report.left_out, OUTSIDE);
+        free(expected);
+        free(found);
+    }
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     tess_gcf *gcf = make_table(false);
@@ -445,6 +480,7 @@ int main(void)
         cmocka_unit_test(rows_in_common_are_the_same),
         cmocka_unit_test(merged_points_are_the_same),
         cmocka_unit_test(sorting_is_stable),
+        cmocka_unit_test(small_grids_are_not_sorted),
         cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
