@@ -2,7 +2,8 @@
  * sorted by tile, and bookmarks tell where each tile's begin, so that a block looks
  * only through those whose footprints may reach it. Nothing is added atomically, and
  * the sums do not depend on the order of execution. The study of scatter, gather and
- * moving windows on Kepler (2016) found it the fastest in most cases. */
+ * moving windows on Kepler (2016; github.com/NVIDIA/SKA-gpu-grid) found it the fastest
+ * in most cases. */
 #include "gcf_cuda.cuh"
 
 namespace

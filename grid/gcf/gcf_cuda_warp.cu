@@ -1,8 +1,10 @@
 /* warp: a warp for each visibility, as they come, every product added to the grid
- * atomically: `scatter` with less to share out, since a warp needs no barrier and small
- * footprints leave a block idle. Neighbouring cells of single precision are added
- * together, 16 bytes an atomic, where the grid's lines are aligned to that (compute
- * capability 9.0). `tiled` hands kernels over to it that are too narrow for tiles. */
+ * atomically, as NAG's study of tiles for OSKAR (github.com/OxfordSKA/GPU-gridding)
+ * does what lies outside of its tiles: `scatter` with less to share out, since a warp
+ * needs no barrier and small footprints leave a block idle. Neighbouring cells of
+ * single precision are added together, 16 bytes an atomic, where the grid's lines are
+ * aligned to that (compute capability 9.0). `tiled` hands kernels over to it that are
+ * too narrow for tiles. */
 #include "gcf_cuda.cuh"
 
 namespace
