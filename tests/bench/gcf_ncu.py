@@ -5,9 +5,8 @@
     gcf_ncu.py ... --study FOLDER [--seconds S] BENCH-GCF-OPTIONS...
 
 Runs the benchmark, then each of its lines once more under ncu, and prints the lines with
-more columns, of the kernel that takes longest: its name and time (of locked clocks), hit
-rates of both caches, registers, warps, what each unit reached of its peak, and the
-busiest of them ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own
+more columns, of the kernel that takes longest: its name and time, hit rates of both
+caches, registers, warps, what each unit reached of its peak, and the busiest of them ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own
 bound). With --study it does so for the lines of all tables (NAME.csv) that
 `tessera bench gcf --study` has left in FOLDER: these get the columns, and report.md a
 section; after S seconds those left stay without. Exits with 4 where ncu is missing or
@@ -105,7 +104,8 @@ def options_of(row):
 def counters(arguments, bench, row):
     """What ncu has to say of a line, by column: of its longest kernel."""
     result = run([arguments.ncu, "--csv", "--page", "raw", "--target-processes", "all",
-                  "--launch-count", str(arguments.kernels), "--metrics",
+                  "--clock-control", "none", "--launch-count", str(arguments.kernels),
+                  "--metrics",
                   ",".join([*UNITS.values(), *OTHERS.values()]), *bench, *options_of(row)])
     kernels = kernels_of(result.stdout)
     if not kernels:
