@@ -128,7 +128,7 @@ static const struct argp_option gridding_options[] = {
      "Convolution functions for --w projection in place of w-kernels: a FITS cube of "
      "GCFSUPP x GCFOVER + 1 pixels along both axes, planes of w, and real and "
      "imaginary "
-     "part, even in u and v, with keywords GCFSUPP (cells), GCFOVER (pixels a cell), "
+     "part, with keywords GCFSUPP (cells), GCFOVER (pixels a cell), "
      "GCFWSPAC (SQRT or LINEAR), GCFWMAX (wavelengths), GCFFLDL and GCFFLDM (field of "
      "the grid, direction cosines)",
      0},

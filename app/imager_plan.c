@@ -374,6 +374,7 @@ static tess_status read_kernels(const imager_job *job, tess_fits_kernels *file,
                                          .num_planes = file->num_planes,
                                          .spacing = file->is_linear ? TESS_GCF_LINEAR
                                                                     : TESS_GCF_SQRT,
+                                         .is_uneven = file->is_uneven,
                                          .w_max_lambda = file->w_max_lambda,
                                          .field_l = file->field_l,
                                          .field_m = file->field_m,
@@ -400,6 +401,9 @@ static tess_status write_kernels(const imager_job *job, const char *path)
     const int64_t half = tess_fits_kernels_half(&file);
     file.value = tess_alloc_zero(layout->num_planes * half * half, 2 * sizeof(double));
     if (!file.value) TESS_FAIL(TESS_ERR_ALLOC, "%s: convolution functions", path);
+    if (layout->is_uneven)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--write-gcf: only kernels that are even are written");
     for (int p = 0; p < layout->num_planes; ++p) {
         const int most = gcf->plane[p].support * layout->oversampling / 2;
         for (int64_t k = 0; k < half * half; ++k)

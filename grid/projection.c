@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tess_const.h"
@@ -330,36 +331,41 @@ cleanup:
     return status;
 }
 
-static int half_of(const tess_projection_kernels *kernels)
+/* Value at whole numbers (i, j) of 1/Q cell from the middle of the grid's axes, the
+ * first of which runs against u. */
+static const double *user_sample(const tess_projection_kernels *kernels, int plane,
+                                 int64_t i, int64_t j)
 {
-    return kernels->support * kernels->oversampling / 2 + 1;
+    const int64_t middle = kernels->support * kernels->oversampling / 2;
+    const int64_t side = kernels->is_uneven ? 2 * middle + 1 : middle + 1;
+    const int64_t u = kernels->is_uneven ? middle - i : llabs(i);
+    const int64_t v = kernels->is_uneven ? middle + j : llabs(j);
+    return kernels->value + 2 * ((plane * side + u) * side + v);
 }
 
 static void user_value(const void *context, int plane, double x, double y,
                        double value[2])
 {
     const tess_projection_kernels *kernels = context;
-    const int64_t half = half_of(kernels);
+    const int64_t most = kernels->support * kernels->oversampling / 2;
     const int64_t i = (int64_t)floor(x * kernels->oversampling + 0.5);
     const int64_t j = (int64_t)floor(y * kernels->oversampling + 0.5);
     value[0] = value[1] = 0;
-    if (i >= half || j >= half) return;
-    const double *from = kernels->value + 2 * ((plane * half + i) * half + j);
-    value[0] = from[0];
-    value[1] = from[1];
+    if (llabs(i) > most || llabs(j) > most) return;
+    memcpy(value, user_sample(kernels, plane, i, j), 2 * sizeof *value);
 }
 
 /* Cells that hold all of a plane but zeros. */
 static int user_support(const tess_projection_kernels *kernels, int plane)
 {
-    const int64_t half = half_of(kernels), q = kernels->oversampling;
-    const double *value = kernels->value + 2 * plane * half * half;
+    const int64_t q = kernels->oversampling, most = kernels->support * q / 2;
     int64_t outermost = 0;
-    for (int64_t k = 0; k < half * half; ++k) {
-        const int64_t ring = k / half > k % half ? k / half : k % half;
-        if (ring > outermost && (value[2 * k] != 0 || value[2 * k + 1] != 0))
-            outermost = ring;
-    }
+    for (int64_t i = -most; i <= most; ++i)
+        for (int64_t j = -most; j <= most; ++j) {
+            const double *value = user_sample(kernels, plane, i, j);
+            const int64_t ring = llabs(i) > llabs(j) ? llabs(i) : llabs(j);
+            if (ring > outermost && (value[0] != 0 || value[1] != 0)) outermost = ring;
+        }
     const int64_t cells = 2 * ((outermost + q - 1) / q);
     return (int)((cells + TESS_GCF_STEP - 1) / TESS_GCF_STEP * TESS_GCF_STEP) +
            (cells == 0 ? TESS_GCF_STEP : 0);
@@ -370,20 +376,23 @@ static tess_status user_taper(tess_projection *projection)
 {
     tess_status status = TESS_OK;
     const tess_projection_kernels *kernels = projection->opts.kernels;
-    const int64_t half = half_of(kernels);
-    projection->taper_half = (int)half;
-    for (int axis = 0; axis < 2; ++axis) {
-        projection->taper_line[axis] = tess_alloc_zero(half, sizeof(double));
-        if (!projection->taper_line[axis])
-            TESS_FAIL(TESS_ERR_ALLOC, "taper of convolution functions");
-        for (int64_t x = 0; x < half; ++x)
-            for (int64_t y = 0; y < half; ++y)
-                projection->taper_line[axis][axis ? y : x] +=
-                    ((axis ? x : y) > 0 ? 2 : 1) * kernels->value[2 * (x * half + y)];
-    }
+    const int64_t most = kernels->support * kernels->oversampling / 2;
     double sum = 0;
-    for (int64_t x = 0; x < half; ++x)
-        sum += (x > 0 ? 2 : 1) * projection->taper_line[0][x];
+    projection->taper_half = (int)most;
+    for (int axis = 0; axis < 2; ++axis) {
+        double *line = tess_alloc_zero(2 * most + 1, 2 * sizeof *line);
+        projection->taper_line[axis] = line;
+        if (!line) TESS_FAIL(TESS_ERR_ALLOC, "taper of convolution functions");
+        for (int64_t i = -most; i <= most; ++i)
+            for (int64_t j = -most; j <= most; ++j) {
+                const double *value = user_sample(kernels, 0, i, j);
+                const int64_t at = 2 * (most + (axis ? j : i));
+                line[at] += value[0];
+                line[at + 1] += value[1];
+            }
+    }
+    for (int64_t k = 0; k <= 2 * most; ++k)
+        sum += projection->taper_line[0][2 * k];
     if (!(sum > 0))
         TESS_FAIL(TESS_ERR_INPUT,
                   "the convolution function of w = 0 has a sum of %g, "
@@ -393,8 +402,8 @@ static tess_status user_taper(tess_projection *projection)
      * worth of samples counts once */
     const double scale = 1 / (sqrt(sum) * kernels->oversampling);
     for (int axis = 0; axis < 2; ++axis)
-        for (int64_t x = 0; x < half; ++x)
-            projection->taper_line[axis][x] *= (x > 0 ? 2 : 1) * scale;
+        for (int64_t k = 0; k <= 4 * most + 1; ++k)
+            projection->taper_line[axis][k] *= scale;
 cleanup:
     return status;
 }
@@ -402,16 +411,19 @@ cleanup:
 void projection_taper(const tess_projection *projection, int axis, int64_t count,
                       const double *p, double *taper)
 {
+    const int most = projection->taper_half;
     const double *line = projection->taper_line[axis];
     if (!line) {
         tess_gcf_taper(projection->taper_support, projection->padding, count, p, taper);
         return;
     }
+    /* the real part of Σ line(x) exp(−2πi x p) */
     for (int64_t k = 0; k < count; ++k) {
         const double step = TESS_TWO_PI * p[k] / projection->opts.oversampling;
         taper[k] = 0;
-        for (int x = 0; x < projection->taper_half; ++x)
-            taper[k] += line[x] * cos(step * x);
+        for (int x = -most; x <= most; ++x)
+            taper[k] += line[2 * (x + most)] * cos(step * x) +
+                        line[2 * (x + most) + 1] * sin(step * x);
     }
 }
 
@@ -424,6 +436,7 @@ static tess_status use_kernels(tess_grid_plan *plan)
                                     .w_max_lambda = kernels->w_max_lambda,
                                     .spacing = kernels->spacing,
                                     .oversampling = kernels->oversampling,
+                                    .is_uneven = kernels->is_uneven,
                                     .is_double = plan->is_double,
                                     .threads = plan->opts.threads};
     int *support = NULL;

@@ -14,8 +14,8 @@ struct tess_projection {
     bool was_cached;
     int taper_support;     /* of computed kernels, … */
     double cut;            /* … and the part of their peak that they end at; else 0 */
-    double *taper_line[2]; /* of a user's: sums of plane 0 across u, and v */
-    int taper_half;        /* values in each */
+    double *taper_line[2]; /* of a user's: sums of plane 0 across u, and v, complex … */
+    int taper_half;        /* … from −taper_half to taper_half */
     double padding;
     double nm1_spread; /* rms of n − 1 about its mean */
     double nm1_mean;   /* over the image; taken out of what is between planes */

@@ -17,16 +17,18 @@
 #include "tess_gcf_grid.h"
 
 /** Convolution functions of a user's in place of computed w-kernels. Planes, offsets
- * and the size of the grid are theirs; what they leave of the image at w = 0 is taken
- * to be their taper, a product of one of l and one of m. */
+ * and the size of the grid are theirs; what they leave of the image at w = 0 (of that
+ * the real part) is taken to be their taper, a product of one of l and one of m. */
 typedef struct tess_projection_kernels {
     int support, oversampling, num_planes; /**< S even */
     tess_gcf_spacing spacing;
     double w_max_lambda;
     double field_l, field_m; /**< of the grid [direction cosines] */
+    bool is_uneven;          /**< in u or v; Q is then TESS_GCF_MAX_UNEVEN at most */
     const double *value; /**< complex [num_planes][half][half], half = S·Q/2 + 1: cells
-                              from 0 to S/2 along u and v in steps of 1/Q; borrowed
-                            until the plan is made */
+                              from 0 to S/2 along u and v in steps of 1/Q; uneven:
+                              [num_planes][S·Q + 1][S·Q + 1], from −S/2; borrowed until
+                              the plan is made */
 } tess_projection_kernels;
 
 /** What is asked for; tess_projection_opts_default() fills all. */

@@ -135,59 +135,78 @@ cleanup:
 
 /* ---- values ---- */
 
-/* A quarter of a part of a plane: mean of the four mirror images, which must agree. */
-static tess_status fold_plane(const tess_fits_array *array, int plane, int64_t half,
-                              const double *whole, double *quarter)
+/* Are its mirror images those of an even plane? */
+static bool is_even(int64_t half, const double *whole, double largest)
+{
+    const int64_t side = 2 * half - 1, middle = half - 1;
+    for (int64_t x = 0; x < side; ++x)
+        for (int64_t y = 0; y < side; ++y) {
+            const int64_t u = llabs(x - middle), v = llabs(y - middle);
+            const double there = whole[(middle + u) * side + middle + v];
+            if (fabs(whole[x * side + y] - there) > EVEN_WITHIN * largest) return false;
+        }
+    return true;
+}
+
+/* A part of a plane, all of whose values have to be finite. */
+static tess_status read_plane(const tess_fits_array *array,
+                              const tess_fits_kernels *kernels, int plane, int part,
+                              double *whole, double *largest)
 {
     tess_status status = TESS_OK;
-    const int64_t side = 2 * half - 1, middle = half - 1;
-    double largest = 0, uneven = 0;
+    const int64_t side = 2 * (int64_t)tess_fits_kernels_half(kernels) - 1;
+    const int64_t first = ((int64_t)part * kernels->num_planes + plane) * side * side;
+    TESS_TRY(tess_fits_array_read(array, first, side * side, whole));
+    *largest = 0;
     for (int64_t k = 0; k < side * side; ++k) {
         if (!isfinite(whole[k]))
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: a value of plane %d is not finite (pixel %lld, %lld)",
                       array->path, plane, (long long)(k % side + 1),
                       (long long)(k / side + 1));
-        largest = fmax(largest, fabs(whole[k]));
+        *largest = fmax(*largest, fabs(whole[k]));
     }
-    for (int64_t x = 0; x < half; ++x)
-        for (int64_t y = 0; y < half; ++y) {
-            const double value[4] = {whole[(middle + x) * side + middle + y],
-                                     whole[(middle + x) * side + middle - y],
-                                     whole[(middle - x) * side + middle + y],
-                                     whole[(middle - x) * side + middle - y]};
-            for (int k = 1; k < 4; ++k)
-                uneven = fmax(uneven, fabs(value[k] - value[0]));
-            quarter[2 * (x * half + y)] =
-                0.25 * (value[0] + value[1] + value[2] + value[3]);
-        }
-    if (uneven > EVEN_WITHIN * largest)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: the kernel of plane %d is not even in u and v (mirror images "
-                  "differ by %.2g of its largest value), which tessera's have to be",
-                  array->path, plane, uneven / largest);
 cleanup:
     return status;
+}
+
+/* A quarter of a part of an even plane: mean of the four mirror images. */
+static void fold_plane(int64_t half, const double *whole, double *quarter)
+{
+    const int64_t side = 2 * half - 1, middle = half - 1;
+    for (int64_t x = 0; x < half; ++x)
+        for (int64_t y = 0; y < half; ++y)
+            quarter[2 * (x * half + y)] =
+                0.25 * (whole[(middle + x) * side + middle + y] +
+                        whole[(middle + x) * side + middle - y] +
+                        whole[(middle - x) * side + middle + y] +
+                        whole[(middle - x) * side + middle - y]);
 }
 
 static tess_status read_values(const tess_fits_array *array, tess_fits_kernels *kernels)
 {
     tess_status status = TESS_OK;
     const int64_t half = tess_fits_kernels_half(kernels), side = 2 * half - 1;
-    double *whole = tess_alloc(side * side, sizeof *whole);
+    const int parts = 2 * kernels->num_planes;
+    double *whole = tess_alloc(side * side, sizeof *whole), largest;
+    if (!whole) TESS_FAIL(TESS_ERR_ALLOC, "%s: convolution functions", array->path);
+    for (int k = 0; k < parts; ++k) {
+        TESS_TRY(read_plane(array, kernels, k / 2, k % 2, whole, &largest));
+        if (!is_even(half, whole, largest)) kernels->is_uneven = true;
+    }
+    const int64_t values = kernels->is_uneven ? side * side : half * half;
     kernels->value =
-        tess_alloc(kernels->num_planes * half * half, 2 * sizeof *kernels->value);
-    if (!whole || !kernels->value)
+        tess_alloc(kernels->num_planes * values, 2 * sizeof *kernels->value);
+    if (!kernels->value)
         TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for %d convolution functions",
                   array->path, kernels->num_planes);
-    for (int part = 0; part < 2; ++part)
-        for (int p = 0; p < kernels->num_planes; ++p) {
-            const int64_t first =
-                ((int64_t)part * kernels->num_planes + p) * side * side;
-            TESS_TRY(tess_fits_array_read(array, first, side * side, whole));
-            TESS_TRY(fold_plane(array, p, half, whole,
-                                kernels->value + 2 * p * half * half + part));
-        }
+    for (int k = 0; k < parts; ++k) {
+        double *to = kernels->value + 2 * (k / 2) * values + k % 2;
+        TESS_TRY(read_plane(array, kernels, k / 2, k % 2, whole, &largest));
+        if (!kernels->is_uneven) fold_plane(half, whole, to);
+        for (int64_t j = 0; j < values && kernels->is_uneven; ++j)
+            to[2 * j] = whole[j];
+    }
 cleanup:
     tess_free(whole);
     return status;

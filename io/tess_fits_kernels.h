@@ -13,7 +13,10 @@
  *      GCFFLDL, GCFFLDM  field of the grid along l and m [direction cosines]: a cell is
  *               1/field wavelengths
  *
- *  Kernels are even in u and in v, and what they mean is in grid/gcf/tess_gcf.h.
+ *  u and v grow with the pixel's number [cells of 1/GCFFLDL and 1/GCFFLDM wavelengths];
+ *  a kernel is the transform of what a visibility is to be multiplied with over the
+ *  image, A(l,m) = Σ G(u,v) exp(−2πi(ul + vm)). W-kernels are even in u and in v; what
+ *  they mean is in grid/gcf/tess_gcf.h.
  */
 #ifndef TESS_FITS_KERNELS_H
 #define TESS_FITS_KERNELS_H
@@ -26,9 +29,10 @@ typedef struct tess_fits_kernels {
     int support, oversampling, num_planes;
     bool is_linear; /**< spacing of planes */
     bool is_double; /**< BITPIX −64, else −32 */
+    bool is_uneven; /**< a plane is not even in u or in v */
     double w_max_lambda, field_l, field_m;
     double *value; /**< complex [num_planes][half][half], half = S·Q/2 + 1, of u, v ≥ 0;
-                        owned */
+                        uneven: [num_planes][2 half − 1][2 half − 1], of all; owned */
 } tess_fits_kernels;
 
 /** Pixels of a quarter along each axis. */
@@ -36,11 +40,11 @@ int tess_fits_kernels_half(const tess_fits_kernels *kernels);
 
 /** Read a file; `*kernels` is untouched on failure, else ends with
  *  tess_fits_kernels_free(). TESS_ERR_IO; TESS_ERR_INPUT for other axes, keywords that
- *  are missing or out of range, values that are not finite, kernels that are not even;
- *  TESS_ERR_ALLOC. Local. */
+ *  are missing or out of range, values that are not finite; TESS_ERR_ALLOC. Local. */
 tess_status tess_fits_kernels_read(const char *path, tess_fits_kernels *kernels);
 
-/** Write a file, in place of one of that name. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+/** Write even kernels, in place of a file of that name. TESS_ERR_IO, TESS_ERR_ALLOC.
+ *  Local. */
 tess_status tess_fits_kernels_write(const char *path, const tess_fits_kernels *kernels);
 
 void tess_fits_kernels_free(tess_fits_kernels *kernels);

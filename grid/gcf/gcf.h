@@ -28,10 +28,10 @@ tess_status gcf_begin(const tess_gcf_layout *layout, tess_gcf **gcf);
 tess_status gcf_reserve(tess_gcf *gcf);
 
 /** Taps of a plane from a quarter of it: quarter[x][y] for 0 ≤ x, y ≤ S·Q/2, complex,
- * in steps of 1/Q cell. */
+ * in steps of 1/Q cell; of an uneven one for −S·Q/2 ≤ x, y ≤ S·Q/2. */
 void gcf_fill_plane(tess_gcf *gcf, int plane, const double *quarter);
 
-/** First complex value of the taps of a pair of offsets ≤ Q/2. */
+/** First complex value of the taps of a pair of offsets below half_offsets. */
 static inline int64_t gcf_table_offset(const tess_gcf *gcf, int plane, int offset_u,
                                        int offset_v)
 {

@@ -78,6 +78,7 @@ struct place_args {
     const int32_t *line;     /* or NULL */
     gcf_cuda_planes planes;
     int oversampling, half_offsets, lines, nv;
+    bool is_uneven;
     gcf_cuda_place *place;
     unsigned long long *left_out, *point_cells, *near;
     void *zero; /* visibilities of points outside become 0; or NULL */
@@ -87,7 +88,7 @@ struct place_args {
 };
 
 __device__ bool place_axis(const place_args &args, int support, double at, int cells,
-                           int *first, int *offset, bool *flip)
+                           bool conjugate, int *first, int *offset, bool *flip)
 {
     const int q = args.oversampling;
     const double fine = floor(__dadd_rn(__dmul_rn(at, (double)q), 0.5));
@@ -96,7 +97,7 @@ __device__ bool place_axis(const place_args &args, int support, double at, int c
     const int cell = (int)(whole / q) + 1 - support / 2, part = (int)(whole % q);
     if (cell < 0 || cell + support > cells) return false;
     *first = cell;
-    *flip = part >= args.half_offsets;
+    *flip = args.is_uneven ? conjugate : part >= args.half_offsets;
     *offset = *flip ? q - part : part;
     return true;
 }
@@ -152,9 +153,10 @@ __global__ void place_kernel(place_args args)
         const int plane = isfinite(w) ? gcf_nearest_plane(args.planes, w) : 0;
         const int support = args.planes.plane[plane].support;
         if (isfinite(w) &&
-            place_axis(args, support, args.u[k], args.lines, &at.u, &offset_u,
+            place_axis(args, support, args.u[k], args.lines, w < 0, &at.u, &offset_u,
                        &flip_u) &&
-            place_axis(args, support, args.v[k], args.nv, &at.v, &offset_v, &flip_v)) {
+            place_axis(args, support, args.v[k], args.nv, w < 0, &at.v, &offset_v,
+                       &flip_v)) {
             at.kernel = (uint32_t)(plane | offset_u << GCF_PLANE_BITS |
                                    offset_v << (GCF_PLANE_BITS + GCF_OFFSET_BITS));
             at.kernel |= (flip_u ? GCF_FLIP_U : 0) | (flip_v ? GCF_FLIP_V : 0) |
@@ -221,6 +223,7 @@ tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
     args.planes = gcf_cuda_planes_of(with);
     args.oversampling = job->oversampling;
     args.half_offsets = job->half_offsets;
+    args.is_uneven = with->plan->gcf->layout.is_uneven;
     args.lines = (int)cells->part_lines;
     args.nv = job->nv;
     args.place = c->place;

@@ -31,7 +31,8 @@ struct __align__(16) gcf_cuda_place
 
 enum {
     GCF_PLANE_BITS = 12, /* TESS_GCF_MAX_PLANES */
-    GCF_OFFSET_BITS = 6, /* TESS_GCF_MAX_OVERSAMPLING / 2, of the table read */
+    GCF_OFFSET_BITS = 6, /* TESS_GCF_MAX_OVERSAMPLING / 2, of the table read, or
+                            TESS_GCF_MAX_UNEVEN */
     GCF_KERNEL_BITS = GCF_PLANE_BITS + 2 * GCF_OFFSET_BITS
 };
 static const uint32_t GCF_FLIP_U = 1u << 24, GCF_FLIP_V = 1u << 25,

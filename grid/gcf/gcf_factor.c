@@ -283,7 +283,8 @@ static tess_status factor_plane(const tess_gcf_plan *plan, int plane)
     double power[GCF_MAX_RANK + SPARE], total = 0;
     int order[GCF_MAX_RANK + SPARE];
     parts of = {0};
-    if (gcf->plane[plane].support < plan->opts.least_cells) return TESS_OK;
+    if (gcf->layout.is_uneven || gcf->plane[plane].support < plan->opts.least_cells)
+        return TESS_OK;
     TESS_TRY(parts_alloc(plan, plane, &of));
     for (int x = 0; x < of.size; ++x)
         for (int y = 0; y < of.size; ++y) {

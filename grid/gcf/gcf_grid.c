@@ -89,6 +89,8 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
         TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy '%s' on a %s",
                   tess_gcf_strategy_name(opts->strategy),
                   opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
+    if (opts->probes.cube && gcf->layout.is_uneven)
+        TESS_FAIL(TESS_ERR_USAGE, "a cube of quarters of kernels: these are not even");
     if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
     if (opts->strategy == TESS_GCF_COMPUTED && !gcf->is_formula)
         TESS_FAIL(TESS_ERR_USAGE,
@@ -159,7 +161,7 @@ int tess_gcf_plan_support(const tess_gcf_plan *plan, int plane)
 
 /* First cell, and the table's offset, of a footprint on one axis. */
 static bool place_axis(const tess_gcf *gcf, int support, double at, int64_t cells,
-                       int32_t *first, uint8_t *offset, bool *flip)
+                       bool conjugate, int32_t *first, uint8_t *offset, bool *flip)
 {
     const int q = gcf->layout.oversampling;
     const double fine = floor(at * q + 0.5);
@@ -170,7 +172,7 @@ static bool place_axis(const tess_gcf *gcf, int support, double at, int64_t cell
     cell += 1 - support / 2;
     if (cell < 0 || cell + support > cells) return false;
     *first = (int32_t)cell;
-    *flip = part >= gcf->half_offsets;
+    *flip = gcf->layout.is_uneven ? conjugate : part >= gcf->half_offsets;
     *offset = (uint8_t)(*flip ? q - part : part);
     return true;
 }
@@ -184,10 +186,10 @@ bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t
     place->plane = (uint16_t)tess_gcf_plane_of(gcf, w);
     place->conjugate = w < 0;
     const int support = gcf->plane[place->plane].support;
-    return place_axis(gcf, support, points->u[point], nu, &place->u, &place->offset_u,
-                      &place->flip_u) &&
-           place_axis(gcf, support, points->v[point], nv, &place->v, &place->offset_v,
-                      &place->flip_v);
+    return place_axis(gcf, support, points->u[point], nu, place->conjugate, &place->u,
+                      &place->offset_u, &place->flip_u) &&
+           place_axis(gcf, support, points->v[point], nv, place->conjugate, &place->v,
+                      &place->offset_v, &place->flip_v);
 }
 
 static tess_status run_strategy(const tess_gcf_plan *plan,

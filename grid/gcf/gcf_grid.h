@@ -32,7 +32,7 @@ typedef struct gcf_place {
     int64_t point; /**< index in the points */
     int32_t u, v;  /**< first cell of the footprint */
     uint16_t plane;
-    uint8_t offset_u, offset_v; /**< of the table read: up to Q/2 */
+    uint8_t offset_u, offset_v; /**< of the table read: below half_offsets */
     bool flip_u, flip_v;        /**< it is read backwards */
     bool conjugate;             /**< w < 0 */
 } gcf_place;

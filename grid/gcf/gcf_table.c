@@ -14,6 +14,10 @@ tess_status gcf_check_layout(const tess_gcf_layout *layout)
     if (layout->oversampling < 1 || layout->oversampling > TESS_GCF_MAX_OVERSAMPLING)
         TESS_FAIL(TESS_ERR_USAGE, "oversampling of %d: from 1 to %d",
                   layout->oversampling, TESS_GCF_MAX_OVERSAMPLING);
+    if (layout->is_uneven && layout->oversampling > TESS_GCF_MAX_UNEVEN)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "oversampling of %d: from 1 to %d where kernels are not even",
+                  layout->oversampling, TESS_GCF_MAX_UNEVEN);
     if (!(layout->w_max_lambda >= 0 && isfinite(layout->w_max_lambda)))
         TESS_FAIL(TESS_ERR_USAGE, "largest w of %g wavelengths", layout->w_max_lambda);
     if (layout->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", layout->threads);
@@ -40,7 +44,8 @@ tess_status gcf_begin(const tess_gcf_layout *layout, tess_gcf **gcf)
     tess_gcf *made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "table of convolution functions");
     made->layout = *layout;
-    made->half_offsets = layout->oversampling / 2 + 1;
+    made->half_offsets =
+        (layout->is_uneven ? layout->oversampling : layout->oversampling / 2) + 1;
     made->plane = tess_alloc_zero(layout->num_planes, sizeof *made->plane);
     if (!made->plane) TESS_FAIL(TESS_ERR_ALLOC, "%d planes", layout->num_planes);
     if (last > 0 && layout->w_max_lambda > 0)
@@ -85,18 +90,36 @@ static void set_value(tess_gcf *gcf, int64_t at, const double *value)
             ((float *)gcf->data)[2 * at + k] = (float)value[k];
 }
 
+/* Samples of a plane along each axis, and the number of that at 0. */
+static int64_t line_of(const tess_gcf_layout *layout, int support, int64_t *middle)
+{
+    const int64_t half = (int64_t)support / 2 * layout->oversampling;
+    *middle = layout->is_uneven ? half : 0;
+    return *middle + half + 1;
+}
+
+static int64_t index_of(const tess_gcf_layout *layout, int64_t middle, int x)
+{
+    return layout->is_uneven ? middle + x : abs(x);
+}
+
 void gcf_fill_plane(tess_gcf *gcf, int plane, const double *quarter)
 {
-    const int support = gcf->plane[plane].support, q = gcf->layout.oversampling;
+    const tess_gcf_layout *layout = &gcf->layout;
+    const int support = gcf->plane[plane].support, q = layout->oversampling;
     const int first = 1 - support / 2; /* cell of tap 0, the visibility's own being 0 */
-    const int64_t line = (int64_t)support / 2 * q + 1;
+    int64_t middle;
+    const int64_t line = line_of(layout, support, &middle);
     for (int ou = 0; ou < gcf->half_offsets; ++ou)
         for (int ov = 0; ov < gcf->half_offsets; ++ov) {
             int64_t at = gcf_table_offset(gcf, plane, ou, ov);
             for (int i = 0; i < support; ++i) {
-                const double *from = quarter + 2 * line * abs((first + i) * q - ou);
+                const double *from =
+                    quarter + 2 * line * index_of(layout, middle, (first + i) * q - ou);
                 for (int j = 0; j < support; ++j, ++at)
-                    set_value(gcf, at, from + 2 * abs((first + j) * q - ov));
+                    set_value(gcf, at,
+                              from +
+                                  2 * index_of(layout, middle, (first + j) * q - ov));
             }
         }
 }
@@ -105,10 +128,11 @@ static void evaluate(const tess_gcf *gcf, int plane, tess_gcf_function *function
                      const void *context, double *quarter)
 {
     const double step = 1.0 / gcf->layout.oversampling;
-    const int line = gcf->plane[plane].support / 2 * gcf->layout.oversampling + 1;
-    for (int x = 0; x < line; ++x)
-        for (int y = 0; y < line; ++y, quarter += 2)
-            function(context, plane, x * step, y * step, quarter);
+    int64_t middle;
+    const int64_t line = line_of(&gcf->layout, gcf->plane[plane].support, &middle);
+    for (int64_t x = -middle; x < line - middle; ++x)
+        for (int64_t y = -middle; y < line - middle; ++y, quarter += 2)
+            function(context, plane, (double)x * step, (double)y * step, quarter);
 }
 
 tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *support,
@@ -124,7 +148,8 @@ tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *suppo
     for (int p = 0; p < layout->num_planes; ++p) {
         TESS_TRY(gcf_check_support(support[p]));
         made->plane[p].support = support[p];
-        const int64_t line = (int64_t)support[p] / 2 * layout->oversampling + 1;
+        int64_t middle;
+        const int64_t line = line_of(layout, support[p], &middle);
         if (line * line > values) values = line * line;
     }
     TESS_TRY(gcf_reserve(made));
@@ -210,6 +235,7 @@ tess_status tess_gcf_create_formula(const tess_gcf_layout *layout, const int *su
     tess_status status = TESS_OK;
     tess_gcf *planes = NULL, *made = NULL;
     TESS_TRY(gcf_check_layout(layout));
+    if (layout->is_uneven) TESS_FAIL(TESS_ERR_USAGE, "kernels of a formula are even");
     TESS_TRY(gcf_begin(layout, &planes));
     for (int p = 0; p < layout->num_planes; ++p) {
         /* taps lie up to S/2 cells away along each axis */
@@ -249,12 +275,16 @@ int tess_gcf_plane_of(const tess_gcf *gcf, double w_lambda)
 
 void tess_gcf_value(const tess_gcf *gcf, int plane, int x, int y, double value[2])
 {
-    /* |x| as tap i of an offset o: |x| = (1 − S/2 + i) Q − o, 0 ≤ o < Q, or mirrored */
+    /* |x| as tap i of an offset o: |x| = (1 − S/2 + i) Q − o, 0 ≤ o < Q, or mirrored;
+     * of uneven kernels x itself, from offset Q where it is the first */
     const int q = gcf->layout.oversampling, support = gcf->plane[plane].support;
     int tap[2], offset[2];
-    const int asked[2] = {abs(x), abs(y)};
+    const bool uneven = gcf->layout.is_uneven;
+    const int asked[2] = {uneven ? x : abs(x), uneven ? y : abs(y)};
     for (int k = 0; k < 2; ++k) {
-        const int cell = (asked[k] + q - 1) / q;
+        /* whole numbers are rounded towards 0: up, if first made negative */
+        int cell = asked[k] > 0 ? (asked[k] + q - 1) / q : asked[k] / q;
+        if (cell < 1 - support / 2) cell = 1 - support / 2;
         offset[k] = cell * q - asked[k];
         tap[k] = cell - 1 + support / 2;
         if (offset[k] >= gcf->half_offsets) {

@@ -63,6 +63,7 @@ tess_status gcf_check_opts(const tess_gcf_opts *opts)
 {
     tess_status status = TESS_OK;
     TESS_TRY(gcf_check_layout(&opts->layout));
+    if (opts->layout.is_uneven) TESS_FAIL(TESS_ERR_USAGE, "w-kernels are even");
     if (!(opts->field_l > 0 && opts->field_l <= 2 && opts->field_m > 0 &&
           opts->field_m <= 2))
         TESS_FAIL(TESS_ERR_USAGE, "a field of %g × %g direction cosines: up to 2",

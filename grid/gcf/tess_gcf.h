@@ -20,6 +20,10 @@
  * the middle. For every plane and pair of offsets the taps lie one after another,
  * [S][S] with the second axis contiguous, S being the plane's support. What is asked
  * beyond that is the mirror image: offset o > Q/2 is offset Q − o read backwards.
+ *
+ *  Functions of a user's that are not even (is_uneven) are tabulated at all offsets
+ * from 0 to Q, and for w < 0 read backwards along both axes, from offset Q − o:
+ *  G_{−w}(x,y) = conj(G_w(−x,−y)), as those have whose response is real but for w.
  */
 #ifndef TESS_GCF_H
 #define TESS_GCF_H
@@ -37,6 +41,7 @@ enum {
     TESS_GCF_STEP = 8,           /**< supports are multiples of this: whole vectors */
     TESS_GCF_MAX_SUPPORT = 1024, /**< [cells] */
     TESS_GCF_MAX_OVERSAMPLING = 64,
+    TESS_GCF_MAX_UNEVEN = 62, /**< offsets of a cell, of kernels that are not even */
     TESS_GCF_MAX_PLANES = 4096
 };
 
@@ -51,6 +56,9 @@ typedef struct tess_gcf_layout {
     double w_max_lambda; /**< ≥ 0; larger |w| are taken for it */
     tess_gcf_spacing spacing;
     int oversampling; /**< Q, offsets per cell, from 1 */
+    bool is_uneven;   /**< kernels of a user's that are not even in x and y: tables of
+                           all Q + 1 offsets, Q up to TESS_GCF_MAX_UNEVEN, of which no
+                           plane is factored */
     bool is_double;   /**< precision of taps, visibilities and grids */
     int threads;
 } tess_gcf_layout;
@@ -94,7 +102,7 @@ typedef struct tess_gcf {
     double scale;             /**< planes as a function of w, see tess_gcf_spacing */
     tess_gcf_plane *plane;    /**< [num_planes] */
     int max_support;          /**< of the planes */
-    int half_offsets;         /**< Q/2 + 1, tables along each axis */
+    int half_offsets;         /**< Q/2 + 1 tables along each axis; uneven: Q + 1 */
     int64_t num_values;       /**< of data */
     bool is_formula;          /**< made by tess_gcf_create_formula(), from … */
     tess_gcf_formula formula; /**< … this */
@@ -118,7 +126,8 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf);
 tess_status tess_gcf_create_cached(const tess_gcf_opts *opts, tess_gcf **gcf,
                                    bool *was_cached);
 
-/** Value of a user's kernel, even in x and y [cells]; called from many threads. */
+/** Value of a user's kernel, even in x and y [cells] unless the layout says otherwise.
+ */
 typedef void tess_gcf_function(const void *context, int plane, double x, double y,
                                double value[2]);
 

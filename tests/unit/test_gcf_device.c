@@ -142,7 +142,8 @@ static void tracks_keep_their_order(void **state)
 static void oblong_kernel(const void *context, int plane, double x, double y,
                           double value[2])
 {
-    value[0] = cos(0.3 * x * x + 0.1 * y * y + plane) * exp(-0.02 * x * x);
+    const bool uneven = x < 0 || y < 0;
+    value[0] = cos(0.3 * x * x + 0.1 * y * y + plane + uneven) * exp(-0.02 * x * x);
     value[1] = sin(0.2 * x * x - 0.07 * y * y) * exp(-0.01 * y * y);
 }
 
@@ -159,6 +160,7 @@ static void any_table_will_do(void **state)
                                                 .w_max_lambda = 1000,
                                                 .spacing = TESS_GCF_LINEAR,
                                                 .oversampling = planes == 1 ? 1 : 5,
+                                                .is_uneven = k % 2 > 0,
                                                 .is_double = is_double > 0,
                                                 .threads = 1};
                 assert_int_equal(tess_gcf_create_from(&layout, width[k], oblong_kernel,

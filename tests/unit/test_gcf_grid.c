@@ -124,6 +124,109 @@ static void one_point_is_its_kernel(void **state)
     tess_gcf_destroy(gcf);
 }
 
+/* Leans to one side on either axis. */
+static void leaning_kernel(const void *context, int plane, double x, double y,
+                           double value[2])
+{
+    value[0] = exp(-0.02 * (x * x + y * y) + 0.05 * x - 0.03 * y) + 0.1 * plane;
+    value[1] = sin(0.3 * x + 0.2 * y + plane);
+}
+
+static tess_gcf *leaning_table(int oversampling, bool is_double)
+{
+    const tess_gcf_layout layout = {.num_planes = 3,
+                                    .w_max_lambda = 1000,
+                                    .spacing = TESS_GCF_LINEAR,
+                                    .oversampling = oversampling,
+                                    .is_uneven = true,
+                                    .is_double = is_double,
+                                    .threads = 1};
+    const int support[] = {8, 16, 40};
+    tess_gcf *gcf = NULL;
+    assert_int_equal(tess_gcf_create_from(&layout, support, leaning_kernel, NULL, &gcf),
+                     TESS_OK);
+    return gcf;
+}
+
+/* Kernels that are not even lie around their points as they are, those of w < 0 turned
+ * by half a circle. */
+static void uneven_kernels_keep_their_side(void **state)
+{
+    scene s = make_scene(RANDOM, 1);
+    tess_gcf_grid_opts opts;
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_SERIAL;
+    for (int k = 0; k < 24; ++k) {
+        tess_gcf *gcf = leaning_table(k % 3 == 0 ? 1 : 6, true);
+        const int q = gcf->layout.oversampling, sign = k & 1 ? -1 : 1;
+        const double part[] = {0, 0.34, 0.5, 0.99}; /* the last is the next cell */
+        memset(s.vis, 0, sizeof(double) * 2 * POINTS);
+        s.vis[60] = 1;
+        s.u[30] = 100 + part[k % 4];
+        s.v[30] = 90 + part[k / 4 % 4];
+        s.w[30] = sign * 500; /* plane 1 */
+        double *found = result_of(gcf, &opts, &s, false, NULL);
+        for (int x = 0; x < NU; ++x)
+            for (int y = 0; y < NV; ++y) {
+                const int du = q * x - (int)floor(q * s.u[30] + 0.5);
+                const int dv = q * y - (int)floor(q * s.v[30] + 0.5);
+                double g[2] = {0, 0};
+                if (du > -8 * q && du <= 8 * q && dv > -8 * q && dv <= 8 * q)
+                    leaning_kernel(NULL, 1, sign * du / (double)q,
+                                   sign * dv / (double)q, g);
+                const double *cell = found + 2 * (x * NV + y);
+                assert_true(fabs(cell[0] - g[0]) < 1e-14);
+                assert_true(fabs(cell[1] - sign * g[1]) < 1e-14);
+            }
+        free(found);
+        tess_gcf_destroy(gcf);
+    }
+    free_scene(&s);
+}
+
+/* Every strategy, and the table read by value. */
+static void uneven_kernels_by_all_strategies(void **state)
+{
+    tess_gcf *gcf = leaning_table(TESS_GCF_MAX_UNEVEN, true);
+    const int q = gcf->layout.oversampling;
+    scene s = make_scene(CROWDED, 2);
+    tess_gcf_plan *plan = NULL;
+    for (int x = -20 * q; x <= 20 * q; x += 37) {
+        double found[2], expected[2];
+        tess_gcf_value(gcf, 2, x, -x, found);
+        leaning_kernel(NULL, 2, (double)x / q, (double)-x / q, expected);
+        assert_true(fabs(found[0] - expected[0]) + fabs(found[1] - expected[1]) <
+                    1e-14);
+    }
+    for (int k = 0; k < 2 * TESS_GCF_NUM_STRATEGIES; ++k) {
+        const bool degrid = k % 2;
+        tess_gcf_grid_opts opts;
+        tess_gcf_grid_opts_default(&opts);
+        opts.strategy = TESS_GCF_SERIAL;
+        opts.threads = 2;
+        opts.least_cells = 0;
+        double *expected = result_of(gcf, &opts, &s, degrid, NULL);
+        opts.strategy = (tess_gcf_strategy)(k / 2);
+        if (is_there(k / 2, degrid)) {
+            double *found = result_of(gcf, &opts, &s, degrid, NULL);
+            assert_true(difference(found, true, expected,
+                                   4 * (int64_t)(degrid ? POINTS : NU * NV)) <
+                        rounding(true, 40 * 40));
+            free(found);
+            if (!degrid) check_adjoint(gcf, &opts, &s);
+        }
+        free(expected);
+    }
+    tess_gcf_grid_opts opts;
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_SERIAL;
+    opts.probes.cube = true; /* of quarters */
+    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    tess_error_clear();
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
 /* ⟨G v, x⟩ = ⟨v, D x⟩, whatever the strategies on either side. */
 static void degridding_is_the_adjoint(void **state)
 {
@@ -473,6 +576,8 @@ int main(void)
         cmocka_unit_test(one_point_is_its_kernel),
         cmocka_unit_test(strategies_agree),
         cmocka_unit_test(instruction_sets_agree),
+        cmocka_unit_test(uneven_kernels_keep_their_side),
+        cmocka_unit_test(uneven_kernels_by_all_strategies),
         cmocka_unit_test(degridding_is_the_adjoint),
         cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
         cmocka_unit_test(w_kernels_factor),
