@@ -289,6 +289,25 @@ def uneven_kernels(suite, obs, cube, model):
         if predicted is not None:
             suite.below(f"prediction, leaning along {name}: L2 error",
                         l2_error(predicted[..., 0], exact), 1.2 * offset_error(8))
+        other_planes(suite, obs, path, (u, v), data, keys)
+
+
+def other_planes(suite, obs, path, lean, data, keys):
+    """Where w = 0 has no such response, that of the other planes is seen, on its side."""
+    from astropy.io import fits
+    changed = leaning(data, keys["GCFOVER"], *lean)
+    changed[:, 0] = leaning(data, keys["GCFOVER"], 0, 0)[:, 0]
+    write_cube(fits, path, changed, None, None, None, None, **keys)
+    found = image(suite, obs, f"planes that lean {lean}", "--gcf", path)
+    w = np.abs(obs.uvw[:, 2:] * FREQ / 299792458.0)
+    first = np.rint((data.shape[1] - 1) * np.sqrt(w / keys["GCFWMAX"])) == 0
+    l, m = uvfits.pixel_lm(SIZE, SIZE, obs.scale)
+    response = (1 + lean[0] * np.sin(np.pi * l / keys["GCFFLDL"]) +
+                lean[1] * np.sin(np.pi * m / keys["GCFFLDM"]))
+    expected = obs.direct(obs.vis * first) + response * obs.direct(obs.vis * ~first)
+    if found:
+        suite.below(f"planes but the first lean {lean}: L2 error",
+                    l2_error(found["dirty"], expected), 1.2 * offset_error(8))
 
 
 def write_cube(fits, path, cube, support, oversampling, w_max, field, **more):
