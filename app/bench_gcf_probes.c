@@ -39,12 +39,10 @@ static const struct argp_option options[] = {
      "Strategies by tile: sort points by tile alone, by plane in a tile, or by kernel",
      0},
     {"tile-factor", OPT_FACTOR, "F", 0,
-     "tiled: tiles with less than F times the mean number of points go by atomics (0: "
-     "none; default on a GPU: where that is expected to be faster)",
-     0},
+     "tiled: tiles with less than F times the mean number of points go by atomics", 0},
     {"narrow", OPT_NARROW, "CELLS", 0,
-     "tiled on a GPU: kernels of up to so many cells go by atomics, a warp each "
-     "(default alike)",
+     "tiled on a GPU: kernels of up to so many cells go by atomics, a warp each, as in "
+     "'warp' (0: none; default: those, and calls of few points, that are faster so)",
      0},
     {"pieces", OPT_PIECES, "N", 0,
      "tiled: cut tiles into N pieces, a block or a turn of a thread each", 0},
@@ -145,9 +143,7 @@ static tess_status parse_value(int key, char *arg, tess_bench_gcf_args *args)
         args->formula = true;
         return status;
     case OPT_FACTOR:
-        status = tess_parse_number(arg, 0, 1e9, &probes->tile_factor);
-        if (probes->tile_factor == 0) probes->tile_factor = -1;
-        return status;
+        return tess_parse_number(arg, 0, 1e9, &probes->tile_factor);
     case OPT_NARROW:
         status = tess_parse_integer(arg, 0, TESS_GCF_MAX_SUPPORT, &cells);
         probes->narrow = cells > 0 ? (int)cells : -1;
@@ -223,7 +219,7 @@ void tess_bench_gcf_switches(const tess_bench_gcf_case *what, char *text, size_t
         {"atomics", plain ? "plain(WRONG)" : atomics_name[probes->atomics],
          probes->atomics != TESS_GCF_NATIVE},
         {"sort", sort_name[probes->sort], probes->sort != TESS_GCF_SORT_CHOSEN},
-        {"tile-factor", probes->tile_factor < 0 ? "0" : NULL, probes->tile_factor},
+        {"tile-factor", NULL, probes->tile_factor},
         {"narrow", probes->narrow < 0 ? "0" : NULL, probes->narrow},
         {"pieces", NULL, probes->pieces},
         {"center-radius", NULL, probes->center_radius},

@@ -5,9 +5,9 @@
  * would alone limit one polarisation to 6 TFLOP/s on an H200. Bucket sort by tile and
  * layer, and a crowded middle cut into pieces for several blocks, are those of the
  * studies of tiled gridding on the P100, Xeon and Xeon Phi; several cells a thread is
- * Merry 2016 (arXiv:1605.07023). Kernels that are narrower than what a warp looks at,
- * and tiles of few points, are added to the grid atomically, as their hybrids have it,
- * where that is expected to cost less. */
+ * Merry 2016 (arXiv:1605.07023). A warp looks at a whole sub-tile for each entry of a
+ * list: kernels that fill little of one are left to `warp`, and so are all points where
+ * they are too few to be sorted. */
 #include "gcf_cuda.cuh"
 
 namespace
@@ -72,10 +72,10 @@ struct piece {
 
 /* How lists are cut: into pieces of at most `most` entries; or, of tiles within
  * `radius` (unless 0) of the middle, into `pieces`, unless 0. Lists that are shorter
- * than `factor` times the mean, or than `least`, are sparse. */
+ * than `factor` times the mean are sparse. */
 struct cutting {
     int most, pieces, radius;
-    double factor, least;
+    double factor;
     unsigned *count; /* of pieces, of sparse lists, of lists, of sparse entries */
     piece *out;      /* [room], sparse ones from the end */
     int64_t room;
@@ -106,7 +106,7 @@ __global__ void cut_kernel(gcf_cuda_job job, cutting how)
     if (t >= job.tiles_u * job.tiles_v) return;
     const uint32_t first = job.first[t], entries = job.first[t + 1] - first;
     if (entries == 0) return;
-    if (entries < how.least ||
+    if (how.factor > 0 &&
         (double)entries * how.count[LISTS] < how.factor * (double)job.count) {
         atomicAdd(&how.count[SPARSE_ENTRIES], entries);
         how.out[how.room - 1 - atomicAdd(&how.count[SPARSE], 1u)] = {t, first, entries};
@@ -344,47 +344,34 @@ int shape_of(const gcf_cuda_job &job)
     return job.max_support > WIDE ? 1 : 6;
 }
 
-/* What this takes on an H200, measured there: an entry of a tile's list [ns], …
- * … and each of its cells [ps], against a cell added to atomically, and a tile whose
- * sums are added to the grid [ns]. */
-struct tile_costs {
-    double entry_ns, cell_ps, atomic_ps, tile_ns;
-};
-
-tile_costs costs_of(const gcf_cuda_job &job)
-{
-    const double pols = job.num_pol, bytes = job.is_double ? 2 : 1;
-    return {1.05 * (0.6 + 0.4 * pols * bytes), 1.3 * pols * bytes,
-            4.1 * pols * (job.is_double ? 4 : 1), 70 * pols};
-}
-
-/* What is asked about tiles, is about tiles alone. */
+/* What is asked about tiles is about tiles alone. */
 bool by_cost(const gcf_cuda_job &job)
 {
     const tess_gcf_probes &p = *job.probes;
-    return !p.divergent && !p.arrays && p.pieces == 0 &&
-           p.sort == TESS_GCF_SORT_CHOSEN &&
+    return p.narrow == 0 && !p.divergent && !p.arrays && p.pieces == 0 &&
+           p.tile_factor == 0 && p.sort == TESS_GCF_SORT_CHOSEN &&
            gcf_cuda_plan_of(job.with)->opts.shape == 0;
 }
 
-/* The widest kernels that are not worth an entry in a list. */
+/* The widest kernels that are not worth an entry in a list. On an H200, in single
+ * precision and one polarisation, an entry takes .5 to 1 ns and another .6 to be
+ * sorted, more where tiles are large, as for wide kernels; a cell added to by a warp of
+ * its own 4 to 6 ps for each polarisation, in double precision 15. */
 int narrow_of(const gcf_cuda_job &job)
 {
-    const int asked = job.probes->narrow;
-    if (asked != 0 || !by_cost(job)) return max(asked, 0);
-    const tile_costs c = costs_of(job);
-    const double cells = 1e3 * c.entry_ns / (c.atomic_ps - c.cell_ps);
-    return (int)sqrt(cells) / TESS_GCF_STEP * TESS_GCF_STEP;
+    enum { NARROW = 32, OF_NARROW = 16, OF_WIDE = 24 };
+    const int cells = job.max_support > NARROW ? OF_WIDE : OF_NARROW;
+    if (!by_cost(job)) return max(job.probes->narrow, 0);
+    return job.is_double ? 0 : cells / job.num_pol / TESS_GCF_STEP * TESS_GCF_STEP;
 }
 
-/* Entries that a tile pays from, of as many cells as the mean. */
-double least_entries(const gcf_cuda_job &job)
+/* Is all done by a warp a point before lists would be sorted? Tiles win as soon as
+ * there are any: those of one to three points take half as long as atomic additions. */
+bool are_few(const gcf_cuda_job &job)
 {
-    const tile_costs c = costs_of(job);
-    const double cells = (double)job.report->point_cells / (double)job.count;
-    const double gain = 1e-3 * cells * (c.atomic_ps - c.cell_ps) - c.entry_ns;
-    if (job.probes->tile_factor != 0 || !by_cost(job)) return 0;
-    return gain > 0 ? c.tile_ns / gain : (double)LEAST_ENTRIES;
+    const double cell_ps = job.is_double ? 15 : 6.5, sorting_ps = 300e6;
+    return job.report && by_cost(job) &&
+           (double)job.report->point_cells * job.num_pol * cell_ps < sorting_ps;
 }
 
 /* Most pieces and sparse lists that there may be, and how to cut them. */
@@ -398,11 +385,10 @@ tess_status plan_cuts(const gcf_cuda_job &job, int64_t *pieces, cutting *how)
     how->most = (int)max(job.count / (PIECES_AN_SM * sms), (int64_t)LEAST_ENTRIES);
     how->pieces = job.probes->pieces;
     how->radius = job.probes->center_radius;
-    how->factor = max(job.probes->tile_factor, 0.0);
-    how->least = least_entries(job);
+    how->factor = job.probes->tile_factor;
     *pieces = how->pieces > 0 ? min(tiles * how->pieces, job.count)
                               : job.count / how->most + tiles;
-    how->room = *pieces + (how->factor > 0 || how->least > 1 ? tiles : 0);
+    how->room = *pieces + (how->factor > 0 ? tiles : 0);
     TESS_TRY(tess_device_alloc(how->room * (int64_t)sizeof *how->out, "pieces of tiles",
                                (void **)&how->out));
     TESS_TRY(tess_device_alloc(COUNTERS * sizeof *how->count, "counters",
@@ -433,7 +419,7 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
     else
         launch_shape<R, POLS>(job, shape_of(job), pieces, how);
     TESS_CUDA_LAUNCHED();
-    if (how.factor > 0 || how.least > 1) {
+    if (how.factor > 0) {
         gcf_launch(sparse_kernel<R, POLS>, tiles, CUT_THREADS, 0, job, how);
         TESS_CUDA_LAUNCHED();
         TESS_TRY(tess_device_download(found, how.count, sizeof found));
@@ -470,7 +456,7 @@ gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job)
 {
     gcf_cuda_order by = {};
     const int narrow = narrow_of(job);
-    if (narrow >= job.max_support) return by; /* as they come, all of them */
+    if (narrow >= job.max_support || are_few(job)) return by; /* as they come */
     by = GCF_BY_TYPE(job, order, shape_of(job));
     by.narrow = narrow;
     return by;

@@ -1,6 +1,4 @@
 /* Which other ways of doing its work a strategy has. */
-#include <math.h>
-
 #include "gcf_grid.h"
 #include "tess_log.h"
 
@@ -57,7 +55,7 @@ static tess_status check_limits(const tess_gcf_grid_opts *opts, bool degrid)
     if (p->bin < 0 || p->bin > 2 * TESS_GCF_MAX_SUPPORT)
         TESS_FAIL(TESS_ERR_USAGE, "windows of %d cells: up to %d", p->bin,
                   2 * TESS_GCF_MAX_SUPPORT);
-    if (isnan(p->tile_factor) || p->pieces < 0 || p->center_radius < 0)
+    if (!(p->tile_factor >= 0) || p->pieces < 0 || p->center_radius < 0)
         TESS_FAIL(TESS_ERR_USAGE, "tiles: factor %g, %d pieces within %d cells",
                   p->tile_factor, p->pieces, p->center_radius);
     if (p->center_radius > 0 && p->pieces == 0)
@@ -85,7 +83,7 @@ tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
          {"--sort",
           {{BIT(TILED), BIT(TILED)},
            {BIT(GATHER) | BIT(TILED) | windows, BIT(SCATTER) | BIT(TILED)}}}},
-        {p->tile_factor != 0,
+        {p->tile_factor > 0,
          {"--tile-factor", {{BIT(TILED), NOTHING}, {BIT(TILED), NOTHING}}}},
         {p->narrow != 0, {"--narrow", {{0}, {BIT(TILED), NOTHING}}}},
         {p->pieces > 0,

@@ -82,11 +82,11 @@ typedef struct tess_gcf_probes {
     tess_gcf_sort sort;       /**< strategies by tile */
     double tile_factor; /**< gridding, tiled: tiles of less than so many times the mean
                              number of points (of tiles that have any) are added to
-                             the grid atomically; 0: on a GPU those that are expected
-                             to be faster so, unless other ways of tiles are asked for;
-                             below: none */
+                             the grid atomically */
     int narrow;        /**< gridding, tiled on a GPU: kernels of up to so many cells are
-                            added atomically, whatever their tile; 0 and below alike */
+                            added atomically, as `warp` does; 0: those, or all of few
+                            points, that are faster so, unless other ways of tiles are
+                            asked for; below: none */
     int pieces;        /**< tiled: into how many pieces, for as many blocks or threads,
                             tiles are cut … */
     int center_radius; /**< … whose middle is within so many cells of the grid's; the

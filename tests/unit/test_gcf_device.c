@@ -36,7 +36,7 @@ static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
     opts.single_taps = shape == 2; /* the same taps, see make_table() */
     if (shape == TILES_ALONE) {
         opts.shape = 0;
-        opts.probes.tile_factor = opts.probes.narrow = -1;
+        opts.probes.narrow = -1;
     }
     void *found = result_of(gcf, &opts, s, degrid, &report);
     /* taps rounded to single precision do not factor beyond that */
