@@ -352,6 +352,8 @@ static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan
     of.meter = tess_meter_create(bus_id, on_gpu ? NULL : TESS_METER_RAPL);
     if (!of.meter) TESS_FAIL(TESS_ERR_ALLOC, "a meter");
     tess_meter_read(of.meter, &of.before);
+    result->mhz = of.before.gpu_mhz;
+    result->celsius = of.before.gpu_c;
     if (isfinite(on_gpu ? of.before.gpu_j : of.before.cpu_j) && what->energy_s > 0) {
         tess_gcf_report unused;
         tess_gcf_plan_repeat(plan, times, read_meter, &of);
