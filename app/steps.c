@@ -427,6 +427,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
     const double wall = tess_time_now() - start;
     steps->grid_wall_s += wall;
     steps->grid_busy_s += wall * report.busy_share;
+    if (plane >= window.first) steps->profile->merged_visibilities += report.merged;
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     if (steps->grid_wall_s > 0)
         steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;

@@ -48,6 +48,7 @@ typedef struct entry {
     int64_t checkpoints, checkpoint_bytes;
     double checkpoint_s;
     double grid_utilisation;
+    int64_t merged_visibilities;
     tess_streaming stream;
     tess_energy energy;
 } entry;
@@ -65,6 +66,8 @@ typedef struct totals {
     int64_t plans, transforms;             /* each rank counts the same ones */
     int64_t checkpoints, checkpoint_bytes; /* likewise; sum */
     double checkpoint_max_s;
+    double grid_busy; /* sum */
+    int64_t merged_visibilities;
     tess_streaming stream; /* sums: shares of the time are the ranks' means */
     double cpu_j, gpu_j;   /* NAN when no rank knows */
     double gpu_mhz, gpu_c; /* mean and largest */
@@ -184,6 +187,7 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .checkpoint_bytes = profile->checkpoint_bytes,
                  .checkpoint_s = profile->checkpoint_s,
                  .grid_utilisation = profile->grid_utilisation,
+                 .merged_visibilities = profile->merged_visibilities,
                  .stream = profile->stream,
                  .energy = profile->energy};
     if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
@@ -258,6 +262,8 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
+        sum->grid_busy += e->grid_utilisation;
+        sum->merged_visibilities += e->merged_visibilities;
         add_energy(&e->energy.total, sum);
         sum->stream.bytes += e->stream.bytes;
         sum->stream.seconds += e->stream.seconds;
@@ -356,6 +362,13 @@ static void log_totals(const totals *sum, int ranks)
         tess_log_info("  %-10s %8.3f s %7.3f s %s", stage_names[s], sum->stage_max_s[s],
                       sum->stage_sum_s[s] / ranks, rate);
     }
+    if (sum->grid_busy > 0)
+        tess_log_info("threads were busy for %.1f %% of the time while gridding",
+                      100 * sum->grid_busy / ranks);
+    if (sum->merged_visibilities > 0)
+        tess_log_info("%lld visibilities were gridded along with another at their "
+                      "position",
+                      (long long)sum->merged_visibilities);
     log_streaming(sum, ranks);
     log_checkpoints(sum);
     log_energy(sum);
@@ -446,7 +459,7 @@ static json_t *energy_object(const tess_energy *energy)
 static json_t *rank_object(const entry *e, int rank)
 {
     return json_pack(
-        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o}",
+        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o}",
         "rank", rank, "host", e->host, "stages", rank_stages(e), "visibilities",
         (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
         "communication_seconds", json_seconds(e->communication_seconds), "sent_bytes",
@@ -454,8 +467,10 @@ static json_t *rank_object(const entry *e, int rank)
         (json_int_t)e->between_bytes, "peak_memory_bytes",
         (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
         (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
-        (json_int_t)e->plane_slab_bytes, "grid_utilisation", e->grid_utilisation,
-        "streaming", streaming_object(&e->stream), "energy", energy_object(&e->energy));
+        (json_int_t)e->plane_slab_bytes, "grid_utilisation",
+        json_number(e->grid_utilisation), "merged_visibilities",
+        (json_int_t)e->merged_visibilities, "streaming", streaming_object(&e->stream),
+        "energy", energy_object(&e->energy));
 }
 
 static json_t *total_stages(const totals *sum, int ranks)
@@ -488,7 +503,8 @@ static json_t *total_object(const totals *sum, int ranks)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
     return json_pack(
-        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
+        "s:f, s:I}",
         "visibilities", (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
         json_seconds(sum->max_s), "communication_fraction",
         json_number(communication_fraction(sum)), "sent_bytes",
@@ -499,7 +515,9 @@ static json_t *total_object(const totals *sum, int ranks)
         "transforms", (json_int_t)sum->transforms, "checkpoints",
         checkpoints_object(sum), "stages", total_stages(sum, ranks), "streaming",
         streaming_object(&sum->stream), "cpu_joules", json_known(sum->cpu_j),
-        "gpu_joules", json_known(sum->gpu_j));
+        "gpu_joules", json_known(sum->gpu_j), "grid_utilisation",
+        json_number(sum->grid_busy / ranks), "merged_visibilities",
+        (json_int_t)sum->merged_visibilities);
 }
 
 static json_t *profile_object(const entry *entries, int ranks,

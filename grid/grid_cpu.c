@@ -195,6 +195,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
     const int64_t work_bytes = tile_work_bytes(plan);
     char *extras = NULL, *spares = NULL, *work = NULL;
     double busy = 0, start = tess_time_now();
+    int64_t merged = 0;
     tile_taps *taps = tess_alloc(1, sizeof *taps);
     if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
     tile_taps_fill(&plan->kernel, taps);
@@ -209,7 +210,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
                   (long long)(num_extra + threads));
     for (int64_t k = 0; k < num_pieces; ++k)
         if (piece[k].extra > 0) place_of_extra[piece[k].extra - 1] = k;
-#pragma omp parallel num_threads(threads) reduction(+ : busy)
+#pragma omp parallel num_threads(threads) reduction(+ : busy, merged)
     {
         const int64_t thread = tile_thread();
         char *spare = spares + thread * largest * bytes;
@@ -224,6 +225,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
             tile_job job;
             tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
             job.psf = psf;
+            job.merged = &merged;
             job.work = work + thread * work_bytes;
             if (plan->projection) {
                 job.data = target;
@@ -243,6 +245,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
     TESS_TRY(failed);
     const double wall = tess_time_now() - start;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
+    report->merged = merged;
     add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest, sums);
 cleanup:
     tess_free(taps);

@@ -176,6 +176,7 @@ double tess_grid_device_cost_plane(const tess_grid_plan *plan);
 typedef struct tess_grid_report {
     tess_progress *progress; /**< moved on by visibilities, or NULL */
     double busy_share;       /**< out: share of the threads' time spent gridding */
+    int64_t merged;          /**< out: samples whose kernel values were another's */
     tess_trace *trace;       /**< gets a span of each thread, or NULL */
 } tess_grid_report;
 

@@ -63,6 +63,7 @@ typedef struct tile_job {
     void *data;             /**< [num_pol][kept_planes][lines][stride] complex */
     void *vis_out;          /**< degrid: [samples][num_pol][2], indexed like samples */
     bool add;               /**< degrid: to what is there */
+    int64_t *merged;        /**< samples that shared another's work are added, or NULL */
     void *work;             /**< tile_work_bytes(), aligned to 64 bytes and used by one
                                  thread at a time; NULL: fewer samples are sorted
                                  together, which takes longer */

@@ -35,6 +35,12 @@ enum {
     WHOLE = 16,        /* samples whose taps are worked out together, at most */
     RUNS_AHEAD = 12,   /* runs whose samples are prefetched */
     PLANE_SLOTS = 16,  /* of a sort key */
+    SLOT_BITS = 12,    /* of positions seen last: as many as samples sorted together */
+    PROBED_SHARE = 16, /* 1 in so many samples is looked at for another at its position */
+    WORTH_SHARE = 16,  /* and all are if 1 in so many of those has one */
+    FEWEST_PROBED = 4,
+    SAME = 0x8000,     /* at the position of the sample before it in the order */
+    NO_SAMPLE = 0xffff,
     KEYS = TESS_TILE * TESS_TILE * PLANE_SLOTS
 };
 

@@ -12,7 +12,8 @@
  * buffer as the registers hold stay there while the samples of the group pass by, so that
  * a cell is loaded and stored once a group instead of once a sample, no store waits for
  * the one before, and a tap along u is loaded once for all these planes. Kernel rows are whole vectors of (re, im) pairs. Where a row has lanes to spare,
- * starts a few cells apart share a group, their taps being moved along the vector.
+ * starts a few cells apart share a group, their taps being moved along the vector. Samples
+ * whose kernel values are all the same are summed before (merge_block).
  *
  * Taps are even and odd polynomials of which both ends of the kernel share one; along u
  * and w they are worked out for a vector of samples at a time and kept tap by tap, along
@@ -235,14 +236,83 @@ static void NAME(sort_block)(const tile_job *job, int range, NAME(block) *block)
         block->order[place_of[key[k]]++] = (uint16_t)k;
 }
 
+/* ---- samples at one position: redundant baselines, rows that come twice ---- */
+
+/* Are all kernel values of two samples the same? Then the sum of their values is
+ * gridded in place of both, and one is degridded for both. */
+static inline bool NAME(same_position)(const NAME(block) *block, bool has_w, int a, int b)
+{
+    return block->place[a] == block->place[b] && block->y_u[a] == block->y_u[b] &&
+           block->y_v[a] == block->y_v[b] &&
+           (!has_w || block->y_w[a] == block->y_w[b]);
+}
+
+static inline uint32_t NAME(slot_of)(const NAME(block) *block, int k)
+{
+    uint64_t u = 0, v = 0; /* multiplied by odd numbers as Knuth's hashing does */
+    memcpy(&u, &block->y_u[k], sizeof(REAL));
+    memcpy(&v, &block->y_v[k], sizeof(REAL));
+    u = (u ^ block->place[k]) * 0x9e3779b97f4a7c15u ^ v * 0xc2b2ae3d27d4eb4fu;
+    return (uint32_t)(u * 0x9e3779b97f4a7c15u >> (64 - SLOT_BITS));
+}
+
+/* Samples [first, end) in order: each is put behind the last one before it at its
+ * position that its slot still knows, `next`, and marked. Returns how many. */
+static int NAME(find_same)(const NAME(block) *block, bool has_w, int first, int end,
+                           uint16_t *slot, uint16_t *next)
+{
+    int found = 0;
+    for (int k = first; k < end; ++k) {
+        const uint16_t own = block->order[k];
+        uint16_t *last = &slot[NAME(slot_of)(block, own)];
+        next[own] = NO_SAMPLE;
+        if (*last != NO_SAMPLE && NAME(same_position)(block, has_w, *last, own)) {
+            next[*last] = own;
+            block->order[k] |= SAME;
+            ++found;
+        }
+        *last = own;
+    }
+    return found;
+}
+
+/* Put samples of one position one behind the other, all but the first of them marked.
+ * The order is by cell, so a share of the samples tells whether there are any: without,
+ * looking costs a sixteenth of what it would. Returns how many are marked. */
+static int NAME(merge_block)(bool has_w, NAME(block) *block)
+{
+    uint16_t slot[1 << SLOT_BITS], sorted[TILE_SORTED];
+    uint16_t *next = block->key; /* of no further use */
+    const int count = block->count, probed = count / PROBED_SHARE;
+    if (probed < FEWEST_PROBED) return 0;
+    memset(slot, 0xff, sizeof slot);
+    int found = NAME(find_same)(block, has_w, 0, probed, slot, next);
+    if (found >= probed / WORTH_SHARE)
+        found += NAME(find_same)(block, has_w, probed, count, slot, next);
+    else
+        for (int k = probed; k < count; ++k) next[block->order[k]] = NO_SAMPLE;
+    if (found == 0) return 0;
+    memcpy(sorted, block->order, (size_t)count * sizeof *sorted);
+    for (int k = 0, to = 0; k < count; ++k) {
+        if (sorted[k] & SAME) continue;
+        block->order[to++] = sorted[k];
+        for (uint16_t more = next[sorted[k]]; more != NO_SAMPLE; more = next[more])
+            block->order[to++] = more | SAME;
+    }
+    return found;
+}
+
 /* ---- parts: kernel values of some samples in sorted order ---- */
 
 typedef struct NAME(part) {
-    int count;
-    uint32_t group[PART]; /* plane << 8 | u << 4 | v of the first cell of its lines */
-    int shift[PART];                             /* cells from there to the sample's */
+    int num_samples, count; /* samples, and positions that they have */
+    uint8_t position[PART]; /* of each sample */
     int64_t sample[PART];
-    _Alignas(64) REAL y_u[PART], y_v[PART], y_w[PART], phase_re[PART], phase_im[PART];
+    _Alignas(64) REAL phase_re[PART], phase_im[PART];
+    /* by position */
+    uint32_t group[PART]; /* plane << 8 | u << 4 | v of the first cell of its lines */
+    int shift[PART];      /* cells from there to the sample's */
+    _Alignas(64) REAL y_u[PART], y_v[PART], y_w[PART];
     _Alignas(64) REAL tap_u[TESS_MAX_SUPPORT][PART], tap_w[TESS_MAX_SUPPORT][PART];
     /* [sample][VECTORS(support)]: taps along v; those times a polarisation's value */
     _Alignas(64) NAME(vector) tap_v[PART * NAME(MAX_VECTORS) + 1];
@@ -254,23 +324,27 @@ static void NAME(part_take)(const NAME(block) *block, int first, int range, bool
 {
     const int rest = block->count - first, n = rest < PART ? rest : PART;
     const uint32_t share = share_of(range);
-    part->count = n;
+    int at = -1;
     for (int k = 0; k < n; ++k) {
-        const int from = block->order[first + k];
+        const int order = block->order[first + k], from = order & ~SAME;
         const uint32_t place = block->place[from];
         const uint32_t v = place & 15;
         const uint32_t shift = v - (v * share >> 16) * (uint32_t)range;
-        part->group[k] = place - shift;
-        part->shift[k] = (int)shift;
+        at += k == 0 || order == from;
+        part->position[k] = (uint8_t)at;
+        part->group[at] = place - shift;
+        part->shift[at] = (int)shift;
         part->sample[k] = block->sample[from];
-        part->y_u[k] = block->y_u[from];
-        part->y_v[k] = block->y_v[from];
-        if (has_w) part->y_w[k] = block->y_w[from];
+        part->y_u[at] = block->y_u[from];
+        part->y_v[at] = block->y_v[from];
+        if (has_w) part->y_w[at] = block->y_w[from];
         part->phase_re[k] = block->phase_re[from];
         part->phase_im[k] = block->phase_im[from];
     }
+    part->num_samples = n;
+    part->count = at + 1;
     /* the vectors' rest */
-    for (int k = n; k < PART && k % WHOLE != 0; ++k) {
+    for (int k = part->count; k < PART && k % WHOLE != 0; ++k) {
         part->y_u[k] = part->y_v[k] = part->y_w[k] = 0;
         part->shift[k] = 0;
     }
@@ -366,6 +440,26 @@ static inline int NAME(group_end)(const NAME(part) *part, int first)
 
 /* ---- gridding ---- */
 
+/* Samples' values to those of their positions. */
+static inline void NAME(add_same)(const NAME(part) *part, REAL *pair)
+{
+    for (int k = 1; k < part->num_samples; ++k) {
+        const int to = part->position[k];
+        const bool first = to != part->position[k - 1];
+        pair[2 * to] = pair[2 * k] + (first ? 0 : pair[2 * to]);
+        pair[2 * to + 1] = pair[2 * k + 1] + (first ? 0 : pair[2 * to + 1]);
+    }
+}
+
+/* Values of positions to all their samples. */
+static inline void NAME(copy_same)(const NAME(part) *part, REAL *pair)
+{
+    for (int k = part->num_samples - 1; k > 0; --k) {
+        pair[2 * k] = pair[2 * part->position[k]];
+        pair[2 * k + 1] = pair[2 * part->position[k] + 1];
+    }
+}
+
 /* Weight × visibility of the samples of a part, or weights for the PSF. */
 static inline __attribute__((always_inline)) void
 NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re, REAL *im)
@@ -374,7 +468,7 @@ NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re,
     const bool is_psf = pol >= s->num_pol;
     const int which = is_psf ? pol - s->num_pol : s->num_weight <= 1 ? 0 : pol;
     const REAL one = 1, *weight = s->num_weight > 0 ? s->weight : &one;
-    for (int k = 0; k < part->count; ++k) {
+    for (int k = 0; k < part->num_samples; ++k) {
         const int64_t conjugate = part->sample[k] >> 63; /* −1 or 0 */
         const int64_t sample = part->sample[k] ^ conjugate;
         const REAL w = weight[sample * s->num_weight + which];
@@ -384,18 +478,19 @@ NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re,
     }
 }
 
-/* What to add for polarisation `pol` of each sample: that times the w-phase,
+/* What to add for polarisation `pol` at each position: that times the w-phase,
  * exp(−2πi w (n_c−1)), times the taps along v. */
 static inline __attribute__((always_inline)) void
 NAME(part_values)(const tile_job *job, int pol, const int vectors, NAME(part) *part)
 {
     REAL re[PART], im[PART], pair[2 * PART];
     NAME(part_weigh)(job, pol, part, re, im);
-    for (int k = 0; k < part->count; ++k) {
+    for (int k = 0; k < part->num_samples; ++k) {
         const REAL pr = part->phase_re[k], pi = part->phase_im[k];
         pair[2 * k] = re[k] * pr + im[k] * pi;
         pair[2 * k + 1] = im[k] * pr - re[k] * pi;
     }
+    if (part->count < part->num_samples) NAME(add_same)(part, pair);
     for (int k = 0; k < part->count; ++k) {
         const NAME(vector) value = NAME(broadcast_pair)(&pair[2 * k]);
         for (int n = 0; n < vectors; ++n) 
@@ -504,12 +599,13 @@ NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(par
 {
     REAL pair[2 * PART], re[PART], im[PART];
     NAME(part_fold)(vectors, part, pair);
-    for (int k = 0; k < part->count; ++k) {
+    if (part->count < part->num_samples) NAME(copy_same)(part, pair);
+    for (int k = 0; k < part->num_samples; ++k) {
         const REAL pr = part->phase_re[k], pi = part->phase_im[k];
         re[k] = pair[2 * k] * pr - pair[2 * k + 1] * pi;
         im[k] = pair[2 * k] * pi + pair[2 * k + 1] * pr;
     }
-    for (int k = 0; k < part->count; ++k) {
+    for (int k = 0; k < part->num_samples; ++k) {
         const int64_t conjugate = part->sample[k] >> 63; /* −1 or 0 */
         const int64_t sample = part->sample[k] ^ conjugate;
         const REAL imaginary = im[k] * (REAL)(2 * conjugate + 1);
@@ -620,7 +716,9 @@ NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
     while (at.left > 0) {
         NAME(fill_block)(job, reverse, capacity, &at, &block);
         NAME(sort_block)(job, range, &block);
-        for (int first = 0; first < block.count; first += part.count) {
+        const int merged = NAME(merge_block)(job->plan->opts.do_w, &block);
+        if (job->merged) *job->merged += merged;
+        for (int first = 0; first < block.count; first += part.num_samples) {
             NAME(part_take)(&block, first, range, job->plan->opts.do_w, &part);
             NAME(part_taps)(job, support, &part);
             if (reverse)

@@ -54,6 +54,8 @@ static void json_says_what_was_measured(void **state)
     profile.stage_visibilities[TESS_STAGE_GRID] = 99;
     profile.energy.total.gpu_j = 12.5;
     profile.energy.stage_gpu_j[TESS_STAGE_GRID] = 7.5;
+    profile.grid_utilisation = 0.75;
+    profile.merged_visibilities = 98765432109;
     profile.stream = (tess_streaming){.bytes = 500, .seconds = 2, .link_s = 1.25};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
     assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
@@ -66,6 +68,8 @@ static void json_says_what_was_measured(void **state)
     assert_true(number(totals, "seconds") >= 0);
     assert_true(number(totals, "communication_fraction") >= 0);
     assert_true(number(totals, "peak_memory_bytes") > 0);
+    assert_true(number(totals, "grid_utilisation") == 0.75);
+    assert_true(number(totals, "merged_visibilities") == 98765432109.0);
     const json_t *ignored = json_object_get(totals, "ignored");
     assert_int_equal(json_object_size(ignored), TESS_NUM_IGNORED);
     assert_true(number(ignored, "flagged") == 7);

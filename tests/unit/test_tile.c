@@ -32,6 +32,7 @@ typedef struct scene {
     tile_taps taps;
     double *expected; /* buffer, stride included */
     int64_t reals;
+    bool repeated; /* two of three rows are the ones before them once more */
 } scene;
 
 static double value_of(const void *array, bool is_double, int64_t at)
@@ -70,7 +71,8 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
 }
 
 /* Rows whose channels all start in the brick at (64, 144), the last tile along v, which
- * wraps around; half of them with w < 0. */
+ * wraps around; half of them with w < 0, which is the same baseline the other way
+ * round. */
 static void make_rows(scene *s, draw *random, int starts)
 {
     const double scale = s->plan.geom.scale_rad, half = 0.5 * s->plan.kernel.support;
@@ -86,12 +88,15 @@ static void make_rows(scene *s, draw *random, int starts)
         const double v =
             144 + half + draw_uniform(random, -0.999, fmin(spread, 5.9) - 1);
         const double plane = 2 + half_w + draw_uniform(random, -0.999, starts - 1.01);
+        s->run[s->num_runs++] =
+            (tess_run){.first = row * CHANNELS, .row = (int32_t)row, .count = CHANNELS};
+        for (int k = 0; s->repeated && row % 3 > 0 && k < 3; ++k)
+            samples->uvw_m[3 * row + k] = -samples->uvw_m[3 * row + k - 3];
+        if (s->repeated && row % 3 > 0) continue;
         samples->uvw_m[3 * row] = -sign * u / (scale * (double)s->plan.nu);
         samples->uvw_m[3 * row + 1] = sign * v / (scale * (double)s->plan.nv);
         samples->uvw_m[3 * row + 2] =
             sign * (s->plan.w_first_lambda + plane * s->plan.w_step_lambda);
-        s->run[s->num_runs++] =
-            (tess_run){.first = row * CHANNELS, .row = (int32_t)row, .count = CHANNELS};
     }
     for (int64_t k = 0; k < 2 * VIS * samples->num_pol; ++k)
         set_value(samples->vis, samples->is_double, k, draw_uniform(random, -1, 1));
@@ -100,12 +105,14 @@ static void make_rows(scene *s, draw *random, int starts)
                   draw_index(random, 5) == 0 ? 0 : draw_uniform(random, 0.1, 2));
 }
 
-static scene *make_scene(int support, bool is_double, bool do_w, int num_pol,
-                         int num_weight, int starts)
+static scene *make_scene(int support, bool is_double, int num_pol, int num_weight,
+                         int starts, bool repeated)
 {
+    const bool do_w = starts > 0;
     draw random = {(uint64_t)(100 * support + 10 * num_pol + starts)};
     scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
+    s->repeated = repeated;
     make_plan(s, support, is_double, do_w, starts);
     s->samples = (tess_samples){.is_double = is_double,
                                 .num_pol = num_pol,
@@ -334,13 +341,30 @@ static void check_degrid(scene *s, tile_function *degrid, void *work)
     tess_free(out);
 }
 
+/* Samples are merged where most are at the position of another, unless what is sorted
+ * together is too little; never where none are. */
+static void check_merged(const scene *s, int64_t merged)
+{
+    if (s->repeated)
+        assert_in_range(merged, VIS / 3, VIS);
+    else
+        assert_int_equal(merged, 0);
+}
+
 static void check_scene(scene *s, const tile_table *table, void *work)
 {
     const int support = s->plan.kernel.support;
     const bool is_double = s->plan.is_double;
+    int64_t merged = 0;
+    s->job.merged = &merged;
     check_grid(s, table->grid[is_double][support], work);
-    check_grid(s, table->grid[is_double][support], NULL);
+    check_merged(s, merged);
+    merged = 0;
     check_degrid(s, table->degrid[is_double][support], work);
+    /* and as often for windows of three planes each */
+    check_merged(s, merged / (1 + (s->job.num_planes + 2) / 3));
+    s->job.merged = NULL;
+    check_grid(s, table->grid[is_double][support], NULL);
     check_degrid(s, table->degrid[is_double][support], NULL);
 }
 
@@ -360,14 +384,19 @@ static int tables(const tile_table *table[4])
 
 static void check_support(int support)
 {
-    /* one plane; one start; a usual block; more starts than a sort key holds */
-    static const int starts[] = {1, 1, 6, 37}, num_weight[] = {1, 2, 0, 2};
+    /* one plane, without w; one start; a usual block; more starts than a sort key
+     * holds; samples that share positions, with and without w */
+    static const struct {
+        int starts, num_pol, num_weight;
+        bool repeated;
+    } of[] = {{0, 1, 1, false}, {1, 2, 2, false}, {6, 1, 0, false}, {37, 2, 2, false},
+              {0, 2, 1, true},  {6, 1, 1, true}};
     const tile_table *table[4];
     const int count = tables(table);
     for (int is_double = 0; is_double < 2; ++is_double)
-        for (int k = 0; k < 4; ++k) {
-            scene *s = make_scene(support, is_double, k > 0, 1 + k % 2, num_weight[k],
-                                  starts[k]);
+        for (size_t k = 0; k < sizeof of / sizeof *of; ++k) {
+            scene *s = make_scene(support, is_double, of[k].num_pol, of[k].num_weight,
+                                  of[k].starts, of[k].repeated);
             void *work = tess_alloc(tile_work_bytes(&s->plan), 1);
             assert_non_null(work);
             grid_expected(s);
