@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "decode.h"
 #include "tess_const.h"
+#include "tess_isa.h"
 #include "tess_mem.h"
 
 /* Bytes that a thread reads at a time: long enough for a disk, short enough for L2. */
@@ -180,6 +182,7 @@ static tess_status open_uvfits(const char *path, const tess_vis_select *select,
     if (!state) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to open %s", path);
     state->refs = 1;
     state->fd = -1;
+    state->decode = decode_table_best();
     reader->state = state;
     snprintf(reader->meta.path, sizeof reader->meta.path, "%s", path);
     TESS_TRY(open_file(state, path));
@@ -204,18 +207,11 @@ static void close_uvfits(tess_vis_reader *reader)
 
 /* ---- decoding ---- */
 
-/* The usual case: single precision, nothing scaled, a weight beside each value. */
-static void decode_run(const unsigned char *restrict from, int64_t count,
-                       float *restrict vis, float *restrict weight)
+const decode_table *decode_table_best(void)
 {
-    for (int64_t k = 0; k < count; ++k) {
-        uint32_t bits[3];
-        memcpy(bits, from + 12 * k, sizeof bits);
-        vis[2 * k] = float_of(be32toh(bits[0]));
-        vis[2 * k + 1] = float_of(be32toh(bits[1]));
-        const float value = float_of(be32toh(bits[2]));
-        weight[k] = value <= 0 ? TESS_WEIGHT_FLAGGED : value;
-    }
+    static const decode_table *const table[TESS_NUM_ISA] =
+        TESS_ISA_TABLES(decode_table);
+    return table[tess_isa_best()];
 }
 
 static double data_value(const uvfits_layout *layout, const unsigned char *group,
@@ -272,10 +268,11 @@ static tess_status decode_row(const uvfits_state *state, const uvfits_rows *rows
                   (long long)subarray);
     if (rows->num_runs == 0)
         decode_any(layout, rows, group, block->num_chan, block->num_corr, vis, weight);
+    /* the usual case: single precision, nothing scaled, a weight beside each value */
     for (int64_t k = 0; k < rows->num_runs; ++k) {
         const uvfits_run *run = &rows->run[k];
-        decode_run(group + 4 * run->offset, run->count, vis + 2 * run->first,
-                   weight + run->first);
+        state->decode->triples(group + 4 * run->offset, run->count,
+                               vis + 2 * run->first, weight + run->first);
     }
 cleanup:
     return status;

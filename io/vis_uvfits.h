@@ -64,6 +64,7 @@ typedef struct uvfits_rows {
 typedef struct uvfits_state {
     int refs; /**< reader, and writers of copies */
     int fd;
+    const struct decode_table *decode; /**< for this processor */
     char path[UVFITS_MAX_PATH];
     uvfits_layout layout;
     int64_t antenna_capacity;

@@ -11,11 +11,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "decode.h"
 #include "draw.h"
 #include "pipeline.h"
 #include "screen.h"
 #include "tess_log.h"
+#include "tess_vis.h"
 #include "tile.h"
 
 enum { NX = 26, NY = 31, ROWS = 40, CHANS = 7, VIS = ROWS * CHANS, PIXELS = NX * NY };
@@ -109,12 +112,78 @@ static void test_every_support(void **state)
     assert_true(distinct >= 10);
 }
 
+/* ---- decoding of UVFITS ---- */
+
+enum { TRIPLES = 70 };
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* Bytes of big-endian singles, some of them zeros, infinite or none. */
+static void make_bytes(unsigned char *bytes)
+{
+    static const uint32_t odd[] = {0, 0x80000000u, 0x7f800000u, 0xff800000u,
+                                   0x7fc00001u, 0xffc00001u, 0x7f800001u, 1,
+                                   0x80000001u};
+    draw random = {11};
+    for (int k = 0; k < 3 * TRIPLES; ++k) {
+        const uint32_t any = (uint32_t)draw_index(&random, INT32_MAX) * 2u + (k & 1);
+        const uint32_t word = k % 2 ? any : odd[k / 2 % 9];
+        for (int j = 0; j < 4; ++j)
+            bytes[4 * k + j] = (unsigned char)(word >> (24 - 8 * j));
+    }
+}
+
+static void check_triples(const decode_table *table, const unsigned char *bytes,
+                          int count)
+{
+    float vis[2 * TRIPLES + 1], weight[TRIPLES + 1];
+    vis[2 * count] = weight[count] = 17;
+    table->triples(bytes, count, vis, weight);
+    assert_true(vis[2 * count] == 17 && weight[count] == 17);
+    for (int k = 0; k < 3 * count; ++k) {
+        const unsigned char *b = bytes + 4 * k;
+        const uint32_t word = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+                              (uint32_t)b[2] << 8 | b[3];
+        float value;
+        memcpy(&value, &word, sizeof value);
+        if (k % 3 < 2)
+            assert_int_equal(bits_of(vis[k / 3 * 2 + k % 3]), word);
+        else if (value <= 0)
+            assert_true(weight[k / 3] == TESS_WEIGHT_FLAGGED);
+        else
+            assert_int_equal(bits_of(weight[k / 3]), word);
+    }
+}
+
+/* Bit by bit what each byte says, whatever the length and the address. */
+static void test_decoding(void **state)
+{
+    static const char *const name[] = {"portable", "avx2", "knl", "avx512"};
+    unsigned char bytes[12 * TRIPLES + 4], moved[12 * TRIPLES + 4];
+    make_bytes(bytes);
+    for (int k = 0; k < 4; ++k) {
+        setenv("TESS_ISA", name[k], 1);
+        for (int shift = 0; shift < 4; ++shift) {
+            memcpy(moved + shift, bytes, 12 * TRIPLES);
+            for (int count = 0; count <= TRIPLES; ++count)
+                check_triples(decode_table_best(), moved + shift, count);
+        }
+    }
+    unsetenv("TESS_ISA");
+}
+
 /* The environment asks for a table and gets it where the processor has it. */
 static void test_choice(void **state)
 {
     setenv("TESS_ISA", "portable", 1);
     assert_ptr_equal(tile_table_best(), &tile_table_portable);
     assert_ptr_equal(screen_table_best(), &screen_table_portable);
+    assert_ptr_equal(decode_table_best(), &decode_table_portable);
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         setenv("TESS_ISA", "avx2", 1);
@@ -130,6 +199,7 @@ static void test_choice(void **state)
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
         unsetenv("TESS_ISA");
         assert_ptr_equal(tile_table_best(), &tile_table_avx512);
+        assert_ptr_equal(decode_table_best(), &decode_table_avx512);
     }
 #endif
     unsetenv("TESS_ISA");
@@ -139,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_decoding),
         cmocka_unit_test(test_every_support),
     };
     tess_log_start(0, TESS_LOG_QUIET);
