@@ -4,12 +4,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernel_quality.h"
+#include "kernel_table.h"
 #include "tess_const.h"
 
 /* Fractions of a cell over which means are taken, in (0, ½): the other half follows by
  * symmetry. S is smooth and periodic in δ up to the kernel's step of exp(−β) at its
  * edge, so the midpoint rule converges to that level. */
-enum { FRACTIONS = 10 };
+enum { FRACTIONS = 16 };
 
 /* Places between the centre and the edge of the field over which errors are
  * averaged. */
@@ -23,11 +25,15 @@ static double fraction_at(int k)
     return 0.5 * (k + 0.5) / FRACTIONS;
 }
 
-/* φ at z, |z| ≤ 1; 0 outside. */
-static double es_kernel(double z, double beta)
+double kernel_shape(double z, double beta, double exponent)
 {
     const double s = 1.0 - z * z;
-    return s > 0 ? exp(beta * (sqrt(s) - 1.0)) : (s == 0 ? exp(-beta) : 0.0);
+    return s > 0 ? exp(beta * (pow(s, exponent) - 1.0)) : (s == 0 ? exp(-beta) : 0.0);
+}
+
+double tess_kernel_value(const tess_kernel *kernel, double z)
+{
+    return kernel_shape(z, kernel->beta, kernel->exponent);
 }
 
 int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction)
@@ -50,11 +56,12 @@ void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out)
 }
 
 /* The exact taps, which the polynomials replace. */
-static void exact_table(int support, double beta, tap_table taps)
+static void exact_table(int support, double beta, double exponent, tap_table taps)
 {
     for (int j = 0; j < support; ++j)
         for (int k = 0; k < FRACTIONS; ++k)
-            taps[j][k] = es_kernel(2.0 * (fraction_at(k) + j) / support - 1.0, beta);
+            taps[j][k] = kernel_shape(2.0 * (fraction_at(k) + j) / support - 1.0, beta,
+                                      exponent);
 }
 
 /* Mean of S and of |S|² over the cell, and the error left by the best correction. With
@@ -160,10 +167,10 @@ static field_quality quality_of(const tap_table taps, int support, double edge)
     return found;
 }
 
-static double exact_error(int support, double beta, double edge)
+double kernel_exact_error(int support, double beta, double exponent, double edge)
 {
     tap_table taps;
-    exact_table(support, beta, taps);
+    exact_table(support, beta, exponent, taps);
     return quality_of((const double(*)[FRACTIONS])taps, support, edge).error;
 }
 
@@ -180,44 +187,20 @@ static void assess(tess_kernel *kernel, double edge)
     kernel->largest_gain = found.largest_gain;
 }
 
-/* β for the smallest error in the field: a coarse search around the asymptotic optimum
- * πW(1 − 1/2σ) (arXiv:1808.06736, eq. 4.5), then a golden section around the best
- * point. */
-static double best_beta(int support, double padding)
+/* β and p of least error, from the table: both change so slowly with the padding that
+ * straight lines between its places do. Beyond its ends p stays, and β goes as it does
+ * asymptotically, with 1 − 1/2σ (arXiv:1808.06736, eq. 4.5). */
+static void look_up(tess_kernel *kernel)
 {
-    enum { COARSE = 8 };
-    const double golden = 0.5 * (sqrt(5.0) - 1.0), edge = 0.5 / padding;
-    const double guess = TESS_PI * support * (1.0 - 0.5 / padding);
-    const double step = 0.035 * guess;
-    double best = guess, least = INFINITY;
-    for (int k = 0; k < COARSE; ++k) {
-        const double beta = 0.78 * guess + k * step;
-        const double error = exact_error(support, beta, edge);
-        if (error < least) {
-            least = error;
-            best = beta;
-        }
-    }
-    double low = best - step, high = best + step;
-    double a = high - golden * (high - low), b = low + golden * (high - low);
-    double error_a = exact_error(support, a, edge),
-           error_b = exact_error(support, b, edge);
-    for (int k = 0; k < 8; ++k) {
-        if (error_a < error_b) {
-            high = b;
-            b = a;
-            error_b = error_a;
-            a = high - golden * (high - low);
-            error_a = exact_error(support, a, edge);
-        } else {
-            low = a;
-            a = b;
-            error_a = error_b;
-            b = low + golden * (high - low);
-            error_b = exact_error(support, b, edge);
-        }
-    }
-    return 0.5 * (low + high);
+    const double(*row)[2] = KERNEL_TABLE[kernel->support - TESS_MIN_SUPPORT];
+    const double last = KERNEL_FIRST_PADDING + (KERNEL_PADDINGS - 1) * KERNEL_PADDING_STEP;
+    const double inside = fmin(fmax(kernel->padding, KERNEL_FIRST_PADDING), last);
+    const double place = (inside - KERNEL_FIRST_PADDING) / KERNEL_PADDING_STEP;
+    const int at = place < KERNEL_PADDINGS - 2 ? (int)place : KERNEL_PADDINGS - 2;
+    const double part = place - at;
+    kernel->beta = kernel->support * (1 - 0.5 / kernel->padding) / (1 - 0.5 / inside) *
+                   ((1 - part) * row[at][0] + part * row[at + 1][0]);
+    kernel->exponent = (1 - part) * row[at][1] + part * row[at + 1][1];
 }
 
 /* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. `cosine[i]`
@@ -229,7 +212,7 @@ static void fit_tap(tess_kernel *kernel, const double *cosine, int j)
     for (int k = 0; k < terms; ++k) {
         const double fraction = 0.5 * (cosine[2 * k + 1] + 1.0);
         value[k] =
-            es_kernel(2.0 * (fraction + j) / kernel->support - 1.0, kernel->beta);
+            tess_kernel_value(kernel, 2.0 * (fraction + j) / kernel->support - 1.0);
     }
     memset(power, 0, sizeof power);
     double *before = power[0], *current = power[1], *next = power[2];
@@ -269,9 +252,10 @@ void tess_kernel_create(int support, double padding, tess_kernel *kernel)
     memset(kernel, 0, sizeof *kernel);
     kernel->support = support;
     kernel->padding = padding;
-    kernel->beta = best_beta(support, padding);
+    look_up(kernel);
     const double edge = 0.5 / padding;
-    const double target = exact_error(support, kernel->beta, edge);
+    const double target =
+        kernel_exact_error(support, kernel->beta, kernel->exponent, edge);
     /* The taps at the kernel's rim have a square-root end and never converge fully; a
      * degree that costs less than a twentieth of the error is enough. */
     for (int degree = support / 2 + 1; degree <= TESS_MAX_DEGREE; ++degree) {

@@ -16,7 +16,7 @@
 #include "tess_mem.h"
 
 /* Raise when what is computed from the same options, or the file, changes. */
-enum { CACHE_VERSION = 1, KEY_BYTES = 512, PATH_BYTES = 1200 };
+enum { CACHE_VERSION = 2, KEY_BYTES = 512, PATH_BYTES = 1200 };
 
 static const char BEGINNING[] = "gcf-", ENDING[] = ".table";
 

@@ -26,14 +26,14 @@ typedef struct screen {
     const double *taper; /* [M + 1] from the centre to |p| = 1 */
 } screen;
 
-static double taper_of(int support, double beta, double p)
+static double taper_of(const tess_kernel *kernel, double p)
 {
     double sum = 0;
     for (int k = 0; k < TAPER_POINTS; ++k) {
         const double z = (k + 0.5) / TAPER_POINTS;
-        sum += exp(beta * (sqrt(1 - z * z) - 1)) * cos(TESS_PI * p * support * z);
+        sum += tess_kernel_value(kernel, z) * cos(TESS_PI * p * kernel->support * z);
     }
-    return support * sum / TAPER_POINTS;
+    return kernel->support * sum / TAPER_POINTS;
 }
 
 void tess_gcf_taper(int taper_support, double padding, int64_t count, const double *p,
@@ -42,7 +42,7 @@ void tess_gcf_taper(int taper_support, double padding, int64_t count, const doub
     tess_kernel kernel;
     tess_kernel_create(taper_support, padding, &kernel);
     for (int64_t k = 0; k < count; ++k)
-        taper[k] = taper_of(taper_support, kernel.beta, p[k]);
+        taper[k] = taper_of(&kernel, p[k]);
 }
 
 void tess_gcf_opts_default(tess_gcf_opts *opts)
@@ -181,15 +181,16 @@ cleanup:
     return status;
 }
 
-static tess_status screen_begin(const tess_gcf_opts *opts, double beta, double w_lambda,
-                                int support, screen *of, double **taper)
+static tess_status screen_begin(const tess_gcf_opts *opts, const tess_kernel *kernel,
+                                double w_lambda, int support, screen *of,
+                                double **taper)
 {
     tess_status status = TESS_OK;
     const int64_t size = samples_of(opts, w_lambda, support);
     double *made = tess_alloc(size + 1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "taper");
     for (int64_t k = 0; k <= size; ++k)
-        made[k] = taper_of(opts->taper_support, beta, (double)k / (double)size);
+        made[k] = taper_of(kernel, (double)k / (double)size);
     *of = (screen){.w_lambda = w_lambda,
                    .field_l = opts->field_l,
                    .field_m = opts->field_m,
@@ -201,7 +202,7 @@ cleanup:
 }
 
 /* The support at which |G|, at whole cells, stays below the cut. */
-static tess_status find_support(const tess_gcf_opts *opts, double beta,
+static tess_status find_support(const tess_gcf_opts *opts, const tess_kernel *kernel,
                                 tess_gcf_plane *plane)
 {
     tess_status status = TESS_OK;
@@ -210,7 +211,8 @@ static tess_status find_support(const tess_gcf_opts *opts, double beta,
     int64_t outermost = 0;
     const int least = round_up(opts->min_support),
               largest = round_up(opts->max_support);
-    TESS_TRY(screen_begin(opts, beta, plane->w_lambda, opts->min_support, &of, &taper));
+    TESS_TRY(
+        screen_begin(opts, kernel, plane->w_lambda, opts->min_support, &of, &taper));
     const int64_t half = of.size / 2;
     quarter = tess_alloc(half * half, 2 * sizeof *quarter);
     if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory to find a w-kernel's support");
@@ -233,15 +235,15 @@ cleanup:
     return status;
 }
 
-static tess_status compute_plane(const tess_gcf_opts *opts, double beta, int plane,
-                                 tess_gcf *gcf)
+static tess_status compute_plane(const tess_gcf_opts *opts, const tess_kernel *kernel,
+                                 int plane, tess_gcf *gcf)
 {
     tess_status status = TESS_OK;
     screen of = {0};
     double *taper = NULL, *quarter = NULL;
     const int q = opts->layout.oversampling, support = gcf->plane[plane].support;
     const int64_t wanted = (int64_t)support / 2 * q + 1;
-    TESS_TRY(screen_begin(opts, beta, gcf->plane[plane].w_lambda,
+    TESS_TRY(screen_begin(opts, kernel, gcf->plane[plane].w_lambda,
                           opts->support ? support : opts->min_support, &of, &taper));
     quarter = tess_alloc(wanted * wanted, 2 * sizeof *quarter);
     if (!quarter) TESS_FAIL(TESS_ERR_ALLOC, "no memory for a w-kernel");
@@ -270,7 +272,7 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf)
             plane->support = opts->support[planes - 1 - k];
             continue;
         }
-        const tess_status one = find_support(opts, kernel.beta, plane);
+        const tess_status one = find_support(opts, &kernel, plane);
         if (one != TESS_OK) {
 #pragma omp critical(tess_gcf_failed)
             failed = one;
@@ -280,7 +282,7 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf)
     TESS_TRY(gcf_reserve(made));
 #pragma omp parallel for num_threads(opts->layout.threads) schedule(dynamic, 1)
     for (int k = 0; k < planes; ++k) {
-        const tess_status one = compute_plane(opts, kernel.beta, planes - 1 - k, made);
+        const tess_status one = compute_plane(opts, &kernel, planes - 1 - k, made);
         if (one != TESS_OK) {
 #pragma omp critical(tess_gcf_failed)
             failed = one;
