@@ -3,6 +3,7 @@
 #include "calibrate.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static cost_file memory_file(tess_costs *costs, double *threads, int num_threads
     place(&file, "memory", num_threads);
     add_list(&file, "touch_bytes_s", &costs->touch_bytes_s, 1);
     add_list(&file, "copy_bytes_s", &costs->copy_bytes_s, 1);
-    add_list(&file, "copy_threads", threads, 1);
+    add_list(&file, "enough_threads", threads, TESS_NUM_TRAFFIC);
     return file;
 }
 
@@ -162,7 +163,7 @@ cleanup:
 
 typedef struct memory_context {
     tess_costs *costs;
-    double *copy_threads;
+    double *enough; /* [TESS_NUM_TRAFFIC] */
     int threads;
 } memory_context;
 
@@ -175,23 +176,30 @@ static tess_status measure_memory(void *context)
 {
     const memory_context *memory = context;
     const tess_status status = tess_calibrate_memory(memory->threads, memory->costs);
-    *memory->copy_threads = memory->costs->copy_threads;
+    for (int k = 0; k < TESS_NUM_TRAFFIC; ++k)
+        memory->enough[k] = memory->costs->enough_threads[k];
     return status;
+}
+
+static void take_enough(const double *enough, tess_costs *costs)
+{
+    for (int k = 0; k < TESS_NUM_TRAFFIC; ++k)
+        costs->enough_threads[k] = enough[k] < INT_MAX ? (int)enough[k] : 0;
 }
 
 static tess_status calibrate_here(tess_calibrate_mode mode, int threads,
                                   tess_costs *costs)
 {
     tess_status status = TESS_OK;
-    double copy_threads = 0;
-    memory_context memory = {costs, &copy_threads, threads};
+    double enough[TESS_NUM_TRAFFIC] = {0};
+    memory_context memory = {costs, enough, threads};
     *costs = tess_costs_builtin;
     const cost_file core = core_file(costs);
-    const cost_file of_memory = memory_file(costs, &copy_threads, threads);
+    const cost_file of_memory = memory_file(costs, enough, threads);
     TESS_TRY(known_or_measured(&core, mode, measure_core, costs));
     TESS_TRY(known_or_measured(&of_memory, mode, measure_memory, &memory));
     costs->measured = true;
-    costs->copy_threads = (int)copy_threads;
+    take_enough(enough, costs);
 cleanup:
     return status;
 }
@@ -213,5 +221,18 @@ tess_status tess_calibrate(tess_comm *comm, tess_calibrate_mode mode, int thread
     TESS_TRY(tess_comm_bcast(comm, &found, sizeof found, 0));
     *costs = found;
 cleanup:
+    return status;
+}
+
+tess_status tess_calibrate_kept(tess_comm *comm, int threads, tess_costs *costs)
+{
+    tess_costs found = tess_costs_builtin;
+    double enough[TESS_NUM_TRAFFIC] = {0};
+    if (tess_comm_rank(comm) == 0) {
+        const cost_file of_memory = memory_file(&found, enough, threads);
+        if (file_read(&of_memory)) take_enough(enough, &found);
+    }
+    const tess_status status = tess_comm_bcast(comm, &found, sizeof found, 0);
+    *costs = status == TESS_OK ? found : tess_costs_builtin;
     return status;
 }

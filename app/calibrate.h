@@ -26,10 +26,16 @@ typedef enum tess_calibrate_mode {
 tess_status tess_calibrate(tess_comm *comm, tess_calibrate_mode mode, int threads,
                            tess_costs *costs);
 
+/** The built-in costs, with what an earlier run has kept of memory, for work that comes
+ *  before a run is planned. Measures nothing. Collective. */
+tess_status tess_calibrate_kept(tess_comm *comm, int threads, tess_costs *costs);
+
 /** True unless TESS_CALIBRATION=off is in the environment. Local. */
 bool tess_calibrate_allowed(void);
 
-/** Measure the members of tess_costs that are of one core, or of memory. Local. */
+/** Measure the members of tess_costs that are of one core, or of memory: for each kind
+ *  of traffic the fewest of 1, 2, 4, … and all threads that do as good as the most.
+ *  Local. */
 tess_status tess_calibrate_core(tess_costs *costs);
 tess_status tess_calibrate_memory(int threads, tess_costs *costs);
 

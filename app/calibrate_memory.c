@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "calibrate.h"
+#include "decode.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* Beyond the caches of most processors, and little enough to be quick. */
 static const int64_t BYTES = 24 << 20;
@@ -35,43 +37,122 @@ static tess_status touch_rate(int threads, double *rate)
     return TESS_OK;
 }
 
-/* Bytes read and written a second by so many threads. */
-static double copy_rate(char *to, const char *from, int threads)
+/* ---- how much threads do together ---- */
+
+enum { CHUNK_BYTES = 1 << 20 };
+
+/* What is worked on. */
+typedef struct traffic_memory {
+    char *from, *to; /* BYTES each */
+} traffic_memory;
+
+/* Raises a rate to what so many threads reach. */
+typedef tess_status traffic_rate(const traffic_memory *memory, int threads,
+                                 double *rate);
+
+/* Bytes read and written. */
+static tess_status copy_rate(const traffic_memory *memory, int threads, double *rate)
 {
-    double best = 0;
-    for (int k = 0; k < TIMES; ++k) {
-        const double start = tess_time_now();
+    const double start = tess_time_now();
 #pragma omp parallel for num_threads(threads) schedule(static)
-        for (int j = 0; j < threads; ++j)
-            memcpy(to + part(j, threads), from + part(j, threads),
-                   (size_t)part(1, threads));
-        best = fmax(best, 2 * (double)BYTES / (tess_time_now() - start));
+    for (int j = 0; j < threads; ++j)
+        memcpy(memory->to + part(j, threads), memory->from + part(j, threads),
+               (size_t)part(1, threads));
+    *rate = fmax(*rate, 2 * (double)BYTES / (tess_time_now() - start));
+    return TESS_OK;
+}
+
+/* Runs that are nowhere near their bricks. */
+enum { RUNS = 1 << 19, BRICKS = 4093 };
+
+/* Runs sorted. */
+static tess_status sort_rate(const traffic_memory *memory, int threads, double *rate)
+{
+    tess_status status = TESS_OK;
+    (void)memory;
+    tess_brick_list list = {.num_runs = RUNS,
+                            .capacity_runs = RUNS,
+                            .run = tess_alloc(RUNS, sizeof *list.run),
+                            .spare = tess_alloc_zero(RUNS, sizeof *list.spare)};
+    if (!list.run || !list.spare) TESS_FAIL(TESS_ERR_ALLOC, "runs to sort");
+    for (int64_t k = 0; k < RUNS; ++k)
+        list.run[k] = (tess_run){.brick = k * k % BRICKS, .count = 1};
+    const double start = tess_time_now();
+    TESS_TRY(tess_brick_list_sort(&list, threads));
+    *rate = fmax(*rate, RUNS / (tess_time_now() - start));
+cleanup:
+    tess_brick_list_free(&list);
+    return status;
+}
+
+/* Bytes of visibilities decoded, by chunks that go through a thread's caches as those of
+ * a file do. */
+static tess_status read_rate(const traffic_memory *memory, int threads, double *rate)
+{
+    tess_status status = TESS_OK;
+    const decode_table *decode = decode_table_best();
+    const int64_t triples = CHUNK_BYTES / 12, chunks = BYTES / (12 * triples);
+    char *buffer = tess_alloc(threads, CHUNK_BYTES);
+    if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "chunks of rows");
+    const double start = tess_time_now();
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int j = 0; j < threads; ++j)
+        for (int64_t k = chunks * j / threads; k < chunks * (j + 1) / threads; ++k) {
+            float *vis = (float *)(void *)(memory->to + 12 * triples * k);
+            memcpy(buffer + (int64_t)j * CHUNK_BYTES, memory->from + 12 * triples * k,
+                   (size_t)(12 * triples));
+            decode->triples(buffer + (int64_t)j * CHUNK_BYTES, triples, vis,
+                            vis + 2 * triples);
+        }
+    *rate = fmax(*rate, (double)BYTES / (tess_time_now() - start));
+cleanup:
+    tess_free(buffer);
+    return status;
+}
+
+/* The fewest threads that do as good as the most, and the most. */
+static tess_status find_enough(traffic_rate *measure, const traffic_memory *memory,
+                               int threads, int *enough, double *most)
+{
+    enum { MOST = 16 };
+    tess_status status = TESS_OK;
+    double rate[MOST] = {0}; /* of 1, 2, 4, … threads, and of all */
+    int count = 0, number[MOST];
+    for (int n = 1; count + 1 < MOST && n < threads; n *= 2)
+        number[count++] = n;
+    number[count++] = threads;
+    *most = 0;
+    for (int k = 0; k < count; ++k) {
+        for (int time = 0; time < TIMES; ++time)
+            TESS_TRY(measure(memory, number[k], &rate[k]));
+        *most = fmax(*most, rate[k]);
     }
-    return best;
+    for (int k = count - 1; k >= 0; --k)
+        if (rate[k] >= ENOUGH * *most) *enough = number[k];
+cleanup:
+    return status;
 }
 
 tess_status tess_calibrate_memory(int threads, tess_costs *costs)
 {
-    enum { MOST = 16 };
+    static traffic_rate *const rate_of[TESS_NUM_TRAFFIC] = {
+        [TESS_TRAFFIC_COPY] = copy_rate,
+        [TESS_TRAFFIC_SORT] = sort_rate,
+        [TESS_TRAFFIC_READ] = read_rate};
     tess_status status = TESS_OK;
-    double rate[MOST]; /* of 1, 2, 4, … threads, and of all */
-    int count = 0, number[MOST];
-    char *from = tess_alloc_zero(BYTES, 1), *to = tess_alloc_zero(BYTES, 1);
-    if (!from || !to) TESS_FAIL(TESS_ERR_ALLOC, "memory to measure");
-    costs->touch_bytes_s = costs->copy_bytes_s = 0;
+    double most[TESS_NUM_TRAFFIC];
+    const traffic_memory memory = {.from = tess_alloc_zero(BYTES, 1),
+                                   .to = tess_alloc_zero(BYTES, 1)};
+    if (!memory.from || !memory.to) TESS_FAIL(TESS_ERR_ALLOC, "memory to measure");
+    costs->touch_bytes_s = 0;
     for (int k = 0; k < TIMES; ++k)
         TESS_TRY(touch_rate(threads, &costs->touch_bytes_s));
-    for (int n = 1; count + 1 < MOST && n < threads; n *= 2)
-        number[count++] = n;
-    number[count++] = threads;
-    for (int k = 0; k < count; ++k) {
-        rate[k] = copy_rate(to, from, number[k]);
-        costs->copy_bytes_s = fmax(costs->copy_bytes_s, rate[k]);
-    }
-    for (int k = count - 1; k >= 0; --k)
-        if (rate[k] >= ENOUGH * costs->copy_bytes_s) costs->copy_threads = number[k];
+    for (int k = 0; k < TESS_NUM_TRAFFIC; ++k)
+        TESS_TRY(find_enough(rate_of[k], &memory, threads, &costs->enough_threads[k],
+                             &most[k]));
+    costs->copy_bytes_s = most[TESS_TRAFFIC_COPY];
 cleanup:
-    tess_free(from);
-    tess_free(to);
+    tess_free(memory.from);
+    tess_free(memory.to);
     return status;
 }

@@ -255,8 +255,12 @@ static tess_status calibrate(tess_comm *comm, int threads)
            costs.fft_flop_s[0], costs.fft_flop_s[1], costs.line_s[0], costs.line_s[1],
            costs.pixel_s[0], costs.pixel_s[1]);
     printf("sort_s,,%.4g,\ncorrect_s,,%.4g,\n", costs.sort_s, costs.correct_s);
-    printf("touch_bytes_per_s,,%.4g,\ncopy_bytes_per_s,,%.4g,\ncopy_threads,,%d,\n",
-           costs.touch_bytes_s, costs.copy_bytes_s, costs.copy_threads);
+    printf("touch_bytes_per_s,,%.4g,\ncopy_bytes_per_s,,%.4g,\n", costs.touch_bytes_s,
+           costs.copy_bytes_s);
+    printf("copy_threads,,%d,\nsort_threads,,%d,\nread_threads,,%d,\n",
+           costs.enough_threads[TESS_TRAFFIC_COPY],
+           costs.enough_threads[TESS_TRAFFIC_SORT],
+           costs.enough_threads[TESS_TRAFFIC_READ]);
     tess_log_info("measured in %.2f s", tess_time_now() - start);
 cleanup:
     return status;

@@ -91,10 +91,11 @@ static void print_plan(const image_run *run, const imager_job *job,
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
     if (job->costs.measured)
-        printf("costs         measured on this machine; %d thread%s saturate%s its "
-               "memory\n",
-               job->costs.copy_threads, job->costs.copy_threads == 1 ? "" : "s",
-               job->costs.copy_threads == 1 ? "s" : "");
+        printf("costs         measured on this machine, where memory has enough of "
+               "%d threads that copy, %d that sort and %d that read\n",
+               job->costs.enough_threads[TESS_TRAFFIC_COPY],
+               job->costs.enough_threads[TESS_TRAFFIC_SORT],
+               job->costs.enough_threads[TESS_TRAFFIC_READ]);
     else
         printf("costs         built in, not measured on this machine%s\n",
                job->backend->start ? ": those of an H200" : "");

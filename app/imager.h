@@ -199,6 +199,9 @@ double imager_team_bytes(const imager_job *job, int ranks);
  * was made by; nothing when the layout does not want that. Collective. */
 tess_status imager_job_calibrate(imager_job *job);
 
+/** Threads for sorting: no more than memory allows to be of use, where that is known. */
+int imager_sort_threads(const imager_job *job);
+
 /** Sort samples to bricks with `in_place`, for the backend to work on as they are; else
  *  only count them by brick, as they will be sent. Local. */
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,

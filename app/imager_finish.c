@@ -84,13 +84,6 @@ cleanup:
     return status;
 }
 
-/* Threads for loops that only move memory: no more than have been seen to help. */
-static int copy_threads(const imager_job *job)
-{
-    const int threads = job->layout->threads, enough = job->costs.copy_threads;
-    return enough > 0 && enough < threads ? enough : threads;
-}
-
 static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
 {
     tess_status status = TESS_OK;
@@ -106,7 +99,9 @@ static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
         rows->value = tess_alloc(pixels, sizeof *rows->value);
         status = rows->value ? TESS_OK : TESS_ERR_ALLOC;
         const float *from = sums;
-#pragma omp parallel for num_threads(copy_threads(job)) if (status == TESS_OK)
+        const int threads =
+            tess_costs_threads(&job->costs, TESS_TRAFFIC_COPY, job->layout->threads);
+#pragma omp parallel for num_threads(threads) if (status == TESS_OK)
         for (int64_t k = 0; k < (status == TESS_OK ? pixels : 0); ++k)
             rows->value[k] = (double)from[k];
     }

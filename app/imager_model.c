@@ -273,7 +273,8 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(tess_exchange_send(exchange, samples, false, NULL, NULL));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
-    status = tess_exchange_complete(exchange, job->layout->threads, &owned, &bricks);
+    status =
+        tess_exchange_complete(exchange, imager_sort_threads(job), &owned, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     TESS_TRY(predict_owned(job, owned, samples, bricks));

@@ -353,6 +353,11 @@ cleanup:
     return status;
 }
 
+int imager_sort_threads(const imager_job *job)
+{
+    return tess_costs_threads(&job->costs, TESS_TRAFFIC_SORT, job->layout->threads);
+}
+
 tess_status imager_job_calibrate(imager_job *job)
 {
     tess_status status = TESS_OK;

@@ -57,7 +57,7 @@ cleanup:
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks)
 {
-    const int threads = job->layout->threads;
+    const int threads = imager_sort_threads(job);
     return in_place ? tess_brick_list_make(job->plan, samples, skip_ignored, bricks)
                     : tess_brick_list_count(job->plan, samples, skip_ignored, threads,
                                             bricks);
@@ -331,7 +331,7 @@ static tess_status take_pass(imager_job *job, imager_data *data,
     TESS_TRY(send_pass(job, data, exchange, filter, sums));
     if (last) tess_samples_free(&data->cached); /* all of it has been sent */
     double mark = tess_time_now();
-    status = tess_exchange_complete(exchange, job->layout->threads, samples, bricks);
+    status = tess_exchange_complete(exchange, imager_sort_threads(job), samples, bricks);
     if (status == TESS_OK) status = cut_bricks(job, *bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calibrate.h"
 #include "image_run.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
@@ -40,6 +41,7 @@ tess_status image_set_up(image_run *run)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     imager_model model;
+    tess_costs kept = tess_costs_builtin;
     run->job = (imager_job){
         .comm = run->comm,
         .layout = &opts->layout,
@@ -71,9 +73,12 @@ tess_status image_set_up(image_run *run)
     if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
     if (run->block_bytes < SMALLEST_BLOCK_BYTES)
         run->block_bytes = SMALLEST_BLOCK_BYTES;
-    status =
-        tess_source_setup(run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
-                          image_is_double(run), opts->layout.threads, run->block_bytes);
+    if (opts->layout.calibrate)
+        TESS_TRY(tess_calibrate_kept(run->comm, opts->layout.threads, &kept));
+    status = tess_source_setup(
+        run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad, image_is_double(run),
+        tess_costs_threads(&kept, TESS_TRAFFIC_READ, opts->layout.threads),
+        run->block_bytes);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && opts->subtract)

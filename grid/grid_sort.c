@@ -469,7 +469,8 @@ tess_status tess_brick_list_make(const tess_grid_plan *plan,
         return plan->backend->grid->load(plan, samples, skip_ignored, list);
     TESS_TRY(tess_brick_list_append(plan, samples, 0, samples->num_rows, skip_ignored,
                                     plan->opts.threads, list));
-    TESS_TRY(tess_brick_list_sort(list, plan->opts.threads));
+    TESS_TRY(tess_brick_list_sort(
+        list, tess_costs_threads(&plan->costs, TESS_TRAFFIC_SORT, plan->opts.threads)));
 cleanup:
     return status;
 }

@@ -44,3 +44,9 @@ double tess_costs_plane(const tess_costs *costs, bool is_double, double nu, doub
            costs->line_s[is_double] * lines * (nv + ny) +
            costs->pixel_s[is_double] * nx * ny;
 }
+
+int tess_costs_threads(const tess_costs *costs, tess_traffic traffic, int threads)
+{
+    const int enough = costs->enough_threads[traffic];
+    return enough > 0 && enough < threads ? enough : threads;
+}

@@ -10,6 +10,14 @@
 
 #include "tess_kernel.h"
 
+/** Work that memory bounds, not arithmetic: beyond some number, threads do not help. */
+typedef enum tess_traffic {
+    TESS_TRAFFIC_COPY, /**< images put together and converted */
+    TESS_TRAFFIC_SORT, /**< runs moved to where their bricks are */
+    TESS_TRAFFIC_READ, /**< rows of a file decoded */
+    TESS_NUM_TRAFFIC
+} tess_traffic;
+
 /** Arrays are by [is_double], and by support of the kernel. */
 typedef struct tess_costs {
     bool measured; /**< on this machine; else of a present server's core */
@@ -25,7 +33,8 @@ typedef struct tess_costs {
     /* of all the threads together */
     double touch_bytes_s; /**< bytes of new memory that are got in a second */
     double copy_bytes_s;  /**< bytes that are read and written in a second */
-    int copy_threads;     /**< so many threads do that; more do not help; 0: unknown */
+    /** so many threads saturate memory; more do not help; 0: unknown */
+    int enough_threads[TESS_NUM_TRAFFIC];
 } tess_costs;
 
 /** What is known without measuring: the same everywhere. */
@@ -34,6 +43,9 @@ extern const tess_costs tess_costs_builtin;
 /** Seconds of gridding (or degridding) a visibility of num_pol polarisations. */
 double tess_costs_vis(const tess_costs *costs, int support, int w_support,
                       bool is_double, int num_pol);
+
+/** Of so many threads, those that are of use. */
+int tess_costs_threads(const tess_costs *costs, tess_traffic traffic, int threads);
 
 /** Seconds of transforming one plane of nu × nv cells, of whose lines along v this
  *  share is occupied, to nx × ny pixels. */

@@ -70,7 +70,12 @@ static void test_sizes(void **state)
     }
     assert_true(c.sort_s > 0 && c.correct_s > 0);
     assert_true(c.touch_bytes_s > 1e6 && c.copy_bytes_s > 1e6);
-    assert_true(c.copy_threads == 1 || c.copy_threads == 2);
+    for (int k = 0; k < TESS_NUM_TRAFFIC; ++k) {
+        assert_in_range(c.enough_threads[k], 1, 2);
+        assert_int_equal(tess_costs_threads(&c, k, 1), 1);
+        assert_int_equal(tess_costs_threads(&c, k, 64), c.enough_threads[k]);
+        assert_int_equal(tess_costs_threads(&tess_costs_builtin, k, 64), 64);
+    }
 }
 
 /* What was measured once is what every later run takes, digit by digit. */
@@ -82,7 +87,8 @@ static void test_kept(void **state)
     assert_memory_equal(first.update_s, second.update_s, sizeof first.update_s);
     assert_memory_equal(first.pixel_s, second.pixel_s, sizeof first.pixel_s);
     assert_true(first.touch_bytes_s == second.touch_bytes_s);
-    assert_true(first.copy_threads == second.copy_threads);
+    assert_memory_equal(first.enough_threads, second.enough_threads,
+                        sizeof first.enough_threads);
 }
 
 static long size_of(const char *path)
@@ -141,7 +147,7 @@ static void test_no_folder(void **state)
     setenv("TESS_CACHE_DIR", "/dev/null/nowhere", 1);
     const tess_costs costs = calibrated();
     setenv("TESS_CACHE_DIR", kept, 1);
-    assert_true(costs.measured && costs.copy_threads > 0);
+    assert_true(costs.measured && costs.enough_threads[TESS_TRAFFIC_COPY] > 0);
 }
 
 static tess_grid_plan *plan_with(const tess_costs *costs)

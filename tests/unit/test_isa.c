@@ -102,7 +102,7 @@ static void compare(double accuracy, bool do_w, int *seen)
 static void test_every_support(void **state)
 {
     int seen[TESS_MAX_SUPPORT + 1] = {0}, distinct = 0;
-    for (double accuracy = 1e-2; accuracy > 0.9e-12; accuracy /= 4) {
+    for (double accuracy = 1e-2; accuracy > 0.9e-12; accuracy /= 2.5) {
         compare(accuracy, true, seen);
         compare(accuracy, false, seen);
     }
