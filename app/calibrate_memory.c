@@ -1,6 +1,8 @@
 /* What memory does for some threads. */
+#define _GNU_SOURCE
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "calibrate.h"
 #include "decode.h"
@@ -46,6 +48,30 @@ typedef struct traffic_memory {
     char *from, *to; /* BYTES each */
 } traffic_memory;
 
+/* A busy machine would tell of fewer threads than memory allows, for as long as the file
+ * is kept: what counts are times in which threads had this share of their cores. */
+static const double AT_WORK = 0.85;
+
+typedef struct moment {
+    double wall_s, cpu_s;
+} moment;
+
+static moment moment_now(void)
+{
+    struct timespec cpu;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (moment){tess_time_now(), (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec};
+}
+
+/* Raise a rate to that of so much done since `start`, undisturbed. */
+static void note_rate(double amount, moment start, int threads, double *rate)
+{
+    const moment now = moment_now();
+    const double wall = now.wall_s - start.wall_s;
+    if (now.cpu_s - start.cpu_s < AT_WORK * threads * wall) return;
+    *rate = fmax(*rate, amount / wall);
+}
+
 /* Raises a rate to what so many threads reach. */
 typedef tess_status traffic_rate(const traffic_memory *memory, int threads,
                                  double *rate);
@@ -53,12 +79,12 @@ typedef tess_status traffic_rate(const traffic_memory *memory, int threads,
 /* Bytes read and written. */
 static tess_status copy_rate(const traffic_memory *memory, int threads, double *rate)
 {
-    const double start = tess_time_now();
+    const moment start = moment_now();
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < threads; ++j)
         memcpy(memory->to + part(j, threads), memory->from + part(j, threads),
                (size_t)part(1, threads));
-    *rate = fmax(*rate, 2 * (double)BYTES / (tess_time_now() - start));
+    note_rate(2 * (double)BYTES, start, threads, rate);
     return TESS_OK;
 }
 
@@ -77,9 +103,9 @@ static tess_status sort_rate(const traffic_memory *memory, int threads, double *
     if (!list.run || !list.spare) TESS_FAIL(TESS_ERR_ALLOC, "runs to sort");
     for (int64_t k = 0; k < RUNS; ++k)
         list.run[k] = (tess_run){.brick = k * k % BRICKS, .count = 1};
-    const double start = tess_time_now();
+    const moment start = moment_now();
     TESS_TRY(tess_brick_list_sort(&list, threads));
-    *rate = fmax(*rate, RUNS / (tess_time_now() - start));
+    note_rate(RUNS, start, threads, rate);
 cleanup:
     tess_brick_list_free(&list);
     return status;
@@ -94,7 +120,7 @@ static tess_status read_rate(const traffic_memory *memory, int threads, double *
     const int64_t triples = CHUNK_BYTES / 12, chunks = BYTES / (12 * triples);
     char *buffer = tess_alloc(threads, CHUNK_BYTES);
     if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "chunks of rows");
-    const double start = tess_time_now();
+    const moment start = moment_now();
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int j = 0; j < threads; ++j)
         for (int64_t k = chunks * j / threads; k < chunks * (j + 1) / threads; ++k) {
@@ -104,13 +130,14 @@ static tess_status read_rate(const traffic_memory *memory, int threads, double *
             decode->triples(buffer + (int64_t)j * CHUNK_BYTES, triples, vis,
                             vis + 2 * triples);
         }
-    *rate = fmax(*rate, (double)BYTES / (tess_time_now() - start));
+    note_rate((double)BYTES, start, threads, rate);
 cleanup:
     tess_free(buffer);
     return status;
 }
 
-/* The fewest threads that do as good as the most, and the most. */
+/* The fewest threads that do as good as the most, and the most; 0 when some number of
+ * threads was never undisturbed. */
 static tess_status find_enough(traffic_rate *measure, const traffic_memory *memory,
                                int threads, int *enough, double *most)
 {
@@ -118,6 +145,7 @@ static tess_status find_enough(traffic_rate *measure, const traffic_memory *memo
     tess_status status = TESS_OK;
     double rate[MOST] = {0}; /* of 1, 2, 4, … threads, and of all */
     int count = 0, number[MOST];
+    bool disturbed = false;
     for (int n = 1; count + 1 < MOST && n < threads; n *= 2)
         number[count++] = n;
     number[count++] = threads;
@@ -126,8 +154,10 @@ static tess_status find_enough(traffic_rate *measure, const traffic_memory *memo
         for (int time = 0; time < TIMES; ++time)
             TESS_TRY(measure(memory, number[k], &rate[k]));
         *most = fmax(*most, rate[k]);
+        disturbed = disturbed || rate[k] == 0;
     }
-    for (int k = count - 1; k >= 0; --k)
+    *enough = 0;
+    for (int k = count - 1; k >= 0 && !disturbed; --k)
         if (rate[k] >= ENOUGH * *most) *enough = number[k];
 cleanup:
     return status;
@@ -150,7 +180,7 @@ tess_status tess_calibrate_memory(int threads, tess_costs *costs)
     for (int k = 0; k < TESS_NUM_TRAFFIC; ++k)
         TESS_TRY(find_enough(rate_of[k], &memory, threads, &costs->enough_threads[k],
                              &most[k]));
-    costs->copy_bytes_s = most[TESS_TRAFFIC_COPY];
+    if (most[TESS_TRAFFIC_COPY] > 0) costs->copy_bytes_s = most[TESS_TRAFFIC_COPY];
 cleanup:
     tess_free(memory.from);
     tess_free(memory.to);

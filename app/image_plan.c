@@ -91,11 +91,11 @@ static void print_plan(const image_run *run, const imager_job *job,
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
     if (job->costs.measured)
-        printf("costs         measured on this machine, where memory has enough of "
-               "%d threads that copy, %d that sort and %d that read\n",
-               job->costs.enough_threads[TESS_TRAFFIC_COPY],
-               job->costs.enough_threads[TESS_TRAFFIC_SORT],
-               job->costs.enough_threads[TESS_TRAFFIC_READ]);
+        printf("costs         measured on this machine, whose memory has work for %d "
+               "threads that copy, %d that sort and %d that read\n",
+               tess_costs_threads(&job->costs, TESS_TRAFFIC_COPY, threads),
+               tess_costs_threads(&job->costs, TESS_TRAFFIC_SORT, threads),
+               tess_costs_threads(&job->costs, TESS_TRAFFIC_READ, threads));
     else
         printf("costs         built in, not measured on this machine%s\n",
                job->backend->start ? ": those of an H200" : "");

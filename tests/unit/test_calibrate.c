@@ -71,9 +71,10 @@ static void test_sizes(void **state)
     assert_true(c.sort_s > 0 && c.correct_s > 0);
     assert_true(c.touch_bytes_s > 1e6 && c.copy_bytes_s > 1e6);
     for (int k = 0; k < TESS_NUM_TRAFFIC; ++k) {
-        assert_in_range(c.enough_threads[k], 1, 2);
+        const int enough = c.enough_threads[k]; /* 0: the machine was too busy */
+        assert_in_range(enough, 0, 2);
         assert_int_equal(tess_costs_threads(&c, k, 1), 1);
-        assert_int_equal(tess_costs_threads(&c, k, 64), c.enough_threads[k]);
+        assert_int_equal(tess_costs_threads(&c, k, 64), enough > 0 ? enough : 64);
         assert_int_equal(tess_costs_threads(&tess_costs_builtin, k, 64), 64);
     }
 }
@@ -147,7 +148,7 @@ static void test_no_folder(void **state)
     setenv("TESS_CACHE_DIR", "/dev/null/nowhere", 1);
     const tess_costs costs = calibrated();
     setenv("TESS_CACHE_DIR", kept, 1);
-    assert_true(costs.measured && costs.enough_threads[TESS_TRAFFIC_COPY] > 0);
+    assert_true(costs.measured && costs.copy_bytes_s > 0);
 }
 
 static tess_grid_plan *plan_with(const tess_costs *costs)
