@@ -329,7 +329,10 @@ static tess_status take_pass(imager_job *job, imager_data *data,
 {
     tess_status status = TESS_OK;
     TESS_TRY(send_pass(job, data, exchange, filter, sums));
-    if (last) tess_samples_free(&data->cached); /* all of it has been sent */
+    if (last)
+        tess_samples_free(&data->cached); /* all of it has been sent */
+    else if (!data->in_memory && !data->spool)
+        tess_source_rewind(data->source); /* reads while this pass is gridded */
     double mark = tess_time_now();
     status = tess_exchange_complete(exchange, imager_sort_threads(job), samples, bricks);
     if (status == TESS_OK) status = cut_bricks(job, *bricks);

@@ -48,6 +48,7 @@ struct tess_source {
     int turn;
     pthread_t thread;
     bool reading;
+    bool at_start; /* rewound, and nothing taken or changed since */
     tess_status read_status;
     int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
@@ -398,6 +399,7 @@ cleanup:
 tess_status tess_source_deal(tess_source *source, tess_comm *comm)
 {
     wait_for_reader(source);
+    source->at_start = false;
     source->comm = comm;
     return make_spans(source);
 }
@@ -427,6 +429,7 @@ void tess_source_filter(tess_source *source, const bool *chan_wanted, double tim
         p->recipe.time_first = time_first;
         p->recipe.time_end = time_end;
     }
+    source->at_start = false; /* other blocks may be wanted */
 }
 
 tess_samples tess_source_samples(const tess_source *source)
@@ -532,15 +535,18 @@ static void start_reading(tess_source *source)
 void tess_source_rest(tess_source *source)
 {
     wait_for_reader(source);
+    source->at_start = false;
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->block[k]);
 }
 
 void tess_source_rewind(tess_source *source)
 {
+    if (source->at_start) return;
     wait_for_reader(source);
     source->next_span = 0;
     source->read_status = TESS_OK;
+    source->at_start = true;
     start_reading(source);
 }
 
@@ -573,6 +579,7 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
 {
     *block = NULL;
     *recipe = NULL;
+    source->at_start = false;
     if (source->next_span >= source->num_spans) return TESS_OK;
     wait_for_reader(source);
     if (source->read_status != TESS_OK) return source->read_status;

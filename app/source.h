@@ -78,7 +78,8 @@ tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks);
 /** Nothing more is read for now: free the buffers. Local. */
 void tess_source_rest(tess_source *source);
 
-/** Start a pass over the data. Local. */
+/** Start a pass over the data: its first block is read from here on, in the background,
+ *  whatever the caller does meanwhile. Nothing when one was just started. Local. */
 void tess_source_rewind(tess_source *source);
 
 /** Append the next block's samples. `row_time` as in tess_prepare_block, or NULL;

@@ -25,7 +25,7 @@ IMAGE = ["--size", f"{NX},{NY}", "--scale", "60asec", "--threads", "1", *OUTPUTS
 LAYOUTS = [(2, 2), (3, 3), (4, 2), (4, 4)]
 # Memory a rank [kB] as in one_plan.py.
 MODES = {"cached": (None, None), "again": (700, "read again for every output"),
-         "streamed": (260, "are streamed")}
+         "streamed": (285, "are streamed")}
 
 
 def observe(suite):
