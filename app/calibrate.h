@@ -30,6 +30,10 @@ tess_status tess_calibrate(tess_comm *comm, tess_calibrate_mode mode, int thread
  *  before a run is planned. Measures nothing. Collective. */
 tess_status tess_calibrate_kept(tess_comm *comm, int threads, tess_costs *costs);
 
+/** Bytes of new memory that so many threads get in a second now, seen in some
+ *  milliseconds; `otherwise` when there is none. Local. */
+double tess_calibrate_touch(int threads, double otherwise);
+
 /** True unless TESS_CALIBRATION=off is in the environment. Local. */
 bool tess_calibrate_allowed(void);
 

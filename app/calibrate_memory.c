@@ -19,24 +19,36 @@ enum { TIMES = 3 };
 /* So much of the most is as good as the most: fewer threads then do. */
 static const double ENOUGH = 0.95;
 
+/* Touched by a thread at a time: a huge page. */
+enum { TOUCHED_BYTES = 2 << 20, SYSTEM_BYTES = 34 << 20 };
+
 /* Begin of a thread's part of the bytes. */
 static int64_t part(int thread, int threads)
 {
     return BYTES / threads * thread;
 }
 
-/* Bytes of new memory a second. */
-static tess_status touch_rate(int threads, double *rate)
+/* Raise a rate to bytes of new memory a second: the first so many of as large an array
+ * as malloc asks the system for, unless it keeps such (glibc's M_MMAP_THRESHOLD). */
+static tess_status touch_rate(int64_t bytes, int threads, double *rate)
 {
-    char *memory = tess_alloc(BYTES, 1);
+    char *memory = tess_alloc(bytes > SYSTEM_BYTES ? bytes : SYSTEM_BYTES, 1);
     if (!memory) return TESS_ERR_ALLOC;
     const double start = tess_time_now();
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int k = 0; k < threads; ++k)
-        memset(memory + part(k, threads), 1, (size_t)part(1, threads));
-    *rate = fmax(*rate, (double)BYTES / (tess_time_now() - start));
+    for (int64_t k = 0; k < bytes; k += TOUCHED_BYTES)
+        memset(memory + k, 1, TOUCHED_BYTES);
+    *rate = fmax(*rate, (double)bytes / (tess_time_now() - start));
     tess_free(memory);
     return TESS_OK;
+}
+
+double tess_calibrate_touch(int threads, double otherwise)
+{
+    const int64_t least = 4 * (int64_t)TOUCHED_BYTES;
+    const int64_t bytes = threads > 4 ? threads * (int64_t)TOUCHED_BYTES : least;
+    double rate = 0;
+    return touch_rate(bytes, threads, &rate) == TESS_OK ? rate : otherwise;
 }
 
 /* ---- how much threads do together ---- */
@@ -176,7 +188,7 @@ tess_status tess_calibrate_memory(int threads, tess_costs *costs)
     if (!memory.from || !memory.to) TESS_FAIL(TESS_ERR_ALLOC, "memory to measure");
     costs->touch_bytes_s = 0;
     for (int k = 0; k < TIMES; ++k)
-        TESS_TRY(touch_rate(threads, &costs->touch_bytes_s));
+        TESS_TRY(touch_rate(BYTES, threads, &costs->touch_bytes_s));
     for (int k = 0; k < TESS_NUM_TRAFFIC; ++k)
         TESS_TRY(find_enough(rate_of[k], &memory, threads, &costs->enough_threads[k],
                              &most[k]));

@@ -216,9 +216,11 @@ enum { IMAGER_BASE_BYTES = 48 << 20 };
 /** Bytes of samples in memory. Local. */
 double imager_samples_bytes(const tess_samples *samples);
 
-/** Sums of this rank's bricks: bytes of all planes of a w-window, and of one plane. */
+/** Sums of this rank's bricks: bytes of all planes of a w-window, and of one plane; how
+ *  fast new memory for them is got. */
 typedef struct imager_sums_size {
     double all, plane, num_vis;
+    double touch_bytes_s;
 } imager_sums_size;
 
 /** bricks_of_block[num_blocks] of them, with so many visibilities. Local. */

@@ -1,6 +1,7 @@
 /* Of how many w-planes brick sums are held at a time. */
 #include <math.h>
 
+#include "calibrate.h"
 #include "imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -25,7 +26,8 @@ imager_sums_size imager_sums_size_of(const imager_job *job,
     /* planes of a block are complete after the next one; a plane is touched from as
      * many blocks as have starts less than a support away */
     const int reach = (plan->w_support + plan->block_planes - 2) / plan->block_planes;
-    imager_sums_size size = {.num_vis = num_vis};
+    imager_sums_size size = {.num_vis = num_vis,
+                             .touch_bytes_s = plan->costs.touch_bytes_s};
     double before = 0;
     for (int b = 0; b < plan->num_blocks; ++b) {
         const int left = starts - b * plan->block_planes;
@@ -57,8 +59,7 @@ double imager_set_s(const imager_job *job, double num_vis)
 static double seconds_of_sets(const imager_job *job, const imager_sums_size *size,
                               int sets, double bytes)
 {
-    return (sets - 1) * imager_set_s(job, size->num_vis) +
-           bytes / job->plan->costs.touch_bytes_s;
+    return (sets - 1) * imager_set_s(job, size->num_vis) + bytes / size->touch_bytes_s;
 }
 
 int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
@@ -91,6 +92,20 @@ double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
     return num_vis;
 }
 
+/* So much of sums is worth seeing how fast memory is got here: 8 MiB tell. */
+static const double PROBED_BYTES = 64e6;
+
+/* Bytes of new memory a second: what is known, or else what is seen now. One machine
+ * hands out 30 GB/s, another .3, and a process that keeps its memory needs none. */
+static double touch_rate(const imager_job *job, const imager_sums_size *size)
+{
+    const tess_costs *costs = &job->plan->costs;
+    if (costs->measured || job->layout->reproducible || size->all < PROBED_BYTES ||
+        !tess_calibrate_allowed())
+        return costs->touch_bytes_s;
+    return tess_calibrate_touch(job->layout->threads, costs->touch_bytes_s);
+}
+
 static tess_status count_bricks(const imager_job *job, const tess_brick_list *bricks,
                                 imager_sums_size *size)
 {
@@ -121,9 +136,10 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
         return TESS_OK;
     }
     TESS_TRY(count_bricks(job, bricks, &size));
-    double most[4] = {size.all, size.plane, size.num_vis, room};
-    TESS_TRY(tess_comm_allreduce_f64(imager_team(job), most, 4, TESS_MAX));
-    size = (imager_sums_size){most[0], most[1], most[2]};
+    double most[5] = {size.all, size.plane, size.num_vis, room,
+                      -touch_rate(job, &size)}; /* the slowest: all wait for it */
+    TESS_TRY(tess_comm_allreduce_f64(imager_team(job), most, 5, TESS_MAX));
+    size = (imager_sums_size){most[0], most[1], most[2], -most[4]};
     room = -most[3];
     *planes_at_once = imager_planes_at_once(job, &size, room);
     if (*planes_at_once > 0)

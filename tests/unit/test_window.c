@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "calibrate.h"
 #include "imager.h"
 #include "tess_grid.h"
 
@@ -35,9 +36,9 @@ static void takes_what_is_faster(void **state)
         const double planes = job.plan->num_planes;
         /* new memory that takes a second, gridding next to nothing; and the reverse */
         const double bytes = job.plan->costs.touch_bytes_s;
-        const imager_sums_size sums = {bytes, bytes / planes, 1};
+        const imager_sums_size sums = {bytes, bytes / planes, 1, bytes};
         assert_int_equal(imager_planes_at_once(&job, &sums, 2 * bytes), 1);
-        const imager_sums_size vis = {1, 1 / planes, 1e9};
+        const imager_sums_size vis = {1, 1 / planes, 1e9, bytes};
         assert_int_equal(imager_planes_at_once(&job, &vis, 2 * bytes), 0);
         tess_grid_plan_destroy(job.plan);
     }
@@ -51,7 +52,7 @@ static void stays_within_the_room(void **state)
     make_job(true, &layout, &job);
     const int planes = job.plan->num_planes;
     const double plane = 1e6;
-    const imager_sums_size size = {planes * plane, plane, 1e9};
+    const imager_sums_size size = {planes * plane, plane, 1e9, 4e9};
     assert_int_equal(imager_planes_at_once(&job, &size, size.all), 0);
     for (int k = 1; k < planes; ++k) {
         const int at_once = imager_planes_at_once(&job, &size, (k + 0.5) * plane);
@@ -61,6 +62,23 @@ static void stays_within_the_room(void **state)
     }
     assert_int_equal(imager_planes_at_once(&job, &size, 0), 1);
     assert_int_equal(imager_planes_at_once(&job, &size, -1), 1);
+    tess_grid_plan_destroy(job.plan);
+}
+
+/* Memory that is got faster makes it worth while to hold all. */
+static void goes_by_the_memory_there_is(void **state)
+{
+    (void)state;
+    tess_layout layout;
+    imager_job job;
+    make_job(false, &layout, &job);
+    const double planes = job.plan->num_planes, bytes = 1e8;
+    const double set = imager_set_s(&job, 1e6);
+    imager_sums_size size = {bytes, bytes / planes, 1e6, bytes / (3 * set)};
+    assert_true(imager_planes_at_once(&job, &size, INFINITY) > 0);
+    size.touch_bytes_s = bytes / (0.5 * set);
+    assert_int_equal(imager_planes_at_once(&job, &size, INFINITY), 0);
+    assert_true(tess_calibrate_touch(2, 0) > 1e6);
     tess_grid_plan_destroy(job.plan);
 }
 
@@ -88,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_is_faster),
         cmocka_unit_test(stays_within_the_room),
+        cmocka_unit_test(goes_by_the_memory_there_is),
         cmocka_unit_test(sums_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
