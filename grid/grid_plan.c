@@ -177,12 +177,53 @@ static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
     return (is_double ? 0x1p-53 : 0x1p-24) * pow(kernel->amplification, do_w ? 3 : 2);
 }
 
+/* Where the pixels lie along w, in a field from the lowest n − 1 to the highest: spread
+ * evenly in a round image around the phase centre, but not in a narrow one, whose pixels
+ * crowd at the end where n − 1 is flat. */
+static void share_out_pixels(tess_grid_plan *plan)
+{
+    enum { MOST_LINES = 64 };
+    const tess_geom *geom = &plan->geom;
+    const double low = tess_geom_nm1_min(geom), high = tess_geom_nm1_max(geom);
+    const int64_t lines_x = geom->nx < MOST_LINES ? geom->nx : MOST_LINES;
+    const int64_t lines_y = geom->ny < MOST_LINES ? geom->ny : MOST_LINES;
+    double all = 0;
+    if (high <= low) return;
+    for (int64_t i = 0; i < lines_x; ++i)
+        for (int64_t j = 0; j < lines_y; ++j) {
+            const double l = tess_geom_l(geom, geom->nx * i / lines_x);
+            const double m = tess_geom_m(geom, geom->ny * j / lines_y);
+            if (l * l + m * m >= 1) continue;
+            /* |x| over that of the edge */
+            const double x = fabs(2 * (tess_geom_nm1(l * l + m * m) - low) /
+                                      (high - low) -
+                                  1);
+            const int place = (int)(sqrt(fmax(0, 1 - x)) * TESS_KERNEL_PLACES);
+            ++plan->w_share[place < TESS_KERNEL_PLACES ? place : TESS_KERNEL_PLACES - 1];
+            ++all;
+        }
+    for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
+        plan->w_share[k] /= fmax(1, all);
+}
+
+/* Mean square of the kernel's error along w: of the pixels, or of a field evenly
+ * spread, whichever is larger. */
+static double w_error2(const tess_grid_plan *plan, const tess_kernel *kernel)
+{
+    double sum = 0;
+    for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
+        sum += plan->w_share[k] * kernel->place_error[k] * kernel->place_error[k];
+    return fmax(sum, kernel->error * kernel->error);
+}
+
 /* Relative L2 error of an image made with this kernel on every axis: the kernel's own,
  * and rounding, which decides in single precision when padding is small. */
-static double image_error(const tess_kernel *kernel, bool is_double, bool do_w)
+static double image_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
-    const double axes = do_w ? 3 : 2, rounding = rounding_of(kernel, is_double, do_w);
-    return sqrt(axes * kernel->error * kernel->error + rounding * rounding);
+    const bool do_w = plan->opts.do_w;
+    const double rounding = rounding_of(kernel, plan->is_double, do_w);
+    return sqrt(2 * kernel->error * kernel->error +
+                (do_w ? w_error2(plan, kernel) : 0) + rounding * rounding);
 }
 
 double tess_grid_rounding(const tess_grid_plan *plan)
@@ -205,7 +246,7 @@ static double error_of(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     const bool is_double = plan->is_double, do_w = plan->opts.do_w;
     return plan->opts.worst_pixel ? pixel_error(kernel, is_double, do_w)
-                                  : image_error(kernel, is_double, do_w);
+                                  : image_error(plan, kernel);
 }
 
 /* What of ε is left for error_of. A w-term left out is for every pixel what it is for
@@ -437,6 +478,7 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
     if (opts->projection) {
         TESS_TRY(projection_plan(plan, opts->projection));
     } else {
+        share_out_pixels(plan);
         TESS_TRY(choose_kernel(plan));
         plan->tile = TESS_TILE;
         plan->footprint = plan->kernel.support;

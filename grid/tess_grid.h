@@ -89,6 +89,8 @@ typedef struct tess_grid_plan {
     double *correction_v;                       /**< [ny] h(y) of the rows */
     double correction_w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
     double nm1_range;                           /**< largest |n − 1 − nm1_center| */
+    /** Share of the pixels that n − 1 puts at each of a kernel's places along w. */
+    double w_share[TESS_KERNEL_PLACES];
     double error_estimate; /**< relative L2 error expected of an image, or largest one
                                 of a pixel's visibilities (worst_pixel) */
     const tess_backend *backend;

@@ -15,7 +15,7 @@ enum { FRACTIONS = 16 };
 
 /* Places between the centre and the edge of the field over which errors are
  * averaged. */
-enum { PLACES = 24 };
+enum { PLACES = TESS_KERNEL_PLACES };
 
 /* By tap and fraction. */
 typedef double tap_table[TESS_MAX_SUPPORT][FRACTIONS];
@@ -139,7 +139,7 @@ void tess_kernel_correction_line(const tess_kernel *kernel, int64_t count, doubl
 
 /* How a kernel does over the field. */
 typedef struct field_quality {
-    double error, largest_error;
+    double error, largest_error, place_error[PLACES];
     double amplification, largest_gain;
 } field_quality;
 
@@ -157,6 +157,7 @@ static field_quality quality_of(const tap_table taps, int support, double edge)
         const double t = (k + 0.5) / PLACES;
         double error;
         const double h = correction_of(taps, support, edge * (1 - t * t), &error);
+        found.place_error[k] = error;
         square += error * error * 2 * t / PLACES;
         gain += h * h * 2 * t / PLACES;
         found.largest_error = fmax(found.largest_error, error);
@@ -183,6 +184,7 @@ static void assess(tess_kernel *kernel, double edge)
         quality_of((const double(*)[FRACTIONS])taps, kernel->support, edge);
     kernel->error = found.error;
     kernel->largest_error = found.largest_error;
+    memcpy(kernel->place_error, found.place_error, sizeof found.place_error);
     kernel->amplification = found.amplification;
     kernel->largest_gain = found.largest_gain;
 }

@@ -24,7 +24,8 @@ enum {
     TESS_MIN_SUPPORT = 4,
     TESS_MAX_SUPPORT = 16,
     TESS_MAX_DEGREE = 24,
-    TESS_CORRECTION_TERMS = 32
+    TESS_CORRECTION_TERMS = 32,
+    TESS_KERNEL_PLACES = 24
 };
 
 typedef struct tess_kernel {
@@ -36,6 +37,8 @@ typedef struct tess_kernel {
                                correction raises rounding errors, per axis */
     double error;         /**< rms of e(x) over the field, |x| ≤ 1/2σ */
     double largest_error; /**< largest e(x) in the field, 2 to 9 times the rms */
+    /** e(x) at |x| = (1 − t²)/2σ, t = (k + ½)/TESS_KERNEL_PLACES */
+    double place_error[TESS_KERNEL_PLACES];
     double largest_gain;  /**< h(1/2σ)/h(0): amplification at the field's edge */
     /** Tap j at fraction f in [0,1) is Σ_d coefficient[d][j] y^d, y = 2f − 1; f is the
      *  distance of the first tap from the footprint's lower edge. Lanes ≥ W are 0. */
