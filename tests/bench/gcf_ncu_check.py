@@ -80,6 +80,25 @@ def check_study(suite, *options):
                     ["", ""])
 
 
+def check_script(suite, ncu, bench):
+    """jobs/scaling/gcf.sh hands its other options on, and looks at what came of them."""
+    folder = suite.path("script")
+    made_up_study(folder)
+    script = os.path.join(HERE, "..", "..", "jobs", "scaling", "gcf.sh")
+    result = subprocess.run(
+        ["bash", script, "--ncu", "60", "--out", folder, "--within", "2"],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "TESS_BIN": bench, "TESS_PYTHON": sys.executable,
+             "PATH": os.path.dirname(ncu) + ":" + os.environ["PATH"]})
+    suite.equal("gcf.sh: status", (result.returncode, result.stderr), (0, ""))
+    with open(bench + ".asked", encoding="utf8") as file:
+        suite.equal("gcf.sh: what was asked", file.read().split("\n")[-2],
+                    f"bench gcf --study=all --out {folder} --within 2")
+    with open(os.path.join(folder, "computed.csv"), encoding="utf8") as file:
+        suite.equal("gcf.sh: limiters", [row["limiter"] for row in csv.DictReader(file)],
+                    ["l1", ""])
+
+
 def run(*options):
     return subprocess.run([sys.executable, os.path.join(HERE, "gcf_ncu.py"), *options],
                           capture_output=True, text=True, check=False)
@@ -107,6 +126,7 @@ def main():
         suite.equal("what was asked of the benchmark", file.read().split("\n")[0],
                     "bench gcf --backend cuda --gcf 64")
     check_study(suite, *options)
+    check_script(suite, ncu, bench)
     made_up_ncu(ncu, [("scatter_kernel", {OTHERS["us"]: "7", UNITS["l2"]: "40"})])
     rows = list(csv.DictReader(io.StringIO(run(*options).stdout)))
     suite.equal("nothing is busy", rows[0]["limiter"], "latency")
