@@ -11,9 +11,10 @@
  * What starts at the same cell and plane is a group: the lines of as many planes of the
  * buffer as the registers hold stay there while the samples of the group pass by, so that
  * a cell is loaded and stored once a group instead of once a sample, no store waits for
- * the one before, and a tap along u is loaded once for all these planes. Kernel rows are whole vectors of (re, im) pairs. Where a row has lanes to spare,
- * starts a few cells apart share a group, their taps being moved along the vector. Samples
- * whose kernel values are all the same are summed before (merge_block).
+ * the one before, and a tap along u is loaded once for all these planes. Kernel rows are
+ * whole vectors of (re, im) pairs. Where a row has lanes to spare, starts a few cells
+ * apart share a group, their taps being moved along the vector. Samples whose kernel
+ * values are all the same are summed before (merge_block).
  *
  * Taps are even and odd polynomials of which both ends of the kernel share one; along u
  * and w they are worked out for a vector of samples at a time and kept tap by tap, along
