@@ -357,7 +357,8 @@ tess_status tess_flight_settle(tess_flight *flight)
     if (!comm_alone(flight->comm))
         TESS_MPI(MPI_Wait(&flight->notices, MPI_STATUS_IGNORE));
     TESS_TRY(synchronise(flight->window));
-    if (read_notices(flight)) {
+    /* without a window memory is asked for, even if nothing comes */
+    if (read_notices(flight) || !flight->window) {
         TESS_TRY(tess_comm_agree(flight->comm, make_room(flight)));
         TESS_TRY(post_messages(flight));
     }
