@@ -1,10 +1,10 @@
 /** @file imager.h  (private to app/)
  *  What the parts of the imager share: tess_imager.c (order of work), imager_outputs.c
- *  (which samples make which image), imager_plan.c (what the data need), imager_run.c
- *  (one image from samples), imager_passes.c (samples that do not fit), imager_window.c
- *  (brick sums that do not), imager_teams.c (outputs side by side),
- *  imager_checkpoint.c, imager_model.c (prediction), imager_output.c (files),
- *  imager_estimate.c (for `plan`).
+ *  (which samples make which image), imager_plan.c (what the data need), imager_data.c
+ *  (samples, set after set), imager_run.c (one image from them), imager_passes.c
+ * (samples that do not fit), imager_window.c (brick sums that do not), imager_teams.c
+ * (outputs side by side), imager_checkpoint.c, imager_model.c (prediction),
+ * imager_output.c (files), imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -199,7 +199,8 @@ double imager_team_bytes(const imager_job *job, int ranks);
  * was made by; nothing when the layout does not want that. Collective. */
 tess_status imager_job_calibrate(imager_job *job);
 
-/** Threads for sorting: no more than memory allows to be of use, where that is known. */
+/** Threads for sorting: no more than memory allows to be of use, where that is known.
+ */
 int imager_sort_threads(const imager_job *job);
 
 /** Sort samples to bricks with `in_place`, for the backend to work on as they are; else

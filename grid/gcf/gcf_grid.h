@@ -232,6 +232,11 @@ void gcf_run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
                    const tess_gcf_cells *cells, int64_t first, bool degrid,
                    gcf_function *function, tess_gcf_report *report);
 
+/** All points so, batch after batch, by one thread. */
+tess_status gcf_run_in_order(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, bool degrid,
+                             gcf_function *function, tess_gcf_report *report);
+
 /** Strategies, in both directions: the direction tells which of points and cells is
  *  written. */
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,

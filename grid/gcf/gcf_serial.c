@@ -35,18 +35,25 @@ void gcf_run_batch(const tess_gcf_plan *plan, const tess_gcf_points *points,
     function(&job);
 }
 
+tess_status gcf_run_in_order(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, bool degrid,
+                             gcf_function *function, tess_gcf_report *report)
+{
+    for (int64_t k = 0; k < points->count; k += GCF_BATCH)
+        gcf_run_batch(plan, points, cells, k, degrid, function, report);
+    report->busy_share = 1;
+    return TESS_OK;
+}
+
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
                            const tess_gcf_cells *cells, bool degrid,
                            tess_gcf_report *report)
 {
     const gcf_table *table = gcf_table_best();
     const int precision = gcf_precision(plan);
-    for (int64_t k = 0; k < points->count; k += GCF_BATCH)
-        gcf_run_batch(plan, points, cells, k, degrid,
-                      degrid       ? table->degrid_plain[precision]
-                      : plan->cube ? table->grid_cube[plan->gcf->layout.is_double]
-                                   : table->grid_plain[precision],
-                      report);
-    report->busy_share = 1;
-    return TESS_OK;
+    return gcf_run_in_order(plan, points, cells, degrid,
+                            degrid       ? table->degrid_plain[precision]
+                            : plan->cube ? table->grid_cube[plan->gcf->layout.is_double]
+                                         : table->grid_plain[precision],
+                            report);
 }

@@ -591,19 +591,6 @@ static bool is_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
            probes->tile_factor == 0;
 }
 
-static tess_status run_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                             const tess_gcf_cells *cells, bool degrid,
-                             tess_gcf_report *report)
-{
-    const gcf_table *table = gcf_table_best();
-    gcf_function *function =
-        (degrid ? table->degrid : table->grid)[gcf_precision(plan)];
-    for (int64_t k = 0; k < points->count; k += GCF_BATCH)
-        gcf_run_batch(plan, points, cells, k, degrid, function, report);
-    report->busy_share = 1;
-    return TESS_OK;
-}
-
 tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report)
@@ -614,8 +601,12 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
     char *buffers = NULL, *works = NULL;
     int64_t sparse = 0;
     double busy = 0, start = tess_time_now();
-    if (is_small(plan, points, cells))
-        return run_small(plan, points, cells, degrid, report);
+    if (is_small(plan, points, cells)) {
+        const gcf_table *table = gcf_table_best();
+        return gcf_run_in_order(
+            plan, points, cells, degrid,
+            (degrid ? table->degrid : table->grid)[gcf_precision(plan)], report);
+    }
     TESS_TRY(tiling_make(plan, points, cells, degrid, &tiles, report));
     const int64_t bytes = up_to(
         tiles.max_values * points->num_pol * (int64_t)gcf_value_bytes(plan->gcf), 64);
