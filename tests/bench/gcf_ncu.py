@@ -7,10 +7,10 @@
 Runs the benchmark, then each of its lines once more under ncu, and prints the lines with
 more columns, of the kernel that takes longest: its name and time, hit rates of both
 caches, registers, warps, what each unit reached of its peak, and the busiest of them
-('limiter', 'latency' where none reaches 60 %: Nsight Compute's own bound). With --study it does so for the lines of all tables (NAME.csv) that
-`tessera bench gcf --study` has left in FOLDER: these get the columns, and report.md a
-section; after S seconds those left stay without. Exits with 4 where ncu is missing or
-may not read the counters.
+('limiter', 'latency' where none reaches 60 %: Nsight Compute's own bound). With --study
+it does so for the lines of all tables (NAME.csv) that `tessera bench gcf --study` has
+left in FOLDER: these get the columns, and report.md a section; after S seconds those
+left stay without. Exits with 4 where ncu is missing or may not read the counters.
 """
 import argparse
 import csv
