@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "bench_gcf_study.h"
 #include "tess_backend.h"
@@ -281,10 +282,19 @@ static void write_errors(FILE *file, const tess_bench_gcf_study *study, int tabl
     }
 }
 
+/* The plot, where it has been drawn. */
+static void write_picture(FILE *file, const char *folder, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.png", folder, name);
+    if (access(path, R_OK) == 0) fprintf(file, "\n![](%s.png)\n", name);
+}
+
 static void write_table(FILE *file, const tess_bench_gcf_study *study, int table)
 {
     const char *name = tess_bench_gcf_table_name(table);
     fprintf(file, "\n## %s\n", tess_bench_gcf_table_title(table));
+    write_picture(file, study->args->out, name);
     if (strcmp(name, "sets") == 0)
         write_sets(file, study, table);
     else

@@ -435,8 +435,9 @@ tess_status tess_bench_gcf_study_run(const tess_bench_gcf_args *args)
             TESS_TRY(
                 run_table(&study, number, seconds * (is_of_sets(of) ? SET_WEIGHT : 1)));
     }
-    TESS_TRY(tess_bench_gcf_write_report(&study)); /* with what was not asked */
     TESS_TRY(tess_bench_gcf_plot(args->out));
+    /* with the plots, and what was not asked */
+    TESS_TRY(tess_bench_gcf_write_report(&study));
     printf("%s/report.md\n", args->out);
 cleanup:
     tess_free(study.row);

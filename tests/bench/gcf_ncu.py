@@ -9,8 +9,8 @@ more columns, of the kernel that takes longest: its name and time, hit rates of 
 caches, registers, warps, what each unit reached of its peak, and the busiest of them
 ('limiter', 'latency' where none reaches 60 %: Nsight Compute's own bound). With --study
 it does so for the lines of all tables (NAME.csv) that `tessera bench gcf --study` has
-left in FOLDER: these get the columns, and report.md a section; after S seconds those
-left stay without. Exits with 4 where ncu is missing or may not read the counters.
+left in FOLDER, from all over each: they get the columns, and report.md a section; after
+S seconds those left stay without. Exits with 4 where ncu is missing or may not read the counters.
 """
 import argparse
 import csv
@@ -143,25 +143,37 @@ def section(found):
     return "\n".join(lines) + "\n"
 
 
+def spread(number):
+    """Numbers in this order are spread evenly however few of them are reached."""
+    return int(f"{number:012b}"[::-1], 2)
+
+
 def look_at_study(arguments, bench):
-    """Columns for the tables of a folder, and the section of its report."""
+    """Columns for the tables of a folder, and the section of its report: lines from all
+    over each table, since time may end before all have been looked at."""
     end = time.monotonic() + arguments.seconds
-    found = []
+    tables = {}
     for name in sorted(os.listdir(arguments.study)):
-        if not name.endswith(".csv"):
-            continue
-        path = os.path.join(arguments.study, name)
-        with open(path, encoding="utf8") as file:
-            rows = list(csv.DictReader(file))
-        formula = ["--formula"] if name == "computed.csv" else []
-        for row in rows:
-            row.update(dict.fromkeys(COLUMNS, ""))
-            if row["backend"] != "cuda" or time.monotonic() > end:
-                continue
-            row.update(counters(arguments, bench + formula, row))
-            found.append((name[:-len(".csv")], row))
+        if name.endswith(".csv"):
+            with open(os.path.join(arguments.study, name), encoding="utf8") as file:
+                tables[name[:-len(".csv")]] = list(csv.DictReader(file))
+    todo = [(spread(k), name, row) for name, rows in tables.items()
+            for k, row in enumerate(rows) if row["backend"] == "cuda"]
+    seen = {}
+    for order, name, row in sorted(todo, key=lambda one: one[:2]):
+        if time.monotonic() > end:
+            break
+        formula = ["--formula"] if name == "computed" else []
+        seen[name, order] = counters(arguments, bench + formula, row)
+    found = []
+    for name, rows in tables.items():
+        for k, row in enumerate(rows):
+            of = seen.get((name, spread(k)))
+            row.update(of or dict.fromkeys(COLUMNS, ""))
+            if of:
+                found.append((name, row))
         if rows:
-            rewrite(path, rows)
+            rewrite(os.path.join(arguments.study, name + ".csv"), rows)
     if found:
         with open(os.path.join(arguments.study, "report.md"), "a", encoding="utf8") as file:
             file.write(section(found))

@@ -5,6 +5,7 @@ limits it, and what is said where there are no counters.
 import csv
 import io
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -44,13 +45,17 @@ def made_up_bench(path):
 
 
 def made_up_study(folder):
-    """A table of two lines and a report."""
+    """Two tables of two lines, and a report."""
     os.makedirs(folder)
+    columns = ("operation,backend,strategy,variant,order,visibilities,size,gcf,"
+               "polarisations,precision,planes\n")
     with open(os.path.join(folder, "computed.csv"), "w", encoding="utf8") as file:
-        file.write("operation,backend,strategy,variant,order,visibilities,size,gcf,"
-                   "polarisations,precision,planes\n"
+        file.write(columns +
                    "degrid,cuda,computed,fast-math,random,500,256,32,1,single,3\n"
                    "degrid,cpu,tiled,,random,500,256,32,1,single,3\n")
+    with open(os.path.join(folder, "atomics.csv"), "w", encoding="utf8") as file:
+        file.write(columns + "grid,cuda,warp,native,random,500,256,8,1,single,3\n"
+                             "grid,cuda,warp,native,random,500,256,16,1,single,3\n")
     with open(os.path.join(folder, "report.md"), "w", encoding="utf8") as file:
         file.write("# A study\n")
 
@@ -74,6 +79,9 @@ def check_study(suite, *options):
     suite.true("study: the line's options", all(
         f" {word} " in asked + " " for word in
         ("--planes 3", "--formula", "--fast-math", "--strategy computed")))
+    suite.equal("study: first a line of every table",
+                [re.findall(r"--gcf (\d+)", line)[-1] for line in asked.splitlines()][-3:],
+                ["8", "32", "16"])
     run(*options, "--study", folder, "--seconds", "0")
     with open(os.path.join(folder, "computed.csv"), encoding="utf8") as file:
         suite.equal("study: no time", [row["limiter"] for row in csv.DictReader(file)],

@@ -67,11 +67,13 @@ def check_sets(suite, folder):
         row["published"] == "" for row in rows))
 
 
-def check_report(suite, folder, tables):
+def check_report(suite, folder, tables, has_plots):
     with open(os.path.join(folder, "report.md"), encoding="utf8") as file:
         lines = file.read().split("\n")
     suite.equal("report: tables", sum(line.startswith("## ") for line in lines) -
                 ("## Left out" in lines), len(tables))
+    suite.equal("report: pictures", [line for line in lines if line.startswith("![](")],
+                [f"![]({name}.png)" for name in tables] if has_plots else [])
     for k, line in enumerate(lines):
         if line.startswith("|---"):
             width = line.count("|")
@@ -108,7 +110,7 @@ def on_cpu(suite):
     suite.equal("plots", sorted(name for name in os.listdir(folder)
                                 if name.endswith(".png")),
                 sorted(name + ".png" for name in tables) if has_plots else [])
-    check_report(suite, folder, tables)
+    check_report(suite, folder, tables, has_plots)
     with open(os.path.join(folder, "report.md"), encoding="utf8") as file:
         suite.true("what a CPU lacks is said", "computed: a GPU's alone" in file.read())
 
@@ -120,7 +122,7 @@ def on_device(suite):
                         "8", *SMALL[2:])
         if probe.status != 0:
             return
-        folder, _ = run(suite, "device", "--backend", "cuda")
+        folder, has_plots = run(suite, "device", "--backend", "cuda")
         both = ["tiled", "factored", "scatter", "gather", "window"]
         for name in CASES:
             check_table(suite, folder, name, (both + ["coarse", "warp"], both))
@@ -130,7 +132,7 @@ def on_device(suite):
                     {"gather", "computed"})
         check_atomics(suite, folder, ["scatter", "warp", "window", "coarse"])
         check_sets(suite, folder)
-        check_report(suite, folder, TABLES)
+        check_report(suite, folder, TABLES, has_plots)
     finally:
         del os.environ["TESS_EMULATED"]
 
