@@ -7,7 +7,6 @@
 #include "image_args.h"
 #include "job.h"
 #include "tess_checkpoint.h"
-#include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_out.h"
@@ -42,41 +41,33 @@ static void log_options(const tess_cli *cli)
     tess_log_info("options: %s", text);
 }
 
-/* A file written beside the images is none of the inputs. */
-static tess_status check_beside(const tess_image_opts *opts, const char *path)
+/* Open NAME.log, which is none of the inputs and none of the other files. */
+static tess_status open_log(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    for (int k = 0; k < opts->num_obs; ++k)
-        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
-    TESS_TRY(tess_out_check_other(path, opts->subtract));
+    char *path = NULL;
+    if (asprintf(&path, "%s.log", opts->output) < 0) {
+        path = NULL;
+        TESS_FAIL(TESS_ERR_ALLOC, "name of the log");
+    }
+    TESS_TRY(tess_image_check_beside(opts, path, true));
+    for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
+        TESS_TRY(tess_out_check_distinct(opts->beside[k], path));
+    TESS_TRY(tess_log_open(path));
 cleanup:
+    free(path); /* from asprintf */
     return status;
 }
 
-/* Start NAME.log and see that profile and trace can be written. */
+/* Start NAME.log. */
 static tess_status prepare(tess_comm *comm, const tess_image_args *args)
 {
     tess_status status = TESS_OK, own = TESS_OK;
-    char *path = NULL;
-    if (tess_comm_rank(comm) == 0) {
-        if (args->profile) own = tess_fits_check_target(args->profile, true);
-        if (own == TESS_OK && args->trace)
-            own = tess_fits_check_target(args->trace, true);
-        if (own == TESS_OK && asprintf(&path, "%s.log", args->opts.output) < 0) {
-            path = NULL;
-            own =
-                tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "log");
-        }
-        if (own == TESS_OK) own = check_beside(&args->opts, args->profile);
-        if (own == TESS_OK) own = check_beside(&args->opts, args->trace);
-        if (own == TESS_OK) own = check_beside(&args->opts, path);
-        if (own == TESS_OK) own = tess_log_open(path);
-    }
+    if (tess_comm_rank(comm) == 0) own = open_log(&args->opts);
     TESS_TRY(tess_comm_agree(comm, own));
     TESS_TRY(tess_job_log(comm, args->opts.layout.threads, args->opts.command_line));
     log_options(&args->cli);
 cleanup:
-    free(path); /* from asprintf */
     return status;
 }
 

@@ -7,8 +7,8 @@
 static const char doc[] =
     "Show how tessera image would make an image with the same options: partition, "
     "w-planes, kernel support, memory per rank and estimated time per stage. Reads the "
-    "coordinates of the visibilities only and writes no file, but for what it measures "
-    "of the machine (see --no-calibration)."
+    "coordinates of the visibilities only and writes no file, but for --profile and "
+    "what it measures of the machine (see --no-calibration)."
     "\v"
     "The plan is that of the ranks it is run on.\n\n"
     "Examples:\n"

@@ -125,19 +125,25 @@ cleanup:
     return status;
 }
 
-/* Whether the outputs can be written, and are none of the inputs. */
+/* Whether the outputs can be written, and are neither inputs nor each other. */
 static tess_status check_outputs(const predict_args *args)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = &args->opts;
+    const tess_gridding *gridding = &opts->gridding;
+    const char *const made[] = {opts->output, args->profile, args->trace,
+                                gridding->write_gcf};
     if (args->profile) TESS_TRY(tess_fits_check_target(args->profile, true));
     if (args->trace) TESS_TRY(tess_fits_check_target(args->trace, true));
-    TESS_TRY(tess_out_check_other(args->trace, opts->obs));
-    TESS_TRY(tess_out_check_other(args->trace, opts->model));
-    TESS_TRY(tess_out_check_other(args->profile, opts->obs));
-    TESS_TRY(tess_out_check_other(args->profile, opts->model));
-    TESS_TRY(tess_out_check_other(opts->output, opts->obs));
-    TESS_TRY(tess_out_check_other(opts->output, opts->model));
+    if (gridding->write_gcf)
+        TESS_TRY(tess_fits_check_target(gridding->write_gcf, opts->overwrite));
+    for (size_t k = 0; k < sizeof made / sizeof *made; ++k) {
+        TESS_TRY(tess_out_check_other(made[k], opts->obs));
+        TESS_TRY(tess_out_check_other(made[k], opts->model));
+        TESS_TRY(tess_out_check_other(made[k], gridding->gcf));
+        for (size_t j = 0; j < k; ++j)
+            TESS_TRY(tess_out_check_distinct(made[k], made[j]));
+    }
 cleanup:
     return status;
 }

@@ -8,7 +8,9 @@
 #include "job.h"
 #include "options.h"
 #include "tess_const.h"
+#include "tess_fits.h"
 #include "tess_mem.h"
+#include "tess_out.h"
 #include "threads.h"
 
 enum {
@@ -81,7 +83,8 @@ static const struct argp_option image_options[] = {
      0},
     {"scratch", OPT_SCRATCH, "DIR", 0,
      "Keep data that do not fit into memory in unnamed files in this folder, on a disk "
-     "of each node, instead of reading the observations again in every pass, where that "
+     "of each node, instead of reading the observations again in every pass, where "
+     "that "
      "is the faster way",
      0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
@@ -363,6 +366,46 @@ cleanup:
     return status;
 }
 
+tess_status tess_image_check_beside(const tess_image_opts *opts, const char *path,
+                                    bool overwrite)
+{
+    tess_status status = TESS_OK;
+    if (!path) goto cleanup;
+    TESS_TRY(tess_fits_check_target(path, overwrite));
+    for (int k = 0; k < opts->num_obs; ++k)
+        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
+    TESS_TRY(tess_out_check_other(path, opts->subtract));
+    TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
+cleanup:
+    return status;
+}
+
+/* Files beside the images can be written, and are neither inputs nor each other. */
+static tess_status check_beside(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const bool replaces = opts->overwrite || opts->checkpoint.resume;
+    for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k) {
+        const char *path = opts->beside[k];
+        const bool overwrite = path != opts->gridding.write_gcf || replaces;
+        TESS_TRY(tess_image_check_beside(opts, path, overwrite));
+        for (size_t j = 0; j < k; ++j)
+            TESS_TRY(tess_out_check_distinct(path, opts->beside[j]));
+    }
+cleanup:
+    return status;
+}
+
+/* A plan writes its profile alone. */
+static void choose_beside(tess_image_args *args)
+{
+    tess_image_opts *opts = &args->opts;
+    if (args->is_plan) args->trace = opts->gridding.write_gcf = NULL;
+    opts->beside[0] = args->profile;
+    opts->beside[1] = args->trace;
+    opts->beside[2] = opts->gridding.write_gcf;
+}
+
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
                                   char **argv, tess_image_args *args)
 {
@@ -375,6 +418,9 @@ tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, args, &args->cli));
     if (args->cli.help) goto cleanup;
     TESS_TRY(check(comm, args));
+    choose_beside(args);
+    const bool first = tess_comm_rank(comm) == 0;
+    TESS_TRY(tess_comm_agree(comm, first ? check_beside(&args->opts) : TESS_OK));
     if (args->opts.layout.threads == 0)
         TESS_TRY(tess_threads_default(comm, &args->opts.layout.threads));
     args->command_line = tess_cli_command_line(argc, argv);

@@ -27,9 +27,15 @@ typedef struct tess_image_args {
 /** Parse and check everything that can be checked without data, and set the threads
  *  per rank. `doc` is argp's help text of the subcommand. Errors: TESS_ERR_USAGE,
  *  TESS_ERR_INPUT (larger than the half-sky), TESS_ERR_RESOURCE (larger than the
- *  memory of all nodes). Collective. */
+ *  memory of all nodes), TESS_ERR_IO (a file beside the images that cannot be written).
+ *  Collective. */
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
                                   char **argv, tess_image_args *args);
+
+/** TESS_ERR_IO when a file beside the images cannot be written, or is one of the
+ * inputs. `path` may be NULL. Local. */
+tess_status tess_image_check_beside(const tess_image_opts *opts, const char *path,
+                                    bool overwrite);
 
 void tess_image_args_free(tess_image_args *args);
 

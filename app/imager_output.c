@@ -66,6 +66,9 @@ static tess_status check_one(const imager_output *output, char *path, bool overw
     for (int k = 0; k < opts->num_obs; ++k)
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
     TESS_TRY(tess_out_check_other(path, opts->subtract));
+    TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
+    for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
+        TESS_TRY(tess_out_check_distinct(path, opts->beside[k]));
 cleanup:
     free(path); /* from asprintf */
     return status;

@@ -126,6 +126,8 @@ typedef struct tess_image_opts {
     int64_t intervals_out; /**< default 1 */
     bool make_psf;         /**< --no-psf */
     bool overwrite, preview;
+    const char *beside[3];   /**< other files that the run writes, or NULL: no image may
+                                  have their names */
     const char *subtract;    /**< --subtract MODEL.fits, or NULL */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */
     const char *scratch;     /**< --scratch DIR, on each node, or NULL */

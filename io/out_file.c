@@ -11,8 +11,7 @@
 
 #include "tess_fits.h"
 
-/* Folder of `path` ("." when it names none). */
-static void folder_of(const char *path, char folder[TESS_OUT_FILE_NAME])
+void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME])
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -43,7 +42,7 @@ tess_status tess_fits_check_target(const char *path, bool overwrite)
                       path);
     } else if (errno != ENOENT && errno != ENOTDIR)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    folder_of(path, folder);
+    tess_out_file_folder(path, folder);
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
         TESS_FAIL(TESS_ERR_IO, "%s: folder %s does not exist; make it first", path,
                   folder);
@@ -134,7 +133,7 @@ tess_status tess_out_file_publish(const char *temp, const char *path, bool overw
     tess_out_file_forget(temp);
     /* The entry itself reaches the disk only with its folder; where folders cannot be
      * synchronised the file system does so on its own. */
-    folder_of(path, folder);
+    tess_out_file_folder(path, folder);
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         (void)fsync(fd);

@@ -16,6 +16,9 @@ extern "C" {
 
 enum { TESS_OUT_FILE_NAME = 4096 };
 
+/** Folder of `path` ("." when it names none). Local. */
+void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME]);
+
 /** Create a new file beside `path` under a name of its own, written to `temp`, open for
  *  reading and writing. It is noted until it is published or discarded. TESS_ERR_IO.
  *  Local. */

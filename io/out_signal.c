@@ -122,6 +122,10 @@ static void on_signal(int number)
 void tess_out_catch_signals(const tess_comm *comm)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
+    /* so that writing fails with EFBIG, as on a full disk; children inherit it */
+    struct sigaction large;
+    if (sigaction(SIGXFSZ, NULL, &large) == 0 && large.sa_handler == SIG_DFL)
+        signal(SIGXFSZ, SIG_IGN);
     leave_others_ms = tess_comm_size(comm) > 1 ? 500 : 0;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
         struct sigaction action = {.sa_handler = on_signal,

@@ -41,9 +41,14 @@ void tess_held_free(tess_held_files *held);
  *  that no run replaces what it reads; NULL is fine for both. Local. */
 tess_status tess_out_check_other(const char *path, const char *input);
 
+/** TESS_ERR_IO when two files that a run writes have one name, be they there yet or
+ *  not: the second would replace the first. NULL is fine for both. Local. */
+tess_status tess_out_check_distinct(const char *path, const char *other);
+
 /** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's
  *  unfinished files, then do what they did before; the files go even if SIGKILL follows
- *  soon. For programs, once at their start. Local. */
+ *  soon. SIGXFSZ is ignored: files that grow too large fail to be written. For
+ * programs, once at their start. Local. */
 void tess_out_catch_signals(const tess_comm *comm);
 
 #ifdef __cplusplus

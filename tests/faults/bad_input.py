@@ -393,12 +393,51 @@ def check_names(faults):
                 ("preview over the observation", ["image", named, *IMAGE, "--preview",
                                                   "-o", name]),
                 ("profile over the observation", ["image", valid, *IMAGE, "-o", name,
-                                                  "--profile", link])]:
+                                                  "--profile", link]),
+                ("plan's profile over the observation", ["plan", valid, *IMAGE,
+                                                         "--profile", link]),
+                ("kernels over the observation", ["image", valid, *IMAGE, "-o", name, "--w",
+                                                  "projection", "--write-gcf", link]),
+                ("kernels over the model", ["predict", valid, "--model", model, "-o",
+                                            suite.path("p.uvfits"), "--w", "projection",
+                                            "--write-gcf", model])]:
             before = digest(valid), digest(model), digest(named)
             result = tessera(*command, "--overwrite", ranks=ranks, timeout=TIMEOUT)
             faults.judge(f"{what}, {ranks} ranks", result, 3, "another output name")
             suite.equal(f"{what}: inputs", (digest(valid), digest(model), digest(named)),
                         before)
+
+
+def check_twice(faults):
+    """No file of a run replaces another, and a plan writes no kernels."""
+    suite, valid, bad = faults.suite, faults.valid, faults.bad
+    model = uvfits.write_model(suite.path("good.fits"), np.ones((64, 64)), 60 * ASEC)
+    kernels = ["--w", "projection", "--accuracy", "1e-2", "--write-gcf"]
+    folder = suite.path("beside")
+    os.makedirs(folder)
+    target, json = os.path.join(folder, "x"), os.path.join(folder, "x.json")
+    image = ["image", valid, *IMAGE]
+    predict = ["predict", valid, "--model", model]
+    for what, out, command in [
+            ("profile and trace", target, image + ["--profile", json, "--trace",
+                                                   f"{folder}/./x.json"]),
+            ("profile and image", target, image + ["--profile", target + "-dirty.fits"]),
+            ("profile and log", target, image + ["--profile", target + ".log"]),
+            ("trace and parameters", target, image + ["--trace", target + ".conf"]),
+            ("kernels and PSF", target, image + kernels + [target + "-psf.fits"]),
+            ("kernels and profile", target, image + kernels + [json, "--profile", json]),
+            ("profile and trace of predict", json, predict + ["--profile", target,
+                                                              "--trace", target]),
+            ("kernels and output of predict", json, predict + kernels + [json])]:
+        bad(f"one name for {what}", 3, *command, out=out, says="twice")
+        suite.equal(f"one name for {what}: beside it",
+                    [f for f in os.listdir(folder) if not f.endswith(ALLOWED)], [])
+    there = shutil.copy(model, json)
+    bad("kernels that exist", 3, *image, *kernels, there, says="--overwrite", out=target)
+    suite.equal("kernels that exist are untouched", digest(there), digest(model))
+    for ranks in RANKS:
+        suite.ran("plan", tessera("plan", *image[1:], *kernels, there, ranks=ranks))
+        suite.equal("plan writes no kernels", digest(there), digest(model))
 
 
 def children_of(parent):
@@ -542,6 +581,26 @@ def check_full_disk(faults):
                 suite.equal(f"{what}: left behind", left, [])
 
 
+def check_file_limit(faults):
+    """A limit of what a file may hold (ulimit -f) is met like a full disk."""
+    suite, valid = faults.suite, faults.valid
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    model = uvfits.write_model(suite.path("good.fits"), np.ones((64, 64)), 60 * ASEC)
+    # one rank, as MPI's shared memory is files, too
+    for what, command in [
+            ("image", ["image", valid, *IMAGE, "-o"]),
+            ("predict", ["predict", valid, "--model", model, "-o"]),
+            ("simulate", simulation(sky, "x")[:-1])] + [
+            ("simulate to an MS", simulation(sky, "x")[:-1])] * have_ms():
+        folder = tempfile.mkdtemp(dir=suite.work)
+        target = os.path.join(folder, "x" + ".ms" * what.endswith("MS"))
+        result = run(["sh", "-c", 'ulimit -f 10; exec "$@"', "sh", BIN, *command, target],
+                     TIMEOUT)
+        faults.judge(f"small files alone, {what}", result, 3, "too large")
+        left = [f for f in os.listdir(folder) if not f.endswith(ALLOWED)]
+        suite.equal(f"small files alone, {what}: left behind", left, [])
+
+
 def check_skies(faults):
     path = faults.suite.path
     common = ["--layout", "vla-d", "--ra", "60deg", "--dec=30deg", "--start",
@@ -589,7 +648,8 @@ def main():
     suite.ran("the unspoilt observation", check)
     for part in (check_options, check_files, check_contents, check_resources,
                  check_models, check_outputs, check_existing, check_permissions,
-                 check_names, check_signals, check_full_disk, check_skies, check_damage):
+                 check_names, check_twice, check_signals, check_full_disk,
+                 check_file_limit, check_skies, check_damage):
         if not chosen or part.__name__ in chosen:
             part(faults)
     suite.finish()
