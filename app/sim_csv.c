@@ -133,11 +133,13 @@ static tess_status read_text(const char *path, char **text, int64_t *bytes)
 {
     tess_status status = TESS_OK;
     char *buffer = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
+    FILE *file = NULL;
     struct stat info;
-    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode))
+    if (stat(path, &info) != 0) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode)) /* a named pipe, too, which would be waited for */
         TESS_FAIL(TESS_ERR_IO, "%s: not a regular file", path);
+    file = fopen(path, "rb");
+    if (!file) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
     if (info.st_size > MAX_BYTES)
         TESS_FAIL(TESS_ERR_INPUT, "%s: %.1f GB is too large for a table of this kind",
                   path, (double)info.st_size * 1e-9);

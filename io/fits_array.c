@@ -22,11 +22,14 @@ static tess_status check_plain(const char *path, int64_t *file_bytes)
     tess_status status = TESS_OK;
     char start[10] = "";
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* without waiting for who writes to a named pipe */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))
         TESS_FAIL(TESS_ERR_INPUT, "%s: is a folder, not a FITS file", path);
+    if (!S_ISREG(info.st_mode))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a regular file", path);
     const ssize_t got = pread(fd, start, 9, 0);
     if (got < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
@@ -78,8 +81,10 @@ static tess_status find_image(fitsfile *fits, const char *path)
     fits_get_num_hdus(fits, &num_hdus, &failed);
     for (int hdu = 1; hdu <= num_hdus && !failed; ++hdu) {
         fits_movabs_hdu(fits, hdu, &type, &failed);
-        compressed = compressed || fits_is_compressed_image(fits, &failed);
-        if (failed || type != IMAGE_HDU) continue;
+        /* which CFITSIO 4 passes off as an image, and stores as a table */
+        const bool packed = !failed && fits_is_compressed_image(fits, &failed);
+        compressed = compressed || packed;
+        if (failed || packed || type != IMAGE_HDU) continue;
         fits_get_img_dim(fits, &num_axes, &failed);
         if (!failed && num_axes > 0) goto cleanup;
     }
@@ -208,6 +213,7 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
         TESS_FAIL(TESS_ERR_INPUT, "%s: header is damaged or truncated (%s)", path, why);
     }
     TESS_TRY(find_image(fits, path));
+    fits_get_hdu_num(fits, &array.hdu);
     fits_get_img_paramll(fits, TESS_FITS_MAX_AXES, &array.bitpix, &array.num_axes,
                          lengths, &failed);
     if (!failed && array.num_axes > TESS_FITS_MAX_AXES)

@@ -79,12 +79,15 @@ cleanup:
     return status;
 }
 
-static tess_status get_keywords(const char *path, tess_fits_kernels *kernels)
+static tess_status get_keywords(const tess_fits_array *array,
+                                tess_fits_kernels *kernels)
 {
     tess_status status = TESS_OK;
     int failed = 0;
     fitsfile *fits = NULL;
-    fits_open_image(&fits, path, READONLY, &failed);
+    const char *path = array->path;
+    fits_open_diskfile(&fits, path, READONLY, &failed); /* whatever its name means */
+    fits_movabs_hdu(fits, array->hdu, NULL, &failed);
     fits_clear_errmsg();
     if (failed) TESS_FAIL(TESS_ERR_INPUT, "%s: its header cannot be read", path);
     TESS_TRY(get_whole(fits, path, "GCFSUPP", 2, MAX_SUPPORT, &kernels->support));
@@ -218,7 +221,7 @@ tess_status tess_fits_kernels_read(const char *path, tess_fits_kernels *kernels)
     tess_fits_array array;
     tess_fits_kernels found = {0};
     TESS_TRY(tess_fits_array_open(path, &array));
-    TESS_TRY(get_keywords(path, &found));
+    TESS_TRY(get_keywords(&array, &found));
     TESS_TRY(check_axes(&array, &found));
     found.num_planes = (int)array.axis[2].length;
     found.is_double = array.bitpix == -64;

@@ -26,6 +26,7 @@ typedef struct tess_fits_axis {
 typedef struct tess_fits_array {
     char path[1024];
     int bitpix;                              /**< 8, 16, 32, 64, -32, -64 */
+    int hdu;                                 /**< where it is, 1 the first */
     int num_axes;                            /**< at least 1 */
     tess_fits_axis axis[TESS_FITS_MAX_AXES]; /**< axis[0] varies fastest */
     int64_t num_pixels;

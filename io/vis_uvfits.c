@@ -156,7 +156,8 @@ static tess_status open_file(uvfits_state *state, const char *path)
     struct stat info;
     char start[10] = "";
     snprintf(state->path, sizeof state->path, "%s", path);
-    state->fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* without waiting for who writes to a named pipe */
+    state->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (state->fd < 0 || fstat(state->fd, &info) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))

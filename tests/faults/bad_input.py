@@ -193,6 +193,14 @@ def check_models(faults):
         if image:
             bad(f"subtract a model {what}", 3, "image", faults.valid, "--size", "32",
                 "--scale", "60asec", "--subtract", model)
+    packed = path("packed.fits")  # as a table, which CFITSIO calls an image
+    hdus = fits_module()
+    hdus.HDUList([hdus.PrimaryHDU(), hdus.CompImageHDU(
+        ones.astype("f4"), hdus.getheader(fine))]).writeto(packed)
+    bad("predict with a compressed model", 3, "predict", faults.valid, "--model", packed,
+        says="funpack")
+    faults.judge("compare with a compressed image", tessera("compare", packed, fine), 3,
+                 "funpack")
     oblong = path("oblong.fits")
     with fits_module().open(path("fine.fits")) as hdus:
         hdus[0].header["CDELT2"] *= 2
@@ -204,6 +212,24 @@ def check_models(faults):
                          "MODEL_DATA", ranks=ranks, timeout=TIMEOUT)
         faults.judge(f"predict to a column of UVFITS, {ranks} ranks", result,
                      result.status if result.status in (2, 3) else 3)
+
+
+def check_pipes(faults):
+    """A named pipe that nobody writes to is not waited for."""
+    valid, bad, pipe = faults.valid, faults.bad, faults.suite.path("pipe")
+    os.mkfifo(pipe)
+    model = uvfits.write_model(faults.suite.path("good.fits"), np.ones((64, 64)), 60 * ASEC)
+    kernels = ["--w", "projection", "--gcf", pipe]
+    for what, command in [
+            ("an observation", ["image", pipe, *IMAGE]),
+            ("a model", ["predict", valid, "--model", pipe]),
+            ("a model to subtract", ["image", valid, *IMAGE, "--subtract", pipe]),
+            ("kernels", ["predict", valid, "--model", model, *kernels]),
+            ("a sky model", simulation(pipe, "x")[:-2])]:
+        bad(f"a named pipe as {what}", 3, *command, says="regular file")
+    for command in (["info", pipe], ["compare", pipe, model]):
+        faults.judge(f"{command[0]} of a named pipe", tessera(*command, timeout=TIMEOUT), 3,
+                     "regular file")
 
 
 def digest(path):
@@ -647,7 +673,7 @@ def main():
     check = tessera("image", faults.valid, *IMAGE, "-o", suite.path("works"))
     suite.ran("the unspoilt observation", check)
     for part in (check_options, check_files, check_contents, check_resources,
-                 check_models, check_outputs, check_existing, check_permissions,
+                 check_models, check_pipes, check_outputs, check_existing, check_permissions,
                  check_names, check_twice, check_signals, check_full_disk,
                  check_file_limit, check_skies, check_damage):
         if not chosen or part.__name__ in chosen:
