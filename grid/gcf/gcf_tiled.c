@@ -25,6 +25,7 @@ enum {
     PAYS = 4,                    /* cells of footprints for each cell of a buffer */
     PAYS_WELL = 16,
     FEW_TAPS_BYTES = 1 << 19, /* tables that stay in cache in any order */
+    CACHE_LINE = 64, LINES_AHEAD = 8,
     BLOCK = 1024              /* points whose cost is summed up before tiles are cut */
 };
 
@@ -207,10 +208,13 @@ static double take_cost(const tess_gcf_plan *plan, const tiling *tiles, int64_t 
     return cost;
 }
 
+/* The dearest first, by powers of two, and neighbours together: what buffers have in
+ * common of the grid is then still in cache. */
 static int dearest_first(const void *a, const void *b)
 {
     const piece *x = a, *y = b;
-    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
+    const int of_x = ilogb(x->cost), of_y = ilogb(y->cost);
+    if (of_x != of_y) return of_x < of_y ? 1 : -1;
     return (x->first > y->first) - (x->first < y->first);
 }
 
@@ -414,6 +418,13 @@ static void add_line(bool is_double, const void *from, int64_t cells, void *to)
     }
 }
 
+/* Lines of the grid are pages apart, which processors do not foresee. */
+static void fetch_line(const void *line, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes + CACHE_LINE - 1; at += CACHE_LINE)
+        __builtin_prefetch((const char *)line + at, 1);
+}
+
 /* The part of a buffer that lies in a region of the grid: added to it. */
 static void add_region(const gcf_job *job, const box *around, const box *region,
                        const tess_gcf_cells *cells)
@@ -425,6 +436,10 @@ static void add_region(const gcf_job *job, const box *around, const box *region,
                                  (line - around->u) * job->stride + region->v -
                                  around->v;
             const int64_t to = (pol * cells->nu + line) * cells->nv + region->v;
+            if (line + LINES_AHEAD < region->u + region->lines)
+                fetch_line((const char *)cells->data +
+                               (size_t)(to + LINES_AHEAD * cells->nv) * bytes,
+                           region->cells * (int64_t)bytes);
             add_line(job->gcf->layout.is_double,
                      (const char *)job->cells + (size_t)from * bytes, region->cells,
                      (char *)cells->data + (size_t)to * bytes);
