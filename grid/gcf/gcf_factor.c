@@ -195,6 +195,109 @@ static int narrow(const tess_gcf *gcf, int plane, const parts *of, double total,
     return skip;
 }
 
+/* First of a term's samples that is 0, if it is so many cells wide on either side. */
+static int end_of(const tess_gcf *gcf, int plane, const parts *of, int half)
+{
+    return half < gcf->plane[plane].support / 2 ? half * gcf->layout.oversampling
+                                                : of->size;
+}
+
+/* Σ |column|² · Σ |row|² of a term, so many cells on either side of the middle. */
+static double power_within(const tess_gcf *gcf, int plane, const parts *of, int term,
+                           int half)
+{
+    const int end = end_of(gcf, plane, of, half);
+    double sum[2] = {0};
+    for (int x = 0; x < end; ++x) {
+        const value a = of->left[(int64_t)x * of->width + term];
+        const value b = of->right[(int64_t)x * of->width + term];
+        sum[0] += creal(a) * creal(a) + cimag(a) * cimag(a);
+        sum[1] += creal(b) * creal(b) + cimag(b) * cimag(b);
+    }
+    return sum[0] * sum[1];
+}
+
+/* Power of the plane less terms that are cut to half[rank] cells. */
+static double power_left(const tess_gcf *gcf, int plane, const parts *of,
+                         const int *order, int rank, const uint16_t *half)
+{
+    int end[GCF_MAX_RANK];
+    double sum = 0;
+    for (int r = 0; r < rank; ++r)
+        end[r] = end_of(gcf, plane, of, half[r]);
+    for (int x = 0; x < of->size; ++x)
+        for (int y = 0; y < of->size; ++y) {
+            value left = of->matrix[(int64_t)x * of->size + y];
+            for (int r = 0; r < rank; ++r)
+                if (x < end[r] && y < end[r])
+                    left -= of->left[(int64_t)x * of->width + order[r]] *
+                            conj(of->right[(int64_t)y * of->width + order[r]]);
+            sum += creal(left) * creal(left) + cimag(left) * cimag(left);
+        }
+    return sum;
+}
+
+/* Cells that blocks have for a term, about. */
+static int64_t block_cells(int half)
+{
+    return (2 * half + GCF_BLOCK_LINES - 1) * (2 * half + GCF_BLOCK_CELLS - 1);
+}
+
+/* Take cells off the terms, as long as they hold no more than `most` together: of that
+ * term, again and again, whose outermost cells hold the least for their number. No term
+ * is left wider than one before it. */
+static void take_off(const tess_gcf *gcf, int plane, const parts *of, const int *order,
+                     int rank, double most, uint16_t *half)
+{
+    double within[GCF_MAX_RANK], less[GCF_MAX_RANK], taken = 0;
+    for (int r = 0; r < rank; ++r) {
+        half[r] = (uint16_t)(gcf->plane[plane].support / 2);
+        within[r] = power_within(gcf, plane, of, order[r], half[r]);
+        less[r] = power_within(gcf, plane, of, order[r], half[r] - 1);
+    }
+    for (;;) {
+        int best = -1;
+        double best_rate = 0;
+        for (int r = 0; r < rank; ++r) {
+            const double more = fmax(within[r] - less[r], 1e-300);
+            const double rate =
+                (double)(block_cells(half[r]) - block_cells(half[r] - 1)) / more;
+            const int least = r + 1 < rank ? half[r + 1] : 1;
+            if (half[r] == least || taken + more > most || rate <= best_rate) continue;
+            best = r;
+            best_rate = rate;
+        }
+        if (best < 0) return;
+        taken += within[best] - less[best];
+        --half[best];
+        within[best] = less[best];
+        less[best] = power_within(gcf, plane, of, order[best], half[best] - 1);
+    }
+}
+
+/* How many cells of each term are kept, so that what is left of the plane is no more
+ * than `error` of it: kernels of small w are narrow, whatever support their table has,
+ * and terms beyond the first need not be whole. Parts of terms are not orthogonal as
+ * whole ones are, so what is left is looked up. */
+static void cut_terms(const tess_gcf *gcf, int plane, const parts *of, const int *order,
+                      double total, double error, gcf_factors *factors)
+{
+    enum { TRIES = 8 };
+    const int whole = gcf->plane[plane].support / 2;
+    double most = (error * error - factors->error * factors->error) * total, left = 0;
+    int widest = 0, tries = 0;
+    do {
+        if (++tries > TRIES) most = 0;
+        take_off(gcf, plane, of, order, factors->rank, most, factors->half);
+        left = power_left(gcf, plane, of, order, factors->rank, factors->half);
+        most *= 0.8;
+    } while (left > error * error * total && tries <= TRIES);
+    for (int r = 0; r < factors->rank; ++r)
+        if (factors->half[r] > widest) widest = factors->half[r];
+    if (total > 0) factors->error = sqrt(left / total);
+    factors->skip = (whole - widest) / (TESS_GCF_STEP / 2) * (TESS_GCF_STEP / 2);
+}
+
 static tess_status parts_alloc(const tess_gcf_plan *plan, int plane, parts *of)
 {
     tess_status status = TESS_OK;
@@ -264,15 +367,18 @@ static void fill_lines(const tess_gcf_plan *plan, int plane, const parts *of,
     const int support = plan->gcf->plane[plane].support;
     const int skip = plan->factors[plane].skip;
     const int q = plan->gcf->layout.oversampling;
-    for (int r = 0; r < plan->factors[plane].rank; ++r)
+    for (int r = 0; r < plan->factors[plane].rank; ++r) {
+        const int end = end_of(plan->gcf, plane, of, plan->factors[plane].half[r]);
         for (int o = 0; o < q; ++o)
             for (int j = skip; j < support - skip; ++j) {
-                const int64_t at =
-                    (int64_t)abs((1 - support / 2 + j) * q - o) * of->width + order[r];
+                const int x = abs((1 - support / 2 + j) * q - o);
+                if (x >= end) continue; /* they are 0 */
+                const int64_t at = (int64_t)x * of->width + order[r];
                 const value row = conj(of->right[at]);
                 set_value(plan, plane, line_at(plan, plane, 0, r, o) + j, of->left[at]);
                 set_value(plan, plane, line_at(plan, plane, 1, r, o) + j, row);
             }
+    }
 }
 
 static tess_status factor_plane(const tess_gcf_plan *plan, int plane)
@@ -301,8 +407,14 @@ static tess_status factor_plane(const tess_gcf_plan *plan, int plane)
     factors->data = tess_alloc_zero(values_of(gcf, plane, rank), gcf_value_bytes(gcf));
     if (!factors->data) TESS_FAIL(TESS_ERR_ALLOC, "factors of a kernel");
     factors->rank = rank;
-    factors->skip =
-        narrow(gcf, plane, &of, total, plan->opts.factor_error, &factors->error);
+    if (plan->opts.backend == TESS_GCF_CPU)
+        cut_terms(gcf, plane, &of, order, total, plan->opts.factor_error, factors);
+    else {
+        factors->skip =
+            narrow(gcf, plane, &of, total, plan->opts.factor_error, &factors->error);
+        for (int r = 0; r < rank; ++r)
+            factors->half[r] = (uint16_t)(gcf->plane[plane].support / 2);
+    }
     fill_lines(plan, plane, &of, order);
 cleanup:
     parts_free(&of);

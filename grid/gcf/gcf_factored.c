@@ -58,6 +58,20 @@ int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines, int64_
                    (int64_t)(sizeof(gcf_product) + sizeof(gcf_met)));
 }
 
+/* Taps from one term of a plane to the next. */
+static int64_t term_step(const tess_gcf_plan *plan, int plane)
+{
+    const tess_gcf *gcf = plan->gcf;
+    return gcf->layout.oversampling * gcf_factor_line(gcf->plane[plane].support);
+}
+
+/* Of a product's split column, in whole blocks of lanes. */
+static int64_t column_bytes(const gcf_product *product, int64_t lanes, int64_t bytes)
+{
+    const int64_t begin = product->line / lanes;
+    return ((product->end_line + lanes - 1) / lanes - begin) * lanes * 3 * bytes / 2;
+}
+
 /* Points whose products have the same rows, [0, count) of the places, and lines
  * [first, end) of their columns, in a buffer. */
 typedef struct bundle {
@@ -101,27 +115,35 @@ static void fetch_visibilities(const gcf_job *job, int64_t k)
         __builtin_prefetch((const char *)job->vis + job->place[k].point * bytes);
 }
 
+/* Cells of a plane's footprints beyond which a term is 0. */
+static int outside_of(const tess_gcf_plan *plan, int plane, int term)
+{
+    return tess_gcf_plan_support(plan, plane) / 2 - plan->factors[plane].half[term];
+}
+
 /* The columns of a bundle, one of its terms. */
 static void add_columns(const tess_gcf_plan *plan, const gcf_job *job, int pol,
-                        const bundle *of, int64_t step, const gcf_product *product,
+                        const bundle *of, int term, const gcf_product *product,
                         void *out)
 {
     const bool is_double = plan->gcf->layout.is_double;
     const gcf_table *table = job->table;
     const int64_t bytes = (int64_t)gcf_value_bytes(plan->gcf);
     const int64_t lanes = table->lanes[is_double];
-    const int plane = of->place->plane, skip = gcf_skip(plan, plane);
+    const int plane = of->place->plane, outside = outside_of(plan, plane, term);
+    const int skip = gcf_skip(plan, plane) + outside;
+    const int64_t step = term * term_step(plan, plane);
+    const int64_t begin = product->line / lanes * lanes;
     const bool add = of->count > 1;
-    if (add)
-        memset(out, 0, (size_t)((product->end_line - product->line) * 3 * bytes / 2));
+    if (add) memset(out, 0, (size_t)column_bytes(product, lanes, bytes));
     for (int64_t k = 0; k < of->count; ++k) {
         const gcf_place *at = &of->place[k];
-        const int64_t line = at->u + skip - job->u0 - product->line;
+        const int64_t line = at->u + skip - job->u0 - begin;
         const int offset = full_offset(plan->gcf, at->offset_u, at->flip_u);
         const gcf_split split = {
             .taps = (const char *)gcf_factor_at(plan, plane, 0, offset) +
                     (step + skip) * bytes,
-            .support = of->support,
+            .support = of->support - 2 * outside,
             .shift = (int)(line % lanes),
             .conjugate = at->conjugate,
             .vis = (const char *)job->vis + (at->point * job->num_pol + pol) * bytes,
@@ -130,36 +152,48 @@ static void add_columns(const tess_gcf_plan *plan, const gcf_job *job, int pol,
     }
 }
 
+/* The row that a bundle has in common, one of its terms. */
+static void make_row(const tess_gcf_plan *plan, const gcf_job *job, const bundle *of,
+                     int term, int64_t v, void *out)
+{
+    const tess_gcf *gcf = plan->gcf;
+    const bool is_double = gcf->layout.is_double;
+    const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
+    const int plane = of->place->plane, outside = outside_of(plan, plane, term);
+    const int offset = full_offset(gcf, of->place->offset_v, of->place->flip_v);
+    const gcf_split split = {
+        .taps =
+            (const char *)gcf_factor_at(plan, plane, 1, offset) +
+            (term * term_step(plan, plane) + gcf_skip(plan, plane) + outside) * bytes,
+        .support = of->support - 2 * outside,
+        .shift = (int)(v % job->table->lanes[is_double]),
+        .conjugate = of->place->conjugate,
+        .out = out};
+    job->table->split_row[is_double](&split);
+}
+
 /* The terms of a bundle: one product each. `values` is moved on. */
 static void make_products(const tess_gcf_plan *plan, const gcf_job *job, int pol,
                           const bundle *of, char **values, gcf_product *product)
 {
     const tess_gcf *gcf = plan->gcf;
-    const bool is_double = gcf->layout.is_double;
     const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
-    const int64_t lanes = job->table->lanes[is_double];
-    const int plane = of->place->plane, skip = gcf_skip(plan, plane);
-    const int64_t step =
-        gcf->layout.oversampling * gcf_factor_line(gcf->plane[plane].support);
-    const int64_t v = of->place->v + skip - job->v0;
-    const char *taps = gcf_factor_at(
-        plan, plane, 1, full_offset(gcf, of->place->offset_v, of->place->flip_v));
+    const int64_t lanes = job->table->lanes[gcf->layout.is_double];
+    const int plane = of->place->plane;
     for (int r = 0; r < plan->factors[plane].rank; ++r) {
+        const int outside = outside_of(plan, plane, r);
+        const int64_t v = of->place->v + gcf_skip(plan, plane) + outside - job->v0;
+        const int64_t end = v + of->support - 2 * outside;
         gcf_product *p = &product[r];
         *p = (gcf_product){.column = *values,
-                           .line = (int32_t)(of->first / lanes * lanes),
-                           .end_line = (int32_t)((of->end + lanes - 1) / lanes * lanes),
+                           .line = (int32_t)(of->first + outside),
+                           .end_line = (int32_t)(of->end - outside),
                            .first = (int32_t)(v / lanes),
-                           .end = (int32_t)((v + of->support + lanes - 1) / lanes)};
-        add_columns(plan, job, pol, of, r * step, p, *values);
-        *values += (p->end_line - p->line) * 3 * bytes / 2;
+                           .end = (int32_t)((end + lanes - 1) / lanes)};
+        add_columns(plan, job, pol, of, r, p, *values);
+        *values += column_bytes(p, lanes, bytes);
         p->row = *values;
-        const gcf_split split = {.taps = taps + (r * step + skip) * bytes,
-                                 .support = of->support,
-                                 .shift = (int)(v % lanes),
-                                 .conjugate = of->place->conjugate,
-                                 .out = *values};
-        job->table->split_row[is_double](&split);
+        make_row(plan, job, of, r, v, *values);
         *values += (p->end - p->first) * lanes * 3 * bytes / 2;
     }
 }
@@ -212,10 +246,11 @@ void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job)
         const gcf_place *at = &job->place[k];
         const int support = gcf->plane[at->plane].support;
         const int skip = gcf_skip(plan, at->plane);
-        const int64_t step = gcf->layout.oversampling * gcf_factor_line(support);
+        const int64_t step = term_step(plan, at->plane);
         gcf_dot_job dot = {
             .rank = plan->factors[at->plane].rank,
             .support = support - 2 * skip,
+            .half = plan->factors[at->plane].half,
             .conjugate = at->conjugate,
             .column =
                 (const char *)gcf_factor_at(

@@ -76,7 +76,7 @@ typedef struct gcf_split {
 /** A product column[x] · row[y] of split factors. */
 typedef struct gcf_product {
     const void *column, *row;
-    int32_t line, end_line; /**< of the column, whole blocks of lanes */
+    int32_t line, end_line; /**< the column's, which begins where lanes do */
     int32_t first, end;     /**< the row's blocks of lanes */
 } gcf_product;
 
@@ -102,8 +102,9 @@ typedef struct gcf_product_job {
 /** A point's factors and a buffer to read it off. */
 typedef struct gcf_dot_job {
     int rank, support;
-    bool conjugate;           /**< the kernel is (w < 0): it is then conjugated twice */
-    const void *column, *row; /**< complex [rank][·] at the first tap */
+    const uint16_t *half; /**< [rank] cells of a term on either side of the middle */
+    bool conjugate;       /**< the kernel is (w < 0): it is then conjugated twice */
+    const void *column, *row;      /**< complex [rank][·] at the first tap */
     int64_t column_step, row_step; /**< complex values from term to term */
     const void *cells;             /**< the footprint's first cell */
     int64_t stride;
@@ -143,11 +144,13 @@ typedef struct gcf_cuda gcf_cuda;
 
 /** A plane as Σ_r column_r(x)·row_r(y), both tabulated for all Q offsets. */
 typedef struct gcf_factors {
-    int rank;     /**< 0: not factored */
-    int skip;     /**< taps at either end of all lines that are left out, being 0 */
-    double error; /**< relative, of the products */
-    void *data;   /**< complex [2][rank][Q][gcf_factor_line(S)]: columns, rows; zeros
-                       around the taps */
+    int rank; /**< 0: not factored */
+    int skip; /**< taps at either end of all lines that are left out, being 0 */
+    uint16_t half[GCF_MAX_RANK]; /**< taps so many cells or more from the middle are 0,
+                                      of each term; S/2: none. On a GPU always that */
+    double error;                /**< relative, of the products */
+    void *data; /**< complex [2][rank][Q][gcf_factor_line(S)]: columns, rows; zeros
+                     around the taps */
 } gcf_factors;
 
 struct tess_gcf_plan {

@@ -393,8 +393,9 @@ INLINE void NAME(meet)(const gcf_product_job *job, int64_t line)
         job->block_count[b] = 0;
     for (int64_t k = 0; k < job->count; ++k) {
         const gcf_product *p = &job->product[k];
-        if (p->line > line || p->end_line <= line) continue;
-        const int64_t at = line - p->line, lane = at % NAME(LANES);
+        if (p->line >= line + BLOCK_ROWS || p->end_line <= line) continue;
+        const int64_t at = line - p->line / NAME(LANES) * NAME(LANES);
+        const int64_t lane = at % NAME(LANES);
         job->met[n] =
             (gcf_met){.column = (const REAL *)p->column + 3 * (at - lane) + lane,
                       .row = p->row,
@@ -418,26 +419,46 @@ static void NAME(multiply)(const gcf_product_job *job)
 
 /* ---- dot products with factors ---- */
 
-/* Terms (constant) from `term` on, cells [j, j + vectors·PAIRS) of all lines: first
- * along the columns, a line of sums for each term staying in registers, then along the
- * rows. */
+/* Lines [begin, end) of terms (constant) from `term` on, cells [j, j + vectors·PAIRS):
+ * times columns. */
+INLINE void NAME(dot_lines)(const gcf_dot_job *job, int term, int terms, int begin,
+                            int end, int j, int vectors,
+                            NAME(vector) re[2][DOT_VECTORS],
+                            NAME(vector) im[2][DOT_VECTORS])
+{
+    const REAL *cells = (const REAL *)job->cells + 2 * (begin * job->stride + j);
+    const REAL *column =
+        (const REAL *)job->column + 2 * (term * job->column_step + begin);
+    for (int i = begin; i < end; ++i, cells += 2 * job->stride, column += 2)
+        for (int b = 0; b < vectors; ++b) {
+            const NAME(vector) x = *(const NAME(vector) *)(cells + b * NAME(LANES));
+            for (int t = 0; t < terms; ++t) {
+                const REAL *c = column + 2 * t * job->column_step;
+                re[t][b] += NAME(all)(c[0]) * x;
+                im[t][b] += NAME(all)(c[1]) * x;
+            }
+        }
+}
+
+/* Terms (constant) from `term` on, cells [j, j + vectors·PAIRS) of all lines that they
+ * have: first along the columns, a line of sums for each term staying in registers,
+ * then along the rows. A second term, of fewer lines, shares what is loaded. */
 INLINE void NAME(dot_block)(const gcf_dot_job *job, int term, int terms, int j,
                             int vectors, NAME(vector) * straight,
                             NAME(vector) * crossed)
 {
     NAME(vector) re[2][DOT_VECTORS] = {{{0}}}, im[2][DOT_VECTORS] = {{{0}}};
-    const REAL *cells = (const REAL *)job->cells + 2 * j;
-    const REAL *column = (const REAL *)job->column + 2 * term * job->column_step;
     const REAL *row = (const REAL *)job->row + 2 * (term * job->row_step + j);
-    for (int i = 0; i < job->support; ++i, cells += 2 * job->stride)
-        for (int b = 0; b < vectors; ++b) {
-            const NAME(vector) x = *(const NAME(vector) *)(cells + b * NAME(LANES));
-            for (int t = 0; t < terms; ++t) {
-                const REAL *c = column + 2 * (t * job->column_step + i);
-                re[t][b] += NAME(all)(c[0]) * x;
-                im[t][b] += NAME(all)(c[1]) * x;
-            }
-        }
+    const int middle = job->support / 2;
+    const int first = middle - job->half[term], last = middle + job->half[term];
+    if (terms == 1)
+        NAME(dot_lines)(job, term, 1, first, last, j, vectors, re, im);
+    else {
+        const int half = job->half[term + 1];
+        NAME(dot_lines)(job, term, 1, first, middle - half, j, vectors, re, im);
+        NAME(dot_lines)(job, term, 2, middle - half, middle + half, j, vectors, re, im);
+        NAME(dot_lines)(job, term, 1, middle + half, last, j, vectors, re, im);
+    }
     const REAL sign = job->conjugate ? 1 : -1;
     const NAME(vector) i = NAME(alternate)(-sign, sign);
     for (int t = 0; t < terms; ++t)
@@ -450,25 +471,31 @@ INLINE void NAME(dot_block)(const gcf_dot_job *job, int term, int terms, int j,
         }
 }
 
-INLINE void NAME(dot_terms)(const gcf_dot_job *job, int term, int terms,
-                            NAME(vector) * straight, NAME(vector) * crossed)
+INLINE void NAME(dot_terms)(const gcf_dot_job *job, int term, int terms, int j,
+                            int vectors, NAME(vector) * straight,
+                            NAME(vector) * crossed)
 {
-    const int wide = DOT_VECTORS * NAME(PAIRS);
-    int j = 0;
-    for (; j + wide <= job->support; j += wide)
-        NAME(dot_block)(job, term, terms, j, DOT_VECTORS, straight, crossed);
-    for (; j < job->support; j += NAME(PAIRS))
-        NAME(dot_block)(job, term, terms, j, 1, straight, crossed);
+    if (terms == 2)
+        NAME(dot_block)(job, term, 2, j, vectors, straight, crossed);
+    else
+        NAME(dot_block)(job, term, 1, j, vectors, straight, crossed);
 }
 
 static void NAME(dot)(gcf_dot_job *job)
 {
+    enum { STEP = TESS_GCF_STEP / 2, WIDE = DOT_VECTORS * NAME(PAIRS) };
     NAME(vector) straight = {0}, crossed = {0};
     REAL value[2];
-    int term = 0;
-    for (; term + 2 <= job->rank; term += 2)
-        NAME(dot_terms)(job, term, 2, &straight, &crossed);
-    if (term < job->rank) NAME(dot_terms)(job, term, 1, &straight, &crossed);
+    for (int term = 0; term < job->rank; term += 2) {
+        const int terms = job->rank - term > 1 ? 2 : 1;
+        const int skip = (job->support / 2 - job->half[term]) / STEP * STEP;
+        const int end = job->support - skip;
+        int j = skip;
+        for (; j + WIDE <= end; j += WIDE)
+            NAME(dot_terms)(job, term, terms, j, DOT_VECTORS, &straight, &crossed);
+        for (; j < end; j += NAME(PAIRS))
+            NAME(dot_terms)(job, term, terms, j, 1, &straight, &crossed);
+    }
     NAME(finish)(straight, crossed, job->conjugate, value);
     job->value[0] = (double)value[0];
     job->value[1] = (double)value[1];

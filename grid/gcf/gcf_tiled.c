@@ -25,8 +25,9 @@ enum {
     PAYS = 4,                    /* cells of footprints for each cell of a buffer */
     PAYS_WELL = 16,
     FEW_TAPS_BYTES = 1 << 19, /* tables that stay in cache in any order */
-    CACHE_LINE = 64, LINES_AHEAD = 8,
-    BLOCK = 1024              /* points whose cost is summed up before tiles are cut */
+    CACHE_LINE = 64,
+    LINES_AHEAD = 8,
+    BLOCK = 1024 /* points whose cost is summed up before tiles are cut */
 };
 
 /* Points [first, first + count) of the sorted places. */
@@ -75,7 +76,13 @@ static double cost_of(const tess_gcf_plan *plan, const gcf_place *place)
 {
     const double support = tess_gcf_plan_support(plan, place->plane);
     const int rank = tess_gcf_plan_rank(plan, place->plane);
-    return support * support * (rank > 0 ? rank : 4);
+    double cost = 0;
+    if (rank == 0) return 4 * support * support;
+    for (int r = 0; r < rank; ++r) {
+        const double width = 2 * plan->factors[place->plane].half[r];
+        cost += width * width;
+    }
+    return cost;
 }
 
 /* Place all points; left-out ones get point −1, and their visibilities 0. */
