@@ -12,6 +12,8 @@
 
 enum {
     POINTS_AHEAD = 8,
+    MOST_DIRECT = 4, /* as often, at most, is the grid itself gone through, for which a
+                        buffer would be cleared and added to it */
     FACTOR_BYTES = 512 * 1024 /* of what products are made of, all together: they are
                                  read once for every row of blocks, from the second
                                  level of cache */
@@ -198,22 +200,30 @@ static void make_products(const tess_gcf_plan *plan, const gcf_job *job, int pol
     }
 }
 
-void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t lines,
-                       void *work)
+bool gcf_factored_direct(const tess_gcf_plan *plan, const gcf_place *place,
+                         int64_t count)
+{
+    int64_t bytes = 0;
+    for (int64_t k = 0; k < count && bytes <= MOST_DIRECT * FACTOR_BYTES; ++k)
+        for (int r = 0; r < plan->factors[place[k].plane].rank; ++r)
+            bytes += 2 * split_bytes(plan, 2 * plan->factors[place[k].plane].half[r]);
+    return bytes <= MOST_DIRECT * FACTOR_BYTES;
+}
+
+void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, void *work)
 {
     const tess_gcf *gcf = plan->gcf;
     const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
-    char *const values = work, *const end = values + factor_bytes(plan, lines);
-    uint16_t *list = (uint16_t *)(void *)(values + rounded(factor_bytes(plan, lines)));
+    char *const values = work, *const end = values + factor_bytes(plan, job->lines);
+    uint16_t *list = (uint16_t *)(void *)(values + rounded(factor_bytes(plan, job->lines)));
     gcf_product *product =
-        (gcf_product *)(void *)((char *)list + list_bytes(plan, job->stride));
+        (gcf_product *)(void *)((char *)list + list_bytes(plan, job->width));
     gcf_product_job multiply = {
         .product = product,
-        .lines = lines,
-        .stride = job->stride,
+        .job = job,
         .met = (gcf_met *)(void *)(product + GCF_MOST_PRODUCTS),
         .list = list,
-        .block_count = list + job->stride / job->table->lanes[gcf->layout.is_double] *
+        .block_count = list + job->width / job->table->lanes[gcf->layout.is_double] *
                                   GCF_MOST_PRODUCTS};
     for (int pol = 0; pol < job->num_pol; ++pol)
         for (int64_t k = 0; k < job->count;) {

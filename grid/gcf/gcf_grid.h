@@ -50,6 +50,10 @@ typedef struct gcf_job {
     void *cells;      /**< cell (u0, v0) of the first pol */
     int64_t u0, v0;
     int64_t stride, pol_stride; /**< complex values between lines, and pols */
+    int64_t lines, width;       /**< `factored`, to grid: of the cells, whole blocks */
+    /** the same: called before, and after, a block of cells is added to; or NULL */
+    void (*guard)(void *locks, int64_t u, int64_t v, bool take);
+    void *locks;
 } gcf_job;
 
 typedef void gcf_function(const gcf_job *job);
@@ -86,15 +90,14 @@ typedef struct gcf_met {
     int64_t first;
 } gcf_met;
 
-/** A buffer and products to be added to it. Its lines and its stride are multiples of
- *  GCF_BLOCK_LINES and GCF_BLOCK_CELLS. */
+/** Cells, of a buffer or the grid itself, and products to be added to them. */
 typedef struct gcf_product_job {
     const gcf_product *product;
-    int64_t count; /**< up to GCF_MOST_PRODUCTS */
-    int64_t lines, stride;
-    void *cells;
+    int64_t count;      /**< up to GCF_MOST_PRODUCTS */
+    const gcf_job *job; /**< its lines, width and stride are meant, and its guard */
+    void *cells;        /**< of one pol */
     /** work memory: [count]; for each block of cells, which of them meet it, and how
-     *  many do: [stride / lanes][GCF_MOST_PRODUCTS], [stride / lanes] */
+     *  many do: [width / lanes][GCF_MOST_PRODUCTS], [width / lanes] */
     gcf_met *met;
     uint16_t *list, *block_count;
 } gcf_product_job;
@@ -255,13 +258,16 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report);
 
-/** The points of a tile, all of factored planes, to or from a buffer whose first cell
+/** The points of a tile, all of factored planes, to or from cells of which the first
  * is (job->u0, job->v0); `work` as of gcf_factored_work_bytes(). */
-void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, int64_t lines,
-                       void *work);
+void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, void *work);
 void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job);
 int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines,
                                 int64_t cells);
+/** Are so few points best added to the grid itself? Buffers are worth it where products
+ *  are many. */
+bool gcf_factored_direct(const tess_gcf_plan *plan, const gcf_place *place,
+                         int64_t count);
 
 #ifdef __cplusplus
 }

@@ -359,10 +359,19 @@ static void NAME(split_row)(const gcf_split *split)
 /* A block of BLOCK_ROWS lines and LANES cells, held in registers while products pass
  * by. Three real products make a complex one: with p = Σ ac, q = Σ bd, r = Σ (a+b)(c+d)
  * it is p − q + i(r − p − q). */
-INLINE void NAME(block)(const gcf_met *met, const uint16_t *list, int64_t count,
-                        int64_t block, REAL *cells, int64_t stride)
+INLINE void NAME(block)(const gcf_product_job *products, int64_t line, int64_t block)
 {
+    const gcf_job *job = products->job;
+    const gcf_met *met = products->met;
+    const uint16_t *list = products->list + block * GCF_MOST_PRODUCTS;
+    const int64_t count = products->block_count[block];
+    REAL *cells = (REAL *)products->cells +
+                  2 * (line * job->stride + block * NAME(LANES));
     NAME(vector) p[BLOCK_ROWS] = {{0}}, q[BLOCK_ROWS] = {{0}}, r[BLOCK_ROWS] = {{0}};
+    for (int a = 0; a < BLOCK_ROWS; ++a) {
+        __builtin_prefetch(cells + 2 * a * job->stride, 1);
+        __builtin_prefetch(cells + 2 * a * job->stride + NAME(LANES), 1);
+    }
     for (int64_t k = 0; k < count; ++k) {
         const gcf_met *one = &met[list[k]];
         const REAL *column = one->column;
@@ -376,12 +385,15 @@ INLINE void NAME(block)(const gcf_met *met, const uint16_t *list, int64_t count,
             r[a] += NAME(all)(column[2 * NAME(LANES) + a]) * z;
         }
     }
+    const int64_t u = job->u0 + line, v = job->v0 + block * NAME(LANES);
+    if (job->guard) job->guard(job->locks, u, v, true);
     for (int a = 0; a < BLOCK_ROWS; ++a) {
         const NAME(vector) re = p[a] - q[a], im = r[a] - p[a] - q[a];
-        REAL *to = cells + 2 * (a * stride + block * NAME(LANES));
+        REAL *to = cells + 2 * a * job->stride;
         *(NAME(vector) *)to += FIRST(re, im);
         *(NAME(vector) *)(to + NAME(LANES)) += LAST(re, im);
     }
+    if (job->guard) job->guard(job->locks, u, v, false);
 }
 
 /* Products that meet the lines from `line` on, and those of them that meet each block
@@ -389,7 +401,7 @@ INLINE void NAME(block)(const gcf_met *met, const uint16_t *list, int64_t count,
 INLINE void NAME(meet)(const gcf_product_job *job, int64_t line)
 {
     uint16_t n = 0;
-    for (int64_t b = 0; b < job->stride / NAME(LANES); ++b)
+    for (int64_t b = 0; b < job->job->width / NAME(LANES); ++b)
         job->block_count[b] = 0;
     for (int64_t k = 0; k < job->count; ++k) {
         const gcf_product *p = &job->product[k];
@@ -408,12 +420,10 @@ INLINE void NAME(meet)(const gcf_product_job *job, int64_t line)
 
 static void NAME(multiply)(const gcf_product_job *job)
 {
-    for (int64_t line = 0; line < job->lines; line += BLOCK_ROWS) {
+    for (int64_t line = 0; line < job->job->lines; line += BLOCK_ROWS) {
         NAME(meet)(job, line);
-        for (int64_t b = 0; b < job->stride / NAME(LANES); ++b)
-            if (job->block_count[b] > 0) NAME(block)
-        (job->met, job->list + b * GCF_MOST_PRODUCTS, job->block_count[b], b,
-         (REAL *)job->cells + 2 * line * job->stride, job->stride);
+        for (int64_t b = 0; b < job->job->width / NAME(LANES); ++b)
+            if (job->block_count[b] > 0) NAME(block)(job, line, b);
     }
 }
 

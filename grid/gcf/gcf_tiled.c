@@ -35,6 +35,7 @@ typedef struct piece {
     int64_t first, count;
     double cost;
     bool sparse; /* goes without a buffer, after the others */
+    bool whole;  /* a tile */
 } piece;
 
 /* All points sorted by tile. */
@@ -270,6 +271,7 @@ static tess_status cut(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
             piece one = {.first = k, .sparse = sparse};
             one.cost = take_cost(plan, tiles, end, most, &k);
             one.count = k - one.first;
+            one.whole = one.count == end - begin;
             if (tess_grow((void **)&tiles->piece, &capacity, tiles->num_pieces + 1,
                           sizeof *tiles->piece) != 0)
                 TESS_FAIL(TESS_ERR_ALLOC, "pieces of tiles");
@@ -330,8 +332,9 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
                  : share > least ? share
                                  : least,
                  tiles));
-    tiles->max_lines = up_to(side, GCF_BLOCK_LINES);
-    tiles->max_values = tiles->max_lines * up_to(side, GCF_BLOCK_CELLS);
+    tiles->max_lines = up_to(side, GCF_BLOCK_LINES) + GCF_BLOCK_LINES;
+    tiles->max_values =
+        tiles->max_lines * (up_to(side, GCF_BLOCK_CELLS) + GCF_BLOCK_CELLS);
 cleanup:
     return status;
 }
@@ -531,6 +534,47 @@ static void do_sparse_piece(gcf_job *job, const tess_gcf_cells *cells,
     function(job);
 }
 
+/* Blocks lie in one region each. */
+static void guard_block(void *context, int64_t u, int64_t v, bool taken)
+{
+    const tiling *tiles = context;
+    (taken ? take : release)(&tiles->lock[u / TILE * tiles->num_locks_v + v / TILE]);
+}
+
+/* Blocks that hold a box, as far as they begin where blocks of the grid do. */
+static void widen_to_blocks(box *around)
+{
+    const int64_t lines = around->u % GCF_BLOCK_LINES;
+    const int64_t cells = around->v % GCF_BLOCK_CELLS;
+    around->u -= lines;
+    around->lines += lines;
+    around->v -= cells;
+    around->cells += cells;
+}
+
+/* A tile of few points, or one whose blocks leave the grid: to the grid itself, block
+ * by block. */
+static bool goes_direct(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
+                        const piece *which, const gcf_job *job)
+{
+    return which->whole && job->count == which->count &&
+           job->u0 + job->lines <= cells->nu && job->v0 + job->width <= cells->nv &&
+           gcf_factored_direct(plan, job->place, job->count);
+}
+
+static void do_direct(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
+                      const gcf_job *job, tiling *tiles, void *work)
+{
+    gcf_job direct = *job;
+    direct.cells = (char *)cells->data +
+                   (size_t)(job->u0 * cells->nv + job->v0) * gcf_value_bytes(plan->gcf);
+    direct.stride = cells->nv;
+    direct.pol_stride = cells->nu * cells->nv;
+    direct.guard = guard_block;
+    direct.locks = tiles;
+    gcf_factored_grid(plan, &direct, work);
+}
+
 static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
                      const tess_gcf_cells *cells, bool degrid, tiling *tiles,
                      const piece *which, void *buffer, void *work)
@@ -541,7 +585,8 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
         (degrid ? table->degrid : table->grid)[gcf_precision(plan)];
     gcf_place *place = tiles->place + which->first;
     const int64_t front = sort_piece(plan, tiles, which);
-    const box around = box_of(plan, place, which->count);
+    box around = box_of(plan, place, which->count);
+    if (front > 0 && !degrid) widen_to_blocks(&around);
     const int64_t lines = up_to(around.lines, GCF_BLOCK_LINES);
     const int64_t stride = up_to(around.cells, GCF_BLOCK_CELLS);
     gcf_job job = {.gcf = gcf,
@@ -555,7 +600,13 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
                    .u0 = around.u,
                    .v0 = around.v,
                    .stride = stride,
-                   .pol_stride = lines * stride};
+                   .pol_stride = lines * stride,
+                   .lines = lines,
+                   .width = stride};
+    if (!degrid && front > 0 && goes_direct(plan, cells, which, &job)) {
+        do_direct(plan, cells, &job, tiles, work);
+        return;
+    }
     if (front == 0 && !buffer_pays(plan, place, which->count, &around)) {
         job.count = which->count;
         if (!degrid) for_regions(&around, tiles, take);
@@ -569,7 +620,7 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
         memset(buffer, 0,
                (size_t)(job.pol_stride * job.num_pol) * gcf_value_bytes(gcf));
     if (front > 0 && degrid) gcf_factored_degrid(plan, &job);
-    if (front > 0 && !degrid) gcf_factored_grid(plan, &job, lines, work);
+    if (front > 0 && !degrid) gcf_factored_grid(plan, &job, work);
     job.place = place + front;
     job.count = which->count - front;
     function(&job);
