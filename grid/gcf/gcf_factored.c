@@ -12,8 +12,8 @@
 
 enum {
     POINTS_AHEAD = 8,
-    MOST_DIRECT = 4, /* as often, at most, is the grid itself gone through, for which a
-                        buffer would be cleared and added to it */
+    MOST_DIRECT = 4, /* so often, about, may tiles go through the grid itself, where a
+                        buffer would be cleared and added to it once */
     FACTOR_BYTES = 512 * 1024 /* of what products are made of, all together: they are
                                  read once for every row of blocks, from the second
                                  level of cache */
@@ -215,7 +215,8 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, void *work
     const tess_gcf *gcf = plan->gcf;
     const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
     char *const values = work, *const end = values + factor_bytes(plan, job->lines);
-    uint16_t *list = (uint16_t *)(void *)(values + rounded(factor_bytes(plan, job->lines)));
+    uint16_t *list =
+        (uint16_t *)(void *)(values + rounded(factor_bytes(plan, job->lines)));
     gcf_product *product =
         (gcf_product *)(void *)((char *)list + list_bytes(plan, job->width));
     gcf_product_job multiply = {

@@ -552,8 +552,8 @@ static void widen_to_blocks(box *around)
     around->cells += cells;
 }
 
-/* A tile of few points, or one whose blocks leave the grid: to the grid itself, block
- * by block. */
+/* Are a tile's points added to the grid itself, block by block? They are few, and
+ * blocks do not leave the grid. Pieces of a tile would wait for each other. */
 static bool goes_direct(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                         const piece *which, const gcf_job *job)
 {

@@ -371,6 +371,29 @@ static void factors_end_where_little_is_left(void **state)
     tess_gcf_destroy(gcf);
 }
 
+/* However much of kernels is left out, it is the same cells of them wherever tiles and
+ * blocks begin, by buffers (near to the end of the grid) or without, and both ways. */
+static void what_is_left_out_is_the_same_both_ways(void **state)
+{
+    const double error[] = {1e-2, 1e-3, 1e-5};
+    tess_gcf *gcf = make_table(true);
+    scene s = make_adjoint_scene();
+    for (int isa = 0; isa < TESS_NUM_ISA; ++isa)
+        for (int k = 0; k < 3; ++k) {
+            tess_gcf_grid_opts opts;
+            setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
+            tess_gcf_grid_opts_default(&opts);
+            opts.strategy = TESS_GCF_FACTORED;
+            opts.factor_error = error[k];
+            opts.least_cells = 0;
+            opts.threads = 1 + k;
+            check_adjoint(gcf, &opts, &s);
+        }
+    unsetenv("TESS_ISA");
+    free_scene(&s);
+    tess_gcf_destroy(gcf);
+}
+
 /* Points of one plane, cell and offset along v have their columns added, where these
  * meet: here points of a row meet, but for one that is far away. */
 static void rows_in_common_are_the_same(void **state)
@@ -582,6 +605,7 @@ int main(void)
         cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
         cmocka_unit_test(w_kernels_factor),
         cmocka_unit_test(factors_end_where_little_is_left),
+        cmocka_unit_test(what_is_left_out_is_the_same_both_ways),
         cmocka_unit_test(rows_in_common_are_the_same),
         cmocka_unit_test(merged_points_are_the_same),
         cmocka_unit_test(sorting_is_stable),
