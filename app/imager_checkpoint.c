@@ -76,9 +76,12 @@ cleanup:
 static tess_status make_folder(const char *folder)
 {
     tess_status status = TESS_OK;
+    struct stat found;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         TESS_FAIL(TESS_ERR_IO, "%s: folder of checkpoints cannot be made: %s", folder,
                   strerror(errno));
+    if (stat(folder, &found) != 0 || !S_ISDIR(found.st_mode))
+        TESS_FAIL(TESS_ERR_IO, "%s: is a file; --checkpoint needs a folder", folder);
     if (access(folder, W_OK | X_OK) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: folder of checkpoints cannot be written to: %s",
                   folder, strerror(errno));

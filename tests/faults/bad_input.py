@@ -101,6 +101,8 @@ def check_options(faults):
         f.write("size = 64\nscale = 60asec\nbrightnes = 3\n")
     bad("unknown key in a parameter file", 2, "image", valid, "--config", config,
         says="brightnes")
+    bad("checkpoints in a file", 3, "image", valid, *IMAGE, "--checkpoint", config,
+        says="needs a folder")
     for ranks in RANKS:
         result = tessera("imagine", ranks=ranks, timeout=TIMEOUT)
         faults.judge(f"unknown subcommand, {ranks} ranks", result, 2)
