@@ -87,6 +87,13 @@ static bool changes_nothing(const char *name)
     return false;
 }
 
+static void add_input(FILE *out, const char *path)
+{
+    char state[64];
+    if (path && tess_input_state(path, state, sizeof state))
+        fprintf(out, "%s: %s\n", path, state);
+}
+
 /* What determines the images, as lines of text: options, and size and time of the
  * inputs. From malloc. */
 static char *identity_of(const tess_image_args *args)
@@ -99,13 +106,10 @@ static char *identity_of(const tess_image_args *args)
     for (int64_t k = 0; k < args->cli.num_used; ++k)
         if (!changes_nothing(args->cli.used[k].name))
             fprintf(out, "%s = %s\n", args->cli.used[k].name, args->cli.used[k].value);
-    for (int k = 0; k <= args->opts.num_obs; ++k) {
-        char state[64];
-        const char *path =
-            k < args->opts.num_obs ? args->opts.obs[k] : args->opts.subtract;
-        if (path && tess_input_state(path, state, sizeof state))
-            fprintf(out, "%s: %s\n", path, state);
-    }
+    for (int k = 0; k < args->opts.num_obs; ++k)
+        add_input(out, args->opts.obs[k]);
+    add_input(out, args->opts.subtract);
+    add_input(out, args->opts.gridding.gcf);
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 

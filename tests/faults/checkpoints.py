@@ -267,6 +267,26 @@ def check_refusals(suite, obs, options):
     suite.equal("a folder that cannot be made: status", result.status, 3)
 
 
+def check_kernels(suite, obs):
+    """A file of convolution functions is an input like the observation."""
+    options = [obs, "--size", "160,120", "--scale", "25asec", "--w", "projection",
+               "--channels-out", "4", "--no-psf"]
+    gcf = suite.path("kernels.fits")
+    result = tessera("image", *options, "-o", suite.path("made"), "--write-gcf", gcf)
+    suite.ran("kernels are written", result)
+    fresh(suite)
+    options += ["--gcf", gcf, "--max-time", "0.001"]
+    suite.equal("stopped with kernels: status", end(start(suite, options, 1))[0], STOPPED)
+    at = os.stat(gcf)
+    os.utime(gcf, (at.st_atime, at.st_mtime + 10))
+    status, err = end(start(suite, [*options, "--resume"], 1))
+    suite.equal("changed kernels: status", status, 3)
+    suite.true("changed kernels: says so", gcf in err)
+    os.utime(gcf, (at.st_atime, at.st_mtime))
+    suite.equal("the same kernels: status",
+                end(start(suite, [*options[:-2], "--resume"], 1))[0], 0)
+
+
 def check_cost(suite, obs):
     """What the profile and the log tell of checkpoints: each of both 160 x 120 images."""
     fresh(suite)
@@ -314,6 +334,8 @@ def main():
                  "--reproducible", "--channels-out", "4", "--no-psf"], several, None)
     if BACKEND == "cuda":
         check_other_backend(suite, exact)
+    if BACKEND == "cpu":
+        check_kernels(suite, obs)
     check_cost(suite, obs)
     check_signals(suite, exact)
     check_refusals(suite, obs, image)
