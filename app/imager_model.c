@@ -13,6 +13,10 @@
 static const double POINTING_TOLERANCE = 0.01;
 static const double PIXEL_TOLERANCE = 1e-4;
 
+/* Visibilities, which no pixels can add up to more than, are written in single
+ * precision; on the way grid corrections multiply them by less than 1e8. */
+static const double MOST_FLUX_JY = 1e30;
+
 /* The file's pixels where its header has them: the reference pixel, anywhere inside or
  * outside the image, is the phase centre. */
 static tess_status place_model(imager_model *model)
@@ -116,20 +120,27 @@ cleanup:
 
 /* ---- model to grid ---- */
 
+/* What pixels of a model add up to, on this rank. */
+typedef struct model_sums {
+    int64_t blank;
+    double flux_jy; /* magnitudes of those that are not blank */
+} model_sums;
+
 /* One row of the model times the grid correction, which some backends see to later;
- * zero where it is blank or beyond the horizon. Returns how many are blank. */
-static int64_t correct_row(const imager_job *job, int64_t row, double *correction,
-                           double *value)
+ * zero where it is blank or beyond the horizon. */
+static void correct_row(const imager_job *job, int64_t row, double *correction,
+                        double *value, model_sums *sums)
 {
     const bool here = !job->backend->grid->correct;
-    int64_t num_blank = 0;
     if (here) tess_grid_correction_row(job->plan, row, correction);
     for (int64_t i = 0; i < job->geom.nx; ++i) {
-        num_blank += !isfinite(value[i]);
+        if (isfinite(value[i]))
+            sums->flux_jy += fabs(value[i]);
+        else
+            ++sums->blank;
         if (here) value[i] *= correction[i];
         if (!isfinite(value[i])) value[i] = 0;
     }
-    return num_blank;
 }
 
 static void put_row(const imager_job *job, void *image, int64_t row,
@@ -144,10 +155,10 @@ static void put_row(const imager_job *job, void *image, int64_t row,
 }
 
 /* Rows [row, row + num_rows) of a Stokes plane, of which this rank's first is `first`;
- * adds up blank pixels. `value` has room for one row more. */
+ * adds up pixels. `value` has room for one row more. */
 static tess_status load_rows(const imager_job *job, const imager_model *model,
                              int stokes, int64_t row, int64_t num_rows, int64_t first,
-                             double *value, int64_t *num_blank)
+                             double *value, model_sums *sums)
 {
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx;
@@ -155,7 +166,7 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     double *correction = value + num_rows * nx;
     TESS_TRY(tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
     for (int64_t k = 0; k < num_rows; ++k) {
-        *num_blank += correct_row(job, row + k, correction, value + k * nx);
+        correct_row(job, row + k, correction, value + k * nx, sums);
         put_row(job, tess_planes_image(job->planes, stokes), row + k - first,
                 value + k * nx);
     }
@@ -163,19 +174,20 @@ cleanup:
     return status;
 }
 
-/* This rank's rows of every Stokes plane, straight from the file; adds up blank
- * pixels. */
+/* This rank's rows of every Stokes plane, straight from the file; adds up pixels. */
 static tess_status load_model(const imager_job *job, const imager_model *model,
-                              int64_t *num_blank)
+                              model_sums *sums)
 {
     enum { ROWS = 16 };
     tess_status status = TESS_OK;
     int64_t first, count, blank = 0;
+    double flux_jy = 0;
     tess_planes_rows(job->planes, &first, &count);
     const int64_t parts = (count + ROWS - 1) / ROWS;
-#pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank)
+#pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank, flux_jy)
     {
         tess_status own = TESS_OK;
+        model_sums mine = {0};
         double *value = tess_alloc((ROWS + 1) * job->geom.nx, sizeof *value);
         if (!value)
             own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
@@ -186,15 +198,18 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
             const int64_t num_rows = count - at < ROWS ? count - at : ROWS;
             if (own == TESS_OK)
                 own = load_rows(job, model, (int)(k / parts), first + at, num_rows,
-                                first, value, &blank);
+                                first, value, &mine);
         }
         tess_free(value);
+        blank += mine.blank;
+        flux_jy += mine.flux_jy;
         if (own != TESS_OK) {
 #pragma omp critical(tess_model_rows)
             status = own;
         }
     }
-    *num_blank += blank;
+    sums->blank += blank;
+    sums->flux_jy += flux_jy;
     return status;
 }
 
@@ -217,14 +232,22 @@ cleanup:
 static tess_status load_everywhere(const imager_job *job, imager_model *model)
 {
     tess_status status = TESS_OK;
+    model_sums sums = {0};
     int64_t first, sum[2] = {0}; /* blank pixels, rows */
     tess_planes_rows(job->planes, &first, &sum[1]);
-    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sum[0])));
+    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sums)));
     TESS_TRY(tess_comm_agree(job->comm, imager_place_model(job)));
     if (model->blanks_told) return TESS_OK;
+    sum[0] = sums.blank;
     TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums.flux_jy, 1, TESS_SUM));
     model->blanks_told = true;
     /* every group of ranks that transforms planes has all rows */
+    const double share = (double)job->geom.ny / (double)sum[1];
+    if (share * sums.flux_jy > MOST_FLUX_JY)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: pixels add up to %.3g Jy; predictions are made of at most %.0e",
+                  model->fits.path, share * sums.flux_jy, MOST_FLUX_JY);
     if (sum[0] > 0 && tess_comm_rank(job->comm) == 0)
         tess_log_warn("%s: %lld pixels are blank or not finite; they count as 0",
                       model->fits.path, (long long)(sum[0] * job->geom.ny / sum[1]));

@@ -288,6 +288,16 @@ cleanup:
     return status;
 }
 
+static bool all_finite(const float *value, int64_t count, int threads)
+{
+    int64_t num_bad = 0;
+    (void)threads; /* unused in a build without OpenMP */
+#pragma omp parallel for num_threads(threads) reduction(+ : num_bad)
+    for (int64_t k = 0; k < count; ++k)
+        num_bad += !isfinite(value[k]);
+    return num_bad == 0;
+}
+
 static tess_status fill_block(const simulation *sim, int64_t row_first,
                               int64_t num_rows, tess_vis_block *block)
 {
@@ -311,6 +321,12 @@ static tess_status fill_block(const simulation *sim, int64_t row_first,
     };
     tess_sim_predict(&sim->sky, &channels, &noise, num_rows, block->uvw_m, sim->threads,
                      block->vis);
+    if (!all_finite(block->vis, 2 * num_rows * segment->num_chan * segment->num_corr,
+                    sim->threads))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: sources, or noise, make visibilities that single precision does "
+                  "not hold",
+                  sim->opts->sky);
 cleanup:
     return status;
 }

@@ -9,7 +9,7 @@
 #PBS -l select=1:ncpus=64:mpiprocs=8:ompthreads=8:mem=64gb
 #PBS -l walltime=04:00:00
 #PBS -j oe
-cd "$PBS_O_WORKDIR" || exit 2
+cd "${PBS_O_WORKDIR:?not a PBS job}" || exit 2
 TESSERA_JOBS=$PBS_O_WORKDIR/jobs
 TESSERA_SCRIPT=$PBS_O_WORKDIR/pbs.sh # this file
 set -- OBS... -o NAME --size 8192 --scale 2asec

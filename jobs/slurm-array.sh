@@ -20,5 +20,5 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=tessera-%A_%a.log
-. "${TESSERA_JOBS:-$SLURM_SUBMIT_DIR/jobs}/job.sh" || exit 2
+. "${TESSERA_JOBS:-${SLURM_SUBMIT_DIR:-.}/jobs}/job.sh" || exit 2
 job_array_image "$@"

@@ -17,5 +17,5 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output=tessera-%j.log
-. "${TESSERA_JOBS:-$SLURM_SUBMIT_DIR/jobs}/job.sh" || exit 2
+. "${TESSERA_JOBS:-${SLURM_SUBMIT_DIR:-.}/jobs}/job.sh" || exit 2
 job_image "$@"

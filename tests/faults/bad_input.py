@@ -208,6 +208,12 @@ def check_models(faults):
         hdus[0].header["CDELT2"] *= 2
         hdus.writeto(oblong)
     bad("predict with oblong pixels", 3, "predict", faults.valid, "--model", oblong)
+    bright = path("bright.fits")
+    with fits_module().open(uvfits.write_model(path("dim.fits"), ones, 60 * ASEC)) as hdus:
+        hdus[0].data = 1e300 * hdus[0].data.astype("f8")
+        hdus.writeto(bright)
+    bad("predict with pixels beyond single precision", 3, "predict", faults.valid,
+        "--model", bright, says="1.02e+303 Jy")
     good = uvfits.write_model(path("good.fits"), ones, 60 * ASEC)
     for ranks in RANKS:
         result = tessera("predict", faults.valid, "--model", good, "--column",
@@ -640,6 +646,10 @@ def check_skies(faults):
     faults.bad("sky model with a bad number", 3, "simulate", "--sky",
                path("bad-sky.csv"), *common, says="bad-sky.csv")
     faults.bad("missing sky model", 3, "simulate", "--sky", path("none.csv"), *common)
+    with open(path("bright-sky.csv"), "w") as f:
+        f.write("name,ra,dec,flux_jy\nA,60deg,30deg,1e300\n")
+    faults.bad("sky model beyond single precision", 3, "simulate", "--sky",
+               path("bright-sky.csv"), *common, says="bright-sky.csv")
 
 
 def check_damage(faults):
