@@ -353,6 +353,7 @@ static tess_status make_plan(array_run *run)
         run->samples.is_double ? TESS_PRECISION_DOUBLE : TESS_PRECISION_SINGLE;
     grid.padding_min = run->opts->padding_min;
     grid.padding_max = run->opts->padding_max;
+    grid.worst_pixel = grid.mean_visibility = true;
     TESS_TRY(tess_grid_plan_create(&job->geom, &grid, job->backend, &job->plan));
     lap(run, &run->report.plan_s);
     const bool skip = run->samples.weight != NULL;

@@ -231,22 +231,32 @@ double tess_grid_rounding(const tess_grid_plan *plan)
     return rounding_of(&plan->kernel, plan->is_double, plan->opts.do_w);
 }
 
-/* Largest relative error of one pixel's visibilities, wherever they and the pixel are:
- * at the edge of the field on every axis, which in w is the image's corner as well as
- * the phase centre, with the axes' errors in phase. Rounding as in an image, with the
- * gain of the edge. */
-static double pixel_error(const tess_kernel *kernel, bool is_double, bool do_w)
+/* Relative L2 error of the visibilities of the worst pixel: at the edge of the field on
+ * every axis, which in w is the image's corner as well as the phase centre. Errors of
+ * the axes have any phase. */
+static double pixel_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
-    const double axes = do_w ? 3 : 2, unit = is_double ? 0x1p-53 : 0x1p-24;
+    const double axes = plan->opts.do_w ? 3 : 2;
+    const double unit = plan->is_double ? 0x1p-53 : 0x1p-24;
+    return hypot(sqrt(axes) * kernel->largest_error,
+                 unit * pow(kernel->largest_gain, axes));
+}
+
+/* Largest relative error of one pixel's visibilities, wherever they and the pixel are:
+ * with the axes' errors in phase. Rounding as in an image, with the gain of the edge. */
+static double visibility_error(const tess_grid_plan *plan, const tess_kernel *kernel)
+{
+    const double axes = plan->opts.do_w ? 3 : 2;
+    const double unit = plan->is_double ? 0x1p-53 : 0x1p-24;
     return NEXT_ALIAS * axes * kernel->largest_error +
            unit * pow(kernel->largest_gain, axes);
 }
 
 static double error_of(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
-    const bool is_double = plan->is_double, do_w = plan->opts.do_w;
-    return plan->opts.worst_pixel ? pixel_error(kernel, is_double, do_w)
-                                  : image_error(plan, kernel);
+    if (!plan->opts.worst_pixel) return image_error(plan, kernel);
+    return plan->opts.mean_visibility ? pixel_error(plan, kernel)
+                                      : visibility_error(plan, kernel);
 }
 
 /* What of ε is left for error_of. A w-term left out is for every pixel what it is for
@@ -256,11 +266,13 @@ static double allowed_error(const tess_grid_plan *plan, bool few)
 {
     const tess_grid_opts *opts = &plan->opts;
     const double num = fmax(1, (double)opts->num_vis / VIS_PER_INDEPENDENT);
-    const double excess = few ? LONE_EXCESS / num : 0;
-    if (!opts->worst_pixel) return SHARE * opts->accuracy / sqrt(1 + excess);
-    if (opts->do_w) return opts->accuracy;
-    return opts->accuracy -
-           fmin(w_phase(&plan->geom, opts->w_max_lambda), opts->accuracy / 3);
+    const double axes = opts->do_w ? 3 : 2; /* a lone visibility has them in phase */
+    double promise = opts->accuracy;
+    if (!opts->worst_pixel)
+        return SHARE * promise / sqrt(1 + (few ? LONE_EXCESS / num : 0));
+    if (opts->mean_visibility) promise /= sqrt(1 + (few ? (axes - 1) / num : 0));
+    if (opts->do_w) return promise;
+    return promise - fmin(w_phase(&plan->geom, opts->w_max_lambda), promise / 3);
 }
 
 /* Paddings to choose from: what the caller allows of what is sensible. */
@@ -372,19 +384,26 @@ static double largest_error(const tess_kernel *kernel, double edge)
     return largest;
 }
 
-/* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or
- * more where w covers few steps (W_SHARE). The extra costs a plane or so then. */
-static double w_padding_of(const tess_grid_plan *plan, double range)
+/* Range of w of what becomes one image, in steps between planes at this padding. */
+static double w_steps(const tess_grid_plan *plan, double padding)
 {
     const tess_grid_opts *opts = &plan->opts;
     const double span_lambda = opts->w_span_lambda < 0
                                    ? opts->w_max_lambda - opts->w_min_lambda
                                    : opts->w_span_lambda;
-    const double span = span_lambda * range;
+    return span_lambda * nm1_range_of(&plan->geom, opts) * padding;
+}
+
+/* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or
+ * more where w covers few steps (W_SHARE). The extra costs a plane or so then. */
+static double w_padding_of(const tess_grid_plan *plan)
+{
+    const tess_grid_opts *opts = &plan->opts;
     double padding = plan->kernel.padding;
-    if (opts->worst_pixel) return padding; /* good wherever w meets the kernel */
+    if (opts->worst_pixel && !opts->mean_visibility)
+        return padding; /* good wherever w meets the kernel */
     while (padding < MAX_W_PADDING) {
-        const double steps = fmax(1, span * padding);
+        const double steps = fmax(1, w_steps(plan, padding));
         if (largest_error(&plan->kernel, 0.5 / padding) <=
             W_SHARE * plan->opts.accuracy * steps)
             break;
@@ -405,7 +424,7 @@ static tess_status place_planes(tess_grid_plan *plan)
     plan->nm1_center =
         0.5 * (tess_geom_nm1_max(&plan->geom) + tess_geom_nm1_min(&plan->geom));
     plan->nm1_range = 0.5 * range;
-    const double padding = w_padding_of(plan, range);
+    const double padding = w_padding_of(plan);
     plan->w_step_lambda = 1.0 / (padding * range);
     plan->num_planes = planes_needed(&plan->geom, opts, plan->kernel.support, padding);
     if (plan->num_planes > 1000000)

@@ -1,8 +1,9 @@
 /** @file tess_arrays.h
  *  Gridding of arrays in memory: visibilities to a dirty image, and back.
  *
- *      D(i,j) = Σ_k w_k Re{V_k exp(−2πi(u l + v m + w(n−1)))} [/ n] vis_to_dirty V_k =
- *      w_k Σ_ij D(i,j) [/ n] exp(+2πi(u l + v m + w(n−1))) dirty_to_vis
+ *      D(i,j) = Σ_k w_k Re{V_k exp(−2πi(u l + v m + w(n−1)))} [/ n]    vis_to_dirty
+ *
+ *      V_k = w_k Σ_ij D(i,j) [/ n] exp(+2πi(u l + v m + w(n−1)))       dirty_to_vis
  *
  *  with k over rows and channels, u = uvw[row]·freq[chan]/c, n = √(1−l²−m²) and
  *
@@ -20,8 +21,8 @@
  *  makes a copy of its own.
  *
  *  Memory of a call, beside the arrays given: the copies above (8 or 16 bytes a
- *  visibility and 4 or 8 a weight; weights always when `weight` is NULL or there is a
- *  mask), 40 bytes a row and up to 80 a run of neighbouring channels in one tile, the
+ *  visibility and 4 or 8 a weight; weights always when there is a mask), 40 bytes a row,
+ *  positions among them, and up to 80 a run of neighbouring channels in one tile, the
  *  occupied tiles of W + 8 w-planes, one plane's occupied lines cropped to the image,
  *  and one image.
  */
@@ -43,10 +44,9 @@ typedef struct tess_array_opts {
     int64_t nx, ny;            /**< image size [pixels] */
     double step_l, step_m;     /**< pixel size with sign [direction cosines] */
     double center_l, center_m; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), default 0 */
-    double accuracy;  /**< ε: relative L2 error of the result for data that fill the
-                           field (a lone source at its border: up to a few ε, as
-                           both directions use one plan), default 1e-4; from 1e-2
-                           to 1e-12, in single precision to 1e-5 */
+    double accuracy;  /**< ε: relative L2 error of the image, and of the visibilities of
+                           any pixel; default 1e-4; from 1e-2 to 1e-12, in single
+                           precision to 1e-5 */
     bool do_w;        /**< false: w is taken as 0 and n as 1; default true */
     bool negate_w;    /**< use −w */
     bool divide_by_n; /**< default false */
@@ -54,8 +54,7 @@ typedef struct tess_array_opts {
                            double precision */
     double padding_min,
         padding_max;      /**< allowed grid size over image size; 0: chosen */
-    int threads;          /**< 0: OMP_NUM_THREADS, or the cores of the allocation */
-    int64_t memory_bytes; /**< the call may use; 0: what the machine allows */
+    int threads; /**< 0: OMP_NUM_THREADS, or the cores of the allocation */
 } tess_array_opts;
 
 /** Visibilities and where they were measured. */

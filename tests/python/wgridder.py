@@ -179,6 +179,11 @@ def check_case(case, worst):
         worst.add("vis, direct sum",
                   relative(vis, case.weights() * geometry.vis(case.image), expected[1]),
                   limit, case)
+        lone = np.zeros_like(case.image)
+        lone[-(case.seed % 2), -(case.seed // 2 % 2)] = 1  # a corner
+        alone = wgridder.dirty2vis(dirty=lone, **case.settings)
+        worst.add("vis of a lone corner pixel, direct sum",
+                  relative(alone, case.weights() * geometry.vis(lone), 0), limit, case)
     # ducc0 wants even sizes, ascending frequencies, aligned arrays, and no bool
     if (ducc and min(case.size) >= 32 and not any(n % 2 for n in case.size) and
             np.all(np.diff(case.freq) >= 0)):

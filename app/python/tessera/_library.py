@@ -32,7 +32,7 @@ class ResourceError(Error, MemoryError):
 
 
 # tess_status of tess_api.h
-_OK, _INTERNAL, _USAGE, _INPUT, _IO, _ALLOC, _RESOURCE, _DIFFERENT, _PEER = range(9)
+_OK, _INTERNAL, _USAGE, _INPUT, _IO, _ALLOC, _RESOURCE, _DIFFERENT, _STOPPED, _PEER = range(10)
 _ERRORS = {_USAGE: UsageError, _INPUT: InputError, _IO: FileError, _ALLOC: ResourceError,
            _RESOURCE: ResourceError}
 
@@ -46,7 +46,7 @@ class ArrayOpts(ctypes.Structure):
                 ("center_l", c_f64), ("center_m", c_f64), ("accuracy", c_f64),
                 ("do_w", c_bool), ("negate_w", c_bool), ("divide_by_n", c_bool),
                 ("double_grid", c_bool), ("padding_min", c_f64), ("padding_max", c_f64),
-                ("threads", c_int), ("memory_bytes", c_i64)]
+                ("threads", c_int)]
 
 
 class ArrayVis(ctypes.Structure):
@@ -72,8 +72,9 @@ class ArrayReport(ctypes.Structure):
     _fields_ = [("num_vis", c_i64), ("grid_u", c_i64), ("grid_v", c_i64),
                 ("num_planes", c_int), ("support", c_int), ("threads", c_int),
                 ("double_grid", c_bool), ("error_estimate", c_f64),
-                ("rounding_estimate", c_f64), ("grid_utilisation", c_f64), ("prepare_s", c_f64), ("plan_s", c_f64),
-                ("sort_s", c_f64), ("grid_s", c_f64), ("fft_s", c_f64),
+                ("rounding_estimate", c_f64), ("grid_utilisation", c_f64),
+                ("prepare_s", c_f64), ("plan_s", c_f64), ("sort_s", c_f64),
+                ("grid_s", c_f64), ("fft_s", c_f64),
                 ("correct_s", c_f64), ("total_s", c_f64), ("peak_bytes", c_i64),
                 ("plan", ctypes.c_char * 512)]
 

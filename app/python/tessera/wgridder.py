@@ -45,8 +45,9 @@ _REPORT = None
 def last_report():
     """Times and plan of the last call in this process, a dict: seconds `prepare_s`,
     `plan_s`, `sort_s`, `grid_s` (gridding or degridding), `fft_s` (FFT and w-screens),
-    `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`, `grid_v`,
-    `threads`, `grid_utilisation`, `error_estimate`, `rounding_estimate`, `peak_bytes`. None before any call."""
+    `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`,
+    `grid_v`, `threads`, `grid_utilisation`, `error_estimate`, `rounding_estimate`,
+    `peak_bytes`. None before any call."""
     return _REPORT
 
 
@@ -173,8 +174,9 @@ def vis2dirty(*, uvw, freq, vis, wgt=None, npix_x=0, npix_y=0, pixsize_x, pixsiz
     pixsize_x, pixsize_y : float
         pixel size in projected radians
     epsilon : float
-        accuracy: relative L2 error of the image. At least 1e-5 for complex64 (1e-12 for
-        complex128); larger than 1e-2 is taken as 1e-2
+        accuracy: relative L2 error of the image, and of the visibilities of any pixel.
+        At least 1e-5 for complex64 (1e-12 for complex128, and with
+        double_precision_accumulation); larger than 1e-2 is taken as 1e-2
     do_wgridding : bool
         if False, w is taken as 0
     nthreads : int
@@ -209,7 +211,8 @@ def vis2dirty(*, uvw, freq, vis, wgt=None, npix_x=0, npix_y=0, pixsize_x, pixsiz
     ------
     ValueError, TypeError, MemoryError; those of the library are also `tessera.Error`.
 
-    Arrays may have any strides; C-contiguous ones are used in place.
+    Arrays may have any strides. Contiguous ones are used in place, but for uvw, which is
+    copied, as weights are where there is a mask.
     """
     uvw, freq = _positions(uvw, freq)
     vis = np.asarray(vis)
