@@ -168,7 +168,7 @@ static tess_status do_block(const tess_grid_plan *plan, tess_samples *samples,
         tess_grid_execute(plan, samples, bricks, first, end, false, &sums, &report));
     if (degrid) {
         start = tess_time_now();
-        TESS_TRY(tess_degrid_execute(plan, samples, bricks, first, &sums));
+        TESS_TRY(tess_degrid_execute(plan, samples, bricks, first, &sums, &report));
     }
     *seconds += tess_time_now() - start;
 cleanup:

@@ -397,6 +397,15 @@ static void give_up_live(tess_steps *steps)
     free_live(steps);
 }
 
+/* Threads were busy for this share of the time while gridding or degridding. */
+static void note_busy(tess_steps *steps, double wall_s, double share)
+{
+    steps->grid_wall_s += wall_s;
+    steps->grid_busy_s += wall_s * share;
+    if (steps->grid_wall_s > 0)
+        steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
+}
+
 /* ---- imaging ---- */
 
 static tess_status grid_block(tess_steps *steps, int64_t block,
@@ -424,13 +433,9 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
     planes_of_block(steps->plan, block, &plane, &plane_end);
     if (plane >= window.first) /* later windows grid the same again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
-    const double wall = tess_time_now() - start;
-    steps->grid_wall_s += wall;
-    steps->grid_busy_s += wall * report.busy_share;
+    note_busy(steps, tess_time_now() - start, report.busy_share);
     if (plane >= window.first) steps->profile->merged_visibilities += report.merged;
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
-    if (steps->grid_wall_s > 0)
-        steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
 cleanup:
     tess_progress_finish(&steps->progress);
     return status;
@@ -563,15 +568,23 @@ cleanup:
 static tess_status degrid_live(tess_steps *steps, const live_sums *live,
                                tess_samples *samples, const tess_brick_list *bricks)
 {
-    int64_t first, end;
-    planes_of_block(steps->plan, live->block, &first, &end);
-    /* later windows degrid the same again */
-    for (int64_t b = 0; first >= live->sums.window_first && b < live->sums.num_bricks;
-         ++b)
-        steps->profile->stage_visibilities[TESS_STAGE_GRID] +=
-            bricks->num_vis[live->first_brick + b];
-    return tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
-                               &live->sums);
+    tess_status status = TESS_OK;
+    tess_grid_report report = {
+        .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
+    const double start = tess_time_now();
+    double num_vis = 0;
+    int64_t plane, plane_end;
+    planes_of_block(steps->plan, live->block, &plane, &plane_end);
+    for (int64_t b = 0; b < live->sums.num_bricks; ++b)
+        num_vis += (double)bricks->num_vis[live->first_brick + b];
+    tess_progress_start(&steps->progress, "degridding", "vis", num_vis);
+    status = tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
+                                 &live->sums, &report);
+    tess_progress_finish(&steps->progress);
+    note_busy(steps, tess_time_now() - start, report.busy_share);
+    if (plane >= live->sums.window_first) /* later windows degrid the same again */
+        steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
+    return status;
 }
 
 static tess_status degrid_step(tess_steps *steps, int step, tess_samples *samples,

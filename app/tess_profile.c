@@ -363,7 +363,7 @@ static void log_totals(const totals *sum, int ranks)
                       sum->stage_sum_s[s] / ranks, rate);
     }
     if (sum->grid_busy > 0)
-        tess_log_info("threads were busy for %.1f %% of the time while gridding",
+        tess_log_info("threads were busy for %.1f %% of the time of gridding",
                       100 * sum->grid_busy / ranks);
     if (sum->merged_visibilities > 0)
         tess_log_info("%lld visibilities were gridded along with another at their "

@@ -70,7 +70,7 @@ typedef struct tess_profile {
                                                  processors, unless another rank has them */
     struct tess_profile_metering *metering; /**< while it is measured */
     double start_s;                         /**< tess_time_now() at program start */
-    double grid_utilisation; /**< busy share of the threads while gridding */
+    double grid_utilisation; /**< busy share of the threads in that stage */
     int64_t merged_visibilities; /**< gridded along with another at their position */
     char plan[1024];         /**< the plan in words */
     double projection_error; /**< of w-projection, measured; 0: not used */

@@ -34,9 +34,10 @@ cleanup:
 
 static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first,
-                              const tess_brick_sums *sums)
+                              const tess_brick_sums *sums, tess_grid_report *report)
 {
     tess_status status = TESS_OK;
+    const int threads = projection_outer_threads(plan);
     const int64_t bytes = plan->is_double ? 16 : 8;
     tile_function *degrid =
         tile_table_best()->degrid[plan->is_double][plan->kernel.support];
@@ -44,6 +45,7 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     tile_piece *piece = NULL;
     char *work = NULL;
     int64_t num_pieces = 0, num_extra = 0;
+    double busy = 0, start = tess_time_now();
     tile_taps *taps = tess_alloc(1, sizeof *taps);
     if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
     work = tess_alloc(plan->opts.threads, (size_t)work_bytes);
@@ -53,26 +55,37 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
                               &num_pieces, &num_extra));
     tess_status failed = TESS_OK;
-#pragma omp parallel for num_threads(projection_outer_threads(plan))                   \
-    schedule(dynamic, 1)
-    for (int64_t k = 0; k < num_pieces; ++k) {
-        const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
-        tile_job job;
-        if (sum->num_planes == 0) continue; /* outside the window */
-        tile_job_for(plan, samples, taps, sum, sums->num_pol,
-                     (char *)sums->data + sum->offset * bytes, &job);
-        job.vis_out = samples->vis;
-        job.add = sums->window_planes > 0;
-        job.work = work + tile_thread() * work_bytes;
-        job.run = &bricks->run[piece[k].run];
-        job.skip = piece[k].skip;
-        job.count = piece[k].count;
-        if (plan->projection)
-            projection_degrid(&job, bricks, &piece[k], &failed);
-        else
-            degrid(&job);
+#pragma omp parallel num_threads(threads) reduction(+ : busy)
+    {
+        const double begin = tess_time_now();
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t k = 0; k < num_pieces; ++k) {
+            const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
+            tile_job job;
+            if (sum->num_planes == 0) continue; /* outside the window */
+            tile_job_for(plan, samples, taps, sum, sums->num_pol,
+                         (char *)sums->data + sum->offset * bytes, &job);
+            job.vis_out = samples->vis;
+            job.add = sums->window_planes > 0;
+            job.work = work + tile_thread() * work_bytes;
+            job.run = &bricks->run[piece[k].run];
+            job.skip = piece[k].skip;
+            job.count = piece[k].count;
+            if (plan->projection)
+                projection_degrid(&job, bricks, &piece[k], &failed);
+            else
+                degrid(&job);
+            if (report->progress)
+                tess_progress_add(report->progress, (double)piece[k].count);
+        }
+        const double end = tess_time_now();
+        busy += end - begin;
+        tess_trace_add(report->trace, TESS_LANE_GRID + tile_thread(), "degrid", begin,
+                       end);
     }
     TESS_TRY(failed);
+    const double wall = tess_time_now() - start;
+    report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
 cleanup:
     tess_free(taps);
     tess_free(work);

@@ -28,9 +28,11 @@ static tess_status degrid_part(const tess_grid_plan *plan, const cuda_part *part
 
 static tess_status cuda_degrid(const tess_grid_plan *plan, tess_samples *samples,
                                const tess_brick_list *bricks, int64_t first,
-                               const tess_brick_sums *sums)
+                               const tess_brick_sums *sums, tess_grid_report *report)
 {
-    (void)first;
+    report->busy_share = 1;
+    for (int64_t b = first; report->progress && b < first + sums->num_bricks; ++b)
+        tess_progress_add(report->progress, (double)bricks->num_vis[b]);
     return cuda_each_set(plan, samples, bricks, sums, false, degrid_part);
 }
 

@@ -19,9 +19,9 @@ cleanup:
 
 tess_status tess_degrid_execute(const tess_grid_plan *plan, tess_samples *samples,
                                 const tess_brick_list *bricks, int64_t first,
-                                const tess_brick_sums *sums)
+                                const tess_brick_sums *sums, tess_grid_report *report)
 {
-    return plan->backend->degrid->degrid(plan, samples, bricks, first, sums);
+    return plan->backend->degrid->degrid(plan, samples, bricks, first, sums, report);
 }
 
 tess_status tess_degrid_finish(const tess_grid_plan *plan, tess_samples *samples,

@@ -15,10 +15,10 @@ struct tess_degrid_ops {
                          tess_brick_sums *sums);
     /** samples->vis[sample][pol] of the bricks [first, first + sums->num_bricks) := the
      *  sum of grid values times kernel, with the w-phase; += it for a window of planes.
-     *  Weights play no part. */
+     *  Weights play no part. Nothing is merged. */
     tess_status (*degrid)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks, int64_t first,
-                          const tess_brick_sums *sums);
+                          const tess_brick_sums *sums, tess_grid_report *report);
     /** All bricks are done: bring the visibilities to samples->vis, if they are not
      *  there. NULL: they are. */
     tess_status (*finish)(const tess_grid_plan *plan, tess_samples *samples,
@@ -36,7 +36,7 @@ tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *sa
  *  what is there. Local. */
 tess_status tess_degrid_execute(const tess_grid_plan *plan, tess_samples *samples,
                                 const tess_brick_list *bricks, int64_t first,
-                                const tess_brick_sums *sums);
+                                const tess_brick_sums *sums, tess_grid_report *report);
 tess_status tess_degrid_finish(const tess_grid_plan *plan, tess_samples *samples,
                                const tess_brick_list *bricks);
 

@@ -77,6 +77,7 @@ void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                       .data = data};
 }
 
+/* By cost: a visibility of w-stacking costs the same wherever it lies. */
 static int larger_first(const void *a, const void *b)
 {
     const tile_piece *x = a, *y = b;

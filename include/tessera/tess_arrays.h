@@ -89,14 +89,13 @@ typedef struct tess_array_report {
     bool double_grid;
     double error_estimate;    /**< relative L2 error expected */
     double rounding_estimate; /**< the part of it that rounding has */
-    double
-        grid_utilisation; /**< busy share of the threads while gridding (0: unknown) */
-    double prepare_s;     /**< checks, copies */
-    double plan_s;        /**< choice of kernel and grid, FFT plans */
-    double sort_s;        /**< sorting to tiles */
-    double grid_s;        /**< gridding or degridding */
-    double fft_s;         /**< FFT, w-screens, and tile sums to and from planes */
-    double correct_s;     /**< grid correction, image to or from the caller's array */
+    double grid_utilisation;  /**< busy share of the threads in grid_s */
+    double prepare_s;         /**< checks, copies */
+    double plan_s;            /**< choice of kernel and grid, FFT plans */
+    double sort_s;            /**< sorting to tiles */
+    double grid_s;            /**< gridding or degridding */
+    double fft_s;             /**< FFT, w-screens, and tile sums to and from planes */
+    double correct_s; /**< grid correction, image to or from the caller's array */
     double total_s;
     int64_t peak_bytes; /**< largest resident size of the process so far */
     char plan[512];     /**< in words */

@@ -94,7 +94,7 @@ static tess_status run_once(const tess_grid_plan *plan, tess_samples *samples,
             else
                 ((float *)sums.data)[k] = 1.0f + 1e-3f * (float)(k % 17);
         mark = clock_now();
-        TESS_TRY(tess_degrid_execute(plan, samples, list, first, &sums));
+        TESS_TRY(tess_degrid_execute(plan, samples, list, first, &sums, &report));
         lap(&mark, &spent[DEGRID]);
         tess_brick_sums_free(&sums);
         first = end;

@@ -166,8 +166,12 @@ def check_case(case, worst):
     # the two functions adjoint to rounding
     dirty = wgridder.vis2dirty(vis=case.vis, dirty=np.empty_like(case.image, order="K"),
                                **case.settings)
-    rounding = wgridder.last_report()["rounding_estimate"]
+    report = wgridder.last_report()
+    rounding = report["rounding_estimate"]
     vis = wgridder.dirty2vis(dirty=case.image, **case.settings)
+    for busy in (report, wgridder.last_report()):
+        idle = not 0 < busy["grid_utilisation"] <= 1.001 and busy["num_vis"] > 0
+        worst.add("threads are busy", float(idle), 0.5, case)
     expected = case.expected_norms()
     limit = case.epsilon + case.position_rounding()
     weighted = case.weights() * case.vis

@@ -148,7 +148,7 @@ def _finish(status, report, verbosity, what):
                             "correct_s", "total_s"))
         print(f"tessera {what}: {shown['num_vis']} visibilities, {shown['threads']} "
               f"threads; {shown['plan']}\n  {stages}; threads "
-              f"{100 * shown['grid_utilisation']:.0f} % busy while gridding, peak "
+              f"{100 * shown['grid_utilisation']:.0f} % busy in grid, peak "
               f"{shown['peak_bytes'] / 2**20:.0f} MiB", flush=True)
 
 
