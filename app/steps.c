@@ -406,7 +406,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
     tess_status status = TESS_OK;
     live_sums *live = NULL;
     int64_t first, end, plane, plane_end;
-    const double start = tess_time_now();
+    const double start = tess_time_now(), own = tess_time_own();
     double num_vis = 0;
     tess_grid_report report = {
         .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
@@ -424,6 +424,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
     planes_of_block(steps->plan, block, &plane, &plane_end);
     if (plane >= window.first) /* later windows grid the same again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
+    steps->profile->grid_own_s += tess_time_own() - own;
     const double wall = tess_time_now() - start;
     steps->grid_wall_s += wall;
     steps->grid_busy_s += wall * report.busy_share;
@@ -564,14 +565,17 @@ static tess_status degrid_live(tess_steps *steps, const live_sums *live,
                                tess_samples *samples, const tess_brick_list *bricks)
 {
     int64_t first, end;
+    const double own = tess_time_own();
     planes_of_block(steps->plan, live->block, &first, &end);
     /* later windows degrid the same again */
     for (int64_t b = 0; first >= live->sums.window_first && b < live->sums.num_bricks;
          ++b)
         steps->profile->stage_visibilities[TESS_STAGE_GRID] +=
             bricks->num_vis[live->first_brick + b];
-    return tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
-                               &live->sums);
+    const tess_status status = tess_degrid_execute(steps->plan, samples, bricks,
+                                                   live->first_brick, &live->sums);
+    steps->profile->grid_own_s += tess_time_own() - own;
+    return status;
 }
 
 static tess_status degrid_step(tess_steps *steps, int step, tess_samples *samples,

@@ -18,6 +18,8 @@ from e2e import (ASEC, FULL, Suite, l2_error, mpi_environment, mpiexec, peak_err
 import uvfits
 
 CORNERS = 6.0
+# The system may count processor time by its ticks.
+TICK_S = 0.02
 # Options that change the order of sums on one rank too, and how many words they are.
 CUTS = {"--force-split": 1, "--force-chunk": 2, "--force-block-planes": 2,
         "--force-passes": 2}
@@ -166,6 +168,32 @@ def check_bytes(suite, obs):
     suite.true("bytes of stage write", 0 <= over < 20000)
 
 
+def check_balance(suite, obs):
+    """Gridding's imbalance, predicted and measured by the ranks' own processor time, in
+    the log and in the profile."""
+    profile, ranks = suite.path("balance.json"), 3
+    result = tessera("image", obs, "--size", "200", "--scale", "20asec", "--threads", "1",
+                     "--accuracy", "1e-9", "--profile", profile, "--overwrite", "-o",
+                     suite.path("balance"), ranks=ranks)
+    if not suite.ran("balance", result):
+        return
+    with open(profile) as f:
+        told = json.load(f)
+    own = [r["grid_own_seconds"] for r in told["ranks"]]
+    balance = told["totals"]["grid_imbalance"]
+    suite.true(f"balance: no rank's own time {own} above its time in the stage", all(
+        0 <= t <= r["stages"]["grid"]["seconds"] + TICK_S
+        for t, r in zip(own, told["ranks"])))
+    suite.true("balance: some time measured", sum(own) > 0)
+    suite.below("balance: predicted", balance["predicted"], 0.1)
+    measured = max(own) / np.mean(own) - 1
+    suite.below("balance: measured, off that of the ranks' times",
+                abs(balance["measured"] - measured), 1e-3)
+    suite.true("balance: both in the log",
+               f"busiest rank {100 * measured:.1f} % above the mean" in result.err
+               and f"predicted {100 * balance['predicted']:.1f} %" in result.err)
+
+
 def check_nodes(suite, obs):
     """Images that are summed inside nodes first, and what then goes between these: as if
     two ranks were a node."""
@@ -205,6 +233,7 @@ def main():
     check_prediction(suite, obs)
     check_memory(suite, obs)
     check_bytes(suite, obs)
+    check_balance(suite, obs)
     check_nodes(suite, obs)
     suite.finish()
 
