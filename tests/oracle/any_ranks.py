@@ -13,13 +13,16 @@ import json
 
 import numpy as np
 
-from e2e import (ASEC, FULL, Suite, l2_error, mpi_environment, mpiexec, peak_error,
+from e2e import (ASEC, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec, peak_error,
                  read_image, skip, tessera)
 import uvfits
 
 CORNERS = 6.0
 # The system may count processor time by its ticks.
 TICK_S = 0.02
+# Of four ranks together. Images and planes of a rank of its own would be more than half of
+# what is planned for.
+SHORT_MIB = 500
 # Options that change the order of sums on one rank too, and how many words they are.
 CUTS = {"--force-split": 1, "--force-chunk": 2, "--force-block-planes": 2,
         "--force-passes": 2}
@@ -194,6 +197,29 @@ def check_balance(suite, obs):
                and f"predicted {100 * balance['predicted']:.1f} %" in result.err)
 
 
+def check_short_memory(suite, obs):
+    """Planes that each rank would transform by itself are shared where memory for that is
+    short; the image is that of one rank, and no rank takes more than it may."""
+    options = [obs, "--size", "2000", "--scale", "2.25asec", "--weight", "natural",
+               "--threads", "1"]
+    wanted, ranks, profile = None, 4, suite.path("short.json")
+    for memory, sharers in ((4096, 1), (SHORT_MIB, ranks)):
+        images = make_images(suite, "short", [*options, "--memory", f"{memory}MiB",
+                                              "--profile", profile], ranks)
+        if not images:
+            return
+        with open(profile) as f:
+            told = json.load(f)
+        suite.true(f"{memory} MiB: planes shared by {sharers}",
+                   f"FFT groups of {sharers} ranks" in told["plan"])
+        if SLOWER == 1:  # sanitizers have memory of their own
+            suite.below(f"{memory} MiB: memory of a rank, of what it may take",
+                        told["totals"]["peak_memory_bytes"] * ranks / memory / 2**20, 1)
+        wanted = wanted or images
+    for kind, image in images.items():
+        suite.below(f"short of memory {kind}: L2", l2_error(image, wanted[kind]), 1e-6)
+
+
 def check_nodes(suite, obs):
     """Images that are summed inside nodes first, and what then goes between these: as if
     two ranks were a node."""
@@ -234,6 +260,7 @@ def main():
     check_memory(suite, obs)
     check_bytes(suite, obs)
     check_balance(suite, obs)
+    check_short_memory(suite, obs)
     check_nodes(suite, obs)
     suite.finish()
 
