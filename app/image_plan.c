@@ -35,6 +35,10 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
             vis_bytes * (double)num_vis + IMAGE_ROW_BYTES * (double)num_rows,
         .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
                        IMAGE_ROW_BYTES * (double)num_rows};
+    if (run->outputs.num_channels > 1)
+        work->mean_bytes = (double)sizeof(double) * run->job.num_images *
+                           (double)run->job.geom.nx * (double)run->job.geom.ny /
+                           tess_comm_size(run->teams.all);
     if (run->teams.num > 1) {
         work->dealt_bytes = work->owned_bytes;
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
@@ -143,7 +147,8 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(workload_of(&run, kept, &data, &work));
     work.scratch = opts->scratch != NULL;
     if (work.scratch && !kept) work.num_reads = 2;
-    work.weighted = opts->weighting != TESS_NATURAL;
+    if (opts->weighting != TESS_NATURAL)
+        work.num_densities = tess_source_samples(run.source).num_weight;
     TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
 cleanup:

@@ -334,7 +334,8 @@ typedef struct imager_workload {
     bool scratch;                  /* or else are in a file when read again */
     double dealt_bytes; /* of the samples that its team has been sent at a time */
     double deal_s;      /* for those and, with output channels, means */
-    bool weighted;      /* other than naturally */
+    double mean_bytes;  /* of its share of the means over output channels */
+    int num_densities;  /* by which samples are weighted; 0: naturally */
 } imager_workload;
 
 /** What a run will need. Seconds are for idle cores of the kind that the rates in

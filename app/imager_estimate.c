@@ -26,9 +26,22 @@ static const double COLLECTIVE_S = 10e-6, MESSAGE_S = 3e-6;
  */
 static const double OUTPUT_CALLS = 60, BATCH_CALLS = 6;
 
+/* Of a density, for each pixel that is covered: half a plane of double precision. */
+static const double DENSITY_CELL_BYTES = 4;
+
 /* Share of a grid's lines, and of their cells, that bricks cover: not known before
  * samples are sorted. MeerKAT at 1.3 GHz: two thirds and a fifth. */
 static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
+
+/* First plane of a brick's block; how many planes the kernel may begin at there. */
+static double starts_of(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                        int64_t k, int *first)
+{
+    int64_t block, tile_u, tile_v;
+    tess_grid_brick_of_key(plan, bricks->key[k], &block, &tile_u, &tile_v);
+    *first = (int)block * plan->block_planes;
+    return fmin(plan->num_planes - plan->w_support + 1 - *first, plan->block_planes);
+}
 
 /* Planes that a brick's sum is likely to have: with k runs at random among the B starts
  * of its block, their range is (B − 1)(k − 1)/(k + 1) on average. Runs of a baseline
@@ -36,11 +49,8 @@ static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
 static double planes_of(const tess_grid_plan *plan, const tess_brick_list *bricks,
                         int64_t k, double run_length)
 {
-    int64_t block, tile_u, tile_v;
-    tess_grid_brick_of_key(plan, bricks->key[k], &block, &tile_u, &tile_v);
-    const double starts = plan->num_planes - plan->w_support + 1;
-    const double left = starts - (double)block * plan->block_planes;
-    const double in_block = fmin(left, plan->block_planes);
+    int first;
+    const double in_block = starts_of(plan, bricks, k, &first);
     const double runs =
         fmax(1, (double)bricks->num_vis[k] / run_length / RUNS_OF_TRACK);
     return plan->w_support + (in_block - 1) * (runs - 1) / (runs + 1);
@@ -98,12 +108,37 @@ static tess_status planes_at_once(const imager_job *job, const imager_workload *
                                own, planes);
 }
 
-/* Bytes of this rank's sums of one plane. */
-static double plane_bytes(const imager_job *job, int64_t num_bricks)
+/* Planes [first, end) that a brick's sum is likely to have: those that its range
+ * covers, on average over where in the block this may begin. */
+static double planes_within(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                            int64_t k, double run_length, int first, int end)
+{
+    int begin;
+    const double range = planes_of(plan, bricks, k, run_length);
+    const double starts = starts_of(plan, bricks, k, &begin);
+    const int others = (int)(starts - 1 - (range - plan->w_support));
+    double sum = 0;
+    for (int s = begin; s <= begin + others; ++s)
+        sum += fmax(0, fmin(s + range, end) - fmax(s, first));
+    return sum / (others + 1);
+}
+
+/* Bytes of this rank's sums when they are held of so many planes at a time. */
+static double window_bytes(const imager_job *job, const tess_brick_list *own,
+                           double run_length, int planes)
 {
     const tess_grid_plan *plan = job->plan;
-    return (double)tess_grid_brick_lines(plan) * (double)tess_grid_brick_stride(plan) *
-           (plan->is_double ? 16 : 8) * job->num_images * (double)num_bricks;
+    const double layer = (double)tess_grid_brick_lines(plan) *
+                         (double)tess_grid_brick_stride(plan) *
+                         (plan->is_double ? 16 : 8) * job->num_images;
+    double most = 0;
+    for (int first = 0; first < plan->num_planes; first += planes) {
+        double held = 0;
+        for (int64_t k = 0; k < own->num_bricks; ++k)
+            held += planes_within(plan, own, k, run_length, first, first + planes);
+        most = fmax(most, held);
+    }
+    return most * layer;
 }
 
 /* Share of the grid's lines that any brick covers. Collective. */
@@ -158,8 +193,9 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     /* buffers of files are given up when all samples are kept */
-    const double kept =
-        IMAGER_BASE_BYTES + tables + (work->cached ? 0 : estimate->reading);
+    const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
+    const double kept = IMAGER_BASE_BYTES + tables + work->mean_bytes + densities +
+                        (work->cached ? 0 : estimate->reading);
     const double loading = IMAGER_BASE_BYTES + own + 1.5 * estimate->reading;
     /* what flies is given up before runs are sorted from one array to another */
     const double sorting =
@@ -202,7 +238,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     const double per_plane = tess_grid_cost_plane(plan, lines);
     const double batches = ceil((double)plan->num_planes * job->num_images * f / ranks);
     s[TESS_STAGE_READ] = work->num_reads * work->file_bytes / READ_BYTES_PER_S;
-    if (work->weighted)
+    if (work->num_densities > 0)
         s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
     s[TESS_STAGE_PLAN] = START_S;
     s[TESS_STAGE_SORT] = costs->sort_s * (double)work->num_vis / threads;
@@ -289,7 +325,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     if (!several) TESS_TRY(planes_at_once(job, work, &own, &planes));
     if (planes > 0) {
         sets = (job->plan->num_planes + planes - 1) / planes;
-        window = fmin(window, planes * plane_bytes(job, own.num_bricks));
+        window = fmin(window, window_bytes(job, &own, run_length, planes));
     }
     estimate_memory(job, &found, window, all, lines, estimate);
     estimate_time(job, &found, lines, sets > 1 ? window : all, sets, estimate);

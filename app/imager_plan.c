@@ -587,6 +587,16 @@ static double brick_cost_s(const tess_grid_plan *plan)
            cells * (plan->is_double ? 16 : 8) / plan->costs.touch_bytes_s;
 }
 
+/* Every output has a partition of its own. */
+static void note_balance(imager_job *job)
+{
+    double largest, mean;
+    int64_t split;
+    tess_partition_balance(job->partition, &largest, &mean, &split);
+    job->profile->predicted_largest_s += largest;
+    job->profile->predicted_mean_s += mean;
+}
+
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward)
 {
@@ -609,6 +619,7 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key,
                                    bricks->num_vis, bricks->first_run,
                                    bricks->num_bricks, &job->partition));
+    note_balance(job);
     TESS_TRY(
         tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks, slab_line));
     planes.slab_line = slab_line;

@@ -397,13 +397,17 @@ static void give_up_live(tess_steps *steps)
     free_live(steps);
 }
 
-/* Threads were busy for this share of the time while gridding or degridding. */
-static void note_busy(tess_steps *steps, double wall_s, double share)
+/* Gridding or degridding, begun at `start_s` and the first thread's own `own_s`: threads
+ * were busy for this share of the time. */
+static void note_gridded(tess_steps *steps, double start_s, double own_s,
+                         double busy_share)
 {
+    const double wall_s = tess_time_now() - start_s;
     steps->grid_wall_s += wall_s;
-    steps->grid_busy_s += wall_s * share;
+    steps->grid_busy_s += wall_s * busy_share;
     if (steps->grid_wall_s > 0)
         steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
+    steps->profile->grid_own_s += tess_time_own() - own_s;
 }
 
 /* ---- imaging ---- */
@@ -415,7 +419,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
     tess_status status = TESS_OK;
     live_sums *live = NULL;
     int64_t first, end, plane, plane_end;
-    const double start = tess_time_now();
+    const double start = tess_time_now(), own = tess_time_own();
     double num_vis = 0;
     tess_grid_report report = {
         .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
@@ -433,7 +437,7 @@ static tess_status grid_block(tess_steps *steps, int64_t block,
     planes_of_block(steps->plan, block, &plane, &plane_end);
     if (plane >= window.first) /* later windows grid the same again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
-    note_busy(steps, tess_time_now() - start, report.busy_share);
+    note_gridded(steps, start, own, report.busy_share);
     if (plane >= window.first) steps->profile->merged_visibilities += report.merged;
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
 cleanup:
@@ -571,7 +575,7 @@ static tess_status degrid_live(tess_steps *steps, const live_sums *live,
     tess_status status = TESS_OK;
     tess_grid_report report = {
         .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
-    const double start = tess_time_now();
+    const double start = tess_time_now(), own = tess_time_own();
     double num_vis = 0;
     int64_t plane, plane_end;
     planes_of_block(steps->plan, live->block, &plane, &plane_end);
@@ -581,7 +585,7 @@ static tess_status degrid_live(tess_steps *steps, const live_sums *live,
     status = tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
                                  &live->sums, &report);
     tess_progress_finish(&steps->progress);
-    note_busy(steps, tess_time_now() - start, report.busy_share);
+    note_gridded(steps, start, own, report.busy_share);
     if (plane >= live->sums.window_first) /* later windows degrid the same again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     return status;

@@ -48,6 +48,7 @@ typedef struct entry {
     int64_t checkpoints, checkpoint_bytes;
     double checkpoint_s;
     double grid_utilisation;
+    double grid_own_s, predicted_largest_s, predicted_mean_s;
     int64_t merged_visibilities;
     tess_streaming stream;
     tess_energy energy;
@@ -67,6 +68,8 @@ typedef struct totals {
     int64_t checkpoints, checkpoint_bytes; /* likewise; sum */
     double checkpoint_max_s;
     double grid_busy; /* sum */
+    double grid_own_max_s, grid_own_sum_s;
+    double predicted_max_s, predicted_sum_s; /* of gridding: most loaded; of means */
     int64_t merged_visibilities;
     tess_streaming stream; /* sums: shares of the time are the ranks' means */
     double cpu_j, gpu_j;   /* NAN when no rank knows */
@@ -187,6 +190,9 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .checkpoint_bytes = profile->checkpoint_bytes,
                  .checkpoint_s = profile->checkpoint_s,
                  .grid_utilisation = profile->grid_utilisation,
+                 .grid_own_s = profile->grid_own_s,
+                 .predicted_largest_s = profile->predicted_largest_s,
+                 .predicted_mean_s = profile->predicted_mean_s,
                  .merged_visibilities = profile->merged_visibilities,
                  .stream = profile->stream,
                  .energy = profile->energy};
@@ -263,6 +269,10 @@ static void add_up(const entry *entries, int ranks, totals *sum)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
         sum->grid_busy += e->grid_utilisation;
+        sum->grid_own_max_s = fmax(sum->grid_own_max_s, e->grid_own_s);
+        sum->grid_own_sum_s += e->grid_own_s;
+        sum->predicted_max_s = fmax(sum->predicted_max_s, e->predicted_largest_s);
+        sum->predicted_sum_s += e->predicted_mean_s;
         sum->merged_visibilities += e->merged_visibilities;
         add_energy(&e->energy.total, sum);
         sum->stream.bytes += e->stream.bytes;
@@ -279,6 +289,22 @@ static void add_up(const entry *entries, int ranks, totals *sum)
 static double communication_fraction(const totals *sum)
 {
     return sum->sum_s > 0 ? sum->communication_s / sum->sum_s : 0;
+}
+
+/* How far the most loaded rank is above the mean. */
+static double imbalance(double largest, double sum, int ranks)
+{
+    return sum > 0 ? largest * ranks / sum - 1 : 0;
+}
+
+static double predicted_imbalance(const totals *sum, int ranks)
+{
+    return imbalance(sum->predicted_max_s, sum->predicted_sum_s, ranks);
+}
+
+static double measured_imbalance(const totals *sum, int ranks)
+{
+    return imbalance(sum->grid_own_max_s, sum->grid_own_sum_s, ranks);
 }
 
 /* ---- the table in the log ---- */
@@ -365,6 +391,11 @@ static void log_totals(const totals *sum, int ranks)
     if (sum->grid_busy > 0)
         tess_log_info("threads were busy for %.1f %% of the time of gridding",
                       100 * sum->grid_busy / ranks);
+    if (ranks > 1 && sum->grid_own_sum_s > 0)
+        tess_log_info("gridding: the busiest rank %.1f %% above the mean, by processor "
+                      "time; predicted %.1f %%",
+                      100 * measured_imbalance(sum, ranks),
+                      100 * predicted_imbalance(sum, ranks));
     if (sum->merged_visibilities > 0)
         tess_log_info("%lld visibilities were gridded along with another at their "
                       "position",
@@ -459,7 +490,8 @@ static json_t *energy_object(const tess_energy *energy)
 static json_t *rank_object(const entry *e, int rank)
 {
     return json_pack(
-        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:o}",
+        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:o, "
+        "s:o}",
         "rank", rank, "host", e->host, "stages", rank_stages(e), "visibilities",
         (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
         "communication_seconds", json_seconds(e->communication_seconds), "sent_bytes",
@@ -468,7 +500,8 @@ static json_t *rank_object(const entry *e, int rank)
         (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
         (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
         (json_int_t)e->plane_slab_bytes, "grid_utilisation",
-        json_number(e->grid_utilisation), "merged_visibilities",
+        json_number(e->grid_utilisation), "grid_own_seconds",
+        json_seconds(e->grid_own_s), "merged_visibilities",
         (json_int_t)e->merged_visibilities, "streaming", streaming_object(&e->stream),
         "energy", energy_object(&e->energy));
 }
@@ -485,6 +518,13 @@ static json_t *total_stages(const totals *sum, int ranks)
                                       "visibilities",
                                       (json_int_t)sum->stage_visibilities[s]));
     return stages;
+}
+
+static json_t *imbalance_object(const totals *sum, int ranks)
+{
+    return json_pack("{s:f, s:f}", "predicted",
+                     json_number(predicted_imbalance(sum, ranks)), "measured",
+                     json_number(measured_imbalance(sum, ranks)));
 }
 
 /* Null without checkpoints. */
@@ -504,7 +544,7 @@ static json_t *total_object(const totals *sum, int ranks)
                             json_integer((json_int_t)sum->ignored[k]));
     return json_pack(
         "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-        "s:f, s:I}",
+        "s:f, s:o, s:I}",
         "visibilities", (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
         json_seconds(sum->max_s), "communication_fraction",
         json_number(communication_fraction(sum)), "sent_bytes",
@@ -516,7 +556,8 @@ static json_t *total_object(const totals *sum, int ranks)
         checkpoints_object(sum), "stages", total_stages(sum, ranks), "streaming",
         streaming_object(&sum->stream), "cpu_joules", json_known(sum->cpu_j),
         "gpu_joules", json_known(sum->gpu_j), "grid_utilisation",
-        json_number(sum->grid_busy / ranks), "merged_visibilities",
+        json_number(sum->grid_busy / ranks), "grid_imbalance",
+        imbalance_object(sum, ranks), "merged_visibilities",
         (json_int_t)sum->merged_visibilities);
 }
 

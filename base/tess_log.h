@@ -47,6 +47,10 @@ void tess_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)
 /** Seconds on a monotonic clock. */
 double tess_time_now(void);
 
+/** Seconds that a processor has spent on this thread's own code; what the system does
+ *  for it, such as providing memory, is not counted. */
+double tess_time_own(void);
+
 /** Progress of one long step: a bar with rate and time left on a terminal, a line
  *  every ten seconds in a log. Safe to update from several threads of rank 0. */
 typedef struct tess_progress {

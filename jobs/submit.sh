@@ -13,7 +13,9 @@
 #   --within MINUTES      use more cores until the estimated time is below (default 30)
 #   --most-nodes N        but not more nodes than these (default 16)
 #   --nodes N, --tasks N (a node), --threads N (a rank), --memory MIB (a node),
-#   --time MINUTES        instead of what would be found
+#   --time MINUTES        instead of what would be found. Threads: the fewest (1, 2, 4,
+#                         ...) with which all ranks of a node fit its memory; with
+#                         --tasks or --gpus all cores of the node are shared by these
 #   --cores N, --node-memory MIB   what a node has (default: what the scheduler says)
 #   --partition NAME      partition or queue
 #   --extra OPTION        any further option of sbatch or qsub; may be repeated
@@ -37,7 +39,8 @@ more_memory=1.4
 ample_memory=3
 # Host memory of a rank that CUDA and its libraries take up [MiB].
 cuda_memory=2048
-threads_of_rank=8
+# Cores of the smallest job.
+fewest_cores=8
 
 dry_run=no scheduler='' array='' gpus='' within=30 most_nodes=16
 nodes='' tasks='' threads='' memory='' minutes='' cores='' node_memory='' partition=''
@@ -189,8 +192,10 @@ first_observation() {
 
 # plan RANKS THREADS NODES MIB: sets plan_seconds and plan_memory (MiB of a node) of a run
 # on so many ranks in all, where a node has so much memory. Fails where it does not fit.
+# Of ranks that are planned as fewer, samples are a smaller share each, the rest is not;
+# how many of the samples are there at the peak is not known: half are left out.
 plan() {
-    local ranks=$1 threads=$2 text launch=() peak most=$most_planned
+    local ranks=$1 threads=$2 text launch=() peak samples most=$most_planned
     command -v mpirun >/dev/null || most=1
     if [ "$ranks" -gt "$most" ]; then
         threads=$((threads * ranks / most)) ranks=$most
@@ -204,7 +209,8 @@ plan() {
         --threads "$threads" --memory "$(($4 * $3))MiB" 2>"$errors") || return
     plan_seconds=$(sed -n 's/^time  *about \([^ ]*\) s:.*/\1/p' <<<"$text")
     peak=$(sed -n 's/^memory a rank about \([0-9]*\) MiB.*/\1/p' <<<"$text")
-    plan_memory=$(calculate "$peak * $ranks / $3")
+    samples=$(sed -n 's/^memory a rank .* \([0-9]*\) MiB samples.*/\1/p' <<<"$text")
+    plan_memory=$(calculate "($peak * $1 - $samples / 2 * ($1 - $ranks)) / $3")
     job_say "plan: $1 ranks x $2 threads: $plan_seconds s, $plan_memory MiB a node" >&2
 }
 
@@ -223,54 +229,85 @@ holds() {
     awk "BEGIN { exit !($1) }"
 }
 
-# Ranks on how many nodes: more until the time is short enough and the memory suffices.
+# Fills choices: threads of a rank to be tried. Few are best: ranks of one thread share no
+# memory that is far from some of their cores, and do what one thread does at a time at once.
+# But each rank has planes and buffers of its own.
+thread_choices() {
+    local count
+    [ -z "$gpus" ] || tasks=${tasks:-$gpus}
+    [ -z "$tasks" ] || threads=${threads:-$((cores / tasks))}
+    choices=()
+    for ((count = 1; count <= cores; count *= 2)); do
+        choices+=("$count")
+    done
+    [ -z "$threads" ] || choices=("$threads")
+    if [ "${choices[0]:-0}" -lt 1 ] || [ $((choices[0] * ${tasks:-1})) -gt "$cores" ]; then
+        job_fail "${tasks:-1} ranks of ${choices[0]:-1} threads on nodes of $cores cores"
+    fi
+}
+
+# How many cores are used, on how many nodes: more until the time is short enough and the
+# memory suffices.
 find_layout() {
-    local status ranks
-    if [ -n "$gpus" ]; then
-        most_tasks=$gpus threads=${threads:-$((cores / gpus))} tasks=${tasks:-$gpus}
-    else
-        [ -n "$threads" ] || threads=$((cores < threads_of_rank ? cores : threads_of_rank))
-        most_tasks=$((cores / threads))
-    fi
-    if [ "$threads" -lt 1 ] || [ "$most_tasks" -lt 1 ]; then
-        job_fail "$threads threads on nodes of $cores cores"
-    fi
-    ranks=${tasks:-1}
-    [ -z "$nodes" ] || ranks=$((nodes * ${tasks:-$most_tasks}))
+    local busy status
+    thread_choices
+    busy=$((cores < fewest_cores ? cores : fewest_cores))
+    [ -z "$tasks" ] || busy=$cores
+    [ -z "$nodes" ] || busy=$((nodes * cores))
     while :; do
-        spread "$ranks"
-        plan "$ranks" "$threads" "$job_nodes" "$node_memory"
+        choose_threads "$busy"
+        status=$?
+        if [ $status -eq 0 ] && fits &&
+            { [ -n "$nodes" ] || holds "$plan_seconds <= 60 * $within"; }; then
+            return 0
+        fi
+        if [ -n "$nodes" ] || [ "$busy" -ge $((most_nodes * cores)) ]; then
+            [ $status -eq 0 ] && return 0
+            plan_failed $status
+        fi
+        more_cores $status
+    done
+}
+
+# Plans ranks on so many cores, with the fewest threads that fit the nodes' memory, else
+# the most: ranks of many threads take the least. Sets threads, job_nodes and job_tasks.
+choose_threads() {
+    local status
+    for threads in "${choices[@]}"; do
+        spread "$1"
+        plan $((job_nodes * job_tasks)) "$threads" "$job_nodes" "$node_memory"
         status=$?
         if [ $status -ne 0 ] && [ $status -ne 4 ]; then
             plan_failed $status
         fi
-        if [ $status -eq 0 ] && holds "$more_memory * $plan_memory <= $node_memory" &&
-            { [ -n "$nodes" ] || holds "$plan_seconds <= 60 * $within"; }; then
-            return 0
-        fi
-        if [ -n "$nodes" ] || [ "$ranks" -ge $((most_nodes * ${tasks:-$most_tasks})) ]; then
-            [ $status -eq 0 ] && return 0
-            plan_failed $status
-        fi
-        more_ranks $status
+        [ $status -ne 0 ] || ! fits || break
     done
+    return $status
 }
 
-# Ranks fill nodes; sets job_nodes and job_tasks of each.
+# Whether a node has what was planned, with some to spare.
+fits() {
+    holds "$more_memory * $plan_memory <= $node_memory"
+}
+
+# Ranks of $threads on so many cores; sets job_nodes and job_tasks of each.
 spread() {
-    local most=${tasks:-$most_tasks}
-    job_nodes=${nodes:-$((($1 + most - 1) / most))}
-    job_tasks=$((($1 + job_nodes - 1) / job_nodes))
+    local most=${tasks:-$((cores / threads))}
+    job_nodes=${nodes:-$((($1 + cores - 1) / cores))}
+    job_tasks=$most
+    if [ "$job_nodes" -eq 1 ] && [ -z "$tasks$nodes" ]; then
+        job_tasks=$(($1 < threads ? 1 : $1 / threads))
+    fi
 }
 
 # At least twice as many as before, or as many as are missing; whole nodes if several.
-more_ranks() {
-    local most=${tasks:-$most_tasks} factor=2
+more_cores() {
+    local factor=2
     [ "$1" -ne 0 ] || factor=$(calculate "$plan_seconds / (60 * $within)")
     [ "$factor" -ge 2 ] || factor=2
-    ranks=$((ranks * factor))
-    [ "$ranks" -le "$most" ] || ranks=$(((ranks + most - 1) / most * most))
-    [ "$ranks" -le $((most_nodes * most)) ] || ranks=$((most_nodes * most))
+    busy=$((busy * factor))
+    [ "$busy" -le "$cores" ] || busy=$(((busy + cores - 1) / cores * cores))
+    [ "$busy" -le $((most_nodes * cores)) ] || busy=$((most_nodes * cores))
 }
 
 # Memory of a node: enough, and more where data would otherwise be read again and again.

@@ -18,6 +18,8 @@ PICTURES = {"strong": "Strong scaling: time, speed-up and efficiency",
             "model": "The model and what it says of more ranks",
             "communication": "Share of communication; stages beside the triad"}
 RANKS = (1, 10, 100, 1000, 10000)
+# Stages that move data, beside the triad.
+COMPARED = ("read", "exchange", "sort", "grid", "reduce", "fft", "correct")
 
 
 def load(folder, name):
@@ -53,6 +55,17 @@ def shared(p):
     return " (shared)" if p["ranks"] * p["threads"] > p["units"] else ""
 
 
+def repeats(study):
+    """What a time is of, by how often each layout ran."""
+    counts = [p["runs"] for kind in ("strong", "weak")
+              for p in summary.points(study, kind)]
+    least, most = min(counts), max(counts)
+    if most == 1:
+        return "Times are of one run of each layout"
+    often = f"{most}" if least == most else f"{least} to {most}"
+    return f"Times are medians of {often} runs of each layout, in alternating order"
+
+
 def head(study, system):
     cpu, program = system["cpu"], system["imaging_code"]
     sets = [s for s in study["sets"] if s["simulate"] is not None]
@@ -64,10 +77,10 @@ def head(study, system):
         where += f"; {len(system['gpu'])} × {', '.join(gpus)}"
     lines = ["# How `tessera image` scales", "",
              f"{where}; tessera {program['version']}, {program['launcher']}; "
-             f"{study['runs'][0]['started'][:10]}. Times are medians over runs in "
-             "alternating order, from the program's start after MPI_Init to its end with "
-             "images written; *cores* are those in use, *(shared)* marks more ranks × "
-             "threads than cores.", "", "```sh", study["settings"]["command"]]
+             f"{study['runs'][0]['started'][:10]}. {repeats(study)}, from the program's "
+             "start after MPI_Init to its end with images written; *cores* are those in "
+             "use, *(shared)* marks more ranks × threads than cores.", "", "```sh",
+             study["settings"]["command"]]
     if sets:
         lines += ["# strong set: tessera simulate " + " ".join(sets[0]["simulate"])]
     return lines + [f"# images: --accuracy {study['settings']['accuracy']} --backend "
@@ -115,8 +128,26 @@ def memory(points):
     whole = max(p["peak_rank_gb"] for p in one)
     words = ", ".join(f"{p['peak_rank_gb'] / whole * p['ranks']:.2f}/{p['ranks']} on "
                       f"{p['ranks']}" for p in rest)
+    beyond = [p["peak_rank_gb"] - whole / p["ranks"] for p in rest]
+    excess = ", ".join(f"{b:.2f} on {p['ranks']}" for b, p in zip(beyond, rest))
     return [f"Memory of the largest rank, of the {whole:.2f} GB of a single one: {words} "
-            "ranks.", ""]
+            f"ranks. That is at most its 1/P and a constant of {max(beyond):.2f} GB: "
+            f"{excess}.", ""]
+
+
+def speed_up(name, points, last, triad):
+    """(first layout, speed-up, of the cores, of the triad's) of a stage on the last
+    layout, over the first one, or the first of several ranks, as it takes more than 1 % of
+    its time; None: of neither."""
+    several = [p for p in points if p["ranks"] > 1]
+    first = next((p for p in points[:1] + several[:1]
+                  if p["stages"][name] > 0.01 * p["seconds"]), None)
+    if first is None or first["units"] >= last["units"] or not last["stages"][name]:
+        return None
+    ratio = first["stages"][name] / last["stages"][name]
+    gain = triad.get(first["units"]) and triad[last["units"]] / triad[first["units"]]
+    return (layout(first), ratio, ratio * first["units"] / last["units"],
+            ratio / gain if gain else None)
 
 
 def bandwidth(study, points):
@@ -131,16 +162,16 @@ def bandwidth(study, points):
     if 1 not in triad or per_node not in triad or last is own[0]:
         return []
     gain = triad[per_node] / triad[1]
-    rows = []
-    for name in ("sort", "grid", "fft", "correct"):
-        first = own[0]["stages"][name] * own[0]["units"]
-        if first > 0.01 * own[0]["seconds"]:
-            ratio = first / last["stages"][name]
-            rows.append((name, f"{ratio:.2f}", percent(ratio / last["units"]),
-                         percent(ratio / gain)))
+    per_units = triad | {last["units"]: triad[per_node]}
+    found = {name: speed_up(name, own, last, per_units) for name in COMPARED}
+    rows = [(name, f[0], f"{f[1]:.2f}", percent(f[2]), percent(f[3]))
+            for name, f in found.items() if f]
     return [f"A triad moves {triad[1]:.1f} GB/s on one core and {triad[per_node]:.1f} "
-            f"GB/s on {per_node}: {gain:.2f} times as much. Stages of {layout(last)}:", ""] + \
-        table(["stage", "speed-up", "of the cores", "of the triad's"], rows)
+            f"GB/s on {per_node}: {gain:.2f} times as much. Stages of {layout(last)}, over "
+            "those of the fewest cores that have them (two ranks exchange half of the "
+            "data, P ranks 1 − 1/P), and as shares of what cores and triad gain from there:",
+            ""] + table(["stage", "over", "speed-up", "of the cores", "of the triad's"],
+                        rows)
 
 
 def coefficients(fitted):

@@ -204,6 +204,8 @@ def check_study(suite):
     if not suite.ran("run.sh", run(command, 300, env=env)):
         return
     check_report(suite, "study", folder)
+    with open(os.path.join(folder, "report.md")) as f:
+        suite.true("study: says how often layouts ran", "medians of 2 runs" in f.read())
     runs = report.load(folder, "study.json")["runs"]
     order = [(r["ranks"], r["threads"], r["set"]) for r in runs]
     suite.true("the second round goes backwards",
@@ -230,14 +232,30 @@ def check_study(suite):
                "other options" in result.err)
 
 
+def check_exchange(suite, folder):
+    """Its speed-up, from the fewest ranks that exchange, beside the triad's from there."""
+    study = report.load(folder, "study.json")
+    took = {(r["ranks"], r["threads"]): r["stages"]["exchange"]["mean_s"]
+            for r in study["runs"] if r["kind"] == "strong"}
+    gain = took[(2, 1)] / took[(32, 1)]
+    of_triad = gain * study["triad"]["2"] / study["triad"]["32"]
+    with open(os.path.join(folder, "report.md")) as f:
+        text = f.read()
+    suite.true("example: speed-up of the exchange", f"| exchange | 2 × 1 | {gain:.2f} | "
+               f"{100 * gain / 16:.0f} % | {100 * of_triad:.0f} % |" in text)
+    suite.true("example: says that layouts ran once", "Times are of one run" in text)
+
+
 def check_example(suite):
     folder = os.path.join(SCALING, "example")
     check_report(suite, "example", folder)
-    size = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
+    check_exchange(suite, folder)
+    files = [f.path for f in os.scandir(folder) if f.is_file()]  # gcf/ is another study's
+    size = sum(map(os.path.getsize, files))
     suite.below("example: bytes", size, 500e3)
     kept = ""
-    for name in os.listdir(folder):
-        with open(os.path.join(folder, name)) as f:
+    for name in files:
+        with open(name) as f:
             kept += f.read()
     suite.true("example: no folders of the machine it was made on",
                not re.search(r"/(root|home|tmp|work)/", kept))

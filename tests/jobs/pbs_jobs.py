@@ -48,7 +48,7 @@ def make_standins(suite):
 
 
 def bash(suite, env, *words):
-    return subprocess.run(["bash", *words], env=env, cwd=suite.work, text=True,
+    return subprocess.run(["bash", *map(str, words)], env=env, cwd=suite.work, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=100 * SLOWER)
 
@@ -78,6 +78,20 @@ def check_submit(suite, env, obs):
                   "--array", "channels:2", obs, "-o", name, *OPTIONS)
     suite.equal("submit.sh --array: status", result.returncode, 2)
     return script
+
+
+def check_threads(suite, env, obs):
+    """Ranks of one thread; of more where memory is too short for as many ranks, each of
+    which takes 48 MiB and little else here."""
+    for memory, ranks in ((4096, 4), (250, 2), (130, 1)):
+        result = bash(suite, env, os.path.join(JOBS, "submit.sh"), "--dry-run",
+                      "--scheduler", "pbs", "--cores", "4", "--node-memory", memory,
+                      "--most-nodes", "1", "--memory", "99", obs, "-o",
+                      suite.path("sky"), *OPTIONS)
+        wanted = f"select=1:ncpus=4:mpiprocs={ranks}:ompthreads={4 // ranks}:mem=99mb"
+        if not suite.true(f"submit.sh, nodes of {memory} MiB: {wanted}",
+                          f"#PBS -l {wanted}\n" in result.stdout):
+            print(result.stdout)
 
 
 def check_job(suite, env, obs, script):
@@ -121,6 +135,7 @@ def main():
     env = make_standins(suite)
     obs = make_observation(suite, 1000)
     check_job(suite, env, obs, check_submit(suite, env, obs))
+    check_threads(suite, env, obs)
     check_shell(suite)
     suite.finish()
 

@@ -13,11 +13,16 @@ import json
 
 import numpy as np
 
-from e2e import (ASEC, FULL, Suite, l2_error, mpi_environment, mpiexec, peak_error,
+from e2e import (ASEC, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec, peak_error,
                  read_image, skip, tessera)
 import uvfits
 
 CORNERS = 6.0
+# The system may count processor time by its ticks.
+TICK_S = 0.02
+# Of four ranks together. Images and planes of a rank of its own would be more than half of
+# what is planned for.
+SHORT_MIB = 500
 # Options that change the order of sums on one rank too, and how many words they are.
 CUTS = {"--force-split": 1, "--force-chunk": 2, "--force-block-planes": 2,
         "--force-passes": 2}
@@ -166,6 +171,55 @@ def check_bytes(suite, obs):
     suite.true("bytes of stage write", 0 <= over < 20000)
 
 
+def check_balance(suite, obs):
+    """Gridding's imbalance, predicted and measured by the ranks' own processor time, in
+    the log and in the profile."""
+    profile, ranks = suite.path("balance.json"), 3
+    result = tessera("image", obs, "--size", "200", "--scale", "20asec", "--threads", "1",
+                     "--accuracy", "1e-9", "--profile", profile, "--overwrite", "-o",
+                     suite.path("balance"), ranks=ranks)
+    if not suite.ran("balance", result):
+        return
+    with open(profile) as f:
+        told = json.load(f)
+    own = [r["grid_own_seconds"] for r in told["ranks"]]
+    balance = told["totals"]["grid_imbalance"]
+    suite.true(f"balance: no rank's own time {own} above its time in the stage", all(
+        0 <= t <= r["stages"]["grid"]["seconds"] + TICK_S
+        for t, r in zip(own, told["ranks"])))
+    suite.true("balance: some time measured", sum(own) > 0)
+    suite.below("balance: predicted", balance["predicted"], 0.1)
+    measured = max(own) / np.mean(own) - 1
+    suite.below("balance: measured, off that of the ranks' times",
+                abs(balance["measured"] - measured), 1e-3)
+    suite.true("balance: both in the log",
+               f"busiest rank {100 * measured:.1f} % above the mean" in result.err
+               and f"predicted {100 * balance['predicted']:.1f} %" in result.err)
+
+
+def check_short_memory(suite, obs):
+    """Planes that each rank would transform by itself are shared where memory for that is
+    short; the image is that of one rank, and no rank takes more than it may."""
+    options = [obs, "--size", "2000", "--scale", "2.25asec", "--weight", "natural",
+               "--threads", "1"]
+    wanted, ranks, profile = None, 4, suite.path("short.json")
+    for memory, sharers in ((4096, 1), (SHORT_MIB, ranks)):
+        images = make_images(suite, "short", [*options, "--memory", f"{memory}MiB",
+                                              "--profile", profile], ranks)
+        if not images:
+            return
+        with open(profile) as f:
+            told = json.load(f)
+        suite.true(f"{memory} MiB: planes shared by {sharers}",
+                   f"FFT groups of {sharers} ranks" in told["plan"])
+        if SLOWER == 1:  # sanitizers have memory of their own
+            suite.below(f"{memory} MiB: memory of a rank, of what it may take",
+                        told["totals"]["peak_memory_bytes"] * ranks / memory / 2**20, 1)
+        wanted = wanted or images
+    for kind, image in images.items():
+        suite.below(f"short of memory {kind}: L2", l2_error(image, wanted[kind]), 1e-6)
+
+
 def check_nodes(suite, obs):
     """Images that are summed inside nodes first, and what then goes between these: as if
     two ranks were a node."""
@@ -205,6 +259,8 @@ def main():
     check_prediction(suite, obs)
     check_memory(suite, obs)
     check_bytes(suite, obs)
+    check_balance(suite, obs)
+    check_short_memory(suite, obs)
     check_nodes(suite, obs)
     suite.finish()
 

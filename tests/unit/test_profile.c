@@ -55,6 +55,9 @@ static void json_says_what_was_measured(void **state)
     profile.energy.total.gpu_j = 12.5;
     profile.energy.stage_gpu_j[TESS_STAGE_GRID] = 7.5;
     profile.grid_utilisation = 0.75;
+    profile.grid_own_s = 1.25;
+    profile.predicted_largest_s = 3;
+    profile.predicted_mean_s = 2;
     profile.merged_visibilities = 98765432109;
     profile.stream = (tess_streaming){.bytes = 500, .seconds = 2, .link_s = 1.25};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
@@ -70,6 +73,9 @@ static void json_says_what_was_measured(void **state)
     assert_true(number(totals, "peak_memory_bytes") > 0);
     assert_true(number(totals, "grid_utilisation") == 0.75);
     assert_true(number(totals, "merged_visibilities") == 98765432109.0);
+    const json_t *balance = json_object_get(totals, "grid_imbalance");
+    assert_true(number(balance, "predicted") == 0.5);
+    assert_true(number(balance, "measured") == 0); /* of one rank */
     const json_t *ignored = json_object_get(totals, "ignored");
     assert_int_equal(json_object_size(ignored), TESS_NUM_IGNORED);
     assert_true(number(ignored, "flagged") == 7);
@@ -79,6 +85,7 @@ static void json_says_what_was_measured(void **state)
     assert_int_equal(json_array_size(ranks), 1);
     const json_t *rank = json_array_get(ranks, 0);
     assert_true(number(rank, "rank") == 0);
+    assert_true(number(rank, "grid_own_seconds") == 1.25);
     assert_true(json_is_string(json_object_get(rank, "host")));
     const json_t *stages = json_object_get(rank, "stages");
     assert_int_equal(json_object_size(stages), TESS_NUM_STAGES);
