@@ -189,7 +189,7 @@ def check_team(suite, obs):
     # Room for MPI, which can hang where it finds none for itself, and whose threads would
     # take address space for arenas of their own; none for an image.
     result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
-                  "prlimit", "--as=580000000", *words], 60 + SOON_S)
+                  "prlimit", "--as=460000000", *words], 60 + SOON_S)
     suite.ran("a team without memory", result, 4)
     suite.equal("a team without memory: messages", len(result.errors()), 1)
     only_images_left(suite, "a team without memory")
@@ -271,7 +271,7 @@ def main():
         big = ["--size", "6000", "--accuracy", "1e-7", "--no-psf",
                "--force-fft-ranks", "1"]
         check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
-                      ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=700000000",
+                      ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=460000000",
                        *image(suite, obs, *big)], 4, "memory")
         check_team(suite, obs)
     suite.finish()
