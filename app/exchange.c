@@ -304,7 +304,10 @@ tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samp
             round_end(round);
             continue;
         }
-        if (status != TESS_OK) leave_empty(exchange, round);
+        if (status != TESS_OK) {
+            tess_comm_note(status);
+            leave_empty(exchange, round);
+        }
         const tess_status launched = launch(exchange, round);
         if (status == TESS_OK) status = launched;
     }

@@ -69,7 +69,7 @@ static const struct argp_option image_options[] = {
     {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
      "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a "
      "Slurm job), save to this folder, which all nodes see, what has been done, and "
-     "exit with status 75",
+     "exit with status 75; the last two that were saved are kept",
      0},
     {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
      "Save it now and then too, like 10min, for when the run is killed", 0},

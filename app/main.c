@@ -113,6 +113,9 @@ static bool wants_origin(int argc, char **argv)
     return false;
 }
 
+/* For so long a rank that has failed waits for the others [s]. */
+static const double PATIENCE_S = 5;
+
 /* What the blamed rank knows, for the rank that prints. */
 typedef struct report {
     tess_status status;
@@ -121,15 +124,21 @@ typedef struct report {
     char origin[256];
 } report;
 
+/* What the error line needs to know of the command line. */
+typedef struct asked {
+    const command *chosen; /* NULL: none yet */
+    bool origin;
+} asked;
+
 /* The one line for the user. */
-static void print_error(const report *r, const command *chosen, bool origin)
+static void print_error(const report *r, const asked *by)
 {
     char hint[80] = "", where[300] = "", prefix[64] = "";
-    if (r->status == TESS_ERR_USAGE && chosen)
-        snprintf(hint, sizeof hint, " (see tessera %s --help)", chosen->name);
+    if (r->status == TESS_ERR_USAGE && by->chosen)
+        snprintf(hint, sizeof hint, " (see tessera %s --help)", by->chosen->name);
     else if (r->status == TESS_ERR_USAGE)
         snprintf(hint, sizeof hint, " (see tessera --help)");
-    if (origin || r->status == TESS_ERR_INTERNAL)
+    if (by->origin || r->status == TESS_ERR_INTERNAL)
         snprintf(where, sizeof where, " [rank %d, %s]", r->rank, r->origin);
     const char *text = *r->message ? r->message : tess_status_text(r->status);
     if (*r->message && (r->status == TESS_ERR_ALLOC || r->status == TESS_ERR_INTERNAL))
@@ -140,22 +149,37 @@ static void print_error(const report *r, const command *chosen, bool origin)
         tess_log_error("%s%s%s%s", prefix, text, hint, where);
 }
 
-/* Rank 0 prints for the blamed rank, because it has the log file. Collective. */
-static void report_error(tess_comm *comm, tess_status status, int blamed,
-                         const command *chosen, bool origin)
+static report report_of(tess_status status, int rank)
 {
-    report r = {.status = status, .rank = blamed};
-    const int rank = tess_comm_rank(comm);
+    report r = {.status = status, .rank = rank};
     snprintf(r.message, sizeof r.message, "%s", tess_error_message());
     snprintf(r.origin, sizeof r.origin, "%s", tess_error_origin());
+    return r;
+}
+
+/* This rank has failed and others do not come to hear of it: it speaks for itself. They
+ * remove their unfinished files when the launcher's signal comes. */
+static void end_all(tess_comm *comm, tess_status status, void *context)
+{
+    const report r = report_of(status, tess_comm_rank(comm));
+    print_error(&r, context);
+    tess_out_remove_unfinished();
+    tess_comm_abort(comm, tess_status_exit(status));
+}
+
+/* Rank 0 prints for the blamed rank, because it has the log file. Collective. */
+static void report_error(tess_comm *comm, tess_status status, int blamed,
+                         const asked *by)
+{
+    report r = report_of(status, blamed);
     const bool heard = tess_comm_bcast(comm, &r, sizeof r, blamed) == TESS_OK;
-    if (rank == (heard ? 0 : blamed)) print_error(&r, chosen, origin);
+    if (tess_comm_rank(comm) == (heard ? 0 : blamed)) print_error(&r, by);
 }
 
 int main(int argc, char **argv)
 {
     tess_comm *comm = NULL;
-    const command *chosen = NULL;
+    asked by = {.origin = wants_origin(argc, argv)};
     int exit_status = 0;
     tess_status status = tess_comm_start(&argc, &argv, &comm);
     if (status != TESS_OK) {
@@ -164,11 +188,11 @@ int main(int argc, char **argv)
     }
     tess_log_start(tess_comm_rank(comm), TESS_LOG_INFO);
     tess_out_catch_signals(comm);
-    status = run(comm, argc, argv, &chosen);
+    tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
+    status = run(comm, argc, argv, &by.chosen);
     if (status == TESS_OK) status = flush_output();
     const int blamed = tess_comm_blame(comm, status, &exit_status);
-    if (blamed >= 0)
-        report_error(comm, status, blamed, chosen, wants_origin(argc, argv));
+    if (blamed >= 0) report_error(comm, status, blamed, &by);
     tess_log_close();
     tess_comm_finish(comm);
     return exit_status;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 static const char MAGIC[8] = "tessckp1";
@@ -42,33 +43,56 @@ static tess_status name_of(const char *folder, int64_t generation, int64_t rank,
 {
     tess_status status = TESS_OK;
     const int length =
-        generation > 0
-            ? snprintf(path, TESS_OUT_FILE_NAME, "%s/checkpoint-%" PRId64 "-%" PRId64,
-                       folder, generation, rank)
-            : snprintf(path, TESS_OUT_FILE_NAME, "%s/checkpoint", folder);
+        snprintf(path, TESS_OUT_FILE_NAME, "%s/checkpoint-%" PRId64 "-%" PRId64, folder,
+                 generation, rank);
     if (length < 0 || length >= TESS_OUT_FILE_NAME)
         TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", folder);
 cleanup:
     return status;
 }
 
-/* Remove files that belong to no checkpoint, but the given generation's (0: all, and
- * the text too). Also what killed runs have left. */
-static void sweep(const char *folder, int64_t keep)
+/* Texts of the newest checkpoint and of the one before. */
+typedef enum text_age { NEWEST, PREVIOUS } text_age;
+
+static const char *const text_names[] = {"checkpoint", "checkpoint.previous"};
+
+static tess_status text_name_of(const char *folder, text_age age, char *path)
 {
-    char kept[64];
+    tess_status status = TESS_OK;
+    const int length =
+        snprintf(path, TESS_OUT_FILE_NAME, "%s/%s", folder, text_names[age]);
+    if (length < 0 || length >= TESS_OUT_FILE_NAME)
+        TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", folder);
+cleanup:
+    return status;
+}
+
+/* Whether it is the name of a rank's file of this generation. */
+static bool is_of_generation(const char *name, int64_t generation)
+{
+    char start[64];
+    const int length =
+        snprintf(start, sizeof start, "checkpoint-%" PRId64 "-", generation);
+    return strncmp(name, start, (size_t)length) == 0 &&
+           strspn(name + length, "0123456789") == strlen(name + length);
+}
+
+/* Remove files that belong to no checkpoint, but those of generation `newest` and of
+ * the one before (newest 0: all, and the texts too). Also what killed runs have left.
+ */
+static void sweep(const char *folder, int64_t newest)
+{
     DIR *list = opendir(folder);
     if (!list) return;
-    snprintf(kept, sizeof kept, "checkpoint-%" PRId64 "-", keep);
     for (const struct dirent *entry; (entry = readdir(list));) {
         const char *name = entry->d_name;
         const bool ours = strncmp(name, "checkpoint", 10) == 0 &&
                           (name[10] == '\0' || name[10] == '-' || name[10] == '.');
-        const bool current = keep > 0 && (name[10] == '\0' ||
-                                          (strncmp(name, kept, strlen(kept)) == 0 &&
-                                           strspn(name + strlen(kept), "0123456789") ==
-                                               strlen(name + strlen(kept))));
-        if (ours && !current) unlinkat(dirfd(list), name, 0);
+        const bool kept = (newest > 0 && strcmp(name, text_names[NEWEST]) == 0) ||
+                          (newest > 1 && strcmp(name, text_names[PREVIOUS]) == 0) ||
+                          (newest > 0 && is_of_generation(name, newest)) ||
+                          (newest > 1 && is_of_generation(name, newest - 1));
+        if (ours && !kept) unlinkat(dirfd(list), name, 0);
     }
     closedir(list);
 }
@@ -192,11 +216,7 @@ static tess_status check_file(const char *folder, int64_t generation, int64_t ra
         sum = mix(sum, buffer, bytes);
     }
     if (sum != entry->checksum)
-        TESS_FAIL(
-            TESS_ERR_INPUT,
-            "%s: is damaged (its checksum is wrong); remove the checkpoint and start "
-            "again",
-            path);
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is damaged (its checksum is wrong)", path);
 cleanup:
     if (fd >= 0) close(fd);
     tess_free(buffer);
@@ -234,15 +254,12 @@ static char *text_of(const tess_checkpoint_state *state, const file_entry *entry
     return NULL;
 }
 
-static tess_status write_text(const char *folder, const tess_checkpoint_state *state,
-                              const file_entry *entry)
+static tess_status publish_text(const char *folder, text_age age, const char *text)
 {
     tess_status status = TESS_OK;
     char path[TESS_OUT_FILE_NAME], temp[TESS_OUT_FILE_NAME] = "";
     int fd = -1;
-    char *text = text_of(state, entry);
-    if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: text of a checkpoint", folder);
-    TESS_TRY(name_of(folder, 0, 0, path));
+    TESS_TRY(text_name_of(folder, age, path));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
     TESS_TRY(synchronise(fd, path));
@@ -251,18 +268,17 @@ static tess_status write_text(const char *folder, const tess_checkpoint_state *s
 cleanup:
     if (fd >= 0) close(fd);
     tess_out_file_discard(temp);
-    free(text); /* from open_memstream */
     return status;
 }
 
 /* The whole text, or NULL when there is none. */
-static tess_status load_text(const char *folder, char **text_out)
+static tess_status load_text(const char *folder, text_age age, char **text_out)
 {
     tess_status status = TESS_OK;
     char path[TESS_OUT_FILE_NAME], *text = NULL;
     struct stat info;
     int fd = -1;
-    TESS_TRY(name_of(folder, 0, 0, path));
+    TESS_TRY(text_name_of(folder, age, path));
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return TESS_OK;
     if (fd < 0 || fstat(fd, &info) != 0)
@@ -275,6 +291,34 @@ static tess_status load_text(const char *folder, char **text_out)
 cleanup:
     if (fd >= 0) close(fd);
     tess_free(text);
+    return status;
+}
+
+/* Let the newest text be that of the previous checkpoint too, until there is a newer
+ * one: at every moment each names files that are complete. One that has gone from the
+ * disk is no reason to end the run. */
+static tess_status keep_text(const char *folder)
+{
+    tess_status status = TESS_OK;
+    char *text = NULL;
+    if (load_text(folder, NEWEST, &text) != TESS_OK) tess_error_clear();
+    if (text) TESS_TRY(publish_text(folder, PREVIOUS, text));
+cleanup:
+    tess_free(text);
+    return status;
+}
+
+/* The text of a checkpoint whose files are complete. */
+static tess_status write_text(const char *folder, const tess_checkpoint_state *state,
+                              const file_entry *entry)
+{
+    tess_status status = TESS_OK;
+    char *text = text_of(state, entry);
+    if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: text of a checkpoint", folder);
+    if (state->generation > 1 && !state->from_previous) TESS_TRY(keep_text(folder));
+    TESS_TRY(publish_text(folder, NEWEST, text));
+cleanup:
+    free(text); /* from open_memstream */
     return status;
 }
 
@@ -327,7 +371,7 @@ cleanup:
 }
 
 /* Whether it is a checkpoint's text and complete. */
-static tess_status check_text(const char *folder, const char *text)
+static tess_status check_text(const char *folder, text_age age, const char *text)
 {
     tess_status status = TESS_OK;
     uint64_t wanted = 0;
@@ -337,11 +381,9 @@ static tess_status check_text(const char *folder, const char *text)
     if (strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0 || !last ||
         sscanf(last, "checksum %" SCNx64, &wanted) != 1 ||
         mix(0, text, last - text) != wanted)
-        TESS_FAIL(
-            TESS_ERR_INPUT,
-            "%s/checkpoint: is damaged, or none of this version of tessera; remove it "
-            "and start again",
-            folder);
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s/%s: is damaged, or none of this version of tessera", folder,
+                  text_names[age]);
 cleanup:
     return status;
 }
@@ -366,6 +408,7 @@ tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
     TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, all));
     if (rank == 0) status = write_text(folder, &next, all);
     TESS_TRY(tess_comm_agree(comm, status));
+    next.from_previous = false;
     *state = next;
     if (rank == 0) sweep(folder, next.generation);
 cleanup:
@@ -377,8 +420,9 @@ void tess_checkpoint_remove(tess_comm *comm, const char *folder)
 {
     char path[TESS_OUT_FILE_NAME];
     if (tess_comm_rank(comm) != 0) return;
-    /* the text first: without it the rest is nothing */
-    if (name_of(folder, 0, 0, path) == TESS_OK) unlink(path);
+    /* the texts first: without them the rest is nothing */
+    if (text_name_of(folder, PREVIOUS, path) == TESS_OK) unlink(path);
+    if (text_name_of(folder, NEWEST, path) == TESS_OK) unlink(path);
     sweep(folder, 0);
     rmdir(folder);
 }
@@ -399,27 +443,111 @@ cleanup:
     return status;
 }
 
-tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
-                                 tess_checkpoint_state *state)
+/* The text of one of both checkpoints, NULL when there is none. Rank 0. */
+static tess_status take_text(const char *folder, text_age age, char **text)
+{
+    tess_status status = TESS_OK;
+    char other[TESS_OUT_FILE_NAME];
+    TESS_TRY(load_text(folder, age, text));
+    if (*text) TESS_TRY(check_text(folder, age, *text));
+    TESS_TRY(text_name_of(folder, PREVIOUS, other));
+    if (!*text && age == NEWEST && access(other, F_OK) == 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s/%s: is not there, but %s is", folder,
+                  text_names[NEWEST], text_names[PREVIOUS]);
+cleanup:
+    return status;
+}
+
+/* The lowest rank that has found damage, the number of ranks when none has. Other
+ * failures are the caller's. No agreement: damage need not end the run, and other ranks
+ * may take long for their files. Collective. */
+static tess_status find_damage(tess_comm *comm, tess_status own, int64_t *by)
+{
+    *by = own == TESS_ERR_INPUT ? tess_comm_rank(comm) : tess_comm_size(comm);
+    return tess_comm_allreduce_i64(comm, by, 1, TESS_MIN);
+}
+
+/* Read one of both checkpoints and check its files. `*own` is what this rank has found
+ * of them, and `*by` as find_damage; then the state is not to be used. Collective. */
+static tess_status read_one(tess_comm *comm, const char *folder, text_age age,
+                            tess_checkpoint_state *state, tess_status *own, int64_t *by)
 {
     tess_status status = TESS_OK;
     const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
     char *text = NULL;
     file_entry *entry = NULL;
-    *state = (tess_checkpoint_state){0};
-    if (rank == 0) {
-        status = load_text(folder, &text);
-        if (status == TESS_OK && text) status = check_text(folder, text);
-    }
-    TESS_TRY(tess_comm_agree(comm, status));
+    *own = rank == 0 ? take_text(folder, age, &text) : TESS_OK;
+    TESS_TRY(find_damage(comm, *own, by));
+    if (*by < size) goto cleanup;
+    TESS_TRY(tess_comm_agree(comm, *own));
     TESS_TRY(bcast_text(comm, &text));
-    if (text) status = parse_text(text, state, &entry);
-    for (int64_t r = rank; text && status == TESS_OK && r < state->num_ranks; r += size)
-        status = check_file(folder, state->generation, r, &entry[r]);
-    TESS_TRY(tess_comm_agree(comm, status));
+    if (text) *own = parse_text(text, state, &entry);
+    for (int64_t r = rank; text && *own == TESS_OK && r < state->num_ranks; r += size)
+        *own = check_file(folder, state->generation, r, &entry[r]);
+    TESS_TRY(find_damage(comm, *own, by));
+    if (*by == size) TESS_TRY(tess_comm_agree(comm, *own));
 cleanup:
     tess_free(text);
     tess_free(entry);
+    return status;
+}
+
+/* Rank 0 tells what rank `by` has found, and that the run goes on. Collective. */
+static tess_status warn(tess_comm *comm, int64_t by, int64_t generation)
+{
+    tess_status status = TESS_OK;
+    char message[512] = "";
+    snprintf(message, sizeof message, "%s", tess_error_message());
+    tess_error_clear();
+    TESS_TRY(tess_comm_bcast(comm, message, sizeof message, (int)by));
+    if (tess_comm_rank(comm) == 0)
+        tess_log_warn("going on from the checkpoint before, number %" PRId64 ": %s",
+                      generation, message);
+cleanup:
+    return status;
+}
+
+/* Say what to do about the newest checkpoint when the one before does not serve. */
+static tess_status refuse(const char *folder, tess_status newest)
+{
+    char message[512];
+    snprintf(message, sizeof message, "%s", tess_error_message());
+    tess_error_clear();
+    if (newest == TESS_OK) return TESS_OK;
+    return tess_error_record(
+        newest, __FILE__, __LINE__, __func__,
+        "%s; and there is no sound checkpoint before it; remove %s and start again",
+        message, folder);
+}
+
+/* The previous checkpoint, as rank `by` has found the newest damaged, of which this
+ * rank knows `newest`. Collective. */
+static tess_status read_previous(tess_comm *comm, const char *folder,
+                                 tess_status newest, int64_t by,
+                                 tess_checkpoint_state *state)
+{
+    tess_status status = TESS_OK, own;
+    int64_t also_by;
+    tess_checkpoint_free(state);
+    TESS_TRY(read_one(comm, folder, PREVIOUS, state, &own, &also_by));
+    if (also_by < tess_comm_size(comm) || state->generation == 0)
+        TESS_TRY(tess_comm_agree(comm, refuse(folder, newest)));
+    TESS_TRY(warn(comm, by, state->generation));
+    state->from_previous = true;
+cleanup:
+    return status;
+}
+
+tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
+                                 tess_checkpoint_state *state)
+{
+    tess_status status = TESS_OK, own;
+    int64_t damaged_by;
+    *state = (tess_checkpoint_state){0};
+    TESS_TRY(read_one(comm, folder, NEWEST, state, &own, &damaged_by));
+    if (damaged_by < tess_comm_size(comm))
+        TESS_TRY(read_previous(comm, folder, own, damaged_by, state));
+cleanup:
     return status;
 }
 

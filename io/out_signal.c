@@ -84,14 +84,19 @@ static void remove_entry(int folder, const char *name, int depth)
     unlinkat(folder, name, AT_REMOVEDIR);
 }
 
+void tess_out_remove_unfinished(void)
+{
+    for (int k = 0; k < MAX_FILES; ++k)
+        if (atomic_load(&slots[k].state) == SLOT_USED)
+            remove_entry(AT_FDCWD, slots[k].path, 0);
+}
+
 /* Returns an int for clone(). */
 static int remove_all(void *unused)
 {
     (void)unused;
     (void)setsid();
-    for (int k = 0; k < MAX_FILES; ++k)
-        if (atomic_load(&slots[k].state) == SLOT_USED)
-            remove_entry(AT_FDCWD, slots[k].path, 0);
+    tess_out_remove_unfinished();
     return 0;
 }
 

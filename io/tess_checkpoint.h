@@ -2,12 +2,13 @@
  *  Checkpoint files: the sums of an unfinished run, written by all ranks, to be read by
  * any number of them.
  *
- *  A folder, which all ranks see, holds one checkpoint: a file of rows of each rank,
- * named by generation and rank, and `checkpoint`, a text that names the generation and
- * has all else. It gets its name last, when the files of its generation are complete;
- * those of the one before are removed after that. So whatever is killed when,
- * `checkpoint` is complete, and so is what it names. Checksums find files that were
- * damaged later.
+ *  A folder, which all ranks see, holds the last two checkpoints: of each a file of
+ * rows of each rank, named by generation and rank, and a text that names the generation
+ * and has all else, `checkpoint`, and `checkpoint.previous` of the one before. It gets
+ * its name last, when the files of its generation are complete; those of the last but
+ * two are removed after that. So whatever is killed when, `checkpoint` is complete, and
+ * so is what it names. Checksums find files that were damaged later; then the one
+ * before serves.
  */
 #ifndef TESS_CHECKPOINT_H
 #define TESS_CHECKPOINT_H
@@ -37,21 +38,23 @@ typedef struct tess_checkpoint_state {
     char *done;       /**< [num_done] '1': is in the sums, '0': is not; owned */
     int64_t num_mean; /**< means of channels that have begun */
     double mean_weight[TESS_CHECKPOINT_MEANS];
-    char *identity; /**< of the run: lines of text; owned */
-    char *plan;     /**< one line, or ""; owned */
+    char *identity;     /**< of the run: lines of text; owned */
+    char *plan;         /**< one line, or ""; owned */
+    bool from_previous; /**< the newest is damaged: it is not to be kept */
 } tess_checkpoint_state;
 
 /** Write a checkpoint, the successor of state->generation, which moves on. `sums` and
- *  `mean` (doubles) may have 0 images. On failure (TESS_ERR_IO) the one before is still
- *  there. Collective. */
+ *  `mean` (doubles) may have 0 images. That one is kept, the one before it is removed.
+ * On failure (TESS_ERR_IO) both are still there. Collective. */
 tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
                                   tess_checkpoint_state *state,
                                   const tess_checkpoint_rows *sums,
                                   const tess_checkpoint_rows *mean);
 
 /** Read what all ranks know, and check that all files are complete; generation 0 when
- * there is no checkpoint. TESS_ERR_INPUT when it is damaged. Free it with
- *  tess_checkpoint_free(). Collective. */
+ *  there is no checkpoint. When the newest is damaged it is the one before, and a
+ *  warning says so; TESS_ERR_INPUT when both are. Free it with tess_checkpoint_free().
+ *  Collective. */
 tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
                                  tess_checkpoint_state *state);
 

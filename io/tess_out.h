@@ -51,6 +51,10 @@ tess_status tess_out_check_distinct(const char *path, const char *other);
  * programs, once at their start. Local. */
 void tess_out_catch_signals(const tess_comm *comm);
 
+/** Remove this process's unfinished files, as the signals do; for a program that ends
+ *  without any. Local. */
+void tess_out_remove_unfinished(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,15 +5,6 @@
 
 #include "tess_mem.h"
 
-tess_status tess_comm_agree(tess_comm *comm, tess_status status)
-{
-    int64_t failed = status != TESS_OK;
-    const tess_status reduced = tess_comm_allreduce_i64(comm, &failed, 1, TESS_MAX);
-    if (status != TESS_OK) return status;
-    if (reduced != TESS_OK) return reduced;
-    return failed ? TESS_ERR_PEER : TESS_OK;
-}
-
 int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
 {
     enum { INNOCENT = INT32_MAX };
@@ -23,6 +14,9 @@ int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
                     : status == TESS_ERR_PEER ? INNOCENT / 2 + tess_comm_rank(comm)
                                               : tess_comm_rank(comm);
     *exit_status = tess_status_exit(status);
+    /* A failed rank that ends the job for want of patience does so in here, and never
+     * comes to what follows: then nobody else gets to print a message. */
+    (void)tess_comm_agree(comm, status);
     if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MIN) != TESS_OK)
         return status == TESS_OK ? -1 : tess_comm_rank(comm);
     if (first == INNOCENT) return -1;

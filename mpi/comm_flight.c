@@ -354,8 +354,7 @@ tess_status tess_flight_settle(tess_flight *flight)
     const double start = tess_time_now();
     if (flight->stage != STARTED) return TESS_OK;
     flight->stage = SETTLED;
-    if (!comm_alone(flight->comm))
-        TESS_MPI(MPI_Wait(&flight->notices, MPI_STATUS_IGNORE));
+    if (!comm_alone(flight->comm)) TESS_TRY(comm_wait(&flight->notices, 1));
     TESS_TRY(synchronise(flight->window));
     /* without a window memory is asked for, even if nothing comes */
     if (read_notices(flight) || !flight->window) {
@@ -387,8 +386,7 @@ static tess_status wait_for_messages(tess_flight *flight)
     tess_status status = tess_flight_settle(flight);
     const double start = tess_time_now();
     if (flight->num_requests > 0)
-        TESS_MPI(
-            MPI_Waitall(flight->num_requests, flight->request, MPI_STATUSES_IGNORE));
+        TESS_TRY(comm_wait(flight->request, flight->num_requests));
     flight->num_requests = 0;
 cleanup:
     comm_account(start, 0);

@@ -13,7 +13,7 @@
 /* One message or one element count handed to MPI at most; MPI counts are int. */
 enum { CHUNK = 1 << 29 };
 
-enum { TAG_ALLTOALL = 17 };
+enum { TAG_ALLTOALL = 17, TAG_END };
 
 struct tess_comm {
     MPI_Comm handle;
@@ -41,6 +41,10 @@ bool comm_alone(const tess_comm *comm);
 
 /** Make comm->inside and comm->across. Collective. */
 tess_status comm_split_by_nodes(tess_comm *comm);
+
+/** Wait for requests; a rank that has failed (tess_comm_note) ends the job instead when
+ *  its patience is over. */
+tess_status comm_wait(MPI_Request *request, int count);
 
 /** Note bytes sent and the time since `start` for tess_comm_stats. Local. */
 void comm_account(double start, int64_t bytes);

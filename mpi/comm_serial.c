@@ -38,6 +38,26 @@ void tess_comm_abort(tess_comm *comm, int exit_status)
     exit(exit_status);
 }
 
+void tess_comm_end_with(tess_comm *comm, double patience_s, tess_comm_end *end,
+                        void *context)
+{
+    (void)comm;
+    (void)patience_s;
+    (void)end;
+    (void)context;
+}
+
+void tess_comm_note(tess_status status)
+{
+    (void)status;
+}
+
+tess_status tess_comm_agree(tess_comm *comm, tess_status status)
+{
+    (void)comm;
+    return status;
+}
+
 tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part)
 {
     (void)comm;

@@ -29,8 +29,19 @@ tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm);
 /** End MPI. Collective; `comm` may be NULL after a failed start. */
 void tess_comm_finish(tess_comm *comm);
 
-/** End the whole job at once with this exit status; for main.c alone. Local. */
+/** End the whole job at once with this exit status; for main.c alone, which does so
+ * when tess_comm_end_with asks for it. Local. */
 void tess_comm_abort(tess_comm *comm, int exit_status);
+
+/** Says why and ends the job on all ranks; does not return. */
+typedef void tess_comm_end(tess_comm *comm, tess_status status, void *context);
+
+/** From now on a rank that has failed itself (it passed other than TESS_ERR_PEER and
+ *  TESS_ERR_STOPPED to tess_comm_agree or tess_comm_note), but waits for others for
+ *  longer than this, calls `end`: of several such ranks one does. Without it they wait
+ *  until all have come. For main.c; `comm` is the world's. Local. */
+void tess_comm_end_with(tess_comm *comm, double patience_s, tess_comm_end *end,
+                        void *context);
 
 /** A communicator of one rank that needs no MPI (library use, tests). Local. */
 tess_status tess_comm_self(tess_comm **comm);
@@ -52,6 +63,10 @@ int tess_comm_size(const tess_comm *comm); /**< Local. */
  *  TESS_OK when all ranks pass TESS_OK; a failed rank gets its own status back and the
  *  others TESS_ERR_PEER. Collective. */
 tess_status tess_comm_agree(tess_comm *comm, tess_status status);
+
+/** Tell that this rank has failed with `status`, although it takes part in what the
+ *  others are at until the next tess_comm_agree. Local. */
+void tess_comm_note(tess_status status);
 
 /** For the end of the program: the lowest failed rank whose failure is its own (not
  *  TESS_ERR_PEER), or -1 when all is well; its exit status to every rank.

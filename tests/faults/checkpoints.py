@@ -5,8 +5,9 @@ limits of any_ranks.py; on a GPU, where every run adds in another order, a tenth
 accuracy asked for, what its image may differ from a CPU's).
 
 Stopped: by a time limit that leaves time for one batch of planes after the other; by
-SIGUSR1 to one rank and by SIGTERM; killed (all of the process group at once, by SIGKILL) at
-random moments. The number of ranks changes from run to run.
+SIGUSR1 to one rank and by SIGTERM; killed (all of the process group at once, or one rank,
+by SIGKILL) at random moments. The number of ranks changes from run to run. A checkpoint that
+was damaged is replaced by the one before.
 """
 import json
 import os
@@ -169,7 +170,8 @@ def check_signals(suite, options):
 
 
 def check_kills(suite, options, kills):
-    """SIGKILL to all at random moments; each run continues what the one before left."""
+    """SIGKILL at random moments to all, or to one rank, whose end the launcher makes that
+    of all; each run continues what the one before left."""
     wanted = reference(suite, options)
     fresh(suite)
     options = [*options, "--checkpoint-every", "0.001", "--resume"]
@@ -183,15 +185,22 @@ def check_kills(suite, options, kills):
     late = last = 0
     saved = os.path.join(suite.path("saved"), "checkpoint")
     for k in range(kills):
-        child = start(suite, options, rng.choice([1, 2, 3]) if mpiexec() else 1)
+        alone = k % 2 == 1 and mpiexec()
+        child = start(suite, options,
+                      rng.choice([2, 3] if alone else [1, 2, 3]) if mpiexec() else 1)
         try:
             child.wait(timeout=rng.uniform(0.1, 1.0) * seconds)
             done = True
         except subprocess.TimeoutExpired:
             done = False
-        os.killpg(child.pid, signal.SIGKILL) if not done else None
+        ended = None, ""
+        if alone and not done and kill_one(suite, rng):
+            ended = end(child, 15)
+            suite.true(f"kill {k}, of one rank: status {ended[0]}", ended[0] is not None)
+        elif not done:
+            os.killpg(child.pid, signal.SIGKILL)
         kill_ranks(suite)
-        status, err = end(child)
+        status, err = ended if ended[0] is not None else end(child)
         if done:
             suite.equal(f"kill {k} came too late: status", status, 0)
             if status != 0:
@@ -214,16 +223,84 @@ def check_kills(suite, options, kills):
     suite.true("checkpoints are gone", not os.path.exists(suite.path("saved")))
 
 
-def kill_ranks(suite):
-    """Ranks have process groups of their own: end those of this test's output."""
-    for name in os.listdir("/proc"):
+def ranks_of(suite):
+    """Processes of this test's output."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/cmdline", "rb") as f:
                 words = f.read().split(b"\0")
-            if name.isdigit() and suite.path("saved").encode() in words:
-                os.kill(int(name), signal.SIGKILL)
-        except (OSError, ValueError):
+        except OSError:
+            continue
+        if words[0] == BIN.encode() and suite.path("saved").encode() in words:
+            found.append(int(name))
+    return sorted(found)
+
+
+def kill_one(suite, rng):
+    """One of the ranks, if any is left."""
+    ranks = ranks_of(suite)
+    try:
+        os.kill(rng.choice(ranks), signal.SIGKILL)
+        return True
+    except (IndexError, OSError):
+        return False
+
+
+def kill_ranks(suite):
+    """Ranks have process groups of their own: end those of this test's output."""
+    for pid in ranks_of(suite):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
             pass
+
+
+def damage(path):
+    with open(path, "r+b") as f:
+        f.seek(-100, 2)
+        f.write(b"damaged")
+
+
+def newest_file(suite, rank=0, before=0):
+    """A rank's file of the newest checkpoint, or of one before it."""
+    number = generation(os.path.join(suite.path("saved"), "checkpoint")) - before
+    return os.path.join(suite.path("saved"), f"checkpoint-{number}-{rank}")
+
+
+def check_previous(suite, options):
+    """The newest checkpoint is damaged on the disk: its files on two ranks, or it lacks
+    one, or its text is cut short."""
+    wanted = reference(suite, options)
+    ranks = 3 if mpiexec() else 1
+    text = os.path.join(suite.path("saved"), "checkpoint")
+
+    def damage_files():
+        for rank in {0, ranks - 1}:
+            damage(newest_file(suite, rank))
+
+    for label, spoil in [("damaged files", damage_files),
+                         ("a missing file",
+                          lambda: os.remove(newest_file(suite, ranks - 1))),
+                         ("a text cut short",
+                          lambda: os.truncate(text, os.path.getsize(text) // 2))]:
+        fresh(suite)
+        for k in range(2):
+            status, _ = end(start(suite, [*options, "--max-time", "0.001", "--resume"],
+                                  ranks))
+            suite.equal(f"{label}: stopped: status", status, STOPPED)
+        number = generation(text)
+        kept = {n.split("-")[1] for n in os.listdir(suite.path("saved")) if "-" in n}
+        suite.equal(f"{label}: checkpoints kept", kept, {str(number - 1), str(number)})
+        spoil()
+        status, err = end(start(suite, [*options, "--resume"], ranks))
+        suite.equal(f"{label}: status", status, 0)
+        told = [s for s in err.splitlines() if s.startswith("tessera: ")]
+        suite.true(f"{label}: one warning, of what was damaged: {told}",
+                   len(told) == 1 and f"number {number - 1}: " in told[0])
+        same(suite, label, wanted, None)
+        suite.true(f"{label}: checkpoints are gone",
+                   not os.path.exists(suite.path("saved")))
 
 
 def check_refusals(suite, obs, options):
@@ -246,12 +323,10 @@ def check_refusals(suite, obs, options):
     os.utime(obs, (before.st_atime, before.st_mtime + 10))
     refused("a changed observation", [*options, "--resume"], obs)
     os.utime(obs, (before.st_atime, before.st_mtime))
-    name = next(n for n in os.listdir(suite.path("saved")) if n.endswith("-0"))
-    path = os.path.join(suite.path("saved"), name)
-    with open(path, "r+b") as f:
-        f.seek(-100, 2)
-        f.write(b"damaged")
-    refused("a damaged file", [*options, "--resume"], path, "damaged")
+    path = newest_file(suite)
+    damage(path)
+    damage(newest_file(suite, before=1))
+    refused("two damaged files", [*options, "--resume"], path, "damaged")
     os.truncate(path, os.path.getsize(path) // 2)
     refused("a file cut short", [*options, "--resume"], path, "short")
     text = os.path.join(suite.path("saved"), "checkpoint")
@@ -339,6 +414,7 @@ def main():
     check_cost(suite, obs)
     check_signals(suite, exact)
     check_refusals(suite, obs, image)
+    check_previous(suite, [*exact, "--no-psf"])
     check_kills(suite, exact, 50 if FULL else 4)
     suite.finish()
 

@@ -3,10 +3,12 @@
 non-zero status, and nothing is left under a final name.
 
 Ranks are given different command lines (mpiexec's A : B form): one has a damaged file, no
-file, or an address space too small for its share, as one node of a job might.
+file, or an address space too small for its share, as one node of a job might. A rank that
+fails while others are at work for long, or stopped, ends them without waiting for them.
 """
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -60,9 +62,11 @@ def ranks_of(words):
     return sorted(found)
 
 
-def start_ranks(words):
-    """Three ranks of this command line, once all of them run."""
-    child = subprocess.Popen([mpiexec(), "-n", "3", *words], stdout=subprocess.DEVNULL,
+def start_ranks(words, *other):
+    """Three ranks of this command line, or one of it and two of another one, once all of
+    them run."""
+    ranks = ["-n", "1", *words, ":", "-n", "2", *other] if other else ["-n", "3", *words]
+    child = subprocess.Popen([mpiexec(), *ranks], stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, env=mpi_environment(), text=True,
                              start_new_session=True)
     while len(ranks_of([words[-1]])) < 3 and child.poll() is None:
@@ -70,15 +74,44 @@ def start_ranks(words):
     return child
 
 
-def end_of(child):
-    """Waits for the launcher, not for ever; seconds until its end."""
+def end_and_errors(child):
+    """Waits for the launcher, not for ever; seconds until its end, and the program's
+    error lines."""
     begin = time.monotonic()
     try:
-        child.communicate(timeout=SOON_S * SLOWER)
+        _, err = child.communicate(timeout=SOON_S * SLOWER)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-    return time.monotonic() - begin
+        _, err = child.communicate()
+    return (time.monotonic() - begin,
+            [s for s in err.splitlines() if s.startswith("tessera: error:")])
+
+
+def end_of(child):
+    """Waits for the launcher, not for ever; seconds until its end."""
+    return end_and_errors(child)[0]
+
+
+def process_of(rank, words):
+    """The process of a rank, None when it has ended."""
+    for pid in ranks_of(words):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                variables = f.read().split(b"\0")
+        except OSError:
+            continue
+        names = (b"OMPI_COMM_WORLD_RANK=%d", b"PMI_RANK=%d")
+        if any(name % rank in variables for name in names):
+            return pid
+    return None
+
+
+def wait_for(text, path, child):
+    """Until the file says so, or the run has ended."""
+    while child.poll() is None:
+        if os.path.exists(path) and text in open(path).read():
+            return
+        time.sleep(0.01)
 
 
 def hold(pid):
@@ -156,15 +189,61 @@ def check_team(suite, obs):
     # Room for MPI, which can hang where it finds none for itself, and whose threads would
     # take address space for arenas of their own; none for an image.
     result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
-                  "prlimit", "--as=580000000", *words], 60 + SOON_S)
+                  "prlimit", "--as=460000000", *words], 60 + SOON_S)
     suite.ran("a team without memory", result, 4)
     suite.equal("a team without memory: messages", len(result.errors()), 1)
+    only_images_left(suite, "a team without memory")
+
+
+def only_images_left(suite, label):
+    """Teams whose work was complete may have written theirs, of the first round."""
     left = [n for n in os.listdir(suite.work) if n.startswith("out")]
-    suite.equal("a team without memory: files that are no image of this round",
+    suite.equal(f"{label}: files that are no image of this round",
                 [n for n in left if not n.endswith(("0000-dirty.fits", "0001-dirty.fits",
                                                     ".log", ".conf"))], [])
     for name in left:
         os.remove(suite.path(name))
+
+
+def ends_soon(suite, label, child, status, text):
+    """One line that says `text`, and the end of all ranks, one of which is held."""
+    seconds, lines = end_and_errors(child)
+    suite.below(f"{label}: seconds to the end", seconds, SOON_S * SLOWER)
+    suite.equal(f"{label}: status", child.returncode, status)
+    suite.equal(f"{label}: messages", len(lines), 1)
+    suite.true(f"{label}: it says {text}", len(lines) == 1 and text in lines[0])
+
+
+def check_held_reader(suite, obs):
+    """The first rank waits for a file for ever, both others fail at one time."""
+    pipe = suite.path("pipe.conf")
+    os.mkfifo(pipe)
+    words = image(suite, obs)
+    well = [*words[:2], "--config", pipe, *words[2:]]
+    child = start_ranks(well, *well[:2], "--config", pipe, *well[2:])
+    ends_soon(suite, "two ranks fail, one reads", child, 2, "--config")
+    suite.equal("two ranks fail, one reads: ranks left", ranks_of([words[-1]]), [])
+    nothing_left(suite, "two ranks fail, one reads")
+    os.remove(pipe)
+
+
+def check_held_team(suite, obs):
+    """One of three teams cannot write while another one is stopped at its work."""
+    words = image(suite, obs, "--no-psf", "--channels-out", "8", "--force-teams", "3")
+    log = suite.path("out.log")
+    os.remove(log) if os.path.exists(log) else None
+    child = start_ranks(words)
+    wait_for("tessera", log, child)  # MPI's own files are there
+    ill, held = (process_of(rank, [words[-1]]) for rank in (2, 0))
+    try:
+        resource.prlimit(ill, resource.RLIMIT_FSIZE, (4096, 4096))
+    except (OSError, TypeError) as error:
+        print("the limit came too late:", error)
+    wait_for("plan:", log, child)  # from here on teams work alone
+    suite.true("a team that cannot write: another one is held", held and hold(held))
+    ends_soon(suite, "a team that cannot write", child, 3, "0002-dirty.fits")
+    suite.equal("a team that cannot write: ranks left", ranks_of([words[-1]]), [])
+    only_images_left(suite, "a team that cannot write")
 
 
 def main():
@@ -185,12 +264,14 @@ def main():
                   image(suite, short), 3, short)
     check_failure(suite, "no file on one rank", image(suite, obs),
                   image(suite, suite.path("none.uvfits")), 3, "none.uvfits")
+    check_held_reader(suite, obs)
+    check_held_team(suite, obs)
     # room for the program and MPI, not for 8 × 6000² bytes
     if "address" not in os.environ.get("TESS_SANITIZE", "") and SLOWER == 1:
         big = ["--size", "6000", "--accuracy", "1e-7", "--no-psf",
                "--force-fft-ranks", "1"]
         check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
-                      ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=700000000",
+                      ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=460000000",
                        *image(suite, obs, *big)], 4, "memory")
         check_team(suite, obs)
     suite.finish()

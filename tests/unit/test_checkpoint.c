@@ -1,4 +1,4 @@
-/* Checkpoint files: what is written is read, the one before stays until then, and
+/* Checkpoint files: what is written is read, the one before stays, and serves when
  * damage is found. (Several ranks: tests/faults/checkpoints.py.) */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -69,6 +69,13 @@ static tess_checkpoint_state new_state(void)
                                    .plan = plan};
 }
 
+static void start_again(void **state, tess_checkpoint_state *out)
+{
+    tess_checkpoint_remove(*state, folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    *out = new_state();
+}
+
 static void test_round_trip(void **state)
 {
     tess_checkpoint_state out = new_state(), in;
@@ -79,7 +86,7 @@ static void test_round_trip(void **state)
     write_one(*state, &out, 1);
     write_one(*state, &out, 100); /* replaces it */
     assert_int_equal(out.generation, 2);
-    assert_int_equal(access("test_checkpoint/checkpoint-1-0", F_OK), -1);
+    assert_int_equal(access("test_checkpoint/checkpoint-1-0", F_OK), 0);
     assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_OK);
     assert_int_equal(in.generation, 2);
     assert_int_equal(in.num_ranks, 1);
@@ -110,30 +117,98 @@ static void damage(const char *path, long at)
     assert_int_equal(fclose(file), 0);
 }
 
+/* What is read is generation `wanted`, which write_one() began with `first`. */
+static void expect(tess_comm *comm, int64_t wanted, float first,
+                   tess_checkpoint_state *in)
+{
+    float rows[ROWS * NX] = {0};
+    assert_int_equal(tess_checkpoint_read(comm, folder, in), TESS_OK);
+    assert_int_equal(in->generation, wanted);
+    assert_string_equal(tess_error_message(), "");
+    assert_int_equal(tess_checkpoint_add_sums(folder, in, 0, 3, ROWS, rows), TESS_OK);
+    for (int k = 0; k < ROWS * NX; ++k)
+        assert_true(rows[k] == first + (float)k);
+}
+
+/* Both are damaged, or the only one is; the message is about `name`. */
+static void expect_refusal(tess_comm *comm, const char *name)
+{
+    tess_checkpoint_state in;
+    tess_error_clear();
+    assert_int_equal(tess_checkpoint_read(comm, folder, &in), TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_error_message(), name));
+    tess_checkpoint_free(&in);
+    tess_error_clear();
+}
+
 static void test_damage(void **state)
 {
     static const char rank_name[] = "test_checkpoint/checkpoint-1-0";
-    tess_checkpoint_state out = new_state(), in;
+    tess_checkpoint_state out = new_state();
     write_one(*state, &out, 1);
     damage(rank_name, 150);
-    assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_ERR_INPUT);
-    assert_non_null(strstr(tess_error_message(), rank_name));
-    tess_checkpoint_free(&in);
-    tess_error_clear();
-    write_one(*state, &out, 1);
-    assert_int_equal(truncate("test_checkpoint/checkpoint-2-0", 200), 0);
-    assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_ERR_INPUT);
-    tess_checkpoint_free(&in);
+    expect_refusal(*state, rank_name);
     for (long at = 0; at < 150; at += 7) { /* numbers, words, checksum */
+        start_again(state, &out);
         write_one(*state, &out, 1);
         damage(text_name, at);
-        assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_ERR_INPUT);
-        tess_checkpoint_free(&in);
+        expect_refusal(*state, text_name);
     }
+    start_again(state, &out);
     write_one(*state, &out, 1);
     assert_int_equal(truncate(text_name, 30), 0);
-    assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_ERR_INPUT);
-    tess_checkpoint_free(&in);
+    expect_refusal(*state, text_name);
+}
+
+static void cut_file(void)
+{
+    assert_int_equal(truncate("test_checkpoint/checkpoint-3-0", 200), 0);
+}
+
+static void damage_file(void)
+{
+    damage("test_checkpoint/checkpoint-3-0", 150);
+}
+
+static void remove_file(void)
+{
+    assert_int_equal(unlink("test_checkpoint/checkpoint-3-0"), 0);
+}
+
+static void cut_text(void)
+{
+    assert_int_equal(truncate(text_name, 30), 0);
+}
+
+static void remove_text(void)
+{
+    assert_int_equal(unlink(text_name), 0);
+}
+
+/* The last two are kept: the one before serves, and stays when there is a new one,
+ * which that which was damaged does not. */
+static void test_previous(void **state)
+{
+    static void (*const spoil[])(void) = {cut_file, damage_file, remove_file, cut_text,
+                                          remove_text};
+    for (size_t k = 0; k < sizeof spoil / sizeof *spoil; ++k) {
+        tess_checkpoint_state out, in;
+        start_again(state, &out);
+        for (int n = 1; n <= 3; ++n)
+            write_one(*state, &out, (float)n);
+        assert_int_equal(access("test_checkpoint/checkpoint-1-0", F_OK), -1);
+        spoil[k]();
+        expect(*state, 2, 2, &in);
+        write_one(*state, &in, 30);
+        tess_checkpoint_free(&in);
+        expect(*state, 3, 30, &in);
+        tess_checkpoint_free(&in);
+        spoil[k]();
+        expect(*state, 2, 2, &in);
+        tess_checkpoint_free(&in);
+        damage("test_checkpoint/checkpoint-2-0", 150);
+        expect_refusal(*state, k < 3 ? "checkpoint-3-0" : text_name);
+    }
 }
 
 /* What a run killed while it wrote has left is neither read nor kept. */
@@ -177,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, start, finish),
         cmocka_unit_test_setup_teardown(test_damage, start, finish),
+        cmocka_unit_test_setup_teardown(test_previous, start, finish),
         cmocka_unit_test_setup_teardown(test_unfinished, start, finish),
         cmocka_unit_test_setup_teardown(test_no_folder, start, finish),
     };

@@ -1,0 +1,118 @@
+/* What ranks do about failures: they agree on them; and a rank that has failed waits
+ * for the others only for so long, as what they are at may take hours. */
+#include "comm_mpi.h"
+
+#include <limits.h>
+#include <time.h>
+
+/* Between two looks at what is waited for, after a failure [s]. */
+static const double LOOK_EVERY_S = 1e-3;
+
+/* For so long a rank that wants to end the job listens for lower ones that do [s]. */
+static const double LISTEN_S = 0.3;
+
+/* Over all communicators: parts of the world fail for the same program. */
+static struct {
+    tess_comm *world; /* NULL: failed ranks wait for ever */
+    tess_comm_end *end;
+    void *context;
+    double patience_s, since;
+    tess_status failure;  /* this rank's own, TESS_OK: none */
+    bool another_ends_it; /* another failed rank has said so */
+} own;
+
+void tess_comm_end_with(tess_comm *comm, double patience_s, tess_comm_end *end,
+                        void *context)
+{
+    own.world = comm_alone(comm) ? NULL : comm;
+    own.patience_s = patience_s;
+    own.end = end;
+    own.context = context;
+}
+
+void tess_comm_note(tess_status status)
+{
+    if (status == TESS_ERR_PEER || status == TESS_ERR_STOPPED) return;
+    if (status != TESS_OK && own.failure == TESS_OK) own.since = tess_time_now();
+    own.failure = status;
+}
+
+/* Whether a rank below this one has said that it ends the job. Local. */
+static bool heard_from_below(int rank)
+{
+    bool heard = false;
+    for (int there = 1; there;) {
+        MPI_Status from;
+        if (MPI_Iprobe(MPI_ANY_SOURCE, TAG_END, own.world->handle, &there, &from) !=
+                MPI_SUCCESS ||
+            !there)
+            break;
+        MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, TAG_END, own.world->handle,
+                 MPI_STATUS_IGNORE);
+        heard |= from.MPI_SOURCE < rank;
+    }
+    return heard;
+}
+
+static void nap(void)
+{
+    const struct timespec time = {0, (long)(1e9 * LOOK_EVERY_S)};
+    nanosleep(&time, NULL);
+}
+
+/* Whether it is for this rank to end the job: ranks that fail for one reason lose
+ * patience at one time, and there shall be one message. Who comes first has it, of
+ * those who say so at one time the lowest. Once said, the job is to end: it is no
+ * matter that others never receive it. Local. */
+static bool is_for_this_rank(void)
+{
+    const tess_comm *world = own.world;
+    if (heard_from_below(INT_MAX)) return false;
+    for (int k = 0; k < world->size; ++k) {
+        MPI_Request request;
+        if (k != world->rank && MPI_Isend(NULL, 0, MPI_BYTE, k, TAG_END, world->handle,
+                                          &request) == MPI_SUCCESS)
+            MPI_Request_free(&request);
+    }
+    for (const double until = tess_time_now() + LISTEN_S; tess_time_now() < until;
+         nap())
+        if (heard_from_below(world->rank)) return false;
+    return true;
+}
+
+tess_status comm_wait(MPI_Request *request, int count)
+{
+    tess_status status = TESS_OK;
+    int done = 0;
+    if (!own.world || own.failure == TESS_OK) {
+        TESS_MPI(MPI_Waitall(count, request, MPI_STATUSES_IGNORE));
+        return TESS_OK;
+    }
+    for (;; nap()) {
+        TESS_MPI(MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE));
+        if (done) break;
+        if (own.another_ends_it || tess_time_now() - own.since < own.patience_s)
+            continue;
+        if (is_for_this_rank()) own.end(own.world, own.failure, own.context);
+        own.another_ends_it = true;
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_comm_agree(tess_comm *comm, tess_status status)
+{
+    const tess_status mine = status;
+    const double start = tess_time_now();
+    int64_t failed = mine != TESS_OK;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (comm_alone(comm)) return mine;
+    tess_comm_note(mine);
+    TESS_MPI(MPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT64_T, MPI_MAX,
+                            comm->handle, &request));
+    TESS_TRY(comm_wait(&request, 1));
+    if (mine == TESS_OK && failed) status = TESS_ERR_PEER;
+cleanup:
+    comm_account(start, comm->size > 1 ? (int64_t)sizeof failed : 0);
+    return mine != TESS_OK ? mine : status;
+}
