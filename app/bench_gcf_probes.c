@@ -89,7 +89,7 @@ static const struct argp_option options[] = {
      0},
     {"energy", OPT_ENERGY, "SECONDS", 0,
      "Repeat each strategy for so long to read its joules, where there is a meter "
-     "(default 0.5; 0: not)",
+     "(default 0.5; 0: not); at most so long in a study",
      0},
     {0},
 };
