@@ -39,11 +39,9 @@ static const double gpu_rate[2][TESS_GCF_NUM_STRATEGIES] = {
      [TESS_GCF_TILED] = 2e11,
      [TESS_GCF_FACTORED] = 1e12,
      [TESS_GCF_COMPUTED] = 2e11}};
-static const double cpu_rate[TESS_GCF_NUM_STRATEGIES] = {[TESS_GCF_SERIAL] = 2e8,
-                                                         [TESS_GCF_ATOMIC] = 5e7,
-                                                         [TESS_GCF_PRIVATE] = 1e8,
-                                                         [TESS_GCF_TILED] = 2.5e8,
-                                                         [TESS_GCF_FACTORED] = 2.5e8};
+static const double cpu_rate[TESS_GCF_NUM_STRATEGIES] = {
+    [TESS_GCF_SERIAL] = 2e8,  [TESS_GCF_ATOMIC] = 5e7,     [TESS_GCF_PRIVATE] = 1e8,
+    [TESS_GCF_TILED] = 2.5e8, [TESS_GCF_FACTORED] = 2.5e8, [TESS_GCF_COMPUTED] = 2e7};
 /* What the same take in double precision, and adding by compare-and-swap, on a GPU. */
 static const double DOUBLE_TIMES = 3, CAS_TIMES = 10;
 
@@ -60,7 +58,6 @@ typedef struct variant {
 /* A table: lists of what its cases have, all combinations; none: one usual value. */
 typedef struct table {
     const char *name, *title;
-    bool cpu, gpu;
     tess_bench_list operation, order, vis, size, pol, precision, gcf;
     double degrid_vis, degrid_size; /* usual ones of degridding on a GPU, as published;
                                        0: those of gridding */
@@ -84,41 +81,29 @@ static void with_compare_and_swap(tess_bench_gcf_case *what)
 static const table tables[] = {
     {.name = "size",
      .title = "Size of the convolution function, random and sorted points",
-     .cpu = true,
-     .gpu = true,
      .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_SORTED}, 2},
      .gcf = {{8, 16, 32, 64, 128, 256, 512}, 7},
      .degrid_vis = 4e6,
      .degrid_size = 8192},
     {.name = "points",
      .title = "Number of points",
-     .cpu = true,
-     .gpu = true,
      .vis = {{1e3, 1e4, 1e5, 1e6, 1e7, 1e8}, 6}},
     {.name = "image",
      .title = "Size of the grid",
-     .cpu = true,
-     .gpu = true,
      .size = {{1024, 2048, 4096, 8192, 16384}, 5}},
     {.name = "pol",
      .title = "Polarisations in one pass, tracks",
-     .cpu = true,
-     .gpu = true,
      .order = {{TESS_BENCH_GCF_TRACKS, TESS_BENCH_GCF_BASELINES}, 2},
      .pol = {{1, 2, 4}, 3},
      .gcf = {{64}, 1}},
     {.name = "precision",
      .title = "Single and double precision",
-     .cpu = true,
-     .gpu = true,
      .precision = {{0, 1}, 2},
      .gcf = {{32, 128}, 2},
      .degrid_vis = 4e6,
      .degrid_size = 8192},
     {.name = "atomics",
      .title = "Atomic additions: native, or by compare-and-swap",
-     .cpu = true,
-     .gpu = true,
      .operation = {{0}, 1},
      .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_TRACKS}, 2},
      .precision = {{0, 1}, 2},
@@ -129,19 +114,16 @@ static const table tables[] = {
      .num_variants = 2},
     {.name = "computed",
      .title = "Kernels of a formula: computed, or read from a table",
-     .gpu = true,
      .operation = {{1}, 1},
      .pol = {{1, 4}, 2},
      .gcf = {{32, 128}, 2},
      .is_formula = true,
-     .only = {TESS_GCF_GATHER, TESS_GCF_COMPUTED},
-     .num_only = 2,
+     .only = {TESS_GCF_ATOMIC, TESS_GCF_GATHER, TESS_GCF_COMPUTED},
+     .num_only = 3,
      .variant = {{"", NULL}, {"fast-math", with_fast_math}},
      .num_variants = 2},
     {.name = "sets",
      .title = "The four data sets of the tiled study",
-     .cpu = true,
-     .gpu = true,
      .operation = {{0}, 1},
      .order = {{TESS_BENCH_GCF_SETS, TESS_BENCH_GCF_SETS + 1, TESS_BENCH_GCF_SETS + 2,
                 TESS_BENCH_GCF_SETS + 3},
@@ -203,11 +185,6 @@ static int count_cases(const table *of, const tess_bench_gcf_args *args)
     for (int k = 0; k < LISTS; ++k)
         cases *= list[k].count;
     return cases;
-}
-
-static bool is_asked(const table *of, const tess_bench_gcf_args *args)
-{
-    return args->opts.backend == TESS_GCF_CPU ? of->cpu : of->gpu;
 }
 
 static bool is_of_sets(const table *of)
@@ -390,7 +367,7 @@ static double seconds_of_all(const tess_bench_gcf_args *args, double most, int *
     *lines = 0;
     for (int t = 0; t < args->study.count; ++t) {
         const table *of = &tables[(int)args->study.value[t]];
-        const int cases = is_asked(of, args) ? count_cases(of, args) : 0;
+        const int cases = count_cases(of, args);
         for (int k = 0; k < cases; ++k) {
             tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
             tess_bench_gcf_case what;
@@ -547,16 +524,10 @@ tess_status tess_bench_gcf_study_run(const tess_bench_gcf_args *args)
     study.note = tess_alloc(MOST_NOTES, sizeof *study.note);
     if (!study.row || !study.note) TESS_FAIL(TESS_ERR_ALLOC, "tables of a study");
     study.case_s = longest_case(args, &study.energy_s);
-    for (int k = 0; k < args->study.count; ++k) {
-        const int number = (int)args->study.value[k];
-        const table *of = &tables[number];
-        if (!is_asked(of, args))
-            leave_out(&study, "%s: a GPU's alone (--backend cuda)", of->name);
-        else
-            TESS_TRY(run_table(&study, number));
-    }
+    for (int k = 0; k < args->study.count; ++k)
+        TESS_TRY(run_table(&study, (int)args->study.value[k]));
     TESS_TRY(tess_bench_gcf_plot(args->out));
-    /* with the plots, and what was not asked */
+    /* with the plots */
     TESS_TRY(tess_bench_gcf_write_report(&study));
     printf("%s/report.md\n", args->out);
 cleanup:

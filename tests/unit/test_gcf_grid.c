@@ -16,7 +16,8 @@
 
 static bool is_there(int strategy, bool degrid)
 {
-    return tess_gcf_strategy_there(TESS_GCF_CPU, (tess_gcf_strategy)strategy, degrid);
+    return strategy != TESS_GCF_COMPUTED && /* of formulas alone */
+           tess_gcf_strategy_there(TESS_GCF_CPU, (tess_gcf_strategy)strategy, degrid);
 }
 
 static void compare_strategies(order how, int num_pol)
