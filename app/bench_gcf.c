@@ -337,31 +337,51 @@ static void find_bus_id(char *text, int size)
         backend->bus_id(text, size);
 }
 
+static tess_meter *open_meter(tess_gcf_backend backend)
+{
+    const bool on_gpu = backend == TESS_GCF_CUDA;
+    char bus_id[64] = "";
+    if (on_gpu) find_bus_id(bus_id, sizeof bus_id);
+    return tess_meter_create(bus_id, on_gpu ? NULL : TESS_METER_RAPL);
+}
+
+static double joules_of(tess_gcf_backend backend, const tess_readings *readings)
+{
+    return backend == TESS_GCF_CUDA ? readings->gpu_j : readings->cpu_j;
+}
+
+bool tess_bench_gcf_has_meter(tess_gcf_backend backend)
+{
+    tess_readings readings;
+    tess_meter *meter = open_meter(backend);
+    if (!meter) return false;
+    tess_meter_read(meter, &readings);
+    tess_meter_destroy(meter);
+    return isfinite(joules_of(backend, &readings));
+}
+
 /* Joules of a run that takes `run_s`, from as many as fill the time asked for. */
 static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan *plan,
                                   bench_set *set, double run_s,
                                   tess_bench_gcf_result *result)
 {
     tess_status status = TESS_OK;
-    const bool on_gpu = what->opts.backend == TESS_GCF_CUDA;
+    const tess_gcf_backend backend = what->opts.backend;
     const double most = 1e5, wanted = ceil(what->energy_s / fmax(run_s, 1e-9));
     const int times = (int)fmin(wanted, most);
-    char bus_id[64] = "";
-    energy of = {0};
-    if (on_gpu) find_bus_id(bus_id, sizeof bus_id);
-    of.meter = tess_meter_create(bus_id, on_gpu ? NULL : TESS_METER_RAPL);
+    energy of = {.meter = open_meter(backend)};
     if (!of.meter) TESS_FAIL(TESS_ERR_ALLOC, "a meter");
     tess_meter_read(of.meter, &of.before);
     result->mhz = of.before.gpu_mhz;
     result->celsius = of.before.gpu_c;
-    if (isfinite(on_gpu ? of.before.gpu_j : of.before.cpu_j) && what->energy_s > 0) {
+    if (isfinite(joules_of(backend, &of.before)) && what->energy_s > 0) {
         tess_gcf_report unused;
         tess_gcf_plan_repeat(plan, times, read_meter, &of);
         status = run_once(what, plan, set, &unused);
         tess_gcf_plan_repeat(plan, 0, NULL, NULL);
         TESS_TRY(status);
-        const double joules = on_gpu ? of.after.gpu_j - of.before.gpu_j
-                                     : of.after.cpu_j - of.before.cpu_j;
+        const double joules =
+            joules_of(backend, &of.after) - joules_of(backend, &of.before);
         result->joules = joules / times;
         result->watts = joules / of.seconds;
         result->mhz = of.after.gpu_mhz;

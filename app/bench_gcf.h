@@ -70,4 +70,7 @@ typedef struct tess_bench_gcf_result {
 tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
                                tess_bench_gcf_result *result);
 
+/** Can joules be read of a backend, here and now? Local. */
+bool tess_bench_gcf_has_meter(tess_gcf_backend backend);
+
 #endif

@@ -23,6 +23,8 @@ enum {
     OPT_BIN,
     OPT_BLOCK,
     OPT_CELLS,
+    OPT_STRIPES,
+    OPT_BOUNDS,
     OPT_POINTS,
     OPT_EXTRA,
     OPT_NORMALISE,
@@ -70,10 +72,20 @@ static const struct argp_option options[] = {
      "coarse: a block does all tiles of its window in turn", 0},
     {"bin", OPT_BIN, "CELLS", 0, "window, coarse: a window wider than the kernels", 0},
     {"block", OPT_BLOCK, "N", 0,
-     "Threads of a block, 32 to 512: scatter, warp; gather and computed to degrid", 0},
+     "Threads of a block, 32 to 512: scatter, warp, window, coarse, gather; gather and "
+     "computed to degrid",
+     0},
     {"cells", OPT_CELLS, "N", 0,
-     "Cells a thread: gather 2, 4 or 8 in a stripe, to degrid 1, 2 or 4 at a time; "
+     "Cells a thread: gather 2, 4 or 8 of a column, to degrid 1, 2 or 4 at a time; "
      "coarse 1, 2 or 4 squared",
+     0},
+    {"stripes", OPT_STRIPES, "N", 0,
+     "gather: tiles in 2, 4 or 8 stripes, one after another, with fewer threads a "
+     "block",
+     0},
+    {"bounds", OPT_BOUNDS, "N", 0,
+     "gather, window, coarse: launch bounds of 4 or 8 blocks a multiprocessor (tiled: "
+     "--shape)",
      0},
     {"points", OPT_POINTS, "N", 0,
      "Points a block: window, coarse; window and tiled to degrid", 0},
@@ -89,7 +101,7 @@ static const struct argp_option options[] = {
      0},
     {"energy", OPT_ENERGY, "SECONDS", 0,
      "Repeat each strategy for so long to read its joules, where there is a meter "
-     "(default 0.5; 0: not)",
+     "(default 0.5; 0: not); at most so long in a study",
      0},
     {0},
 };
@@ -160,6 +172,10 @@ static tess_status parse_value(int key, char *arg, tess_bench_gcf_args *args)
         return parse_count(arg, 1024, &probes->block);
     case OPT_CELLS:
         return parse_count(arg, 8, &probes->cells);
+    case OPT_STRIPES:
+        return parse_count(arg, 64, &probes->stripes);
+    case OPT_BOUNDS:
+        return parse_count(arg, 64, &probes->bounds);
     default:
         return parse_count(arg, 65536, &probes->points);
     }
@@ -232,6 +248,8 @@ void tess_bench_gcf_switches(const tess_bench_gcf_case *what, char *text, size_t
         {"bin", NULL, probes->bin},
         {"block", NULL, probes->block},
         {"cells", NULL, probes->cells},
+        {"stripes", NULL, probes->stripes},
+        {"bounds", NULL, probes->bounds},
         {"points", NULL, probes->points},
         {"shape", NULL, opts->shape},
         {"single-taps", "", opts->single_taps},

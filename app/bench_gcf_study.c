@@ -21,13 +21,33 @@ enum {
     LEAST_POINTS = 200
 };
 
-/* Cells a second that strategies are taken to update, so that a case has the points for
- * its time: `atomic` and `scatter`, the slowest, and (sets) `tiled`. */
-static const double CPU_RATE = 1e8, GPU_RATE = 6e10;
-static const double CPU_SET_RATE = 2e8, GPU_SET_RATE = 5e11;
+/* Cells and polarisations a second that strategies are taken to do, so that a case has
+ * the points for its time: gridding and degridding kernels of 32 cells and more in
+ * single precision on an H200, and on a thread of a CPU, the slower of what was seen.
+ */
+static const double gpu_rate[2][TESS_GCF_NUM_STRATEGIES] = {
+    {[TESS_GCF_SCATTER] = 1.2e11,
+     [TESS_GCF_WARP] = 1.2e11,
+     [TESS_GCF_GATHER] = 2e11,
+     [TESS_GCF_WINDOW] = 2e11,
+     [TESS_GCF_COARSE] = 1.5e11,
+     [TESS_GCF_TILED] = 5e11,
+     [TESS_GCF_FACTORED] = 1e12},
+    {[TESS_GCF_SCATTER] = 1.5e11,
+     [TESS_GCF_GATHER] = 3e11,
+     [TESS_GCF_WINDOW] = 1.2e11,
+     [TESS_GCF_TILED] = 2e11,
+     [TESS_GCF_FACTORED] = 1e12,
+     [TESS_GCF_COMPUTED] = 2e11}};
+static const double cpu_rate[TESS_GCF_NUM_STRATEGIES] = {
+    [TESS_GCF_SERIAL] = 2e8,  [TESS_GCF_ATOMIC] = 5e7,     [TESS_GCF_PRIVATE] = 1e8,
+    [TESS_GCF_TILED] = 2.5e8, [TESS_GCF_FACTORED] = 2.5e8, [TESS_GCF_COMPUTED] = 2e7};
+/* What the same take in double precision, and adding by compare-and-swap, on a GPU. */
+static const double DOUBLE_TIMES = 3, CAS_TIMES = 10;
 
-/* Meters are read every few tens of milliseconds. */
-static const double LEAST_ENERGY_S = 0.2;
+/* Meters are read every few tens of milliseconds. Reading joules takes this part of a
+ * study's time, unless it is too short for that. */
+static const double LEAST_ENERGY_S = 0.2, ENERGY_SHARE = 0.25;
 
 /* A way that a table compares with the usual one. */
 typedef struct variant {
@@ -38,8 +58,9 @@ typedef struct variant {
 /* A table: lists of what its cases have, all combinations; none: one usual value. */
 typedef struct table {
     const char *name, *title;
-    bool cpu, gpu;
     tess_bench_list operation, order, vis, size, pol, precision, gcf;
+    double degrid_vis, degrid_size; /* usual ones of degridding on a GPU, as published;
+                                       0: those of gridding */
     bool is_formula;
     tess_gcf_strategy only[MOST_ONLY]; /* strategies, if num_only > 0 */
     int num_only;
@@ -60,37 +81,29 @@ static void with_compare_and_swap(tess_bench_gcf_case *what)
 static const table tables[] = {
     {.name = "size",
      .title = "Size of the convolution function, random and sorted points",
-     .cpu = true,
-     .gpu = true,
      .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_SORTED}, 2},
-     .gcf = {{8, 16, 32, 64, 128, 256, 512}, 7}},
+     .gcf = {{8, 16, 32, 64, 128, 256, 512}, 7},
+     .degrid_vis = 4e6,
+     .degrid_size = 8192},
     {.name = "points",
      .title = "Number of points",
-     .cpu = true,
-     .gpu = true,
      .vis = {{1e3, 1e4, 1e5, 1e6, 1e7, 1e8}, 6}},
     {.name = "image",
      .title = "Size of the grid",
-     .cpu = true,
-     .gpu = true,
      .size = {{1024, 2048, 4096, 8192, 16384}, 5}},
     {.name = "pol",
      .title = "Polarisations in one pass, tracks",
-     .cpu = true,
-     .gpu = true,
      .order = {{TESS_BENCH_GCF_TRACKS, TESS_BENCH_GCF_BASELINES}, 2},
      .pol = {{1, 2, 4}, 3},
      .gcf = {{64}, 1}},
     {.name = "precision",
      .title = "Single and double precision",
-     .cpu = true,
-     .gpu = true,
      .precision = {{0, 1}, 2},
-     .gcf = {{32, 128}, 2}},
+     .gcf = {{32, 128}, 2},
+     .degrid_vis = 4e6,
+     .degrid_size = 8192},
     {.name = "atomics",
      .title = "Atomic additions: native, or by compare-and-swap",
-     .cpu = true,
-     .gpu = true,
      .operation = {{0}, 1},
      .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_TRACKS}, 2},
      .precision = {{0, 1}, 2},
@@ -101,19 +114,16 @@ static const table tables[] = {
      .num_variants = 2},
     {.name = "computed",
      .title = "Kernels of a formula: computed, or read from a table",
-     .gpu = true,
      .operation = {{1}, 1},
      .pol = {{1, 4}, 2},
      .gcf = {{32, 128}, 2},
      .is_formula = true,
-     .only = {TESS_GCF_GATHER, TESS_GCF_COMPUTED},
-     .num_only = 2,
+     .only = {TESS_GCF_ATOMIC, TESS_GCF_GATHER, TESS_GCF_COMPUTED},
+     .num_only = 3,
      .variant = {{"", NULL}, {"fast-math", with_fast_math}},
      .num_variants = 2},
     {.name = "sets",
      .title = "The four data sets of the tiled study",
-     .cpu = true,
-     .gpu = true,
      .operation = {{0}, 1},
      .order = {{TESS_BENCH_GCF_SETS, TESS_BENCH_GCF_SETS + 1, TESS_BENCH_GCF_SETS + 2,
                 TESS_BENCH_GCF_SETS + 3},
@@ -177,11 +187,6 @@ static int count_cases(const table *of, const tess_bench_gcf_args *args)
     return cases;
 }
 
-static bool is_asked(const table *of, const tess_bench_gcf_args *args)
-{
-    return args->opts.backend == TESS_GCF_CPU ? of->cpu : of->gpu;
-}
-
 static bool is_of_sets(const table *of)
 {
     return of->order.count > 0 && of->order.value[0] >= TESS_BENCH_GCF_SETS;
@@ -217,6 +222,58 @@ static void list_strategies(const table *of, const tess_bench_gcf_args *args,
     }
 }
 
+static const tess_bench_gcf_set *set_of(const tess_bench_gcf_case *what)
+{
+    return what->order < TESS_BENCH_GCF_SETS
+               ? NULL
+               : &tess_bench_gcf_sets[what->order - TESS_BENCH_GCF_SETS];
+}
+
+static int64_t points_of(const tess_bench_gcf_set *set)
+{
+    return (int64_t)set->num_stations * (set->num_stations - 1) / 2 * set->num_times;
+}
+
+/* As a set has them, or the figures published of degridding on a GPU. */
+static void set_points_and_size(const table *of, const tess_bench_gcf_args *args,
+                                tess_bench_gcf_case *what)
+{
+    const tess_bench_gcf_set *set = set_of(what);
+    if (set) {
+        if (!args->given.vis) what->num_points = points_of(set);
+        what->size = set->size;
+    } else if (what->degrid && what->opts.backend == TESS_GCF_CUDA) {
+        if (of->degrid_vis > 0 && !args->given.vis)
+            what->num_points = (int64_t)of->degrid_vis;
+        if (of->degrid_size > 0 && !args->given.size)
+            what->size = (int64_t)of->degrid_size;
+    }
+}
+
+/* Case number k of a table, with its strategies, and the way that it is done. */
+static const variant *make_case(const table *of, const tess_bench_gcf_args *args, int k,
+                                tess_gcf_strategy *strategy, tess_bench_gcf_case *what)
+{
+    static const variant usual = {"", NULL};
+    const int variants = of->num_variants > 0 ? of->num_variants : 1;
+    const variant *as = of->num_variants > 0 ? &of->variant[k % variants] : &usual;
+    tess_bench_list list[LISTS];
+    const tess_bench_list *pointer[LISTS];
+    double value[LISTS];
+    lists_of(of, args, list);
+    for (int n = 0; n < LISTS; ++n)
+        pointer[n] = &list[n];
+    tess_bench_combination(pointer, LISTS, k / variants, value);
+    tess_bench_gcf_case_of(args, value, strategy, what);
+    what->is_formula = of->is_formula;
+    set_points_and_size(of, args, what);
+    if (set_of(what) && what->opts.backend == TESS_GCF_CUDA)
+        what->opts.probes.active_box = true;
+    if (as->apply) as->apply(what);
+    list_strategies(of, args, strategy, what);
+    return as;
+}
+
 static void leave_out(tess_bench_gcf_study *study, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -242,13 +299,6 @@ static double bytes_of(const tess_bench_gcf_case *what)
     return (double)what->num_points * (24 + 64 + 2 * value) + 2 * cells * value;
 }
 
-static const tess_bench_gcf_set *set_of(const tess_bench_gcf_case *what)
-{
-    return what->order < TESS_BENCH_GCF_SETS
-               ? NULL
-               : &tess_bench_gcf_sets[what->order - TESS_BENCH_GCF_SETS];
-}
-
 /* Cells that a case updates; of a set roughly: most kernels are narrow. */
 static double cells_of(const tess_bench_gcf_case *what)
 {
@@ -258,38 +308,116 @@ static double cells_of(const tess_bench_gcf_case *what)
     return share * width * width * (double)what->num_points * what->num_pol;
 }
 
+/* Cells a second of a strategy on the case's machine. */
+static double rate_of(const tess_bench_gcf_case *what, tess_gcf_strategy strategy)
+{
+    if (what->opts.backend == TESS_GCF_CPU)
+        return cpu_rate[strategy] *
+               (strategy == TESS_GCF_SERIAL ? 1 : what->opts.threads);
+    return gpu_rate[what->degrid][strategy] / (what->is_double ? DOUBLE_TIMES : 1) /
+           (what->opts.probes.atomics == TESS_GCF_CAS ? CAS_TIMES : 1);
+}
+
+/* Seconds that all strategies and runs of a case take, about. */
+static double seconds_of(const tess_bench_gcf_case *what, int64_t repeat)
+{
+    double each = 0;
+    for (int s = 0; s < what->num_strategies; ++s)
+        each += 1 / rate_of(what, what->strategy[s]);
+    return (double)(repeat + 1) * cells_of(what) * each;
+}
+
+/* Is the number of points what a case is about? */
+static bool is_whole(const table *of, const tess_bench_gcf_case *what)
+{
+    return set_of(what) || of->vis.count > 1;
+}
+
 /* Fewer points where the case would take longer than `seconds`; false: it has none
- * left, or does not fit into memory. The points of a table of their numbers stay. */
+ * left, or must have all, or does not fit into memory. */
 static bool fit(const table *of, tess_bench_gcf_study *study, double seconds,
                 tess_bench_gcf_case *what, const char **why)
 {
     const tess_bench_gcf_args *args = study->args;
-    const bool on_cpu = what->opts.backend == TESS_GCF_CPU,
-               is_set = set_of(what) != NULL;
-    const double each = on_cpu ? (is_set ? CPU_SET_RATE : CPU_RATE) * what->opts.threads
-                               : (is_set ? GPU_SET_RATE : GPU_RATE);
-    const double runs = (double)(args->repeat + 1) * what->num_strategies;
-    const double most = seconds * each / runs, cells = cells_of(what);
+    const double all = seconds_of(what, args->repeat);
     *why = "--within";
-    if (!args->given.vis && cells > most) {
-        if (is_set || of->vis.count > 1) return false;
-        what->num_points = (int64_t)((double)what->num_points * most / cells);
+    if (!args->given.vis && all > seconds) {
+        if (is_whole(of, what)) return false;
+        what->num_points = (int64_t)((double)what->num_points * seconds / all);
         if (what->num_points < LEAST_POINTS) return false;
     }
     *why = "memory";
     return bytes_of(what) < 0.7 * (double)tess_mem_node_limit_bytes();
 }
 
-/* ---- running ---- */
+/* ---- the time of a study ---- */
 
-/* How long a strategy is repeated to read its joules, which is not in `seconds`, but no
- * longer than a strategy's part of them; 0: too short for meters. */
-static double energy_seconds(const tess_bench_gcf_args *args, double seconds,
-                             int strategies)
+/* Some cases may take longer than others: sets, and of numbers of points the last,
+ * which takes nearly all the time. */
+static double weight_of(const table *of)
 {
-    const double each = fmin(args->energy_s, seconds / strategies);
-    return each < LEAST_ENERGY_S ? 0 : each;
+    return is_of_sets(of) ? SET_WEIGHT : of->vis.count > 1 ? of->vis.count : 1;
 }
+
+/* Lines of all tables, and the seconds that they take if no case takes longer than
+ * `most`, times its weight. */
+static double seconds_of_all(const tess_bench_gcf_args *args, double most, int *lines)
+{
+    double seconds = 0;
+    *lines = 0;
+    for (int t = 0; t < args->study.count; ++t) {
+        const table *of = &tables[(int)args->study.value[t]];
+        const int cases = count_cases(of, args);
+        for (int k = 0; k < cases; ++k) {
+            tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
+            tess_bench_gcf_case what;
+            make_case(of, args, k, strategy, &what);
+            const double longest = most * weight_of(of);
+            const double wanted = seconds_of(&what, args->repeat);
+            *lines += what.num_strategies;
+            if (wanted <= longest || !is_whole(of, &what))
+                seconds += fmin(wanted, longest);
+        }
+    }
+    return seconds;
+}
+
+/* How long each line is repeated to read its joules: for each at least as long as a
+ * meter needs. 0: there is none, or they are not asked for. */
+static double energy_seconds(const tess_bench_gcf_args *args, int lines)
+{
+    const double share = ENERGY_SHARE * 60 * args->within_min / fmax(lines, 1);
+    return tess_bench_gcf_has_meter(args->opts.backend)
+               ? fmin(args->energy_s, fmax(LEAST_ENERGY_S, share))
+               : 0;
+}
+
+/* The longest that a case may take, so that all of them together, and joules, take what
+ * was asked for: what short ones leave is that of the others. Joules take no more than
+ * half of it, or longer than that. */
+static double longest_case(const tess_bench_gcf_args *args, double *energy_s)
+{
+    enum { HALVINGS = 50 };
+    const double all = 60 * args->within_min;
+    double low = 0, high = all;
+    int lines;
+    seconds_of_all(args, all, &lines);
+    *energy_s = energy_seconds(args, lines);
+    const double left = fmax(all - lines * *energy_s, 0.5 * all);
+    for (int k = 0; k < HALVINGS; ++k) {
+        const double most = 0.5 * (low + high);
+        if (seconds_of_all(args, most, &lines) > left)
+            high = most;
+        else
+            low = most;
+    }
+    tess_log_info("a study of %d lines: cases of up to %.3g s, or for sets and numbers "
+                  "of points more, and %.2g s a line to read joules",
+                  lines, low, *energy_s);
+    return low;
+}
+
+/* ---- running ---- */
 
 static tess_status add_rows(tess_bench_gcf_study *study, const tess_bench_gcf_row *like,
                             const tess_bench_gcf_result *found)
@@ -319,9 +447,7 @@ static void describe(const tess_bench_gcf_case *what, const char *name, char *te
              tess_bench_gcf_precision_name[what->is_double], *name ? ", " : "", name);
 }
 
-static tess_status run_case(tess_bench_gcf_study *study, int number,
-                            const double *value, const variant *as, double seconds,
-                            int table_number)
+static tess_status run_case(tess_bench_gcf_study *study, int table_number, int number)
 {
     tess_status status = TESS_OK;
     const table *of = &tables[table_number];
@@ -331,35 +457,33 @@ static tess_status run_case(tess_bench_gcf_study *study, int number,
     const char *why;
     char text[160];
     tess_bench_gcf_case what;
-    tess_bench_gcf_case_of(args, value, strategy, &what);
-    what.is_formula = of->is_formula;
+    const variant *as = make_case(of, args, number, strategy, &what);
     const tess_bench_gcf_set *set = set_of(&what);
-    const int64_t all =
-        set ? (int64_t)set->num_stations * (set->num_stations - 1) / 2 * set->num_times
-            : 0;
-    if (set && !args->given.vis) what.num_points = all;
-    if (set) what.size = set->size;
-    if (set && what.opts.backend == TESS_GCF_CUDA) what.opts.probes.active_box = true;
-    if (as->apply) as->apply(&what);
-    list_strategies(of, args, strategy, &what);
     if (what.num_strategies == 0) return TESS_OK;
     describe(&what, as->name, text, sizeof text);
     if (what.size < what.support + 4) {
         leave_out(study, "%s: %s: the grid is too small", of->name, text);
         return TESS_OK;
     }
-    if (!fit(of, study, seconds, &what, &why)) {
+    if (!fit(of, study, study->case_s * weight_of(of), &what, &why)) {
         leave_out(study, "%s: %s: %s", of->name, text, why);
         return TESS_OK;
     }
+    describe(&what, as->name, text, sizeof text);
     tess_log_info("%s: %s", of->name, text);
-    what.energy_s = energy_seconds(args, seconds, what.num_strategies);
-    TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
+    what.energy_s = study->energy_s;
+    status = tess_bench_gcf_run(&what, (int)args->repeat, found);
+    if (status == TESS_ERR_ALLOC) {
+        leave_out(study, "%s: %s: %s", of->name, text, tess_error_message());
+        tess_error_clear();
+        return TESS_OK;
+    }
+    TESS_TRY(status);
     const tess_bench_gcf_row row = {
         .table = table_number,
         .number = number,
         .variant = as->name,
-        .whole = !set || (args->shrink >= 1 && found[0].num_points == all),
+        .whole = !set || (args->shrink >= 1 && found[0].num_points == points_of(set)),
         .what = what,
         .joules = NAN};
     TESS_TRY(add_rows(study, &row, found));
@@ -367,44 +491,18 @@ cleanup:
     return status;
 }
 
-static tess_status run_table(tess_bench_gcf_study *study, int number, double seconds)
+static tess_status run_table(tess_bench_gcf_study *study, int number)
 {
     tess_status status = TESS_OK;
-    static const variant usual = {"", NULL};
-    const table *of = &tables[number];
-    tess_bench_list list[LISTS];
-    const tess_bench_list *pointer[LISTS];
-    lists_of(of, study->args, list);
-    for (int k = 0; k < LISTS; ++k)
-        pointer[k] = &list[k];
-    const int variants = of->num_variants > 0 ? of->num_variants : 1;
-    const int cases = count_cases(of, study->args);
-    /* of numbers of points the last takes nearly all the time */
-    if (of->vis.count > 1) seconds *= list[2].count;
+    const int cases = count_cases(&tables[number], study->args);
     for (int k = 0; k < cases; ++k) {
-        double value[LISTS];
-        tess_bench_combination(pointer, LISTS, k / variants, value);
-        TESS_TRY(run_case(study, k, value,
-                          of->num_variants > 0 ? &of->variant[k % variants] : &usual,
-                          seconds, number));
+        TESS_TRY(run_case(study, number, k));
         /* a study that is interrupted leaves what it has */
         TESS_TRY(tess_bench_gcf_write_csv(study, number));
     }
     TESS_TRY(tess_bench_gcf_write_report(study));
 cleanup:
     return status;
-}
-
-/* Seconds of a case, from those of all, sets counting more. */
-static double share_of_time(const tess_bench_gcf_args *args)
-{
-    double cases = 0;
-    for (int k = 0; k < args->study.count; ++k) {
-        const table *of = &tables[(int)args->study.value[k]];
-        if (is_asked(of, args))
-            cases += count_cases(of, args) * (is_of_sets(of) ? SET_WEIGHT : 1);
-    }
-    return 60 * args->within_min / fmax(cases, 1);
 }
 
 static tess_status make_folder(const char *folder)
@@ -420,23 +518,16 @@ tess_status tess_bench_gcf_study_run(const tess_bench_gcf_args *args)
 {
     tess_status status = TESS_OK;
     tess_bench_gcf_study study = {.args = args};
-    const double seconds = share_of_time(args);
     if (!args->out) TESS_FAIL(TESS_ERR_USAGE, "--study wants --out FOLDER");
     TESS_TRY(make_folder(args->out));
     study.row = tess_alloc(MOST_ROWS, sizeof *study.row);
     study.note = tess_alloc(MOST_NOTES, sizeof *study.note);
     if (!study.row || !study.note) TESS_FAIL(TESS_ERR_ALLOC, "tables of a study");
-    for (int k = 0; k < args->study.count; ++k) {
-        const int number = (int)args->study.value[k];
-        const table *of = &tables[number];
-        if (!is_asked(of, args))
-            leave_out(&study, "%s: a GPU's alone (--backend cuda)", of->name);
-        else
-            TESS_TRY(
-                run_table(&study, number, seconds * (is_of_sets(of) ? SET_WEIGHT : 1)));
-    }
+    study.case_s = longest_case(args, &study.energy_s);
+    for (int k = 0; k < args->study.count; ++k)
+        TESS_TRY(run_table(&study, (int)args->study.value[k]));
     TESS_TRY(tess_bench_gcf_plot(args->out));
-    /* with the plots, and what was not asked */
+    /* with the plots */
     TESS_TRY(tess_bench_gcf_write_report(&study));
     printf("%s/report.md\n", args->out);
 cleanup:

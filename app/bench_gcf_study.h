@@ -25,6 +25,8 @@ typedef struct tess_bench_gcf_study {
     int num_rows;
     char (*note)[200]; /**< what was left out, and why */
     int num_notes;
+    double case_s;   /**< the longest that a case may take, of weight 1 */
+    double energy_s; /**< as of tess_bench_gcf_case, for each line */
 } tess_bench_gcf_study;
 
 /** Name ("size") and title of a table; NULL past the end. */
@@ -55,7 +57,8 @@ extern const char tess_bench_gcf_plots[];
 typedef struct tess_bench_gcf_published {
     const char *table;                          /**< that it belongs to */
     int order;                                  /**< of a case, −1: any, or … */
-    int operation, is_double, support, num_pol; /**< … of its lines, −1: any */
+    int operation, is_double, support, num_pol; /**< … of its lines, −1: any … */
+    int points, size;                           /**< … and asked for, −1: any */
     double value;
     const char *unit; /**< "GFLOP/s", "ms", or "times" */
     const char *what, *source;

@@ -219,6 +219,19 @@ static tess_status gcf_take(int64_t count, const char *what, T **memory)
                         : (job).num_pol == 2 ? function<float, 2>(__VA_ARGS__)         \
                                              : function<float, 4>(__VA_ARGS__)))
 
+enum { GCF_MOST_THREADS = 512, GCF_FEW_BLOCKS = 4, GCF_MANY_BLOCKS = 8 };
+
+/** What a kernel is compiled for: blocks of MOST threads (ANY: up to so many), registers
+ *  for so many of them on a multiprocessor; 0: as the compiler likes, which 1 is not. */
+template <int MOST, int BLOCKS = 0, bool ANY = false> struct gcf_bounds {
+    static constexpr int most = MOST, blocks = BLOCKS;
+    static constexpr bool any = ANY;
+    __device__ static int threads()
+    {
+        return ANY ? (int)blockDim.x : MOST;
+    }
+};
+
 #ifndef SIMT_EMULATED
 /** Launch in the device's stream; TESS_CUDA_LAUNCHED() afterwards. */
 template <typename... P, typename... A>

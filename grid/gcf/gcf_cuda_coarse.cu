@@ -46,7 +46,7 @@ template <typename R, int POLS> struct points {
 
 /* Points [begin, end) on a thread's square (a, b) of the window. Outside of a footprint
  * a tap is the zero behind the table, so that loads need not wait for branches. */
-template <typename R, int POLS, int SIDE, int HOW>
+template <typename R, int POLS, int SIDE, int HOW, typename B>
 __device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int b,
                                  int64_t begin, int64_t end, points<R, POLS> &of)
 {
@@ -60,12 +60,13 @@ __device__ inline void do_square(const gcf_cuda_job &job, int window, int a, int
         to->x = to->y = 0;
     }
     for (int64_t from = begin; from < end; from += BATCH) {
-        const int count = (int)min(end - from, (int64_t)BATCH), k = (int)threadIdx.x;
+        const int count = (int)min(end - from, (int64_t)BATCH);
         __syncthreads();
-        if (k < count) {
+        for (int k = (int)threadIdx.x; k < count; k += B::threads()) {
             gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + k), &of.batch[k]);
             of.remainder[k][0] = of.batch[k].u / SIDE * SIDE % window;
             of.remainder[k][1] = of.batch[k].v / SIDE * SIDE % window;
+            if (!B::any) break; /* there are as many threads */
         }
         __syncthreads();
         for (int n = 0; n < count && a < window; ++n) {
@@ -109,11 +110,11 @@ struct window_shape {
     int window, tiles, parallel, piece;
 };
 
-/* A block a piece of the points and a tile of the window (or tiles, in turn), THREADS
- * squares each. The window is a multiple of a square and holds a footprint wherever it
+/* A block a piece of the points and a tile of the window (or tiles, in turn), a thread
+ * a square each. The window is a multiple of a square and holds a footprint wherever it
  * begins in a square. Expected limit: L1, for taps. */
-template <typename R, int POLS, int SIDE, int HOW>
-__global__ void __launch_bounds__(THREADS)
+template <typename R, int POLS, int SIDE, int HOW, typename B>
+__global__ void __launch_bounds__(B::most, B::blocks)
     coarse_kernel(gcf_cuda_job job, window_shape of)
 {
     __shared__ points<R, POLS> shared;
@@ -122,28 +123,35 @@ __global__ void __launch_bounds__(THREADS)
     const int64_t end = min(begin + of.piece, job.count);
     for (int tile = (int)blockIdx.x % of.parallel; tile < of.tiles;
          tile += of.parallel) {
-        const int mine = tile * THREADS + (int)threadIdx.x;
-        do_square<R, POLS, SIDE, HOW>(job, of.window, mine / squares * SIDE,
-                                      mine % squares * SIDE, begin, end, shared);
+        const int mine = tile * B::threads() + (int)threadIdx.x;
+        do_square<R, POLS, SIDE, HOW, B>(job, of.window, mine / squares * SIDE,
+                                         mine % squares * SIDE, begin, end, shared);
     }
+}
+
+template <typename R, int POLS, int SIDE, int HOW, typename B>
+tess_status launch_bounded(const gcf_cuda_job &job)
+{
+    tess_status status = TESS_OK;
+    const tess_gcf_probes *probes = job.probes;
+    const int threads = probes->block > 0 ? probes->block : (int)THREADS;
+    const int widest = max(job.max_support, probes->bin);
+    const int squares = (widest + SIDE - 1 + SIDE - 1) / SIDE;
+    const int tiles = (squares * squares + threads - 1) / threads;
+    const int piece = probes->points > 0 ? probes->points : (int)PIECE;
+    const window_shape of = {squares * SIDE, tiles, probes->serial_tiles ? 1 : tiles,
+                             piece};
+    gcf_launch(coarse_kernel<R, POLS, SIDE, HOW, B>,
+               (job.count + piece - 1) / piece * of.parallel, threads, 0, job, of);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
 }
 
 template <typename R, int POLS, int SIDE, int HOW>
 tess_status launch_squares(const gcf_cuda_job &job)
 {
-    tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.probes;
-    const int widest = max(job.max_support, probes->bin);
-    const int squares = (widest + SIDE - 1 + SIDE - 1) / SIDE;
-    const int tiles = (squares * squares + THREADS - 1) / THREADS;
-    const int piece = probes->points > 0 ? probes->points : (int)PIECE;
-    const window_shape of = {squares * SIDE, tiles, probes->serial_tiles ? 1 : tiles,
-                             piece};
-    gcf_launch(coarse_kernel<R, POLS, SIDE, HOW>,
-               (job.count + piece - 1) / piece * of.parallel, THREADS, 0, job, of);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
+    return launch_bounded<R, POLS, SIDE, HOW, gcf_bounds<THREADS>>(job);
 }
 
 template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
@@ -151,9 +159,23 @@ template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &
     return launch_squares<R, POLS, square<R, POLS>::SIDE, HOW>(job);
 }
 
+/* Squares as usual, in blocks compiled otherwise. */
+template <typename R, int POLS, typename B>
+tess_status launch_other(const gcf_cuda_job &job)
+{
+    return launch_bounded<R, POLS, square<R, POLS>::SIDE, TESS_GCF_NATIVE, B>(job);
+}
+
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const int cells = job.probes->cells;
+    const tess_gcf_probes *probes = job.probes;
+    const int cells = probes->cells;
+    if (probes->block > 0)
+        return launch_other<R, POLS, gcf_bounds<GCF_MOST_THREADS, 0, true>>(job);
+    if (probes->bounds == GCF_FEW_BLOCKS)
+        return launch_other<R, POLS, gcf_bounds<THREADS, GCF_FEW_BLOCKS>>(job);
+    if (probes->bounds == GCF_MANY_BLOCKS)
+        return launch_other<R, POLS, gcf_bounds<THREADS, GCF_MANY_BLOCKS>>(job);
     return cells == 1   ? launch_squares<R, POLS, 1, TESS_GCF_NATIVE>(job)
            : cells == 2 ? launch_squares<R, POLS, 2, TESS_GCF_NATIVE>(job)
            : cells == 4 ? launch_squares<R, POLS, 4, TESS_GCF_NATIVE>(job)

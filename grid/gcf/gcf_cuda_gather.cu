@@ -1,28 +1,37 @@
 /* gather: a thread for each cell of the grid and those below it in a stripe; points are
  * sorted by tile, and bookmarks tell where each tile's begin, so that a block looks
- * only through those whose footprints may reach it. Nothing is added atomically, and
- * the sums do not depend on the order of execution. The study of scatter, gather and
- * moving windows on Kepler (2016; github.com/NVIDIA/SKA-gpu-grid) found it the fastest
- * in most cases. */
+ * only through those whose footprints may reach it. Tiles may be cut into stripes,
+ * which are gridded one after another. Nothing is added atomically, and the sums do not
+ * depend on the order of execution. The study of scatter, gather and moving windows on
+ * Kepler (2016; github.com/NVIDIA/SKA-gpu-grid) found it the fastest in most cases. */
 #include "gcf_cuda.cuh"
 
 namespace
 {
 
-enum { TILE = 32, STRIPE = 4, BATCH = 128 };
+enum { TILE = 32, CELLS_USUAL = 4, BATCH = 128 };
 
-/* A block a tile, CELLS cells a thread, points in shared memory in batches. Expected
- * limit: L2, that every thread reads a tap from for each point and cell, and the tests
- * which points reach it. */
-template <typename R, int POLS, int CELLS>
-__global__ void __launch_bounds__(TILE *TILE / CELLS) gather_kernel(gcf_cuda_job job)
+/* The part of each tile that a launch grids: lines from `first` on, shared out to
+ * `blocks` blocks. */
+struct stripe {
+    int first, blocks;
+};
+
+/* A block a tile (WHOLE), or a part of its stripe; CELLS cells a thread, points in
+ * shared memory in batches. Expected limit: L2, that every thread reads a tap from for
+ * each point and cell, and the tests which points reach it. */
+template <typename R, int POLS, int CELLS, bool WHOLE, int BLOCKS>
+__global__ void __launch_bounds__(TILE *TILE / CELLS, BLOCKS)
+    gather_kernel(gcf_cuda_job job, stripe of)
 {
     typedef typename cuda_complex<R>::type C;
-    const int LINES = TILE / CELLS; /* of threads */
+    const int LINES = WHOLE ? TILE / CELLS : (int)blockDim.x / TILE; /* of threads */
+    const int tile = WHOLE ? (int)blockIdx.x : (int)blockIdx.x / of.blocks;
+    const int part = WHOLE ? 0 : (int)blockIdx.x % of.blocks;
     __shared__ gcf_stamp<R, POLS> batch[BATCH];
-    const int tile_u = (int)blockIdx.x / job.tiles_v;
-    const int tile_v = (int)blockIdx.x % job.tiles_v;
-    const int u = tile_u * TILE + (int)threadIdx.x / TILE;
+    const int tile_u = tile / job.tiles_v, tile_v = tile % job.tiles_v;
+    const int u = tile_u * TILE + (WHOLE ? 0 : of.first + part * LINES * CELLS) +
+                  (int)threadIdx.x / TILE;
     const int v = tile_v * TILE + (int)threadIdx.x % TILE;
     const int reach = (job.max_support - 1 + TILE - 1) / TILE; /* tiles */
     C sum[CELLS][POLS];
@@ -36,9 +45,10 @@ __global__ void __launch_bounds__(TILE *TILE / CELLS) gather_kernel(gcf_cuda_job
              from += BATCH) {
             const int count = (int)min(end - from, (uint32_t)BATCH);
             __syncthreads();
-            if ((int)threadIdx.x < count)
-                gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + threadIdx.x),
-                                      &batch[threadIdx.x]);
+            for (int k = (int)threadIdx.x; k < count; k += (int)blockDim.x) {
+                gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + k), &batch[k]);
+                if (WHOLE) break; /* there are as many threads */
+            }
             __syncthreads();
             for (int k = 0; k < count; ++k) {
                 const gcf_stamp<R, POLS> &s = batch[k];
@@ -69,25 +79,41 @@ __global__ void __launch_bounds__(TILE *TILE / CELLS) gather_kernel(gcf_cuda_job
         }
 }
 
-template <typename R, int POLS, int CELLS> void launch(const gcf_cuda_job &job)
+/* Stripes are launched one after another, as the study has them. */
+template <typename R, int POLS, int CELLS, int BLOCKS = 0>
+tess_status launch(const gcf_cuda_job &job)
 {
-    gcf_launch(gather_kernel<R, POLS, CELLS>, (int64_t)job.tiles_u * job.tiles_v,
-               TILE * TILE / CELLS, 0, job);
+    tess_status status = TESS_OK;
+    const tess_gcf_probes *probes = job.probes;
+    const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
+    const int stripes = max(probes->stripes, 1), lines = TILE / stripes;
+    const int most = TILE * lines / CELLS; /* threads that a stripe has work for */
+    const int threads = probes->block > 0 ? min(probes->block, most) : most;
+    const bool whole = threads == TILE * TILE / CELLS;
+    const stripe all = {0, most / threads};
+    if (whole)
+        gcf_launch(gather_kernel<R, POLS, CELLS, true, BLOCKS>, tiles, threads, 0, job,
+                   all);
+    for (int k = 0; k < stripes && !whole; ++k) {
+        const stripe of = {k * lines, all.blocks};
+        gcf_launch(gather_kernel<R, POLS, CELLS, false, 0>, tiles * of.blocks, threads,
+                   0, job, of);
+    }
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    tess_status status = TESS_OK;
-    const int cells = job.probes->cells > 0 ? job.probes->cells : (int)STRIPE;
-    if (cells == 2)
-        launch<R, POLS, 2>(job);
-    else if (cells == 4)
-        launch<R, POLS, 4>(job);
-    else
-        launch<R, POLS, 8>(job);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
+    const int cells = job.probes->cells > 0 ? job.probes->cells : (int)CELLS_USUAL;
+    if (job.probes->bounds == GCF_FEW_BLOCKS)
+        return launch<R, POLS, CELLS_USUAL, GCF_FEW_BLOCKS>(job);
+    if (job.probes->bounds == GCF_MANY_BLOCKS)
+        return launch<R, POLS, CELLS_USUAL, GCF_MANY_BLOCKS>(job);
+    return cells == 2   ? launch<R, POLS, 2>(job)
+           : cells == 4 ? launch<R, POLS, 4>(job)
+                        : launch<R, POLS, 8>(job);
 }
 
 } // namespace

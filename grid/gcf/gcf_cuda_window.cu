@@ -15,12 +15,12 @@ enum { TILE = 16, THREADS = 256, BATCH = 128 };
 /* Points in tracks: all but the first of each. */
 const double TRACKS_SHARE = 0.97;
 
-/* A block a piece of the points, which lie in shared memory; a thread takes every
- * THREADS-th position of the window. A window of few positions has several groups of
- * threads, which share the points. Expected limit: L2, for taps, and atomics where
- * footprints jump. */
-template <typename R, int POLS, int HOW>
-__global__ void __launch_bounds__(THREADS)
+/* A block a piece of the points, which lie in shared memory; a thread takes positions
+ * of the window that are a block's threads apart. A window of few positions has several
+ * groups of threads, which share the points. Expected limit: L2, for taps, and atomics
+ * where footprints jump. */
+template <typename R, int POLS, int HOW, typename B>
+__global__ void __launch_bounds__(B::most, B::blocks)
     window_kernel(gcf_cuda_job job, int window, int points)
 {
     typedef typename cuda_complex<R>::type C;
@@ -28,18 +28,19 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ int remainder[BATCH][2]; /* of u and v */
     const int64_t from = (int64_t)blockIdx.x * points;
     const int count = (int)min(job.count - from, (int64_t)points);
-    const int k = (int)threadIdx.x;
-    if (k < count) {
+    const int threads = B::threads();
+    for (int k = (int)threadIdx.x; k < count; k += threads) {
         gcf_stamp_of<R, POLS>(job, gcf_place_of(job, from + k), &batch[k]);
         remainder[k][0] = batch[k].u % window;
         remainder[k][1] = batch[k].v % window;
+        if (!B::any) break; /* there are as many threads */
     }
     __syncthreads();
-    const int positions = window * window, groups = max(THREADS / positions, 1);
+    const int positions = window * window, groups = max(threads / positions, 1);
     const int group = (int)threadIdx.x / positions % groups;
     const int first = count * group / groups, end = count * (group + 1) / groups;
     const int last = groups > 1 ? groups * positions : positions;
-    for (int at = (int)threadIdx.x; at < last; at += THREADS) {
+    for (int at = (int)threadIdx.x; at < last; at += threads) {
         const int a = at % positions / window, b = at % window;
         int64_t current = -1;
         C sum[POLS];
@@ -71,20 +72,36 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
+template <typename R, int POLS, int HOW, typename B>
+tess_status launch_bounded(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const int asked = job.probes->points;
-    const int points = asked > 0 && asked < BATCH ? asked : (int)BATCH;
-    gcf_launch(window_kernel<R, POLS, HOW>, (job.count + points - 1) / points, THREADS,
-               0, job, max(job.max_support, job.probes->bin), points);
+    const tess_gcf_probes *probes = job.probes;
+    const int points =
+        probes->points > 0 && probes->points < BATCH ? probes->points : (int)BATCH;
+    gcf_launch(window_kernel<R, POLS, HOW, B>, (job.count + points - 1) / points,
+               probes->block > 0 ? probes->block : (int)THREADS, 0, job,
+               max(job.max_support, probes->bin), points);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;
 }
 
+template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
+{
+    return launch_bounded<R, POLS, HOW, gcf_bounds<THREADS>>(job);
+}
+
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
+    const tess_gcf_probes *probes = job.probes;
+    const tess_gcf_atomics HOW = TESS_GCF_NATIVE;
+    if (probes->block > 0)
+        return launch_bounded<R, POLS, HOW, gcf_bounds<GCF_MOST_THREADS, 0, true>>(job);
+    if (probes->bounds == GCF_FEW_BLOCKS)
+        return launch_bounded<R, POLS, HOW, gcf_bounds<THREADS, GCF_FEW_BLOCKS>>(job);
+    if (probes->bounds == GCF_MANY_BLOCKS)
+        return launch_bounded<R, POLS, HOW, gcf_bounds<THREADS, GCF_MANY_BLOCKS>>(job);
     return GCF_BY_ATOMICS(job, R, POLS, launch, job);
 }
 

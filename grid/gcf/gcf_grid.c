@@ -34,7 +34,8 @@ bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strateg
                              bool degrid)
 {
     if (backend == TESS_GCF_CUDA) return gcf_cuda_has(strategy, degrid);
-    return strategy <= TESS_GCF_FACTORED || strategy == TESS_GCF_PRIVATE;
+    return strategy <= TESS_GCF_FACTORED || strategy == TESS_GCF_COMPUTED ||
+           strategy == TESS_GCF_PRIVATE;
 }
 
 /* Quarters of planes, in steps of 1/Q cell. */
@@ -203,6 +204,8 @@ static tess_status run_strategy(const tess_gcf_plan *plan,
         return gcf_run_serial(plan, points, cells, degrid, report);
     case TESS_GCF_ATOMIC:
         return gcf_run_atomic(plan, points, cells, degrid, report);
+    case TESS_GCF_COMPUTED:
+        return gcf_run_computed(plan, points, cells, degrid, report);
     case TESS_GCF_PRIVATE:
         return gcf_run_private(plan, points, cells, degrid, report);
     default:

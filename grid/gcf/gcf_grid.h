@@ -123,6 +123,9 @@ typedef struct gcf_table {
     gcf_function *grid_plain[GCF_NUM_PRECISIONS], *degrid_plain[GCF_NUM_PRECISIONS];
     gcf_function *grid_atomic[GCF_NUM_PRECISIONS];
     gcf_function *grid_cube[2]; /**< with taps from a cube */
+    /** kernels of a formula, computed; [is_double][with fast functions, in single] */
+    gcf_function *grid_computed[2][2], *grid_computed_atomic[2][2];
+    gcf_function *degrid_computed[2][2];
     /** vectors of cells */
     gcf_function *grid[GCF_NUM_PRECISIONS], *degrid[GCF_NUM_PRECISIONS];
     int lanes[2];
@@ -243,6 +246,12 @@ tess_status gcf_run_in_order(const tess_gcf_plan *plan, const tess_gcf_points *p
                              const tess_gcf_cells *cells, bool degrid,
                              gcf_function *function, tess_gcf_report *report);
 
+/** All points so, by threads that share them; `function` adds atomically where there
+ * are several. */
+tess_status gcf_run_shared(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           gcf_function *function, tess_gcf_report *report);
+
 /** Strategies, in both directions: the direction tells which of points and cells is
  *  written. */
 tess_status gcf_run_serial(const tess_gcf_plan *plan, const tess_gcf_points *points,
@@ -254,6 +263,9 @@ tess_status gcf_run_atomic(const tess_gcf_plan *plan, const tess_gcf_points *poi
 tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
                             const tess_gcf_cells *cells, bool degrid,
                             tess_gcf_report *report);
+tess_status gcf_run_computed(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, bool degrid,
+                             tess_gcf_report *report);
 tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report);

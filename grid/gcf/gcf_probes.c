@@ -4,7 +4,15 @@
 
 #define BIT(strategy) (1u << TESS_GCF_##strategy)
 
-enum { NOTHING = 0, LEAST_BLOCK = 32, MOST_BLOCK = 512, MOST_POINTS = 65536 };
+enum {
+    NOTHING = 0,
+    LEAST_BLOCK = 32,
+    MOST_BLOCK = 512,
+    MOST_POINTS = 65536,
+    MOST_STRIPES = 8,
+    GATHER_TILE = 32, /* of gather: cells along each axis … */
+    GATHER_CELLS = 4  /* … and a thread's, unless told otherwise */
+};
 
 /* Strategies that take a probe, by backend and direction. */
 typedef struct probe {
@@ -33,6 +41,45 @@ cleanup:
     return status;
 }
 
+static bool is_power_of_two(int number)
+{
+    return number > 0 && (number & (number - 1)) == 0;
+}
+
+/* How gather cuts its tiles: whole lines of cells for the threads of whole blocks. */
+static tess_status check_gather(const tess_gcf_probes *p)
+{
+    tess_status status = TESS_OK;
+    const int stripes = p->stripes != 0 ? p->stripes : 1;
+    const int cells = p->cells > 0 ? p->cells : GATHER_CELLS;
+    const int block = p->block > 0 ? p->block : LEAST_BLOCK;
+    if (!is_power_of_two(stripes) || stripes > MOST_STRIPES)
+        TESS_FAIL(TESS_ERR_USAGE, "%d stripes: 1, 2, 4 or 8", stripes);
+    if (!is_power_of_two(block) || block * cells * stripes > GATHER_TILE * GATHER_TILE)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "gather: blocks of %d threads, %d cells each, in %d stripes: powers of "
+            "two, at most %d together",
+            block, cells, stripes, GATHER_TILE * GATHER_TILE);
+cleanup:
+    return status;
+}
+
+/* Kernels are compiled for the usual ones of the rest. */
+static tess_status check_bounds(const tess_gcf_probes *p)
+{
+    tess_status status = TESS_OK;
+    if (p->bounds != 4 && p->bounds != 8)
+        TESS_FAIL(TESS_ERR_USAGE, "%d blocks a multiprocessor: 4 or 8", p->bounds);
+    if (p->block > 0 || p->cells > 0 || p->stripes > 0 || p->atomics != TESS_GCF_NATIVE)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "launch bounds and threads, cells, stripes or ways of adding: one at a "
+            "time");
+cleanup:
+    return status;
+}
+
 static tess_status check_limits(const tess_gcf_grid_opts *opts, bool degrid)
 {
     tess_status status = TESS_OK;
@@ -49,6 +96,14 @@ static tess_status check_limits(const tess_gcf_grid_opts *opts, bool degrid)
                   few ? "1, 2 or 4" : "2, 4 or 8");
     if (p->cells != 0 && p->atomics != TESS_GCF_NATIVE)
         TESS_FAIL(TESS_ERR_USAGE, "cells a thread and ways of adding: one at a time");
+    const bool windows =
+        opts->strategy == TESS_GCF_WINDOW || opts->strategy == TESS_GCF_COARSE;
+    if (windows && p->block != 0 && (p->cells != 0 || p->atomics != TESS_GCF_NATIVE))
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "threads of a block and cells a thread or ways of adding: one at a time");
+    if (opts->strategy == TESS_GCF_GATHER && !degrid) TESS_TRY(check_gather(p));
+    if (p->bounds != 0) TESS_TRY(check_bounds(p));
     if (p->points < 0 || p->points > MOST_POINTS)
         TESS_FAIL(TESS_ERR_USAGE, "%d points of a piece: up to %d", p->points,
                   MOST_POINTS);
@@ -102,7 +157,12 @@ tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
         {p->serial_tiles, {"--serial-tiles", {{0}, {BIT(COARSE), NOTHING}}}},
         {p->bin > 0, {"--bin", {{0}, {windows, BIT(WINDOW)}}}},
         {p->block > 0,
-         {"--block", {{0}, {BIT(SCATTER) | BIT(WARP), BIT(GATHER) | BIT(COMPUTED)}}}},
+         {"--block",
+          {{0},
+           {BIT(SCATTER) | BIT(WARP) | BIT(GATHER) | windows,
+            BIT(GATHER) | BIT(COMPUTED)}}}},
+        {p->stripes != 0, {"--stripes", {{0}, {BIT(GATHER), NOTHING}}}},
+        {p->bounds != 0, {"--bounds", {{0}, {BIT(GATHER) | windows, NOTHING}}}},
         {p->cells > 0, {"--cells", {{0}, {BIT(GATHER) | BIT(COARSE), BIT(GATHER)}}}},
         {p->points > 0, {"--points", {{0}, {windows, BIT(WINDOW) | BIT(TILED)}}}},
     };

@@ -84,8 +84,8 @@ typedef struct tess_gcf_plane {
     int64_t offset; /**< of its taps in data [complex values] */
 } tess_gcf_plane;
 
-/** Kernels that a GPU may compute instead of reading them (strategy computed), of the
- *  form that studies of degridding used: at r = √(x² + y²) [cells] and its plane's w
+/** Kernels that may be computed instead of read (strategy computed), of the form that
+ *  studies of degridding used: at r = √(x² + y²) [cells] and its plane's w
  *
  *      G = exp(log_peak − decay·r) · exp(2πi w (1 − √(1 − (step·r)²)))
  *

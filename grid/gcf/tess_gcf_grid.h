@@ -37,7 +37,8 @@ typedef enum tess_gcf_strategy {
                            points that do not come in tracks are sorted by tile */
     TESS_GCF_COARSE,  /**< so too, several cells a thread, tiles in parallel */
     TESS_GCF_WARP,    /**< a warp a point, cells are added to atomically */
-    TESS_GCF_COMPUTED, /**< kernels of a formula are computed, not read; to degrid */
+    TESS_GCF_COMPUTED, /**< kernels of a formula are computed, not read; on a GPU to
+                            degrid, on a CPU both */
     /* on a CPU alone */
     TESS_GCF_PRIVATE, /**< threads share the points, each with a whole grid of its own
                        */
@@ -106,8 +107,14 @@ typedef struct tess_gcf_probes {
     bool serial_tiles; /**< coarse: a block does all tiles of a window, one after
                             another; else a block each */
     int bin;   /**< window, coarse: cells of the window, at least the widest kernel */
-    int block; /**< on a GPU: threads of a block, scatter, warp and computed to grid or
-                    degrid, gather to degrid: 32 to 512, a multiple of 32 */
+    int block; /**< on a GPU: threads of a block, 32 to 512, a multiple of 32: scatter,
+                    warp, window, coarse, and gather (a power of two, which with cells
+                    and stripes covers at most a tile of 32² cells); to degrid, gather
+                    and computed */
+    int stripes; /**< gridding on a GPU, gather: 1, 2, 4 or 8, which tiles of 32 lines
+                    are cut into; each is a launch of its own */
+    int bounds;  /**< gridding on a GPU, gather, window, coarse: registers for at least
+                    so  many blocks on a multiprocessor, 4 or 8 */
     int cells; /**< cells a thread, at a time: gather 2, 4, 8, to degrid 1, 2, 4; coarse
                   (along each axis) 1, 2, 4 */
     int points; /**< window and coarse, tiled to degrid: points of a piece that a block
@@ -126,7 +133,8 @@ typedef struct tess_gcf_grid_opts {
     int shape;        /**< tiled gridding on a GPU: how a block's threads lie, from 1 to
                            TESS_GCF_SHAPES; 0: chosen */
     bool fast_math;   /**< computed: by the device's fast sine, cosine and exponential
-                           in single precision, which are off by some 1e-6 */
+                           in single precision, which are off by some 1e-6, on a CPU
+                           by short series, off by some 1e-7 */
     bool single_taps; /**< strategies with tables: taps of one in double precision are
                            read in single, half the traffic; sums are then good to 1e-7
                        */

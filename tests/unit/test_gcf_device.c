@@ -112,30 +112,50 @@ static void shapes_agree(void **state)
 }
 
 /* Windows follow tracks as they come, and only these. */
-static void tracks_keep_their_order(void **state)
+static void compare_windows(const tess_gcf *const table[2], order how, int num_pol)
 {
     static const tess_gcf_strategy follows[] = {TESS_GCF_WINDOW, TESS_GCF_COARSE};
-    tess_gcf *gcf = make_table(false), *full = make_table(true);
-    for (int tracks = 0; tracks < 2; ++tracks) {
-        scene s = make_scene(tracks ? TRACKS : RANDOM, 2);
-        tess_gcf_grid_opts opts;
-        tess_gcf_report first;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
-        double *expected = result_of(full, &opts, &s, false, &first);
-        for (int k = 0; k < 2; ++k) {
+    scene s = make_scene(how, num_pol);
+    tess_gcf_grid_opts opts;
+    tess_gcf_report first;
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_SERIAL;
+    double *expected = result_of(table[1], &opts, &s, false, &first);
+    for (int k = 0; k < 2; ++k)
+        for (int is_double = 0; is_double < 2; ++is_double) {
             tess_gcf_report report;
-            compare(gcf, follows[k], 0, &s, false, expected, &first);
+            compare(table[is_double], follows[k], 0, &s, false, expected, &first);
             opts.backend = TESS_GCF_CUDA;
             opts.strategy = follows[k];
-            free(result_of(gcf, &opts, &s, false, &report));
-            assert_int_equal(report.kept_order, tracks);
+            free(result_of(table[is_double], &opts, &s, false, &report));
+            assert_int_equal(report.kept_order, how == TRACKS);
         }
-        free(expected);
+    free(expected);
+    free_scene(&s);
+}
+
+static void tracks_keep_their_order(void **state)
+{
+    tess_gcf *const table[2] = {make_table(false), make_table(true)};
+    for (int num_pol = 1; num_pol <= 4; num_pol *= 2)
+        for (int tracks = 0; tracks < 2; ++tracks)
+            compare_windows((const tess_gcf *const *)table, tracks ? TRACKS : RANDOM,
+                            num_pol);
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
+}
+
+/* All strategies on tracks, in both directions. */
+static void strategies_agree_on_tracks(void **state)
+{
+    tess_gcf *const table[2] = {make_table(false), make_table(true)};
+    for (int num_pol = 1; num_pol <= 4; num_pol *= 2) {
+        scene s = make_scene(TRACKS, num_pol);
+        compare_all((const tess_gcf *const *)table, &s);
         free_scene(&s);
     }
-    tess_gcf_destroy(gcf);
-    tess_gcf_destroy(full);
+    for (int k = 0; k < 2; ++k)
+        tess_gcf_destroy(table[k]);
 }
 
 /* Not symmetric about a diagonal: axes that are mixed up show. */
@@ -247,6 +267,7 @@ int main(void)
         cmocka_unit_test(strategies_agree),
         cmocka_unit_test(shapes_agree),
         cmocka_unit_test(tracks_keep_their_order),
+        cmocka_unit_test(strategies_agree_on_tracks),
         cmocka_unit_test(any_table_will_do),
         cmocka_unit_test(overflows_stay_inside),
         cmocka_unit_test(what_is_not_there_is_refused),

@@ -11,11 +11,13 @@
 #include <cmocka.h>
 
 #include "gcf_scene.h"
+#include "tess_const.h"
 #include "tess_isa.h"
 
 static bool is_there(int strategy, bool degrid)
 {
-    return tess_gcf_strategy_there(TESS_GCF_CPU, (tess_gcf_strategy)strategy, degrid);
+    return strategy != TESS_GCF_COMPUTED && /* of formulas alone */
+           tess_gcf_strategy_there(TESS_GCF_CPU, (tess_gcf_strategy)strategy, degrid);
 }
 
 static void compare_strategies(order how, int num_pol)
@@ -70,7 +72,7 @@ static void compare_strategies(order how, int num_pol)
 
 static void strategies_agree(void **state)
 {
-    for (int how = 0; how < NUM_ORDERS; ++how)
+    for (int how = 0; how <= TRACKS; ++how)
         for (int num_pol = 1; num_pol <= 4; num_pol *= 2)
             compare_strategies((order)how, num_pol);
 }
@@ -325,6 +327,59 @@ static void w_kernels_factor(void **state)
         tess_gcf_plan_destroy(plan);
     }
     tess_gcf_destroy(gcf);
+}
+
+/* Products of the widest plane of a field's w-kernels, for all offsets together, by the
+ * error asked for; kilobytes where the table has megabytes. */
+static void check_ranks(double field_deg, int half_support)
+{
+    enum { PLANES = 4, WIDEST = 84 };
+    static const struct {
+        double error;
+        int most;
+    } rank[] = {{1e-2, 1}, {1e-3, 2}, {1e-4, 2}, {1e-6, 3}};
+    const double field = field_deg * TESS_RAD_PER_DEG;
+    tess_gcf_opts opts;
+    tess_gcf *gcf = NULL;
+    tess_gcf_opts_default(&opts);
+    opts.field_l = opts.field_m = field;
+    opts.layout.num_planes = PLANES;
+    opts.layout.is_double = true;
+    /* fringes reach w·field²/2 cells, and more beyond the field, where T has not yet
+     * fallen; the taper's own cells besides */
+    opts.layout.w_max_lambda = 1.5 * (half_support - 4) / (field * field);
+    assert_int_equal(tess_gcf_create(&opts, &gcf), TESS_OK);
+    assert_in_range(gcf->max_support / 2, half_support - 4, WIDEST);
+    assert_true(tess_gcf_bytes(gcf) > 1 << 20);
+    for (size_t k = 0; k < sizeof rank / sizeof *rank; ++k) {
+        tess_gcf_grid_opts with;
+        tess_gcf_plan *plan = NULL;
+        tess_gcf_grid_opts_default(&with);
+        with.strategy = TESS_GCF_FACTORED;
+        with.factor_error = rank[k].error;
+        with.least_cells = 0;
+        assert_int_equal(tess_gcf_plan_create(gcf, &with, &plan), TESS_OK);
+        const int found = tess_gcf_plan_rank(plan, PLANES - 1);
+        print_message("%g deg, half-support %d, to %g: rank %d, %lld KiB of %lld\n",
+                      field_deg, gcf->max_support / 2, rank[k].error, found,
+                      (long long)tess_gcf_plan_factor_bytes(plan) / 1024,
+                      (long long)tess_gcf_bytes(gcf) / 1024);
+        assert_in_range(found, 1, rank[k].most);
+        assert_true(tess_gcf_plan_factor_bytes(plan) < 300 << 10);
+        assert_true(tess_gcf_plan_factor_bytes(plan) < tess_gcf_bytes(gcf) / 10);
+        tess_gcf_plan_destroy(plan);
+    }
+    tess_gcf_destroy(gcf);
+}
+
+/* Half-supports of 24 to 83 cells, fields of 5° to 10°. */
+static void ranks_are_low(void **state)
+{
+    static const double field_deg[] = {5, 7, 10};
+    static const int half_support[] = {24, 48, 83};
+    for (int f = 0; f < 3; ++f)
+        for (int s = 0; s < 3; ++s)
+            check_ranks(field_deg[f], half_support[s]);
 }
 
 /* Planes of small w are narrower than their table, as far as the error allows; the
@@ -604,6 +659,7 @@ int main(void)
         cmocka_unit_test(degridding_is_the_adjoint),
         cmocka_unit_test(what_does_not_factor_is_taken_from_the_table),
         cmocka_unit_test(w_kernels_factor),
+        cmocka_unit_test(ranks_are_low),
         cmocka_unit_test(factors_end_where_little_is_left),
         cmocka_unit_test(what_is_left_out_is_the_same_both_ways),
         cmocka_unit_test(rows_in_common_are_the_same),

@@ -224,6 +224,92 @@ static void formulas_have_an_extra_phase_and_sine(void **state)
     tess_gcf_destroy(gcf);
 }
 
+/* Kernels of a formula, computed and not, on a scene in one direction: by fast
+ * functions in single precision, too, each with one thread and with several. A phase of
+ * up to 41 turns is rounded as well. */
+static void try_formula(tess_gcf *const table[2], const scene *s, bool degrid)
+{
+    const int64_t count = 2 * s->num_pol * (int64_t)(degrid ? POINTS : NU * NV);
+    tess_gcf_grid_opts opts;
+    tess_gcf_report first, report;
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_SERIAL;
+    double *expected = result_of(table[1], &opts, s, degrid, &first);
+    opts.strategy = TESS_GCF_COMPUTED;
+    for (int k = 0; k < 4; ++k) {
+        const bool is_double = k & 1;
+        opts.fast_math = k & 2;
+        opts.threads = opts.fast_math ? 3 : 1;
+        void *found = result_of(table[is_double], &opts, s, degrid, &report);
+        const double epsilon = is_double ? DBL_EPSILON : (double)FLT_EPSILON;
+        const double off = difference(found, is_double, expected, count);
+        const double most =
+            rounding(is_double, degrid ? 40 * 40 : POINTS) + 4 * 260 * epsilon;
+        if (!(off < most))
+            print_message("degrid %d, %d pols, double %d, fast %d: %g, not %g\n",
+                          degrid, s->num_pol, is_double, opts.fast_math, off, most);
+        assert_true(off < most);
+        assert_int_equal(report.left_out, first.left_out);
+        assert_int_equal(report.point_cells, first.point_cells);
+        free(found);
+    }
+    free(expected);
+}
+
+/* With an extra phase (1), an extra sine (2), neither or both. */
+static void try_extra(int extra, int num_pol)
+{
+    const int support[] = {16, 40};
+    const tess_gcf_formula formula = {.log_peak = 0.3,
+                                      .decay = 0.05,
+                                      .step = 0.01,
+                                      .turns = extra & 1 ? 0.01 : 0,
+                                      .ripple = extra & 2 ? 0.1 : 0};
+    tess_gcf *table[2] = {NULL};
+    scene s = make_scene((order)(extra % NUM_ORDERS), num_pol);
+    for (int is_double = 0; is_double < 2; ++is_double) {
+        const tess_gcf_layout layout = {.num_planes = 2,
+                                        .w_max_lambda = 1000,
+                                        .oversampling = extra == 1 ? 5 : 8,
+                                        .is_double = is_double > 0,
+                                        .threads = 1};
+        assert_int_equal(
+            tess_gcf_create_formula(&layout, support, &formula, &table[is_double]),
+            TESS_OK);
+    }
+    try_formula(table, &s, false);
+    try_formula(table, &s, true);
+    free_scene(&s);
+    for (int is_double = 0; is_double < 2; ++is_double)
+        tess_gcf_destroy(table[is_double]);
+}
+
+static void formulas_are_computed(void **state)
+{
+    for (int extra = 0; extra < 4; ++extra)
+        for (int num_pol = 1; num_pol <= 4; num_pol *= 2)
+            try_extra(extra, num_pol);
+    for (int isa = 0; isa < TESS_NUM_ISA; ++isa) {
+        setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
+        try_extra(3, 2);
+    }
+    unsetenv("TESS_ISA");
+}
+
+/* Kernels that are no formula's are refused. */
+static void tables_are_not_computed(void **state)
+{
+    tess_gcf *gcf = make_table(false);
+    tess_gcf_plan *plan = NULL;
+    tess_gcf_grid_opts opts;
+    tess_gcf_grid_opts_default(&opts);
+    opts.strategy = TESS_GCF_COMPUTED;
+    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    assert_null(plan);
+    tess_error_clear();
+    tess_gcf_destroy(gcf);
+}
+
 static void count_calls(void *context, bool is_over)
 {
     int *calls = context;
@@ -286,6 +372,22 @@ static void what_means_nothing_is_refused(void **state)
         {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.bin = 64}},
         {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 48}},
         {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 1024}},
+        {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.block = 128}},
+        {TESS_GCF_CUDA, TESS_GCF_WINDOW, true, {.block = 128}},
+        {TESS_GCF_CUDA, TESS_GCF_WINDOW, false, {.block = 64, .atomics = TESS_GCF_CAS}},
+        {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.block = 64, .cells = 2}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.block = 96}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.block = 512}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = 3}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = 16}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = -2}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = 8, .cells = 8}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.stripes = 2}},
+        {TESS_GCF_CUDA, TESS_GCF_WINDOW, false, {.stripes = 2}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.bounds = 2}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.bounds = 4, .cells = 2}},
+        {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.bounds = 4}},
+        {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.bounds = 4}},
         {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.cells = 1}},
         {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.cells = 8}},
         {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 8}},
@@ -314,6 +416,8 @@ int main(void)
         cmocka_unit_test(nothing_cannot_be_normalised),
         cmocka_unit_test(updates_are_counted),
         cmocka_unit_test(formulas_have_an_extra_phase_and_sine),
+        cmocka_unit_test(formulas_are_computed),
+        cmocka_unit_test(tables_are_not_computed),
         cmocka_unit_test(repetitions_are_metered),
         cmocka_unit_test(what_means_nothing_is_refused),
     };
