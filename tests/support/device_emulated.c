@@ -22,6 +22,11 @@ static struct {
     int64_t limit, room, used;
 } device;
 
+/* What a device could not do side by side, or would do too early: the last upload's
+ * place, and whether the work on it was told of. */
+static const void *last_target;
+static bool is_worked = true;
+
 bool tess_device_present(void)
 {
     return getenv("TESS_EMULATED") != NULL;
@@ -84,6 +89,8 @@ tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
     memset(made + HEAD, 0xff, (size_t)bytes); /* NaN: nothing may count on zeros */
     device.used += bytes;
     *memory = made + HEAD;
+    last_target = NULL; /* uploads wait for memory that is new */
+    is_worked = true;
 cleanup:
     return status;
 }
@@ -148,14 +155,23 @@ tess_status tess_device_stage(void **buffer)
 
 tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes)
 {
-    tess_status status = tess_device_upload(to, buffer, bytes);
+    tess_status status = TESS_OK;
+    if (!is_worked)
+        TESS_FAIL(TESS_ERR_INTERNAL, "the work on the upload before was not told of");
+    if (to == last_target)
+        TESS_FAIL(TESS_ERR_INTERNAL, "two uploads, one after the other, to one place");
+    last_target = to;
+    is_worked = false;
+    TESS_TRY(tess_device_upload(to, buffer, bytes));
     memset(staging[next_stage], 0xff, STAGE_BYTES);
     first_fetched = next_stage = (next_stage + 1) % STAGES;
+cleanup:
     return status;
 }
 
 tess_status tess_device_staged_worked(void)
 {
+    is_worked = true;
     return TESS_OK;
 }
 
