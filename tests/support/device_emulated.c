@@ -4,7 +4,8 @@
  *
  * There is a device when TESS_EMULATED is set in the environment: BYTES that it has, or
  * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples
- * are cut into sets. */
+ * are cut into sets. A list, separated by commas, is of the devices of a node, which
+ * its ranks take in turn. */
 #include "tess_device.h"
 
 #include <stdio.h>
@@ -32,16 +33,28 @@ bool tess_device_present(void)
     return getenv("TESS_EMULATED") != NULL;
 }
 
+/* Of a list, the text of the device that a rank takes. */
+static const char *text_of(const char *list, int local_rank)
+{
+    int count = 1;
+    for (const char *at = list; *at; ++at)
+        count += *at == ',';
+    for (int k = local_rank % count; k > 0; --k)
+        list = strchr(list, ',') + 1;
+    return list;
+}
+
 tess_status tess_device_start(int local_rank, int local_size)
 {
-    const char *bytes = getenv("TESS_EMULATED"),
-               *room = bytes ? strchr(bytes, ':') : NULL;
+    const char *list = getenv("TESS_EMULATED");
+    const char *text = list ? text_of(list, local_rank) : "0";
+    char *end;
     (void)local_size;
     if (device.started) return TESS_OK;
     device.started = true;
     device.number = local_rank;
-    device.limit = bytes ? atoll(bytes) : 0;
-    device.room = room ? atoll(room + 1) : INT64_MAX;
+    device.limit = strtoll(text, &end, 10);
+    device.room = *end == ':' ? strtoll(end + 1, NULL, 10) : INT64_MAX;
     return TESS_OK;
 }
 
