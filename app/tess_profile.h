@@ -104,7 +104,9 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
- *  grid_utilisation, merged_visibilities, streaming:{bytes, seconds, busy:{readers, writers, link, device}},
+ *  grid_utilisation, merged_visibilities, streaming:{bytes, seconds, busy:{readers, writers,
+ *  link, device}, busiest:{name ("readers", who write too, "link" or "device"), share of
+ *  the seconds}, or null},
  *  energy:{cpu_joules, gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules,
  *  gpu_joules}}}}], "totals":{visibilities, ignored:{reason:n}, seconds,
  *  communication_fraction, peak_memory_bytes, plans, transforms,
