@@ -142,6 +142,8 @@ static tess_status make_plan(const tess_backend *backend, const tess_bench_case 
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
     opts.accuracy = what->accuracy;
+    opts.precision = what->precision;
+    opts.support = what->support;
     opts.worst_pixel = what->degrid;
     opts.do_w = true;
     opts.w_min_lambda = set->w_min_lambda;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "bench_peer.h"
-#include "tess_backend.h"
+#include "tess_grid.h"
 
 typedef enum tess_bench_order {
     TESS_BENCH_TRACKS, /**< of an array with a dense middle, in order of time */
@@ -23,6 +23,8 @@ typedef struct tess_bench_case {
     int64_t num_vis; /**< about */
     int64_t size;    /**< image [pixels along each axis] */
     double accuracy;
+    tess_precision precision;
+    int support;      /**< of the kernel; 0: as the accuracy asks for */
     const char *peer; /**< to time as well (bench_peer.h), or NULL */
 } tess_bench_case;
 

@@ -24,7 +24,8 @@ static const char doc[] =
     "--tune."
     "\v"
     "Columns: what was timed and where, the case, precision, support and planes that "
-    "the accuracy led to, the grid, seconds to sort the visibilities into bricks (on a "
+    "the accuracy led to, or --precision and --support, the grid, seconds to sort the "
+    "visibilities into bricks (on a "
     "GPU with their upload) and to (de)grid them, medians, millions of visibilities a "
     "second, and, of degridding, the sum of what was read off. Runs on the first rank "
     "only.\n\n"
@@ -32,6 +33,7 @@ static const char doc[] =
     "  tessera bench grid --vis 1e7 --accuracy 1e-2,1e-4,1e-6,1e-10\n"
     "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
     "      --size 1024,4096\n"
+    "  tessera bench grid --support 4,6,8 --precision single,double --accuracy 1e-4\n"
     "  tessera bench grid --backend cuda --vis 1e7 --order random \\\n"
     "      --compare cufinufft\n"
     "  tessera bench calibrate\n"
@@ -45,15 +47,24 @@ enum {
     OPT_BACKEND,
     OPT_THREADS,
     OPT_REPEAT,
-    OPT_COMPARE
+    OPT_COMPARE,
+    OPT_SUPPORT,
+    OPT_PRECISION
 };
 static const struct argp_option options[] = {
     {"vis", OPT_VIS, "N,...", 0, "Visibilities, about (default 1e6)", 0},
     {"size", OPT_SIZE, "N,...", 0, "Image size (default 2048); the grid is larger", 0},
     {"accuracy", OPT_ACCURACY, "E,...", 0,
      "Accuracies asked for (default 1e-2,1e-4,1e-6); from 9e-6 down in double "
-     "precision",
+     "precision, unless --precision says otherwise",
      0},
+    {"support", OPT_SUPPORT, "W,...", 0,
+     "Kernel widths, cells (default: what costs least at each accuracy); one that "
+     "cannot "
+     "reach an accuracy is left out with a warning",
+     0},
+    {"precision", OPT_PRECISION, "single|double,...", 0,
+     "Of grid and visibilities (default: what each accuracy needs)", 0},
     {"order", OPT_ORDER, "tracks|random,...", 0,
      "Tracks of a dense array, 16 channels each, in order of time (default), or points "
      "anywhere in any order",
@@ -76,7 +87,7 @@ static const struct argp_child children[] = {
 
 typedef struct bench_args {
     bool chosen, degrid, calibrate;
-    tess_bench_list vis, size, accuracy, order;
+    tess_bench_list vis, size, accuracy, support, precision, order;
     const char *backend, *compare;
     int threads, repeat;
 } bench_args;
@@ -94,6 +105,28 @@ static tess_status parse_size(const char *text, double *value)
 static tess_status parse_accuracy(const char *text, double *value)
 {
     return tess_parse_number(text, 1e-12, 1e-1, value);
+}
+
+static tess_status parse_support(const char *text, double *value)
+{
+    int64_t number = 0;
+    const tess_status status =
+        tess_parse_integer(text, TESS_MIN_SUPPORT, TESS_MAX_SUPPORT, &number);
+    *value = (double)number;
+    return status;
+}
+
+static tess_status parse_precision(const char *text, double *value)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(text, "single") == 0)
+        *value = TESS_PRECISION_SINGLE;
+    else if (strcmp(text, "double") == 0)
+        *value = TESS_PRECISION_DOUBLE;
+    else
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is neither 'single' nor 'double'", text);
+cleanup:
+    return status;
 }
 
 static tess_status parse_order(const char *text, double *value)
@@ -126,6 +159,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         *args = (bench_args){.vis = {{1e6}, 1},
                              .size = {{2048}, 1},
                              .accuracy = {{1e-2, 1e-4, 1e-6}, 3},
+                             .support = {{0}, 1},
+                             .precision = {{TESS_PRECISION_AUTO}, 1},
                              .order = {{TESS_BENCH_TRACKS}, 1},
                              .backend = "auto",
                              .repeat = 3};
@@ -146,6 +181,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_ACCURACY:
         status = tess_bench_list_parse(arg, parse_accuracy, &args->accuracy);
+        break;
+    case OPT_SUPPORT:
+        status = tess_bench_list_parse(arg, parse_support, &args->support);
+        break;
+    case OPT_PRECISION:
+        status = tess_bench_list_parse(arg, parse_precision, &args->precision);
         break;
     case OPT_ORDER:
         status = tess_bench_list_parse(arg, parse_order, &args->order);
@@ -203,33 +244,71 @@ static void print_peer(const bench_args *args, const tess_bench_case *what,
            found->peer.version);
 }
 
-/* The k-th combination of the lists. */
+/* The lists that are swept, the last one fastest. */
+enum { ORDER, VIS, SIZE, SUPPORT, PRECISION, ACCURACY, NUM_LISTS };
+
+static void lists_of(const bench_args *args, const tess_bench_list *list[NUM_LISTS])
+{
+    list[ORDER] = &args->order;
+    list[VIS] = &args->vis;
+    list[SIZE] = &args->size;
+    list[SUPPORT] = &args->support;
+    list[PRECISION] = &args->precision;
+    list[ACCURACY] = &args->accuracy;
+}
+
+/* The k-th combination of them. */
 static tess_bench_case case_of(const bench_args *args, int k)
 {
-    const int a = k % args->accuracy.count,
-              s = k / args->accuracy.count % args->size.count;
-    const int rest = k / args->accuracy.count / args->size.count;
-    return (tess_bench_case){
-        .degrid = args->degrid,
-        .order = (tess_bench_order)args->order.value[rest / args->vis.count],
-        .num_vis = (int64_t)args->vis.value[rest % args->vis.count],
-        .size = (int64_t)args->size.value[s],
-        .accuracy = args->accuracy.value[a],
-        .peer = args->compare};
+    const tess_bench_list *list[NUM_LISTS];
+    double value[NUM_LISTS];
+    lists_of(args, list);
+    tess_bench_combination(list, NUM_LISTS, k, value);
+    return (tess_bench_case){.degrid = args->degrid,
+                             .order = (tess_bench_order)value[ORDER],
+                             .num_vis = (int64_t)value[VIS],
+                             .size = (int64_t)value[SIZE],
+                             .accuracy = value[ACCURACY],
+                             .precision = (tess_precision)value[PRECISION],
+                             .support = (int)value[SUPPORT],
+                             .peer = args->compare};
+}
+
+static int count_cases(const bench_args *args)
+{
+    const tess_bench_list *list[NUM_LISTS];
+    int count = 1;
+    lists_of(args, list);
+    for (int k = 0; k < NUM_LISTS; ++k)
+        count *= list[k]->count;
+    return count;
+}
+
+/* A kernel that cannot reach the accuracy is no mistake then: others of the lists may.
+ */
+static bool is_forced(const tess_bench_case *what)
+{
+    return what->support > 0 || what->precision != TESS_PRECISION_AUTO;
 }
 
 static tess_status run_all(const bench_args *args, const tess_backend *backend)
 {
     tess_status status = TESS_OK;
-    const int cases =
-        args->vis.count * args->size.count * args->accuracy.count * args->order.count;
+    const int cases = count_cases(args);
     printf(
         "operation,backend,threads,order,visibilities,size,accuracy,precision,support,"
         "planes,nu,nv,sort_s,seconds,mvis_per_s,sum,version\n");
     for (int k = 0; k < cases; ++k) {
         const tess_bench_case what = case_of(args, k);
         tess_bench_result found;
-        TESS_TRY(tess_bench_run(backend, &what, args->threads, args->repeat, &found));
+        status = tess_bench_run(backend, &what, args->threads, args->repeat, &found);
+        if (status == TESS_ERR_USAGE && is_forced(&what)) {
+            tess_log_warn("left out: %s", tess_error_message());
+            tess_error_clear();
+            status = TESS_OK;
+            continue;
+        }
+        TESS_TRY(status);
         print_line(args, backend, &what, &found);
         if (args->compare) print_peer(args, &what, &found);
         fflush(stdout);

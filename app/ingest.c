@@ -14,6 +14,10 @@
  * they are sorted; the rest is for brick sums. */
 static const double SAMPLES_SHARE = 0.6;
 
+/* Rows are copied into one buffer on the device while those in the other are decoded.
+ */
+enum { ROW_BUFFERS = 2 };
+
 typedef struct ingest_run {
     const imager_job *job;
     tess_source *source;
@@ -21,7 +25,8 @@ typedef struct ingest_run {
     tile_cuda_samples samples;
     raw_sums *sums;                   /* device */
     unsigned long long *good_of_chan; /* device, [channels of the table] */
-    void *rows;                       /* device, of one buffer */
+    void *rows[ROW_BUFFERS];          /* device, taken in turn */
+    int64_t turn;
     device_recipe recipe;
     int64_t rows_done, vis_done;
     double readers_s;
@@ -56,8 +61,9 @@ static tess_status set_up(ingest_run *run)
     TESS_TRY(device_sums_make(&run->sums));
     TESS_TRY(tess_device_alloc(bytes, "sums", (void **)&run->good_of_chan));
     TESS_TRY(tess_device_zero(run->good_of_chan, bytes));
-    TESS_TRY(
-        tess_device_alloc(tess_device_stage_bytes(), "rows of a file", &run->rows));
+    for (int k = 0; k < ROW_BUFFERS; ++k)
+        TESS_TRY(tess_device_alloc(tess_device_stage_bytes(), "rows of a file",
+                                   &run->rows[k]));
 cleanup:
     return status;
 }
@@ -72,9 +78,10 @@ static tess_status take_span(ingest_run *run, const tess_source_rows *rows)
         run->samples.max_chan = (int32_t)rows->num_chan;
     for (int64_t first = 0; first < rows->num_rows;) {
         int64_t count = rows->num_rows - first;
+        void *buffer = run->rows[run->turn++ % ROW_BUFFERS];
         TESS_TRY(device_rows_upload(rows, first, &count, run->job->layout->threads,
-                                    run->rows, &run->readers_s));
-        const raw_rows here = {run->rows, count, run->rows_done, run->vis_done};
+                                    buffer, &run->readers_s));
+        const raw_rows here = {buffer, count, run->rows_done, run->vis_done};
         TESS_TRY(raw_decode(&run->recipe.raw, &here, &run->samples, run->sums,
                             run->good_of_chan));
         TESS_TRY(tess_device_staged_worked());
@@ -237,6 +244,7 @@ cleanup:
     device_samples_free(&run.samples);
     tess_device_free(run.sums);
     tess_device_free(run.good_of_chan);
-    tess_device_free(run.rows);
+    for (int k = 0; k < ROW_BUFFERS; ++k)
+        tess_device_free(run.rows[k]);
     return status;
 }

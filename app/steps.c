@@ -1,5 +1,6 @@
 #include "steps.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tess_degrid.h"
@@ -27,7 +28,8 @@ struct tess_steps {
     char *plane_done;       /* [num_planes] */
     tess_piece *piece;      /* pieces of a batch of jobs */
     int64_t capacity_pieces;
-    char *done; /* [num_planes][num_images] '1': in the images; or NULL */
+    bool in_parts; /* planes have been added to the images in parts */
+    char *done;    /* [num_planes][num_images] '1': in the images; or NULL */
     int num_images;
     tess_steps_watcher *watch; /* or NULL */
     void *context;
@@ -145,7 +147,8 @@ void tess_steps_watch(tess_steps *steps, char *done, int num_images,
 
 static tess_status watch(tess_steps *steps)
 {
-    return steps->watch ? steps->watch(steps->context) : TESS_OK;
+    /* images with parts of planes in them are nothing to go on from */
+    return steps->watch && !steps->in_parts ? steps->watch(steps->context) : TESS_OK;
 }
 
 static char *done_of(const tess_steps *steps, int64_t plane, int pol)
@@ -271,7 +274,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
         TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
                          : tess_planes_extract(steps->planes, job, &times));
         tess_progress_add(&steps->progress, groups);
-        if (!steps->done || !forward) continue;
+        if (!steps->done || !forward || steps->in_parts) continue;
         for (int64_t k = first; k < count && k < first + groups; ++k)
             *done_of(steps, list[k].plane, list[k].pol) = '1';
         TESS_TRY(watch(steps));
@@ -307,7 +310,7 @@ static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t
             if (steps->done && *done_of(steps, wanted[k], pol) == '1') continue;
             if (touched[wanted[k]])
                 list[(*num_listed)++] = (plane_pol){wanted[k], pol};
-            else if (steps->done) /* nothing is in it */
+            else if (steps->done && !steps->in_parts) /* nothing is in it */
                 *done_of(steps, wanted[k], pol) = '1';
         }
 cleanup:
@@ -412,29 +415,42 @@ static void note_gridded(tess_steps *steps, double start_s, double own_s,
 
 /* ---- imaging ---- */
 
-static tess_status grid_block(tess_steps *steps, int64_t block,
-                              tess_plane_window window, const tess_samples *samples,
-                              const tess_brick_list *bricks, bool psf)
+/* Bricks of a block. */
+typedef struct block_part {
+    int64_t block, first, end;
+} block_part;
+
+static block_part whole_block(const tess_steps *steps, const tess_brick_list *bricks,
+                              int64_t block)
+{
+    block_part part = {.block = block};
+    bricks_of_block(steps->plan, bricks, block, &part.first, &part.end);
+    return part;
+}
+
+static tess_status grid_part(tess_steps *steps, const block_part *part,
+                             tess_plane_window window, const tess_samples *samples,
+                             const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
     live_sums *live = NULL;
-    int64_t first, end, plane, plane_end;
+    const int64_t first = part->first, end = part->end;
+    int64_t plane, plane_end;
     const double start = tess_time_now(), own = tess_time_own();
     double num_vis = 0;
     tess_grid_report report = {
         .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
-    bricks_of_block(steps->plan, bricks, block, &first, &end);
     if (first == end) return TESS_OK;
     for (int64_t b = first; b < end; ++b)
         num_vis += (double)bricks->num_vis[b];
     tess_progress_start(&steps->progress, "gridding", "vis", num_vis);
-    TESS_TRY(add_live(steps, block, &live));
+    TESS_TRY(add_live(steps, part->block, &live));
     live->sums.window_first = (int32_t)window.first;
     live->sums.window_planes = (int32_t)window.count;
     live->sums.spare = &steps->spare;
     TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
                                &live->sums, &report));
-    planes_of_block(steps->plan, block, &plane, &plane_end);
+    planes_of_block(steps->plan, part->block, &plane, &plane_end);
     if (plane >= window.first) /* later windows grid the same again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     note_gridded(steps, start, own, report.busy_share);
@@ -445,6 +461,169 @@ cleanup:
     return status;
 }
 
+static tess_status grid_block(tess_steps *steps, int64_t block,
+                              tess_plane_window window, const tess_samples *samples,
+                              const tess_brick_list *bricks, bool psf)
+{
+    const block_part all = whole_block(steps, bricks, block);
+    return grid_part(steps, &all, window, samples, bricks, psf);
+}
+
+/* ---- sums that a device has no room for ----
+ *
+ * A transform is linear: sums of some of a step's bricks are transformed alone, added
+ * to the images, and given up before the next. No visibility is gridded twice, but
+ * planes are transformed once for each part. */
+
+static double room_of(const tess_steps *steps, const tess_brick_list *bricks)
+{
+    return (double)(steps->plan->backend->degrid->sums_room(steps->plan, bricks) -
+                    tess_planes_more_bytes(steps->planes));
+}
+
+static double bytes_of(const tess_steps *steps, const tess_brick_list *bricks,
+                       const block_part *part, int num_pol)
+{
+    return (double)steps->plan->backend->degrid->sums_bytes(
+        steps->plan, bricks, part->first, part->end, num_pol);
+}
+
+/* Bytes of sums that are held at a time when each waits for its planes to be complete;
+ * `all`: for the end of the steps. */
+static double held_bytes(const tess_steps *steps, const tess_brick_list *bricks,
+                         int num_pol, bool all)
+{
+    const tess_grid_plan *plan = steps->plan;
+    const int64_t reach =
+        all ? plan->num_blocks
+            : (plan->w_support + plan->block_planes - 2) / plan->block_planes;
+    double held = 0, most = 0;
+    for (int64_t b = 0; b < plan->num_blocks; ++b) {
+        const block_part here = whole_block(steps, bricks, b);
+        held += bytes_of(steps, bricks, &here, num_pol);
+        if (b > reach) {
+            const block_part gone = whole_block(steps, bricks, b - reach - 1);
+            held -= bytes_of(steps, bricks, &gone, num_pol);
+        }
+        if (held > most) most = held;
+    }
+    return most;
+}
+
+/* Is there a rank whose device has no room? `all` as above. Sums that are to be rounded
+ * in one order are never made in parts: there, the lack of memory is an error.
+ * Collective. */
+static tess_status choose_parts(tess_steps *steps, const tess_brick_list *bricks,
+                                int num_pol, bool all, bool *in_parts)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    int64_t wanted = 0;
+    *in_parts = false;
+    if (!plan->backend->degrid->sums_room || plan->opts.repeatable) return TESS_OK;
+    const double held =
+        held_bytes(steps, bricks, num_pol, all || steps->num_groups > 1);
+    const double room = room_of(steps, bricks);
+    wanted = held > room;
+    TESS_TRY(tess_comm_allreduce_i64(steps->comm, &wanted, 1, TESS_MAX));
+    *in_parts = wanted > 0;
+    if (wanted)
+        tess_log_info(
+            "sums of bricks, %s here, do not all fit a device, which has %s for "
+            "them: they are made and transformed in parts",
+            tess_mem_text(held), tess_mem_text(fmax(room, 0)));
+cleanup:
+    return status;
+}
+
+/* The next of this rank's bricks in a step, after those of `*part`: as many of a block
+ * as there is room for, one at least. Without any they are empty. */
+static void next_part(const tess_steps *steps, int step, const tess_brick_list *bricks,
+                      int num_pol, block_part *part)
+{
+    const double room = room_of(steps, bricks);
+    const int64_t done = part->end;
+    for (int64_t b = part->block; b < steps->plan->num_blocks; ++b) {
+        if (steps->step_of_block[b] != step || tess_steps_block_done(steps, b))
+            continue;
+        *part = whole_block(steps, bricks, b);
+        if (part->first < done) part->first = done;
+        if (part->first >= part->end) continue;
+        while (part->end - part->first > 1 &&
+               bytes_of(steps, bricks, part, num_pol) > room)
+            part->end = part->first + (part->end - part->first + 1) / 2;
+        return;
+    }
+    *part = (block_part){steps->plan->num_blocks, done, done};
+}
+
+/* The same on all ranks, as long as any has one. Collective. */
+static tess_status take_part(const tess_steps *steps, int step,
+                             const tess_brick_list *bricks, int num_pol,
+                             block_part *part, bool *any)
+{
+    next_part(steps, step, bricks, num_pol, part);
+    int64_t mine = part->end > part->first;
+    const tess_status status = tess_comm_allreduce_i64(steps->comm, &mine, 1, TESS_MAX);
+    *any = mine > 0;
+    return status;
+}
+
+/* Planes that the bricks of a step may touch. */
+static int64_t planes_of_step(const tess_steps *steps, int step, int64_t *planes)
+{
+    int64_t count = 0, next = 0, first, end;
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
+        if (steps->step_of_block[b] != step) continue;
+        planes_of_block(steps->plan, b, &first, &end);
+        for (next = first > next ? first : next; next < end; ++next)
+            planes[count++] = next;
+    }
+    return count;
+}
+
+/* What earlier passes over data have left is added to the images. */
+static tess_status flush_live(tess_steps *steps, int num_pol, int64_t *planes)
+{
+    tess_status status = TESS_OK;
+    int64_t count = 0;
+    for (int64_t p = 0; p < steps->plan->num_planes; ++p)
+        if (!steps->plane_done[p]) planes[count++] = p;
+    TESS_TRY(transform_planes(steps, planes, count, num_pol, true));
+    free_live(steps);
+cleanup:
+    return status;
+}
+
+static tess_status image_in_parts(tess_steps *steps, int first, int end,
+                                  const tess_samples *samples,
+                                  const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    int64_t *planes = tess_alloc(steps->plan->num_planes, sizeof *planes);
+    TESS_TRY(tess_comm_agree(steps->comm, planes ? TESS_OK : TESS_ERR_ALLOC));
+    steps->in_parts = true;
+    TESS_TRY(flush_live(steps, num_pol, planes));
+    for (int step = first; step < end; ++step) {
+        const int64_t count = planes_of_step(steps, step, planes);
+        block_part part = {0};
+        for (bool any = true; any;) {
+            TESS_TRY(take_part(steps, step, bricks, num_pol, &part, &any));
+            status =
+                grid_part(steps, &part, (tess_plane_window){0}, samples, bricks, psf);
+            TESS_TRY(tess_comm_agree(steps->comm, status));
+            if (any) TESS_TRY(transform_planes(steps, planes, count, num_pol, true));
+            free_live(steps);
+        }
+    }
+cleanup:
+    tess_free(planes);
+    return status;
+}
+
+/* ---- all of it ---- */
+
 tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transform_now,
                              const tess_samples *samples, const tess_brick_list *bricks,
                              bool psf)
@@ -452,7 +631,11 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = steps->plan;
     const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
-    int64_t *ready = tess_alloc(plan->num_planes, sizeof *ready);
+    int64_t *ready = NULL;
+    bool in_parts;
+    TESS_TRY(choose_parts(steps, bricks, num_pol, !transform_now, &in_parts));
+    if (in_parts) return image_in_parts(steps, first, end, samples, bricks, psf);
+    ready = tess_alloc(plan->num_planes, sizeof *ready);
     TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
     for (int step = first; step < end; ++step) {
         TESS_TRY(watch(steps));
@@ -546,26 +729,34 @@ static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
     return count;
 }
 
-/* Make room for the values of a block's bricks unless it is there already. */
+/* Make room for the values of bricks. */
+static tess_status lay_out_part(tess_steps *steps, const block_part *part,
+                                tess_plane_window window, const tess_samples *samples,
+                                const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    live_sums *live = NULL;
+    if (part->first == part->end) return TESS_OK;
+    TESS_TRY(add_live(steps, part->block, &live));
+    live->first_brick = part->first;
+    live->sums.window_first = (int32_t)window.first;
+    live->sums.window_planes = (int32_t)window.count;
+    live->sums.spare = &steps->spare;
+    TESS_TRY(tess_degrid_begin(steps->plan, samples, bricks, part->first, part->end,
+                               &live->sums));
+cleanup:
+    return status;
+}
+
+/* The same for those of a block, unless it is there already. */
 static tess_status lay_out_block(tess_steps *steps, int64_t block,
                                  tess_plane_window window, const tess_samples *samples,
                                  const tess_brick_list *bricks)
 {
-    tess_status status = TESS_OK;
-    live_sums *live = NULL;
-    int64_t first, end;
     for (int64_t k = 0; k < steps->num_live; ++k)
         if (steps->live[k].block == block) return TESS_OK;
-    bricks_of_block(steps->plan, bricks, block, &first, &end);
-    if (first == end) return TESS_OK;
-    TESS_TRY(add_live(steps, block, &live));
-    live->first_brick = first;
-    live->sums.window_first = (int32_t)window.first;
-    live->sums.window_planes = (int32_t)window.count;
-    live->sums.spare = &steps->spare;
-    TESS_TRY(tess_degrid_begin(steps->plan, samples, bricks, first, end, &live->sums));
-cleanup:
-    return status;
+    const block_part all = whole_block(steps, bricks, block);
+    return lay_out_part(steps, &all, window, samples, bricks);
 }
 
 /* Degrid the bricks of a live block. */
@@ -610,13 +801,37 @@ static tess_status degrid_step(tess_steps *steps, int step, tess_samples *sample
     return status;
 }
 
-tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
-                               const tess_brick_list *bricks)
+/* All steps, where a device has no room for the values of all bricks of one. Planes are
+ * made again for each part. Collective. */
+static tess_status predict_in_parts(tess_steps *steps, tess_samples *samples,
+                                    const tess_brick_list *bricks, int64_t *planes)
+{
+    tess_status status = TESS_OK;
+    for (int step = 0; step < steps->num_steps; ++step) {
+        const int64_t count = planes_of_step(steps, step, planes);
+        block_part part = {0};
+        for (bool any = true; any;) {
+            TESS_TRY(take_part(steps, step, bricks, samples->num_pol, &part, &any));
+            status =
+                lay_out_part(steps, &part, (tess_plane_window){0}, samples, bricks);
+            TESS_TRY(tess_comm_agree(steps->comm, status));
+            if (any)
+                TESS_TRY(
+                    transform_planes(steps, planes, count, samples->num_pol, false));
+            status = degrid_step(steps, step, samples, bricks);
+            TESS_TRY(tess_comm_agree(steps->comm, status));
+        }
+    }
+cleanup:
+    return status;
+}
+
+/* All steps. Collective. */
+static tess_status predict_steps(tess_steps *steps, tess_samples *samples,
+                                 const tess_brick_list *bricks, int64_t *needed)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = steps->plan;
-    int64_t *needed = tess_alloc(plan->num_planes, sizeof *needed);
-    TESS_TRY(tess_comm_agree(steps->comm, needed ? TESS_OK : TESS_ERR_ALLOC));
     for (int step = 0; step < steps->num_steps; ++step) {
         const int64_t count = planes_needed(steps, step, needed);
         for (int64_t k = 0; k < count && status == TESS_OK; ++k) {
@@ -631,12 +846,27 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
         status = degrid_step(steps, step, samples, bricks);
         TESS_TRY(tess_comm_agree(steps->comm, status));
     }
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
+                               const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    bool in_parts;
+    int64_t *planes = tess_alloc(plan->num_planes, sizeof *planes);
+    TESS_TRY(tess_comm_agree(steps->comm, planes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(choose_parts(steps, bricks, samples->num_pol, false, &in_parts));
+    TESS_TRY(in_parts ? predict_in_parts(steps, samples, bricks, planes)
+                      : predict_steps(steps, samples, bricks, planes));
     const double start = tess_time_now();
     status = tess_degrid_finish(plan, samples, bricks);
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     TESS_TRY(tess_comm_agree(steps->comm, status));
 cleanup:
-    tess_free(needed);
+    tess_free(planes);
     return status;
 }
 

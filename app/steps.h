@@ -39,7 +39,8 @@ bool tess_steps_block_in(const tess_steps *steps, int64_t block,
 
 /** Grid this rank's bricks of steps [first, end); afterwards, when `transform`, add the
  *  completed planes to the images. Image k is polarisation k of the samples, then the
- *  PSFs. Collective. */
+ *  PSFs. Where a device has no room for the sums, planes are added in parts, those of
+ *  some bricks at a time, and nothing is held; none is watched then. Collective. */
 tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transform,
                              const tess_samples *samples, const tess_brick_list *bricks,
                              bool psf);

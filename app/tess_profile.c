@@ -324,23 +324,36 @@ static void log_ignored(const totals *sum)
                   used ? line : "none");
 }
 
+/* Who takes part in a stream of rows; the same threads read and write, one after the
+ * other. */
+enum { STREAM_READERS, STREAM_LINK, STREAM_DEVICE, STREAM_PARTS };
+
+/* Seconds that each was busy; returns the busiest. */
+static int busy_of(const tess_streaming *s, double busy[STREAM_PARTS])
+{
+    int busiest = 0;
+    busy[STREAM_READERS] = s->readers_s + s->writers_s;
+    busy[STREAM_LINK] = s->link_s;
+    busy[STREAM_DEVICE] = s->device_s;
+    for (int k = 1; k < STREAM_PARTS; ++k)
+        if (busy[k] > busy[busiest]) busiest = k;
+    return busiest;
+}
+
 /* Who bounds the stream of rows to and from the GPUs. */
 static void log_streaming(const totals *sum, int ranks)
 {
     const tess_streaming *s = &sum->stream;
-    /* the same threads read and write, one after the other */
-    const double busy[] = {s->readers_s + s->writers_s, s->link_s, s->device_s};
     const char *const name[] = {s->writers_s > 0 ? "readers and writers" : "readers",
                                 "link", "device"};
     char line[256] = "";
     size_t used = 0;
-    int busiest = 0;
+    double busy[STREAM_PARTS];
+    const int busiest = busy_of(s, busy);
     if (s->bytes == 0 || s->seconds <= 0) return;
-    for (int k = 0; k < 3; ++k) {
-        if (busy[k] > busy[busiest]) busiest = k;
+    for (int k = 0; k < STREAM_PARTS; ++k)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.0f %%",
                                  k ? ", " : "", name[k], 100 * busy[k] / s->seconds);
-    }
     tess_log_info("streamed %s to and from GPUs in %.2f s; busy: %s; bound by the %s",
                   tess_mem_text((double)s->bytes), s->seconds / ranks, line,
                   name[busiest]);
@@ -456,13 +469,25 @@ static json_t *rank_stages(const entry *e)
     return stages;
 }
 
+/* Name and share of the time of the busiest; null where nothing was streamed, or nobody
+ * told that it was busy. */
+static json_t *busiest_object(const tess_streaming *s)
+{
+    static const char *const name[] = {"readers", "link", "device"};
+    double busy[STREAM_PARTS];
+    const int k = busy_of(s, busy);
+    if (!(s->seconds > 0 && busy[k] > 0)) return json_null();
+    return json_pack("{s:s, s:o}", "name", name[k], "share",
+                     json_real(round(1e4 * busy[k] / s->seconds) / 1e4));
+}
+
 static json_t *streaming_object(const tess_streaming *s)
 {
-    return json_pack("{s:I, s:o, s:{s:o, s:o, s:o, s:o}}", "bytes",
+    return json_pack("{s:I, s:o, s:{s:o, s:o, s:o, s:o}, s:o}", "bytes",
                      (json_int_t)s->bytes, "seconds", json_seconds(s->seconds), "busy",
                      "readers", json_seconds(s->readers_s), "writers",
                      json_seconds(s->writers_s), "link", json_seconds(s->link_s),
-                     "device", json_seconds(s->device_s));
+                     "device", json_seconds(s->device_s), "busiest", busiest_object(s));
 }
 
 static json_t *json_known(double value)

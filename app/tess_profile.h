@@ -108,14 +108,15 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
  *  grid_utilisation, grid_own_seconds, merged_visibilities, streaming:{bytes, seconds,
- *  busy:{readers, writers, link, device}}, energy:{cpu_joules, gpu_joules, gpu_mhz,
- *  gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}], "totals":{visibilities,
- *  ignored:{reason:n}, seconds, communication_fraction, peak_memory_bytes, plans,
- *  transforms, checkpoints:{number, seconds, bytes} with --checkpoint, streaming,
- *  cpu_joules, gpu_joules, grid_utilisation (the mean), grid_imbalance:{predicted,
- *  measured} (the most loaded rank over the mean, less 1), merged_visibilities},
- *  "projection_error" with --w projection}. Energy that cannot be read is null.
- *  Collective. */
+ *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,
+ *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules, gpu_joules,
+ *  gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
+ *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
+ *  peak_memory_bytes, plans, transforms, checkpoints:{number, seconds, bytes} with
+ *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),
+ *  grid_imbalance:{predicted, measured} (the most loaded rank over the mean, less 1),
+ *  merged_visibilities}, "projection_error" with --w projection}. Energy that cannot be
+ *  read is null. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path);
 

@@ -1,7 +1,9 @@
 /* tess_device.h on CUDA. Device memory comes from the device's pool in stream order, which
  * keeps what is given back, so that allocating costs microseconds after the first time.
  * Copies from pageable memory go through a ring of pinned buffers that threads fill while
- * the link empties others. */
+ * the link empties others. Rows that are streamed are copied in a stream of their own, so
+ * that some are on the link while the device works on those before; events order the two
+ * streams. */
 #include "tess_device.h"
 
 #include <stdio.h>
@@ -30,16 +32,19 @@ static const double MEMORY_SHARE = 0.92;
 static struct {
     bool started;
     int number;
-    cudaStream_t stream;
+    cudaStream_t stream, copies; /* copies: of staged uploads, beside what `stream` does */
+    cudaEvent_t allocated;       /* in `stream`: memory taken so far is there */
     cudaMemPool_t pool;
     int64_t limit;              /* bytes this process may take */
     char *ring[RING_BUFFERS];   /* pinned */
     cudaEvent_t ring_free[RING_BUFFERS];
     int next_buffer, threads;
     /* of copies by tess_device_upload_staged and tess_device_fetch: when the one of each
-     * buffer began, when it and the work that follows it were done */
-    cudaEvent_t began[RING_BUFFERS], copied[RING_BUFFERS], worked[RING_BUFFERS];
+     * buffer began and was done, when the work on what it uploaded began and was done */
+    cudaEvent_t began[RING_BUFFERS], copied[RING_BUFFERS];
+    cudaEvent_t work_began[RING_BUFFERS], worked[RING_BUFFERS];
     bool timed[RING_BUFFERS], worked_on[RING_BUFFERS];
+    const void *target[RING_BUFFERS]; /* device memory that it was uploaded to */
     int last_staged;
     int fetched_first, num_fetched; /* buffers that tess_device_fetch fills */
     double link_busy_s, device_busy_s;
@@ -74,6 +79,7 @@ static tess_status make_ring(void)
         TESS_CUDA(cudaEventCreateWithFlags(&device.ring_free[k], cudaEventDisableTiming));
         TESS_CUDA(cudaEventCreate(&device.began[k]));
         TESS_CUDA(cudaEventCreate(&device.copied[k]));
+        TESS_CUDA(cudaEventCreate(&device.work_began[k]));
         TESS_CUDA(cudaEventCreate(&device.worked[k]));
     }
 cleanup:
@@ -96,6 +102,8 @@ tess_status tess_device_start(int local_rank, int local_size)
     TESS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     device.limit = (int64_t)(MEMORY_SHARE * (double)free_bytes / sharing);
     TESS_CUDA(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking));
+    TESS_CUDA(cudaStreamCreateWithFlags(&device.copies, cudaStreamNonBlocking));
+    TESS_CUDA(cudaEventCreateWithFlags(&device.allocated, cudaEventDisableTiming));
     TESS_CUDA(cudaDeviceGetDefaultMemPool(&device.pool, device.number));
     TESS_CUDA(cudaMemPoolSetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &keep));
     TESS_TRY(make_ring());
@@ -173,8 +181,11 @@ tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
                   what, tess_mem_text((double)wanted),
                   tess_mem_text((double)tess_device_room()));
     TESS_CUDA(cudaMallocAsync(&made, (size_t)wanted, device.stream));
+    TESS_CUDA(cudaEventRecord(device.allocated, device.stream));
     *memory = made;
+    made = NULL;
 cleanup:
+    tess_device_free(made);
     return status;
 }
 
@@ -256,7 +267,7 @@ static tess_status settle(int k)
                                                        : device.copied[k]));
     TESS_CUDA(cudaEventElapsedTime(&copy_ms, device.began[k], device.copied[k]));
     if (device.worked_on[k])
-        TESS_CUDA(cudaEventElapsedTime(&work_ms, device.copied[k], device.worked[k]));
+        TESS_CUDA(cudaEventElapsedTime(&work_ms, device.work_began[k], device.worked[k]));
     device.link_busy_s += 1e-3 * (double)copy_ms;
     device.device_busy_s += 1e-3 * (double)work_ms;
 cleanup:
@@ -265,13 +276,13 @@ cleanup:
 
 /* A copy between a buffer and the device, timed. */
 static tess_status copy_timed(int k, void *to, const void *from, int64_t bytes,
-                              cudaMemcpyKind kind)
+                              cudaMemcpyKind kind, cudaStream_t stream)
 {
     tess_status status = TESS_OK;
-    TESS_CUDA(cudaEventRecord(device.began[k], device.stream));
-    TESS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kind, device.stream));
-    TESS_CUDA(cudaEventRecord(device.copied[k], device.stream));
-    TESS_CUDA(cudaEventRecord(device.ring_free[k], device.stream));
+    TESS_CUDA(cudaEventRecord(device.began[k], stream));
+    TESS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kind, stream));
+    TESS_CUDA(cudaEventRecord(device.copied[k], stream));
+    TESS_CUDA(cudaEventRecord(device.ring_free[k], stream));
     device.timed[k] = true;
     device.worked_on[k] = false;
 cleanup:
@@ -294,10 +305,31 @@ cleanup:
     return status;
 }
 
+/* Copies that follow wait until `to` may be written: it was taken in order of the other
+ * stream, and work on what was there before may still go on. */
+static tess_status copies_wait_for(const void *to)
+{
+    tess_status status = TESS_OK;
+    TESS_CUDA(cudaStreamWaitEvent(device.copies, device.allocated, 0));
+    for (int k = 0; k < RING_BUFFERS; ++k)
+        if (device.timed[k] && device.worked_on[k] && device.target[k] == to)
+            TESS_CUDA(cudaStreamWaitEvent(device.copies, device.worked[k], 0));
+cleanup:
+    return status;
+}
+
 tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes)
 {
-    device.last_staged = take_buffer();
-    return copy_timed(device.last_staged, to, buffer, bytes, cudaMemcpyHostToDevice);
+    tess_status status = TESS_OK;
+    const int k = take_buffer();
+    TESS_TRY(copies_wait_for(to));
+    TESS_TRY(copy_timed(k, to, buffer, bytes, cudaMemcpyHostToDevice, device.copies));
+    TESS_CUDA(cudaStreamWaitEvent(device.stream, device.copied[k], 0));
+    TESS_CUDA(cudaEventRecord(device.work_began[k], device.stream));
+    device.target[k] = to;
+    device.last_staged = k;
+cleanup:
+    return status;
 }
 
 tess_status tess_device_staged_worked(void)
@@ -317,7 +349,7 @@ tess_status tess_device_fetch(const void *from, int64_t bytes)
     TESS_TRY(tess_device_stage(&buffer));
     k = take_buffer();
     if (device.num_fetched++ == 0) device.fetched_first = k;
-    TESS_TRY(copy_timed(k, buffer, from, bytes, cudaMemcpyDeviceToHost));
+    TESS_TRY(copy_timed(k, buffer, from, bytes, cudaMemcpyDeviceToHost, device.stream));
 cleanup:
     return status;
 }

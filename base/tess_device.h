@@ -2,8 +2,9 @@
  *  The GPU of this process as code without CUDA headers sees it: which one, its memory,
  *  and copies. Backends that compute elsewhere do without.
  *
- *  All work goes, in order, into one stream; calls return before it is done unless they
- *  say that they wait. One thread at a time. Local throughout.
+ *  All work goes, in order, into one stream, but for staged uploads, which go beside
+ *  it; calls return before it is done unless they say that they wait. One thread at a
+ *  time. Local throughout.
  *
  *  Errors: TESS_ERR_ALLOC when device memory is short (the message says how much was
  *  wanted and how much there is), TESS_ERR_RESOURCE for whatever else the device
@@ -70,10 +71,16 @@ tess_status tess_device_download(void *to, const void *from, int64_t bytes);
  *  before the next is asked for. */
 tess_status tess_device_stage(void **buffer);
 int64_t tess_device_stage_bytes(void);
+
+/** Copy a filled buffer to device memory, while the device works on what was uploaded
+ *  before: `to` must not be where the upload before went, and nothing else may use it.
+ *  Waits, on the device, for the work on what was uploaded to `to` earlier; what is
+ *  enqueued from here on waits for the copy. */
 tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes);
 
-/** What was enqueued since the last tess_device_upload_staged is the work on its bytes,
- *  for tess_device_busy. */
+/** What was enqueued since the last tess_device_upload_staged is the work on its bytes:
+ *  to be told of each, before the next, for tess_device_busy and for whoever uploads
+ *  there again. */
 tess_status tess_device_staged_worked(void);
 
 /** Enqueue a copy of at most tess_device_stage_bytes() into pinned memory. */

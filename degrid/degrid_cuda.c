@@ -43,5 +43,8 @@ static tess_status cuda_finish(const tess_grid_plan *plan, tess_samples *samples
     return cuda_fetch_vis(samples, bricks);
 }
 
-const tess_degrid_ops tess_degrid_ops_cuda = {
-    .begin = cuda_begin, .degrid = cuda_degrid, .finish = cuda_finish};
+const tess_degrid_ops tess_degrid_ops_cuda = {.begin = cuda_begin,
+                                              .degrid = cuda_degrid,
+                                              .finish = cuda_finish,
+                                              .sums_bytes = cuda_sums_bytes,
+                                              .sums_room = cuda_sums_room};

@@ -23,6 +23,12 @@ struct tess_degrid_ops {
      *  there. NULL: they are. */
     tess_status (*finish)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks);
+    /** Bytes of the backend's memory that sums of the bricks [first, end) take, gridded
+     *  or to be degridded. NULL, as the next: they lie in the host's. */
+    int64_t (*sums_bytes)(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                          int64_t first, int64_t end, int num_pol);
+    /** Bytes of it that sums may take now, beside what the work on them takes. */
+    int64_t (*sums_room)(const tess_grid_plan *plan, const tess_brick_list *bricks);
 };
 
 /** Lay out brick sums for the bricks [first, end), values undefined: to be filled with

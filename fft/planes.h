@@ -41,7 +41,7 @@ struct tess_planes_ops {
     void (*destroy)(tess_planes *planes);
     void *(*image)(tess_planes *planes, int image);
     tess_status (*place)(tess_planes *planes, int image,
-                         void **rows); /* NULL: its memory is the host's */
+                         void **rows);         /* NULL: its memory is the host's */
     tess_status (*clear)(tess_planes *planes); /* NULL: all is made anew instead */
     tess_status (*fetch)(tess_planes *planes, int image,
                          void *rows); /* to host memory; NULL: images are there */
@@ -52,6 +52,7 @@ struct tess_planes_ops {
                            tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
                           int64_t *num_rows, void **rows);
+    int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
     /* For the exchange of pieces, Local. Dense values in host memory, `num_values` in
      * all, from (to) the parts. */
     tess_status (*pack)(const tess_planes *planes, const plane_part *part,

@@ -479,6 +479,20 @@ cleanup:
     return status;
 }
 
+/* As if bricks covered all lines. */
+static int64_t cuda_more_bytes(const tess_planes *planes)
+{
+    const struct planes_cuda *cuda = planes->cuda;
+    const int64_t lines =
+        (planes->opts.nu + planes->opts.fft_ranks - 1) / planes->opts.fft_ranks;
+    const int64_t rows = planes->row_end - planes->row_first;
+    int64_t bytes =
+        lines * planes->opts.ny * planes->value_bytes - cuda->own_rows.bytes;
+    if (planes->opts.fft_ranks > 1)
+        bytes += planes->opts.nu * rows * planes->value_bytes - cuda->all_rows.bytes;
+    return bytes > 0 ? bytes : 0;
+}
+
 /* ---- a batch of planes, one per group ---- */
 
 /* What the time since `*mark` was spent on; waits for the device. */
@@ -745,6 +759,7 @@ const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .accumulate = cuda_accumulate,
                                               .extract = cuda_extract,
                                               .reduce = cuda_reduce,
+                                              .more_bytes = cuda_more_bytes,
                                               .pack = cuda_pack,
                                               .unpack = cuda_unpack,
                                               .values_in = cuda_values_in,

@@ -171,6 +171,11 @@ double tess_planes_bytes(const tess_planes_opts *opts)
     return opts->num_images * image / f + lines / f * (f > 1 ? 3 : 1);
 }
 
+int64_t tess_planes_more_bytes(const tess_planes *planes)
+{
+    return planes->ops->more_bytes ? planes->ops->more_bytes(planes) : 0;
+}
+
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times)
 {

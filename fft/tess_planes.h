@@ -135,6 +135,10 @@ void tess_planes_final_rows(int64_t ny, int fft_ranks, int rank, int num_ranks,
 void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,
                       int64_t *plane_bytes);
 
+/** Bytes of the backend's memory that transforms may take beside what they hold; 0
+ * where it is the host's. Local. */
+int64_t tess_planes_more_bytes(const tess_planes *planes);
+
 /** Bytes a rank needs at most for such a plan, pieces excepted; for the planner. */
 double tess_planes_bytes(const tess_planes_opts *opts);
 

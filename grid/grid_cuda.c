@@ -1,6 +1,7 @@
 /* The cuda backend's samples and brick sums; the work itself is tile_cuda.h's. */
 #include "grid_cuda.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "correct_cuda.h"
@@ -380,13 +381,43 @@ cleanup:
 
 /* ---- brick sums ---- */
 
+/* Of the room that there is, what sums may take: the rest is for lists of bricks, the
+ * points of w-projection, pieces of other ranks and what a pool rounds up. */
+static const double SUMS_SHARE = 0.8;
+
+/* Complex values of one plane of a brick, of all polarisations. */
+static int64_t layer_values(const tess_grid_plan *plan, int num_pol)
+{
+    return (int64_t)num_pol * tess_grid_brick_lines(plan) *
+           tess_grid_brick_stride(plan);
+}
+
+int64_t cuda_sums_bytes(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                        int64_t first, int64_t end, int num_pol)
+{
+    const cuda_samples *own = bricks->own;
+    int64_t layers = 0;
+    for (int64_t b = first; b < end; ++b)
+        layers += own->num_planes[b];
+    return layers * layer_values(plan, num_pol) * value_bytes(plan);
+}
+
+int64_t cuda_sums_room(const tess_grid_plan *plan, const tess_brick_list *bricks)
+{
+    const cuda_samples *own = bricks->own;
+    double set_bytes = 0; /* of what comes and goes */
+    for (int64_t k = 0; own->num_sets > 1 && k < own->num_sets; ++k)
+        set_bytes = fmax(set_bytes, bytes_of(plan, own->host, own->set[k].num_rows,
+                                             own->set[k].num_vis));
+    return (int64_t)(SUMS_SHARE * ((double)tess_device_room() - set_bytes));
+}
+
 tess_status cuda_lay_out(const tess_grid_plan *plan, const tess_brick_list *bricks,
                          int64_t first, int64_t end, bool zeroed, tess_brick_sums *sums)
 {
     tess_status status = TESS_OK;
     const cuda_samples *own = bricks->own;
-    const int64_t values =
-        (int64_t)tess_grid_brick_lines(plan) * tess_grid_brick_stride(plan);
+    const int64_t values = layer_values(plan, sums->num_pol);
     sums->release = tess_device_free;
     sums->num_bricks = end - first;
     sums->brick = tess_alloc_zero(sums->num_bricks, sizeof *sums->brick);
@@ -400,7 +431,7 @@ tess_status cuda_lay_out(const tess_grid_plan *plan, const tess_brick_list *bric
                                                   .touched_first = own->plane_first[b],
                                                   .touched_planes = own->num_planes[b],
                                                   .offset = sums->num_values};
-        sums->num_values += sums->num_pol * own->num_planes[b] * values;
+        sums->num_values += own->num_planes[b] * values;
     }
     const int64_t bytes = sums->num_values * value_bytes(plan);
     TESS_TRY(tess_device_alloc(bytes, "brick sums", &sums->data));

@@ -29,6 +29,11 @@ tess_status cuda_lay_out(const tess_grid_plan *plan, const tess_brick_list *bric
                          int64_t first, int64_t end, bool zeroed,
                          tess_brick_sums *sums);
 
+/** tess_degrid_ops.sums_bytes, .sums_room. */
+int64_t cuda_sums_bytes(const tess_grid_plan *plan, const tess_brick_list *bricks,
+                        int64_t first, int64_t end, int num_pol);
+int64_t cuda_sums_room(const tess_grid_plan *plan, const tess_brick_list *bricks);
+
 /** Call `function` for every set with samples in the bricks of these sums; waits for
  *  the device. */
 tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *samples,

@@ -71,6 +71,20 @@ def main():
     suite.true("rates are of the seconds", all(
         abs(float(r["mvis_per_s"]) * float(r["seconds"]) * 1e6 / int(r["visibilities"]) - 1)
         < 0.01 for r in rows))
+    rows = table(suite, "grid", *cpu, "--vis", "4e4", "--size", "256", "--accuracy", "1e-3",
+                 "--support", "5,7,9", "--precision", "single,double")
+    suite.equal("supports and precisions, every combination once",
+                [(r["support"], r["precision"]) for r in rows],
+                [(w, p) for w in ("5", "7", "9") for p in ("single", "double")])
+    rows = table(suite, "grid", *cpu, "--vis", "4e4", "--size", "256", "--support", "4,12",
+                 "--accuracy", "1e-2,1e-8")
+    suite.equal("a support that is too narrow for an accuracy is left out",
+                [(r["support"], r["accuracy"]) for r in rows],
+                [("4", "0.01"), ("12", "0.01"), ("12", "1e-08")])
+    read = [float(r["sum"]) for r in
+            table(suite, "degrid", *cpu, "--vis", "4e4", "--size", "256", "--accuracy",
+                  "1e-4", "--support", "8", "--precision", "single,double")]
+    suite.true("something is read off in both precisions", len(read) == 2 and min(read) > 0)
     sums = [float(table(suite, "degrid", *cpu, "--vis", "5e4", "--size", "256",
                         "--accuracy", accuracy, "--threads", threads)[0]["sum"])
             for accuracy in ("1e-4", "1e-8") for threads in ("1", "3")]
@@ -80,7 +94,9 @@ def main():
     check_peers(suite)
     for options in ([], ["grid", "degrid"], ["both"], ["grid", "--order", "sorted"],
                     ["grid", "--accuracy", "1e-4,"], ["grid", "--vis", "none"],
-                    ["grid", "--compare", "wsclean"]):
+                    ["grid", "--compare", "wsclean"], ["grid", "--support", "2"],
+                    ["grid", "--support", "17"], ["grid", "--support", "6.5"],
+                    ["grid", "--precision", "half"]):
         result = tessera("bench", *options)
         suite.equal(f"bench {' '.join(options)}: status", result.status, 2)
     suite.finish()

@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
 from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec,
-                 need_backend, read_image, tessera)
+                 read_image, tessera)
 import uvfits
 
 STOPPED = 75
@@ -394,7 +394,6 @@ def check_other_backend(suite, options):
 def main():
     suite = Suite("checkpoints" if BACKEND == "cpu" else f"checkpoints-{BACKEND}")
     obs = make_observation(suite, 3000)
-    need_backend(obs)
     image = [obs, "--size", "160,120", "--scale", "25asec", "--weight", "briggs:0",
              *MANY_STEPS]
     several = [1, 3, 2] if mpiexec() else [1]

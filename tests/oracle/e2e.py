@@ -78,11 +78,10 @@ class Result:
         return [s for s in self.err.splitlines() if s.startswith("tessera: error:")]
 
 
-def need_backend(obs):
+def need_backend():
     """Skips the test where there is no device for --backend."""
-    out = os.path.join(os.path.dirname(obs), "backend")
-    result = tessera("image", obs, "--size", "32", "--scale", "25asec", "--backend",
-                     BACKEND, "-o", out)
+    result = tessera("bench", "grid", "--vis", "1e3", "--size", "64", "--accuracy", "1e-2",
+                     "--repeat", "1", "--backend", BACKEND)
     if result.status == 4:
         skip(f"no backend {BACKEND} here: {' '.join(result.errors())}")
 
@@ -117,8 +116,11 @@ def run(command, timeout, cwd=None, env=None, user=None):
 
 
 def tessera(*args, ranks=1, timeout=120, cwd=None, env=None, user=None):
-    """Run tessera. With one rank it is started directly, else through the launcher."""
+    """Run tessera, where the script was given a --backend, by that one, unless `args` have
+    another. With one rank it is started directly, else through the launcher."""
     command = [BIN] + [str(a) for a in args]
+    if BACKEND != "cpu" and args[0] in ("image", "predict") and "--backend" not in args:
+        command += ["--backend", BACKEND]
     if ranks > 1:
         command = [mpiexec(), "-n", str(ranks)] + command
     return mistaken_end(run(command, timeout * SLOWER, cwd=cwd, env=env, user=user))
@@ -250,6 +252,8 @@ class Suite:
         self.name, self.passed, self.failed, self.not_run = name, 0, 0, []
         if not os.access(BIN, os.X_OK):
             skip(f"{BIN} is not built")
+        if BACKEND != "cpu":
+            need_backend()
         self.work = os.environ.get("TESS_WORK") or os.path.join(
             ROOT, "build", "tests", "work", name)
         shutil.rmtree(self.work, ignore_errors=True)

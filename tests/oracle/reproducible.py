@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from e2e import (ASEC, BACKEND, FULL, Suite, l2_error, mpi_environment, mpiexec,
-                 need_backend, read_image, skip, tessera)
+                 read_image, skip, tessera)
 import uvfits
 
 # (ranks, options): how a run differs from that of one rank and one thread.
@@ -118,7 +118,6 @@ def main():
         skip("no MPI launcher")
     suite = Suite("reproducible" if BACKEND == "cpu" else f"reproducible-{BACKEND}")
     obs = make_observation(suite, rows=6000 if FULL else 3000)
-    need_backend(obs)
     if "TESS_EMULATED" in os.environ:
         check_small_device(suite, obs)
     for k, (label, options) in enumerate(CASES):

@@ -14,12 +14,14 @@ import re
 
 import numpy as np
 
-from e2e import ASEC, FULL, Suite, l2_error, mpiexec, read_image, tessera
+from e2e import ASEC, BACKEND, FULL, Suite, l2_error, mpiexec, read_image, tessera
 import uvfits
 
 SIZE = 64
 FREQ = 1.0e9 + 5e7 * np.arange(2)
-STRATEGIES = ("serial", "atomic", "tiled", "factored")
+# The first is what the others are compared with.
+STRATEGIES = (("serial", "atomic", "tiled", "factored") if BACKEND == "cpu" else
+              ("tiled", "factored"))
 
 
 class Observation:
@@ -97,8 +99,9 @@ def check_strategies(suite, obs):
         return
     for strategy in STRATEGIES[1:]:
         limit = 0.1 * offset_error(8) if strategy == "factored" else 1e-6
-        suite.below(f"{strategy} against serial",
-                    l2_error(images[strategy]["dirty"], images["serial"]["dirty"]), limit)
+        suite.below(f"{strategy} against {STRATEGIES[0]}",
+                    l2_error(images[strategy]["dirty"], images[STRATEGIES[0]]["dirty"]),
+                    limit)
 
 
 def check_ranks(suite, obs):
@@ -377,11 +380,12 @@ def main():
     check_ranks(suite, obs)
     check_stacking(suite, obs)
     check_predictions(suite, obs)
-    check_cache(suite, obs)
     check_user_kernels(suite, obs)
-    check_tuning(suite, obs)
-    check_plan(suite, obs)
-    check_refusals(suite, obs)
+    if BACKEND == "cpu":  # what follows is the host's
+        check_cache(suite, obs)
+        check_tuning(suite, obs)
+        check_plan(suite, obs)
+        check_refusals(suite, obs)
     suite.finish()
 
 

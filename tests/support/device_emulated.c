@@ -4,7 +4,8 @@
  *
  * There is a device when TESS_EMULATED is set in the environment: BYTES that it has, or
  * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples
- * are cut into sets. */
+ * are cut into sets. A list, separated by commas, is of the devices of a node, which
+ * its ranks take in turn. */
 #include "tess_device.h"
 
 #include <stdio.h>
@@ -22,21 +23,38 @@ static struct {
     int64_t limit, room, used;
 } device;
 
+/* What a device could not do side by side, or would do too early: the last upload's
+ * place, and whether the work on it was told of. */
+static const void *last_target;
+static bool is_worked = true;
+
 bool tess_device_present(void)
 {
     return getenv("TESS_EMULATED") != NULL;
 }
 
+/* Of a list, the text of the device that a rank takes. */
+static const char *text_of(const char *list, int local_rank)
+{
+    int count = 1;
+    for (const char *at = list; *at; ++at)
+        count += *at == ',';
+    for (int k = local_rank % count; k > 0; --k)
+        list = strchr(list, ',') + 1;
+    return list;
+}
+
 tess_status tess_device_start(int local_rank, int local_size)
 {
-    const char *bytes = getenv("TESS_EMULATED"),
-               *room = bytes ? strchr(bytes, ':') : NULL;
+    const char *list = getenv("TESS_EMULATED");
+    const char *text = list ? text_of(list, local_rank) : "0";
+    char *end;
     (void)local_size;
     if (device.started) return TESS_OK;
     device.started = true;
     device.number = local_rank;
-    device.limit = bytes ? atoll(bytes) : 0;
-    device.room = room ? atoll(room + 1) : INT64_MAX;
+    device.limit = strtoll(text, &end, 10);
+    device.room = *end == ':' ? strtoll(end + 1, NULL, 10) : INT64_MAX;
     return TESS_OK;
 }
 
@@ -84,6 +102,8 @@ tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
     memset(made + HEAD, 0xff, (size_t)bytes); /* NaN: nothing may count on zeros */
     device.used += bytes;
     *memory = made + HEAD;
+    last_target = NULL; /* uploads wait for memory that is new */
+    is_worked = true;
 cleanup:
     return status;
 }
@@ -148,14 +168,23 @@ tess_status tess_device_stage(void **buffer)
 
 tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes)
 {
-    tess_status status = tess_device_upload(to, buffer, bytes);
+    tess_status status = TESS_OK;
+    if (!is_worked)
+        TESS_FAIL(TESS_ERR_INTERNAL, "the work on the upload before was not told of");
+    if (to == last_target)
+        TESS_FAIL(TESS_ERR_INTERNAL, "two uploads, one after the other, to one place");
+    last_target = to;
+    is_worked = false;
+    TESS_TRY(tess_device_upload(to, buffer, bytes));
     memset(staging[next_stage], 0xff, STAGE_BYTES);
     first_fetched = next_stage = (next_stage + 1) % STAGES;
+cleanup:
     return status;
 }
 
 tess_status tess_device_staged_worked(void)
 {
+    is_worked = true;
     return TESS_OK;
 }
 

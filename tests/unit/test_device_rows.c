@@ -18,6 +18,7 @@
 #include "ingest.h"
 #include "tess_backend.h"
 #include "tess_const.h"
+#include "tess_device.h"
 #include "tess_mem.h"
 
 enum { SKIPPED = 77 };
@@ -278,6 +279,21 @@ static void test_stokes(void **state)
     }
 }
 
+/* More rows than all buffers hold, those in memory of the host and of the device: each
+ * is filled again while the device works on what others have brought. */
+static void test_buffers_again(void **state)
+{
+    (void)state;
+    sample s = many();
+    s.num_places = 20;
+    s.num_groups = (int)(10 * tess_device_stage_bytes() / (4 * group_values(&s)));
+    const char *path = file_of(&s, "long.uvfits");
+    tess_image_opts opts = options(&path, 1);
+    opts.gridding.accuracy = 1e-7; /* in double, whose sums are alike */
+    compare_images(opts, true, 1e-11);
+    unlink(path);
+}
+
 /* What a device does not take goes through host memory. */
 static void test_others(void **state)
 {
@@ -405,7 +421,7 @@ int main(void)
         cmocka_unit_test(test_selections),   cmocka_unit_test(test_several),
         cmocka_unit_test(test_weights),      cmocka_unit_test(test_stokes),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
-        cmocka_unit_test(test_predictions)};
+        cmocka_unit_test(test_predictions),  cmocka_unit_test(test_buffers_again)};
     const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};
     int failed = 0;
     setenv("TESS_EMULATED", "1000000000000", 0);

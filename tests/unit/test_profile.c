@@ -59,7 +59,8 @@ static void json_says_what_was_measured(void **state)
     profile.predicted_largest_s = 3;
     profile.predicted_mean_s = 2;
     profile.merged_visibilities = 98765432109;
-    profile.stream = (tess_streaming){.bytes = 500, .seconds = 2, .link_s = 1.25};
+    profile.stream = (tess_streaming){
+        .bytes = 500, .seconds = 2, .readers_s = 0.5, .link_s = 1.25, .device_s = 1};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
     assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
 
@@ -101,8 +102,46 @@ static void json_says_what_was_measured(void **state)
     const json_t *streaming = json_object_get(rank, "streaming");
     assert_true(number(streaming, "bytes") == 500);
     assert_true(number(json_object_get(streaming, "busy"), "link") == 1.25);
+    const json_t *busiest = json_object_get(streaming, "busiest");
+    assert_string_equal(json_string_value(json_object_get(busiest, "name")), "link");
+    assert_true(number(busiest, "share") == 0.625);
     assert_true(number(json_object_get(stages, "read"), "bytes") == 1000);
     json_decref(root);
+}
+
+/* What is written of a stream that kept these busy. */
+static json_t *busiest_of(tess_comm *comm, tess_streaming stream)
+{
+    tess_profile profile;
+    tess_profile_start(&profile);
+    profile.stream = stream;
+    assert_int_equal(tess_profile_write(comm, &profile, path), TESS_OK);
+    json_t *root = json_load_file(path, 0, NULL);
+    json_t *streaming = json_object_get(json_object_get(root, "totals"), "streaming");
+    json_t *busiest = json_incref(json_object_get(streaming, "busiest"));
+    json_decref(root);
+    return busiest;
+}
+
+static void the_busiest_is_named(void **state)
+{
+    const tess_streaming stream[] = {
+        {.bytes = 1, .seconds = 4, .readers_s = 1, .writers_s = 2.5, .link_s = 3},
+        {.bytes = 1, .seconds = 4, .readers_s = 1, .link_s = 2, .device_s = 3},
+        {.bytes = 0}};
+    const char *const name[] = {"readers", "device"};
+    const double share[] = {0.875, 0.75};
+    for (int k = 0; k < 3; ++k) {
+        json_t *busiest = busiest_of(*state, stream[k]);
+        if (k == 2)
+            assert_true(json_is_null(busiest));
+        else {
+            const char *found = json_string_value(json_object_get(busiest, "name"));
+            assert_string_equal(found, name[k]);
+            assert_true(number(busiest, "share") == share[k]);
+        }
+        json_decref(busiest);
+    }
 }
 
 static void nan_does_not_spoil_the_file(void **state)
@@ -180,6 +219,7 @@ int main(void)
     tess_log_start(0, TESS_LOG_QUIET);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(json_says_what_was_measured, start, finish),
+        cmocka_unit_test_setup_teardown(the_busiest_is_named, start, finish),
         cmocka_unit_test_setup_teardown(nan_does_not_spoil_the_file, start, finish),
         cmocka_unit_test_setup_teardown(unwritable_path_is_an_error, start, finish),
         cmocka_unit_test_setup_teardown(laps_add_up, start, finish),

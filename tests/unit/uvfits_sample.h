@@ -22,6 +22,7 @@ typedef struct sample {
     int num_sources, num_setups, num_subarrays;
     bool no_tables;
     double freq_hz, step_hz;
+    int num_places; /* groups after which uvw repeat; 0: never */
 } sample;
 
 static const sample plain = {.axes = "CSFIRD",
@@ -68,10 +69,11 @@ static int number_of(const sample *s, int antenna)
 static double param_at(const sample *s, const char *name, int group, int occurrence)
 {
     int a, b;
+    const int place = 1 + (s->num_places > 0 ? group % s->num_places : group);
     antennas_of(s, group, &a, &b);
-    if (name[0] == 'U') return 1e-6 * (group + 1);
-    if (name[0] == 'V') return -2e-6 * (group + 1);
-    if (name[0] == 'W') return 3e-7 * (group + 1);
+    if (name[0] == 'U') return 1e-6 * place;
+    if (name[0] == 'V') return -2e-6 * place;
+    if (name[0] == 'W') return 3e-7 * place;
     if (strcmp(name, "BASELINE") == 0) {
         const int na = number_of(s, a), nb = number_of(s, b);
         const int subarray = group % s->num_subarrays;

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Devices that are too small for the sums of all bricks make images and predictions in
+parts, the same to rounding, each rank by what its own device has; and one that has no room
+for the images themselves is a clear error that leaves nothing behind.
+
+Devices are emulated (TESS_CUDA=EMULATED), with the bytes of memory that TESS_EMULATED says.
+"""
+import os
+
+import numpy as np
+
+from e2e import (ASEC, Suite, l2_error, mpi_environment, mpiexec, read_image, skip, tessera)
+import uvfits
+
+LARGE, SMALL, TINY = 10 ** 12, 2500000, 300000
+# Sums of a few thousand values in single precision, in two orders (see any_ranks.py).
+ROUNDING = 3e-6
+IN_PARTS = "transformed in parts"
+SEVERAL_BLOCKS = ["--force-block-planes", "2"]
+
+# (label, bytes of the devices, ranks, options)
+CASES = [
+    ("one block of planes", SMALL, 1, []),
+    ("several blocks", SMALL, 1, SEVERAL_BLOCKS),
+    ("one brick at a time", 1600000, 1, []),
+    ("samples in sets", f"{SMALL}:1500000", 1, []),
+    ("IQ, Briggs weights", 3 * SMALL, 1, ["--stokes", "I,Q", "--weight", "briggs:0"]),
+    ("double precision", 2 * SMALL, 1, ["--accuracy", "1e-7"]),
+    ("passes over the data", SMALL, 1, ["--force-passes", "3", *SEVERAL_BLOCKS]),
+    ("with checkpoints", SMALL, 1, ["--checkpoint", "WORK/saved", *SEVERAL_BLOCKS]),
+    ("two ranks", SMALL, 2, []),
+    ("one of two is small", f"{SMALL},{LARGE}", 2, []),
+    ("one of three is small", f"{SMALL},{LARGE},{LARGE}", 3, []),
+    ("two share planes, one is small", f"{LARGE},{SMALL}", 2,
+     ["--force-passes", "2", *SEVERAL_BLOCKS]),
+]
+
+
+def make_observation(suite):
+    rng = np.random.default_rng(4)
+    rows, channels = 2000, 4
+    uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
+    shape = (rows, channels, 4)
+    vis = 1 + 0.3 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    path = suite.path("obs.uvfits")
+    uvfits.write(path, uvw, 1.2e9 + 4e7 * np.arange(channels), vis,
+                 rng.uniform(0.5, 2, shape))
+    return path
+
+
+def run(devices, *args, ranks=1):
+    return tessera(*args, "--backend", "cuda", "--overwrite", ranks=ranks,
+                   env={**mpi_environment(), "TESS_EMULATED": str(devices)})
+
+
+def image(suite, obs, name, devices, *options, ranks=1):
+    """The run, and its images."""
+    prefix = suite.path(name)
+    result = run(devices, "image", obs, "--size", "200,160", "--scale", "25asec", "--threads",
+                 "1", "--weight", "natural", *options, "-o", prefix, ranks=ranks)
+    names = sorted(n for n in os.listdir(suite.work)
+                   if n.startswith(name + "-") and n.endswith(".fits"))
+    images = {n[len(name):]: read_image(suite.path(n))[0] for n in names}
+    for n in names:
+        os.remove(suite.path(n))
+    return result, images
+
+
+def check_images(suite, obs):
+    for label, devices, ranks, options in CASES:
+        if ranks > 1 and not mpiexec():
+            continue
+        options = [o.replace("WORK", suite.work) for o in options]
+        result, wanted = image(suite, obs, "large", LARGE, *options, ranks=ranks)
+        suite.ran(f"{label}: large devices", result)
+        suite.true(f"{label}: there all sums have room", IN_PARTS not in result.err)
+        result, found = image(suite, obs, "small", devices, *options, ranks=ranks)
+        suite.ran(f"{label}: small devices", result)
+        suite.true(f"{label}: parts are told of", IN_PARTS in result.err)
+        suite.equal(f"{label}: images", list(found), list(wanted))
+        for kind in found:
+            limit = 1e-11 if "1e-7" in options else ROUNDING
+            suite.below(f"{label} {kind}: L2", l2_error(found[kind], wanted[kind]), limit)
+
+
+def check_prediction(suite, obs):
+    model = np.zeros((160, 160))
+    model[40, 51], model[80, 80], model[120, 15] = 1.0, -0.4, 2.5
+    path = uvfits.write_model(suite.path("model.fits"), model, 25 * ASEC)
+    for options in ([], SEVERAL_BLOCKS):
+        for ranks, devices in ((1, SMALL), (2, f"{SMALL},{LARGE}")):
+            if ranks > 1 and not mpiexec():
+                continue
+            label = f"prediction, {ranks} ranks {' '.join(options)}"
+            vis = []
+            for room in (LARGE, devices):
+                out = suite.path("predicted.uvfits")
+                result = run(room, "predict", obs, "--model", path, *options, "-o", out,
+                             ranks=ranks)
+                if not suite.ran(label, result):
+                    return
+                suite.equal(f"{label}: in parts", IN_PARTS in result.err, room != LARGE)
+                vis.append(uvfits.read(out)[2])
+            error = np.linalg.norm(vis[1] - vis[0]) / np.linalg.norm(vis[0])
+            suite.below(f"{label}: L2", error, ROUNDING)
+
+
+def check_errors(suite, obs):
+    result, images = image(suite, obs, "none", TINY)
+    suite.equal("no room at all: status", result.status, 4)
+    suite.equal("no room at all: lines", len(result.errors()), 1)
+    suite.true("no room at all: says so", "no device memory for" in result.err)
+    suite.equal("no room at all: nothing is left", images, {})
+    result, images = image(suite, obs, "none", SMALL, "--reproducible")
+    suite.equal("never in parts when reproducible: status", result.status, 4)
+    suite.equal("never in parts when reproducible: lines", len(result.errors()), 1)
+    if mpiexec():
+        result, images = image(suite, obs, "none", f"{LARGE},{TINY}", ranks=2)
+        suite.equal("none on one of two: status", result.status, 4)
+
+
+def main():
+    suite = Suite("small_devices")
+    obs = make_observation(suite)
+    result, _ = image(suite, obs, "there", LARGE)
+    if result.status == 4:
+        skip("no emulated device in this build")
+    check_images(suite, obs)
+    check_prediction(suite, obs)
+    check_errors(suite, obs)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
