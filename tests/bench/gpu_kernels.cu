@@ -305,7 +305,7 @@ static void measure_errors(const tess_grid_plan *plan, const tracks &from,
                    ? compare<double>(place.sums.data, truth.data(), 2 * place.values)
                    : compare<float>(place.sums.data, truth.data(), 2 * place.values);
     /* back: from those sums */
-    MUST(tess_degrid_ops_cpu.degrid(&full, &host, &bricks, 0, &sums));
+    MUST(tess_degrid_ops_cpu.degrid(&full, &host, &bricks, 0, &sums, &report));
     if (plan->is_double)
         MUST(cudaMemcpy(place.sums.data, truth.data(), place.bytes,
                         cudaMemcpyHostToDevice));

@@ -319,6 +319,7 @@ static void check_direction(const setting &with, bool degrid, int rows)
                                 &bricks));
     MUST(tess_brick_list_sort(&bricks, 2));
     tess_brick_sums sums;
+    tess_grid_report ignored_report = {NULL, 0};
     memset(&sums, 0, sizeof sums);
     sums.num_pol = num_pol;
     MUST(
@@ -332,9 +333,9 @@ static void check_direction(const setting &with, bool degrid, int rows)
         memset(sums.data, 0, (size_t)sums.num_values * 16);
         each_cell(full, sums, (double *)sums.data, planes.data(),
                   [](double &cell, double &plane) { cell = plane; });
-        MUST(tess_degrid_ops_cpu.degrid(&full, &samples, &bricks, 0, &sums));
+        MUST(tess_degrid_ops_cpu.degrid(&full, &samples, &bricks, 0, &sums,
+                                         &ignored_report));
     } else {
-        tess_grid_report ignored_report = {NULL, 0};
         MUST(tess_grid_ops_cpu.grid(&full, &samples, &bricks, 0, with.psf, &sums,
                                     &ignored_report));
         each_cell(full, sums, (double *)sums.data, planes.data(),
