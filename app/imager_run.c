@@ -334,7 +334,8 @@ static tess_status take_pass(imager_job *job, imager_data *data,
     else if (!data->in_memory && !data->spool)
         tess_source_rewind(data->source); /* reads while this pass is gridded */
     double mark = tess_time_now();
-    status = tess_exchange_complete(exchange, imager_sort_threads(job), samples, bricks);
+    status =
+        tess_exchange_complete(exchange, imager_sort_threads(job), samples, bricks);
     if (status == TESS_OK) status = cut_bricks(job, *bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);

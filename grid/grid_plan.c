@@ -178,8 +178,8 @@ static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
 }
 
 /* Where the pixels lie along w, in a field from the lowest n − 1 to the highest: spread
- * evenly in a round image around the phase centre, but not in a narrow one, whose pixels
- * crowd at the end where n − 1 is flat. */
+ * evenly in a round image around the phase centre, but not in a narrow one, whose
+ * pixels crowd at the end where n − 1 is flat. */
 static void share_out_pixels(tess_grid_plan *plan)
 {
     enum { MOST_LINES = 64 };
@@ -195,11 +195,11 @@ static void share_out_pixels(tess_grid_plan *plan)
             const double m = tess_geom_m(geom, geom->ny * j / lines_y);
             if (l * l + m * m >= 1) continue;
             /* |x| over that of the edge */
-            const double x = fabs(2 * (tess_geom_nm1(l * l + m * m) - low) /
-                                      (high - low) -
-                                  1);
+            const double x =
+                fabs(2 * (tess_geom_nm1(l * l + m * m) - low) / (high - low) - 1);
             const int place = (int)(sqrt(fmax(0, 1 - x)) * TESS_KERNEL_PLACES);
-            ++plan->w_share[place < TESS_KERNEL_PLACES ? place : TESS_KERNEL_PLACES - 1];
+            ++plan->w_share[place < TESS_KERNEL_PLACES ? place
+                                                       : TESS_KERNEL_PLACES - 1];
             ++all;
         }
     for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
@@ -243,7 +243,8 @@ static double pixel_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 }
 
 /* Largest relative error of one pixel's visibilities, wherever they and the pixel are:
- * with the axes' errors in phase. Rounding as in an image, with the gain of the edge. */
+ * with the axes' errors in phase. Rounding as in an image, with the gain of the edge.
+ */
 static double visibility_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     const double axes = plan->opts.do_w ? 3 : 2;

@@ -44,11 +44,11 @@ typedef enum tess_precision {
 
 /** What a plan is made for. tess_grid_opts_default() fills the rest. */
 typedef struct tess_grid_opts {
-    double accuracy;  /**< ε: relative L2 error of the image */
-    bool worst_pixel; /**< for prediction: ε holds for the visibilities of every
-                           single pixel, not for a field of them on average … */
+    double accuracy;      /**< ε: relative L2 error of the image */
+    bool worst_pixel;     /**< for prediction: ε holds for the visibilities of every
+                               single pixel, not for a field of them on average … */
     bool mean_visibility; /**< … for their relative L2 error, not for each of them */
-    bool do_w;        /**< false: the field is narrow, w is ignored */
+    bool do_w;            /**< false: the field is narrow, w is ignored */
     double w_min_lambda, w_max_lambda; /**< range of |w| over the visibilities */
     double w_span_lambda; /**< smallest w_max − w_min of what becomes one image, when
                                several share the plan; < 0: w_max − w_min */

@@ -1,0 +1,133 @@
+/* W-steps from visibilities to images. */
+#include "steps_private.h"
+
+#include "tess_log.h"
+#include "tess_mem.h"
+
+tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
+                            tess_plane_window window, const tess_samples *samples,
+                            const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    steps_live *live = NULL;
+    const int64_t first = part->first, end = part->end;
+    int64_t plane, plane_end;
+    const double start = tess_time_now(), own = tess_time_own();
+    double num_vis = 0;
+    tess_grid_report report = {
+        .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
+    if (first == end) return TESS_OK;
+    for (int64_t b = first; b < end; ++b)
+        num_vis += (double)bricks->num_vis[b];
+    tess_progress_start(&steps->progress, "gridding", "vis", num_vis);
+    TESS_TRY(steps_add_live(steps, part->block, &live));
+    live->sums.window_first = (int32_t)window.first;
+    live->sums.window_planes = (int32_t)window.count;
+    live->sums.spare = &steps->spare;
+    TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
+                               &live->sums, &report));
+    steps_planes_of_block(steps->plan, part->block, &plane, &plane_end);
+    if (plane >= window.first) /* later windows grid the same again */
+        steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
+    steps_note_gridded(steps, start, own, report.busy_share);
+    if (plane >= window.first) steps->profile->merged_visibilities += report.merged;
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
+cleanup:
+    tess_progress_finish(&steps->progress);
+    return status;
+}
+
+static tess_status grid_block(tess_steps *steps, int64_t block,
+                              tess_plane_window window, const tess_samples *samples,
+                              const tess_brick_list *bricks, bool psf)
+{
+    const steps_part all = steps_whole_block(steps, bricks, block);
+    return steps_grid_part(steps, &all, window, samples, bricks, psf);
+}
+
+tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transform_now,
+                             const tess_samples *samples, const tess_brick_list *bricks,
+                             bool psf)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    int64_t *ready = NULL;
+    bool in_parts;
+    TESS_TRY(steps_choose_parts(steps, bricks, num_pol, !transform_now, &in_parts));
+    if (in_parts) return steps_image_in_parts(steps, first, end, samples, bricks, psf);
+    ready = tess_alloc(plan->num_planes, sizeof *ready);
+    TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    for (int step = first; step < end; ++step) {
+        TESS_TRY(steps_watch(steps));
+        for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
+            if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
+                status =
+                    grid_block(steps, b, (tess_plane_window){0}, samples, bricks, psf);
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        if (!transform_now) continue;
+        int64_t count = 0;
+        for (int64_t p = 0; p < plan->num_planes; ++p)
+            if (!steps->plane_done[p] && steps_last_of_plane(steps, p) <= step) {
+                ready[count++] = p;
+                steps->plane_done[p] = 1;
+            }
+        TESS_TRY(steps_transform_planes(steps, ready, count, num_pol, true));
+        steps_free_finished(steps);
+    }
+cleanup:
+    tess_free(ready);
+    return status;
+}
+
+/* Grid what the blocks have in a window of planes. Local. */
+static tess_status grid_window(tess_steps *steps, tess_plane_window window,
+                               const tess_samples *samples,
+                               const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b)
+        if (tess_steps_block_in(steps, b, window) && !tess_steps_block_done(steps, b))
+            TESS_TRY(grid_block(steps, b, window, samples, bricks, psf));
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
+                                    bool last, const tess_samples *samples,
+                                    const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
+    int64_t *ready = tess_alloc(window.count, sizeof *ready);
+    TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(steps_watch(steps));
+    status = grid_window(steps, window, samples, bricks, psf);
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+    if (!last) goto cleanup;
+    for (int64_t k = 0; k < window.count; ++k) {
+        ready[k] = window.first + k;
+        steps->plane_done[ready[k]] = 1;
+    }
+    TESS_TRY(steps_transform_planes(steps, ready, window.count, num_pol, true));
+    steps_give_up_live(steps);
+    if (window.first + window.count == steps->plan->num_planes) steps_free_spare(steps);
+cleanup:
+    tess_free(ready);
+    return status;
+}
+
+tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
+                                       const tess_samples *samples,
+                                       const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    const int64_t planes = steps->plan->num_planes;
+    for (tess_plane_window window = {0, planes_at_once}; window.first < planes;
+         window.first += planes_at_once) {
+        if (window.count > planes - window.first) window.count = planes - window.first;
+        TESS_TRY(tess_steps_image_window(steps, window, true, samples, bricks, psf));
+    }
+cleanup:
+    return status;
+}

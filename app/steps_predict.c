@@ -1,0 +1,196 @@
+/* W-steps from images to visibilities. */
+#include "steps_private.h"
+
+#include <string.h>
+
+#include "tess_degrid.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Planes not yet transformed that the blocks of this step need. */
+static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
+{
+    int64_t count = 0, first, end;
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
+        if (steps->step_of_block[b] != step) continue;
+        steps_planes_of_block(steps->plan, b, &first, &end);
+        for (int64_t p = first; p < end; ++p)
+            if (!steps->plane_done[p]) {
+                needed[count++] = p;
+                steps->plane_done[p] = 1;
+            }
+    }
+    return count;
+}
+
+tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
+                               tess_plane_window window, const tess_samples *samples,
+                               const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    steps_live *live = NULL;
+    if (part->first == part->end) return TESS_OK;
+    TESS_TRY(steps_add_live(steps, part->block, &live));
+    live->first_brick = part->first;
+    live->sums.window_first = (int32_t)window.first;
+    live->sums.window_planes = (int32_t)window.count;
+    live->sums.spare = &steps->spare;
+    TESS_TRY(tess_degrid_begin(steps->plan, samples, bricks, part->first, part->end,
+                               &live->sums));
+cleanup:
+    return status;
+}
+
+/* steps_lay_out_part for those of a block, unless it is there already. */
+static tess_status lay_out_block(tess_steps *steps, int64_t block,
+                                 tess_plane_window window, const tess_samples *samples,
+                                 const tess_brick_list *bricks)
+{
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        if (steps->live[k].block == block) return TESS_OK;
+    const steps_part all = steps_whole_block(steps, bricks, block);
+    return steps_lay_out_part(steps, &all, window, samples, bricks);
+}
+
+/* Degrid the bricks of a live block. */
+static tess_status degrid_live(tess_steps *steps, const steps_live *live,
+                               tess_samples *samples, const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    tess_grid_report report = {
+        .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
+    const double start = tess_time_now(), own = tess_time_own();
+    double num_vis = 0;
+    int64_t plane, plane_end;
+    steps_planes_of_block(steps->plan, live->block, &plane, &plane_end);
+    for (int64_t b = 0; b < live->sums.num_bricks; ++b)
+        num_vis += (double)bricks->num_vis[live->first_brick + b];
+    tess_progress_start(&steps->progress, "degridding", "vis", num_vis);
+    status = tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
+                                 &live->sums, &report);
+    tess_progress_finish(&steps->progress);
+    steps_note_gridded(steps, start, own, report.busy_share);
+    if (plane >= live->sums.window_first) /* later windows degrid the same again */
+        steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
+    return status;
+}
+
+tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
+                         const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    int64_t kept = 0;
+    const double start = tess_time_now();
+    for (int64_t k = 0; k < steps->num_live; ++k) {
+        steps_live *live = &steps->live[k];
+        if (steps->step_of_block[live->block] == step) {
+            if (status == TESS_OK) status = degrid_live(steps, live, samples, bricks);
+            tess_brick_sums_free(&live->sums);
+        } else
+            steps->live[kept++] = *live;
+    }
+    steps->num_live = kept;
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
+    return status;
+}
+
+/* All steps. Collective. */
+static tess_status predict_steps(tess_steps *steps, tess_samples *samples,
+                                 const tess_brick_list *bricks, int64_t *needed)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    for (int step = 0; step < steps->num_steps; ++step) {
+        const int64_t count = planes_needed(steps, step, needed);
+        for (int64_t k = 0; k < count && status == TESS_OK; ++k) {
+            int64_t first, end;
+            steps_blocks_of_plane(plan, needed[k], &first, &end);
+            for (int64_t b = first; b < end && status == TESS_OK; ++b)
+                status =
+                    lay_out_block(steps, b, (tess_plane_window){0}, samples, bricks);
+        }
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        TESS_TRY(steps_transform_planes(steps, needed, count, samples->num_pol, false));
+        status = steps_degrid(steps, step, samples, bricks);
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
+                               const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    bool in_parts;
+    int64_t *planes = tess_alloc(plan->num_planes, sizeof *planes);
+    TESS_TRY(tess_comm_agree(steps->comm, planes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(steps_choose_parts(steps, bricks, samples->num_pol, false, &in_parts));
+    TESS_TRY(in_parts ? steps_predict_in_parts(steps, samples, bricks, planes)
+                      : predict_steps(steps, samples, bricks, planes));
+    const double start = tess_time_now();
+    status = tess_degrid_finish(plan, samples, bricks);
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+cleanup:
+    tess_free(planes);
+    return status;
+}
+
+/* Visibilities of zero, to which windows of planes add. */
+static void clear_vis(const tess_steps *steps, tess_samples *samples)
+{
+    enum { PART = 4096 };
+    const int64_t bytes =
+        samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
+#pragma omp parallel for num_threads(steps->plan->opts.threads) schedule(static)
+    for (int64_t at = 0; at < bytes; at += PART)
+        memset((char *)samples->vis + at, 0,
+               (size_t)(bytes - at < PART ? bytes - at : PART));
+}
+
+/* Degrid what the blocks have in a window of planes. Collective. */
+static tess_status predict_window(tess_steps *steps, tess_plane_window window,
+                                  tess_samples *samples, const tess_brick_list *bricks,
+                                  int64_t *planes)
+{
+    tess_status status = TESS_OK;
+    for (int64_t b = 0; b < steps->plan->num_blocks && status == TESS_OK; ++b)
+        if (tess_steps_block_in(steps, b, window))
+            status = lay_out_block(steps, b, window, samples, bricks);
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+    for (int64_t k = 0; k < window.count; ++k)
+        planes[k] = window.first + k;
+    TESS_TRY(
+        steps_transform_planes(steps, planes, window.count, samples->num_pol, false));
+    const double start = tess_time_now();
+    for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
+        status = degrid_live(steps, &steps->live[k], samples, bricks);
+    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
+    TESS_TRY(tess_comm_agree(steps->comm, status));
+    steps_give_up_live(steps);
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
+                                         tess_samples *samples,
+                                         const tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    const int64_t planes = steps->plan->num_planes;
+    int64_t *wanted = tess_alloc(planes_at_once, sizeof *wanted);
+    TESS_TRY(tess_comm_agree(steps->comm, wanted ? TESS_OK : TESS_ERR_ALLOC));
+    clear_vis(steps, samples);
+    for (int64_t first = 0; first < planes; first += planes_at_once) {
+        const int64_t left = planes - first;
+        const tess_plane_window window = {
+            first, left < planes_at_once ? left : planes_at_once};
+        TESS_TRY(predict_window(steps, window, samples, bricks, wanted));
+    }
+cleanup:
+    steps_free_spare(steps);
+    tess_free(wanted);
+    return status;
+}

@@ -1,0 +1,111 @@
+/** @file steps_private.h  (private to steps*.c)
+ *  What is held while w-steps go on: sums of bricks, and what has become of planes.
+ */
+#ifndef TESS_STEPS_PRIVATE_H
+#define TESS_STEPS_PRIVATE_H
+
+#include "steps.h"
+
+/** Brick sums of one block, from one pass over the data. */
+typedef struct steps_live {
+    int64_t block;
+    int64_t first_brick; /**< in the brick list (prediction) */
+    tess_brick_sums sums;
+} steps_live;
+
+struct tess_steps {
+    tess_comm *comm;
+    const tess_grid_plan *plan;
+    const tess_partition *partition;
+    tess_planes *planes;
+    tess_profile *profile;
+    int num_groups, num_steps;
+    int *step_of_block; /**< [num_blocks] */
+    steps_live *live;
+    int64_t num_live, capacity_live;
+    tess_brick_arena spare; /**< of the last window's largest block */
+    char *plane_done;       /**< [num_planes] */
+    tess_piece *piece;      /**< pieces of a batch of jobs */
+    int64_t capacity_pieces;
+    bool in_parts; /**< planes have been added to the images in parts */
+    char *done;    /**< [num_planes][num_images] '1': in the images; or NULL */
+    int num_images;
+    tess_steps_watcher *watch; /**< or NULL */
+    void *context;
+    double grid_wall_s, grid_busy_s;
+    tess_progress progress; /**< of what goes on: gridding, or planes */
+};
+
+/** Bricks [first, end) of a block. */
+typedef struct steps_part {
+    int64_t block, first, end;
+} steps_part;
+
+/** Planes that a block's bricks may touch, and blocks whose bricks may touch a plane:
+ *  [*first, *end). Local. */
+void steps_planes_of_block(const tess_grid_plan *plan, int64_t block, int64_t *first,
+                           int64_t *end);
+void steps_blocks_of_plane(const tess_grid_plan *plan, int64_t plane, int64_t *first,
+                           int64_t *end);
+
+/** The last step that has bricks which touch a plane. Local. */
+int steps_last_of_plane(const tess_steps *steps, int64_t plane);
+
+/** All bricks of a block in the list. Local. */
+steps_part steps_whole_block(const tess_steps *steps, const tess_brick_list *bricks,
+                             int64_t block);
+
+/** Give whoever watches the steps their turn. Collective. */
+tess_status steps_watch(tess_steps *steps);
+
+/** Transform those of the wanted planes that any rank has values in, every
+ *  polarisation: sums to images (`forward`), or back. Collective. */
+tess_status steps_transform_planes(tess_steps *steps, const int64_t *wanted,
+                                   int64_t count, int num_pol, bool forward);
+
+/** Room for the sums of a block, freed with the steps. Local. */
+tess_status steps_add_live(tess_steps *steps, int64_t block, steps_live **live_out);
+
+/** Free all sums; those of blocks all of whose planes are done; all of them, keeping
+ *  the largest arena for the next window of planes; free that one. Local. */
+void steps_free_live(tess_steps *steps);
+void steps_free_finished(tess_steps *steps);
+void steps_give_up_live(tess_steps *steps);
+void steps_free_spare(tess_steps *steps);
+
+/** Keep in the profile that gridding or degridding, begun at `start_s` and the first
+ *  thread's own `own_s`, had threads busy for this share of the time. Local. */
+void steps_note_gridded(tess_steps *steps, double start_s, double own_s,
+                        double busy_share);
+
+/** Grid bricks of a block into sums that stay, of the planes in the window. Local. */
+tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
+                            tess_plane_window window, const tess_samples *samples,
+                            const tess_brick_list *bricks, bool psf);
+
+/** Sums of bricks of a block for prediction, their values undefined. Local. */
+tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
+                               tess_plane_window window, const tess_samples *samples,
+                               const tess_brick_list *bricks);
+
+/** Degrid and free what has been laid out of a step. Local. */
+tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
+                         const tess_brick_list *bricks);
+
+/** Is there a rank whose device has no room for the sums that are held at a time
+ *  (`all`: for the end of the steps)? Sums that are to be rounded in one order are
+ * never made in parts: there, the lack of memory is an error. Collective. */
+tess_status steps_choose_parts(tess_steps *steps, const tess_brick_list *bricks,
+                               int num_pol, bool all, bool *in_parts);
+
+/** tess_steps_image, where a device has no room. Collective. */
+tess_status steps_image_in_parts(tess_steps *steps, int first, int end,
+                                 const tess_samples *samples,
+                                 const tess_brick_list *bricks, bool psf);
+
+/** All steps of tess_steps_predict, where a device has no room; `planes`: work memory,
+ *  [num_planes]. Collective. */
+tess_status steps_predict_in_parts(tess_steps *steps, tess_samples *samples,
+                                   const tess_brick_list *bricks, int64_t *planes);
+
+#endif
