@@ -100,13 +100,7 @@ INLINE void NAME(add_line)(const NAME(line) * line, int support, const REAL *vis
     for (int j = 0; j < support; ++j) {
         const REAL x = line->re[j] * vis[0] - line->im[j] * vis[1];
         const REAL y = line->re[j] * vis[1] + line->im[j] * vis[0];
-        if (atomic) {
-            NAME(add_atomically)(&cell[2 * j], x);
-            NAME(add_atomically)(&cell[2 * j + 1], y);
-        } else {
-            cell[2 * j] += x;
-            cell[2 * j + 1] += y;
-        }
+        NAME(add_to)(&cell[2 * j], x, y, atomic);
     }
 }
 

@@ -55,6 +55,17 @@ INLINE void NAME(add_atomically)(REAL *to, REAL value)
                                         __ATOMIC_RELAXED));
 }
 
+INLINE void NAME(add_to)(REAL *cell, REAL re, REAL im, bool atomic)
+{
+    if (atomic) {
+        NAME(add_atomically)(&cell[0], re);
+        NAME(add_atomically)(&cell[1], im);
+    } else {
+        cell[0] += re;
+        cell[1] += im;
+    }
+}
+
 INLINE void NAME(stamp_plain)(const gcf_job *job, const gcf_place *at, int pol,
                               bool flip_v, bool atomic)
 {
@@ -69,13 +80,7 @@ INLINE void NAME(stamp_plain)(const gcf_job *job, const gcf_place *at, int pol,
             const int k = 2 * (flip_v ? support - 1 - j : j);
             const REAL a = (REAL)tap[k], b = sign * (REAL)tap[k + 1];
             const REAL x = a * re - b * im, y = a * im + b * re;
-            if (atomic) {
-                NAME(add_atomically)(&cell[2 * j], x);
-                NAME(add_atomically)(&cell[2 * j + 1], y);
-            } else {
-                cell[2 * j] += x;
-                cell[2 * j + 1] += y;
-            }
+            NAME(add_to)(&cell[2 * j], x, y, atomic);
         }
     }
 }
