@@ -76,11 +76,24 @@ static void compare_all(const tess_gcf *const table[2], const scene *s)
     }
 }
 
+/* Sanitizers, which are slow, get each order with one number of polarisations. */
+static bool is_left_out(int how, int num_pol)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return num_pol != 1 << how % 3;
+#else
+    (void)how;
+    (void)num_pol;
+    return false;
+#endif
+}
+
 static void strategies_agree(void **state)
 {
     const tess_gcf *const table[2] = {make_table(false), make_table(true)};
     for (int how = 0; how < NUM_ORDERS; ++how)
         for (int num_pol = 1; num_pol <= 4; num_pol *= 2) {
+            if (is_left_out(how, num_pol)) continue;
             scene s = make_scene((order)how, num_pol);
             compare_all(table, &s);
             free_scene(&s);
