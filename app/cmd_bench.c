@@ -25,10 +25,9 @@ static const char doc[] =
     "\v"
     "Columns: what was timed and where, the case, precision, support and planes that "
     "the accuracy led to, or --precision and --support, the grid, seconds to sort the "
-    "visibilities into bricks (on a "
-    "GPU with their upload) and to (de)grid them, medians, millions of visibilities a "
-    "second, and, of degridding, the sum of what was read off. Runs on the first rank "
-    "only.\n\n"
+    "visibilities into bricks (on a GPU with their upload) and to (de)grid them, "
+    "medians, millions of visibilities a second, and, of degridding, the sum of what "
+    "was read off. Runs on the first rank only.\n\n"
     "Examples:\n"
     "  tessera bench grid --vis 1e7 --accuracy 1e-2,1e-4,1e-6,1e-10\n"
     "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
@@ -60,8 +59,7 @@ static const struct argp_option options[] = {
      0},
     {"support", OPT_SUPPORT, "W,...", 0,
      "Kernel widths, cells (default: what costs least at each accuracy); one that "
-     "cannot "
-     "reach an accuracy is left out with a warning",
+     "cannot reach an accuracy is left out with a warning",
      0},
     {"precision", OPT_PRECISION, "single|double,...", 0,
      "Of grid and visibilities (default: what each accuracy needs)", 0},
