@@ -38,6 +38,19 @@ typedef struct piece {
     bool whole;  /* a tile */
 } piece;
 
+/* Neighbouring pieces, which one thread takes in turn, others only when they are
+ * through with their own: what they have in common of the grid stays in that thread's
+ * cache, and its locks are free. */
+typedef struct band {
+    _Alignas(CACHE_LINE) atomic_llong next;
+    int64_t end;
+} band;
+
+/* Alone in its cache line: locks of neighbours are taken by other threads. */
+typedef struct region_lock {
+    _Alignas(CACHE_LINE) atomic_flag taken;
+} region_lock;
+
 /* All points sorted by tile. */
 typedef struct tiling {
     int64_t side; /* of a tile [cells] */
@@ -49,11 +62,12 @@ typedef struct tiling {
     int sorters;        /* threads that sort: no more than have a point for each tile */
     int64_t *places;    /* [sorters][num_tiles] */
     double *block_cost; /* of every BLOCK sorted points */
-    piece *piece;       /* the most expensive first */
+    piece *piece;       /* by band, in each the most expensive first */
     int64_t num_pieces;
+    band *band;         /* one for each thread, of equal cost */
     int64_t max_values; /* of a piece's buffer, one pol */
     int64_t max_lines;
-    atomic_flag *lock; /* of regions of TILE × TILE cells */
+    region_lock *lock; /* of regions of TILE × TILE cells */
     int64_t num_locks_v;
 } tiling;
 
@@ -65,6 +79,7 @@ static void tiling_free(tiling *tiles)
     tess_free(tiles->places);
     tess_free(tiles->block_cost);
     tess_free(tiles->piece);
+    tess_free(tiles->band);
     tess_free(tiles->lock);
 }
 
@@ -216,8 +231,7 @@ static double take_cost(const tess_gcf_plan *plan, const tiling *tiles, int64_t 
     return cost;
 }
 
-/* The dearest first, by powers of two, and neighbours together: what buffers have in
- * common of the grid is then still in cache. */
+/* The dearest first, by powers of two, and neighbours together. */
 static int dearest_first(const void *a, const void *b)
 {
     const piece *x = a, *y = b;
@@ -278,11 +292,42 @@ static tess_status cut(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
             tiles->piece[tiles->num_pieces++] = one;
         }
     }
-    if (tiles->num_pieces > 1)
-        qsort(tiles->piece, (size_t)tiles->num_pieces, sizeof *tiles->piece,
-              dearest_first);
 cleanup:
     return status;
+}
+
+/* Pieces, in order of tile, as one band for each thread. */
+static void deal_out(int threads, tiling *tiles)
+{
+    double total = 0, before = 0;
+    int64_t k = 0;
+    for (int64_t p = 0; p < tiles->num_pieces; ++p)
+        total += tiles->piece[p].cost;
+    for (int b = 0; b < threads; ++b) {
+        const int64_t first = k;
+        for (; k < tiles->num_pieces &&
+               (b == threads - 1 || before < total * (b + 1) / threads);
+             ++k)
+            before += tiles->piece[k].cost;
+        if (k > first + 1)
+            qsort(&tiles->piece[first], (size_t)(k - first), sizeof *tiles->piece,
+                  dearest_first);
+        atomic_init(&tiles->band[b].next, first);
+        tiles->band[b].end = k;
+    }
+}
+
+/* The next piece of a band, or of those behind it when it is done; `behind` of them
+ * are. NULL: no piece is left. */
+static const piece *next_piece(tiling *tiles, int own, int threads, int *behind)
+{
+    for (; *behind < threads; ++*behind) {
+        band *from = &tiles->band[(own + *behind) % threads];
+        const int64_t k =
+            atomic_fetch_add_explicit(&from->next, 1, memory_order_relaxed);
+        if (k < from->end) return &tiles->piece[k];
+    }
+    return NULL;
 }
 
 static int64_t up_to(int64_t n, int64_t multiple)
@@ -315,12 +360,13 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
         tess_alloc(tiles->sorters * tiles->num_tiles, sizeof *tiles->places);
     tiles->block_cost =
         tess_alloc(points->count / BLOCK + 1, sizeof *tiles->block_cost);
+    tiles->band = tess_alloc(threads, sizeof *tiles->band);
     if (!tiles->scratch || !tiles->place || !tiles->tile_first || !tiles->lock ||
-        !tiles->places || !tiles->block_cost)
+        !tiles->places || !tiles->block_cost || !tiles->band)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld points",
                   (long long)points->count);
     for (int64_t t = 0; t < tiles->num_tiles; ++t)
-        atomic_flag_clear(&tiles->lock[t]);
+        atomic_flag_clear(&tiles->lock[t].taken);
     place_all(plan, points, cells, degrid, tiles->scratch, report);
     sort_by_tile(plan, points->count, report->point_cells, points, cells, tiles);
     const double total = sum_blocks(plan, tiles);
@@ -332,6 +378,7 @@ static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points 
                  : share > least ? share
                                  : least,
                  tiles));
+    deal_out(threads, tiles);
     tiles->max_lines = up_to(side, GCF_BLOCK_LINES) + GCF_BLOCK_LINES;
     tiles->max_values =
         tiles->max_lines * (up_to(side, GCF_BLOCK_CELLS) + GCF_BLOCK_CELLS);
@@ -456,15 +503,15 @@ static void add_region(const gcf_job *job, const box *around, const box *region,
         }
 }
 
-static void take(atomic_flag *lock)
+static void take(region_lock *lock)
 {
-    while (atomic_flag_test_and_set_explicit(lock, memory_order_acquire)) {
+    while (atomic_flag_test_and_set_explicit(&lock->taken, memory_order_acquire)) {
     }
 }
 
-static void release(atomic_flag *lock)
+static void release(region_lock *lock)
 {
-    atomic_flag_clear_explicit(lock, memory_order_release);
+    atomic_flag_clear_explicit(&lock->taken, memory_order_release);
 }
 
 /* Add a buffer to the grid, one region after the other. */
@@ -480,7 +527,7 @@ static void add_to_grid(const gcf_job *job, const box *around, tiling *tiles,
                                 .v = v,
                                 .lines = (next_u < end_u ? next_u : end_u) - u,
                                 .cells = (next_v < end_v ? next_v : end_v) - v};
-            atomic_flag *lock = &tiles->lock[u / TILE * tiles->num_locks_v + v / TILE];
+            region_lock *lock = &tiles->lock[u / TILE * tiles->num_locks_v + v / TILE];
             take(lock);
             add_region(job, around, &region, cells);
             release(lock);
@@ -489,7 +536,7 @@ static void add_to_grid(const gcf_job *job, const box *around, tiling *tiles,
 
 /* All regions of a box, always in the same order, so that threads do not wait for each
  * other in a circle. */
-static void for_regions(const box *around, tiling *tiles, void (*what)(atomic_flag *))
+static void for_regions(const box *around, tiling *tiles, void (*what)(region_lock *))
 {
     for (int64_t u = around->u / TILE; u * TILE < around->u + around->lines; ++u)
         for (int64_t v = around->v / TILE; v * TILE < around->v + around->cells; ++v)
@@ -693,11 +740,12 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
 #pragma omp parallel num_threads(threads) reduction(+ : busy, sparse)
     {
         double begin = tess_time_now();
-        const int64_t thread = gcf_thread();
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t k = 0; k < tiles.num_pieces; ++k)
-            if (!tiles.piece[k].sparse)
-                do_piece(plan, points, cells, degrid, &tiles, &tiles.piece[k],
+        const int thread = gcf_thread();
+        const piece *which;
+        for (int behind = 0;
+             (which = next_piece(&tiles, thread, threads, &behind)) != NULL;)
+            if (!which->sparse)
+                do_piece(plan, points, cells, degrid, &tiles, which,
                          buffers + thread * bytes, works + thread * work_bytes);
         busy += tess_time_now() - begin;
         if (plan->opts.probes.tile_factor > 0) {

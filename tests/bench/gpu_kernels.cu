@@ -394,30 +394,35 @@ static void bench_tracks(int integrations, double accuracy)
     tess_grid_plan_destroy(plan);
 }
 
-/* Support as cuFINUFFT has it for this tolerance with its upsampling of 2. */
+/* Support as cuFINUFFT has it for this tolerance with its upsampling of 2, on a grid of
+ * 512 cells along each axis. */
 static void bench_random(int64_t count, double accuracy)
 {
-    tess_grid_plan plan;
+    const int support = (int)ceil(log10(1 / accuracy)) + 1;
     double error[2] = {};
-    memset(&plan, 0, sizeof plan);
-    tess_grid_opts_default(&plan.opts);
-    plan.opts.accuracy = accuracy;
-    plan.opts.threads = 8;
-    plan.geom.nx = plan.geom.ny = 256;
-    plan.geom.scale_rad = 1e-3;
-    plan.is_double = accuracy < 9e-6;
-    tess_kernel_create((int)ceil(log10(1 / accuracy)) + 1, 2.0, &plan.kernel);
-    plan.nu = plan.nv = plan.num_planes = 512;
-    plan.w_support = plan.kernel.support;
-    plan.block_planes = 8;
-    plan.num_blocks = (plan.num_planes - plan.w_support) / plan.block_planes + 1;
-    plan.w_step_lambda = 1;
-    plan.w_first_lambda = -0.5 * plan.w_support;
-    plan.nm1_center = -1e-4;
-    plan.tiles_u = plan.tiles_v = 32;
-    plan.chunk = 4096;
-    if (!quick()) measure_errors(&plan, random_points(count / 20, &plan), error);
-    measure("random", &plan, accuracy, random_points(count, &plan), error, true);
+    tess_geom geom = {};
+    tess_grid_opts opts;
+    tess_grid_plan *plan = NULL;
+    tess_grid_opts_default(&opts);
+    geom.nx = geom.ny = 256;
+    geom.scale_rad = 1e-3;
+    opts.accuracy = 10 * accuracy; /* a plan also counts w and rounding */
+    opts.precision = accuracy < 9e-6 ? TESS_PRECISION_DOUBLE : TESS_PRECISION_SINGLE;
+    opts.support = support < TESS_MIN_SUPPORT ? TESS_MIN_SUPPORT : support;
+    opts.padding_min = opts.padding_max = 2;
+    opts.w_max_lambda = 1;
+    opts.threads = 8;
+    MUST(tess_grid_plan_create(&geom, &opts, NULL, &plan));
+    plan->opts.accuracy = accuracy;
+    plan->nu = plan->nv = plan->num_planes = 512;
+    plan->tiles_u = plan->tiles_v = 512 / plan->tile;
+    plan->block_planes = 8;
+    plan->num_blocks = (plan->num_planes - plan->w_support) / plan->block_planes + 1;
+    plan->w_step_lambda = 1;
+    plan->w_first_lambda = -0.5 * plan->w_support;
+    if (!quick()) measure_errors(plan, random_points(count / 20, plan), error);
+    measure("random", plan, accuracy, random_points(count, plan), error, true);
+    tess_grid_plan_destroy(plan);
 }
 
 int main(int argc, char **argv)
