@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     status = run(comm, argc, argv, &by.chosen);
     if (status == TESS_OK) status = flush_output();
     const int blamed = tess_comm_blame(comm, status, &exit_status);
-    if (blamed >= 0) report_error(comm, status, blamed, &by);
+    if (blamed >= 0) report_error(tess_comm_last(comm), status, blamed, &by);
     tess_log_close();
     tess_comm_finish(comm);
     return exit_status;

@@ -617,7 +617,8 @@ static tess_status sum_on_devices(tess_planes *planes, const void *image,
     }
     TESS_TRY(tess_device_comm_reduce_scatter(planes->opts.devices, image, slab, counts,
                                              planes->opts.is_double));
-    TESS_TRY(tess_device_download(host, slab, count * row_bytes));
+    status = tess_device_download(host, slab, count * row_bytes);
+    TESS_TRY(tess_comm_agree(planes->sums, status)); /* the sum itself may fail there */
     *row_first = first;
     *num_rows = count;
     *rows = host;

@@ -8,6 +8,7 @@
 int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
 {
     enum { INNOCENT = INT32_MAX };
+    comm = tess_comm_last(comm);
     /* own failures first; a rank that only heard of one is blamed when none admits
      * it */
     int64_t first = status == TESS_OK         ? INNOCENT

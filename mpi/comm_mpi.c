@@ -116,6 +116,7 @@ tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
     TESS_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world));
     TESS_TRY(find_own_node(world));
     TESS_TRY(wrap(world, comm));
+    TESS_TRY(tess_comm_split(*comm, 0, (*comm)->rank, &(*comm)->last));
 cleanup:
     return status;
 }
@@ -179,11 +180,17 @@ cleanup:
 void tess_comm_free(tess_comm *comm)
 {
     if (!comm) return;
+    tess_comm_free(comm->last);
     if (comm->inside != MPI_COMM_NULL) MPI_Comm_free(&comm->inside);
     if (comm->across != MPI_COMM_NULL) MPI_Comm_free(&comm->across);
     if (!comm_alone(comm)) MPI_Comm_free(&comm->handle);
     tess_free(comm->node);
     tess_free(comm);
+}
+
+tess_comm *tess_comm_last(tess_comm *comm)
+{
+    return comm->last ? comm->last : comm;
 }
 
 int tess_comm_rank(const tess_comm *comm)

@@ -23,6 +23,7 @@ struct tess_comm {
     int per_node; /* ranks on every node, 0: on some more than on others */
     /* made when first needed: ranks of this node, and those of equal rank in theirs */
     MPI_Comm inside, across;
+    tess_comm *last; /* of the world: see tess_comm_last */
 };
 
 #define TESS_MPI(call)                                                                 \

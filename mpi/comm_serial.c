@@ -66,6 +66,11 @@ tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **par
     return tess_comm_self(part);
 }
 
+tess_comm *tess_comm_last(tess_comm *comm)
+{
+    return comm;
+}
+
 tess_status tess_comm_node(tess_comm *comm, tess_comm **node)
 {
     (void)comm;

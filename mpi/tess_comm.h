@@ -68,9 +68,14 @@ tess_status tess_comm_agree(tess_comm *comm, tess_status status);
  *  others are at until the next tess_comm_agree. Local. */
 void tess_comm_note(tess_status status);
 
+/** The same ranks as of the communicator of tess_comm_start, for the end of the program
+ *  alone: what they do there cannot be taken for what those are at that do not yet know
+ *  of a failure. Of any other communicator, this one. Local. */
+tess_comm *tess_comm_last(tess_comm *comm);
+
 /** For the end of the program: the lowest failed rank whose failure is its own (not
  *  TESS_ERR_PEER), or -1 when all is well; its exit status to every rank.
- *  Collective. */
+ *  Collective, over tess_comm_last. */
 int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status);
 
 tess_status tess_comm_barrier(tess_comm *comm); /**< Collective. */

@@ -2,6 +2,7 @@
  * (device_emulated.c). */
 #include "device_comm.h"
 
+#include "tess_device.h"
 #include "tess_mem.h"
 
 static tess_status create(tess_comm *comm, int64_t bytes, void **state)
@@ -14,7 +15,11 @@ static tess_status create(tess_comm *comm, int64_t bytes, void **state)
 static tess_status reduce_scatter(void *state, const void *values, void *out,
                                   const int64_t *counts, bool is_double)
 {
-    return tess_comm_reduce_scatter(state, values, out, counts, is_double);
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_comm_agree(state, tess_device_wait()));
+    TESS_TRY(tess_comm_reduce_scatter(state, values, out, counts, is_double));
+cleanup:
+    return status;
 }
 
 static void destroy(void *state)

@@ -2,12 +2,14 @@
 #include <math.h>
 
 #include "correct_cuda.h"
+#include "device_emulated.h"
 #include "tess_mem.h"
 
 tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_model,
                          int64_t row_first, int64_t num_rows, void *rows)
 {
     tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     const int64_t nx = plan->geom.nx;
     double *correction = tess_alloc(nx, sizeof *correction);
     if (!correction) TESS_FAIL(TESS_ERR_ALLOC, "grid correction");

@@ -5,7 +5,16 @@
  * There is a device when TESS_EMULATED is set in the environment: BYTES that it has, or
  * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples
  * are cut into sets. A list, separated by commas, is of the devices of a node, which
- * its ranks take in turn. */
+ * its ranks take in turn.
+ *
+ * TESS_EMULATED_FAIL=RANK:N loses the device of that rank of the node at its N-th
+ * operation (allocation, copy, launch or wait; counted from 1): that one and all after
+ * it fail, as on a CUDA device after an error that it does not recover from. With
+ * RANK:N:late only those that wait do: what is enqueued is not done, which is found out
+ * afterwards. TESS_EMULATED_LOG=PATH makes each rank write, at its end, its number of
+ * operations into PATH.RANK, and when it loses its device an empty PATH.RANK.lost. */
+#include "device_emulated.h"
+
 #include "tess_device.h"
 
 #include <stdio.h>
@@ -22,6 +31,13 @@ static struct {
     int number;
     int64_t limit, room, used;
 } device;
+
+/* Operations so far, the one that is the first to fail (0: none), and whether failures
+ * show late. */
+static struct {
+    int64_t count, first;
+    bool late, told;
+} operations;
 
 /* What a device could not do side by side, or would do too early: the last upload's
  * place, and whether the work on it was told of. */
@@ -44,6 +60,71 @@ static const char *text_of(const char *list, int local_rank)
     return list;
 }
 
+/* ---- failures ---- */
+
+/* The log of this rank, NULL when nobody asked for one. */
+static FILE *open_log(const char *suffix)
+{
+    const char *prefix = getenv("TESS_EMULATED_LOG");
+    char path[4096];
+    if (!prefix) return NULL;
+    snprintf(path, sizeof path, "%s.%d%s", prefix, device.number, suffix);
+    return fopen(path, "w");
+}
+
+static void log_count(void)
+{
+    FILE *log = open_log("");
+    if (!log) return;
+    fprintf(log, "%lld\n", (long long)operations.count);
+    fclose(log);
+}
+
+static void read_failure(int local_rank)
+{
+    const char *text = getenv("TESS_EMULATED_FAIL");
+    char *end;
+    atexit(log_count);
+    if (!text || strtol(text, &end, 10) != local_rank || *end != ':') return;
+    operations.first = strtoll(end + 1, &end, 10);
+    operations.late = strcmp(end, ":late") == 0;
+}
+
+static bool is_lost(void)
+{
+    return operations.first > 0 && operations.count >= operations.first;
+}
+
+static bool does(tess_status *status, bool silent)
+{
+    ++operations.count;
+    if (!is_lost()) return true;
+    if (!operations.told) {
+        FILE *log = open_log(".lost");
+        if (log) fclose(log);
+        operations.told = true;
+    }
+    *status = silent ? TESS_OK
+                     : tess_error_record(TESS_ERR_RESOURCE, __FILE__, __LINE__,
+                                         __func__, "CUDA: unspecified launch failure");
+    return false;
+}
+
+bool device_emulated_enqueues(tess_status *status)
+{
+    return does(status, operations.late);
+}
+
+bool device_emulated_waits(tess_status *status)
+{
+    return does(status, false);
+}
+
+bool device_emulated_says_lost(void)
+{
+    return is_lost() && !operations.late;
+}
+
 tess_status tess_device_start(int local_rank, int local_size)
 {
     const char *list = getenv("TESS_EMULATED");
@@ -53,6 +134,7 @@ tess_status tess_device_start(int local_rank, int local_size)
     if (device.started) return TESS_OK;
     device.started = true;
     device.number = local_rank;
+    read_failure(local_rank);
     device.limit = strtoll(text, &end, 10);
     device.room = *end == ':' ? strtoll(end + 1, NULL, 10) : INT64_MAX;
     return TESS_OK;
@@ -85,13 +167,15 @@ void tess_device_threads(int threads)
 
 int64_t tess_device_room(void)
 {
-    const int64_t room = device.limit - device.used;
+    const int64_t room =
+        device_emulated_says_lost() ? device.limit : device.limit - device.used;
     return room < device.room ? room : device.room;
 }
 
 tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
 {
     tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status) && status != TESS_OK) goto cleanup;
     if (bytes > device.limit - device.used)
         TESS_FAIL(TESS_ERR_ALLOC, "no device memory for %s: %s wanted, %s there", what,
                   tess_mem_text((double)bytes),
@@ -120,24 +204,32 @@ void tess_device_free(void *memory)
 
 tess_status tess_device_zero(void *memory, int64_t bytes)
 {
-    if (bytes > 0) memset(memory, 0, (size_t)bytes);
-    return TESS_OK;
+    tess_status status = TESS_OK;
+    if (device_emulated_enqueues(&status) && bytes > 0)
+        memset(memory, 0, (size_t)bytes);
+    return status;
 }
 
 tess_status tess_device_upload(void *to, const void *from, int64_t bytes)
 {
-    if (bytes > 0) memcpy(to, from, (size_t)bytes);
-    return TESS_OK;
+    tess_status status = TESS_OK;
+    if (device_emulated_enqueues(&status) && bytes > 0) memcpy(to, from, (size_t)bytes);
+    return status;
 }
 
 tess_status tess_device_download(void *to, const void *from, int64_t bytes)
 {
-    return tess_device_upload(to, from, bytes);
+    tess_status status = TESS_OK;
+    if (device_emulated_waits(&status) && bytes > 0) memcpy(to, from, (size_t)bytes);
+    return status;
 }
 
+/* Copies of rows wait in both directions. */
 tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *from,
                                     int64_t from_stride, int64_t bytes, int64_t count)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_waits(&status)) return status;
     for (int64_t k = 0; k < count && bytes > 0; ++k)
         memcpy((char *)to + k * to_stride, (const char *)from + k * from_stride,
                (size_t)bytes);
@@ -162,8 +254,9 @@ int64_t tess_device_stage_bytes(void)
 
 tess_status tess_device_stage(void **buffer)
 {
-    *buffer = staging[next_stage];
-    return TESS_OK;
+    tess_status status = TESS_OK;
+    if (device_emulated_waits(&status)) *buffer = staging[next_stage];
+    return status;
 }
 
 tess_status tess_device_upload_staged(void *to, const void *buffer, int64_t bytes)
@@ -184,8 +277,10 @@ cleanup:
 
 tess_status tess_device_staged_worked(void)
 {
+    tess_status status = TESS_OK;
+    (void)device_emulated_enqueues(&status);
     is_worked = true;
-    return TESS_OK;
+    return status;
 }
 
 tess_status tess_device_fetch(const void *from, int64_t bytes)
@@ -197,6 +292,8 @@ tess_status tess_device_fetch(const void *from, int64_t bytes)
 
 tess_status tess_device_fetched(void **buffer)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_waits(&status)) return status;
     *buffer = staging[first_fetched];
     first_fetched = (first_fetched + 1) % STAGES;
     return TESS_OK;
@@ -209,5 +306,7 @@ void tess_device_busy(double *link_s, double *device_s)
 
 tess_status tess_device_wait(void)
 {
-    return TESS_OK;
+    tess_status status = TESS_OK;
+    (void)device_emulated_waits(&status);
+    return status;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device_emulated.h"
 #include "tess_const.h"
 #include "tess_fft.h"
 #include "tess_geom.h"
@@ -47,6 +48,7 @@ void plane_fft_destroy(plane_fft *fft)
 tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool forward)
 {
     tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     const int64_t bytes = fft->length * (fft->is_double ? 16 : 8);
     void *line = tess_alloc(bytes, 1),
          *out = tess_alloc(bytes, 1); /* aligned for FFTW */
@@ -81,6 +83,8 @@ tess_status plane_add_pieces(const plane_shape *shape, const tess_piece *piece,
                              int64_t num_pieces, const int32_t *slot_of_line,
                              int64_t slot_first, int64_t num_slots, void *lines)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t p = 0; p < num_pieces; ++p)
         for (int32_t a = 0; a < piece[p].num_lines; ++a)
             for (int32_t b = 0; b < piece[p].num_cells; ++b) {
@@ -97,6 +101,8 @@ tess_status plane_add_pieces(const plane_shape *shape, const tess_piece *piece,
 tess_status plane_sum_pieces(const plane_shape *shape, const tess_piece *piece,
                              const plane_line *line, int64_t num_lines, void *lines)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     memset(lines, 0, (size_t)(num_lines * shape->nv * (shape->is_double ? 16 : 8)));
     for (int64_t k = 0; k < num_lines; ++k)
         for (const tess_piece *p = piece + line[k].begin; p < piece + line[k].stop;
@@ -116,6 +122,8 @@ tess_status plane_take_pieces(const plane_shape *shape, const tess_piece *piece,
                               int64_t num_pieces, const int32_t *slot_of_line,
                               int64_t slot_first, int64_t num_slots, const void *lines)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t p = 0; p < num_pieces; ++p)
         for (int32_t a = 0; a < piece[p].num_lines; ++a)
             for (int32_t b = 0; b < piece[p].num_cells; ++b) {
@@ -136,6 +144,8 @@ static int64_t cell_of_row(const plane_shape *shape, int64_t row)
 tess_status plane_crop(const plane_shape *shape, const void *lines, int64_t num_slots,
                        void *rows, int64_t row_stride, int64_t slot_first)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t row = 0; row < shape->ny; ++row)
         for (int64_t slot = 0; slot < num_slots; ++slot)
             put(shape, rows, row * row_stride + slot_first + slot,
@@ -146,6 +156,8 @@ tess_status plane_crop(const plane_shape *shape, const void *lines, int64_t num_
 tess_status plane_pad(const plane_shape *shape, const void *rows, int64_t row_stride,
                       int64_t slot_first, int64_t num_slots, void *lines)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     memset(lines, 0, (size_t)(num_slots * shape->nv * (shape->is_double ? 16 : 8)));
     for (int64_t row = 0; row < shape->ny; ++row)
         for (int64_t slot = 0; slot < num_slots; ++slot)
@@ -158,6 +170,8 @@ tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row
                          int64_t row_first, int64_t count, const int32_t *slot_of_line,
                          void *columns)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t k = 0; k < count; ++k)
         for (int64_t line = 0; line < shape->nu; ++line) {
             const int32_t slot = slot_of_line[line];
@@ -171,6 +185,8 @@ tess_status plane_gather(const plane_shape *shape, const void *columns,
                          int64_t row_first, int64_t count, const int32_t *line_of_slot,
                          int64_t num_slots, void *rows, int64_t row_stride)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t k = 0; k < count; ++k)
         for (int64_t slot = 0; slot < num_slots; ++slot)
             put(shape, rows, (row_first + k) * row_stride + slot,
@@ -197,6 +213,8 @@ tess_status plane_accumulate(const plane_shape *shape, double w_lambda,
                              const void *columns, int64_t first_row, int64_t count,
                              void *image)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t k = 0; k < count; ++k)
         for (int64_t i = 0; i < shape->nx; ++i) {
             const int64_t line = (i - shape->nx / 2 + shape->nu) % shape->nu;
@@ -214,6 +232,8 @@ tess_status plane_accumulate(const plane_shape *shape, double w_lambda,
 tess_status plane_unscreen(const plane_shape *shape, double w_lambda, const void *image,
                            int64_t first_row, int64_t count, void *columns)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     memset(columns, 0, (size_t)(count * shape->nu * (shape->is_double ? 16 : 8)));
     for (int64_t k = 0; k < count; ++k)
         for (int64_t i = 0; i < shape->nx; ++i) {
@@ -247,6 +267,8 @@ static void move_parts(const plane_shape *shape, const plane_part *part, int64_t
 tess_status plane_pack(const plane_shape *shape, const plane_part *part, int64_t count,
                        void *values)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     move_parts(shape, part, count, values, true);
     return TESS_OK;
 }
@@ -254,6 +276,8 @@ tess_status plane_pack(const plane_shape *shape, const plane_part *part, int64_t
 tess_status plane_unpack(const plane_shape *shape, const plane_part *part,
                          int64_t count, const void *values)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     move_parts(shape, part, count, (void *)(uintptr_t)values, false);
     return TESS_OK;
 }

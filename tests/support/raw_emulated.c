@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "device_emulated.h"
 #include "raw_sample.h"
 
 static unsigned long long bits_of(double value)
@@ -69,6 +70,8 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                        const tile_cuda_samples *to, raw_sums *sums,
                        unsigned long long *good_of_chan)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t row = 0; row < rows->num_rows; ++row) {
         const unsigned char *bytes = bytes_of(recipe, rows, row);
         const raw_row at = raw_row_of(recipe, bytes);
@@ -101,6 +104,8 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
 
 tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     const int64_t n = samples->num_weight;
     for (int64_t k = 0; k < samples->num_vis; ++k)
         put(first, samples->is_double, k,
@@ -113,6 +118,8 @@ tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
                           double inv_min, double inv_max, const tile_cuda_samples *to,
                           raw_sums *sums)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     for (int64_t row = 0; row < rows->num_rows; ++row) {
         const raw_row at = raw_row_of(recipe, bytes_of(recipe, rows, row));
         const unsigned long long r = (unsigned long long)(rows->row_at + row);
@@ -133,6 +140,8 @@ tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
 tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
                        const raw_rows *rows, const tile_cuda_samples *from)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     const int n = mixing->num_stokes;
     for (int64_t k = 0; k < rows->num_rows * recipe->num_chan; ++k) {
         unsigned char *bytes = bytes_of(recipe, rows, k / recipe->num_chan);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "device_emulated.h"
 #include "locate.h"
 #include "tess_mem.h"
 #include "tile.h"
@@ -56,6 +57,7 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *
                            tile_cuda_list *list)
 {
     tess_status status = TESS_OK;
+    if (!device_emulated_waits(&status)) return status;
     const tess_samples samples = samples_of(from);
     (void)stream;
     memset(list, 0, sizeof *list);
@@ -151,6 +153,7 @@ tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *
                            struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     (void)stream;
     for (int64_t b = first; b < end; ++b)
         TESS_TRY(on_brick(plan, samples, list, b, b - first, false, psf, sums));
@@ -164,6 +167,7 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan,
                              const tile_cuda_sums *sums, struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     (void)stream;
     for (int64_t b = first; b < end; ++b)
         TESS_TRY(on_brick(plan, samples, list, b, b - first, true, false, sums));

@@ -1,6 +1,7 @@
 /* weight_cuda.h in host memory; see device_emulated.c. */
 #include <stddef.h>
 
+#include "device_emulated.h"
 #include "weight_cuda.h"
 
 static double weight_at(const tile_cuda_samples *samples, int64_t at)
@@ -53,6 +54,8 @@ tess_status weight_cuda_add(const density_layout *layout,
                             const tile_cuda_samples *samples, double *cell,
                             unsigned char *touched)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     visit(layout, samples, NULL, cell, touched, NULL);
     return TESS_OK;
 }
@@ -60,6 +63,8 @@ tess_status weight_cuda_add(const density_layout *layout,
 tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
                               const tile_cuda_samples *samples, double *sum)
 {
+    tess_status status = TESS_OK;
+    if (!device_emulated_enqueues(&status)) return status;
     visit(layout, samples, cell, NULL, NULL, sum);
     return TESS_OK;
 }

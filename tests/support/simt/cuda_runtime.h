@@ -17,6 +17,8 @@
 #include <cstring>
 #include <functional>
 
+#include "device_emulated.h"
+
 #define SIMT_EMULATED
 #define __global__
 #define __device__
@@ -90,7 +92,9 @@ template <typename... P, typename... A>
 static void gcf_launch(void (*kernel)(P...), int64_t blocks, int threads,
                        int64_t shared_bytes, A... arguments)
 {
-    simt_launch(blocks, threads, shared_bytes, [=] { kernel(arguments...); });
+    tess_status status = TESS_OK; /* cudaGetLastError() tells of it */
+    if (device_emulated_enqueues(&status))
+        simt_launch(blocks, threads, shared_bytes, [=] { kernel(arguments...); });
 }
 
 void __syncthreads(void);
@@ -267,7 +271,7 @@ inline void sincospi(double x, double *s, double *c)
 
 /* ---- the runtime: nothing is asynchronous ---- */
 
-enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation };
+enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorLaunchFailure };
 typedef struct CUstream_st *cudaStream_t;
 typedef double *cudaEvent_t; /* when it was recorded [s] */
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -278,11 +282,11 @@ enum cudaDeviceAttr {
 
 inline cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    return device_emulated_says_lost() ? cudaErrorLaunchFailure : cudaSuccess;
 }
 inline const char *cudaGetErrorString(cudaError_t)
 {
-    return "no device";
+    return "unspecified launch failure";
 }
 enum { cudaHostRegisterDefault = 0 };
 

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""The program, or a test program, under one of compute-sanitizer's tools.
+
+  sanitize.py TOOL image|reproducible|predict|projection      tessera (TESS_BIN)
+  sanitize.py TOOL PROGRAM                                     a test program
+
+TOOL is memcheck, racecheck or synccheck. Exit status 77: there is no device. Environment:
+TESS_SANITIZER, the path of compute-sanitizer; TESS_BIN; TESS_WORK, a scratch folder.
+"""
+import os
+import shutil
+import subprocess
+import sys
+
+SKIP, FOUND = 77, 99
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("TESS_BIN", os.path.join(ROOT, "build", "bin", "tessera"))
+SANITIZER = os.environ.get("TESS_SANITIZER", "compute-sanitizer")
+
+# One rank and small: tools make kernels some hundred times slower.
+IMAGE = ["--size", "256", "--scale", "4asec", "--backend", "cuda", "--no-calibration"]
+
+
+def tessera(*words):
+    print("+", BIN, *words, flush=True)
+    return subprocess.run([BIN, *words]).returncode
+
+
+def simulate(path):
+    return tessera("simulate", "--layout", "meerkat", "--sky",
+                   os.path.join(ROOT, "jobs", "quickstart-sky.csv"), "--ra", "60deg",
+                   "--dec=-30deg", "--duration", "10min", "--integration", "60s",
+                   "--chan-width", "4MHz", "--channels", "8", "--freq", "1.28GHz", "--pol",
+                   "RR,LL,RL,LR", "--overwrite", "-o", path)
+
+
+def command_of(what, work):
+    """The words of one of the runs, whose input is made first; a program stands for
+    itself."""
+    if os.path.sep in what:
+        return [what]
+    obs, out = os.path.join(work, "small.uvfits"), os.path.join(work, "out")
+    if simulate(obs) != 0:
+        sys.exit("simulate failed")
+    if what == "predict":
+        model = ["image", obs, "--size", "256", "--scale", "4asec", "--no-calibration",
+                 "--backend", "cpu", "--weight", "natural", "--no-psf", "--overwrite",
+                 "-o", os.path.join(work, "model")]
+        if tessera(*model) != 0:
+            sys.exit("no image to predict from")
+        return [BIN, "predict", obs, "--model", os.path.join(work, "model-dirty.fits"),
+                "--backend", "cuda", "--no-calibration", "--overwrite", "-o",
+                os.path.join(work, "predicted.uvfits")]
+    options = {"image": ["--stokes", "IQUV"],
+               "reproducible": ["--weight", "natural", "--reproducible"],
+               "projection": ["--w", "projection"]}[what]
+    return [BIN, "image", obs, *IMAGE, *options, "--overwrite", "-o", out]
+
+
+def have_device():
+    """Status 4 of the smallest benchmark: no such backend here."""
+    words = [BIN, "bench", "grid", "--vis", "1e3", "--size", "64", "--accuracy", "1e-2",
+             "--repeat", "1", "--backend", "cuda"]
+    return subprocess.run(words, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode != 4
+
+
+def main():
+    tool, what = sys.argv[1:]
+    if not have_device():
+        print("skipped: there is no device")
+        return SKIP
+    work = os.environ.get("TESS_WORK", f"sanitize.{tool}")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    words = [SANITIZER, "--tool", tool, "--error-exitcode", str(FOUND),
+             *command_of(what, work)]
+    print("+", *words, flush=True)
+    status = subprocess.run(words).returncode
+    if status == FOUND:
+        print(f"{tool} has found something")
+    if status == 0:
+        shutil.rmtree(work)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
