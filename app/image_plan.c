@@ -33,17 +33,17 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
         .block_bytes = (double)run->block_bytes,
         .sample_bytes =
             vis_bytes * (double)num_vis + IMAGE_ROW_BYTES * (double)num_rows,
-        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
-                       IMAGE_ROW_BYTES * (double)num_rows};
+        .owned_bytes =
+            vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
+            IMAGE_ROW_BYTES * (double)num_rows / (double)run->outputs.num_intervals};
     if (run->outputs.num_channels > 1)
         work->mean_bytes = (double)sizeof(double) * run->job.num_images *
                            (double)run->job.geom.nx * (double)run->job.geom.ny /
                            tess_comm_size(run->teams.all);
-    if (run->teams.num > 1) {
-        work->dealt_bytes = work->owned_bytes;
+    if (kept && run->outputs.num > 1) work->copy_bytes = work->owned_bytes;
+    if (run->teams.num > 1)
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
                                             tess_comm_size(run->teams.all), vis_bytes);
-    }
     return status;
 }
 
@@ -141,6 +141,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
         if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
             largest = k;
     TESS_TRY(image_data_for(&run, largest, &data));
+    data.with_planes = true;
     status = imager_count_bricks(&run.job, &data, false, &bricks);
     TESS_TRY(tess_comm_agree(run.comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
