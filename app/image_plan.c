@@ -120,6 +120,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     tess_brick_list bricks = {0};
     imager_workload work;
     imager_estimate estimate;
+    tess_costs costs;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     int64_t largest = 0;
     bool kept;
@@ -134,6 +135,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
+    costs = run.job.plan->costs;
     TESS_TRY(imager_job_calibrate(&run.job));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
     TESS_TRY(image_form_teams(&run, kept));
@@ -146,6 +148,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(tess_comm_agree(run.comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
     TESS_TRY(workload_of(&run, kept, &data, &work));
+    work.costs = costs;
     work.scratch = opts->scratch != NULL;
     if (work.scratch && !kept) work.num_reads = 2;
     if (opts->weighting != TESS_NATURAL)

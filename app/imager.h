@@ -344,6 +344,7 @@ typedef struct imager_workload {
     double deal_s;     /* for sending those and, with output channels, means */
     double mean_bytes; /* of its share of the means over output channels */
     int num_densities; /* by which samples are weighted; 0: naturally */
+    tess_costs costs;  /* that the run goes by; the plan's are its machine's */
 } imager_workload;
 
 /** What a run will need. Seconds are for idle cores of the kind that the rates in

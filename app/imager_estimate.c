@@ -195,11 +195,15 @@ static double bytes_beside_sums(const imager_job *job, const imager_workload *wo
 static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
                                   const tess_brick_list *own, int *planes)
 {
+    tess_grid_plan plan = *job->plan;
+    imager_job run = *job;
+    plan.costs = work->costs;
+    run.plan = &plan;
     const double samples =
         in_place(job, work)
             ? (work->copy_bytes > 0 ? work->copy_bytes : work->sample_bytes)
             : work->owned_bytes + (work->cached ? 0 : work->block_bytes);
-    return imager_plane_window(job,
+    return imager_plane_window(&run,
                                IMAGER_BASE_BYTES + imager_planes_bytes(job) + samples +
                                    (double)work->num_runs * (double)sizeof(tess_run),
                                own, planes);
