@@ -256,8 +256,11 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double own = own_bytes(work), beside = bytes_beside_sums(job, work);
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
     const double received = in_place(job, work) ? runs : work->owned_bytes + runs;
-    const double flight =
-        ranks > 1 ? fmin((double)tess_exchange_flight_bytes(ranks), 4 * own) : 0;
+    /* parts of windows that nothing has been put into take no memory, and what stays
+     * on its rank does not go through them */
+    const double sent = work->copy_bytes > 0 ? work->copy_bytes : own;
+    const double flight = fmin((double)tess_exchange_flight_bytes(ranks),
+                               (sent + work->owned_bytes) * (1 - 1.0 / ranks));
     const double image = pixels * value / 2 / f;
     const double plane_lines =
         lines * (double)plan->nu * (double)job->geom.ny * value / f;
