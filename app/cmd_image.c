@@ -9,6 +9,7 @@
 #include "tess_checkpoint.h"
 #include "tess_imager.h"
 #include "tess_log.h"
+#include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_profile.h"
 #include "tess_version.h"
@@ -136,6 +137,7 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
     tess_profile profile;
     tess_image_args args = {0};
     char *identity = NULL;
+    tess_mem_keep_no_arrays();
     tess_profile_start(&profile);
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;

@@ -33,17 +33,17 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
         .block_bytes = (double)run->block_bytes,
         .sample_bytes =
             vis_bytes * (double)num_vis + IMAGE_ROW_BYTES * (double)num_rows,
-        .owned_bytes = vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
-                       IMAGE_ROW_BYTES * (double)num_rows};
+        .owned_bytes =
+            vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
+            IMAGE_ROW_BYTES * (double)num_rows / (double)run->outputs.num_intervals};
     if (run->outputs.num_channels > 1)
         work->mean_bytes = (double)sizeof(double) * run->job.num_images *
                            (double)run->job.geom.nx * (double)run->job.geom.ny /
                            tess_comm_size(run->teams.all);
-    if (run->teams.num > 1) {
-        work->dealt_bytes = work->owned_bytes;
+    if (kept && run->outputs.num > 1) work->copy_bytes = work->owned_bytes;
+    if (run->teams.num > 1)
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
                                             tess_comm_size(run->teams.all), vis_bytes);
-    }
     return status;
 }
 
@@ -120,6 +120,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     tess_brick_list bricks = {0};
     imager_workload work;
     imager_estimate estimate;
+    tess_costs costs;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     int64_t largest = 0;
     bool kept;
@@ -134,6 +135,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
     TESS_TRY(imager_job_plan(&run.job));
+    costs = run.job.plan->costs;
     TESS_TRY(imager_job_calibrate(&run.job));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
     TESS_TRY(image_form_teams(&run, kept));
@@ -141,10 +143,12 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
         if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
             largest = k;
     TESS_TRY(image_data_for(&run, largest, &data));
+    data.with_planes = true;
     status = imager_count_bricks(&run.job, &data, false, &bricks);
     TESS_TRY(tess_comm_agree(run.comm, status));
     TESS_TRY(imager_job_partition(&run.job, &bricks, true));
     TESS_TRY(workload_of(&run, kept, &data, &work));
+    work.costs = costs;
     work.scratch = opts->scratch != NULL;
     if (work.scratch && !kept) work.num_reads = 2;
     if (opts->weighting != TESS_NATURAL)

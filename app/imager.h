@@ -107,6 +107,7 @@ typedef struct imager_data {
     bool force_scratch;          /* keep the spool, be it faster or not */
     int64_t num_vis;             /* of the image, over all ranks */
     int64_t num_runs;            /* formed by imager_count_bricks, on this rank */
+    bool with_planes;            /* which it is to tell of each brick, too */
     const tess_density *density; /* weights that are still to be applied, or NULL */
     struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
     const tess_pol *pol;               /* polarisations of the samples, for the model */
@@ -214,6 +215,9 @@ double imager_planes_bytes(const imager_job *job);
 /** The program and its libraries, before any data [bytes]. */
 enum { IMAGER_BASE_BYTES = 48 << 20 };
 
+/** The same of MPI, which runs of one rank do not start [bytes]. */
+enum { IMAGER_MPI_BYTES = 10 << 20 };
+
 /** Bytes of samples in memory. Local. */
 double imager_samples_bytes(const tess_samples *samples);
 
@@ -242,6 +246,9 @@ double imager_set_s(const imager_job *job, double num_vis);
  *  values of visibilities again, and needs less new memory. Local. */
 int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
                           double room);
+
+/** Add to the planes that a brick touches. Local. */
+void imager_join_planes(tess_plane_span *planes, tess_plane_span more);
 
 /** This rank's bricks with what all ranks have counted in them, whole ones by their
  * first owner; free it with tess_brick_list_free(). Collective. */
@@ -332,10 +339,12 @@ typedef struct imager_workload {
     double vis_bytes;              /* of a sample */
     bool cached;                   /* samples are kept */
     bool scratch;                  /* or else are in a file when read again */
-    double dealt_bytes; /* of the samples that its team has been sent at a time */
-    double deal_s;      /* for those and, with output channels, means */
-    double mean_bytes;  /* of its share of the means over output channels */
-    int num_densities;  /* by which samples are weighted; 0: naturally */
+    double copy_bytes; /* of several outputs: of the samples of one, which its team
+                          has been sent, or which are copied */
+    double deal_s;     /* for sending those and, with output channels, means */
+    double mean_bytes; /* of its share of the means over output channels */
+    int num_densities; /* by which samples are weighted; 0: naturally */
+    tess_costs costs;  /* that the run goes by; the plan's are its machine's */
 } imager_workload;
 
 /** What a run will need. Seconds are for idle cores of the kind that the rates in

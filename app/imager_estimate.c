@@ -17,9 +17,6 @@ static const double START_S = 0.1; /* kernel and FFT planning */
 static const double WRITE_PIXEL_S = 10e-9;
 static const double DEVICE_PIXEL_S = 10e-12; /* corrected on a device */
 
-/* Runs of a brick that one track of a baseline makes, about, by what was measured. */
-static const double RUNS_OF_TRACK = 8;
-
 /* A collective call, for each step of its tree, and a message to one more rank. */
 static const double COLLECTIVE_S = 10e-6, MESSAGE_S = 3e-6;
 /* Collective calls of an output beside those of its batches of planes, and of a batch.
@@ -33,112 +30,183 @@ static const double DENSITY_CELL_BYTES = 4;
  * samples are sorted. MeerKAT at 1.3 GHz: two thirds and a fifth. */
 static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
 
-/* First plane of a brick's block; how many planes the kernel may begin at there. */
-static double starts_of(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                        int64_t k, int *first)
+/* ---- sums of bricks ---- */
+
+/* Of a brick, in one plane of one image. */
+static double layer_bytes(const tess_grid_plan *plan)
 {
-    int64_t block, tile_u, tile_v;
-    tess_grid_brick_of_key(plan, bricks->key[k], &block, &tile_u, &tile_v);
-    *first = (int)block * plan->block_planes;
-    return fmin(plan->num_planes - plan->w_support + 1 - *first, plan->block_planes);
+    return (double)tess_grid_brick_lines(plan) * (double)tess_grid_brick_stride(plan) *
+           (plan->is_double ? 16 : 8);
 }
 
-/* Planes that a brick's sum is likely to have: with k runs at random among the B starts
- * of its block, their range is (B − 1)(k − 1)/(k + 1) on average. Runs of a baseline
- * follow each other in one brick and have nearly one w: RUNS_OF_TRACK count as one. */
-static double planes_of(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                        int64_t k, double run_length)
+/* What a rank's bricks have, for one image. */
+typedef struct plane_load {
+    double *own;   /* [num_planes] bytes of sums of this rank */
+    double *total; /* [num_planes] and of all */
+    double *block; /* [num_blocks] of this rank, in a window */
+} plane_load;
+
+static void free_load(plane_load *load)
 {
-    int first;
-    const double in_block = starts_of(plan, bricks, k, &first);
-    const double runs =
-        fmax(1, (double)bricks->num_vis[k] / run_length / RUNS_OF_TRACK);
-    return plan->w_support + (in_block - 1) * (runs - 1) / (runs + 1);
+    tess_free(load->own);
+    tess_free(load->total);
+    tess_free(load->block);
 }
 
-/* Bytes of this rank's brick sums, in all and at a time: planes of a block are complete
- * after the next one. */
-static tess_status sum_bytes(const imager_job *job, const tess_brick_list *own,
-                             double run_length, double *all, double *window)
+/* Collective. */
+static tess_status make_load(const imager_job *job, const tess_brick_list *own,
+                             plane_load *load)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = job->plan;
-    const double layer = (double)tess_grid_brick_lines(plan) *
-                         (double)tess_grid_brick_stride(plan) *
-                         (plan->is_double ? 16 : 8) * job->num_images;
-    double *of_block = tess_alloc_zero(plan->num_blocks, sizeof *of_block);
-    *all = *window = 0;
-    if (!of_block) TESS_FAIL(TESS_ERR_ALLOC, "blocks of w-planes");
-    for (int64_t k = 0; k < own->num_bricks; ++k) {
-        const double bytes = planes_of(plan, own, k, run_length) * layer;
-        of_block[own->key[k] / (plan->tiles_u * plan->tiles_v)] += bytes;
-        *all += bytes;
-    }
-    for (int k = 0; k < plan->num_blocks; ++k)
-        *window = fmax(*window, of_block[k] + (k > 0 ? of_block[k - 1] : 0));
+    load->own = tess_alloc_zero(plan->num_planes, sizeof *load->own);
+    load->total = tess_alloc_zero(plan->num_planes, sizeof *load->total);
+    load->block = tess_alloc_zero(plan->num_blocks, sizeof *load->block);
+    const bool ready = load->own && load->total && load->block;
+    TESS_TRY(tess_comm_agree(job->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < own->num_bricks; ++k)
+        for (int32_t p = own->planes[k].first; p < own->planes[k].end; ++p)
+            load->own[p] += layer_bytes(plan);
+    memcpy(load->total, load->own, (size_t)plan->num_planes * sizeof *load->total);
+    TESS_TRY(
+        tess_comm_allreduce_f64(job->comm, load->total, plan->num_planes, TESS_SUM));
 cleanup:
-    tess_free(of_block);
     return status;
 }
 
-/* Samples of the slice, or of a set of blocks. */
+/* Bytes of each block's sums, of all images, in planes [first, end). */
+static void load_blocks(const imager_job *job, const tess_brick_list *own, int first,
+                        int end, plane_load *load)
+{
+    const tess_grid_plan *plan = job->plan;
+    memset(load->block, 0, (size_t)plan->num_blocks * sizeof *load->block);
+    for (int64_t k = 0; k < own->num_bricks; ++k) {
+        const tess_plane_span span = own->planes[k];
+        const int begin = span.first > first ? span.first : first;
+        const int stop = span.end < end ? span.end : end;
+        if (begin >= stop) continue;
+        load->block[own->key[k] / (plan->tiles_u * plan->tiles_v)] +=
+            (stop - begin) * layer_bytes(plan) * job->num_images;
+    }
+}
+
+/* Bytes of this rank's sums, in all and at a time, when those of a block are held until
+ * its planes are complete: after the next one. */
+static void sums_by_blocks(const imager_job *job, const tess_brick_list *own,
+                           plane_load *load, double *all, double *at_once)
+{
+    *all = *at_once = 0;
+    load_blocks(job, own, 0, job->plan->num_planes, load);
+    for (int b = 0; b < job->plan->num_blocks; ++b) {
+        *all += load->block[b];
+        *at_once = fmax(*at_once, load->block[b] + (b > 0 ? load->block[b - 1] : 0));
+    }
+}
+
+/* When they are held of so many planes at a time: the largest array of the planes
+ * before is given to the first block of the next, if it is large enough
+ * (steps_give_up_live). */
+static double sums_by_planes(const imager_job *job, const tess_brick_list *own,
+                             int planes, plane_load *load)
+{
+    const int end = job->plan->num_planes;
+    double most = 0, spare = 0;
+    for (int first = 0; first < end; first += planes) {
+        double held = 0, largest = 0, left = spare;
+        load_blocks(job, own, first, first + planes, load);
+        for (int b = 0; b < job->plan->num_blocks; ++b) {
+            if (load->block[b] == 0) continue;
+            const double array = fmax(load->block[b], left < load->block[b] ? 0 : left);
+            left = 0;
+            held += array;
+            largest = fmax(largest, array);
+        }
+        most = fmax(most, held + left);
+        spare = fmax(largest, left);
+    }
+    return most;
+}
+
+/* Parts of this rank's sums on their way to the ranks that transform the planes, and
+ * what comes for its own, at most: planes [first, end) of every image, in batches of
+ * one for each of the groups of F ranks that share a plane. */
+static double pieces_of(const imager_job *job, const plane_load *load, int first,
+                        int end)
+{
+    const tess_grid_plan *plan = job->plan;
+    const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
+    const int groups = ranks / f, mine = tess_comm_rank(job->comm) / f;
+    const int count = (end - first) * job->num_images;
+    /* without the padding of a line */
+    const double packed =
+        (double)tess_grid_brick_lines(plan) / (double)tess_grid_brick_stride(plan);
+    double most = 0;
+    for (int at = 0; at < count && ranks > 1; at += groups) {
+        double bytes = 0;
+        for (int g = 0; g < groups && at + g < count; ++g) {
+            const int p = first + (at + g) / job->num_images;
+            bytes += load->own[p];
+            if (g != mine) continue;
+            bytes += (load->total[p] - load->own[p]) / f - load->own[p] / f;
+        }
+        most = fmax(most, bytes * packed);
+    }
+    return most;
+}
+
+/* Of windows of so many planes, 0: of all. */
+static double pieces_bytes(const imager_job *job, const plane_load *load, int planes)
+{
+    const int end = job->plan->num_planes, step = planes > 0 ? planes : end;
+    double most = 0;
+    for (int first = 0; first < end; first += step)
+        most = fmax(
+            most, pieces_of(job, load, first, first + step < end ? first + step : end));
+    return most;
+}
+
+/* ---- samples ---- */
+
+/* Are they gridded where they were read? */
+static bool in_place(const imager_job *job, const imager_workload *work)
+{
+    return tess_comm_size(job->comm) == 1 && work->cached &&
+           job->layout->force_passes <= 1;
+}
+
+/* Samples of the slice, or of a set of blocks; of several outputs, those of one apart.
+ */
 static double own_bytes(const imager_workload *work)
 {
-    return work->cached ? work->sample_bytes + work->dealt_bytes : work->block_bytes;
+    return work->cached ? work->sample_bytes + work->copy_bytes : work->block_bytes;
 }
 
 /* What of these is kept while bricks are gridded: what has all been sent is not. */
 static double bytes_beside_sums(const imager_job *job, const imager_workload *work)
 {
-    const bool given_up =
-        work->cached && work->num_outputs == 1 && tess_comm_size(job->comm) > 1;
-    return given_up ? 0 : own_bytes(work);
+    const bool several = work->num_outputs > 1 || work->copy_bytes > 0;
+    if (!work->cached || in_place(job, work) || job->layout->force_passes > 1)
+        return own_bytes(work);
+    return several ? work->sample_bytes : 0;
 }
 
-/* Of how many planes this rank's sums will be held at a time, 0: of all. Collective. */
+/* Of how many planes this rank's sums will be held at a time, 0: of all. What the
+ * run goes by (imager_run.c) are the samples of the output. Collective. */
 static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
                                   const tess_brick_list *own, int *planes)
 {
-    const double samples = bytes_beside_sums(job, work);
-    const double received = tess_comm_size(job->comm) > 1 ? work->owned_bytes : 0;
-    return imager_plane_window(job,
+    tess_grid_plan plan = *job->plan;
+    imager_job run = *job;
+    plan.costs = work->costs;
+    run.plan = &plan;
+    const double samples =
+        in_place(job, work)
+            ? (work->copy_bytes > 0 ? work->copy_bytes : work->sample_bytes)
+            : work->owned_bytes + (work->cached ? 0 : work->block_bytes);
+    return imager_plane_window(&run,
                                IMAGER_BASE_BYTES + imager_planes_bytes(job) + samples +
-                                   received +
                                    (double)work->num_runs * (double)sizeof(tess_run),
                                own, planes);
-}
-
-/* Planes [first, end) that a brick's sum is likely to have: those that its range
- * covers, on average over where in the block this may begin. */
-static double planes_within(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                            int64_t k, double run_length, int first, int end)
-{
-    int begin;
-    const double range = planes_of(plan, bricks, k, run_length);
-    const double starts = starts_of(plan, bricks, k, &begin);
-    const int others = (int)(starts - 1 - (range - plan->w_support));
-    double sum = 0;
-    for (int s = begin; s <= begin + others; ++s)
-        sum += fmax(0, fmin(s + range, end) - fmax(s, first));
-    return sum / (others + 1);
-}
-
-/* Bytes of this rank's sums when they are held of so many planes at a time. */
-static double window_bytes(const imager_job *job, const tess_brick_list *own,
-                           double run_length, int planes)
-{
-    const tess_grid_plan *plan = job->plan;
-    const double layer = (double)tess_grid_brick_lines(plan) *
-                         (double)tess_grid_brick_stride(plan) *
-                         (plan->is_double ? 16 : 8) * job->num_images;
-    double most = 0;
-    for (int first = 0; first < plan->num_planes; first += planes) {
-        double held = 0;
-        for (int64_t k = 0; k < own->num_bricks; ++k)
-            held += planes_within(plan, own, k, run_length, first, first + planes);
-        most = fmax(most, held);
-    }
-    return most * layer;
 }
 
 /* Share of the grid's lines that any brick covers. Collective. */
@@ -163,45 +231,62 @@ cleanup:
     return status;
 }
 
+/* Images become rows of double precision, one after the other: sums that may be of
+ * another output's are copied, others are given up. */
+static double finishing_bytes(const imager_job *job, double image)
+{
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const int ranks = tess_comm_size(job->comm), n = job->num_images;
+    const double rows = sizeof(double) * pixels / ranks;
+    const double sums = job->plan->is_double ? 0 : sizeof(float) * pixels / ranks;
+    const bool summed = job->fft_ranks < ranks;
+    if (job->num_outputs > 1) return n * image + n * rows + sums;
+    if (!summed && job->plan->is_double) return n * image;
+    return fmax(n * image + rows + (summed ? sums : 0), image + n * rows);
+}
+
 static void estimate_memory(const imager_job *job, const imager_workload *work,
-                            double sums, double all_sums, double lines,
+                            double sums, double pieces, double lines,
                             imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
     const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
     const double value = plan->is_double ? 16 : 8;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    const bool sent = ranks > 1 || !work->cached;
     const double own = own_bytes(work), beside = bytes_beside_sums(job, work);
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
-    const double received = sent ? work->owned_bytes + runs : runs;
-    const double flight =
-        ranks > 1 ? fmin((double)tess_exchange_flight_bytes(ranks), 4 * own) : 0;
-    const double groups = (double)ranks / f,
-                 planes = plan->num_planes * job->num_images;
-    const double pieces = ranks > 1 ? all_sums * fmin(groups, planes) / planes +
-                                          all_sums * ranks / planes / f
-                                    : 0;
-    const double images = job->num_images * pixels * value / 2 / f;
+    const double received = in_place(job, work) ? runs : work->owned_bytes + runs;
+    /* parts of windows that nothing has been put into take no memory, and what stays
+     * on its rank does not go through them */
+    const double sent = work->copy_bytes > 0 ? work->copy_bytes : own;
+    const double flight = fmin((double)tess_exchange_flight_bytes(ranks),
+                               (sent + work->owned_bytes) * (1 - 1.0 / ranks));
+    const double image = pixels * value / 2 / f;
     const double plane_lines =
-        lines * (double)plan->nu * (double)job->geom.ny * value / f * (f > 1 ? 3 : 1);
-    const double products = (8 * job->num_images + value / 2) * pixels / ranks;
+        lines * (double)plan->nu * (double)job->geom.ny * value / f;
     estimate->reading = fmin(2 * work->read_bytes, work->file_bytes);
     estimate->samples = own + received;
     estimate->sums = sums;
-    estimate->planes = images + plane_lines + pieces;
+    /* pieces have become lines before these are turned into others */
+    estimate->planes = job->num_images * image + plane_lines +
+                       fmax(pieces, f > 1 ? 2 * plane_lines : 0);
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     /* buffers of files are given up when all samples are kept */
     const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
-    const double kept = IMAGER_BASE_BYTES + tables + work->mean_bytes + densities +
+    const double base =
+        IMAGER_BASE_BYTES + (ranks > 1 || job->num_teams > 1 ? IMAGER_MPI_BYTES : 0);
+    const double kept = base + tables + work->mean_bytes + densities +
                         (work->cached ? 0 : estimate->reading);
-    const double loading = IMAGER_BASE_BYTES + own + 1.5 * estimate->reading;
+    const double loading =
+        base + (work->cached ? work->sample_bytes : own) + 1.5 * estimate->reading;
     /* what flies is given up before runs are sorted from one array to another */
     const double sorting =
         kept + fmax(own + received + flight, beside + received + runs);
     const double gridding = kept + beside + received + sums + estimate->planes;
-    const double finishing = kept + beside + received + images + products;
+    /* what was received, and what other outputs are made of, in turn */
+    const double finishing = kept + (in_place(job, work) ? own + runs : beside) +
+                             plane_lines + finishing_bytes(job, image);
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 
@@ -278,25 +363,28 @@ cleanup:
     return status;
 }
 
-/* What passes over data that are not kept need of memory and reading, when they are
- * `*several`, which all ranks agree on. Collective. */
+/* What passes over data need of memory and reading, when they are `*several`, which all
+ * ranks agree on, and of how many planes they hold sums. Collective. */
 static tess_status plan_passes(const imager_job *job, const tess_brick_list *own,
-                               imager_workload *work, double *window, int *sets,
-                               bool *several)
+                               imager_workload *work, double all, double *sums,
+                               int *planes, bool *several)
 {
     tess_status status = TESS_OK;
     imager_passes passes = {0};
+    const double held = work->copy_bytes > 0 ? work->copy_bytes : work->sample_bytes;
     TESS_TRY(imager_passes_choose(
         job, own, work->vis_bytes,
-        imager_held_bytes(job, work->block_bytes, work->read_bytes), INT64_MAX,
-        &passes));
+        imager_held_bytes(job, work->cached ? held : work->block_bytes,
+                          work->cached ? 0 : work->read_bytes),
+        INT64_MAX, &passes));
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;
-    *window = fmin(*window, passes.sums_bytes);
-    *sets = passes.num_windows;
+    *planes = passes.planes_at_once;
+    /* passes that take a share of each block's bricks are transformed in the end */
+    if (*planes == 0 && passes.num_reads > tess_steps_count(job->steps)) *sums = all;
     work->owned_bytes = passes.sample_bytes; /* with their runs */
     work->num_runs = 0;
-    if (!work->scratch) work->num_reads += passes.num_reads - 1;
+    if (!work->scratch && !work->cached) work->num_reads += passes.num_reads - 1;
 cleanup:
     imager_passes_free(&passes);
     return status;
@@ -309,28 +397,26 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     tess_status status = TESS_OK;
     imager_workload found = *work;
     tess_brick_list own = {0};
-    double all = 0, window = 0, lines = 0;
-    int planes = 0, sets = 1;
+    plane_load load = {0};
+    double all = 0, sums = 0, lines = 0;
+    int planes = 0;
     bool several = false;
-    const double run_length =
-        work->num_runs > 0 ? fmax(1, (double)work->num_vis / (double)work->num_runs)
-                           : 1;
     *estimate = (imager_estimate){0};
     TESS_TRY(imager_owned_bricks(job, bricks, &own));
-    status = sum_bytes(job, &own, run_length, &all, &window);
-    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(make_load(job, &own, &load));
+    sums_by_blocks(job, &own, &load, &all, &sums);
     TESS_TRY(occupied_share(job, &own, &lines));
-    if (!work->cached)
-        TESS_TRY(plan_passes(job, &own, &found, &window, &sets, &several));
+    if (!work->cached || job->layout->force_passes > 1)
+        TESS_TRY(plan_passes(job, &own, &found, all, &sums, &planes, &several));
     if (!several) TESS_TRY(planes_at_once(job, work, &own, &planes));
-    if (planes > 0) {
-        sets = (job->plan->num_planes + planes - 1) / planes;
-        window = fmin(window, window_bytes(job, &own, run_length, planes));
-    }
-    estimate_memory(job, &found, window, all, lines, estimate);
-    estimate_time(job, &found, lines, sets > 1 ? window : all, sets, estimate);
+    if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);
+    const int sets = planes > 0 ? (job->plan->num_planes + planes - 1) / planes : 1;
+    estimate_memory(job, &found, sums, pieces_bytes(job, &load, planes), lines,
+                    estimate);
+    estimate_time(job, &found, lines, sets > 1 ? sums : all, sets, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
+    free_load(&load);
     tess_brick_list_free(&own);
     return status;
 }

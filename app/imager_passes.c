@@ -11,6 +11,7 @@
 /* A brick and what samples of one rank have in it. */
 typedef struct brick {
     int64_t key, num_vis, num_runs;
+    tess_plane_span planes; /* where they are known */
 } brick;
 
 static int by_key(const void *a, const void *b)
@@ -43,7 +44,8 @@ static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks
     for (int64_t k = 0; k < bricks->num_bricks; ++k)
         out[next[owner[k]]++] =
             (brick){bricks->key[k], bricks->num_vis[k],
-                    bricks->first_run[k + 1] - bricks->first_run[k]};
+                    bricks->first_run[k + 1] - bricks->first_run[k],
+                    bricks->planes ? bricks->planes[k] : (tess_plane_span){0, 0}};
 cleanup:
     tess_free(next);
     tess_free(owner);
@@ -51,22 +53,27 @@ cleanup:
 }
 
 /* Ascending bricks, those of one key as one. */
-static tess_status list_of(const brick *own, int64_t count, tess_brick_list *list)
+static tess_status list_of(const brick *own, int64_t count, bool with_planes,
+                           tess_brick_list *list)
 {
     tess_status status = TESS_OK;
     list->key = tess_alloc(count, sizeof *list->key);
     list->num_vis = tess_alloc(count, sizeof *list->num_vis);
     list->first_run = tess_alloc(count + 1, sizeof *list->first_run);
-    if (!list->key || !list->num_vis || !list->first_run)
+    if (with_planes) list->planes = tess_alloc(count, sizeof *list->planes);
+    if (!list->key || !list->num_vis || !list->first_run ||
+        (with_planes && !list->planes))
         TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
     for (int64_t k = 0; k < count; ++k) {
         const int64_t last = list->num_bricks - 1;
         if (last >= 0 && list->key[last] == own[k].key) {
             list->num_vis[last] += own[k].num_vis;
+            if (with_planes) imager_join_planes(&list->planes[last], own[k].planes);
         } else {
             list->key[last + 1] = own[k].key;
             list->num_vis[last + 1] = own[k].num_vis;
             list->first_run[last + 1] = list->num_runs;
+            if (with_planes) list->planes[last + 1] = own[k].planes;
             ++list->num_bricks;
         }
         list->num_runs += own[k].num_runs;
@@ -92,7 +99,7 @@ tess_status imager_owned_bricks(const imager_job *job, const tess_brick_list *br
     for (int k = 0; k < ranks; ++k)
         total += bytes[ranks + k] / (int64_t)sizeof *send;
     if (total > 0) qsort(received, (size_t)total, sizeof *send, by_key);
-    status = list_of(received, total, owned);
+    status = list_of(received, total, bricks->planes != NULL, owned);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     tess_free(received);

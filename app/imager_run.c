@@ -9,13 +9,21 @@
 
 /* ---- histogram of bricks ---- */
 
+void imager_join_planes(tess_plane_span *planes, tess_plane_span more)
+{
+    if (more.first < planes->first) planes->first = more.first;
+    if (more.end > planes->end) planes->end = more.end;
+}
+
 /* What a brick of the list has is added; returns what comes after it, as brick. */
 static int64_t take_brick(const tess_brick_list *from, int64_t brick, int64_t key,
-                          int64_t *num_vis, int64_t *num_runs)
+                          int64_t *num_runs, tess_brick_list *to)
 {
+    const int64_t out = to->num_bricks;
     if (brick >= from->num_bricks || from->key[brick] != key) return brick;
-    *num_vis += from->num_vis[brick];
+    to->num_vis[out] += from->num_vis[brick];
     *num_runs += from->first_run[brick + 1] - from->first_run[brick];
+    if (to->planes) imager_join_planes(&to->planes[out], from->planes[brick]);
     return brick + 1;
 }
 
@@ -29,11 +37,13 @@ static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *a
 {
     tess_status status = TESS_OK;
     const int64_t most = total->num_bricks + add->num_bricks;
+    const bool with_planes = add->planes != NULL;
     tess_brick_list sum = {.num_runs = total->num_runs + add->num_runs};
     sum.key = tess_alloc(most, sizeof *sum.key);
     sum.num_vis = tess_alloc(most, sizeof *sum.num_vis);
     sum.first_run = tess_alloc(most + 1, sizeof *sum.first_run);
-    if (!sum.key || !sum.num_vis || !sum.first_run)
+    if (with_planes) sum.planes = tess_alloc(most, sizeof *sum.planes);
+    if (!sum.key || !sum.num_vis || !sum.first_run || (with_planes && !sum.planes))
         TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
     int64_t a = 0, b = 0, runs = 0;
     while (a < total->num_bricks || b < add->num_bricks) {
@@ -41,8 +51,9 @@ static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *a
         sum.key[out] = ka < kb ? ka : kb;
         sum.num_vis[out] = 0;
         sum.first_run[out] = runs;
-        a = take_brick(total, a, sum.key[out], &sum.num_vis[out], &runs);
-        b = take_brick(add, b, sum.key[out], &sum.num_vis[out], &runs);
+        if (with_planes) sum.planes[out] = (tess_plane_span){INT32_MAX, 0};
+        a = take_brick(total, a, sum.key[out], &runs, &sum);
+        b = take_brick(add, b, sum.key[out], &runs, &sum);
         ++sum.num_bricks;
     }
     sum.first_run[sum.num_bricks] = runs;
@@ -75,7 +86,10 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool i
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
         TESS_TRY(imager_data_get(data, k, &samples));
-        status = imager_sort(job, samples, true, false, &runs);
+        status = data->with_planes
+                     ? tess_brick_list_count_planes(job->plan, samples, true,
+                                                    imager_sort_threads(job), &runs)
+                     : imager_sort(job, samples, true, false, &runs);
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
         data->num_runs += runs.num_runs;
         tess_brick_list_free(&runs);

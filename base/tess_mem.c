@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "tess_mem.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +13,7 @@
 
 #include "fast_mem.h"
 
-enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI };
+enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI, LARGE = 4 * HUGE_PAGE };
 
 /* Large arrays are asked for in huge pages: columns of a plane step from page to
  * page. */
@@ -27,7 +30,7 @@ void *tess_alloc(int64_t count, size_t size)
     size_t bytes;
     if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
     if (bytes > (size_t)INT64_MAX - HUGE_PAGE) return NULL;
-    if (bytes >= 4 * (size_t)HUGE_PAGE) return alloc_huge(bytes);
+    if (bytes >= (size_t)LARGE) return alloc_huge(bytes);
     bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
     return aligned_alloc(ALIGNMENT, bytes);
 }
@@ -65,6 +68,14 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size)
 void tess_free(void *pointer)
 {
     if (!fast_mem_free(pointer)) free(pointer);
+}
+
+void tess_mem_keep_no_arrays(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, LARGE);
+    mallopt(M_TRIM_THRESHOLD, 2 * LARGE); /* small ones come and go all the time */
+#endif
 }
 
 int64_t tess_mem_peak_bytes(void)

@@ -34,6 +34,12 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size);
 /** Free memory of this header; NULL is fine. */
 void tess_free(void *pointer);
 
+/** From here on, arrays of 8 MiB or more go back to the system when they are freed, so
+ *  that no more is held than is in use. Else glibc comes to keep those of up to 32 MiB,
+ *  in places where the next ones, of other sizes, do not fit. For a program, not a
+ *  library, to call. */
+void tess_mem_keep_no_arrays(void);
+
 /** Largest resident size of this process so far [bytes]; 0 when unknown. */
 int64_t tess_mem_peak_bytes(void);
 

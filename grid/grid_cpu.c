@@ -3,7 +3,6 @@
  * into several pieces has a buffer for each, added in order at the end. */
 #include <string.h>
 
-#include "locate.h"
 #include "projection_pieces.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -12,43 +11,6 @@
 static size_t value_bytes(const tess_grid_plan *plan)
 {
     return plan->is_double ? 2 * sizeof(double) : 2 * sizeof(float);
-}
-
-/* Rows whose uvw are prefetched: they lie anywhere. */
-enum { RUNS_AHEAD = 16 };
-
-/* Widen [*low, *high] to the range of w of a run: w grows with 1/λ. */
-static void widen_to_run(const tess_grid_plan *plan, const tess_samples *samples,
-                         const tess_run *run, double *low, double *high)
-{
-    const double *inv_lambda = samples->inv_lambda + run->chan;
-    const double w = tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row).w;
-    double least = inv_lambda[0], most = inv_lambda[0];
-    for (int32_t c = 1; c < run->count; ++c) {
-        least = inv_lambda[c] < least ? inv_lambda[c] : least;
-        most = inv_lambda[c] > most ? inv_lambda[c] : most;
-    }
-    if (w * least < *low) *low = w * least;
-    if (w * most > *high) *high = w * most;
-}
-
-/* Planes that the visibilities of a brick touch. */
-static void planes_touched(const tess_grid_plan *plan, const tess_samples *samples,
-                           const tess_brick_list *bricks, int64_t brick,
-                           tess_brick_sum *sum)
-{
-    const int64_t end = bricks->first_run[brick + 1];
-    double low = INFINITY, high = -INFINITY;
-    for (int64_t r = bricks->first_run[brick]; r < end; ++r) {
-        if (r + RUNS_AHEAD < end)
-            __builtin_prefetch(samples->uvw_m +
-                               3 * (int64_t)bricks->run[r + RUNS_AHEAD].row);
-        widen_to_run(plan, samples, &bricks->run[r], &low, &high);
-    }
-    const int64_t first = tess_plane_start(plan, tess_plane_coordinate(plan, low));
-    const int64_t last = tess_plane_start(plan, tess_plane_coordinate(plan, high));
-    sum->touched_first = (int32_t)first;
-    sum->touched_planes = (int32_t)(last - first) + plan->w_support;
 }
 
 /* Of what a brick touches, what is wanted. */
@@ -91,7 +53,10 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
 #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 16)
     for (int64_t b = first; b < end; ++b) {
         sums->brick[b - first].key = bricks->key[b];
-        planes_touched(plan, samples, bricks, b, &sums->brick[b - first]);
+        const tess_plane_span touched =
+            tess_brick_list_planes(plan, samples, bricks, b);
+        sums->brick[b - first].touched_first = touched.first;
+        sums->brick[b - first].touched_planes = touched.end - touched.first;
         planes_stored(sums, &sums->brick[b - first]);
     }
     sums->num_values = 0;

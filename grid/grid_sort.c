@@ -460,6 +460,66 @@ tess_status tess_brick_list_count(const tess_grid_plan *plan,
                : count_sorted(plan, samples, skip_ignored, num_threads, list);
 }
 
+/* ---- planes ---- */
+
+/* Rows whose uvw are prefetched: they lie anywhere. */
+enum { RUNS_AHEAD = 16 };
+
+/* Widen [*low, *high] to the range of w of a run: w grows with 1/λ. */
+static void widen_to_run(const tess_grid_plan *plan, const tess_samples *samples,
+                         const tess_run *run, double *low, double *high)
+{
+    const double *inv_lambda = samples->inv_lambda + run->chan;
+    const double w = tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row).w;
+    double least = inv_lambda[0], most = inv_lambda[0];
+    for (int32_t c = 1; c < run->count; ++c) {
+        least = inv_lambda[c] < least ? inv_lambda[c] : least;
+        most = inv_lambda[c] > most ? inv_lambda[c] : most;
+    }
+    if (w * least < *low) *low = w * least;
+    if (w * most > *high) *high = w * most;
+}
+
+tess_plane_span tess_brick_list_planes(const tess_grid_plan *plan,
+                                       const tess_samples *samples,
+                                       const tess_brick_list *list, int64_t brick)
+{
+    const int64_t end = list->first_run[brick + 1];
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t r = list->first_run[brick]; r < end; ++r) {
+        if (r + RUNS_AHEAD < end)
+            __builtin_prefetch(samples->uvw_m +
+                               3 * (int64_t)list->run[r + RUNS_AHEAD].row);
+        widen_to_run(plan, samples, &list->run[r], &low, &high);
+    }
+    const int64_t first = tess_plane_start(plan, tess_plane_coordinate(plan, low));
+    const int64_t last = tess_plane_start(plan, tess_plane_coordinate(plan, high));
+    return (tess_plane_span){(int32_t)first, (int32_t)last + plan->w_support};
+}
+
+tess_status tess_brick_list_count_planes(const tess_grid_plan *plan,
+                                         const tess_samples *samples, bool skip_ignored,
+                                         int num_threads, tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_brick_list_append(plan, samples, 0, samples->num_rows, skip_ignored,
+                                    num_threads, list));
+    TESS_TRY(tess_brick_list_sort(list, num_threads));
+    list->planes = tess_alloc(list->num_bricks, sizeof *list->planes);
+    if (!list->planes)
+        TESS_FAIL(TESS_ERR_ALLOC, "planes of %lld bricks", (long long)list->num_bricks);
+#pragma omp parallel for num_threads(num_threads) schedule(dynamic, 16)
+    for (int64_t b = 0; b < list->num_bricks; ++b)
+        list->planes[b] = tess_brick_list_planes(plan, samples, list, b);
+    tess_free(list->run);
+    list->run = NULL;
+    list->capacity_runs = 0;
+cleanup:
+    return status;
+}
+
+/* ---- all of it ---- */
+
 tess_status tess_brick_list_make(const tess_grid_plan *plan,
                                  const tess_samples *samples, bool skip_ignored,
                                  tess_brick_list *list)
@@ -494,5 +554,6 @@ void tess_brick_list_free(tess_brick_list *list)
     tess_free(list->key);
     tess_free(list->first_run);
     tess_free(list->num_vis);
+    tess_free(list->planes);
     memset(list, 0, sizeof *list);
 }

@@ -62,17 +62,23 @@ typedef struct tess_run {
     int32_t source; /**< rank it came from */
 } tess_run;
 
+/** Planes [first, end). */
+typedef struct tess_plane_span {
+    int32_t first, end;
+} tess_plane_span;
+
 /** Runs in order of brick, and where each brick begins. */
 typedef struct tess_brick_list {
     int64_t num_runs, capacity_runs;
     tess_run *run;   /**< [num_runs], or NULL: only counted */
     tess_run *spare; /**< [capacity_runs] that sorting may use, or NULL */
     int64_t num_bricks;
-    int64_t *key;       /**< [num_bricks] ascending */
-    int64_t *first_run; /**< [num_bricks + 1] */
-    int64_t *num_vis;   /**< [num_bricks] samples */
-    void *own;          /**< what a backend has made of the samples; then `run` and
-                             `first_run` may be NULL */
+    int64_t *key;            /**< [num_bricks] ascending */
+    int64_t *first_run;      /**< [num_bricks + 1] */
+    int64_t *num_vis;        /**< [num_bricks] samples */
+    tess_plane_span *planes; /**< [num_bricks] that samples of a brick touch, or NULL */
+    void *own;               /**< what a backend has made of the samples; then `run` and
+                                  `first_run` may be NULL */
     void (*release)(void *own); /**< frees it */
 } tess_brick_list;
 
@@ -108,6 +114,16 @@ int32_t tess_runs_of_row(const struct tess_grid_plan *plan, const tess_samples *
 tess_status tess_brick_list_count(const struct tess_grid_plan *plan,
                                   const tess_samples *samples, bool skip_ignored,
                                   int num_threads, tess_brick_list *list);
+
+/** As tess_brick_list_count, with the planes that each brick's samples touch. Local. */
+tess_status tess_brick_list_count_planes(const struct tess_grid_plan *plan,
+                                         const tess_samples *samples, bool skip_ignored,
+                                         int num_threads, tess_brick_list *list);
+
+/** Planes that the samples of a brick touch, by its runs. Local. */
+tess_plane_span tess_brick_list_planes(const struct tess_grid_plan *plan,
+                                       const tess_samples *samples,
+                                       const tess_brick_list *list, int64_t brick);
 
 /** Cut bricks with more than `most` samples, and runs where they do, into several of
  *  the same key: the sum of each is then formed alone. Local. */

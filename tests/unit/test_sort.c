@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,6 +286,29 @@ static void test_keys(void **state)
         }
 }
 
+/* The planes of a brick are those of its samples' footprints, from the first one's
+ * first to the last one's last. `list` is sorted. */
+static void check_planes(const scene *s, const tess_brick_list *list,
+                         const tess_plane_span *planes)
+{
+    const int support = s->plan->w_support, last = s->plan->num_planes - support;
+    for (int64_t b = 0; b < list->num_bricks; ++b) {
+        int lowest = last, highest = 0;
+        for (int64_t r = list->first_run[b]; r < list->first_run[b + 1]; ++r)
+            for (int c = 0; c < list->run[r].count; ++c) {
+                const double w = fabs(s->samples.uvw_m[3 * list->run[r].row + 2]) *
+                                 s->samples.inv_lambda[list->run[r].chan + c];
+                const double plane =
+                    (w - s->plan->w_first_lambda) / s->plan->w_step_lambda;
+                const int start = (int)ceil(plane - 0.5 * support);
+                lowest = start < lowest ? start : lowest;
+                highest = start > highest ? start : highest;
+            }
+        assert_int_equal(planes[b].first, lowest < 0 ? 0 : lowest);
+        assert_int_equal(planes[b].end, (highest > last ? last : highest) + support);
+    }
+}
+
 /* Counting finds the bricks that sorting finds: by counters of all bricks, or, of few
  * samples, by sorting. */
 static void test_counting(void **state)
@@ -293,7 +317,7 @@ static void test_counting(void **state)
     const int64_t num_keys = s->plan->num_blocks * s->plan->tiles_u * s->plan->tiles_v;
     for (int few = 0; few < 2; ++few)
         for (int threads = 1; threads <= 3; ++threads) {
-            tess_brick_list counted = {0}, sorted = {0};
+            tess_brick_list counted = {0}, sorted = {0}, spread = {0};
             tess_samples rows = s->samples;
             rows.num_rows = few ? 4 : ROWS;
             rows.num_vis =
@@ -315,8 +339,16 @@ static void test_counting(void **state)
             assert_memory_equal(counted.num_vis, sorted.num_vis, bytes);
             assert_memory_equal(counted.first_run, sorted.first_run,
                                 bytes + sizeof *sorted.first_run);
+            assert_int_equal(
+                tess_brick_list_count_planes(s->plan, &rows, true, threads, &spread),
+                TESS_OK);
+            assert_null(spread.run);
+            assert_int_equal(spread.num_bricks, sorted.num_bricks);
+            assert_memory_equal(spread.key, sorted.key, bytes);
+            check_planes(s, &sorted, spread.planes);
             tess_brick_list_free(&counted);
             tess_brick_list_free(&sorted);
+            tess_brick_list_free(&spread);
         }
     free_scene(s);
 }
