@@ -116,7 +116,7 @@ static double sums_by_planes(const imager_job *job, const tess_brick_list *own,
         load_blocks(job, own, first, first + planes, load);
         for (int b = 0; b < job->plan->num_blocks; ++b) {
             if (load->block[b] == 0) continue;
-            const double array = fmax(load->block[b], left < load->block[b] ? 0 : left);
+            const double array = fmax(load->block[b], left);
             left = 0;
             held += array;
             largest = fmax(largest, array);
