@@ -257,7 +257,7 @@ def report(folder):
     lines += ["## Model", "", "Seconds of the stages as sums of terms of the data flow "
               "(`jobs/scaling/model.py`): V visibilities, A pixels, G = A × planes, F = "
               "A log2(A) × planes, P ranks, n cores in use, b the triad's n cores in units "
-              "of one; *moved* × (1 − 1/P). Least squares, coefficients ≥ 0.", ""]
+              "of one; *moved* × (1 − 1/P). Least absolute deviations, coefficients ≥ 0.", ""]
     if picture(folder, "model"):
         lines += picture(folder, "model")
         lines += ["Coloured bands reach to what the model says that is fitted without the "
