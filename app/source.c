@@ -1,7 +1,6 @@
 #include "source.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_worker.h"
 
 /* Phase centres closer than this are one: the precision of single-precision positions
  * in real headers [rad] (1 milliarcsecond). */
@@ -46,9 +46,8 @@ struct tess_source {
     const bool *chan_wanted;
     tess_vis_block block[2]; /* the reading thread fills block[turn] */
     int turn;
-    pthread_t thread;
-    bool reading;
-    bool at_start; /* rewound, and nothing taken or changed since */
+    tess_worker *worker; /* the reading thread, once there is something to read */
+    bool at_start;       /* rewound, and nothing taken or changed since */
     tess_status read_status;
     int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
@@ -250,14 +249,13 @@ cleanup:
 
 static void wait_for_reader(tess_source *source)
 {
-    if (source->reading) pthread_join(source->thread, NULL);
-    source->reading = false;
+    if (source->worker) tess_worker_wait(source->worker);
 }
 
 void tess_source_close(tess_source *source)
 {
     if (!source) return;
-    wait_for_reader(source);
+    tess_worker_destroy(source->worker);
     for (int k = 0; k < source->num_obs; ++k)
         tess_vis_close(source->reader[k]);
     for (int k = 0; k < 2; ++k)
@@ -505,7 +503,7 @@ void tess_source_count_bytes(tess_source *source, int64_t bytes)
 
 /* ---- reading ---- */
 
-static void *read_span(void *argument)
+static void read_span(void *argument)
 {
     tess_source *source = argument;
     const span *s = &source->spans[source->next_span];
@@ -515,7 +513,6 @@ static void *read_span(void *argument)
         tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
                       source->threads, &source->block[source->turn]);
     tess_trace_add(source->trace, TESS_LANE_READER, "read", begin, tess_time_now());
-    return NULL;
 }
 
 /* Begin to read the next wanted span in the background; in this thread if that
@@ -526,15 +523,17 @@ static void start_reading(tess_source *source)
            !wanted(source, &source->spans[source->next_span]))
         ++source->next_span;
     if (source->next_span >= source->num_spans) return;
-    if (pthread_create(&source->thread, NULL, read_span, source) == 0)
-        source->reading = true;
+    if (!source->worker) source->worker = tess_worker_create();
+    if (source->worker)
+        tess_worker_start(source->worker, read_span, source);
     else
         read_span(source);
 }
 
 void tess_source_rest(tess_source *source)
 {
-    wait_for_reader(source);
+    tess_worker_destroy(source->worker);
+    source->worker = NULL;
     source->at_start = false;
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->block[k]);
