@@ -31,7 +31,7 @@ typedef struct span {
 struct tess_source {
     tess_comm *comm;
     tess_selection selection;
-    int num_obs;
+    int num_obs, obs_read; /* obs_read: that the last block came from */
     int64_t capacity_obs;
     tess_vis_reader **reader; /* [num_obs] files, or fields of them */
     tess_source_info info;
@@ -509,6 +509,8 @@ static void read_span(void *argument)
     const span *s = &source->spans[source->next_span];
     const part *p = &source->parts[s->part];
     const double begin = tess_time_now();
+    if (p->obs != source->obs_read) tess_vis_rest(source->reader[source->obs_read]);
+    source->obs_read = p->obs;
     source->read_status =
         tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
                       source->threads, &source->block[source->turn]);
@@ -535,6 +537,7 @@ void tess_source_rest(tess_source *source)
     tess_worker_destroy(source->worker);
     source->worker = NULL;
     source->at_start = false;
+    tess_vis_rest(source->reader[source->obs_read]);
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->block[k]);
 }

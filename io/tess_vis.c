@@ -231,6 +231,11 @@ tess_status tess_vis_read_raw(const tess_vis_reader *reader, int segment,
     return reader->format->read_raw(reader, segment, row_first, num_rows, to);
 }
 
+void tess_vis_rest(tess_vis_reader *reader)
+{
+    if (reader->format->rest) reader->format->rest(reader);
+}
+
 void tess_vis_close(tess_vis_reader *reader)
 {
     if (!reader) return;

@@ -164,6 +164,11 @@ const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader);
 tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_first,
                           int64_t num_rows, int num_threads, tess_vis_block *block);
 
+/** Give up what reading holds beside the open set (files that several threads opened,
+ * and their caches), until there is more to read. Local; not during a call that reads.
+ */
+void tess_vis_rest(tess_vis_reader *reader);
+
 /** Can the rows of a segment be read as they are? Then how they lie. Local. */
 bool tess_vis_raw_rows(const tess_vis_reader *reader, int segment, tess_vis_raw *raw);
 

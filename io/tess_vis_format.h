@@ -19,7 +19,8 @@ typedef struct tess_vis_format {
     bool (*raw_rows)(const tess_vis_reader *reader, int segment, tess_vis_raw *raw);
     tess_status (*read_raw)(const tess_vis_reader *reader, int segment,
                             int64_t row_first, int64_t num_rows,
-                            void *to); /* NULL with raw_rows */
+                            void *to);     /* NULL with raw_rows */
+    void (*rest)(tess_vis_reader *reader); /* NULL: holds little */
     void (*close)(tess_vis_reader *reader);
     tess_status (*create)(tess_comm *comm, const char *path, const tess_vis_meta *meta,
                           tess_vis_reader *like, const char *column, bool overwrite,

@@ -11,14 +11,17 @@ namespace tess_ms
 namespace
 {
 
+/* Fewer are not worth a thread: tiles at the ends of its share are read twice. */
+enum { ROWS_PER_THREAD = TEAM_ROWS_AT_ONCE };
+
 enum class Spectrum { absent, every_row, some_rows };
 
 /* Which rows have a WEIGHT_SPECTRUM cell of the right shape. Sets made by some packages
  * have the column and leave it empty, altogether or in some rows. */
-Spectrum spectrum_of(const Reader &reader, const Segment &segment, const Rows &rows)
+Spectrum spectrum_of(const View &view, const Segment &segment, const Rows &rows)
 {
-    if (!reader.has_spectrum) return Spectrum::absent;
-    const ArrayColumn<Float> &column = reader.weight_spectrum;
+    if (!view.has_spectrum) return Spectrum::absent;
+    const ArrayColumn<Float> &column = view.weight_spectrum;
     const IPosition shape = segment.cell_shape();
     if (column.columnDesc().isFixedShape())
         return column.shapeColumn().isEqual(shape) ? Spectrum::every_row
@@ -46,49 +49,49 @@ void broadcast_weight(const Float *row_weight, tess_vis_block &block)
                     row_weight[row * num_corr + corr];
 }
 
-void read_weights(Reader &reader, const Segment &segment, const Rows &rows,
+void read_weights(View &view, const Segment &segment, const Rows &rows,
                   tess_vis_block &block)
 {
-    const Spectrum spectrum = spectrum_of(reader, segment, rows);
+    const Spectrum spectrum = spectrum_of(view, segment, rows);
     const IPosition cell(2, block.num_corr, block.num_chan);
     if (spectrum == Spectrum::every_row) {
         rows.get(
-            reader.weight_spectrum, segment.selected_cell(),
+            view.weight_spectrum, segment,
             array_over(block.weight, IPosition(3, cell[0], cell[1], block.num_rows)));
         return;
     }
-    reader.row_weight.resize(static_cast<size_t>(block.num_rows * block.num_corr));
-    rows.get(reader.weight, array_over(reader.row_weight.data(),
-                                       IPosition(2, cell[0], block.num_rows)));
-    broadcast_weight(reader.row_weight.data(), block);
+    view.row_weight.resize(static_cast<size_t>(block.num_rows * block.num_corr));
+    rows.get(view.weight,
+             array_over(view.row_weight.data(), IPosition(2, cell[0], block.num_rows)));
+    broadcast_weight(view.row_weight.data(), block);
     if (spectrum == Spectrum::absent) return;
     Float *into = block.weight;
     for (const Run &run : rows.runs())
         for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
             const rownr_t row = static_cast<rownr_t>(k);
-            if (reader.weight_spectrum.isDefined(row) &&
-                reader.weight_spectrum.shape(row).isEqual(segment.cell_shape())) {
+            if (view.weight_spectrum.isDefined(row) &&
+                view.weight_spectrum.shape(row).isEqual(segment.cell_shape())) {
                 Array<Float> cells = array_over(into, cell);
-                reader.weight_spectrum.getSlice(row, segment.selected_cell(), cells);
+                view.weight_spectrum.getSlice(row, segment.selected_cell(), cells);
             }
             into += block.num_chan * block.num_corr;
         }
 }
 
-void apply_flags(Reader &reader, const Segment &segment, const Rows &rows,
+void apply_flags(View &view, const Segment &segment, const Rows &rows,
                  tess_vis_block &block)
 {
     const int64_t per_row = block.num_chan * block.num_corr;
     const int64_t cells = block.num_rows * per_row;
-    if (reader.capacity_flags < cells + block.num_rows) {
-        reader.flags.reset(new Bool[static_cast<size_t>(cells + block.num_rows)]);
-        reader.capacity_flags = cells + block.num_rows;
+    if (view.capacity_flags < cells + block.num_rows) {
+        view.flags.reset(new Bool[static_cast<size_t>(cells + block.num_rows)]);
+        view.capacity_flags = cells + block.num_rows;
     }
-    Bool *flag = reader.flags.get(), *flag_row = flag + cells;
+    Bool *flag = view.flags.get(), *flag_row = flag + cells;
     rows.get(
-        reader.flag, segment.selected_cell(),
+        view.flag, segment,
         array_over(flag, IPosition(3, block.num_corr, block.num_chan, block.num_rows)));
-    rows.get(reader.flag_row, vector_over(flag_row, block.num_rows));
+    rows.get(view.flag_row, vector_over(flag_row, block.num_rows));
     for (int64_t k = 0; k < cells; ++k)
         block.weight[k] = flag[k] ? TESS_WEIGHT_FLAGGED : block.weight[k];
     for (int64_t row = 0; row < block.num_rows; ++row)
@@ -138,40 +141,40 @@ void blank_rows(tess_vis_block &block)
     std::fill_n(block.antenna2, block.num_rows, 0);
 }
 
-void read_rows(Reader &reader, const tess_vis_meta &meta, const Segment &segment,
-               tess_vis_block &block)
+void read_rows(const Reader &reader, View &view, const tess_vis_meta &meta,
+               const Segment &segment, tess_vis_block &block)
 {
     const int64_t num_rows = block.num_rows;
     const Rows rows(segment, block.row_first, num_rows);
-    rows.get(reader.uvw, array_over(block.uvw_m, IPosition(2, 3, num_rows)));
+    rows.get(view.uvw, array_over(block.uvw_m, IPosition(2, 3, num_rows)));
     if (reader.uvw_only) {
         blank_rows(block);
         return;
     }
-    rows.get(reader.time, vector_over(block.time_mjd_s, num_rows));
-    rows.get(reader.interval, vector_over(block.integration_s, num_rows));
-    rows.get(reader.antenna1, vector_over(block.antenna1, num_rows));
-    rows.get(reader.antenna2, vector_over(block.antenna2, num_rows));
+    rows.get(view.time, vector_over(block.time_mjd_s, num_rows));
+    rows.get(view.interval, vector_over(block.integration_s, num_rows));
+    rows.get(view.antenna1, vector_over(block.antenna1, num_rows));
+    rows.get(view.antenna2, vector_over(block.antenna2, num_rows));
     check_antennas(meta, block);
-    if (!reader.model_only) check_shapes(reader.data, meta, segment, rows);
-    check_shapes(reader.flag, meta, segment, rows);
+    if (!reader.model_only) check_shapes(view.data, meta, segment, rows);
+    check_shapes(view.flag, meta, segment, rows);
     if (reader.model_only)
         memset(block.vis, 0,
                static_cast<size_t>(num_rows * block.num_chan * block.num_corr) * 2 *
                    sizeof(float));
     else
-        rows.get(reader.data, segment.selected_cell(), vis_over(block));
-    read_weights(reader, segment, rows, block);
-    apply_flags(reader, segment, rows, block);
+        rows.get(view.data, segment, vis_over(block));
+    read_weights(view, segment, rows, block);
+    apply_flags(view, segment, rows, block);
 }
 
-/* ROWS_AT_ONCE of a block's rows, or what there is, from `first` on. */
-tess_vis_block part_of(const tess_vis_block &block, int64_t first)
+/* Rows [first, first + count) of a block. */
+tess_vis_block rows_of(const tess_vis_block &block, int64_t first, int64_t count)
 {
     tess_vis_block part = block;
     const int64_t per_row = block.num_chan * block.num_corr;
     part.row_first += first;
-    part.num_rows = std::min<int64_t>(block.num_rows - first, ROWS_AT_ONCE);
+    part.num_rows = count;
     part.uvw_m += 3 * first;
     part.time_mjd_s += first;
     part.integration_s += first;
@@ -180,6 +183,50 @@ tess_vis_block part_of(const tess_vis_block &block, int64_t first)
     part.vis += 2 * per_row * first;
     part.weight += per_row * first;
     return part;
+}
+
+/* Threads that a block is worth. */
+int team_for(const tess_vis_block &block, int num_threads)
+{
+    const int64_t enough = 1 + (block.num_rows - 1) / ROWS_PER_THREAD;
+    return static_cast<int>(std::min<int64_t>(enough, std::max(num_threads, 1)));
+}
+
+/* Rows [first, end) of a block, so many at once, through one view. */
+void read_share(const Reader &reader, View &view, const tess_vis_meta &meta,
+                const Segment &segment, const tess_vis_block &block, int64_t first,
+                int64_t end, int64_t at_once)
+{
+    for (; first < end; first += at_once) {
+        tess_vis_block part = rows_of(block, first, std::min(end - first, at_once));
+        read_rows(reader, view, meta, segment, part);
+    }
+}
+
+/* Each thread of a team reads its share of the rows through a view of its own. */
+void read_by_team(Reader &reader, const tess_vis_meta &meta, const Segment &segment,
+                  const tess_vis_block &block, int team)
+{
+    const int64_t at_once = team > 1 ? TEAM_ROWS_AT_ONCE : ROWS_AT_ONCE;
+    tess_status status = TESS_OK;
+#pragma omp parallel for num_threads(team) schedule(static, 1)
+    for (int k = 0; k < team; ++k) {
+        const tess_status own = caught(TESS_ERR_INPUT, meta.path, damaged, [&] {
+            read_share(reader, *reader.views[static_cast<size_t>(k)], meta, segment,
+                       block, block.num_rows * k / team,
+                       block.num_rows * (k + 1) / team, at_once);
+        });
+#pragma omp critical(tess_ms_status)
+        if (status == TESS_OK) status = own;
+    }
+    if (status != TESS_OK) throw Failure{status};
+}
+
+void ms_rest(tess_vis_reader *reader)
+{
+    Reader &state = *static_cast<Reader *>(reader->state);
+    (void)guarded(TESS_ERR_IO, state.path.c_str(), damaged,
+                  [&] { state.views.resize(1); });
 }
 
 void ms_close(tess_vis_reader *reader)
@@ -214,31 +261,32 @@ tess_status ms_open(const char *path, const tess_vis_select *select,
 tess_status ms_read(tess_vis_reader *reader, int segment, int64_t row_first,
                     int64_t num_rows, int num_threads, tess_vis_block *block)
 {
-    /* casacore reads a table by one thread; the rows are checked, the block has room */
-    (void)num_threads, (void)row_first, (void)num_rows;
+    (void)row_first, (void)num_rows; /* checked, and the block has room */
     Reader &state = *static_cast<Reader *>(reader->state);
     return guarded(TESS_ERR_INPUT, reader->meta.path, damaged, [&] {
-        for (int64_t first = 0; first < block->num_rows; first += ROWS_AT_ONCE) {
-            tess_vis_block part = part_of(*block, first);
-            read_rows(state, reader->meta,
-                      (*state.segments)[static_cast<size_t>(segment)], part);
-        }
+        open_views(state, team_for(*block, num_threads));
+        read_by_team(state, reader->meta,
+                     (*state.segments)[static_cast<size_t>(segment)], *block,
+                     std::min(team_for(*block, num_threads),
+                              static_cast<int>(state.views.size())));
     });
 }
 
 } // namespace
 } // namespace tess_ms
 
+/* Rows are neither read nor written as they are. */
 extern "C" const tess_vis_format tess_vis_format_ms = {
     "MS",
     tess_ms::ms_open,
     tess_ms::ms_read,
-    nullptr, /* rows are not read as they are */
-    nullptr,
+    nullptr, /* raw_rows */
+    nullptr, /* read_raw */
+    tess_ms::ms_rest,
     tess_ms::ms_close,
     tess_ms::create,
     tess_ms::write,
-    nullptr,
+    nullptr, /* write_raw */
     tess_ms::finish,
     tess_ms::destroy,
 };

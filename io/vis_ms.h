@@ -11,6 +11,7 @@
 #include <casacore/casa/Arrays/Vector.h>
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
+#include <casacore/casa/OS/HostInfo.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/RefRows.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
@@ -32,8 +33,8 @@ namespace tess_ms
 {
 
 /* Rows whose columns are read one after the other, before the next ones: casacore still
- * has them in memory. */
-enum { ROWS_AT_ONCE = 8192 };
+ * has them in memory; by one thread alone, or by each of a team. */
+enum { ROWS_AT_ONCE = 8192, TEAM_ROWS_AT_ONCE = 1024 };
 
 using casacore::Array;
 using casacore::ArrayColumn;
@@ -63,25 +64,25 @@ struct Failure {
     }
 
 /* casacore's table cache is shared by all sets of a process and is not safe for several
- * threads, so all of its work goes through one lock. */
+ * threads, so all of its work goes through one lock: a team that reads through views of
+ * its own has it as one. */
 inline std::mutex casacore_lock;
 
-/** casacore prints warnings of its own; what matters comes back as an exception. */
-inline void silence_casacore()
+/** casacore prints warnings of its own; what matters comes back as an exception. What
+ * it knows of the machine it would find out when it reads, in each thread at once. */
+inline void prepare_casacore()
 {
     casacore::LogSinkInterface *silent = new casacore::NullLogSink;
     casacore::LogSink::globalSink(silent);
+    (void)casacore::HostInfo::memoryTotal(casacore::True);
 }
 
 /** Run `work`; what casacore itself throws becomes `otherwise`, said of `path`. */
 template <class Work>
-tess_status guarded(tess_status otherwise, const char *path, const char *trouble,
-                    Work work) noexcept
+tess_status caught(tess_status otherwise, const char *path, const char *trouble,
+                   Work work) noexcept
 {
     try {
-        static std::once_flag silenced;
-        const std::lock_guard<std::mutex> hold(casacore_lock);
-        std::call_once(silenced, silence_casacore);
         work();
         return TESS_OK;
     } catch (const Failure &failure) {
@@ -99,6 +100,19 @@ tess_status guarded(tess_status otherwise, const char *path, const char *trouble
         return tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
                                  "%s: %s", path, trouble);
     }
+}
+
+/** The same, while no other thread has work done by casacore. */
+template <class Work>
+tess_status guarded(tess_status otherwise, const char *path, const char *trouble,
+                    Work work) noexcept
+{
+    return caught(otherwise, path, trouble, [&] {
+        static std::once_flag prepared;
+        const std::lock_guard<std::mutex> hold(casacore_lock);
+        std::call_once(prepared, prepare_casacore);
+        work();
+    });
 }
 
 inline const char damaged[] = "cannot be read as a MeasurementSet; is it complete?";
@@ -125,6 +139,10 @@ struct Segment {
     IPosition cell_shape() const
     {
         return IPosition(2, num_corr, num_chan_file);
+    }
+    bool takes_all_channels() const
+    {
+        return num_chan == num_chan_file;
     }
     Slicer selected_cell() const
     {
@@ -173,13 +191,16 @@ class Rows
             column.getColumnCells(references(), into);
     }
 
+    /* The segment's part of each cell; of whole ones casacore makes no copies. */
     template <class T>
-    void get(const ArrayColumn<T> &column, const Slicer &cell, Array<T> into) const
+    void get(const ArrayColumn<T> &column, const Segment &segment, Array<T> into) const
     {
-        if (one_run())
-            column.getColumnRange(range(), cell, into);
+        if (segment.takes_all_channels())
+            get(column, into);
+        else if (one_run())
+            column.getColumnRange(range(), segment.selected_cell(), into);
         else
-            column.getColumnCells(references(), cell, into);
+            column.getColumnCells(references(), segment.selected_cell(), into);
     }
 
     template <class T> void put(ScalarColumn<T> &column, const Vector<T> &from) const
@@ -249,23 +270,36 @@ inline Array<Complex> vis_over(const tess_vis_block &block)
                       IPosition(3, block.num_corr, block.num_chan, block.num_rows));
 }
 
-/** An open set. */
-struct Reader {
-    std::string path;
+/** What one thread reads the rows of a set through. */
+struct View {
     Table table;
-    std::shared_ptr<Segments> segments;
-    bool model_only = false, uvw_only = false;
     ScalarColumn<Double> time, interval;
     ScalarColumn<Int> antenna1, antenna2;
     ScalarColumn<Bool> flag_row;
     ArrayColumn<Double> uvw;
-    ArrayColumn<Complex> data;
     ArrayColumn<Bool> flag;
     ArrayColumn<Float> weight, weight_spectrum;
     bool has_spectrum = false;
-    std::vector<Float> row_weight; /* [num_rows][num_corr], reused */
-    std::unique_ptr<Bool[]> flags; /* reused */
+    ArrayColumn<Complex> data;     /* of a set read for its visibilities */
+    std::vector<Float> row_weight; /* reused */
+    std::unique_ptr<Bool[]> flags;
     int64_t capacity_flags = 0;
+};
+
+/** An open set. */
+struct Reader {
+    std::string path;
+    std::string name; /* the path from the root folder on */
+    std::shared_ptr<Segments> segments;
+    bool model_only = false, uvw_only = false;
+    std::string data_column;
+    std::vector<std::unique_ptr<View>> views; /* the first is there once it is open */
+    bool has_all_views = false;               /* there can be no more of them */
+
+    const Table &table() const
+    {
+        return views[0]->table;
+    }
 };
 
 /** FITS code of casacore's number of a correlation type, 0 when there is none; and
@@ -275,6 +309,15 @@ int casacore_stokes(tess_corr corr);
 
 /** Whether the table has a column of this name that can hold visibilities. */
 bool is_data_column(const Table &table, const char *name);
+
+/** Open the table through `reader.path` for the first view. Throws. */
+void open_first_view(Reader &reader);
+
+/** Let `view` read visibilities from the column `name`. Throws. */
+void attach_data(View &view, const std::string &name);
+
+/** Open views up to `count`, or as many as there can be. */
+void open_views(Reader &reader, int count);
 
 /** Open the set `reader.path` and fill `meta`. Throws. */
 void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta);

@@ -1,5 +1,4 @@
 /* Opening a MeasurementSet: what it holds, and which rows make a segment. */
-#include <casacore/tables/DataMan/StandardStManAccessor.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <cmath>
@@ -63,57 +62,10 @@ template <class T> T *array_of(size_t count)
 
 Table subtable(const Reader &reader, const char *name)
 {
-    if (!reader.table.keywordSet().isDefined(name))
+    if (!reader.table().keywordSet().isDefined(name))
         MS_FAIL(TESS_ERR_INPUT, "%s: has no subtable %s; not a complete MeasurementSet",
                 reader.path.c_str(), name);
-    return reader.table.keywordSet().asTable(name, TableLock(TableLock::NoLocking));
-}
-
-/* The standard storage manager keeps all columns of some rows in a bucket, and by
- * itself two buckets in memory: ten columns of many rows, one after the other, would be
- * read from the file ten times. All of ROWS_AT_ONCE fit into this. */
-void enlarge_caches(const Table &table)
-{
-    const int cache_bytes = 8 << 20;
-    const casacore::Record managers = table.dataManagerInfo();
-    for (casacore::uInt k = 0; k < managers.nfields(); ++k) {
-        const casacore::Record &manager = managers.subRecord(k);
-        if (manager.asString("TYPE") != "StandardStMan") continue;
-        const int bucket_bytes = manager.subRecord("SPEC").asInt("BUCKETSIZE");
-        if (bucket_bytes <= 0 || bucket_bytes > cache_bytes / 4) continue;
-        casacore::ROStandardStManAccessor cache(table, manager.asString("NAME"));
-        cache.setCacheSize(static_cast<casacore::uInt>(cache_bytes / bucket_bytes),
-                           false);
-    }
-}
-
-void open_table(Reader &reader)
-{
-    static const char *const required[] = {
-        "UVW",      "FLAG",     "WEIGHT",   "TIME",     "INTERVAL",
-        "FLAG_ROW", "ANTENNA1", "ANTENNA2", "FIELD_ID", "DATA_DESC_ID"};
-    /* many ranks open the same set, often without permission to write its lock file */
-    reader.table =
-        Table(casacore_name(reader.path), TableLock(TableLock::NoLocking), Table::Old);
-    for (const char *name : required)
-        if (!reader.table.tableDesc().isColumn(name))
-            MS_FAIL(TESS_ERR_INPUT, "%s: has no column %s; not a MeasurementSet",
-                    reader.path.c_str(), name);
-    if (reader.table.nrow() == 0)
-        MS_FAIL(TESS_ERR_INPUT, "%s: has no rows; nothing to image",
-                reader.path.c_str());
-    enlarge_caches(reader.table);
-    reader.time.attach(reader.table, "TIME");
-    reader.interval.attach(reader.table, "INTERVAL");
-    reader.antenna1.attach(reader.table, "ANTENNA1");
-    reader.antenna2.attach(reader.table, "ANTENNA2");
-    reader.flag_row.attach(reader.table, "FLAG_ROW");
-    reader.uvw.attach(reader.table, "UVW");
-    reader.flag.attach(reader.table, "FLAG");
-    reader.weight.attach(reader.table, "WEIGHT");
-    reader.has_spectrum = reader.table.tableDesc().isColumn("WEIGHT_SPECTRUM");
-    if (reader.has_spectrum)
-        reader.weight_spectrum.attach(reader.table, "WEIGHT_SPECTRUM");
+    return reader.table().keywordSet().asTable(name, TableLock(TableLock::NoLocking));
 }
 
 void read_observation(const Reader &reader, tess_vis_meta &meta)
@@ -191,8 +143,9 @@ std::vector<DataDescription> read_descriptions(const Reader &reader)
 Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta)
 {
     const int64_t slab = ROWS_AT_ONCE, total = meta.num_rows_total;
-    const ScalarColumn<Int> description_id(reader.table, "DATA_DESC_ID");
-    const ScalarColumn<Int> field_id(reader.table, "FIELD_ID");
+    const ScalarColumn<Int> description_id(reader.table(), "DATA_DESC_ID");
+    const ScalarColumn<Int> field_id(reader.table(), "FIELD_ID");
+    const View &view = *reader.views[0];
     Groups groups;
     Group *group = nullptr;
     std::pair<int, int> key;
@@ -201,8 +154,8 @@ Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta
         const Slicer range(IPosition(1, first), IPosition(1, count));
         const Vector<Int> description = description_id.getColumnRange(range);
         const Vector<Int> field = field_id.getColumnRange(range);
-        const Vector<Double> time = reader.time.getColumnRange(range);
-        const Vector<Double> interval = reader.interval.getColumnRange(range);
+        const Vector<Double> time = view.time.getColumnRange(range);
+        const Vector<Double> interval = view.interval.getColumnRange(range);
         for (int64_t k = 0; k < count; ++k) {
             const size_t row = static_cast<size_t>(k);
             const std::pair<int, int> row_key(description[row], field[row]);
@@ -485,17 +438,19 @@ bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
 
 void choose_data_column(Reader &reader, const char *wanted)
 {
+    const Table &table = reader.table();
     const char *name = wanted ? wanted : "DATA";
-    if (!wanted && is_data_column(reader.table, "CORRECTED_DATA")) {
-        const ArrayColumn<Complex> corrected(reader.table, "CORRECTED_DATA");
+    if (!wanted && is_data_column(table, "CORRECTED_DATA")) {
+        const ArrayColumn<Complex> corrected(table, "CORRECTED_DATA");
         if (is_filled(corrected, *reader.segments)) name = "CORRECTED_DATA";
     }
-    if (!is_data_column(reader.table, name))
+    if (!is_data_column(table, name))
         MS_FAIL(TESS_ERR_INPUT,
                 "%s: has no visibility column %s; choose with --datacolumn from: %s",
-                reader.path.c_str(), name, data_columns(reader.table).c_str());
-    reader.data.attach(reader.table, name);
-    if (!is_filled(reader.data, *reader.segments))
+                reader.path.c_str(), name, data_columns(table).c_str());
+    reader.data_column = name;
+    attach_data(*reader.views[0], reader.data_column);
+    if (!is_filled(reader.views[0]->data, *reader.segments))
         MS_FAIL(TESS_ERR_INPUT,
                 "%s: column %s is not filled or its shape does not match the spectral "
                 "window",
@@ -509,8 +464,8 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
 {
     snprintf(meta.path, sizeof meta.path, "%s", reader.path.c_str());
     snprintf(meta.format, sizeof meta.format, "MS");
-    open_table(reader);
-    meta.num_rows_total = static_cast<int64_t>(reader.table.nrow());
+    open_first_view(reader);
+    meta.num_rows_total = static_cast<int64_t>(reader.table().nrow());
     read_observation(reader, meta);
     read_antennas(reader, meta);
     read_fields(reader, meta);

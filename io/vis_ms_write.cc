@@ -370,8 +370,8 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
                 "%s is no column name; use letters, digits and _, for example "
                 "MODEL_DATA",
                 writer.column.c_str());
-    const bool exists = source.table.tableDesc().isColumn(writer.column);
-    if (exists && !is_data_column(source.table, writer.column.c_str()))
+    const bool exists = source.table().tableDesc().isColumn(writer.column);
+    if (exists && !is_data_column(source.table(), writer.column.c_str()))
         MS_FAIL(TESS_ERR_INPUT,
                 "%s: column %s does not hold visibilities; choose another",
                 writer.path.c_str(), writer.column.c_str());

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <ftw.h>
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -129,8 +130,9 @@ static tess_status write_set(fixture *with, const char *path, bool overwrite)
     tess_vis_writer *writer = NULL;
     tess_status status =
         tess_vis_create(with->comm, path, &with->meta, overwrite, &writer);
-    for (int64_t row = 0; status == TESS_OK && row < NUM_ROWS; row += 40) {
-        const int64_t left = NUM_ROWS - row;
+    for (int64_t row = 0; status == TESS_OK && row < with->segment.num_rows;
+         row += 40) {
+        const int64_t left = with->segment.num_rows - row;
         fill_block(&with->block, row, left < 40 ? left : 40);
         status = tess_vis_write(writer, &with->block);
     }
@@ -260,6 +262,70 @@ static void selects_channels(void **state)
     }
     tess_vis_block_free(&block);
     tess_vis_close(reader);
+}
+
+/* Files of this name that the process has open. */
+static int num_open(const char *name)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        char link[300], target[PATH_MAX];
+        snprintf(link, sizeof link, "/proc/self/fd/%s", entry->d_name);
+        const ssize_t length = readlink(link, target, sizeof target - 1);
+        if (length <= 0) continue;
+        target[length] = '\0';
+        const char *last = strrchr(target, '/');
+        count += last && strcmp(last + 1, name) == 0;
+    }
+    if (folder) closedir(folder);
+    return count;
+}
+
+/* Rows that the threads of a team share, each with the table to itself. */
+static void teams_read_what_one_thread_does(void **state)
+{
+    enum { MANY_ROWS = 5000, TEAM = 4 };
+    fixture *with = *state;
+    tess_vis_reader *reader = NULL;
+    tess_vis_block block = {0}, other = {0};
+    with->segment.num_rows = MANY_ROWS;
+    assert_int_equal(write_set(with, with->path, true), TESS_OK);
+    for (int channels = 0; channels < 2; ++channels) {
+        const tess_vis_select select = {.chan_end = channels ? 3 : 0};
+        const int64_t per_row = (channels ? 3 : NUM_CHAN) * NUM_CORR;
+        assert_int_equal(open_set(with, &select, &reader), TESS_OK);
+        for (int64_t first = 0; first < 2; ++first) {
+            const int64_t count = MANY_ROWS - 7 * first;
+            const size_t rows = (size_t)count;
+            assert_int_equal(tess_vis_read(reader, 0, first, count, 1, &block),
+                             TESS_OK);
+            assert_int_equal(tess_vis_read(reader, 0, first, count, TEAM, &other),
+                             TESS_OK);
+            assert_memory_equal(block.uvw_m, other.uvw_m, rows * 3 * sizeof(double));
+            assert_memory_equal(block.time_mjd_s, other.time_mjd_s,
+                                rows * sizeof(double));
+            assert_memory_equal(block.antenna2, other.antenna2, rows * sizeof(int32_t));
+            same_floats(block.vis, other.vis, 2 * count * per_row);
+            same_floats(block.weight, other.weight, count * per_row);
+        }
+        assert_int_equal(num_open("table.f0"), TEAM);
+        tess_vis_rest(reader);
+        assert_int_equal(num_open("table.f0"), 1);
+        assert_int_equal(tess_vis_read(reader, 0, 0, MANY_ROWS, 2, &block), TESS_OK);
+        assert_int_equal(num_open("table.f0"), 2);
+        tess_vis_close(reader);
+        assert_int_equal(num_open("table.f0"), 0);
+    }
+    with->meta.num_antennas = NUM_ANT - 1; /* rows of each share name one more */
+    assert_int_equal(write_set(with, with->path, true), TESS_OK);
+    assert_int_equal(open_set(with, NULL, &reader), TESS_OK);
+    assert_int_equal(tess_vis_read(reader, 0, 0, MANY_ROWS, TEAM, &block),
+                     TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_error_message(), "has antennas 4 and 5 of 5"));
+    tess_vis_close(reader);
+    tess_vis_block_free(&block);
+    tess_vis_block_free(&other);
 }
 
 static void refuses_empty_selections(void **state)
@@ -635,6 +701,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MS_TEST(round_trip),
         MS_TEST(selects_channels),
+        MS_TEST(teams_read_what_one_thread_does),
         MS_TEST(refuses_empty_selections),
         MS_TEST(finds_fields_by_name_or_number),
         MS_TEST(keeps_what_exists),
