@@ -51,7 +51,20 @@ typedef struct cursor {
     int64_t left;              /* samples of the job */
     const tess_run *ahead;     /* first run not prefetched */
     int64_t ahead_left;        /* samples of the job from there */
+    const char *buffer, *buffer_end; /* of the buffer, what has not been prefetched */
+    int64_t bytes_each;        /* to prefetch of it for each sample */
 } cursor;
+
+/* Touch more of the buffer while samples are placed, so that all of it is on its way when
+ * they read it, which they do all over the place. */
+static inline void look_at_buffer(cursor *at, int64_t num_samples)
+{
+    const int64_t rest = at->buffer_end - at->buffer;
+    const int64_t bytes = num_samples * at->bytes_each < rest ? num_samples * at->bytes_each
+                                                              : rest;
+    for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(at->buffer + k);
+    at->buffer += bytes;
+}
 
 /* Grid coordinates [cells], w [wavelengths], phase [turns]. */
 typedef struct coordinates {

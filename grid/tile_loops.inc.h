@@ -139,6 +139,7 @@ static int NAME(take_samples)(const tile_job *job, bool reverse, int room, curso
         if (end - at->done > room - n) end = at->done + room - n;
         at->left -= end - at->done;
         NAME(look_ahead)(samples, reverse, at);
+        if (reverse) look_at_buffer(at, end - at->done);
         for (int32_t c = at->done; c < end; ++c) {
             out->u[n] = row.a * inv_lambda[c];
             out->v[n] = row.b * inv_lambda[c];
@@ -713,6 +714,15 @@ NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
                  .left = job->count,
                  .ahead = job->run,
                  .ahead_left = job->count + job->skip};
+    if (reverse && job->count > 0) {
+        const int64_t bytes = (int64_t)job->num_pol * job->kept_planes *
+                              NAME(plane_reals)(support) * (int64_t)sizeof(REAL);
+        const int64_t footprint = (int64_t)job->num_pol * job->plan->w_support * support *
+                                  VECTORS(support) * VECTOR_BYTES;
+        at.buffer = at.buffer_end = job->data;
+        if (job->count * footprint >= bytes) at.buffer_end += bytes; /* most of it is read */
+        at.bytes_each = (bytes / job->count / 64 + 1) * 64;
+    }
     NAME(block_divide)(job->work ? job->work : spare, capacity, &block);
     while (at.left > 0) {
         NAME(fill_block)(job, reverse, capacity, &at, &block);
