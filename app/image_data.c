@@ -129,6 +129,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
     for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
         status = tess_source_next(run->source, &run->all,
                                   run->row_time ? &run->row_time : NULL, run->profile);
+        status = imager_checkpoint_look(&run->checkpoint, status);
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
@@ -243,6 +244,7 @@ tess_status image_survey_blocks(image_run *run)
             status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
         note_weights(run, &block);
         shared = shared && (block.num_weight == 1 || weights_agree(&block));
+        status = imager_checkpoint_look(&run->checkpoint, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (run->density) TESS_TRY(tess_density_finish(run->density, run->comm));

@@ -101,6 +101,7 @@ typedef struct imager_data {
     tess_samples cached; /* all of them, when `in_memory` */
     tess_samples block;  /* the current set otherwise */
     bool in_memory;
+    double kept_bytes;           /* beside these: samples of all outputs */
     int64_t num_sets;            /* the same on all ranks */
     int64_t set_blocks;          /* blocks of the source in a set */
     tess_spool *spool;           /* keeps sets that have been read, or NULL */
@@ -289,7 +290,7 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
                                 const tess_brick_list *bricks, int *planes_at_once);
 
 /** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
- *  does. Local. */
+ *  does, and this is local; else collective. */
 tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
                                 tess_brick_list *bricks);
 
@@ -506,6 +507,8 @@ typedef struct imager_checkpoint {
     tess_checkpoint_state state;
     bool resumed;               /**< there was one to continue */
     bool sums_wait;             /**< its sums have not been taken yet */
+    bool has_worked;            /**< something has been done since the start */
+    bool unsaved;               /**< outputs are complete that no checkpoint tells of */
     int64_t num_done;           /**< planes done when the last one was written */
     const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
     int num_mean;
@@ -521,6 +524,12 @@ typedef struct imager_checkpoint {
 tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
                                     tess_profile *profile,
                                     imager_checkpoint *checkpoint);
+
+/** Between blocks that are read, with what has become of the last one: saves what is
+ * not, and is TESS_ERR_STOPPED, when the run is to end; otherwise what has become of
+ * any rank's. Collective, but where there is no folder, or NULL or zeros in place of
+ * it: then nothing happens. */
+tess_status imager_checkpoint_look(imager_checkpoint *checkpoint, tess_status status);
 
 /** See that the plan is that of the sums there are. Collective. */
 tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint,

@@ -138,6 +138,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
                                    &checkpoint->state, &sums, &means));
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
     checkpoint->written_s = checkpoint->looked_s = mark;
+    checkpoint->unsaved = false;
     if (mark - begin > checkpoint->write_s) checkpoint->write_s = mark - begin;
     if (sums.num + means.num > 0) {
         ++checkpoint->profile->checkpoints;
@@ -257,12 +258,14 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
     if (now - checkpoint->looked_s > checkpoint->longest_s)
         checkpoint->longest_s = now - checkpoint->looked_s;
     checkpoint->looked_s = now;
+    checkpoint->has_worked = checkpoint->has_worked || progressed;
     if (tess_comm_rank(checkpoint->comm) == 0) {
         if (progressed && every > 0 && now - checkpoint->written_s >= every)
             *what = SAVE;
         /* not before something has been done: a run that is always stopped would never
          * end */
-        if (progressed && now + ahead > checkpoint->deadline_s) *what = SAVE_AND_STOP;
+        if (checkpoint->has_worked && now + ahead > checkpoint->deadline_s)
+            *what = SAVE_AND_STOP;
     }
     if (told_to_stop) *what = SAVE_AND_STOP;
     return tess_comm_allreduce_i64(checkpoint->comm, what, 1, TESS_MAX);
@@ -280,6 +283,7 @@ static tess_status act(imager_checkpoint *checkpoint, bool progressed)
 {
     tess_status status = TESS_OK;
     int64_t what;
+    progressed = progressed || checkpoint->unsaved;
     TESS_TRY(look(checkpoint, progressed, &what));
     if (what == GO_ON) return TESS_OK;
     if (progressed) TESS_TRY(write_now(checkpoint));
@@ -298,6 +302,15 @@ static tess_status watch(void *context)
 {
     imager_checkpoint *checkpoint = context;
     return act(checkpoint, count_done(&checkpoint->state) != checkpoint->num_done);
+}
+
+tess_status imager_checkpoint_look(imager_checkpoint *checkpoint, tess_status status)
+{
+    if (!checkpoint || !checkpoint->opts || !checkpoint->opts->folder) return status;
+    TESS_TRY(tess_comm_agree(checkpoint->comm, status));
+    TESS_TRY(act(checkpoint, false));
+cleanup:
+    return status;
 }
 
 /* The sums there are go to the first group of ranks that adds planes; the images of
@@ -374,6 +387,7 @@ tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t cou
     if (!checkpoint->opts->folder) return TESS_OK;
     checkpoint->state.outputs_done += count;
     checkpoint->state.num_done = checkpoint->num_done = 0;
+    checkpoint->unsaved = true;
     return act(checkpoint, true);
 }
 

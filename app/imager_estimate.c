@@ -200,9 +200,7 @@ static tess_status planes_at_once(const imager_job *job, const imager_workload *
     plan.costs = work->costs;
     run.plan = &plan;
     const double samples =
-        in_place(job, work)
-            ? (work->copy_bytes > 0 ? work->copy_bytes : work->sample_bytes)
-            : work->owned_bytes + (work->cached ? 0 : work->block_bytes);
+        bytes_beside_sums(job, work) + (in_place(job, work) ? 0 : work->owned_bytes);
     return imager_plane_window(&run,
                                IMAGER_BASE_BYTES + imager_planes_bytes(job) + samples +
                                    (double)work->num_runs * (double)sizeof(tess_run),

@@ -85,15 +85,16 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool i
     }
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
-        TESS_TRY(imager_data_get(data, k, &samples));
-        status = data->with_planes
-                     ? tess_brick_list_count_planes(job->plan, samples, true,
-                                                    imager_sort_threads(job), &runs)
-                     : imager_sort(job, samples, true, false, &runs);
+        status = imager_data_get(data, k, &samples);
+        if (status == TESS_OK)
+            status = data->with_planes
+                         ? tess_brick_list_count_planes(job->plan, samples, true,
+                                                        imager_sort_threads(job), &runs)
+                         : imager_sort(job, samples, true, false, &runs);
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
         data->num_runs += runs.num_runs;
         tess_brick_list_free(&runs);
-        TESS_TRY(status);
+        TESS_TRY(imager_checkpoint_look(job->checkpoint, status));
     }
 cleanup:
     return status;
@@ -245,6 +246,7 @@ static tess_status send_pass(imager_job *job, imager_data *data,
     tess_exchange_filter *test = all && !job->checkpoint ? NULL : in_pass;
     for (int64_t k = 0; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
+        TESS_TRY(tess_steps_look(job->steps));
         double mark = tess_time_now();
         status = imager_data_get(data, k, &samples);
         tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
@@ -297,7 +299,7 @@ static double other_bytes(const imager_job *job, const imager_data *data,
                           const tess_samples *samples, const tess_brick_list *bricks)
 {
     const bool sent = samples != &data->cached;
-    return IMAGER_BASE_BYTES + imager_planes_bytes(job) +
+    return IMAGER_BASE_BYTES + imager_planes_bytes(job) + data->kept_bytes +
            imager_samples_bytes(samples) +
            (double)bricks->num_runs * (double)sizeof(tess_run) +
            (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
@@ -421,7 +423,7 @@ static double held_bytes(const imager_job *job, const imager_data *data)
 {
     const tess_samples *held = data->in_memory ? &data->cached : &data->block;
     return imager_held_bytes(
-        job, imager_samples_bytes(held),
+        job, data->kept_bytes + imager_samples_bytes(held),
         data->in_memory ? 0 : (double)tess_source_block_bytes(data->source));
 }
 

@@ -112,7 +112,7 @@ void tess_steps_watch(tess_steps *steps, char *done, int num_images,
     steps->context = context;
 }
 
-tess_status steps_watch(tess_steps *steps)
+tess_status tess_steps_look(tess_steps *steps)
 {
     /* images with parts of planes in them are nothing to go on from */
     return steps->watch && !steps->in_parts ? steps->watch(steps->context) : TESS_OK;
@@ -244,7 +244,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
         if (!steps->done || !forward || steps->in_parts) continue;
         for (int64_t k = first; k < count && k < first + groups; ++k)
             *done_of(steps, list[k].plane, list[k].pol) = '1';
-        TESS_TRY(steps_watch(steps));
+        TESS_TRY(tess_steps_look(steps));
     }
 cleanup:
     tess_progress_finish(&steps->progress);

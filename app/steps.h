@@ -73,6 +73,9 @@ typedef tess_status tess_steps_watcher(void *context);
 void tess_steps_watch(tess_steps *steps, char *done, int num_images,
                       tess_steps_watcher *watch, void *context);
 
+/** Give whoever watches their turn, unless images hold parts of planes. Collective. */
+tess_status tess_steps_look(tess_steps *steps);
+
 /** Whether the images hold all planes of a block. Local. */
 bool tess_steps_block_done(const tess_steps *steps, int64_t block);
 

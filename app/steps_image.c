@@ -59,7 +59,7 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
     ready = tess_alloc(plan->num_planes, sizeof *ready);
     TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
     for (int step = first; step < end; ++step) {
-        TESS_TRY(steps_watch(steps));
+        TESS_TRY(tess_steps_look(steps));
         for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
             if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
                 status =
@@ -101,7 +101,7 @@ tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
     const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
     int64_t *ready = tess_alloc(window.count, sizeof *ready);
     TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(steps_watch(steps));
+    TESS_TRY(tess_steps_look(steps));
     status = grid_window(steps, window, samples, bricks, psf);
     TESS_TRY(tess_comm_agree(steps->comm, status));
     if (!last) goto cleanup;

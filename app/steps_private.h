@@ -55,9 +55,6 @@ int steps_last_of_plane(const tess_steps *steps, int64_t plane);
 steps_part steps_whole_block(const tess_steps *steps, const tess_brick_list *bricks,
                              int64_t block);
 
-/** Give whoever watches the steps their turn. Collective. */
-tess_status steps_watch(tess_steps *steps);
-
 /** Transform those of the wanted planes that any rank has values in, every
  *  polarisation: sums to images (`forward`), or back. Collective. */
 tess_status steps_transform_planes(tess_steps *steps, const int64_t *wanted,

@@ -190,7 +190,11 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
                           .pol = run->pol,
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
-    if (run->mode != DATA_CACHED) image_want_output(run, output);
+    if (run->mode != DATA_CACHED)
+        image_want_output(run, output);
+    else if (run->outputs.num > 1)
+        data->kept_bytes = imager_samples_bytes(&run->all) +
+                           (double)run->all.num_rows * (double)sizeof *run->row_time;
     if (run->mode == DATA_CACHED && run->teams.num > 1) {
         data->cached = dealt;
     } else if (run->mode == DATA_CACHED && run->outputs.num == 1) {
@@ -253,6 +257,7 @@ static tess_status weigh(image_run *run, imager_data *data, tess_density **densi
         if (status == TESS_OK)
             status = tess_density_add(*density, samples, 0, samples->num_rows,
                                       data->threads);
+        status = imager_checkpoint_look(run->job.checkpoint, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(tess_density_finish(*density, run->comm));

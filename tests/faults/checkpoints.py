@@ -5,9 +5,9 @@ limits of any_ranks.py; on a GPU, where every run adds in another order, a tenth
 accuracy asked for, what its image may differ from a CPU's).
 
 Stopped: by a time limit that leaves time for one batch of planes after the other; by
-SIGUSR1 to one rank and by SIGTERM; killed (all of the process group at once, or one rank,
-by SIGKILL) at random moments. The number of ranks changes from run to run. A checkpoint that
-was damaged is replaced by the one before.
+SIGUSR1 to one rank and by SIGTERM, between planes and while data are read; killed (all of
+the process group at once, or one rank, by SIGKILL) at random moments. The number of ranks
+changes from run to run. A checkpoint that was damaged is replaced by the one before.
 """
 import json
 import os
@@ -167,6 +167,77 @@ def check_signals(suite, options):
         status, err = end(start(suite, [*options, "--resume"], ranks))
         suite.equal(f"{label}: status of what continues", status, 0)
         same(suite, label, wanted, None)
+
+
+def wait_for_line(child, text):
+    """What the program says until it says `text`."""
+    told = ""
+    for line in child.stderr:
+        told += line
+        if text in line:
+            break
+    return told
+
+
+def check_reading(suite, ranks):
+    """Stopped while data are looked through that do not fit into memory, before there is a
+    plan, and while they are read once more after a pass: it does not read to the end."""
+    label = f"reading on {ranks} ranks"
+    if ranks > 1 and not (mpiexec() and launcher_hands_on_signals()):
+        suite.skipped("no launcher that hands signals on")
+        return
+    obs = make_observation(suite, 150000, name="long.uvfits", w_factor=30)
+    options = [obs, "--size", "160,120", "--scale", "25asec", "--weight", "uniform",
+               "--reproducible", "--memory", f"{16 * ranks}MB", *MANY_STEPS]
+    wanted = reference(suite, options)
+    for _ in range(5):  # the signal may come late where the machine is busy
+        fresh(suite)
+        child = start(suite, options, ranks)
+        wait_for(os.path.join(suite.path("saved"), "checkpoint"), child)
+        child.send_signal(signal.SIGUSR1)
+        status, err = end(child)
+        if "plan: " not in err:
+            break
+    suite.equal(f"{label}: stopped in the first: status", status, STOPPED)
+    suite.true(f"{label}: had not planned", "plan: " not in err)
+    for _ in range(5):
+        child = start(suite, [*options, "--resume"], ranks)
+        told = wait_for_line(child, "pass 2 of ")
+        child.send_signal(signal.SIGUSR1)
+        status, err = end(child)
+        if "pass 4 of" not in err:
+            break
+        fresh(suite)
+    suite.true(f"{label}: streamed", "data are streamed" in told)
+    suite.equal(f"{label}: stopped after the first pass: status", status, STOPPED)
+    suite.true(f"{label}: soon", "pass 4 of" not in err)
+    status, err = end(start(suite, [*options, "--resume"], ranks))
+    suite.equal(f"{label}: status of what continues", status, 0)
+    suite.true(f"{label}: says that it continues", "continuing from checkpoint" in err)
+    same(suite, label, wanted, None)
+
+
+def check_outputs(suite):
+    """Stopped while the second of several outputs is read: the first is not made again."""
+    obs = make_observation(suite, 150000, name="long.uvfits", w_factor=30)
+    options = [obs, "--size", "160,120", "--scale", "25asec", "--weight", "uniform",
+               "--reproducible", "--channels-out", "2", "--no-psf", "--memory", "10MB",
+               *MANY_STEPS]
+    wanted = reference(suite, options)
+    for _ in range(5):
+        fresh(suite)
+        child = start(suite, options, 1)
+        told = wait_for_line(child, "-0000-dirty.fits")
+        child.send_signal(signal.SIGUSR1)
+        status, err = end(child)
+        if status == STOPPED:
+            break
+    suite.equal("in the second output: status", status, STOPPED)
+    suite.true("in the second output: one was complete", "-0000-dirty.fits" in told)
+    status, err = end(start(suite, [*options, "--resume"], 1))
+    suite.equal("in the second output: status of what continues", status, 0)
+    suite.true("in the second output: goes on after the first", ": 1 outputs done" in err)
+    same(suite, "in the second output", wanted, None)
 
 
 def check_kills(suite, options, kills):
@@ -415,6 +486,9 @@ def main():
         check_kernels(suite, obs)
     check_cost(suite, obs)
     check_signals(suite, exact)
+    for ranks in (1, 3):
+        check_reading(suite, ranks)
+    check_outputs(suite)
     check_refusals(suite, obs, image)
     check_previous(suite, [*exact, "--no-psf"])
     check_kills(suite, exact, 50 if FULL else 4)
