@@ -203,6 +203,9 @@ def check_short_memory(suite, obs):
     options = [obs, "--size", "2000", "--scale", "2.25asec", "--weight", "natural",
                "--threads", "1"]
     wanted, ranks, profile = None, 4, suite.path("short.json")
+    # FFTW measures a length when it first meets it, and ranks may then choose transforms
+    # that round otherwise: where the grid correction's gain is large, by more than the limit
+    make_images(suite, "first", options, ranks)
     for memory, sharers in ((4096, 1), (SHORT_MIB, ranks)):
         images = make_images(suite, "short", [*options, "--memory", f"{memory}MiB",
                                               "--profile", profile], ranks)
