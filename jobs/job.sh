@@ -150,10 +150,35 @@ job_run() {
     return $status
 }
 
+# job_saved FOLDER: which checkpoint there is.
+job_saved() {
+    grep -a '^generation ' "$1/checkpoint" 2>/dev/null
+}
+
+# job_is_idle FOLDER SAVED-BEFORE: has this turn saved nothing, like the one before it?
+# Once may be that it was cut short; twice, that turns are too short for a part of the work.
+job_is_idle() {
+    local mark=$1.idle idle=1
+    if [ "$(job_saved "$1")" != "$2" ]; then
+        rm -f "$mark"
+    elif [ -e "$mark" ]; then
+        rm -f "$mark"
+        idle=0
+    else
+        : >"$mark"
+    fi
+    return $idle
+}
+
 # Status 75: have the scheduler run this job once more, under its number in Slurm.
+# Arguments as of job_is_idle.
 job_again() {
     local restarts=${SLURM_RESTART_COUNT:-${TESSERA_RESTARTED:-0}}
-    if [ "$restarts" -ge "${TESSERA_RESTARTS:-100}" ]; then
+    if job_is_idle "$@"; then
+        job_say 'not finished, and two turns have saved nothing: reading the data once, or' \
+            'one batch of planes, takes longer than a turn; submit it again with more' \
+            'time, ranks or memory to go on'
+    elif [ "$restarts" -ge "${TESSERA_RESTARTS:-100}" ]; then
         job_say "not finished after $restarts restarts; submit it again to go on"
     elif [ -n "${SLURM_JOB_ID:-}" ]; then
         job_say 'not finished: the job is queued again'
@@ -185,11 +210,14 @@ job_option() {
 # job_image OBS... -o NAME OPTION...: `tessera image`, with checkpoints in NAME.saved, so
 # that it goes on when it was run before. Exits.
 job_image() {
-    local tessera=${TESSERA:-tessera} command name status=0
+    local tessera=${TESSERA:-tessera} command name saved before status=0
     command=("$tessera" image "$@")
     name=$(job_option '-o|--output' "$@")
-    [ -n "$(job_option --checkpoint "$@")" ] ||
-        command+=(--checkpoint "${name:-tessera-$SLURM_JOB_ID}.saved")
+    saved=$(job_option --checkpoint "$@")
+    if [ -z "$saved" ]; then
+        saved=${name:-tessera-${SLURM_JOB_ID:-}}.saved
+        command+=(--checkpoint "$saved")
+    fi
     command+=(--checkpoint-every "${TESSERA_SAVE:-10min}" --resume)
     [ -z "${TESSERA_MAX_TIME:-}" ] || command+=(--max-time "$TESSERA_MAX_TIME")
     job_layout
@@ -199,9 +227,14 @@ job_image() {
     job_say "$job_tasks ranks of $job_threads threads, $job_per_node on $(uname -n)," \
         "restart ${SLURM_RESTART_COUNT:-${TESSERA_RESTARTED:-0}}"
     job_say "${job_launch[*]} ${command[*]}"
+    before=$(job_saved "$saved")
     job_run "${command[@]}" || status=$?
     job_say "$(date '+%F %T'): status $status"
-    [ $status -ne 75 ] || job_again
+    if [ $status -eq 75 ]; then
+        job_again "$saved" "$before"
+    else
+        rm -f "$saved.idle"
+    fi
     exit $status
 }
 

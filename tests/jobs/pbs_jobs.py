@@ -119,6 +119,31 @@ def check_job(suite, env, obs, script):
     suite.true("the bytes of one uninterrupted run", image.tobytes() == wanted.tobytes())
 
 
+def check_idle(suite, env):
+    """A job whose turns save nothing, by a stand-in for tessera that is always stopped, is
+    submitted again once; one that gets on, every time."""
+    saved, program = suite.path("idle.saved"), suite.path("bin", "stopped")
+    os.makedirs(saved)
+    with open(program, "w") as f:
+        f.write('#!/bin/sh\n[ "$1" = image ] || exit 0\n'
+                'echo "generation $TURN" >"$STANDIN/idle.saved/checkpoint"; exit 75\n')
+    os.chmod(program, 0o755)
+    script = suite.path("idle.job")
+    with open(script, "w") as f:
+        f.write('. "$TESSERA_JOBS/job.sh" || exit 2\njob_image obs.uvfits -o idle\n')
+    env = dict(env, TESSERA_LAUNCH="none", TESSERA=program, TESSERA_JOBS=JOBS,
+               TESSERA_SCRIPT=script)
+    again = []
+    for turn in (1, 2, 2, 3, 3, 3, 3, 3):
+        before = len(submitted(suite))
+        result = bash(suite, dict(env, TURN=str(turn)), script)
+        suite.equal("stopped: status", result.returncode, 75)
+        again.append(len(submitted(suite)) - before)
+        told = "two turns have saved nothing" in result.stdout
+        suite.equal("says why it is not submitted again", told, again[-1] == 0)
+    suite.equal("submitted again, turn by turn", again, [1, 1, 1, 1, 1, 0, 1, 0])
+
+
 def check_shell(suite):
     if not shutil.which("shellcheck"):
         suite.skipped("shellcheck is not installed")
@@ -136,6 +161,7 @@ def main():
     obs = make_observation(suite, 1000)
     check_job(suite, env, obs, check_submit(suite, env, obs))
     check_threads(suite, env, obs)
+    check_idle(suite, env)
     check_shell(suite)
     suite.finish()
 
