@@ -112,15 +112,25 @@ cleanup:
     return status;
 }
 
-/* Rows of the images as they are now; none between outputs. */
+static int64_t count_done(const tess_checkpoint_state *state)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < state->num_done; ++k)
+        count += state->done[k] == '1';
+    return count;
+}
+
+/* Rows of the images as they are now; none between outputs, or while they are zero. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
     const imager_job *job = checkpoint->job;
+    const int64_t num_done = checkpoint->state.num_done;
     const void *sum[4 * TESS_MAX_POL], *mean[4 * TESS_MAX_POL];
     void *copy[4 * TESS_MAX_POL] = {NULL};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     double mark = tess_time_now();
+    if (count_done(&checkpoint->state) == 0) checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
     checkpoint->state.num_mean = means.num = checkpoint->num_mean;
@@ -146,6 +156,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
         checkpoint->profile->checkpoint_bytes += rows_bytes(&sums) + rows_bytes(&means);
     }
 cleanup:
+    checkpoint->state.num_done = num_done;
     for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
         tess_free(copy[k]);
     return status;
@@ -269,14 +280,6 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
     }
     if (told_to_stop) *what = SAVE_AND_STOP;
     return tess_comm_allreduce_i64(checkpoint->comm, what, 1, TESS_MAX);
-}
-
-static int64_t count_done(const tess_checkpoint_state *state)
-{
-    int64_t count = 0;
-    for (int64_t k = 0; k < state->num_done; ++k)
-        count += state->done[k] == '1';
-    return count;
 }
 
 static tess_status act(imager_checkpoint *checkpoint, bool progressed)

@@ -150,24 +150,29 @@ job_run() {
     return $status
 }
 
-# job_saved FOLDER: which checkpoint there is.
+# job_saved FOLDER: tells one checkpoint from another.
 job_saved() {
-    grep -a '^generation ' "$1/checkpoint" 2>/dev/null
+    cksum "$1/checkpoint" 2>/dev/null || :
+}
+
+# Was the job told to stop long before its end, to make room for others?
+job_is_preempted() {
+    [ -n "${SLURM_JOB_END_TIME:-}" ] &&
+        [ $((SLURM_JOB_END_TIME - $(date +%s))) -gt 900 ]
 }
 
 # job_is_idle FOLDER SAVED-BEFORE: has this turn saved nothing, like the one before it?
 # Once may be that it was cut short; twice, that turns are too short for a part of the work.
 job_is_idle() {
-    local mark=$1.idle idle=1
-    if [ "$(job_saved "$1")" != "$2" ]; then
+    local mark=$1.idle saved
+    saved=$(job_saved "$1")
+    [ "$saved" = "$2" ] && ! job_is_preempted || return 1
+    if [ "$(cat "$mark" 2>/dev/null)" = "$saved" ]; then
         rm -f "$mark"
-    elif [ -e "$mark" ]; then
-        rm -f "$mark"
-        idle=0
-    else
-        : >"$mark"
+        return 0
     fi
-    return $idle
+    printf '%s\n' "$saved" >"$mark"
+    return 1
 }
 
 # Status 75: have the scheduler run this job once more, under its number in Slurm.
@@ -218,6 +223,7 @@ job_image() {
         saved=${name:-tessera-${SLURM_JOB_ID:-}}.saved
         command+=(--checkpoint "$saved")
     fi
+    saved=${saved%/}
     command+=(--checkpoint-every "${TESSERA_SAVE:-10min}" --resume)
     [ -z "${TESSERA_MAX_TIME:-}" ] || command+=(--max-time "$TESSERA_MAX_TIME")
     job_layout
