@@ -264,11 +264,11 @@ tess_status ms_read(tess_vis_reader *reader, int segment, int64_t row_first,
     (void)row_first, (void)num_rows; /* checked, and the block has room */
     Reader &state = *static_cast<Reader *>(reader->state);
     return guarded(TESS_ERR_INPUT, reader->meta.path, damaged, [&] {
-        open_views(state, team_for(*block, num_threads));
+        const int wanted = team_for(*block, num_threads);
+        open_views(state, wanted);
         read_by_team(state, reader->meta,
                      (*state.segments)[static_cast<size_t>(segment)], *block,
-                     std::min(team_for(*block, num_threads),
-                              static_cast<int>(state.views.size())));
+                     std::min(wanted, static_cast<int>(state.views.size())));
     });
 }
 
