@@ -2,34 +2,15 @@
  * visibility is the result of one piece alone, so nothing is shared. */
 #include "tess_degrid.h"
 
-#include <string.h>
-
 #include "projection_pieces.h"
 #include "tess_mem.h"
 #include "tile.h"
-
-/* A line is read in whole vectors, taps beyond the support being zero: what lies behind
- * its cells must be finite. */
-static void clear_line_ends(const tess_grid_plan *plan, tess_brick_sums *sums)
-{
-    const int64_t cells = tess_grid_brick_lines(plan);
-    const int64_t stride = tess_grid_brick_stride(plan);
-    const int64_t bytes = plan->is_double ? 16 : 8;
-#pragma omp parallel for num_threads(plan->opts.threads) schedule(static)
-    for (int64_t line = 0; line < sums->num_values / stride; ++line)
-        memset((char *)sums->data + (line * stride + cells) * bytes, 0,
-               (size_t)((stride - cells) * bytes));
-}
 
 static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,
                              const tess_brick_list *bricks, int64_t first, int64_t end,
                              tess_brick_sums *sums)
 {
-    tess_status status = TESS_OK;
-    TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, sums));
-    clear_line_ends(plan, sums);
-cleanup:
-    return status;
+    return plan->backend->grid->begin(plan, samples, bricks, first, end, sums);
 }
 
 static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,

@@ -272,6 +272,14 @@ static void add_pieces_to_line(const tess_planes *planes, const piece_set *piece
     }
 }
 
+/* A degridder reads lines in whole vectors, which end behind the cells. */
+static void clear_line_end(const tess_planes *planes, const tess_piece *piece, char *line)
+{
+    const int64_t bytes = planes->value_bytes;
+    memset(line + piece->num_cells * bytes, 0,
+           (size_t)((piece->stride - piece->num_cells) * bytes));
+}
+
 static void take_pieces_from_line(const tess_planes *planes, const piece_set *pieces,
                                   int64_t line, const char *from)
 {
@@ -285,6 +293,7 @@ static void take_pieces_from_line(const tess_planes *planes, const piece_set *pi
         memcpy(to, from + piece->cell * bytes, (size_t)(before * bytes));
         memcpy(to + before * bytes, from,
                (size_t)((piece->num_cells - before) * bytes));
+        clear_line_end(planes, piece, to);
     }
 }
 
@@ -757,9 +766,11 @@ static tess_status cpu_unpack(const tess_planes *planes, const plane_part *part,
         const tess_piece *piece = &part[k].piece;
         const int64_t row = piece->num_cells * bytes;
         const char *from = (const char *)host + part[k].offset * bytes;
-        for (int64_t line = 0; line < piece->num_lines; ++line)
-            memcpy((char *)piece->data + line * piece->stride * bytes,
-                   from + line * row, (size_t)row);
+        for (int64_t line = 0; line < piece->num_lines; ++line) {
+            char *to = (char *)piece->data + line * piece->stride * bytes;
+            memcpy(to, from + line * row, (size_t)row);
+            clear_line_end(planes, piece, to);
+        }
     }
     return TESS_OK;
 }
