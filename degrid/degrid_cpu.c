@@ -13,6 +13,27 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
     return plan->backend->grid->begin(plan, samples, bricks, first, end, sums);
 }
 
+/* What the samples of a piece read: their brick's buffer. */
+static const char *buffer_of(const tess_brick_sums *sums, const tess_brick_sum *sum,
+                             int64_t value_bytes)
+{
+    return (const char *)sums->data + sum->offset * value_bytes;
+}
+
+/* The buffer of a piece to come, which is fetched meanwhile unless its samples are so
+ * few that they read little of it. */
+static void fetch_ahead(const tess_grid_plan *plan, const tess_brick_sums *sums,
+                        const tess_brick_sum *sum, int64_t count, tile_job *job)
+{
+    const int64_t bytes = plan->is_double ? 16 : 8;
+    const int64_t values = tile_values(plan, sum, sums->num_pol);
+    const int64_t support = plan->kernel.support;
+    const int64_t footprint = support * support * plan->w_support * sums->num_pol;
+    if (count * footprint < values) return;
+    job->next = buffer_of(sums, sum, bytes);
+    job->next_bytes = values * bytes;
+}
+
 static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first,
                               const tess_brick_sums *sums, tess_grid_report *report)
@@ -35,17 +56,22 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
     tile_taps_fill(&plan->kernel, taps);
     TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
                               &num_pieces, &num_extra));
+    tile_queue queue = {piece, num_pieces, 0, threads};
     tess_status failed = TESS_OK;
 #pragma omp parallel num_threads(threads) reduction(+ : busy)
     {
         const double begin = tess_time_now();
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t k = 0; k < num_pieces; ++k) {
+        for (int64_t k = tile_queue_take(&queue), next; k < num_pieces;
+             k = next < 0 ? tile_queue_take(&queue) : next) {
             const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
             tile_job job;
+            next = plan->projection ? -1 : tile_queue_take_ahead(&queue, k);
             if (sum->num_planes == 0) continue; /* outside the window */
             tile_job_for(plan, samples, taps, sum, sums->num_pol,
                          (char *)sums->data + sum->offset * bytes, &job);
+            if (next >= 0)
+                fetch_ahead(plan, sums, &sums->brick[piece[next].brick - first],
+                            piece[next].count, &job);
             job.vis_out = samples->vis;
             job.add = sums->window_planes > 0;
             job.work = work + tile_thread() * work_bytes;

@@ -99,7 +99,7 @@ static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks
     const size_t bytes = (size_t)values * value_bytes(plan);
     int64_t run = piece->run, skip = piece->skip, left = piece->count;
     memset(target, 0, bytes);
-    for (bool is_first = true; left > 0; is_first = false) {
+    for (bool is_first = true; left > 0; is_first = false, job->next = NULL) {
         job->run = &bricks->run[run];
         job->skip = skip;
         job->count = left < plan->chunk ? left : plan->chunk;
@@ -110,6 +110,15 @@ static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks
         left -= job->count;
         tile_advance(bricks, job->count, &run, &skip);
     }
+}
+
+/* Where a piece is gridded: its brick's buffer, or one of its own. */
+static char *target_of(const tess_brick_sums *sums, const tess_brick_sum *sum,
+                       const tile_piece *piece, char *extras, int64_t largest,
+                       int64_t bytes)
+{
+    if (piece->extra > 0) return extras + (piece->extra - 1) * largest * bytes;
+    return (char *)sums->data + sum->offset * bytes;
 }
 
 static int64_t largest_buffer(const tess_grid_plan *plan, const tess_brick_sums *sums)
@@ -175,20 +184,25 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
                   (long long)(num_extra + threads));
     for (int64_t k = 0; k < num_pieces; ++k)
         if (piece[k].extra > 0) place_of_extra[piece[k].extra - 1] = k;
+    tile_queue queue = {piece, num_pieces, 0, threads};
 #pragma omp parallel num_threads(threads) reduction(+ : busy, merged)
     {
         const int64_t thread = tile_thread();
         char *spare = spares + thread * largest * bytes;
         const double begin = tess_time_now();
-#pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t k = 0; k < num_pieces; ++k) {
+        for (int64_t k = tile_queue_take(&queue), next; k < num_pieces;
+             k = next < 0 ? tile_queue_take(&queue) : next) {
             const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
-            if (sum->num_planes == 0) continue;
-            char *target = piece[k].extra > 0
-                               ? extras + (piece[k].extra - 1) * largest * bytes
-                               : (char *)sums->data + sum->offset * bytes;
             tile_job job;
+            next = plan->projection ? -1 : tile_queue_take_ahead(&queue, k);
+            if (sum->num_planes == 0) continue;
+            char *target = target_of(sums, sum, &piece[k], extras, largest, bytes);
             tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
+            if (next >= 0) {
+                const tess_brick_sum *ahead = &sums->brick[piece[next].brick - first];
+                job.next = target_of(sums, ahead, &piece[next], extras, largest, bytes);
+                job.next_bytes = tile_values(plan, ahead, sums->num_pol) * bytes;
+            }
             job.psf = psf;
             job.merged = &merged;
             job.work = work + thread * work_bytes;

@@ -63,6 +63,9 @@ typedef struct tile_job {
     void *data;             /**< [num_pol][kept_planes][lines][stride] complex */
     void *vis_out;          /**< degrid: [samples][num_pol][2], indexed like samples */
     bool add;               /**< degrid: to what is there */
+    const void *next;       /**< what this thread works on next, or NULL: next_bytes of
+                                 it are fetched meanwhile */
+    int64_t next_bytes;
     int64_t *merged;        /**< samples that shared another's work are added, or NULL */
     void *work;             /**< tile_work_bytes(), aligned to 64 bytes and used by one
                                  thread at a time; NULL: fewer samples are sorted
@@ -107,6 +110,20 @@ typedef struct tile_piece {
 tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *bricks,
                              int64_t first, int64_t end, tile_piece **pieces,
                              int64_t *num_pieces, int64_t *num_extra);
+
+/** Pieces that threads take one after the other. */
+typedef struct tile_queue {
+    const tile_piece *piece;
+    int64_t num_pieces, num_taken;
+    int threads;
+} tile_queue;
+
+/** The next piece that no thread has taken; num_pieces or more: there is none. */
+int64_t tile_queue_take(tile_queue *queue);
+
+/** The same while piece `now` is to be worked on, so that the next one's buffer can be
+ *  fetched meanwhile; -1: better taken later. */
+int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now);
 
 /** Move a position (run, samples of it already passed) on by `count` samples. */
 void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,

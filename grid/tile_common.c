@@ -85,6 +85,27 @@ static int larger_first(const void *a, const void *b)
     return x->brick < y->brick ? -1 : x->brick > y->brick;
 }
 
+int64_t tile_queue_take(tile_queue *queue)
+{
+    int64_t piece;
+#pragma omp atomic capture
+    piece = queue->num_taken++;
+    return piece;
+}
+
+/* A piece that waits for its thread is one that no idle thread can have: only small ones
+ * are made to wait, for which memory counts most, and none of the last. */
+int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
+{
+    enum { SMALL = 4096, LAST = 4 };
+    int64_t taken;
+#pragma omp atomic read
+    taken = queue->num_taken;
+    const bool is_last = queue->num_pieces - taken < LAST * queue->threads;
+    if (is_last || queue->piece[now].count > SMALL) return -1;
+    return tile_queue_take(queue);
+}
+
 void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
                   int64_t *skip)
 {

@@ -51,19 +51,19 @@ typedef struct cursor {
     int64_t left;              /* samples of the job */
     const tess_run *ahead;     /* first run not prefetched */
     int64_t ahead_left;        /* samples of the job from there */
-    const char *buffer, *buffer_end; /* of the buffer, what has not been prefetched */
-    int64_t bytes_each;        /* to prefetch of it for each sample */
+    const char *next, *next_end; /* of the next job's buffer, what is not prefetched */
+    int64_t next_each;           /* bytes to prefetch of it for each sample */
 } cursor;
 
-/* Touch more of the buffer while samples are placed, so that all of it is on its way when
- * they read it, which they do all over the place. */
-static inline void look_at_buffer(cursor *at, int64_t num_samples)
+/* Touch more of the next job's buffer, little by little: all of it at once would come no
+ * faster than memory yields it, with the processor waiting. */
+static inline void look_at_next(cursor *at, int64_t num_samples)
 {
-    const int64_t rest = at->buffer_end - at->buffer;
-    const int64_t bytes = num_samples * at->bytes_each < rest ? num_samples * at->bytes_each
-                                                              : rest;
-    for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(at->buffer + k);
-    at->buffer += bytes;
+    const int64_t rest = at->next_end - at->next;
+    const int64_t bytes = num_samples * at->next_each < rest ? num_samples * at->next_each
+                                                             : rest;
+    for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(at->next + k, 0, 2);
+    at->next += bytes;
 }
 
 /* Grid coordinates [cells], w [wavelengths], phase [turns]. */

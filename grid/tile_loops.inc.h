@@ -139,7 +139,6 @@ static int NAME(take_samples)(const tile_job *job, bool reverse, int room, curso
         if (end - at->done > room - n) end = at->done + room - n;
         at->left -= end - at->done;
         NAME(look_ahead)(samples, reverse, at);
-        if (reverse) look_at_buffer(at, end - at->done);
         for (int32_t c = at->done; c < end; ++c) {
             out->u[n] = row.a * inv_lambda[c];
             out->v[n] = row.b * inv_lambda[c];
@@ -672,7 +671,7 @@ NAME(pass_group)(const tile_job *job, NAME(part) *part, int first, int end, int 
 /* ---- all of a job ---- */
 
 static inline __attribute__((always_inline)) void
-NAME(grid_part)(const tile_job *job, const int support, NAME(part) *part)
+NAME(grid_part)(const tile_job *job, const int support, cursor *at, NAME(part) *part)
 {
     const int vectors = VECTORS(support);
     for (int pol = 0; pol < job->num_pol; ++pol) {
@@ -680,13 +679,14 @@ NAME(grid_part)(const tile_job *job, const int support, NAME(part) *part)
         for (int first = 0; first < part->count;) {
             const int end = NAME(group_end)(part, first);
             NAME(pass_group)(job, part, first, end, pol, support, false);
+            if (pol == 0) look_at_next(at, end - first);
             first = end;
         }
     }
 }
 
 static inline __attribute__((always_inline)) void
-NAME(degrid_part)(const tile_job *job, const int support, NAME(part) *part)
+NAME(degrid_part)(const tile_job *job, const int support, cursor *at, NAME(part) *part)
 {
     const int vectors = VECTORS(support);
     for (int pol = 0; pol < job->num_pol; ++pol) {
@@ -694,6 +694,7 @@ NAME(degrid_part)(const tile_job *job, const int support, NAME(part) *part)
         for (int first = 0; first < part->count;) {
             const int end = NAME(group_end)(part, first);
             NAME(pass_group)(job, part, first, end, pol, support, true);
+            if (pol == 0) look_at_next(at, end - first);
             first = end;
         }
         NAME(part_store)(job, pol, vectors, part);
@@ -714,14 +715,10 @@ NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
                  .left = job->count,
                  .ahead = job->run,
                  .ahead_left = job->count + job->skip};
-    if (reverse && job->count > 0) {
-        const int64_t bytes = (int64_t)job->num_pol * job->kept_planes *
-                              NAME(plane_reals)(support) * (int64_t)sizeof(REAL);
-        const int64_t footprint = (int64_t)job->num_pol * job->plan->w_support * support *
-                                  VECTORS(support) * VECTOR_BYTES;
-        at.buffer = at.buffer_end = job->data;
-        if (job->count * footprint >= bytes) at.buffer_end += bytes; /* most of it is read */
-        at.bytes_each = (bytes / job->count / 64 + 1) * 64;
+    if (job->next && job->count > 0) {
+        at.next = job->next;
+        at.next_end = at.next + job->next_bytes;
+        at.next_each = (job->next_bytes / job->count / 64 + 1) * 64;
     }
     NAME(block_divide)(job->work ? job->work : spare, capacity, &block);
     while (at.left > 0) {
@@ -733,9 +730,9 @@ NAME(all_samples)(const tile_job *job, const int support, const bool reverse)
             NAME(part_take)(&block, first, range, job->plan->opts.do_w, &part);
             NAME(part_taps)(job, support, &part);
             if (reverse)
-                NAME(degrid_part)(job, support, &part);
+                NAME(degrid_part)(job, support, &at, &part);
             else
-                NAME(grid_part)(job, support, &part);
+                NAME(grid_part)(job, support, &at, &part);
         }
     }
 }
