@@ -273,7 +273,8 @@ static void add_pieces_to_line(const tess_planes *planes, const piece_set *piece
 }
 
 /* A degridder reads lines in whole vectors, which end behind the cells. */
-static void clear_line_end(const tess_planes *planes, const tess_piece *piece, char *line)
+static void clear_line_end(const tess_planes *planes, const tess_piece *piece,
+                           char *line)
 {
     const int64_t bytes = planes->value_bytes;
     memset(line + piece->num_cells * bytes, 0,

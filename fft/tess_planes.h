@@ -115,8 +115,8 @@ tess_status tess_planes_put_back(tess_planes *planes, int image, const void *row
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times);
 
-/** Fill the pieces of one plane per group from the model images; in host memory also what
- *  lies behind the cells of a line up to the stride, with zeros. Collective. */
+/** Fill the pieces of one plane per group from the model images; in host memory also
+ * what lies behind the cells of a line up to the stride, with zeros. Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 

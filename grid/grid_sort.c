@@ -467,12 +467,14 @@ enum { RUNS_AHEAD = 16 };
 
 /* Widen [*low, *high] to the range of w of a run: w grows with 1/λ. */
 static void widen_to_run(const tess_grid_plan *plan, const tess_samples *samples,
-                         const tess_run *run, double *low, double *high)
+                         bool in_order, const tess_run *run, double *low, double *high)
 {
     const double *inv_lambda = samples->inv_lambda + run->chan;
     const double w = tess_row_scale_of(plan, samples->uvw_m + 3 * (int64_t)run->row).w;
-    double least = inv_lambda[0], most = inv_lambda[0];
-    for (int32_t c = 1; c < run->count; ++c) {
+    const double last = inv_lambda[run->count - 1];
+    double least = inv_lambda[0] < last ? inv_lambda[0] : last;
+    double most = inv_lambda[0] < last ? last : inv_lambda[0];
+    for (int32_t c = 1; !in_order && c < run->count; ++c) {
         least = inv_lambda[c] < least ? inv_lambda[c] : least;
         most = inv_lambda[c] > most ? inv_lambda[c] : most;
     }
@@ -481,7 +483,7 @@ static void widen_to_run(const tess_grid_plan *plan, const tess_samples *samples
 }
 
 tess_plane_span tess_brick_list_planes(const tess_grid_plan *plan,
-                                       const tess_samples *samples,
+                                       const tess_samples *samples, bool in_order,
                                        const tess_brick_list *list, int64_t brick)
 {
     const int64_t end = list->first_run[brick + 1];
@@ -490,7 +492,7 @@ tess_plane_span tess_brick_list_planes(const tess_grid_plan *plan,
         if (r + RUNS_AHEAD < end)
             __builtin_prefetch(samples->uvw_m +
                                3 * (int64_t)list->run[r + RUNS_AHEAD].row);
-        widen_to_run(plan, samples, &list->run[r], &low, &high);
+        widen_to_run(plan, samples, in_order, &list->run[r], &low, &high);
     }
     const int64_t first = tess_plane_start(plan, tess_plane_coordinate(plan, low));
     const int64_t last = tess_plane_start(plan, tess_plane_coordinate(plan, high));
@@ -508,9 +510,10 @@ tess_status tess_brick_list_count_planes(const tess_grid_plan *plan,
     list->planes = tess_alloc(list->num_bricks, sizeof *list->planes);
     if (!list->planes)
         TESS_FAIL(TESS_ERR_ALLOC, "planes of %lld bricks", (long long)list->num_bricks);
+    const bool in_order = tess_samples_in_order(samples);
 #pragma omp parallel for num_threads(num_threads) schedule(dynamic, 16)
     for (int64_t b = 0; b < list->num_bricks; ++b)
-        list->planes[b] = tess_brick_list_planes(plan, samples, list, b);
+        list->planes[b] = tess_brick_list_planes(plan, samples, in_order, list, b);
     tess_free(list->run);
     list->run = NULL;
     list->capacity_runs = 0;

@@ -74,3 +74,19 @@ int32_t tess_samples_longest_row(const tess_samples *samples, int64_t row_first,
         if (samples->num_chan[row] > most) most = samples->num_chan[row];
     return most;
 }
+
+bool tess_samples_in_order(const tess_samples *samples)
+{
+    int64_t first = INT64_MAX, end = 0, falls = 0, rises = 0;
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        const int64_t base = samples->chan_base[row];
+        if (samples->num_chan[row] == 0) continue;
+        if (base < first) first = base;
+        if (base + samples->num_chan[row] > end) end = base + samples->num_chan[row];
+    }
+    for (int64_t c = first + 1; c < end; ++c) {
+        rises += samples->inv_lambda[c] > samples->inv_lambda[c - 1];
+        falls += samples->inv_lambda[c] < samples->inv_lambda[c - 1];
+    }
+    return rises == 0 || falls == 0;
+}

@@ -120,9 +120,14 @@ tess_status tess_brick_list_count_planes(const struct tess_grid_plan *plan,
                                          const tess_samples *samples, bool skip_ignored,
                                          int num_threads, tess_brick_list *list);
 
-/** Planes that the samples of a brick touch, by its runs. Local. */
+/** Does 1/λ change in one direction throughout the rows' part of the channel table? It
+ *  does in most data, and its range in a run is then that of its ends. Local. */
+bool tess_samples_in_order(const tess_samples *samples);
+
+/** Planes that the samples of a brick touch, by its runs; `in_order`:
+ *  tess_samples_in_order(). Local. */
 tess_plane_span tess_brick_list_planes(const struct tess_grid_plan *plan,
-                                       const tess_samples *samples,
+                                       const tess_samples *samples, bool in_order,
                                        const tess_brick_list *list, int64_t brick);
 
 /** Cut bricks with more than `most` samples, and runs where they do, into several of

@@ -66,10 +66,10 @@ typedef struct tile_job {
     const void *next;       /**< what this thread works on next, or NULL: next_bytes of
                                  it are fetched meanwhile */
     int64_t next_bytes;
-    int64_t *merged;        /**< samples that shared another's work are added, or NULL */
-    void *work;             /**< tile_work_bytes(), aligned to 64 bytes and used by one
-                                 thread at a time; NULL: fewer samples are sorted
-                                 together, which takes longer */
+    int64_t *merged; /**< samples that shared another's work are added, or NULL */
+    void *work;      /**< tile_work_bytes(), aligned to 64 bytes and used by one
+                          thread at a time; NULL: fewer samples are sorted
+                          together, which takes longer */
 } tile_job;
 
 typedef void tile_function(const tile_job *job);

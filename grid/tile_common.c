@@ -93,8 +93,8 @@ int64_t tile_queue_take(tile_queue *queue)
     return piece;
 }
 
-/* A piece that waits for its thread is one that no idle thread can have: only small ones
- * are made to wait, for which memory counts most, and none of the last. */
+/* A piece that waits for its thread is one that no idle thread can have: only small
+ * ones are made to wait, for which memory counts most, and none of the last. */
 int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
 {
     enum { SMALL = 4096, LAST = 4 };

@@ -353,6 +353,32 @@ static void test_counting(void **state)
     free_scene(s);
 }
 
+/* Planes are found by the ends of runs where channels are in order, by all of them
+ * where they are not. */
+static void test_channel_order(void **state)
+{
+    static const bool in_order[] = {true, true, false, true};
+    scene *s = make_scene(2, false);
+    assert_false(tess_samples_in_order(&s->samples));
+    for (int part = 0; part < 4; ++part) {
+        tess_brick_list sorted = {0}, spread = {0};
+        for (int row = 0; row < ROWS; ++row)
+            s->samples.chan_base[row] = 16 * part;
+        assert_int_equal(tess_samples_in_order(&s->samples), in_order[part]);
+        assert_int_equal(
+            tess_brick_list_append(s->plan, &s->samples, 0, ROWS, true, 2, &sorted),
+            TESS_OK);
+        assert_int_equal(tess_brick_list_sort(&sorted, 2), TESS_OK);
+        assert_int_equal(
+            tess_brick_list_count_planes(s->plan, &s->samples, true, 2, &spread),
+            TESS_OK);
+        check_planes(s, &sorted, spread.planes);
+        tess_brick_list_free(&sorted);
+        tess_brick_list_free(&spread);
+    }
+    free_scene(s);
+}
+
 static void test_empty(void **state)
 {
     scene *s = make_scene(0, false);
@@ -380,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_channel_order),
         cmocka_unit_test(test_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
