@@ -13,25 +13,11 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
     return plan->backend->grid->begin(plan, samples, bricks, first, end, sums);
 }
 
-/* What the samples of a piece read: their brick's buffer. */
-static const char *buffer_of(const tess_brick_sums *sums, const tess_brick_sum *sum,
-                             int64_t value_bytes)
+/* What the samples of a brick read. */
+static void *buffer_of(const tess_grid_plan *plan, const tess_brick_sums *sums,
+                       const tess_brick_sum *sum)
 {
-    return (const char *)sums->data + sum->offset * value_bytes;
-}
-
-/* The buffer of a piece to come, which is fetched meanwhile unless its samples are so
- * few that they read little of it. */
-static void fetch_ahead(const tess_grid_plan *plan, const tess_brick_sums *sums,
-                        const tess_brick_sum *sum, int64_t count, tile_job *job)
-{
-    const int64_t bytes = plan->is_double ? 16 : 8;
-    const int64_t values = tile_values(plan, sum, sums->num_pol);
-    const int64_t support = plan->kernel.support;
-    const int64_t footprint = support * support * plan->w_support * sums->num_pol;
-    if (count * footprint < values) return;
-    job->next = buffer_of(sums, sum, bytes);
-    job->next_bytes = values * bytes;
+    return (char *)sums->data + sum->offset * (plan->is_double ? 16 : 8);
 }
 
 static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
@@ -40,7 +26,6 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
 {
     tess_status status = TESS_OK;
     const int threads = projection_outer_threads(plan);
-    const int64_t bytes = plan->is_double ? 16 : 8;
     tile_function *degrid =
         tile_table_best()->degrid[plan->is_double][plan->kernel.support];
     const int64_t work_bytes = tile_work_bytes(plan);
@@ -68,10 +53,12 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
             next = plan->projection ? -1 : tile_queue_take_ahead(&queue, k);
             if (sum->num_planes == 0) continue; /* outside the window */
             tile_job_for(plan, samples, taps, sum, sums->num_pol,
-                         (char *)sums->data + sum->offset * bytes, &job);
-            if (next >= 0)
-                fetch_ahead(plan, sums, &sums->brick[piece[next].brick - first],
-                            piece[next].count, &job);
+                         buffer_of(plan, sums, sum), &job);
+            if (next >= 0) {
+                const tess_brick_sum *ahead = &sums->brick[piece[next].brick - first];
+                tile_job_fetch(plan, ahead, &piece[next], buffer_of(plan, sums, ahead),
+                               &job);
+            }
             job.vis_out = samples->vis;
             job.add = sums->window_planes > 0;
             job.work = work + tile_thread() * work_bytes;

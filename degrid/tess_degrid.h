@@ -32,9 +32,9 @@ struct tess_degrid_ops {
 };
 
 /** Lay out brick sums for the bricks [first, end), values undefined: to be filled with
- *  the model's grid, in host memory with zeros behind the cells of a line, because
- * lines are read in whole vectors (tess_planes_extract does both). Of `*sums` only
- * window and spare are looked at. Local. */
+ *  the model's grid, in host memory with zeros behind the cells of a line, because lines
+ *  are read in whole vectors (tess_planes_extract does both). Of `*sums` only window and
+ *  spare are looked at. Local. */
 tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               tess_brick_sums *sums);

@@ -54,7 +54,8 @@ typedef struct tess_planes tess_planes;
 typedef struct tess_piece {
     int32_t line, num_lines; /**< grid lines, within [0, nu) */
     int32_t cell, num_cells; /**< first cell of each; the rest may wrap around nv */
-    int64_t stride;          /**< complex values from line to line of `data` */
+    int64_t stride;          /**< complex values from line to line of `data`, num_cells at
+                                  least: all of a line is the piece's own */
     void *data;
     int64_t order; /**< lines are summed in this order, and by rank and `data`
                         where it is equal */
@@ -115,8 +116,8 @@ tess_status tess_planes_put_back(tess_planes *planes, int image, const void *row
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times);
 
-/** Fill the pieces of one plane per group from the model images; in host memory also
- * what lies behind the cells of a line up to the stride, with zeros. Collective. */
+/** Fill the pieces of one plane per group from the model images; in host memory also what
+ *  lies behind the cells of a line up to the stride, with zeros. Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 

@@ -50,7 +50,10 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
     sums->brick = tess_alloc_zero(sums->num_bricks, sizeof *sums->brick);
     if (!sums->brick)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld bricks", (long long)sums->num_bricks);
-    const bool in_order = tess_samples_in_order(samples);
+    /* of many blocks, each has few runs: then looking at all rows would take longer */
+    const bool in_order =
+        samples->num_rows <= bricks->first_run[end] - bricks->first_run[first] &&
+        tess_samples_in_order(samples);
 #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 16)
     for (int64_t b = first; b < end; ++b) {
         sums->brick[b - first].key = bricks->key[b];
@@ -100,7 +103,7 @@ static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks
     const size_t bytes = (size_t)values * value_bytes(plan);
     int64_t run = piece->run, skip = piece->skip, left = piece->count;
     memset(target, 0, bytes);
-    for (bool is_first = true; left > 0; is_first = false, job->next = NULL) {
+    for (bool is_first = true; left > 0; is_first = false) {
         job->run = &bricks->run[run];
         job->skip = skip;
         job->count = left < plan->chunk ? left : plan->chunk;
@@ -110,6 +113,7 @@ static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks
         if (!is_first) add_values(plan, target, spare, values);
         left -= job->count;
         tile_advance(bricks, job->count, &run, &skip);
+        job->next = NULL; /* the first chunk has fetched it */
     }
 }
 
@@ -201,8 +205,9 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
             tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
             if (next >= 0) {
                 const tess_brick_sum *ahead = &sums->brick[piece[next].brick - first];
-                job.next = target_of(sums, ahead, &piece[next], extras, largest, bytes);
-                job.next_bytes = tile_values(plan, ahead, sums->num_pol) * bytes;
+                tile_job_fetch(
+                    plan, ahead, &piece[next],
+                    target_of(sums, ahead, &piece[next], extras, largest, bytes), &job);
             }
             job.psf = psf;
             job.merged = &merged;

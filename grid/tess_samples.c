@@ -84,6 +84,7 @@ bool tess_samples_in_order(const tess_samples *samples)
         if (base < first) first = base;
         if (base + samples->num_chan[row] > end) end = base + samples->num_chan[row];
     }
+    if (end == 0) return true; /* no channels */
     for (int64_t c = first + 1; c < end; ++c) {
         rises += samples->inv_lambda[c] > samples->inv_lambda[c - 1];
         falls += samples->inv_lambda[c] < samples->inv_lambda[c - 1];

@@ -111,7 +111,7 @@ tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *
                              int64_t first, int64_t end, tile_piece **pieces,
                              int64_t *num_pieces, int64_t *num_extra);
 
-/** Pieces that threads take one after the other. */
+/** Pieces, the largest first, that threads take one after the other. */
 typedef struct tile_queue {
     const tile_piece *piece;
     int64_t num_pieces, num_taken;
@@ -122,7 +122,7 @@ typedef struct tile_queue {
 int64_t tile_queue_take(tile_queue *queue);
 
 /** The same while piece `now` is to be worked on, so that the next one's buffer can be
- *  fetched meanwhile; -1: better taken later. */
+ *  fetched meanwhile; -1: better taken later, or there is none. */
 int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now);
 
 /** Move a position (run, samples of it already passed) on by `count` samples. */
@@ -133,6 +133,11 @@ void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
 void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                   const tile_taps *taps, const tess_brick_sum *sum, int num_pol,
                   void *data, tile_job *job);
+
+/** Have the buffer `data` of the piece that follows fetched while this job is done, unless
+ *  it is large, or its samples are so few that they touch little of it. */
+void tile_job_fetch(const tess_grid_plan *plan, const tess_brick_sum *sum,
+                    const tile_piece *piece, const void *data, tile_job *job);
 
 /** Complex values in the buffer of a brick sum. */
 int64_t tile_values(const tess_grid_plan *plan, const tess_brick_sum *sum, int num_pol);

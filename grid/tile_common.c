@@ -93,8 +93,9 @@ int64_t tile_queue_take(tile_queue *queue)
     return piece;
 }
 
-/* A piece that waits for its thread is one that no idle thread can have: only small
- * ones are made to wait, for which memory counts most, and none of the last. */
+/* A piece that waits for its thread is one that no idle thread can have. Those that come
+ * after a small one are small themselves, some .2 ms of work at most, and the last of
+ * them are left to whoever is idle. */
 int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
 {
     enum { SMALL = 4096, LAST = 4 };
@@ -103,7 +104,24 @@ int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
     taken = queue->num_taken;
     const bool is_last = queue->num_pieces - taken < LAST * queue->threads;
     if (is_last || queue->piece[now].count > SMALL) return -1;
-    return tile_queue_take(queue);
+    const int64_t next = tile_queue_take(queue); /* others may have been faster */
+    return next < queue->num_pieces ? next : -1;
+}
+
+/* Half of 512 KiB, as small a second cache as processors with AVX2 have in servers: the
+ * buffer that is worked on is to stay there. */
+enum { MOST_FETCHED = 256 << 10 };
+
+void tile_job_fetch(const tess_grid_plan *plan, const tess_brick_sum *sum,
+                    const tile_piece *piece, const void *data, tile_job *job)
+{
+    const int64_t values = tile_values(plan, sum, job->num_pol);
+    const int64_t bytes = values * (plan->is_double ? 16 : 8);
+    const int64_t support = plan->kernel.support;
+    const int64_t footprint = support * support * plan->w_support * job->num_pol;
+    if (bytes > MOST_FETCHED || piece->count * footprint < values) return;
+    job->next = data;
+    job->next_bytes = bytes;
 }
 
 void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,

@@ -52,16 +52,16 @@ typedef struct cursor {
     const tess_run *ahead;     /* first run not prefetched */
     int64_t ahead_left;        /* samples of the job from there */
     const char *next, *next_end; /* of the next job's buffer, what is not prefetched */
-    int64_t next_each;           /* bytes to prefetch of it for each sample */
+    int64_t next_each;           /* bytes to prefetch of it for each position */
 } cursor;
 
 /* Touch more of the next job's buffer, little by little: all of it at once would come no
  * faster than memory yields it, with the processor waiting. */
-static inline void look_at_next(cursor *at, int64_t num_samples)
+static inline void look_at_next(cursor *at, int64_t positions)
 {
+    if (at->next == at->next_end) return;
     const int64_t rest = at->next_end - at->next;
-    const int64_t bytes = num_samples * at->next_each < rest ? num_samples * at->next_each
-                                                             : rest;
+    const int64_t bytes = positions * at->next_each < rest ? positions * at->next_each : rest;
     for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(at->next + k, 0, 2);
     at->next += bytes;
 }

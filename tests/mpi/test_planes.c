@@ -167,6 +167,7 @@ typedef struct held {
 static int64_t hold(const plane *from, const set_up *is, held *own)
 {
     int64_t count = 0;
+    memset(own->value, 0xff, sizeof own->value); /* NAN, in either precision */
     for (int p = 0; p < NUM_PIECES; ++p) {
         if (p % size != rank) continue;
         own->index[count] = p;

@@ -359,7 +359,9 @@ static void test_channel_order(void **state)
 {
     static const bool in_order[] = {true, true, false, true};
     scene *s = make_scene(2, false);
+    tess_samples none = {0};
     assert_false(tess_samples_in_order(&s->samples));
+    assert_true(tess_samples_in_order(&none));
     for (int part = 0; part < 4; ++part) {
         tess_brick_list sorted = {0}, spread = {0};
         for (int row = 0; row < ROWS; ++row)
@@ -376,6 +378,9 @@ static void test_channel_order(void **state)
         tess_brick_list_free(&sorted);
         tess_brick_list_free(&spread);
     }
+    for (int row = 0; row < ROWS; ++row)
+        s->samples.num_chan[row] = 0;
+    assert_true(tess_samples_in_order(&s->samples));
     free_scene(s);
 }
 
@@ -393,6 +398,11 @@ static void test_empty(void **state)
     assert_int_equal(
         tess_brick_list_append(s->plan, &s->samples, 0, ROWS, true, 3, &list), TESS_OK);
     assert_int_equal(list.num_runs, 0);
+    tess_brick_list_free(&list);
+    s->samples.num_rows = 0;
+    assert_int_equal(tess_brick_list_count_planes(s->plan, &s->samples, true, 2, &list),
+                     TESS_OK);
+    assert_int_equal(list.num_bricks, 0);
     tess_brick_list_free(&list);
     free_scene(s);
 }

@@ -1,6 +1,6 @@
 /* The innermost loops of every instruction set against sums over taps in double
  * precision: all supports, both precisions, several polarisations, PSFs, no weights,
- * few and many planes, with and without work memory. */
+ * few and many planes, with and without work memory. The queue that jobs come from. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,6 +142,10 @@ static scene *make_scene(int support, bool is_double, int num_pol, int num_weigh
                tess_grid_brick_lines(&s->plan) * tess_grid_brick_stride(&s->plan);
     s->expected = calloc((size_t)s->reals, sizeof *s->expected);
     assert_non_null(s->expected);
+    if (starts % 2 == 0) { /* some memory that is not a multiple of lines */
+        s->job.next = s->expected;
+        s->job.next_bytes = s->reals * (int64_t)sizeof *s->expected - 8;
+    }
     return s;
 }
 
@@ -413,8 +417,58 @@ static void test_every_support(void **state)
         check_support(support);
 }
 
+/* Each piece is taken once, by whichever thread, and what is taken ahead is a piece. */
+static void check_queue(int num_pieces, int threads)
+{
+    enum { MOST = 300 };
+    tile_piece piece[MOST];
+    int taken[MOST] = {0}, bad = 0;
+    for (int k = 0; k < num_pieces; ++k)
+        piece[k] = (tile_piece){.count = k < 5 ? 100000 : 1000 - k};
+    tile_queue queue = {piece, num_pieces, 0, threads};
+#pragma omp parallel num_threads(threads) reduction(+ : bad)
+    for (int64_t k = tile_queue_take(&queue), next; k < num_pieces;
+         k = next < 0 ? tile_queue_take(&queue) : next) {
+#pragma omp atomic update
+        ++taken[k];
+        next = tile_queue_take_ahead(&queue, k);
+        bad += next < -1 || next >= num_pieces;
+        bad += next >= 0 && piece[k].count == 100000; /* others may have the next one */
+    }
+    assert_int_equal(bad, 0);
+    for (int k = 0; k < num_pieces; ++k)
+        assert_int_equal(taken[k], 1);
+}
+
+static void test_queue(void **state)
+{
+    static const int num_pieces[] = {0, 1, 3, 300};
+    for (size_t k = 0; k < sizeof num_pieces / sizeof *num_pieces; ++k)
+        for (int threads = 1; threads <= 5; ++threads)
+            check_queue(num_pieces[k], threads);
+}
+
+/* A buffer is fetched if samples read most of it, and it leaves the cache some room. */
+static void test_fetch(void **state)
+{
+    scene *s = make_scene(6, false, 1, 1, 6, false);
+    const tess_brick_sum sum = {.num_planes = 11}, large = {.num_planes = 100};
+    const tile_piece many = {.count = 1000}, few = {.count = 2};
+    tile_job job = {.num_pol = 1};
+    tile_job_fetch(&s->plan, &sum, &few, s, &job);
+    assert_null(job.next);
+    tile_job_fetch(&s->plan, &large, &many, s, &job);
+    assert_null(job.next);
+    tile_job_fetch(&s->plan, &sum, &many, s, &job);
+    assert_ptr_equal(job.next, s);
+    assert_int_equal(job.next_bytes, 8 * tile_values(&s->plan, &sum, 1));
+    free_scene(s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_support)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_support), cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_fetch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
