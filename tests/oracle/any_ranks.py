@@ -264,7 +264,8 @@ def main():
         check_memory(suite, obs)
         check_short_memory(suite, obs)
     check_bytes(suite, obs)
-    check_balance(suite, obs)
+    # enough for each rank to grid for several ticks
+    check_balance(suite, make_observation(suite, "long", rows=60000, channels=8))
     check_nodes(suite, obs)
     suite.finish()
 
