@@ -337,15 +337,17 @@ static void check_adjoint(const plane *from, const set_up *is, const double *pla
         for (int p = rank, held_at = 0; p < NUM_PIECES; p += size, ++held_at)
             for (int32_t a = 0; a < from[k].piece[p].num_lines; ++a)
                 for (int32_t v = 0; v < 2 * (MOST_CELLS + 3); ++v) {
-                    const bool is_cell = v < 2 * from[k].piece[p].num_cells;
-                    const double g =
-                        is_cell ? from[k].piece[p].value[2 * a * MOST_CELLS + v] : 0;
                     const double e = number(own[k].value[held_at], is->is_double,
                                             2 * a * (MOST_CELLS + 3) + v);
-                    if (!is_cell && !backend->start) assert_true(e == 0); /* host */
+                    /* behind the cells: zeros in host memory, else undefined */
+                    if (v >= 2 * from[k].piece[p].num_cells) {
+                        if (!backend->start) assert_true(e == 0);
+                        continue;
+                    }
+                    const double g = from[k].piece[p].value[2 * a * MOST_CELLS + v];
                     sums[0] += g * e;
                     sums[1] += g * g;
-                    sums[2] += is_cell ? e * e : 0;
+                    sums[2] += e * e;
                 }
     assert_int_equal(tess_comm_allreduce_f64(world, sums, 3, TESS_SUM), TESS_OK);
     assert_true(fabs(sums[0] - image_side) <=
