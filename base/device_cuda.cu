@@ -162,8 +162,12 @@ int64_t tess_device_room(void)
     size_t free_bytes = 0, total_bytes = 0;
     const int64_t used = pool_attribute(cudaMemPoolAttrUsedMemCurrent);
     const int64_t reserved = pool_attribute(cudaMemPoolAttrReservedMemCurrent);
-    if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess)
+    /* Nobody asks a working device in vain. One that is lost shall not be taken for a full
+     * one: what is done with it next says what happened. */
+    if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) {
         (void)cudaGetLastError();
+        return device.limit;
+    }
     const int64_t there = (int64_t)free_bytes + reserved - used;
     const int64_t allowed = device.limit - used;
     return allowed < there ? allowed : there;

@@ -16,6 +16,7 @@ struct nccl_library {
     decltype(&ncclGetUniqueId) get_unique_id;
     decltype(&ncclCommInitRank) init_rank;
     decltype(&ncclCommDestroy) destroy;
+    decltype(&ncclCommAbort) abort;
     decltype(&ncclReduce) reduce;
     decltype(&ncclGroupStart) group_start;
     decltype(&ncclGroupEnd) group_end;
@@ -25,6 +26,7 @@ struct nccl_library {
 struct nccl_ranks {
     ncclComm_t comm;
     int rank, size;
+    bool failed;
 };
 
 /* A library lives in a process once. */
@@ -53,7 +55,7 @@ static bool open_library(void)
     if (find("ncclGetUniqueId", &library.get_unique_id) &&
         find("ncclCommInitRank", &library.init_rank) &&
         find("ncclCommDestroy", &library.destroy) &&
-        find("ncclReduce", &library.reduce) &&
+        find("ncclCommAbort", &library.abort) && find("ncclReduce", &library.reduce) &&
         find("ncclGroupStart", &library.group_start) &&
         find("ncclGroupEnd", &library.group_end) &&
         find("ncclGetErrorString", &library.error_string))
@@ -107,7 +109,7 @@ static tess_status reduce_scatter(void *state, const void *values, void *out,
                                   const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
-    const nccl_ranks *ranks = (const nccl_ranks *)state;
+    nccl_ranks *ranks = (nccl_ranks *)state;
     const size_t element = is_double ? sizeof(double) : sizeof(float);
     const char *from = (const char *)values;
     TESS_NCCL(library.group_start());
@@ -119,6 +121,7 @@ static tess_status reduce_scatter(void *state, const void *values, void *out,
     }
     TESS_NCCL(library.group_end());
 cleanup:
+    ranks->failed = ranks->failed || status != TESS_OK;
     return status;
 }
 
@@ -144,11 +147,22 @@ cleanup:
     return status;
 }
 
+/* Where a sum failed or the device is lost, other ranks may wait for this one on their
+ * devices: an orderly end could wait for them in turn. */
+static bool is_sound(const nccl_ranks *ranks)
+{
+    if (ranks->failed) return false;
+    const bool sound = cudaStreamSynchronize(tess_device_stream()) == cudaSuccess;
+    if (!sound) (void)cudaGetLastError();
+    return sound;
+}
+
 static void destroy(void *state)
 {
     nccl_ranks *ranks = (nccl_ranks *)state;
     if (!ranks) return;
-    if (ranks->comm) (void)library.destroy(ranks->comm);
+    if (ranks->comm)
+        (void)(is_sound(ranks) ? library.destroy : library.abort)(ranks->comm);
     tess_free(ranks);
 }
 

@@ -186,6 +186,17 @@ cleanup:
     return status;
 }
 
+/* Put this rank's array where the others read it; waits. */
+static tess_status lend(const void *values, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    TESS_CUDA(cudaMemcpyAsync(lent.memory, values, (size_t)bytes,
+                              cudaMemcpyDeviceToDevice, tess_device_stream()));
+    TESS_TRY(tess_device_wait());
+cleanup:
+    return status;
+}
+
 /* Between the two agreements all ranks may read each other's arrays. */
 static tess_status reduce_scatter(void *state, const void *values, void *out,
                                   const int64_t *counts, bool is_double)
@@ -198,10 +209,7 @@ static tess_status reduce_scatter(void *state, const void *values, void *out,
     if (bytes > with->bytes)
         TESS_FAIL(TESS_ERR_INTERNAL, "an array of %lld bytes where %lld were announced",
                   (long long)bytes, (long long)with->bytes);
-    if (cudaMemcpyAsync(lent.memory, values, (size_t)bytes, cudaMemcpyDeviceToDevice,
-                        tess_device_stream()) != cudaSuccess)
-        (void)cudaGetLastError(); /* the wait reports it */
-    TESS_TRY(tess_comm_agree(with->comm, tess_device_wait()));
+    TESS_TRY(tess_comm_agree(with->comm, lend(values, bytes)));
     status = is_double ? add_share<double>(with, counts, out)
                        : add_share<float>(with, counts, out);
     TESS_TRY(tess_comm_agree(with->comm, status));
