@@ -193,7 +193,7 @@ static tess_status land(tess_exchange *exchange, round_flight *round)
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm);
     if (!round->active || round->log < 0) goto cleanup;
-    const void **message = tess_alloc(size, sizeof *message);
+    void **message = tess_alloc(size, sizeof *message);
     round_log *log = &exchange->rounds[round->log];
     status = message ? tess_flight_wait(round->flight, message) : TESS_ERR_ALLOC;
     for (int rank = 0; rank < size && status == TESS_OK; ++rank) {

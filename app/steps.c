@@ -247,6 +247,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
         TESS_TRY(tess_steps_look(steps));
     }
 cleanup:
+    tess_planes_rest(steps->planes);
     tess_progress_finish(&steps->progress);
     steps->profile->stage_seconds[TESS_STAGE_REDUCE] += times.exchange_s;
     steps->profile->stage_seconds[TESS_STAGE_FFT] += times.fft_s;

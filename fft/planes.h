@@ -5,14 +5,16 @@
 #ifndef PLANES_H
 #define PLANES_H
 
+#include "tess_outbox.h"
 #include "tess_planes.h"
 
 struct tess_planes {
     const tess_planes_ops *ops;
     tess_planes_opts opts;
-    tess_comm *comm;   /* all ranks; borrowed */
-    tess_comm *group;  /* the F ranks that share a plane */
-    tess_comm *column; /* the Q ranks with the same slab */
+    tess_comm *comm;                     /* all ranks; borrowed */
+    tess_comm *group;                    /* the F ranks that share a plane */
+    tess_comm *column;                   /* the Q ranks with the same slab */
+    tess_outbox *pieces_box, *lines_box; /* over all ranks, and over the group */
     int num_groups, group_index, slab;
     tess_comm *sums;    /* over which images are summed: column, or opts.sum_over */
     int64_t *slab_line; /* [F + 1] */
@@ -26,12 +28,19 @@ struct tess_planes {
     };
 };
 
-/* A piece, and where its values are in a dense buffer [complex values]: num_lines lines
- * of num_cells without gaps. */
+/* A piece for a rank, or from it, and where its values are in a dense buffer [complex
+ * values]: num_lines lines of num_cells without gaps. */
 typedef struct plane_part {
     tess_piece piece;
+    int rank;
     int64_t offset;
 } plane_part;
+
+/* Such a buffer in parts, one for each rank. */
+typedef struct rank_values {
+    void **part;    /* [P] to be read only */
+    int64_t *first; /* [P + 1] place in the buffer of a part's first value */
+} rank_values;
 
 /* A backend's functions; each as the tess_planes_ function of its name. `create`
  * (Local) finds everything above filled in and `cpu` or `cuda` NULL, `destroy` whatever
@@ -54,17 +63,18 @@ struct tess_planes_ops {
                           int64_t *num_rows, void **rows);
     int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
     /* For the exchange of pieces, Local. Dense values in host memory, `num_values` in
-     * all, from (to) the parts. */
+     * all, from the parts; and those that came, to the parts. */
     tess_status (*pack)(const tess_planes *planes, const plane_part *part,
                         int64_t count, int64_t num_values, void *host);
     tess_status (*unpack)(const tess_planes *planes, const plane_part *part,
-                          int64_t count, int64_t num_values, const void *host);
-    /* Host memory (from tess_alloc, given up even on failure; NULL: undefined contents)
-     * becomes memory that pieces can be in, and back. */
-    tess_status (*values_in)(const tess_planes *planes, void *host, int64_t bytes,
-                             void **values);
-    tess_status (*values_out)(const tess_planes *planes, void *values, int64_t bytes,
-                              void **host);
+                          int64_t count, const rank_values *from);
+    /* Memory for so many values that pieces can be in, with what came from the ranks
+     * (NULL: undefined), and, when it is given up, to host memory. All NULL: pieces may
+     * lie anywhere in host memory. */
+    tess_status (*values_in)(const tess_planes *planes, const rank_values *from,
+                             int64_t num_values, void **values);
+    tess_status (*values_out)(const tess_planes *planes, void *values,
+                              int64_t num_values, void *host);
     void (*values_free)(void *values);
 };
 
@@ -100,7 +110,7 @@ typedef struct piece_set {
     int64_t *bucket; /* [buckets + 1] first piece of each PIECE_BUCKET lines */
     int64_t num_buckets;
     int64_t line_first;
-    void *values; /* of the pieces that came from other ranks */
+    void *values; /* of the pieces that came from other ranks, where they were moved */
     void (*free_values)(void *values);
     int64_t *value_bytes; /* [P] of them from each rank */
 } piece_set;

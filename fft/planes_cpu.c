@@ -170,22 +170,38 @@ static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
 
 /* ---- lines of a slab ---- */
 
-/* Occupied lines of a slab after (before) the transform along v, cropped to image rows.
- */
+/* Lines of one slab, on this rank or where another's lie. */
+typedef struct slab_lines {
+    int64_t num_lines;
+    char *data; /* [num_lines][stride] complex, of the set's rows */
+} slab_lines;
+
+/* Occupied lines of slabs after (before) the transform along v, cropped to image rows.
+ * Memory is work memory or an outbox's. */
 typedef struct line_set {
     int64_t num_lines;
     int32_t *line;     /* [num_lines] grid line numbers, ascending */
-    char *data;        /* [num_lines][stride] complex */
+    int num_slabs;     /* those of one follow those of another */
+    slab_lines *slab;  /* [num_slabs] */
     int64_t row_count; /* image rows stored of each line */
     int64_t stride;    /* row_count and some, see padded_rows() */
-    bool owned;        /* data belong to the set, not to the work memory */
 } line_set;
 
 static void lines_free(line_set *set)
 {
     tess_free(set->line);
-    if (set->owned) tess_free(set->data);
+    tess_free(set->slab);
     *set = (line_set){0};
+}
+
+static tess_status lines_create(int num_slabs, line_set *set)
+{
+    tess_status status = TESS_OK;
+    set->num_slabs = num_slabs;
+    set->slab = tess_alloc_zero(num_slabs, sizeof *set->slab);
+    if (!set->slab) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
+cleanup:
+    return status;
 }
 
 /* Distance of lines in memory: an odd number of 128-byte groups, so that the same rows
@@ -196,17 +212,23 @@ static int64_t padded_rows(const tess_planes *planes, int64_t rows)
     return ((rows + group - 1) / group | 1) * group;
 }
 
-/* Memory for lines × rows. */
-static tess_status allocate_lines(tess_planes *planes, int64_t row_count,
-                                  int64_t stride, line_set *set)
+/* Memory for lines × rows of one slab: work memory, or, where the lines are to be read
+ * by the group, room of its outbox, if all of it can. Collective in the group. */
+static tess_status place_lines(tess_planes *planes, int64_t row_count, int64_t stride,
+                               line_set *set)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = set->num_lines * stride * planes->value_bytes;
+    void *data = NULL;
     set->row_count = row_count;
     set->stride = stride;
     planes_note_plane(planes, bytes);
-    set->data = work_memory(planes, WORK_LINES, bytes);
-    if (!set->data && bytes > 0)
+    if (planes->opts.fft_ranks > 1)
+        TESS_TRY(tess_outbox_room(planes->lines_box, bytes, &data));
+    if (planes->opts.fft_ranks == 1 || !tess_outbox_is_shared(planes->lines_box))
+        data = work_memory(planes, WORK_LINES, bytes);
+    set->slab[0] = (slab_lines){set->num_lines, data};
+    if (!data && bytes > 0)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld lines of a w-plane (%s)",
                   (long long)set->num_lines, tess_mem_text((double)bytes));
 cleanup:
@@ -318,20 +340,18 @@ static void pad_line(const tess_planes *planes, const char *rows, char *line)
 
 /* Imaging, first pass: pieces → lines → transform along v → image rows. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
-                                   line_set *set)
+                                   const line_set *set)
 {
     tess_status status = TESS_OK;
-    const int64_t ny = planes->opts.ny, line_bytes = work_line_bytes(planes);
-    char *work;
-    TESS_TRY(pieces_lines(planes, pieces, &set->line, &set->num_lines));
-    TESS_TRY(allocate_lines(planes, ny, padded_rows(planes, ny), set));
+    const int64_t line_bytes = work_line_bytes(planes);
+    char *work, *rows = set->slab[0].data;
     TESS_TRY(allocate_work_lines(planes, &work));
 #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
         add_pieces_to_line(planes, pieces, set->line[k], line);
         tess_fft_execute(planes->cpu->fft_v, line, out);
-        crop_line(planes, out, set->data + k * set->stride * planes->value_bytes);
+        crop_line(planes, out, rows + k * set->stride * planes->value_bytes);
     }
 cleanup:
     return status;
@@ -344,11 +364,12 @@ static tess_status untransform_lines(tess_planes *planes, const piece_set *piece
     tess_status status = TESS_OK;
     const int64_t line_bytes = work_line_bytes(planes);
     char *work;
+    const char *rows = set->slab[0].data;
     TESS_TRY(allocate_work_lines(planes, &work));
 #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
-        pad_line(planes, set->data + k * set->stride * planes->value_bytes, line);
+        pad_line(planes, rows + k * set->stride * planes->value_bytes, line);
         tess_fft_execute(planes->cpu->fft_v, line, out);
         take_pieces_from_line(planes, pieces, set->line[k], out);
     }
@@ -365,22 +386,27 @@ static void slab_rows(const tess_planes *planes, int slab, int64_t *first,
     *count = planes_share(planes->opts.ny, slab + 1, planes->opts.fft_ranks) - *first;
 }
 
-/* All groups' line numbers, in slab order; counts of each slab in num_lines[F]. */
+/* The line numbers of all the group's slabs. Collective in the group. */
 static tess_status gather_line_numbers(tess_planes *planes, const line_set *own,
-                                       line_set *all, int64_t *num_lines)
+                                       line_set *all)
 {
     tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
     void *gathered = NULL;
+    int64_t *bytes = tess_alloc(slabs, sizeof *bytes);
+    status = bytes ? lines_create(slabs, all) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(planes->group, status));
     TESS_TRY(tess_comm_allgatherv(planes->group, own->line,
                                   own->num_lines * (int64_t)sizeof *own->line,
-                                  &gathered, num_lines));
+                                  &gathered, bytes));
     all->line = gathered;
     all->num_lines = 0;
-    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
-        num_lines[f] /= (int64_t)sizeof *own->line;
-        all->num_lines += num_lines[f];
+    for (int f = 0; f < slabs; ++f) {
+        all->slab[f].num_lines = bytes[f] / (int64_t)sizeof *own->line;
+        all->num_lines += all->slab[f].num_lines;
     }
 cleanup:
+    tess_free(bytes);
     return status;
 }
 
@@ -397,84 +423,102 @@ static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
                (size_t)(count * bytes));
 }
 
-/* Imaging: own lines × all rows become all lines × own rows. `own` is given up. */
-static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_set *all)
+/* Own rows of the lines that the group's other ranks have in their rooms. Collective in
+ * the group. */
+static tess_status read_in_place(const tess_planes *planes, const line_set *own,
+                                 line_set *all)
 {
     tess_status status = TESS_OK;
-    const int slabs = planes->opts.fft_ranks;
-    int64_t *counts = NULL, *send = NULL, *recv = NULL;
-    char *packed = NULL;
-    void *received = NULL;
-    if (slabs == 1) {
-        *all = *own;
-        *own = (line_set){0};
-        return TESS_OK;
-    }
-    counts = tess_alloc_zero(3 * slabs, sizeof *counts);
-    packed = tess_alloc(own->num_lines * planes->opts.ny, (size_t)planes->value_bytes);
-    planes_note_plane(planes, own->num_lines * planes->opts.ny * planes->value_bytes);
-    TESS_TRY(
-        tess_comm_agree(planes->group, counts && packed ? TESS_OK : TESS_ERR_ALLOC));
-    send = counts + slabs;
-    recv = counts + 2 * slabs;
-    TESS_TRY(gather_line_numbers(planes, own, all, counts));
-    char *at = packed;
-    for (int f = 0; f < slabs; ++f) {
-        int64_t first, count;
-        slab_rows(planes, f, &first, &count);
-        copy_block(planes, at, count, own->data + first * planes->value_bytes,
-                   own->stride, own->num_lines, count);
-        send[f] = own->num_lines * count * planes->value_bytes;
-        at += send[f];
-    }
-    lines_free(own);
-    TESS_TRY(tess_comm_alltoallv(planes->group, packed, send, &received, recv));
-    all->data = received;
-    all->owned = true;
-    all->row_count = all->stride = planes->row_end - planes->row_first;
-    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes);
+    const int64_t first = planes->row_first * planes->value_bytes;
+    TESS_TRY(tess_outbox_meet(planes->lines_box));
+    all->stride = own->stride;
+    for (int f = 0; f < all->num_slabs; ++f)
+        all->slab[f].data = (char *)tess_outbox_of(planes->lines_box, f) + first;
 cleanup:
-    tess_free(counts);
-    tess_free(packed);
     return status;
 }
 
-/* Prediction: all lines × own rows become own lines × all rows. */
-static tess_status transpose_to_lines(tess_planes *planes, line_set *all,
-                                      const int64_t *num_lines, line_set *own)
+/* Own lines, rows of one rank after those of another, are sent to the group; nobody
+ * writes to what arrives. Collective in the group. */
+static tess_status send_rows(tess_planes *planes, const line_set *own, line_set *all)
 {
     tess_status status = TESS_OK;
     const int slabs = planes->opts.fft_ranks;
     const int64_t bytes = planes->value_bytes;
-    int64_t *counts = NULL;
-    void *received = NULL;
-    own->row_count = own->stride = planes->opts.ny;
-    if (slabs == 1) {
-        own->data = all->data;
-        own->stride = all->stride;
-        return TESS_OK;
-    }
-    counts = tess_alloc_zero(2 * slabs, sizeof *counts);
-    planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
-    own->data = work_memory(planes, WORK_OWN_LINES,
-                            own->num_lines * planes->opts.ny * bytes + 1);
-    TESS_TRY(
-        tess_comm_agree(planes->group, counts && own->data ? TESS_OK : TESS_ERR_ALLOC));
-    for (int f = 0; f < slabs; ++f)
-        counts[f] = num_lines[f] * all->row_count * bytes;
-    TESS_TRY(tess_comm_alltoallv(planes->group, all->data, counts, &received,
-                                 counts + slabs));
-    const char *from = received;
+    void **part = tess_alloc(slabs, sizeof *part);
+    int64_t *counts = tess_alloc(2 * slabs, sizeof *counts);
+    void *room = NULL;
+    TESS_TRY(tess_comm_agree(planes->group, part && counts ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_outbox_room(planes->lines_box,
+                              own->num_lines * planes->opts.ny * bytes, &room));
+    char *at = room;
     for (int f = 0; f < slabs; ++f) {
         int64_t first, count;
         slab_rows(planes, f, &first, &count);
-        copy_block(planes, own->data + first * bytes, own->stride, from, count,
+        copy_block(planes, at, count, own->slab[0].data + first * bytes, own->stride,
                    own->num_lines, count);
-        from += own->num_lines * count * bytes;
+        counts[f] = own->num_lines * count * bytes;
+        at += counts[f];
+    }
+    TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
+    all->stride = all->row_count;
+    for (int f = 0; f < slabs; ++f)
+        all->slab[f].data = part[f];
+cleanup:
+    tess_free(part);
+    tess_free(counts);
+    return status;
+}
+
+/* Imaging: own lines × all rows become all lines × own rows. `own` is given up.
+ * Collective in the group. */
+static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_set *all)
+{
+    tess_status status = TESS_OK;
+    if (planes->opts.fft_ranks == 1) {
+        *all = *own;
+        *own = (line_set){0};
+        return TESS_OK;
+    }
+    TESS_TRY(gather_line_numbers(planes, own, all));
+    all->row_count = planes->row_end - planes->row_first;
+    TESS_TRY(tess_outbox_is_shared(planes->lines_box) ? read_in_place(planes, own, all)
+                                                      : send_rows(planes, own, all));
+    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes);
+cleanup:
+    lines_free(own);
+    return status;
+}
+
+/* Prediction: all lines × own rows become own lines × all rows. Collective in the
+ * group. */
+static tess_status transpose_to_lines(tess_planes *planes, const line_set *all,
+                                      line_set *own)
+{
+    tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
+    const int64_t bytes = planes->value_bytes;
+    void **part = tess_alloc(slabs, sizeof *part);
+    int64_t *counts = tess_alloc(2 * slabs, sizeof *counts);
+    char *data = work_memory(planes, WORK_OWN_LINES,
+                             own->num_lines * planes->opts.ny * bytes + 1);
+    own->row_count = own->stride = planes->opts.ny;
+    own->slab[0] = (slab_lines){own->num_lines, data};
+    planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
+    TESS_TRY(tess_comm_agree(planes->group,
+                             part && counts && data ? TESS_OK : TESS_ERR_ALLOC));
+    for (int f = 0; f < slabs; ++f)
+        counts[f] = all->slab[f].num_lines * all->row_count * bytes;
+    TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
+    for (int f = 0; f < slabs; ++f) {
+        int64_t first, count;
+        slab_rows(planes, f, &first, &count);
+        copy_block(planes, data + first * bytes, own->stride, part[f], count,
+                   own->num_lines, count);
     }
 cleanup:
+    tess_free(part);
     tess_free(counts);
-    tess_free(received);
     return status;
 }
 
@@ -507,14 +551,19 @@ cleanup:
     return status;
 }
 
-/* The group of columns that begins at `first`, of a line some lines ahead; NULL: there
- * is none. */
-static inline const char *ahead_of(const tess_planes *planes, const line_set *set,
-                                   int64_t line, int64_t first)
+/* Fetch the group of columns that begins at `first`, of a line some lines ahead. */
+static inline void fetch_ahead(const line_set *set, const slab_lines *slab,
+                               int64_t line, int64_t first, int64_t bytes, int write)
 {
-    if (line + LINES_AHEAD >= set->num_lines) return NULL;
-    return set->data +
-           ((line + LINES_AHEAD) * set->stride + first) * planes->value_bytes;
+    if (line + LINES_AHEAD >= slab->num_lines) return;
+    const char *ahead =
+        slab->data + ((line + LINES_AHEAD) * set->stride + first) * bytes;
+    for (int64_t b = 0; b < GROUP_BYTES; b += 63) {
+        if (write)
+            __builtin_prefetch(ahead + b, 1);
+        else
+            __builtin_prefetch(ahead + b);
+    }
 }
 
 /* Spread columns [first, first + count) of the lines over contiguous buffers. One
@@ -524,21 +573,21 @@ static void gather_columns(const tess_planes *planes, const line_set *set,
                            int64_t line_length)
 {
     const int64_t bytes = planes->value_bytes;
+    const int32_t *number = set->line;
     for (int64_t g = 0; g < count; ++g)
         memset(lines + g * line_length * bytes, 0, (size_t)(planes->opts.nu * bytes));
-    for (int64_t k = 0; k < set->num_lines; ++k) {
-        const char *from = set->data + (k * set->stride + first) * bytes;
-        char *to = lines + set->line[k] * bytes;
-        const char *ahead = ahead_of(planes, set, k, first);
-        for (int64_t b = 0; ahead && b < GROUP_BYTES; b += 63)
-            __builtin_prefetch(ahead + b);
-        if (bytes == 8)
-            for (int64_t g = 0; g < count; ++g)
-                memcpy(to + g * line_length * 8, from + g * 8, 8);
-        else
-            for (int64_t g = 0; g < count; ++g)
-                memcpy(to + g * line_length * 16, from + g * 16, 16);
-    }
+    for (const slab_lines *slab = set->slab; slab < set->slab + set->num_slabs; ++slab)
+        for (int64_t k = 0; k < slab->num_lines; ++k) {
+            const char *from = slab->data + (k * set->stride + first) * bytes;
+            char *to = lines + *number++ * bytes;
+            fetch_ahead(set, slab, k, first, bytes, false);
+            if (bytes == 8)
+                for (int64_t g = 0; g < count; ++g)
+                    memcpy(to + g * line_length * 8, from + g * 8, 8);
+            else
+                for (int64_t g = 0; g < count; ++g)
+                    memcpy(to + g * line_length * 16, from + g * 16, 16);
+        }
 }
 
 static void scatter_columns(const tess_planes *planes, const line_set *set,
@@ -546,19 +595,19 @@ static void scatter_columns(const tess_planes *planes, const line_set *set,
                             int64_t line_length)
 {
     const int64_t bytes = planes->value_bytes;
-    for (int64_t k = 0; k < set->num_lines; ++k) {
-        char *to = set->data + (k * set->stride + first) * bytes;
-        const char *from = lines + set->line[k] * bytes;
-        const char *ahead = ahead_of(planes, set, k, first);
-        for (int64_t b = 0; ahead && b < GROUP_BYTES; b += 63)
-            __builtin_prefetch(ahead + b, 1);
-        if (bytes == 8)
-            for (int64_t g = 0; g < count; ++g)
-                memcpy(to + g * 8, from + g * line_length * 8, 8);
-        else
-            for (int64_t g = 0; g < count; ++g)
-                memcpy(to + g * 16, from + g * line_length * 16, 16);
-    }
+    const int32_t *number = set->line;
+    for (const slab_lines *slab = set->slab; slab < set->slab + set->num_slabs; ++slab)
+        for (int64_t k = 0; k < slab->num_lines; ++k) {
+            char *to = slab->data + (k * set->stride + first) * bytes;
+            const char *from = lines + *number++ * bytes;
+            fetch_ahead(set, slab, k, first, bytes, true);
+            if (bytes == 8)
+                for (int64_t g = 0; g < count; ++g)
+                    memcpy(to + g * 8, from + g * line_length * 8, 8);
+            else
+                for (int64_t g = 0; g < count; ++g)
+                    memcpy(to + g * 16, from + g * line_length * 16, 16);
+        }
 }
 
 static screen_row screen_row_of(const tess_planes *planes, int64_t row, double w_lambda)
@@ -647,16 +696,33 @@ cleanup:
 
 /* ---- a batch of planes, one per group ---- */
 
+/* Lines of this rank's slab that pieces cover, without memory. Local. */
+static tess_status list_lines(const tess_planes *planes, const piece_set *pieces,
+                              line_set *own)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(lines_create(1, own));
+    TESS_TRY(pieces_lines(planes, pieces, &own->line, &own->num_lines));
+    own->slab[0].num_lines = own->num_lines;
+cleanup:
+    return status;
+}
+
 static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job,
                                   tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const tess_plane_job *mine = &job[planes->group_index];
+    const int64_t ny = planes->opts.ny;
     piece_set pieces = {0};
     line_set own = {0}, all = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
+    if (mine->active) status = list_lines(planes, &pieces, &own);
+    TESS_TRY(planes_agree(planes, status));
     planes_exchanged(times, &mark);
+    if (mine->active) status = place_lines(planes, ny, padded_rows(planes, ny), &own);
+    TESS_TRY(planes_agree(planes, status));
     if (mine->active) status = transform_lines(planes, &pieces, &own);
     TESS_TRY(planes_agree(planes, status));
     pieces_free(&pieces);
@@ -674,42 +740,56 @@ cleanup:
     return status;
 }
 
+/* Prediction: the lines of all slabs, with memory for own rows of them: one slab, as
+ * what is sent on lies without gaps. Collective in the group. */
+static tess_status make_all_lines(tess_planes *planes, const line_set *own,
+                                  line_set *all)
+{
+    tess_status status = TESS_OK;
+    const int64_t rows = planes->row_end - planes->row_first;
+    const bool whole = planes->opts.fft_ranks == 1;
+    void *room = NULL;
+    TESS_TRY(gather_line_numbers(planes, own, all));
+    if (whole) return place_lines(planes, rows, padded_rows(planes, rows), all);
+    const int64_t bytes = all->num_lines * rows * planes->value_bytes;
+    planes_note_plane(planes, bytes);
+    TESS_TRY(tess_outbox_room(planes->lines_box, bytes, &room));
+    all->row_count = all->stride = rows;
+    for (int f = 0; f < all->num_slabs; ++f) {
+        all->slab[f].data = room;
+        room = all->slab[f].data + all->slab[f].num_lines * rows * planes->value_bytes;
+    }
+cleanup:
+    return status;
+}
+
 static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
                                tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const tess_plane_job *mine = &job[planes->group_index];
+    const bool whole = planes->opts.fft_ranks == 1;
     piece_set pieces = {0};
     line_set own = {0}, all = {0};
     double mark = tess_time_now();
-    int64_t *num_lines = tess_alloc_zero(planes->opts.fft_ranks, sizeof *num_lines);
-    TESS_TRY(planes_agree(planes, num_lines ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(pieces_exchange(planes, job, false, &pieces));
-    if (mine->active) {
-        status = pieces_lines(planes, &pieces, &own.line, &own.num_lines);
-        if (status == TESS_OK)
-            status = gather_line_numbers(planes, &own, &all, num_lines);
-        const int64_t rows = planes->row_end - planes->row_first;
-        if (status == TESS_OK) /* what is sent on lies without gaps */
-            status = allocate_lines(
-                planes, rows,
-                planes->opts.fft_ranks > 1 ? rows : padded_rows(planes, rows), &all);
-    }
+    if (mine->active) status = list_lines(planes, &pieces, &own);
+    TESS_TRY(planes_agree(planes, status));
+    if (mine->active) status = make_all_lines(planes, &own, &all);
     TESS_TRY(planes_agree(planes, status));
     planes_exchanged(times, &mark);
     if (mine->active) status = transform_columns(planes, &all, mine);
     TESS_TRY(planes_agree(planes, status));
     planes_transformed(times, &mark);
-    if (mine->active) status = transpose_to_lines(planes, &all, num_lines, &own);
+    if (mine->active && !whole) status = transpose_to_lines(planes, &all, &own);
     TESS_TRY(planes_agree(planes, status));
     planes_exchanged(times, &mark);
-    if (mine->active) status = untransform_lines(planes, &pieces, &own);
+    if (mine->active) status = untransform_lines(planes, &pieces, whole ? &all : &own);
     TESS_TRY(planes_agree(planes, status));
     planes_transformed(times, &mark);
     TESS_TRY(pieces_return(planes, job, &pieces));
     planes_exchanged(times, &mark);
 cleanup:
-    tess_free(num_lines);
     pieces_free(&pieces);
     lines_free(&own);
     lines_free(&all);
@@ -758,44 +838,21 @@ static tess_status cpu_pack(const tess_planes *planes, const plane_part *part,
 }
 
 static tess_status cpu_unpack(const tess_planes *planes, const plane_part *part,
-                              int64_t count, int64_t num_values, const void *host)
+                              int64_t count, const rank_values *values)
 {
-    (void)num_values;
     const int64_t bytes = planes->value_bytes;
 #pragma omp parallel for num_threads(planes->opts.threads) schedule(static)
     for (int64_t k = 0; k < count; ++k) {
         const tess_piece *piece = &part[k].piece;
         const int64_t row = piece->num_cells * bytes;
-        const char *from = (const char *)host + part[k].offset * bytes;
+        const char *from = (const char *)values->part[part[k].rank] +
+                           (part[k].offset - values->first[part[k].rank]) * bytes;
         for (int64_t line = 0; line < piece->num_lines; ++line) {
             char *to = (char *)piece->data + line * piece->stride * bytes;
             memcpy(to, from + line * row, (size_t)row);
             clear_line_end(planes, piece, to);
         }
     }
-    return TESS_OK;
-}
-
-/* Pieces are in host memory: nothing needs to move. */
-static tess_status cpu_values_in(const tess_planes *planes, void *host, int64_t bytes,
-                                 void **values)
-{
-    tess_status status = TESS_OK;
-    (void)planes;
-    *values = host ? host : tess_alloc(bytes, 1);
-    if (!*values)
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s of w-planes",
-                  tess_mem_text((double)bytes));
-cleanup:
-    return status;
-}
-
-static tess_status cpu_values_out(const tess_planes *planes, void *values,
-                                  int64_t bytes, void **host)
-{
-    (void)planes;
-    (void)bytes;
-    *host = values;
     return TESS_OK;
 }
 
@@ -807,7 +864,4 @@ const tess_planes_ops tess_planes_ops_cpu = {.create = cpu_create,
                                              .extract = cpu_extract,
                                              .reduce = cpu_reduce,
                                              .pack = cpu_pack,
-                                             .unpack = cpu_unpack,
-                                             .values_in = cpu_values_in,
-                                             .values_out = cpu_values_out,
-                                             .values_free = tess_free};
+                                             .unpack = cpu_unpack};

@@ -705,47 +705,55 @@ cleanup:
     return status;
 }
 
+/* What came from the ranks, to the device. */
+static tess_status upload(const tess_planes *planes, const rank_values *from,
+                          void *values)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < tess_comm_size(planes->comm); ++k) {
+        const int64_t bytes =
+            (from->first[k + 1] - from->first[k]) * planes->value_bytes;
+        char *to = (char *)values + from->first[k] * planes->value_bytes;
+        if (bytes > 0) TESS_TRY(tess_device_upload(to, from->part[k], bytes));
+    }
+cleanup:
+    return status;
+}
+
 static tess_status cuda_unpack(const tess_planes *planes, const plane_part *part,
-                               int64_t count, int64_t num_values, const void *host)
+                               int64_t count, const rank_values *from)
 {
     tess_status status = TESS_OK;
     packing with;
+    const int64_t num_values = from->first[tess_comm_size(planes->comm)];
     TESS_TRY(packing_create(planes, part, count, num_values, &with));
-    TESS_TRY(tess_device_upload(with.values, host, num_values * planes->value_bytes));
+    TESS_TRY(upload(planes, from, with.values));
     TESS_TRY(plane_unpack(&planes->cuda->shape, with.part, count, with.values));
 cleanup:
     packing_free(&with);
     return status;
 }
 
-static tess_status cuda_values_in(const tess_planes *planes, void *host, int64_t bytes,
-                                  void **values)
+static tess_status cuda_values_in(const tess_planes *planes, const rank_values *from,
+                                  int64_t num_values, void **values)
 {
     tess_status status = TESS_OK;
     void *made = NULL;
-    (void)planes;
-    TESS_TRY(tess_device_alloc(bytes, "pieces of w-planes", &made));
-    if (host) TESS_TRY(tess_device_upload(made, host, bytes));
+    TESS_TRY(tess_device_alloc(num_values * planes->value_bytes, "pieces of w-planes",
+                               &made));
+    if (from) TESS_TRY(upload(planes, from, made));
     *values = made;
     made = NULL;
 cleanup:
-    tess_free(host);
     tess_device_free(made);
     return status;
 }
 
 static tess_status cuda_values_out(const tess_planes *planes, void *values,
-                                   int64_t bytes, void **host)
+                                   int64_t num_values, void *host)
 {
-    tess_status status = TESS_OK;
-    void *made = tess_alloc(bytes, 1);
-    (void)planes;
-    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "pieces of w-planes");
-    TESS_TRY(tess_device_download(made, values, bytes));
-    *host = made;
-    made = NULL;
-cleanup:
-    tess_free(made);
+    const tess_status status =
+        tess_device_download(host, values, num_values * planes->value_bytes);
     tess_device_free(values);
     return status;
 }

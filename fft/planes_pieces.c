@@ -124,7 +124,7 @@ static tess_status list_parts(const tess_planes *planes, const tess_plane_job *j
             if (own) own++->source = me;
             continue;
         }
-        if (out) out[at[rank]++] = (plane_part){part, value[rank]};
+        if (out) out[at[rank]++] = (plane_part){part, rank, value[rank]};
         value[rank] += values_of(&part);
     }
 cleanup:
@@ -197,30 +197,57 @@ cleanup:
 
 /* ---- values ---- */
 
-/* Send the values of the parts; `*received` is host memory, in order of rank. */
-static tess_status exchange_values(const tess_planes *planes, const part_counts *counts,
-                                   const plane_part *parts, piece_set *set,
-                                   void **received)
+static void free_values(rank_values *values)
+{
+    tess_free(values->part);
+    tess_free(values->first);
+    *values = (rank_values){0};
+}
+
+static tess_status make_values(const tess_planes *planes, rank_values *values)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(planes->comm);
-    const int64_t total = counts->total_values * planes->value_bytes;
-    void *send = tess_alloc(total, 1);
+    values->part = tess_alloc_zero(size, sizeof *values->part);
+    values->first = tess_alloc_zero(size + 1, sizeof *values->first);
+    if (!values->part || !values->first) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+cleanup:
+    return status;
+}
+
+/* Send what is in the room of the ranks' values, send_bytes[P] to each; recv_bytes[P]
+ * come. Collective. */
+static tess_status send_values(const tess_planes *planes, const int64_t *send_bytes,
+                               int64_t *recv_bytes, rank_values *arrived)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(
+        tess_outbox_send(planes->pieces_box, send_bytes, recv_bytes, arrived->part));
+    for (int k = 0; k < tess_comm_size(planes->comm); ++k)
+        arrived->first[k + 1] = arrived->first[k] + recv_bytes[k] / planes->value_bytes;
+cleanup:
+    return status;
+}
+
+/* Send the values of the parts. Collective. */
+static tess_status exchange_values(const tess_planes *planes, const part_counts *counts,
+                                   const plane_part *parts, piece_set *set,
+                                   rank_values *arrived)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(planes->comm);
+    void *room;
     int64_t *bytes = tess_alloc(size, sizeof *bytes);
-    if (!send || !bytes)
-        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
-                                   "no memory to send %s of w-planes",
-                                   tess_mem_text((double)total));
-    else
-        status = planes->ops->pack(planes, parts, counts->total_parts,
-                                   counts->total_values, send);
+    TESS_TRY(tess_comm_agree(planes->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_outbox_room(planes->pieces_box,
+                              counts->total_values * planes->value_bytes, &room));
+    status = planes->ops->pack(planes, parts, counts->total_parts, counts->total_values,
+                               room);
     TESS_TRY(tess_comm_agree(planes->comm, status));
     for (int k = 0; k < size; ++k)
         bytes[k] = counts->values[k] * planes->value_bytes;
-    TESS_TRY(
-        tess_comm_alltoallv(planes->comm, send, bytes, received, set->value_bytes));
+    TESS_TRY(send_values(planes, bytes, set->value_bytes, arrived));
 cleanup:
-    tess_free(send);
     tess_free(bytes);
     return status;
 }
@@ -233,20 +260,40 @@ static int64_t received_bytes(const tess_planes *planes, const piece_set *set)
     return total;
 }
 
-/* The received pieces' values become memory that the backend works on; `host` (may be
- * NULL: room only) is given up. */
-static tess_status place_values(const tess_planes *planes, int64_t own, void *host,
-                                piece_set *set)
+/* Where the values of the pieces from other ranks are, which are listed by rank: one
+ * after the other in `values`, or, NULL, where they have arrived. */
+static void point_to_values(const tess_planes *planes, int64_t own, char *values,
+                            const rank_values *arrived, piece_set *set)
+{
+    int source = -1;
+    char *at = values;
+    for (int64_t k = own; k < set->num_pieces; ++k) {
+        tess_piece *piece = &set->piece[k];
+        if (!values && piece->source != source) at = arrived->part[piece->source];
+        source = piece->source;
+        piece->data = at;
+        at += values_of(piece) * planes->value_bytes;
+    }
+}
+
+/* The pieces from other ranks get memory: where their values have arrived, memory of
+ * the backend's, or (prediction) room from which their values will be sent back.
+ * Collective. */
+static tess_status place_values(const tess_planes *planes, int64_t own,
+                                const rank_values *arrived, piece_set *set)
 {
     tess_status status = TESS_OK;
-    const int64_t total = received_bytes(planes, set);
-    TESS_TRY(planes->ops->values_in(planes, host, total, &set->values));
-    set->free_values = planes->ops->values_free;
-    char *at = set->values;
-    for (int64_t k = own; k < set->num_pieces; ++k) {
-        set->piece[k].data = at;
-        at += values_of(&set->piece[k]) * planes->value_bytes;
-    }
+    const int64_t bytes = received_bytes(planes, set);
+    void *values = NULL;
+    if (planes->ops->values_in) {
+        status = planes->ops->values_in(planes, arrived, bytes / planes->value_bytes,
+                                        &set->values);
+        set->free_values = planes->ops->values_free;
+        values = set->values;
+    } else if (!arrived)
+        status = tess_outbox_room(planes->pieces_box, bytes, &values);
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+    point_to_values(planes, own, values, arrived, set);
 cleanup:
     return status;
 }
@@ -314,26 +361,25 @@ static tess_status exchange_pieces(tess_planes *planes, const tess_plane_job *jo
     const int size = tess_comm_size(planes->comm);
     const int64_t own = set->num_pieces;
     piece_header *header = NULL;
-    void *values = NULL;
+    rank_values arrived = {0};
     int64_t *header_bytes = tess_alloc(size, sizeof *header_bytes);
     plane_part *parts = tess_alloc(counts->total_parts, sizeof *parts);
     set->value_bytes = tess_alloc_zero(size, sizeof *set->value_bytes);
     status = header_bytes && parts && set->value_bytes
                  ? list_parts(planes, job, counts, parts, NULL)
                  : TESS_ERR_ALLOC;
+    if (status == TESS_OK) status = make_values(planes, &arrived);
     TESS_TRY(tess_comm_agree(planes->comm, status));
     TESS_TRY(exchange_places(planes, counts, parts, &header, header_bytes));
     status = add_places(planes, header, header_bytes, set);
     TESS_TRY(tess_comm_agree(planes->comm, status));
-    if (with_data) TESS_TRY(exchange_values(planes, counts, parts, set, &values));
-    status = place_values(planes, own, values, set);
-    values = NULL;
-    TESS_TRY(tess_comm_agree(planes->comm, status));
+    if (with_data) TESS_TRY(exchange_values(planes, counts, parts, set, &arrived));
+    TESS_TRY(place_values(planes, own, with_data ? &arrived : NULL, set));
 cleanup:
     tess_free(header);
     tess_free(header_bytes);
     tess_free(parts);
-    tess_free(values);
+    free_values(&arrived);
     return status;
 }
 
@@ -358,6 +404,22 @@ cleanup:
     return status;
 }
 
+/* The filled pieces of other ranks into the room that they are sent from; on the host
+ * they are there. Collective. */
+static tess_status leave_values(const tess_planes *planes, piece_set *set)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = received_bytes(planes, set);
+    void *room, *values = set->values;
+    if (!planes->ops->values_out) return TESS_OK;
+    TESS_TRY(tess_outbox_room(planes->pieces_box, bytes, &room));
+    set->values = NULL;
+    status = planes->ops->values_out(planes, values, bytes / planes->value_bytes, room);
+    TESS_TRY(tess_comm_agree(planes->comm, status));
+cleanup:
+    return status;
+}
+
 tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
                           piece_set *set)
 {
@@ -365,7 +427,7 @@ tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
     const int size = tess_comm_size(planes->comm);
     part_counts counts = {0};
     plane_part *parts = NULL;
-    void *send = NULL, *reply = NULL;
+    rank_values reply = {0};
     int64_t *bytes = NULL;
     if (size == 1) return TESS_OK;
     bytes = tess_alloc(size, sizeof *bytes);
@@ -374,23 +436,17 @@ tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
         parts = tess_alloc(counts.total_parts, sizeof *parts);
         status = parts ? list_parts(planes, job, &counts, parts, NULL) : TESS_ERR_ALLOC;
     }
-    if (status == TESS_OK) {
-        const int64_t total = received_bytes(planes, set);
-        void *values = set->values;
-        set->values = NULL;
-        status = planes->ops->values_out(planes, values, total, &send);
-    }
+    if (status == TESS_OK) status = make_values(planes, &reply);
     TESS_TRY(tess_comm_agree(planes->comm, status));
-    TESS_TRY(tess_comm_alltoallv(planes->comm, send, set->value_bytes, &reply, bytes));
-    status = planes->ops->unpack(planes, parts, counts.total_parts, counts.total_values,
-                                 reply);
+    TESS_TRY(leave_values(planes, set));
+    TESS_TRY(send_values(planes, set->value_bytes, bytes, &reply));
+    status = planes->ops->unpack(planes, parts, counts.total_parts, &reply);
     TESS_TRY(tess_comm_agree(planes->comm, status));
 cleanup:
     tess_free(counts.parts);
     tess_free(parts);
-    tess_free(send);
-    tess_free(reply);
     tess_free(bytes);
+    free_values(&reply);
     return status;
 }
 

@@ -46,6 +46,8 @@ static tess_status make_groups(tess_planes *planes)
     planes->slab = rank % slabs;
     TESS_TRY(tess_comm_split(planes->comm, planes->group_index, rank, &planes->group));
     TESS_TRY(tess_comm_split(planes->comm, planes->slab, rank, &planes->column));
+    TESS_TRY(tess_outbox_create(planes->comm, &planes->pieces_box));
+    TESS_TRY(tess_outbox_create(planes->group, &planes->lines_box));
     planes->sums = planes->opts.sum_over ? planes->opts.sum_over : planes->column;
     planes->slab_line = tess_alloc(slabs + 1, sizeof *planes->slab_line);
     if (!planes->slab_line) TESS_FAIL(TESS_ERR_ALLOC, "slabs");
@@ -98,10 +100,18 @@ void tess_planes_destroy(tess_planes *planes)
 {
     if (!planes) return;
     planes->ops->destroy(planes);
+    tess_outbox_free(planes->pieces_box);
+    tess_outbox_free(planes->lines_box);
     tess_comm_free(planes->group);
     tess_comm_free(planes->column);
     tess_free(planes->slab_line);
     tess_free(planes);
+}
+
+void tess_planes_rest(tess_planes *planes)
+{
+    tess_outbox_empty(planes->pieces_box);
+    tess_outbox_empty(planes->lines_box);
 }
 
 int tess_planes_groups(const tess_planes *planes)

@@ -12,7 +12,8 @@
  *  A rank holds: one accumulated slab of rows per image, the pieces of one plane, the
  *  occupied lines of its slab cropped to ny, and a few cache-sized buffers per thread.
  *  It sends: each piece once, each transformed line once (F > 1), each row slab once (Q
- *  > 1).
+ *  > 1). Ranks of one node read pieces, and lines where the whole group is on it, in the
+ * memory of the rank that made them.
  */
 #ifndef TESS_PLANES_H
 #define TESS_PLANES_H
@@ -120,6 +121,10 @@ tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *jo
  *  lies behind the cells of a line up to the stride, with zeros. Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
+
+/** No plane follows for a while: memory for exchanges between ranks is given up.
+ *  Collective. */
+void tess_planes_rest(tess_planes *planes);
 
 /** Sum an image over the groups, or over opts.sum_over. Rank keeps rows [*row_first, +
  *  *num_rows), allocated with tess_alloc in `*rows`, owned by the caller; the

@@ -17,7 +17,7 @@ struct tess_window {
     MPI_Win handle; /* MPI_WIN_NULL: `own` is this rank's alone */
     char *own;
     int64_t bytes;
-    const char **of_rank; /* [size] memory of each rank of this node; NULL: of others */
+    char **of_rank; /* [size] memory of each rank of this node; NULL: of others */
 };
 
 /* Whether this rank may map so many bytes more. */
@@ -30,14 +30,22 @@ static bool can_map(size_t bytes)
     return true;
 }
 
-/* Whether shared memory of so many bytes is worth asking for. Where the file system
- * behind it, or a rank's address space, is too small, MPI libraries complain aloud and
- * may leave some ranks with it and others without. */
-static bool has_room(int64_t bytes)
+/* Of all windows that this rank has parts of in shared memory: its parts. */
+static int64_t shared_bytes;
+
+/* Whether shared memory of so many bytes for each of some ranks of a node is worth
+ * asking for. Where the file system behind it, or a rank's address space, is too small,
+ * MPI libraries complain aloud and may leave some ranks with it and others without;
+ * where it gets full later, ranks crash. It takes memory for what is written to only:
+ * that all ranks here may have windows like this one, and what there is may be written
+ * to, is reckoned with. */
+static bool has_room(int64_t bytes, int ranks)
 {
     struct statvfs info;
-    const double wanted = 1.25 * (double)bytes + MARGIN_BYTES;
-    if (!can_map((size_t)wanted)) return false;
+    const double mapped = 1.25 * (double)bytes * ranks + MARGIN_BYTES;
+    const double wanted =
+        1.25 * (double)(bytes + shared_bytes) * comm_ranks_here() + MARGIN_BYTES;
+    if (!can_map((size_t)mapped)) return false;
     if (statvfs("/dev/shm", &info) != 0) return true; /* not behind it here */
     return (double)info.f_bavail * (double)info.f_frsize > wanted;
 }
@@ -52,7 +60,7 @@ static tess_status allocate_shared(tess_window *window)
     void *own = NULL;
     TESS_TRY(comm_split_by_nodes(window->comm));
     TESS_MPI(MPI_Comm_size(window->comm->inside, &ranks));
-    int64_t possible = has_room(window->bytes * ranks);
+    int64_t possible = has_room(window->bytes, ranks);
     TESS_MPI(MPI_Allreduce(MPI_IN_PLACE, &possible, 1, MPI_INT64_T, MPI_MIN,
                            window->comm->inside));
     if (ranks == 1 || !possible) return TESS_OK;
@@ -61,6 +69,8 @@ static tess_status allocate_shared(tess_window *window)
     if (MPI_Win_allocate_shared((MPI_Aint)window->bytes, 1, info, window->comm->inside,
                                 &own, &window->handle) != MPI_SUCCESS)
         window->handle = MPI_WIN_NULL;
+    else
+        shared_bytes += window->bytes;
     window->own = own;
 cleanup:
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
@@ -119,6 +129,7 @@ void tess_window_free(tess_window *window)
     if (window->handle != MPI_WIN_NULL) {
         MPI_Win_unlock_all(window->handle);
         MPI_Win_free(&window->handle);
+        shared_bytes -= window->bytes;
     } else
         tess_free(window->own);
     tess_free(window->of_rank);
@@ -130,12 +141,27 @@ void *tess_window_own(const tess_window *window)
     return window->own;
 }
 
-/* What was written before is seen by those that read after. */
-static tess_status synchronise(const tess_window *window)
+void *tess_window_of(const tess_window *window, int rank)
+{
+    if (rank == window->comm->rank) return window->own;
+    return window->of_rank[rank];
+}
+
+tess_status comm_window_sync(const tess_window *window)
 {
     tess_status status = TESS_OK;
     if (window && window->handle != MPI_WIN_NULL)
         TESS_MPI(MPI_Win_sync(window->handle));
+cleanup:
+    return status;
+}
+
+tess_status tess_window_meet(const tess_window *window)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(comm_window_sync(window));
+    TESS_TRY(tess_comm_barrier(window->comm));
+    TESS_TRY(comm_window_sync(window));
 cleanup:
     return status;
 }
@@ -161,7 +187,7 @@ struct tess_flight {
     tess_comm *comm;
     flight_stage stage;
     notice *tell, *told; /* [size] to each rank, and by each */
-    const char **part;   /* [size] where what it sent is */
+    char **part;         /* [size] where what it sent is */
     MPI_Request notices;
     MPI_Request *request; /* of all messages, both ways */
     int num_requests;
@@ -324,7 +350,7 @@ tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
         comm_account_between(comm, k, send_bytes[k]);
     }
     write_notices(flight);
-    TESS_TRY(synchronise(window));
+    TESS_TRY(comm_window_sync(window));
     if (comm_alone(comm))
         flight->told[0] = flight->tell[0];
     else
@@ -355,7 +381,7 @@ tess_status tess_flight_settle(tess_flight *flight)
     if (flight->stage != STARTED) return TESS_OK;
     flight->stage = SETTLED;
     if (!comm_alone(flight->comm)) TESS_TRY(comm_wait(&flight->notices, 1));
-    TESS_TRY(synchronise(flight->window));
+    TESS_TRY(comm_window_sync(flight->window));
     /* without a window memory is asked for, even if nothing comes */
     if (read_notices(flight) || !flight->window) {
         TESS_TRY(tess_comm_agree(flight->comm, make_room(flight)));
@@ -393,7 +419,7 @@ cleanup:
     return status;
 }
 
-tess_status tess_flight_wait(tess_flight *flight, const void **part)
+tess_status tess_flight_wait(tess_flight *flight, void **part)
 {
     tess_status status = TESS_OK;
     TESS_TRY(wait_for_messages(flight));

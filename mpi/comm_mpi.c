@@ -16,6 +16,9 @@ static struct {
 /* The lowest rank of the world on this rank's node; 0 before there is a world. */
 static int own_node;
 
+/* Ranks of the world on it; for tests, of all nodes. */
+static int ranks_here = 1;
+
 /* Ranks on a node for tests of what depends on it: so many neighbours are one. */
 static const char *const NODE_RANKS = "TESS_NODE_RANKS";
 
@@ -80,14 +83,21 @@ static tess_status find_own_node(MPI_Comm world)
     TESS_MPI(MPI_Comm_rank(world, &own_node));
     if (ranks > 0) {
         own_node -= own_node % ranks;
+        TESS_MPI(MPI_Comm_size(world, &ranks_here));
         return TESS_OK;
     }
     TESS_MPI(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, own_node, MPI_INFO_NULL,
                                  &node));
     TESS_MPI(MPI_Bcast(&own_node, 1, MPI_INT, 0, node));
+    TESS_MPI(MPI_Comm_size(node, &ranks_here));
 cleanup:
     if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
     return status;
+}
+
+int comm_ranks_here(void)
+{
+    return ranks_here;
 }
 
 /* Whether a launcher has started this process: each tells its ranks who they are by the
@@ -314,42 +324,6 @@ cleanup:
     return status;
 }
 
-/* ---- sums over ranks ---- */
-
-/* Σ over the ranks of `handle` of `count` elements, to `root`, where `to` gets them;
- * messages of at most CHUNK. Collective. */
-static tess_status reduce(MPI_Comm handle, const void *from, void *to, int64_t count,
-                          bool is_double, int root)
-{
-    tess_status status = TESS_OK;
-    const int64_t size = is_double ? sizeof(double) : sizeof(float);
-    for (int64_t at = 0; at < count; at += CHUNK) {
-        const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
-        TESS_MPI(MPI_Reduce((const char *)from + at * size,
-                            to ? (char *)to + at * size : NULL, part,
-                            is_double ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, root, handle));
-    }
-cleanup:
-    return status;
-}
-
-static tess_status scatter_flat(tess_comm *comm, const char *values, void *out,
-                                const int64_t *counts, bool is_double, int64_t *sent)
-{
-    tess_status status = TESS_OK;
-    const int64_t size = is_double ? sizeof(double) : sizeof(float);
-    for (int k = 0; k < comm->size; ++k) {
-        TESS_TRY(reduce(comm->handle, values, k == comm->rank ? out : NULL, counts[k],
-                        is_double, k));
-        values += counts[k] * size;
-        if (k == comm->rank) continue;
-        *sent += counts[k] * size;
-        comm_account_between(comm, k, counts[k] * size);
-    }
-cleanup:
-    return status;
-}
-
 /* Number of a rank among those of its node. */
 static int rank_in_node(const tess_comm *comm, int rank)
 {
@@ -370,55 +344,5 @@ tess_status comm_split_by_nodes(tess_comm *comm)
     MPI_Comm_set_errhandler(comm->inside, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(comm->across, MPI_ERRORS_RETURN);
 cleanup:
-    return status;
-}
-
-/* What goes to rank k is summed inside each node by the rank whose number in its node
- * is that of k in its own; these send to k: once a node instead of once a rank. */
-static tess_status scatter_by_nodes(tess_comm *comm, const char *values, void *out,
-                                    const int64_t *counts, bool is_double,
-                                    int64_t *sent)
-{
-    tess_status status = TESS_OK;
-    const int64_t size = is_double ? sizeof(double) : sizeof(float);
-    const int place = rank_in_node(comm, comm->rank), node = comm->node[comm->rank];
-    int64_t most = 0;
-    void *sum = NULL;
-    TESS_TRY(comm_split_by_nodes(comm));
-    for (int k = 0; k < comm->size; ++k)
-        if (counts[k] > most) most = counts[k];
-    sum = tess_alloc(most, (size_t)size);
-    TESS_TRY(tess_comm_agree(comm, sum ? TESS_OK : TESS_ERR_ALLOC));
-    for (int k = 0; k < comm->size; ++k) {
-        const int leader = rank_in_node(comm, k), to = comm->node[k];
-        const int64_t bytes = counts[k] * size;
-        TESS_TRY(reduce(comm->inside, values, sum, counts[k], is_double, leader));
-        if (place == leader)
-            TESS_TRY(reduce(comm->across, sum, k == comm->rank ? out : NULL, counts[k],
-                            is_double, to));
-        values += bytes;
-        if (place != leader || to != node) *sent += bytes;
-        if (place == leader) comm_account_between(comm, k, bytes);
-    }
-cleanup:
-    tess_free(sum);
-    return status;
-}
-
-tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
-                                     const int64_t *counts, bool is_double)
-{
-    tess_status status = TESS_OK;
-    const double start = tess_time_now();
-    const size_t size = is_double ? sizeof(double) : sizeof(float);
-    int64_t sent = 0;
-    if (comm_alone(comm))
-        memcpy(out, values, (size_t)counts[0] * size);
-    else if (comm->num_nodes > 1 && comm->per_node > 1)
-        TESS_TRY(scatter_by_nodes(comm, values, out, counts, is_double, &sent));
-    else
-        TESS_TRY(scatter_flat(comm, values, out, counts, is_double, &sent));
-cleanup:
-    comm_account(start, sent);
     return status;
 }

@@ -40,8 +40,15 @@ struct tess_comm {
 /** A communicator of one rank that MPI knows nothing of. Local. */
 bool comm_alone(const tess_comm *comm);
 
+/** Ranks of the world on this rank's node, or more. Local. */
+int comm_ranks_here(void);
+
 /** Make comm->inside and comm->across. Collective. */
 tess_status comm_split_by_nodes(tess_comm *comm);
+
+/** What was written to the window before is seen by those that read it after; NULL is
+ *  fine. Local. */
+tess_status comm_window_sync(const tess_window *window);
 
 /** Wait for requests; a rank that has failed (tess_comm_note) ends the job instead when
  *  its patience is over. */

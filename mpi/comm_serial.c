@@ -185,6 +185,17 @@ void *tess_window_own(const tess_window *window)
     return window->own;
 }
 
+void *tess_window_of(const tess_window *window, int rank)
+{
+    return rank == 0 ? window->own : NULL;
+}
+
+tess_status tess_window_meet(const tess_window *window)
+{
+    (void)window;
+    return TESS_OK;
+}
+
 struct tess_flight {
     void *recv;
     const char *send;
@@ -229,7 +240,7 @@ void tess_flight_progress(tess_flight *flight)
     (void)flight;
 }
 
-tess_status tess_flight_wait(tess_flight *flight, const void **part)
+tess_status tess_flight_wait(tess_flight *flight, void **part)
 {
     tess_status status = TESS_OK;
     if (!flight->recv) flight->recv = tess_alloc(flight->bytes, 1);
@@ -246,7 +257,7 @@ cleanup:
 tess_status tess_flight_finish(tess_flight *flight, void **recv)
 {
     tess_status status = TESS_OK;
-    const void *part;
+    void *part;
     if (!flight->send) return TESS_OK;
     if (recv) {
         TESS_TRY(tess_flight_wait(flight, &part));

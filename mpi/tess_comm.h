@@ -123,6 +123,13 @@ void tess_window_free(tess_window *window); /**< NULL is fine. Collective. */
 
 void *tess_window_own(const tess_window *window); /**< This rank's part. Local. */
 
+/** Where this rank reads another's part, and must not write; NULL: it cannot. Local. */
+void *tess_window_of(const tess_window *window, int rank);
+
+/** Wait for all ranks: what each has written to its part before is then seen by those
+ *  that read it. Collective. */
+tess_status tess_window_meet(const tess_window *window);
+
 /** A personalised exchange in flight; may be used for one after another. */
 typedef struct tess_flight tess_flight;
 
@@ -153,7 +160,7 @@ void tess_flight_progress(tess_flight *flight);
 
 /** Wait for the flight, settled or not: part[size] is then where the recv_bytes of each
  *  rank lie, until the finish. Collective. */
-tess_status tess_flight_wait(tess_flight *flight, const void **part);
+tess_status tess_flight_wait(tess_flight *flight, void **part);
 
 /** Wait for the flight, and end it; nothing if none was started. `*recv` is allocated
  *  (tess_alloc, caller frees), in source-rank order; `recv` NULL drops what arrives,
@@ -162,9 +169,9 @@ tess_status tess_flight_wait(tess_flight *flight, const void **part);
 tess_status tess_flight_finish(tess_flight *flight, void **recv);
 
 /** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
- *  `out`. `is_double` chooses double or float elements. On several nodes with equally
- *  many ranks, sums are formed inside each node first, so that each value leaves a node
- *  once. Collective. */
+ *  `out`. `is_double` chooses double or float elements. On nodes with equally many
+ * ranks, sums are formed inside each node first, a slice at a time in memory that its
+ * ranks share, so that each value leaves a node once. Collective. */
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
                                      const int64_t *counts, bool is_double);
 

@@ -14,6 +14,7 @@
 
 #include "tess_comm.h"
 #include "tess_mem.h"
+#include "tess_outbox.h"
 
 enum { MOST_RANKS = 16 };
 
@@ -164,7 +165,7 @@ static void test_window(void **state)
     tess_window *window = NULL;
     tess_flight *flight = NULL;
     int64_t at[MOST_RANKS], send[MOST_RANKS], recv[MOST_RANKS];
-    const void *part[MOST_RANKS];
+    void *part[MOST_RANKS];
     char *other = tess_alloc((int64_t)BYTES * size, 1);
     assert_non_null(other);
     assert_int_equal(tess_window_create(world, (int64_t)PARTS * BYTES * size, &window),
@@ -195,6 +196,59 @@ static void test_window(void **state)
     tess_window_free(window);
     tess_window_free(NULL);
     tess_free(other);
+}
+
+static char left_byte(int from, int to, int turn)
+{
+    return (char)(50 * turn + 7 * from + 3 * to);
+}
+
+/* What is left arrives, in boxes that grow, shrink and are emptied between. */
+static void test_outbox(void **state)
+{
+    static const int64_t LENGTH[] = {100, 70000, 0, 300, 200000};
+    enum { TURNS = sizeof LENGTH / sizeof *LENGTH };
+    tess_outbox *box = NULL;
+    int64_t send[MOST_RANKS], recv[MOST_RANKS];
+    void *part[MOST_RANKS], *room = NULL;
+    assert_int_equal(tess_outbox_create(world, &box), TESS_OK);
+    for (int turn = 0; turn < TURNS; ++turn) {
+        int64_t total = 0;
+        for (int k = 0; k < size; ++k) /* nothing for some */
+            total += send[k] = (rank + k + turn) % 3 == 2 ? 0 : LENGTH[turn] + rank + k;
+        assert_int_equal(tess_outbox_room(box, total, &room), TESS_OK);
+        char *to = room;
+        for (int k = 0; k < size; to += send[k++])
+            memset(to, left_byte(rank, k, turn), (size_t)send[k]);
+        assert_int_equal(tess_outbox_send(box, send, recv, part), TESS_OK);
+        for (int k = 0; k < size; ++k) {
+            const char *from = part[k];
+            assert_int_equal(recv[k],
+                             (rank + k + turn) % 3 == 2 ? 0 : LENGTH[turn] + rank + k);
+            for (int64_t b = 0; b < recv[k]; ++b)
+                if (from[b] != left_byte(k, rank, turn)) fail();
+        }
+        if (turn == 2) tess_outbox_empty(box);
+    }
+    tess_outbox_free(box);
+    tess_outbox_free(NULL);
+}
+
+/* Rooms of all ranks, where all can be read. */
+static void test_shared_outbox(void **state)
+{
+    tess_outbox *box = NULL;
+    void *room = NULL;
+    assert_int_equal(tess_outbox_create(world, &box), TESS_OK);
+    for (int turn = 0; turn < 3; ++turn) {
+        assert_int_equal(tess_outbox_room(box, 10, &room), TESS_OK);
+        memset(room, left_byte(rank, 0, turn), 10);
+        assert_int_equal(tess_outbox_meet(box), TESS_OK);
+        for (int k = 0; k < size && tess_outbox_is_shared(box); ++k)
+            assert_int_equal(((const char *)tess_outbox_of(box, k))[9],
+                             left_byte(k, 0, turn));
+    }
+    tess_outbox_free(box);
 }
 
 /* One rank sends megabytes to each, the others a byte to themselves. */
@@ -275,6 +329,48 @@ static void test_reduce_by_nodes(void **state)
     tess_free(values);
     tess_free(out);
     tess_comm_free(node);
+}
+
+/* Small integers, so that sums are exact in any order. */
+static double summand(int of_rank, int64_t i)
+{
+    return (double)((of_rank + 1) * (i % 1000));
+}
+
+static void check_large_shares(bool is_double)
+{
+    int64_t counts[MOST_RANKS], total = 0, first = 0;
+    for (int k = 0; k < size; ++k) /* some megabytes in slices, and nothing */
+        total += counts[k] = k == 1 ? 0 : 300000 + 37 * k;
+    for (int k = 0; k < rank; ++k)
+        first += counts[k];
+    const size_t bytes = is_double ? sizeof(double) : sizeof(float);
+    void *values = tess_alloc(total, bytes), *out = tess_alloc(counts[rank], bytes);
+    assert_true(values && (out || counts[rank] == 0));
+    for (int64_t i = 0; i < total; ++i) {
+        if (is_double)
+            ((double *)values)[i] = summand(rank, i);
+        else
+            ((float *)values)[i] = (float)summand(rank, i);
+    }
+    assert_int_equal(tess_comm_reduce_scatter(world, values, out, counts, is_double),
+                     TESS_OK);
+    for (int64_t i = 0; i < counts[rank]; ++i) {
+        const double expected = summand(0, first + i) * size * (size + 1) / 2;
+        const double found = is_double ? ((double *)out)[i] : ((float *)out)[i];
+        if (found != expected) fail();
+    }
+    tess_free(values);
+    tess_free(out);
+}
+
+/* Shares that go by memory inside a node, several times in turn. */
+static void test_reduce_large_shares(void **state)
+{
+    for (int turn = 0; turn < 2; ++turn) {
+        check_large_shares(false);
+        check_large_shares(true);
+    }
 }
 
 static void test_split(void **state)
@@ -379,14 +475,25 @@ static void test_stats(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bcast),      cmocka_unit_test(test_allreduce),
-        cmocka_unit_test(test_exscan),     cmocka_unit_test(test_allgather),
-        cmocka_unit_test(test_gatherv),    cmocka_unit_test(test_nobody_sends),
-        cmocka_unit_test(test_uneven),     cmocka_unit_test(test_reduce_scatter_single),
-        cmocka_unit_test(test_split),      cmocka_unit_test(test_self),
-        cmocka_unit_test(test_each_fails), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stats),      cmocka_unit_test(test_two_flights),
-        cmocka_unit_test(test_window),     cmocka_unit_test(test_reduce_by_nodes),
+        cmocka_unit_test(test_bcast),
+        cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_exscan),
+        cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_gatherv),
+        cmocka_unit_test(test_nobody_sends),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_reduce_scatter_single),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_self),
+        cmocka_unit_test(test_each_fails),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_two_flights),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_reduce_by_nodes),
+        cmocka_unit_test(test_reduce_large_shares),
+        cmocka_unit_test(test_outbox),
+        cmocka_unit_test(test_shared_outbox),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);

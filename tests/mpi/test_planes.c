@@ -190,25 +190,24 @@ static int64_t hold(const plane *from, const set_up *is, held *own)
     return count;
 }
 
-/* Move the values of held pieces to memory of the backend's, or back from there. */
+/* Move the values of held pieces to memory of the backend's, or back from there, as if
+ * all had come from rank 0. */
 static void move_values(tess_planes *planes, held *own, int64_t count, bool back)
 {
     const tess_planes_ops *ops = backend->planes;
-    const int64_t bytes = (int64_t)sizeof own->value[0];
-    for (int64_t k = 0; k < count; ++k) {
-        void *host = NULL;
-        if (back) {
-            assert_int_equal(ops->values_out(planes, own->piece[k].data, bytes, &host),
-                             TESS_OK);
-            memcpy(own->value[k], host, (size_t)bytes);
-            tess_free(host);
-        } else {
-            host = tess_alloc(bytes, 1);
-            assert_non_null(host);
-            memcpy(host, own->value[k], (size_t)bytes);
-            assert_int_equal(ops->values_in(planes, host, bytes, &own->piece[k].data),
-                             TESS_OK);
-        }
+    const int64_t num_values =
+        (int64_t)sizeof own->value[0] / planes->value_bytes; /* more than there are */
+    for (int64_t k = 0; k < count && ops->values_in; ++k) {
+        void *part[16] = {own->value[k]};
+        int64_t first[17] = {0};
+        for (int r = 1; r <= size; ++r)
+            first[r] = num_values;
+        const rank_values from = {part, first};
+        assert_int_equal(
+            back
+                ? ops->values_out(planes, own->piece[k].data, num_values, own->value[k])
+                : ops->values_in(planes, &from, num_values, &own->piece[k].data),
+            TESS_OK);
     }
 }
 
