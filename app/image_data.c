@@ -124,6 +124,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
         if (!run->row_time) status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_source_read_in_turn(run->source, true);
     tess_source_rewind(run->source);
     tess_progress_start(&progress, "reading", " blocks", (double)num_blocks);
     for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
@@ -134,6 +135,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
     }
     tess_progress_finish(&progress);
     tess_source_rest(run->source);
+    tess_source_read_in_turn(run->source, false);
     if (status == TESS_OK)
         status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
                                     run->info->freq_hz, run->opts->layout.threads);

@@ -48,6 +48,7 @@ struct tess_source {
     int turn;
     tess_worker *worker; /* the reading thread, once there is something to read */
     bool at_start;       /* rewound, and nothing taken or changed since */
+    bool in_turn;        /* blocks are read when they are asked for */
     tess_status read_status;
     int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
@@ -517,14 +518,19 @@ static void read_span(void *argument)
     tess_trace_add(source->trace, TESS_LANE_READER, "read", begin, tess_time_now());
 }
 
-/* Begin to read the next wanted span in the background; in this thread if that
- * fails. */
-static void start_reading(tess_source *source)
+static void skip_unwanted(tess_source *source)
 {
     while (source->next_span < source->num_spans &&
            !wanted(source, &source->spans[source->next_span]))
         ++source->next_span;
-    if (source->next_span >= source->num_spans) return;
+}
+
+/* Begin to read the next wanted span in the background; in this thread if that
+ * fails. */
+static void start_reading(tess_source *source)
+{
+    skip_unwanted(source);
+    if (source->next_span >= source->num_spans || source->in_turn) return;
     if (!source->worker) source->worker = tess_worker_create();
     if (source->worker)
         tess_worker_start(source->worker, read_span, source);
@@ -540,6 +546,13 @@ void tess_source_rest(tess_source *source)
     tess_vis_rest(source->reader[source->obs_read]);
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->block[k]);
+}
+
+void tess_source_read_in_turn(tess_source *source, bool in_turn)
+{
+    wait_for_reader(source);
+    source->in_turn = in_turn && source->threads > 1;
+    source->at_start = false;
 }
 
 void tess_source_rewind(tess_source *source)
@@ -583,7 +596,10 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     *recipe = NULL;
     source->at_start = false;
     if (source->next_span >= source->num_spans) return TESS_OK;
-    wait_for_reader(source);
+    if (source->in_turn)
+        read_span(source);
+    else
+        wait_for_reader(source);
     if (source->read_status != TESS_OK) return source->read_status;
     span *s = &source->spans[source->next_span++];
     *block = &source->block[source->turn];

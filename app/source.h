@@ -82,6 +82,12 @@ void tess_source_rest(tess_source *source);
  *  whatever the caller does meanwhile. Nothing when one was just started. Local. */
 void tess_source_rewind(tess_source *source);
 
+/** Passes that begin from now on read a block when it is asked for, by the threads that
+ *  prepare it, or again in the background. For callers that do nothing else meanwhile:
+ *  of two teams of threads on the same cores, each waits for the other while that is idle.
+ *  One thread reads in the background in any case. Local. */
+void tess_source_read_in_turn(tess_source *source, bool in_turn);
+
 /** Append the next block's samples. `row_time` as in tess_prepare_block, or NULL;
  *  `profile` counts visibilities when not NULL. Local; every rank must call it
  *  num_blocks times. */
