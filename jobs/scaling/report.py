@@ -151,13 +151,14 @@ def speed_up(name, points, last, triad):
 
 
 def bandwidth(study, points):
-    """Stages' speed-ups on the most cores, as shares of the triad's."""
+    """Stages' speed-ups on the most cores, by most ranks, which have all stages, as shares
+    of the triad's."""
     triad = {int(n): g for n, g in study["triad"].items()}
     if study["settings"]["backend"] == "cuda":
         return []
     own = [p for p in points if not shared(p)]
-    last = min((p for p in own if p["units"] == own[-1]["units"]),
-               key=lambda p: p["seconds"])
+    last = max((p for p in own if p["units"] == own[-1]["units"]),
+               key=lambda p: p["ranks"])
     per_node = min(last["units"], max(triad, default=1))
     if 1 not in triad or per_node not in triad or last is own[0]:
         return []
