@@ -606,7 +606,7 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     *recipe = &source->parts[s->part].recipe;
     note_times(*block, s);
     source->bytes_read += block_bytes_of(source, *block);
-    source->turn = 1 - source->turn;
+    if (!source->in_turn) source->turn = 1 - source->turn;
     start_reading(source);
     return TESS_OK;
 }

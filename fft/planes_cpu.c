@@ -430,7 +430,9 @@ static tess_status read_in_place(const tess_planes *planes, const line_set *own,
 {
     tess_status status = TESS_OK;
     const int64_t first = planes->row_first * planes->value_bytes;
-    TESS_TRY(tess_outbox_meet(planes->lines_box));
+    const int64_t others = planes->opts.ny - all->row_count;
+    TESS_TRY(tess_outbox_meet(planes->lines_box,
+                              own->num_lines * others * planes->value_bytes));
     all->stride = own->stride;
     for (int f = 0; f < all->num_slabs; ++f)
         all->slab[f].data = (char *)tess_outbox_of(planes->lines_box, f) + first;
@@ -462,6 +464,7 @@ static tess_status send_rows(tess_planes *planes, const line_set *own, line_set 
     }
     TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
     all->stride = all->row_count;
+    planes_note_plane(planes, all->num_lines * all->row_count * bytes);
     for (int f = 0; f < slabs; ++f)
         all->slab[f].data = part[f];
 cleanup:
@@ -484,7 +487,6 @@ static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_se
     all->row_count = planes->row_end - planes->row_first;
     TESS_TRY(tess_outbox_is_shared(planes->lines_box) ? read_in_place(planes, own, all)
                                                       : send_rows(planes, own, all));
-    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes);
 cleanup:
     lines_free(own);
     return status;
@@ -720,12 +722,13 @@ static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
     if (mine->active) status = list_lines(planes, &pieces, &own);
     TESS_TRY(planes_agree(planes, status));
-    planes_exchanged(times, &mark);
     if (mine->active) status = place_lines(planes, ny, padded_rows(planes, ny), &own);
     TESS_TRY(planes_agree(planes, status));
+    planes_exchanged(times, &mark);
     if (mine->active) status = transform_lines(planes, &pieces, &own);
     TESS_TRY(planes_agree(planes, status));
     pieces_free(&pieces);
+    tess_outbox_drop(planes->pieces_box);
     planes_transformed(times, &mark);
     if (mine->active) status = transpose_to_rows(planes, &own, &all);
     TESS_TRY(planes_agree(planes, status));

@@ -288,6 +288,7 @@ static tess_status place_values(const tess_planes *planes, int64_t own,
     if (planes->ops->values_in) {
         status = planes->ops->values_in(planes, arrived, bytes / planes->value_bytes,
                                         &set->values);
+        tess_outbox_drop(planes->pieces_box);
         set->free_values = planes->ops->values_free;
         values = set->values;
     } else if (!arrived)

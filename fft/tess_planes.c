@@ -87,8 +87,9 @@ tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,
     if (opts->fft_ranks < 1 || tess_comm_size(comm) % opts->fft_ranks != 0)
         TESS_FAIL(TESS_ERR_USAGE, "%d ranks cannot form groups of %d for the FFT",
                   tess_comm_size(comm), opts->fft_ranks);
-    TESS_TRY(make_groups(planes));
-    TESS_TRY(tess_comm_agree(comm, ops->create(planes)));
+    status = make_groups(planes);
+    if (status == TESS_OK) status = ops->create(planes);
+    TESS_TRY(tess_comm_agree(comm, status));
     *planes_out = planes;
     planes = NULL;
 cleanup:

@@ -12,8 +12,8 @@
  *  A rank holds: one accumulated slab of rows per image, the pieces of one plane, the
  *  occupied lines of its slab cropped to ny, and a few cache-sized buffers per thread.
  *  It sends: each piece once, each transformed line once (F > 1), each row slab once (Q
- *  > 1). Ranks of one node read pieces, and lines where the whole group is on it, in the
- * memory of the rank that made them.
+ *  > 1). Ranks of one node read pieces, and lines where the whole group is on it, in
+ *  memory of the rank that made them.
  */
 #ifndef TESS_PLANES_H
 #define TESS_PLANES_H

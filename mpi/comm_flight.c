@@ -113,7 +113,10 @@ tess_status tess_window_create(tess_comm *comm, int64_t bytes, tess_window **win
     if (status == TESS_OK) status = find_parts(window);
     if (status == TESS_OK && window->handle == MPI_WIN_NULL) {
         window->own = tess_alloc(bytes, 1);
-        if (!window->own) status = TESS_ERR_ALLOC;
+        if (!window->own)
+            status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                       "no memory for %s to exchange with other ranks",
+                                       tess_mem_text((double)bytes));
     }
     TESS_TRY(tess_comm_agree(comm, status));
     *window_out = window;
@@ -156,12 +159,13 @@ cleanup:
     return status;
 }
 
-tess_status tess_window_meet(const tess_window *window)
+tess_status tess_window_meet(const tess_window *window, int64_t bytes)
 {
     tess_status status = TESS_OK;
     TESS_TRY(comm_window_sync(window));
     TESS_TRY(tess_comm_barrier(window->comm));
     TESS_TRY(comm_window_sync(window));
+    comm_account(tess_time_now(), bytes);
 cleanup:
     return status;
 }

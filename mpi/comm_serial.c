@@ -190,13 +190,15 @@ void *tess_window_of(const tess_window *window, int rank)
     return rank == 0 ? window->own : NULL;
 }
 
-tess_status tess_window_meet(const tess_window *window)
+tess_status tess_window_meet(const tess_window *window, int64_t bytes)
 {
     (void)window;
+    (void)bytes;
     return TESS_OK;
 }
 
 struct tess_flight {
+    bool started;
     void *recv;
     const char *send;
     int64_t bytes, *recv_bytes;
@@ -223,7 +225,9 @@ tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
                               const int64_t *send_bytes, int64_t *recv_bytes)
 {
     (void)window;
-    flight->send = (const char *)send + (send_at ? send_at[0] : 0);
+    flight->started = true;
+    flight->send = send;
+    if (send_at && send) flight->send += send_at[0];
     flight->bytes = send_bytes[0];
     flight->recv_bytes = recv_bytes;
     return TESS_OK;
@@ -258,7 +262,7 @@ tess_status tess_flight_finish(tess_flight *flight, void **recv)
 {
     tess_status status = TESS_OK;
     void *part;
-    if (!flight->send) return TESS_OK;
+    if (!flight->started) return TESS_OK;
     if (recv) {
         TESS_TRY(tess_flight_wait(flight, &part));
         *recv = flight->recv;

@@ -117,8 +117,8 @@ static void add_slices(const scatter *job, const int *target, int64_t first, cha
     const tess_comm *comm = job->comm;
     const int *member = job->member + comm->node[comm->rank] * comm->per_node;
     const int64_t count = slice_count(job, target[job->place], first);
-    char *to = out + first * job->value_bytes;
     if (count == 0) return;
+    char *to = out + first * job->value_bytes;
     for (int p = 0; p < comm->per_node; ++p) {
         const char *from = p == job->place
                                ? share_of(job, target[p]) + first * job->value_bytes
@@ -269,13 +269,15 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
                                      const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    double start = tess_time_now(), before, after; /* seconds that calls account */
+    int64_t unused;
     const int64_t value_bytes = is_double ? sizeof(double) : sizeof(float);
     scatter job = {.comm = comm,
                    .values = values,
                    .counts = counts,
                    .is_double = is_double,
                    .value_bytes = value_bytes};
+    tess_comm_stats(&unused, &before);
     if (comm_alone(comm)) {
         memcpy(out, values, (size_t)(counts[0] * value_bytes));
         goto cleanup;
@@ -284,7 +286,8 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
     TESS_TRY(comm->per_node > 1 ? scatter_by_nodes(&job, out)
                                 : scatter_flat(&job, out));
 cleanup:
-    comm_account(start, job.sent);
+    tess_comm_stats(&unused, &after);
+    comm_account(start + after - before, job.sent);
     tess_free(job.at);
     tess_free(job.member);
     return status;

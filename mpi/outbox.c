@@ -12,7 +12,7 @@ struct tess_outbox {
     tess_flight *flight;
     int64_t bytes; /* of the window, on each rank */
     bool shared;
-    int64_t *send_bytes, *recv_bytes; /* [size] of the flight */
+    int64_t *send_at, *send_bytes, *recv_bytes; /* [size] of the flight */
 };
 
 tess_status tess_outbox_create(tess_comm *comm, tess_outbox **box_out)
@@ -22,9 +22,10 @@ tess_status tess_outbox_create(tess_comm *comm, tess_outbox **box_out)
     tess_outbox *box = tess_alloc_zero(1, sizeof *box);
     if (!box) TESS_FAIL(TESS_ERR_ALLOC, "exchange between ranks");
     box->comm = comm;
+    box->send_at = tess_alloc_zero(size, sizeof *box->send_at);
     box->send_bytes = tess_alloc_zero(size, sizeof *box->send_bytes);
     box->recv_bytes = tess_alloc_zero(size, sizeof *box->recv_bytes);
-    if (!box->send_bytes || !box->recv_bytes)
+    if (!box->send_at || !box->send_bytes || !box->recv_bytes)
         TESS_FAIL(TESS_ERR_ALLOC, "exchange between ranks");
     TESS_TRY(tess_flight_create(comm, &box->flight));
     *box_out = box;
@@ -39,6 +40,7 @@ void tess_outbox_free(tess_outbox *box)
     if (!box) return;
     if (box->flight) tess_outbox_empty(box);
     tess_flight_free(box->flight);
+    tess_free(box->send_at);
     tess_free(box->send_bytes);
     tess_free(box->recv_bytes);
     tess_free(box);
@@ -89,22 +91,25 @@ tess_status tess_outbox_send(tess_outbox *box, const int64_t *send_bytes,
     tess_status status = TESS_OK;
     const int rank = tess_comm_rank(box->comm), size = tess_comm_size(box->comm);
     char *own = tess_window_own(box->window);
-    int64_t *at = tess_alloc(size, sizeof *at), total = 0;
-    TESS_TRY(tess_comm_agree(box->comm, at ? TESS_OK : TESS_ERR_ALLOC));
+    int64_t total = 0;
     for (int k = 0; k < size; ++k) {
-        at[k] = total;
+        box->send_at[k] = total;
         total += send_bytes[k];
         box->send_bytes[k] = k == rank ? 0 : send_bytes[k]; /* stays where it is */
     }
-    TESS_TRY(tess_flight_start(box->flight, box->window, own, at, box->send_bytes,
-                               box->recv_bytes));
+    TESS_TRY(tess_flight_start(box->flight, box->window, own, box->send_at,
+                               box->send_bytes, box->recv_bytes));
     TESS_TRY(tess_flight_wait(box->flight, part));
     for (int k = 0; k < size; ++k)
         recv_bytes[k] = k == rank ? send_bytes[k] : box->recv_bytes[k];
-    part[rank] = own + at[rank];
+    part[rank] = own + box->send_at[rank];
 cleanup:
-    tess_free(at);
     return status;
+}
+
+void tess_outbox_drop(tess_outbox *box)
+{
+    tess_flight_finish(box->flight, NULL);
 }
 
 bool tess_outbox_is_shared(const tess_outbox *box)
@@ -117,7 +122,7 @@ void *tess_outbox_of(const tess_outbox *box, int rank)
     return tess_window_of(box->window, rank);
 }
 
-tess_status tess_outbox_meet(const tess_outbox *box)
+tess_status tess_outbox_meet(const tess_outbox *box, int64_t bytes)
 {
-    return tess_window_meet(box->window);
+    return tess_window_meet(box->window, bytes);
 }

@@ -127,8 +127,8 @@ void *tess_window_own(const tess_window *window); /**< This rank's part. Local. 
 void *tess_window_of(const tess_window *window, int rank);
 
 /** Wait for all ranks: what each has written to its part before is then seen by those
- *  that read it. Collective. */
-tess_status tess_window_meet(const tess_window *window);
+ *  that read it, `bytes` of this rank's. Collective. */
+tess_status tess_window_meet(const tess_window *window, int64_t bytes);
 
 /** A personalised exchange in flight; may be used for one after another. */
 typedef struct tess_flight tess_flight;
@@ -170,8 +170,8 @@ tess_status tess_flight_finish(tess_flight *flight, void **recv);
 
 /** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
  *  `out`. `is_double` chooses double or float elements. On nodes with equally many
- * ranks, sums are formed inside each node first, a slice at a time in memory that its
- * ranks share, so that each value leaves a node once. Collective. */
+ *  ranks, sums are formed inside each node first, a slice at a time in memory that its
+ *  ranks share, so that each value leaves a node once. Collective. */
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
                                      const int64_t *counts, bool is_double);
 

@@ -17,7 +17,7 @@ void tess_outbox_free(tess_outbox *box);
 
 /** Room for what this rank leaves next, with undefined contents; owned by the box. What
  *  was left before, by any rank, is given up: it must not be used any more.
- *  TESS_ERR_ALLOC on all ranks when one has no memory. Collective. */
+ *  Fails on all ranks when one has no memory. Collective. */
 tess_status tess_outbox_room(tess_outbox *box, int64_t bytes, void **room);
 
 /** Send what has been put into the room: send_bytes[k] bytes for rank k, those for one
@@ -27,14 +27,21 @@ tess_status tess_outbox_room(tess_outbox *box, int64_t bytes, void **room);
 tess_status tess_outbox_send(tess_outbox *box, const int64_t *send_bytes,
                              int64_t *recv_bytes, void **part);
 
+/** What has been sent to this rank has been read: memory of messages is given up.
+ *  Local. */
+void tess_outbox_drop(tess_outbox *box);
+
 /** Whether every rank can read all others' rooms, as they are since the last room; the
  *  same on all ranks. Local. */
 bool tess_outbox_is_shared(const tess_outbox *box);
 
 /** The room of a rank of a shared box, to be read only. What it has put there before
- * both called tess_outbox_meet is seen. Local. */
+ *  both called tess_outbox_meet is seen. Local. */
 void *tess_outbox_of(const tess_outbox *box, int rank);
-tess_status tess_outbox_meet(const tess_outbox *box); /**< Collective. */
+
+/** Wait for all ranks of a shared box, which read `bytes` in this rank's room.
+ *  Collective. */
+tess_status tess_outbox_meet(const tess_outbox *box, int64_t bytes);
 
 /** Give up all memory, until there is room again. Collective. */
 void tess_outbox_empty(tess_outbox *box);

@@ -243,7 +243,7 @@ static void test_shared_outbox(void **state)
     for (int turn = 0; turn < 3; ++turn) {
         assert_int_equal(tess_outbox_room(box, 10, &room), TESS_OK);
         memset(room, left_byte(rank, 0, turn), 10);
-        assert_int_equal(tess_outbox_meet(box), TESS_OK);
+        assert_int_equal(tess_outbox_meet(box, 10), TESS_OK);
         for (int k = 0; k < size && tess_outbox_is_shared(box); ++k)
             assert_int_equal(((const char *)tess_outbox_of(box, k))[9],
                              left_byte(k, 0, turn));
