@@ -8,6 +8,7 @@
 
 #include "planes.h"
 #include "screen.h"
+#include "tess_add.h"
 #include "tess_fft.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -251,16 +252,6 @@ cleanup:
     return status;
 }
 
-static void add_reals(bool is_double, void *to, const void *from, int64_t count)
-{
-    if (is_double)
-        for (int64_t k = 0; k < count; ++k)
-            ((double *)to)[k] += ((const double *)from)[k];
-    else
-        for (int64_t k = 0; k < count; ++k)
-            ((float *)to)[k] += ((const float *)from)[k];
-}
-
 /* Where line `line` of a piece meets the grid line: its data, and how many cells come
  * before the wrap around nv. */
 static char *piece_line(const tess_planes *planes, const tess_piece *piece,
@@ -288,9 +279,10 @@ static void add_pieces_to_line(const tess_planes *planes, const piece_set *piece
         const tess_piece *piece = &pieces->piece[k];
         if (!covers(piece, line)) continue;
         const char *from = piece_line(planes, piece, line, &before);
-        add_reals(planes->opts.is_double, out + piece->cell * bytes, from, 2 * before);
-        add_reals(planes->opts.is_double, out, from + before * bytes,
-                  2 * (piece->num_cells - before));
+        tess_add_reals(planes->opts.is_double, out + piece->cell * bytes, from,
+                       2 * before);
+        tess_add_reals(planes->opts.is_double, out, from + before * bytes,
+                       2 * (piece->num_cells - before));
     }
 }
 

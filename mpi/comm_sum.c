@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tess_add.h"
+
 /* Shared memory of a rank for slices of what the ranks of its node sum: two sets of
  * them, one of which is written while the other is read. As much as stays in its
  * cache. */
@@ -101,16 +103,6 @@ static void leave_slices(const scatter *job, const int *target, int64_t first)
     }
 }
 
-static void add_values(bool is_double, void *to, const void *from, int64_t count)
-{
-    if (is_double)
-        for (int64_t k = 0; k < count; ++k)
-            ((double *)to)[k] += ((const double *)from)[k];
-    else
-        for (int64_t k = 0; k < count; ++k)
-            ((float *)to)[k] += ((const float *)from)[k];
-}
-
 /* Add up this rank's slices, in order of rank. */
 static void add_slices(const scatter *job, const int *target, int64_t first, char *out)
 {
@@ -127,7 +119,7 @@ static void add_slices(const scatter *job, const int *target, int64_t first, cha
         if (p == 0)
             memcpy(to, from, (size_t)(count * job->value_bytes));
         else
-            add_values(job->is_double, to, from, count);
+            tess_add_reals(job->is_double, to, from, count);
     }
 }
 
