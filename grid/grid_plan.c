@@ -154,14 +154,23 @@ static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int 
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
 
-/* Seconds that gridding and the planes take with this support and padding. */
+/* Cells of a grid along an axis of so many pixels; a footprint must not meet itself. */
+static int64_t cells_for(int64_t pixels, double padding)
+{
+    const int64_t cells = (int64_t)ceil(padding * (double)(pixels + MARGIN));
+    const int64_t least = 2 * TESS_MAX_SUPPORT;
+    return tess_geom_fft_size(cells > least ? cells : least);
+}
+
+/* Seconds that gridding and the planes take with this support and padding, at the
+ * length next to it: one that transforms faster may be a little longer. */
 static double cost_with(const tess_grid_plan *plan, int support, double padding)
 {
     const tess_geom *geom = &plan->geom;
     const tess_grid_opts *opts = &plan->opts;
     const double nx = (double)geom->nx, ny = (double)geom->ny;
-    const double nu = (double)tess_geom_fft_size((int64_t)(padding * nx));
-    const double nv = (double)tess_geom_fft_size((int64_t)(padding * ny));
+    const double nu = (double)tess_geom_smooth_size((int64_t)(padding * nx));
+    const double nv = (double)tess_geom_smooth_size((int64_t)(padding * ny));
     const double planes = planes_needed(geom, opts, support, padding);
     return tess_costs_vis(&plan->costs, support, opts->do_w ? support : 1,
                           plan->is_double, opts->num_pol) *
@@ -359,12 +368,8 @@ static tess_status choose_kernel(tess_grid_plan *plan)
             "the smallest is %s with paddings up to %.2f",
             plan->opts.accuracy, plan->is_double ? "double" : "single",
             largest_padding(plan), plan->is_double ? "1e-12" : "1e-5", MAX_PADDING);
-    const int64_t least_size =
-        2 * TESS_MAX_SUPPORT; /* a footprint must not meet itself */
-    plan->nu = (int64_t)ceil(best_padding * (double)(plan->geom.nx + MARGIN));
-    plan->nv = (int64_t)ceil(best_padding * (double)(plan->geom.ny + MARGIN));
-    plan->nu = tess_geom_fft_size(plan->nu > least_size ? plan->nu : least_size);
-    plan->nv = tess_geom_fft_size(plan->nv > least_size ? plan->nv : least_size);
+    plan->nu = cells_for(plan->geom.nx, best_padding);
+    plan->nv = cells_for(plan->geom.ny, best_padding);
     tess_kernel_create(best_support, best_padding, &plan->kernel);
     plan->error_estimate = error_of(plan, &plan->kernel);
 cleanup:

@@ -54,6 +54,15 @@ double tess_geom_m(const tess_geom *geom, int64_t j);
 
 /** Smallest even n' ≥ n whose only prime factors are 2, 3, 5 and 7: sizes FFTW has
  *  codelets for. */
+int64_t tess_geom_smooth_size(int64_t n);
+
+/** What a transform of this length takes, compared to one of a power of two with as
+ * many operations (5 n log2 n). FFTW's: few factors of two leave vectors half empty,
+ * and primes other than two take more operations. */
+double tess_geom_fft_slowness(int64_t n);
+
+/** Length of a transform of n values or a little more: one like that, up to 8 % longer,
+ *  with the least work in a plane of so many lines. */
 int64_t tess_geom_fft_size(int64_t n);
 
 #endif

@@ -18,15 +18,38 @@ static int is_smooth(int64_t n)
     return n == 1;
 }
 
-static void test_fft_size(void **state)
+static void test_smooth_size(void **state)
 {
     for (int64_t n = 1; n <= 3000; ++n) {
-        const int64_t size = tess_geom_fft_size(n);
+        const int64_t size = tess_geom_smooth_size(n);
         assert_true(size >= n && size % 2 == 0 && is_smooth(size));
         for (int64_t k = n; k < size; ++k)
             assert_false(k % 2 == 0 && is_smooth(k));
     }
-    assert_int_equal(tess_geom_fft_size(1000001), 1000188); /* 2^2 3^6 7^3 */
+    assert_int_equal(tess_geom_smooth_size(1000001), 1000188); /* 2^2 3^6 7^3 */
+}
+
+/* Smooth as well, and a little more than asked for, or the next there is. */
+static void test_fft_size(void **state)
+{
+    for (int64_t n = 1; n <= 3000; ++n) {
+        const int64_t size = tess_geom_fft_size(n), next = tess_geom_smooth_size(n);
+        assert_true(size >= next && size % 2 == 0 && is_smooth(size));
+        assert_true(size == next || (double)size <= 1.08 * (double)n);
+    }
+    assert_int_equal(tess_geom_fft_size(4096), 4096);
+    assert_int_equal(tess_geom_fft_size(1000001), 1024000); /* 2^13 5^3 */
+}
+
+/* More work is done in a longer line that has few factors of two: 10290 is 2 3 5 7^3,
+ * 10368 is 2^7 3^4. */
+static void test_fft_slowness(void **state)
+{
+    for (int64_t n = 64; n <= 1 << 20; n *= 2)
+        assert_true(tess_geom_fft_slowness(n) == 1);
+    assert_true(tess_geom_fft_slowness(10290) > 1.5 * tess_geom_fft_slowness(10368));
+    assert_int_equal(tess_geom_fft_size(10290), 10368);
+    assert_true(tess_geom_fft_slowness(11) > tess_geom_fft_slowness(10));
 }
 
 /* In long double, whose rounding is 2^-11 of a double's. */
@@ -99,7 +122,8 @@ static void test_nm1_min(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fft_size),          cmocka_unit_test(test_nm1),
+        cmocka_unit_test(test_smooth_size),       cmocka_unit_test(test_fft_size),
+        cmocka_unit_test(test_fft_slowness),      cmocka_unit_test(test_nm1),
         cmocka_unit_test(test_directions),        cmocka_unit_test(test_nm1_min),
         cmocka_unit_test(test_beside_the_centre),
     };
