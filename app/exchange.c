@@ -133,6 +133,7 @@ void tess_exchange_reset(tess_exchange *exchange)
     for (int64_t k = 0; k < exchange->num_rounds; ++k)
         tess_free(exchange->rounds[k].received);
     exchange->num_rounds = exchange->num_sent = 0;
+    exchange->sorted = false;
 }
 
 static void round_end(round_flight *round)
@@ -379,15 +380,21 @@ cleanup:
     return status;
 }
 
-tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
-                                   tess_samples **samples, tess_brick_list **bricks)
+tess_status tess_exchange_drain(tess_exchange *exchange)
 {
     tess_status status = settle(round_before(exchange, 1));
     for (int64_t ago = 2; ago > 0; --ago) {
         const tess_status landed = land(exchange, round_before(exchange, ago));
         if (status == TESS_OK) status = landed;
     }
-    TESS_TRY(tess_comm_agree(exchange->comm, status));
+    return tess_comm_agree(exchange->comm, status);
+}
+
+tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
+                                   tess_samples **samples, tess_brick_list **bricks)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_exchange_drain(exchange));
     tess_window_free(exchange->window); /* what follows may need the memory */
     exchange->window = NULL;
     if (exchange->plan->backend->grid->load) { /* sorts where it works */
@@ -400,8 +407,93 @@ tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
         TESS_TRY(order_by_source(exchange));
         TESS_TRY(tess_brick_list_sort(&exchange->bricks, num_threads));
     }
+    exchange->sorted = true;
     *samples = &exchange->samples;
     *bricks = &exchange->bricks;
+cleanup:
+    return status;
+}
+
+/* ---- as it is ---- */
+
+/* Rounds have no part in the order of what has been sorted. */
+static int64_t rounds_that_count(const tess_exchange *exchange)
+{
+    return exchange->sorted ? 0 : exchange->num_rounds;
+}
+
+int64_t tess_exchange_bytes(const tess_exchange *exchange)
+{
+    const tess_samples *samples = &exchange->samples;
+    const int64_t row =
+        3 * (int64_t)sizeof *samples->uvw_m +
+        (int64_t)(sizeof *samples->chan_base + sizeof *samples->num_chan +
+                  sizeof *samples->vis_first);
+    return samples->num_rows * row +
+           samples->num_vis * tess_samples_vis_bytes(samples) +
+           exchange->bricks.num_runs * (int64_t)sizeof *exchange->bricks.run +
+           rounds_that_count(exchange) * tess_comm_size(exchange->comm) * 2 *
+               (int64_t)sizeof(round_count);
+}
+
+static tess_status move_samples(tess_samples *samples, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    const int64_t rows = samples->num_rows, vis = samples->num_vis;
+    const int64_t value = samples->is_double ? sizeof(double) : sizeof(float);
+    TESS_TRY(tess_move(mover, samples->uvw_m, 3 * rows * (int64_t)sizeof(double)));
+    TESS_TRY(tess_move(mover, samples->chan_base,
+                       rows * (int64_t)sizeof *samples->chan_base));
+    TESS_TRY(
+        tess_move(mover, samples->num_chan, rows * (int64_t)sizeof *samples->num_chan));
+    TESS_TRY(tess_move(mover, samples->vis_first,
+                       rows * (int64_t)sizeof *samples->vis_first));
+    TESS_TRY(tess_move(mover, samples->vis, 2 * vis * value * samples->num_pol));
+    TESS_TRY(tess_move(mover, samples->weight, vis * value * samples->num_weight));
+cleanup:
+    return status;
+}
+
+static tess_status move_rounds(tess_exchange *exchange, int64_t count,
+                               tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    const int64_t size = tess_comm_size(exchange->comm);
+    for (int64_t k = 0; k < count; ++k) {
+        if (mover->reads) TESS_TRY(exchange_log_round(exchange));
+        TESS_TRY(tess_move(mover, exchange->rounds[k].received,
+                           2 * size * (int64_t)sizeof(round_count)));
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_exchange_move(tess_exchange *exchange, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &exchange->samples;
+    tess_brick_list *bricks = &exchange->bricks;
+    round_count count = {samples->num_rows, bricks->num_runs, samples->num_vis};
+    /* for what is still to come, too */
+    round_count room = {samples->capacity_rows, bricks->capacity_runs,
+                        samples->capacity_vis};
+    int64_t rounds = rounds_that_count(exchange);
+    TESS_TRY(tess_move(mover, &count, sizeof count));
+    TESS_TRY(tess_move(mover, &room, sizeof room));
+    TESS_TRY(tess_move(mover, &rounds, sizeof rounds));
+    if (mover->reads) {
+        tess_exchange_reset(exchange);
+        TESS_TRY(exchange_reserve(exchange, &room));
+        samples->num_rows = count.parcels;
+        samples->num_vis = count.samples;
+        bricks->num_runs = count.pieces;
+    }
+    TESS_TRY(move_samples(samples, mover));
+    TESS_TRY(
+        tess_move(mover, bricks->run, count.pieces * (int64_t)sizeof *bricks->run));
+    TESS_TRY(tess_move(mover, exchange->split_offset,
+                       exchange->num_split * (int64_t)sizeof *exchange->split_offset));
+    TESS_TRY(move_rounds(exchange, rounds, mover));
 cleanup:
     return status;
 }

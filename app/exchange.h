@@ -6,6 +6,7 @@
 #define TESS_EXCHANGE_H
 
 #include "tess_grid.h"
+#include "tess_mover.h"
 #include "tess_partition.h"
 
 typedef struct tess_exchange tess_exchange;
@@ -50,6 +51,18 @@ void tess_exchange_progress(tess_exchange *exchange);
  *  the exchange. Collective. */
 tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
                                    tess_samples **samples, tess_brick_list **bricks);
+
+/** Have what is in flight arrive, so that all that was sent so far has been received;
+ *  more may be sent after it. Collective. */
+tess_status tess_exchange_drain(tess_exchange *exchange);
+
+/** Write what was received so far, drained and perhaps complete, or have it become what
+ *  was written by as many ranks. Imaging; not for backends that sort by themselves.
+ *  TESS_ERR_ALLOC, and the mover's errors. Local. */
+tess_status tess_exchange_move(tess_exchange *exchange, tess_mover *mover);
+
+/** Bytes that this writes. Local. */
+int64_t tess_exchange_bytes(const tess_exchange *exchange);
 
 /** Forget what was received and sent, for the next pass. Local. */
 void tess_exchange_reset(tess_exchange *exchange);

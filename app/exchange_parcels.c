@@ -282,9 +282,7 @@ static void number_parcels(tess_exchange *exchange, int threads, round_count *to
     }
 }
 
-/* Note what goes where, for the way back. */
-static tess_status log_round(tess_exchange *exchange, const round_count *total,
-                             int64_t *first_sent)
+tess_status exchange_log_round(tess_exchange *exchange)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(exchange->comm);
@@ -297,6 +295,18 @@ static tess_status log_round(tess_exchange *exchange, const round_count *total,
     if (!log->received) TESS_FAIL(TESS_ERR_ALLOC, "exchange of visibilities");
     log->place = log->received + size;
     ++exchange->num_rounds;
+cleanup:
+    return status;
+}
+
+/* Note what goes where, for the way back. */
+static tess_status log_round(tess_exchange *exchange, const round_count *total,
+                             int64_t *first_sent)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(exchange->comm);
+    TESS_TRY(exchange_log_round(exchange));
+    round_log *log = &exchange->rounds[exchange->num_rounds - 1];
     for (int rank = 0; rank < size; ++rank) {
         first_sent[rank] = log->first_parcel + log->num_parcels;
         log->num_parcels += total[rank].parcels;

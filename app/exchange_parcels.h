@@ -83,6 +83,7 @@ struct tess_exchange {
     int64_t num_sent, capacity_sent;
     round_log *rounds;
     int64_t num_rounds, capacity_rounds;
+    bool sorted; /* what was received, to bricks */
 };
 
 /* Rows of one round: what threads look through. */
@@ -96,6 +97,9 @@ typedef struct round_rows {
 
 /** Make room to receive so much more; memory is touched only as rows arrive. Local. */
 tess_status exchange_reserve(tess_exchange *exchange, const round_count *more);
+
+/** Another round that nothing has come in yet. Local. */
+tess_status exchange_log_round(tess_exchange *exchange);
 
 /** Bytes of a row of so many samples on its way, cut into few parcels. */
 int64_t exchange_row_bytes(const tess_exchange *exchange, int64_t count);

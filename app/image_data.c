@@ -48,7 +48,7 @@ static void note_weights(image_run *run, const tess_samples *samples)
         const double weight = samples->is_double
                                   ? ((const double *)samples->weight)[k]
                                   : (double)((const float *)samples->weight)[k];
-        if (weight > run->largest_weight) run->largest_weight = weight;
+        if (weight > run->survey.largest_weight) run->survey.largest_weight = weight;
     }
 }
 
@@ -211,7 +211,7 @@ tess_status image_create_density(const image_run *run, int num_weight,
     const tess_weight_opts weights = {
         opts->weighting, opts->robust, opts->rank_filter, opts->first_density,
         opts->layout.reproducible
-            ? tess_density_quantum(run->largest_weight, run->info->num_vis)
+            ? tess_density_quantum(run->survey.largest_weight, run->info->num_vis)
             : 0};
     tess_status status = TESS_OK;
     if (opts->weighting != TESS_NATURAL)
@@ -219,23 +219,42 @@ tess_status image_create_density(const image_run *run, int num_weight,
     return tess_comm_agree(run->comm, status);
 }
 
+/* The density of a single output, unless it needs the largest weight first; and what a
+ * run that is continued had found. Collective. */
+static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_weight,
+                                   int64_t *first)
+{
+    tess_status status = TESS_OK;
+    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    const imager_check check = {{num_blocks, tess_source_num_spans(run->source),
+                                 run->block_bytes, run->outputs.num}};
+    int64_t unused;
+    if (run->outputs.num == 1 && !run->opts->layout.reproducible)
+        TESS_TRY(image_create_density(run, num_weight, &run->density));
+    TESS_TRY(imager_bookmark_survey(bookmark, &check, &run->survey, &run->outputs,
+                                    run->profile, first));
+    if (run->density)
+        TESS_TRY(imager_bookmark_density(bookmark, &check, run->density, &unused));
+cleanup:
+    return status;
+}
+
 /* Read everything once to learn what the outputs are made of, and the density of a
  * single one. Collective. */
 tess_status image_survey_blocks(image_run *run)
 {
     tess_status status = TESS_OK;
-    int64_t num_blocks, shared = 1;
+    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    int64_t num_blocks, first;
     double *row_time = NULL, mark = tess_time_now();
     const int threads = run->opts->layout.threads;
     const bool timed = run->outputs.num_intervals > 1;
     tess_samples block = tess_source_samples(run->source);
-    /* not yet where it needs the largest weight */
-    if (run->outputs.num == 1 && !run->opts->layout.reproducible)
-        TESS_TRY(image_create_density(run, block.num_weight, &run->density));
     want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-    tess_source_rewind(run->source);
-    for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
+    TESS_TRY(continue_survey(run, num_blocks, block.num_weight, &first));
+    tess_source_skip_to(run->source, first);
+    for (int64_t k = first; k < num_blocks && status == TESS_OK; ++k) {
         block.num_rows = block.num_vis = 0;
         status = tess_source_next(run->source, &block, timed ? &row_time : NULL,
                                   run->profile);
@@ -245,11 +264,15 @@ tess_status image_survey_blocks(image_run *run)
         if (status == TESS_OK && run->density)
             status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
         note_weights(run, &block);
-        shared = shared && (block.num_weight == 1 || weights_agree(&block));
+        if (block.num_weight > 1 && !weights_agree(&block))
+            run->survey.weights_differ = true;
+        imager_bookmark_at(bookmark, IMAGER_SURVEY, k + 1);
         status = imager_checkpoint_look(&run->checkpoint, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (run->density) TESS_TRY(tess_density_finish(run->density, run->comm));
+    if (run->density && !tess_density_is_finished(run->density))
+        TESS_TRY(tess_density_finish(run->density, run->comm));
+    int64_t shared = !run->survey.weights_differ;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
     if (shared) tess_source_share_weights(run->source);
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
@@ -282,8 +305,10 @@ tess_status image_finish_survey(image_run *run)
     const tess_samples like = tess_source_samples(run->source);
     const int num_weight =
         run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
-    TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
-    TESS_TRY(tess_comm_allreduce_f64(run->comm, &run->largest_weight, 1, TESS_MAX));
+    if (!run->survey.summed) TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
+    run->survey.summed = true;
+    TESS_TRY(
+        tess_comm_allreduce_f64(run->comm, &run->survey.largest_weight, 1, TESS_MAX));
     run->job.extent = imager_outputs_union(&run->outputs);
     run->job.num_pol = run->num_pol;
     run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);

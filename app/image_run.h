@@ -35,7 +35,7 @@ typedef struct image_run {
     double *row_time;  /* [rows] of `all`, NULL for one output */
     bool *chan_wanted; /* [num_chan] of the current output */
     imager_outputs outputs;
-    double largest_weight; /* natural, of all data, with --reproducible */
+    imager_survey survey;
     tess_density *density; /* of the only output, when the survey made it */
     imager_predictor subtract;
     imager_job job; /* one plan for all outputs */

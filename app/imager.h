@@ -3,7 +3,8 @@
  *  (which samples make which image), imager_plan.c (what the data need), imager_data.c
  *  (samples, set after set), imager_run.c (one image from them), imager_passes.c
  * (samples that do not fit), imager_window.c (brick sums that do not), imager_teams.c
- * (outputs side by side), imager_checkpoint.c, imager_model.c (prediction),
+ * (outputs side by side), imager_checkpoint.c, imager_bookmark.c (what of data that are
+ *  being read goes into one), imager_model.c (prediction),
  * imager_output.c (files), imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
@@ -103,6 +104,7 @@ typedef struct imager_data {
     bool in_memory;
     double kept_bytes;           /* beside these: samples of all outputs */
     int64_t num_sets;            /* the same on all ranks */
+    int64_t next_set;            /* that is read without skipping */
     int64_t set_blocks;          /* blocks of the source in a set */
     tess_spool *spool;           /* keeps sets that have been read, or NULL */
     bool force_scratch;          /* keep the spool, be it faster or not */
@@ -117,7 +119,7 @@ typedef struct imager_data {
 } imager_data;
 
 /** The k-th set of samples, weights applied, model not yet subtracted. Sets must be
- *  asked for in order. Local. */
+ *  asked for in order, from any one on. Local. */
 tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
 
 /** Everything between samples and images for one plan. */
@@ -250,6 +252,10 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
 
 /** Add to the planes that a brick touches. Local. */
 void imager_join_planes(tess_plane_span *planes, tess_plane_span more);
+
+/** Room for the counts of so many bricks in an empty list. TESS_ERR_ALLOC. Local. */
+tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
+                               tess_brick_list *list);
 
 /** This rank's bricks with what all ranks have counted in them, whole ones by their
  * first owner; free it with tess_brick_list_free(). Collective. */
@@ -498,6 +504,108 @@ tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
                           int num_weight, imager_product *product,
                           const imager_stages *stages);
 
+/** What is summed over the samples of an output while they are gridded. */
+typedef struct imager_sums {
+    int num_weight;
+    double weight[2 * TESS_MAX_POL];
+    struct tess_exact
+        *exact;  /**< [num_weight] of the same with --reproducible, or NULL */
+    double *map; /**< for --dump-stages, or NULL */
+} imager_sums;
+
+/** What the survey of the data has found so far, beside imager_outputs. */
+typedef struct imager_survey {
+    bool weights_differ;   /**< the polarisations of some sample have several weights */
+    bool summed;           /**< imager_outputs_sum has been called */
+    double largest_weight; /**< natural, of all data, with --reproducible */
+} imager_survey;
+
+/** Which samples are on their way: of this window of planes, in this pass for it, from
+ *  this set on. */
+typedef struct imager_place {
+    int64_t window, share, next_set;
+} imager_place;
+
+/** What a bookmark has, in the order in which a run comes to it. */
+typedef enum imager_section {
+    IMAGER_SURVEY,  /**< outputs, and what is counted of the data */
+    IMAGER_DENSITY, /**< for weights */
+    IMAGER_BRICKS,  /**< counted */
+    IMAGER_PASS,    /**< samples that were received, brick sums, sums of weights */
+    IMAGER_NUM_SECTIONS
+} imager_section;
+
+/** Numbers that tell whether a section is of the same blocks, passes and bricks. The
+ *  first is how many blocks or sets there are. */
+typedef struct imager_check {
+    int64_t number[8];
+} imager_check;
+
+/** How far this rank has come in data that are read in blocks, and what it has made of
+ *  them: goes into checkpoints, for as many ranks to continue there. Samples that are
+ *  kept in memory are not in it: reading them again takes no longer than reading them
+ *  back. Where a function takes a bookmark, NULL and zeros are none, and nothing
+ *  happens. What it points to is borrowed. */
+typedef struct imager_bookmark {
+    tess_comm *comm;
+    bool has[IMAGER_NUM_SECTIONS];
+    int64_t next[IMAGER_NUM_SECTIONS]; /**< block or set */
+    imager_check check[IMAGER_NUM_SECTIONS];
+    int64_t turned;   /**< blocks so far */
+    tess_mover *left; /**< what has not been taken up of the run that is continued */
+    int64_t left_section; /**< that comes next there */
+    imager_survey *survey;
+    imager_outputs *outputs;
+    tess_profile *profile;
+    tess_density *density;
+    imager_data *data;
+    tess_brick_list *bricks;
+    imager_job *job;
+    tess_exchange *exchange;
+    imager_sums *sums;
+    imager_place place;
+} imager_bookmark;
+
+void imager_bookmark_start(imager_bookmark *bookmark, tess_comm *comm); /**< Local. */
+void imager_bookmark_free(imager_bookmark *bookmark);                   /**< Local. */
+
+/** Open what a checkpoint has for this rank, if it is of as many. Collective. */
+tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
+                                 const tess_checkpoint_state *state);
+
+/** From here on the bookmark has this section, made of the objects given; they become
+ *  what they were where the run was left, if it had come that far with the same
+ *  numbers, and the next block or set is told: else 0. Collective. */
+tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
+                                   imager_survey *survey, imager_outputs *outputs,
+                                   tess_profile *profile, int64_t *next_block);
+tess_status imager_bookmark_density(imager_bookmark *bookmark,
+                                    const imager_check *check, tess_density *density,
+                                    int64_t *next_set);
+tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
+                                   imager_data *data, tess_brick_list *bricks,
+                                   int64_t *next_set);
+tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *check,
+                                 imager_job *job, tess_exchange *exchange,
+                                 imager_sums *sums, imager_place *place);
+
+/** All before this block or set is in the section. Local. */
+void imager_bookmark_at(imager_bookmark *bookmark, imager_section section,
+                        int64_t next);
+
+/** This section and those after it are no more. Local. */
+void imager_bookmark_forget(imager_bookmark *bookmark, imager_section from);
+
+/** Whether it has anything; about how many bytes. Local. */
+bool imager_bookmark_is_kept(const imager_bookmark *bookmark);
+double imager_bookmark_bytes(const imager_bookmark *bookmark);
+
+/** Make it ready to be written. Collective. */
+tess_status imager_bookmark_settle(imager_bookmark *bookmark);
+
+/** Write it; of tess_checkpoint_own. Local. */
+tess_status imager_bookmark_write(void *bookmark, tess_mover *mover);
+
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {
     tess_comm *comm;
@@ -505,6 +613,8 @@ typedef struct imager_checkpoint {
     tess_profile *profile;
     const imager_job *job;
     tess_checkpoint_state state;
+    imager_bookmark bookmark;
+    int64_t num_turned;         /**< blocks of it when the last one was written */
     bool resumed;               /**< there was one to continue */
     bool sums_wait;             /**< its sums have not been taken yet */
     bool has_worked;            /**< something has been done since the start */
@@ -516,6 +626,7 @@ typedef struct imager_checkpoint {
         looked_s;              /**< tess_time_now(): to be at the end by, of
                      the last checkpoint, and of the last look at the clock */
     double longest_s, write_s; /**< time between looks, and of a checkpoint, at most */
+    double bytes_s;            /**< at which this rank's were written */
 } imager_checkpoint;
 
 /** Make ready to write checkpoints, from SIGUSR1 and SIGTERM on too, or find the one to

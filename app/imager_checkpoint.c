@@ -1,9 +1,12 @@
 /* Checkpoints of `tessera image`. What is kept are the images that planes have been
- * added to, which planes these are, and the means over channels; all else is read,
- * sorted and gridded again, in as many bricks as planes that are still to be done need.
+ * added to, which planes these are, and the means over channels; and of data that do
+ * not stay in memory what has been made of them so far (imager_bookmark.c). All else is
+ * read, sorted and gridded again, in as many bricks as planes that are still to be done
+ * need.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +24,11 @@
 static const double BATCH_MARGIN_S = 60;
 /* Work that lies ahead may take longer than what was seen, by this factor. */
 static const double LONGER = 1.5;
+/* What a bookmark is taken to be written at before it was [bytes/s of a rank], and the
+ * share of a run's time that writing it may take. */
+static const double WRITE_BYTES_S = 2e8, COST_SHARE = 0.03;
+/* Less than this tells nothing about a disk [bytes]. */
+static const double LEAST_MEASURED = 1 << 20;
 
 /* Process state, like the handler itself, which can only see what is static. */
 static volatile sig_atomic_t told_to_stop;
@@ -120,6 +128,23 @@ static int64_t count_done(const tess_checkpoint_state *state)
     return count;
 }
 
+/* What has been written, and how long it took. */
+static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double seconds)
+{
+    if (seconds > checkpoint->write_s) checkpoint->write_s = seconds;
+    if ((double)bytes > LEAST_MEASURED) checkpoint->bytes_s = (double)bytes / seconds;
+    if (bytes == 0) return;
+    ++checkpoint->profile->checkpoints;
+    checkpoint->profile->checkpoint_s += seconds;
+    checkpoint->profile->checkpoint_bytes += bytes;
+}
+
+/* Seconds that writing the bookmark will take. */
+static double bookmark_s(const imager_checkpoint *checkpoint)
+{
+    return imager_bookmark_bytes(&checkpoint->bookmark) / checkpoint->bytes_s;
+}
+
 /* Rows of the images as they are now; none between outputs, or while they are zero. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
@@ -129,10 +154,13 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     const void *sum[4 * TESS_MAX_POL], *mean[4 * TESS_MAX_POL];
     void *copy[4 * TESS_MAX_POL] = {NULL};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
+    tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
+    const bool bookmark = imager_bookmark_is_kept(&checkpoint->bookmark);
     double mark = tess_time_now();
     if (count_done(&checkpoint->state) == 0) checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
+    if (bookmark) TESS_TRY(imager_bookmark_settle(&checkpoint->bookmark));
     checkpoint->state.num_mean = means.num = checkpoint->num_mean;
     for (int k = 0; k < checkpoint->num_mean; ++k) {
         const imager_rows *rows = &checkpoint->mean[k].rows;
@@ -145,16 +173,14 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     }
     const double begin = mark;
     TESS_TRY(tess_checkpoint_write(checkpoint->comm, checkpoint->opts->folder,
-                                   &checkpoint->state, &sums, &means));
+                                   &checkpoint->state, &sums, &means,
+                                   bookmark ? &own : NULL));
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
     checkpoint->written_s = checkpoint->looked_s = mark;
     checkpoint->unsaved = false;
-    if (mark - begin > checkpoint->write_s) checkpoint->write_s = mark - begin;
-    if (sums.num + means.num > 0) {
-        ++checkpoint->profile->checkpoints;
-        checkpoint->profile->checkpoint_s += mark - begin;
-        checkpoint->profile->checkpoint_bytes += rows_bytes(&sums) + rows_bytes(&means);
-    }
+    checkpoint->num_turned = checkpoint->bookmark.turned;
+    note_written(checkpoint, rows_bytes(&sums) + rows_bytes(&means) + own.bytes,
+                 mark - begin);
 cleanup:
     checkpoint->state.num_done = num_done;
     for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
@@ -182,6 +208,7 @@ static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
         checkpoint->sums_wait = state->num_done > 0;
         tess_log_info("continuing from checkpoint %lld: %lld outputs done",
                       (long long)state->generation, (long long)state->outputs_done);
+        TESS_TRY(imager_bookmark_open(&checkpoint->bookmark, opts->folder, state));
         return TESS_OK;
     }
     if (opts->resume) tess_log_info("%s: no checkpoint; starting", opts->folder);
@@ -203,8 +230,10 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
                                       .opts = &opts->checkpoint,
                                       .profile = profile,
                                       .written_s = now,
-                                      .looked_s = now};
+                                      .looked_s = now,
+                                      .bytes_s = WRITE_BYTES_S};
     if (!opts->checkpoint.folder) return TESS_OK;
+    imager_bookmark_start(&checkpoint->bookmark, comm);
     checkpoint->deadline_s = opts->checkpoint.max_time_s > 0
                                  ? profile->start_s + opts->checkpoint.max_time_s
                                  : now + batch_seconds();
@@ -264,15 +293,17 @@ enum { GO_ON, SAVE, SAVE_AND_STOP };
 static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t *what)
 {
     const double now = tess_time_now(), every = checkpoint->opts->every_s;
-    const double ahead = LONGER * (checkpoint->longest_s + checkpoint->write_s);
+    const double marked_s = bookmark_s(checkpoint);
+    const double due = fmax(every, marked_s / COST_SHARE);
+    const double ahead =
+        LONGER * (checkpoint->longest_s + fmax(checkpoint->write_s, marked_s));
     *what = GO_ON;
     if (now - checkpoint->looked_s > checkpoint->longest_s)
         checkpoint->longest_s = now - checkpoint->looked_s;
     checkpoint->looked_s = now;
     checkpoint->has_worked = checkpoint->has_worked || progressed;
     if (tess_comm_rank(checkpoint->comm) == 0) {
-        if (progressed && every > 0 && now - checkpoint->written_s >= every)
-            *what = SAVE;
+        if (progressed && every > 0 && now - checkpoint->written_s >= due) *what = SAVE;
         /* not before something has been done: a run that is always stopped would never
          * end */
         if (checkpoint->has_worked && now + ahead > checkpoint->deadline_s)
@@ -282,11 +313,20 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
     return tess_comm_allreduce_i64(checkpoint->comm, what, 1, TESS_MAX);
 }
 
+/* Whether blocks have been read that the last checkpoint does not know. Sums of planes
+ * that have not been taken up yet cannot be written again: nothing is, before that. */
+static bool has_turned(const imager_checkpoint *checkpoint)
+{
+    return !checkpoint->sums_wait &&
+           checkpoint->bookmark.turned != checkpoint->num_turned &&
+           imager_bookmark_is_kept(&checkpoint->bookmark);
+}
+
 static tess_status act(imager_checkpoint *checkpoint, bool progressed)
 {
     tess_status status = TESS_OK;
     int64_t what;
-    progressed = progressed || checkpoint->unsaved;
+    progressed = progressed || checkpoint->unsaved || has_turned(checkpoint);
     TESS_TRY(look(checkpoint, progressed, &what));
     if (what == GO_ON) return TESS_OK;
     if (progressed) TESS_TRY(write_now(checkpoint));
@@ -402,5 +442,6 @@ void imager_checkpoint_finish(imager_checkpoint *checkpoint)
 
 void imager_checkpoint_free(imager_checkpoint *checkpoint)
 {
+    imager_bookmark_free(&checkpoint->bookmark);
     tess_checkpoint_free(&checkpoint->state);
 }

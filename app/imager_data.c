@@ -53,11 +53,17 @@ static tess_status read_set(imager_data *data, int64_t k)
     const double start = tess_time_now();
     if (data->spool && k < tess_spool_sets(data->spool))
         return tess_spool_read(data->spool, k, &data->block);
-    if (k == 0) tess_source_rewind(data->source);
+    if (k == 0)
+        tess_source_rewind(data->source);
+    else if (k != data->next_set)
+        tess_source_skip_to(data->source, k * data->set_blocks);
+    data->next_set = k + 1;
     data->block.num_rows = data->block.num_vis = 0;
     for (int64_t j = 0; j < data->set_blocks; ++j)
         TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
-    if (data->spool) TESS_TRY(keep_set(data, k, tess_time_now() - start));
+    /* a run that continues in the middle keeps sets from the next pass on */
+    if (data->spool && k == tess_spool_sets(data->spool))
+        TESS_TRY(keep_set(data, k, tess_time_now() - start));
 cleanup:
     return status;
 }

@@ -39,12 +39,7 @@ static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *a
     const int64_t most = total->num_bricks + add->num_bricks;
     const bool with_planes = add->planes != NULL;
     tess_brick_list sum = {.num_runs = total->num_runs + add->num_runs};
-    sum.key = tess_alloc(most, sizeof *sum.key);
-    sum.num_vis = tess_alloc(most, sizeof *sum.num_vis);
-    sum.first_run = tess_alloc(most + 1, sizeof *sum.first_run);
-    if (with_planes) sum.planes = tess_alloc(most, sizeof *sum.planes);
-    if (!sum.key || !sum.num_vis || !sum.first_run || (with_planes && !sum.planes))
-        TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
+    TESS_TRY(imager_make_counts(most, with_planes, &sum));
     int64_t a = 0, b = 0, runs = 0;
     while (a < total->num_bricks || b < add->num_bricks) {
         const int64_t ka = key_at(total, a), kb = key_at(add, b), out = sum.num_bricks;
@@ -74,16 +69,25 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                                             bricks);
 }
 
+static imager_bookmark *bookmark_of(const imager_job *job)
+{
+    return job->checkpoint ? &job->checkpoint->bookmark : NULL;
+}
+
 tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
                                 tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
+    imager_bookmark *bookmark = bookmark_of(job);
+    const imager_check check = {{data->num_sets, data->set_blocks}};
+    int64_t first;
     if (data->in_memory) {
         TESS_TRY(imager_data_get(data, 0, &samples));
         return imager_sort(job, samples, true, in_place, bricks);
     }
-    for (int64_t k = 0; k < data->num_sets; ++k) {
+    TESS_TRY(imager_bookmark_bricks(bookmark, &check, data, bricks, &first));
+    for (int64_t k = first; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
         status = imager_data_get(data, k, &samples);
         if (status == TESS_OK)
@@ -94,6 +98,7 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool i
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
         data->num_runs += runs.num_runs;
         tess_brick_list_free(&runs);
+        imager_bookmark_at(bookmark, IMAGER_BRICKS, k + 1);
         TESS_TRY(imager_checkpoint_look(job->checkpoint, status));
     }
 cleanup:
@@ -161,13 +166,6 @@ static bool in_pass(const void *context, int64_t key)
            step < pass_first_step(filter, filter->pass + 1);
 }
 
-/* What is summed over the samples of an output while they are gridded. */
-typedef struct imager_sums {
-    double weight[2 * TESS_MAX_POL];
-    tess_exact *exact; /* [num_weight] of the same with --reproducible, or NULL */
-    double *map;       /* for --dump-stages, or NULL */
-} imager_sums;
-
 static double weight_at(const tess_samples *samples, int64_t at)
 {
     return samples->is_double ? ((const double *)samples->weight)[at]
@@ -219,9 +217,10 @@ static void add_sums(const imager_job *job, const tess_samples *samples,
 }
 
 /* ΣW over ranks. Collective. */
-static tess_status sum_weights(const imager_job *job, int num_weight, imager_sums *sums)
+static tess_status sum_weights(const imager_job *job, imager_sums *sums)
 {
     tess_status status = TESS_OK;
+    const int num_weight = sums->num_weight;
     if (sums->exact) {
         TESS_TRY(tess_comm_allreduce_i64(job->comm, sums->exact->word,
                                          (int64_t)num_weight * TESS_EXACT_WORDS,
@@ -235,16 +234,17 @@ cleanup:
     return status;
 }
 
-/* Read, weight and send the data of one pass, the first of which adds to the sums. */
+/* Read, weight and send the data of one pass, from a set on; the first adds to the
+ * sums. */
 static tess_status send_pass(imager_job *job, imager_data *data,
                              tess_exchange *exchange, const pass_filter *filter,
-                             imager_sums *sums)
+                             int64_t first_set, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     const bool all = filter->num_passes == 1 && filter->window.count == 0;
     const bool first = filter->pass == 0 && filter->window.first == 0;
     tess_exchange_filter *test = all && !job->checkpoint ? NULL : in_pass;
-    for (int64_t k = 0; k < data->num_sets; ++k) {
+    for (int64_t k = first_set; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
         TESS_TRY(tess_steps_look(job->steps));
         double mark = tess_time_now();
@@ -264,6 +264,7 @@ static tess_status send_pass(imager_job *job, imager_data *data,
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         TESS_TRY(tess_exchange_send(exchange, samples, true, test, filter));
+        imager_bookmark_at(bookmark_of(job), IMAGER_PASS, k + 1);
         tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     }
 cleanup:
@@ -340,11 +341,11 @@ static tess_status expect_pass(const tess_brick_list *owned, const pass_filter *
 /* Samples and bricks of this rank for one pass. Collective. */
 static tess_status take_pass(imager_job *job, imager_data *data,
                              tess_exchange *exchange, const pass_filter *filter,
-                             bool last, imager_sums *sums, tess_samples **samples,
-                             tess_brick_list **bricks)
+                             int64_t first_set, bool last, imager_sums *sums,
+                             tess_samples **samples, tess_brick_list **bricks)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(send_pass(job, data, exchange, filter, sums));
+    TESS_TRY(send_pass(job, data, exchange, filter, first_set, sums));
     if (last)
         tess_samples_free(&data->cached); /* all of it has been sent */
     else if (!data->in_memory && !data->spool)
@@ -359,10 +360,10 @@ cleanup:
     return status;
 }
 
-/* All data in one pass. Collective. */
+/* All data in one pass, from a set on. Collective. */
 static tess_status run_once(imager_job *job, imager_data *data,
                             const tess_brick_list *counted, tess_exchange *exchange,
-                            bool psf, imager_sums *sums)
+                            int64_t first_set, bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
     const pass_filter all = {.job = job, .num_passes = 1};
@@ -371,38 +372,57 @@ static tess_status run_once(imager_job *job, imager_data *data,
     if (data->in_memory && !job->checkpoint)
         status = expect(job, &data->cached, counted, exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(take_pass(job, data, exchange, &all, true, sums, &samples, &bricks));
+    TESS_TRY(
+        take_pass(job, data, exchange, &all, first_set, true, sums, &samples, &bricks));
     TESS_TRY(image_all(job, data, samples, bricks, psf));
 cleanup:
     return status;
 }
 
-/* The passes for one window of planes. Collective. */
+/* Other samples are collected from here on. What a run that was stopped here finds is
+ * not progress. */
+static void begin_pass(const imager_job *job, tess_exchange *exchange, int window,
+                       int share)
+{
+    imager_bookmark *bookmark = bookmark_of(job);
+    const imager_place place = {.window = window, .share = share};
+    tess_exchange_reset(exchange);
+    tess_steps_next_samples(job->steps);
+    if (!bookmark ||
+        (bookmark->place.window == window && bookmark->place.share == share))
+        return;
+    bookmark->place = place;
+    imager_bookmark_at(bookmark, IMAGER_PASS, 0);
+}
+
+/* The passes for one window of planes, from a place in it on. Collective. */
 static tess_status run_window(imager_job *job, imager_data *data,
                               const tess_brick_list *owned, const imager_passes *passes,
-                              int window, tess_exchange *exchange, bool psf,
-                              imager_sums *sums)
+                              const imager_place *from, tess_exchange *exchange,
+                              bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
-    const int num_passes = passes->num_shares[window];
+    const int window = (int)from->window, num_passes = passes->num_shares[window];
     pass_filter filter = {.job = job,
                           .window = imager_passes_window(job, passes, window),
+                          .pass = (int)from->share,
                           .num_passes = num_passes};
     const int steps = tess_steps_count(job->steps);
-    for (; filter.pass < num_passes; ++filter.pass) {
+    int64_t first_set = from->next_set;
+    for (; filter.pass < num_passes; ++filter.pass, first_set = 0) {
         const bool last = filter.pass == num_passes - 1, whole = by_steps(&filter);
         tess_samples *samples;
         tess_brick_list *bricks;
-        tess_exchange_reset(exchange);
+        if (first_set == 0) begin_pass(job, exchange, window, filter.pass);
         if (passes->num_windows > 1)
             tess_log_info("pass %d of %d over the data for w-planes %lld to %lld",
                           filter.pass + 1, num_passes, (long long)filter.window.first,
                           (long long)(filter.window.first + filter.window.count - 1));
         else
             tess_log_info("pass %d of %d over the data", filter.pass + 1, num_passes);
-        status = expect_pass(owned, &filter, exchange);
+        if (first_set == 0) status = expect_pass(owned, &filter, exchange);
         TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(take_pass(job, data, exchange, &filter,
+        TESS_TRY(take_pass(job, data, exchange, &filter, first_set,
                            last && window == passes->num_windows - 1, sums, &samples,
                            &bricks));
         if (filter.window.count > 0)
@@ -427,6 +447,44 @@ static double held_bytes(const imager_job *job, const imager_data *data)
         data->in_memory ? 0 : (double)tess_source_block_bytes(data->source));
 }
 
+/* A number that is another one for other values, all but certainly (FNV-1a). */
+static uint64_t mix_in(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    for (size_t k = 0; k < bytes; ++k)
+        hash = (hash ^ at[k]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* What a bookmark in these passes depends on. */
+static imager_check check_of(const imager_data *data, const tess_brick_list *owned,
+                             const imager_passes *passes)
+{
+    uint64_t shares = UINT64_C(0xcbf29ce484222325), bricks = shares;
+    shares = mix_in(shares, passes->num_shares,
+                    (size_t)passes->num_windows * sizeof *passes->num_shares);
+    bricks = mix_in(bricks, owned->key, (size_t)owned->num_bricks * sizeof *owned->key);
+    bricks = mix_in(bricks, owned->num_vis,
+                    (size_t)owned->num_bricks * sizeof *owned->num_vis);
+    return (imager_check){{data->num_sets, data->set_blocks, passes->planes_at_once,
+                           passes->num_windows, passes->num_reads, (int64_t)shares,
+                           (int64_t)bricks}};
+}
+
+/* Where passes begin: where a run that is continued was left, else at the first.
+ * Devices keep what they have made for themselves, and stages want all samples.
+ * Collective. */
+static tess_status find_place(imager_job *job, const imager_data *data,
+                              const tess_brick_list *owned, const imager_passes *passes,
+                              tess_exchange *exchange, imager_sums *sums,
+                              imager_place *from)
+{
+    const imager_check check = check_of(data, owned, passes);
+    *from = (imager_place){0, 0, 0};
+    if (data->in_memory || job->backend->grid->load || sums->map) return TESS_OK;
+    return imager_bookmark_pass(bookmark_of(job), &check, job, exchange, sums, from);
+}
+
 /* Data that do not fit into memory, or are made to take passes. Collective. */
 static tess_status run_passes(imager_job *job, imager_data *data,
                               const tess_brick_list *counted, tess_exchange *exchange,
@@ -435,20 +493,26 @@ static tess_status run_passes(imager_job *job, imager_data *data,
     tess_status status = TESS_OK;
     tess_brick_list owned = {0};
     imager_passes passes = {0};
+    imager_place from;
     const tess_samples *held = data->in_memory ? &data->cached : &data->block;
     TESS_TRY(imager_owned_bricks(job, counted, &owned));
     TESS_TRY(imager_passes_choose(job, &owned, (double)tess_samples_vis_bytes(held),
                                   held_bytes(job, data), most_vis(job, data), &passes));
+    TESS_TRY(find_place(job, data, &owned, &passes, exchange, sums, &from));
     if (passes.num_reads == 1) {
-        TESS_TRY(run_once(job, data, counted, exchange, psf, sums));
+        TESS_TRY(run_once(job, data, counted, exchange, from.next_set, psf, sums));
         goto cleanup;
     }
     /* the first also sums what outputs need of all samples */
-    for (int k = 0; k < passes.num_windows; ++k)
-        if (k == 0 ||
-            !tess_steps_window_done(job->steps, imager_passes_window(job, &passes, k)))
-            TESS_TRY(run_window(job, data, &owned, &passes, k, exchange, psf, sums));
+    for (; from.window < passes.num_windows;
+         from = (imager_place){.window = from.window + 1})
+        if (from.window == 0 ||
+            !tess_steps_window_done(
+                job->steps, imager_passes_window(job, &passes, (int)from.window)))
+            TESS_TRY(
+                run_window(job, data, &owned, &passes, &from, exchange, psf, sums));
 cleanup:
+    imager_bookmark_forget(bookmark_of(job), IMAGER_PASS);
     imager_passes_free(&passes);
     tess_brick_list_free(&owned);
     return status;
@@ -465,7 +529,7 @@ static tess_status run_sent(imager_job *job, imager_data *data, bool over,
                                   job->layout->force_round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(over ? run_passes(job, data, counted, exchange, psf, sums)
-                  : run_once(job, data, counted, exchange, psf, sums));
+                  : run_once(job, data, counted, exchange, 0, psf, sums));
 cleanup:
     tess_exchange_destroy(exchange);
     return status;
@@ -493,10 +557,10 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
 {
     tess_status status = TESS_OK;
     tess_brick_list bricks = {0};
-    imager_sums sums = {0};
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     const int num_pol = like->num_pol, num_weight = like->num_weight;
+    imager_sums sums = {.num_weight = num_weight};
     bool over, in_place;
     TESS_TRY(goes_over(job, data, &over));
     in_place = tess_comm_size(imager_team(job)) == 1 && !over;
@@ -517,10 +581,11 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     else
         TESS_TRY(run_sent(job, data, over, &bricks, psf, &sums));
     TESS_TRY(imager_job_tell_error(job));
-    TESS_TRY(sum_weights(job, num_weight, &sums));
+    TESS_TRY(sum_weights(job, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
     TESS_TRY(imager_finish(job, num_pol, sums.weight, num_weight, product, stages));
 cleanup:
+    imager_bookmark_forget(bookmark_of(job), IMAGER_BRICKS);
     tess_free(sums.map);
     tess_free(sums.exact);
     tess_brick_list_free(&bricks);

@@ -555,14 +555,22 @@ void tess_source_read_in_turn(tess_source *source, bool in_turn)
     source->at_start = false;
 }
 
-void tess_source_rewind(tess_source *source)
+void tess_source_skip_to(tess_source *source, int64_t block)
 {
-    if (source->at_start) return;
     wait_for_reader(source);
     source->next_span = 0;
+    for (int64_t k = 0; k < block && source->next_span < source->num_spans; ++k) {
+        skip_unwanted(source);
+        ++source->next_span;
+    }
     source->read_status = TESS_OK;
-    source->at_start = true;
+    source->at_start = block == 0;
     start_reading(source);
+}
+
+void tess_source_rewind(tess_source *source)
+{
+    if (!source->at_start) tess_source_skip_to(source, 0);
 }
 
 static void note_times(const tess_vis_block *block, span *s)

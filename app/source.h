@@ -82,10 +82,14 @@ void tess_source_rest(tess_source *source);
  *  whatever the caller does meanwhile. Nothing when one was just started. Local. */
 void tess_source_rewind(tess_source *source);
 
+/** As tess_source_rewind, but from this block on: a run that is continued has taken
+ *  those before. Local. */
+void tess_source_skip_to(tess_source *source, int64_t block);
+
 /** Passes that begin from now on read a block when it is asked for, by the threads that
  *  prepare it, or again in the background. For callers that do nothing else meanwhile:
- *  of two teams of threads on the same cores, each waits for the other while that is idle.
- *  One thread reads in the background in any case. Local. */
+ *  of two teams of threads on the same cores, each waits for the other while that is
+ * idle. One thread reads in the background in any case. Local. */
 void tess_source_read_in_turn(tess_source *source, bool in_turn);
 
 /** Append the next block's samples. `row_time` as in tess_prepare_block, or NULL;

@@ -11,6 +11,7 @@
 #define TESS_STEPS_H
 
 #include "tess_grid.h"
+#include "tess_mover.h"
 #include "tess_partition.h"
 #include "tess_planes.h"
 #include "tess_profile.h"
@@ -75,6 +76,18 @@ void tess_steps_watch(tess_steps *steps, char *done, int num_images,
 
 /** Give whoever watches their turn, unless images hold parts of planes. Collective. */
 tess_status tess_steps_look(tess_steps *steps);
+
+/** From here on other samples are gridded: sums that are held now stay as they are
+ *  until their planes are complete. Local. */
+void tess_steps_next_samples(tess_steps *steps);
+
+/** Write the sums that are held from before tess_steps_next_samples, or have them
+ *  become what was written by as many ranks with the same plan and partition. Not of
+ *  sums on a device. TESS_ERR_ALLOC, and the mover's errors. Local. */
+tess_status tess_steps_move(tess_steps *steps, tess_mover *mover);
+
+/** Bytes that this writes. Local. */
+int64_t tess_steps_bytes(const tess_steps *steps);
 
 /** Whether the images hold all planes of a block. Local. */
 bool tess_steps_block_done(const tess_steps *steps, int64_t block);

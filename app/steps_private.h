@@ -10,6 +10,7 @@
 typedef struct steps_live {
     int64_t block;
     int64_t first_brick; /**< in the brick list (prediction) */
+    bool settled;        /**< it is of samples before those that are gridded now */
     tess_brick_sums sums;
 } steps_live;
 

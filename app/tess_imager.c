@@ -76,7 +76,8 @@ tess_status image_set_up(image_run *run)
     if (opts->layout.calibrate)
         TESS_TRY(tess_calibrate_kept(run->comm, opts->layout.threads, &kept));
     status = tess_source_setup(
-        run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad, image_is_double(run),
+        run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
+        image_is_double(run),
         tess_costs_threads(&kept, TESS_TRAFFIC_READ, opts->layout.threads),
         run->block_bytes);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
@@ -133,6 +134,7 @@ tess_status image_form_teams(image_run *run, bool kept)
         tess_log_info("data are streamed: a team cannot keep the samples of an output");
     }
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
+    imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
     run->comm = run->job.comm = run->output.comm = run->teams.team;
     run->job.num_outputs = (run->outputs.num + num - 1) / num;
     run->job.num_teams = num;
@@ -244,6 +246,9 @@ static tess_status weigh(image_run *run, imager_data *data, tess_density **densi
     tess_status status = TESS_OK;
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
+    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    const imager_check check = {{data->num_sets, data->set_blocks}};
+    int64_t first = 0;
     if (run->density) {
         data->density = *density = run->density;
         run->density = NULL;
@@ -251,16 +256,20 @@ static tess_status weigh(image_run *run, imager_data *data, tess_density **densi
     }
     TESS_TRY(image_create_density(run, like->num_weight, density));
     if (!*density) return TESS_OK;
-    for (int64_t k = 0; k < data->num_sets && status == TESS_OK; ++k) {
+    if (!data->in_memory)
+        TESS_TRY(imager_bookmark_density(bookmark, &check, *density, &first));
+    for (int64_t k = first; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
         status = imager_data_get(data, k, &samples);
         if (status == TESS_OK)
             status = tess_density_add(*density, samples, 0, samples->num_rows,
                                       data->threads);
+        imager_bookmark_at(bookmark, IMAGER_DENSITY, k + 1);
         status = imager_checkpoint_look(run->job.checkpoint, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(tess_density_finish(*density, run->comm));
+    if (!tess_density_is_finished(*density))
+        TESS_TRY(tess_density_finish(*density, run->comm));
     data->density = *density;
 cleanup:
     tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
@@ -335,6 +344,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     TESS_TRY(weigh(run, &data, &density));
     TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
 cleanup:
+    imager_bookmark_forget(&run->checkpoint.bookmark, IMAGER_DENSITY);
     tess_density_destroy(density);
     image_data_free(&data);
     return status;

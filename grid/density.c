@@ -15,6 +15,7 @@ struct tess_density {
     density_layout layout;
     double **page;         /* [num_grids][pages_y][pages_x] or NULL */
     double mean_square[8]; /* Σ W² / Σ W of each grid, after the sum */
+    bool finished;         /* pages are factors */
 };
 
 static int64_t weight_grid_size(int64_t pixels)
@@ -418,6 +419,7 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm)
     to_factors(density);
     if (filter) status = filter_ranks(density);
     TESS_TRY(tess_comm_agree(comm, status));
+    density->finished = true;
 cleanup:
     return status;
 }
@@ -455,4 +457,66 @@ tess_status tess_density_apply(const tess_density *density, tess_samples *sample
     for (int64_t row = row_first; row < row_end; ++row)
         apply_to_row(density, samples, row);
     return TESS_OK;
+}
+
+/* ---- as it is ---- */
+
+bool tess_density_is_finished(const tess_density *density)
+{
+    return density->finished;
+}
+
+static int64_t count_pages(const tess_density *density)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < num_pages(density); ++k)
+        count += density->page[k] != NULL;
+    return count;
+}
+
+int64_t tess_density_bytes(const tess_density *density)
+{
+    return count_pages(density) * (int64_t)sizeof(page_message);
+}
+
+static tess_status write_pages(const tess_density *density, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        if (!density->page[k]) continue;
+        TESS_TRY(tess_move(mover, &k, sizeof k));
+        TESS_TRY(tess_move(mover, density->page[k],
+                           DENSITY_PAGE_CELLS * (int64_t)sizeof *density->page[k]));
+    }
+cleanup:
+    return status;
+}
+
+static tess_status read_pages(tess_density *density, int64_t count, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < count; ++k) {
+        int64_t number = -1;
+        TESS_TRY(tess_move(mover, &number, sizeof number));
+        if (number < 0 || number >= num_pages(density))
+            TESS_FAIL(TESS_ERR_INPUT, "checkpoint: weight density of another image");
+        double *page = density_page_made(density, number);
+        if (!page) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+        TESS_TRY(tess_move(mover, page, DENSITY_PAGE_CELLS * (int64_t)sizeof *page));
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_density_move(tess_density *density, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    int64_t head[2] = {density->finished, count_pages(density)};
+    TESS_TRY(tess_move(mover, head, sizeof head));
+    TESS_TRY(tess_move(mover, density->mean_square, sizeof density->mean_square));
+    density->finished = head[0] != 0;
+    status = mover->reads ? read_pages(density, head[1], mover)
+                          : write_pages(density, mover);
+cleanup:
+    return status;
 }

@@ -17,6 +17,7 @@
 
 #include "tess_comm.h"
 #include "tess_geom.h"
+#include "tess_mover.h"
 #include "tess_samples.h"
 
 typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_weighting;
@@ -61,5 +62,15 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm);
  *  tess_density_finish. */
 tess_status tess_density_apply(const tess_density *density, tess_samples *samples,
                                int64_t row_first, int64_t row_end, int num_threads);
+
+/** Whether tess_density_finish has been at it. Local. */
+bool tess_density_is_finished(const tess_density *density);
+
+/** Write the density as it is, or have it become what was written of one with the same
+ *  options and number of ranks. TESS_ERR_ALLOC, and the mover's errors. Local. */
+tess_status tess_density_move(tess_density *density, tess_mover *mover);
+
+/** Bytes that this writes. Local. */
+int64_t tess_density_bytes(const tess_density *density);
 
 #endif

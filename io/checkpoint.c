@@ -15,8 +15,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-static const char MAGIC[8] = "tessckp1";
-static const char FIRST_LINE[] = "tessera checkpoint 1\n";
+static const char MAGIC[8] = "tessckp2";
+static const char FIRST_LINE[] = "tessera checkpoint 2\n";
 
 /* Rows of one kind in a file. */
 typedef struct rows_header {
@@ -28,6 +28,7 @@ typedef struct file_header {
     char magic[8];
     int64_t generation, rank;
     rows_header sums, mean;
+    int64_t own_offset; /* of what the rank has for itself, up to the end */
 } file_header;
 
 /* What the text says of a rank's file. */
@@ -148,24 +149,64 @@ cleanup:
     return status;
 }
 
+/* Into a rank's file, or from it. */
+typedef struct file_mover {
+    tess_mover mover;
+    int fd;
+    char path[TESS_OUT_FILE_NAME];
+    int64_t at, end;   /* reading */
+    file_entry *entry; /* writing: bytes so far and their checksum */
+} file_mover;
+
+static tess_status write_value(tess_mover *mover, void *data, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    const file_mover *file = (const file_mover *)mover;
+    TESS_TRY(
+        tess_out_file_write(file->fd, file->path, data, bytes, file->entry->bytes));
+    file->entry->checksum = mix(file->entry->checksum, data, bytes);
+    file->entry->bytes += (bytes + 7) / 8 * 8;
+cleanup:
+    return status;
+}
+
+static tess_status write_own(int fd, const char *path, tess_checkpoint_own *own,
+                             file_entry *entry)
+{
+    tess_status status = TESS_OK;
+    file_mover file = {
+        .mover = {.reads = false, .move = write_value}, .fd = fd, .entry = entry};
+    const int64_t before = entry->bytes;
+    if (!own) return TESS_OK;
+    snprintf(file.path, sizeof file.path, "%s", path);
+    TESS_TRY(own->move(own->context, &file.mover));
+    own->bytes = entry->bytes - before;
+cleanup:
+    return status;
+}
+
 static tess_status write_file(const char *folder, int64_t generation, int rank,
                               const tess_checkpoint_rows *sums,
-                              const tess_checkpoint_rows *mean, file_entry *entry)
+                              const tess_checkpoint_rows *mean,
+                              tess_checkpoint_own *own, file_entry *entry)
 {
     tess_status status = TESS_OK;
     char path[TESS_OUT_FILE_NAME], temp[TESS_OUT_FILE_NAME] = "";
     int fd = -1;
     const int64_t each = (bytes_of(sums) + 7) / 8 * 8;
+    const int64_t each_mean = (bytes_of(mean) + 7) / 8 * 8;
     file_header header = {.generation = generation, .rank = rank};
     memcpy(header.magic, MAGIC, sizeof MAGIC);
     header.sums = header_of(sums, (int64_t)sizeof header);
     header.mean = header_of(mean, (int64_t)sizeof header + sums->num * each);
+    header.own_offset = header.mean.offset + mean->num * each_mean;
     *entry = (file_entry){(int64_t)sizeof header, mix(0, &header, sizeof header)};
     TESS_TRY(name_of(folder, generation, rank, path));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, &header, sizeof header, 0));
     TESS_TRY(write_rows(fd, path, sums, entry));
     TESS_TRY(write_rows(fd, path, mean, entry));
+    TESS_TRY(write_own(fd, path, own, entry));
     if (ftruncate(fd, entry->bytes) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     TESS_TRY(synchronise(fd, path));
@@ -393,19 +434,20 @@ cleanup:
 tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
                                   tess_checkpoint_state *state,
                                   const tess_checkpoint_rows *sums,
-                                  const tess_checkpoint_rows *mean)
+                                  const tess_checkpoint_rows *mean,
+                                  tess_checkpoint_own *own)
 {
     tess_status status = TESS_OK;
     const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
-    file_entry own, *all = tess_alloc(size, sizeof *all);
+    file_entry entry, *all = tess_alloc(size, sizeof *all);
     tess_checkpoint_state next = *state;
     ++next.generation;
     next.num_ranks = size;
     status = all ? TESS_OK : TESS_ERR_ALLOC;
     if (status == TESS_OK)
-        status = write_file(folder, next.generation, rank, sums, mean, &own);
+        status = write_file(folder, next.generation, rank, sums, mean, own, &entry);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, all));
+    TESS_TRY(tess_comm_allgather(comm, &entry, sizeof entry, all));
     if (rank == 0) status = write_text(folder, &next, all);
     TESS_TRY(tess_comm_agree(comm, status));
     next.from_previous = false;
@@ -615,6 +657,56 @@ tess_status tess_checkpoint_add_mean(const char *folder,
                                      int64_t row_first, int64_t num_rows, double *to)
 {
     return add_all(folder, state, true, k, row_first, num_rows, to);
+}
+
+static tess_status read_value(tess_mover *mover, void *data, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    file_mover *file = (file_mover *)mover;
+    if (bytes > file->end - file->at)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: has less than this version of tessera expects",
+                  file->path);
+    TESS_TRY(read_at(file->fd, file->path, data, bytes, file->at));
+    file->at += (bytes + 7) / 8 * 8;
+cleanup:
+    return status;
+}
+
+tess_status tess_checkpoint_open_own(const char *folder,
+                                     const tess_checkpoint_state *state, int64_t rank,
+                                     tess_mover **mover)
+{
+    tess_status status = TESS_OK;
+    file_header header;
+    struct stat info;
+    file_mover *file = tess_alloc_zero(1, sizeof *file);
+    *mover = NULL;
+    if (!file) TESS_FAIL(TESS_ERR_ALLOC, "state of a checkpoint");
+    file->mover = (tess_mover){.reads = true, .move = read_value};
+    file->fd = -1;
+    TESS_TRY(name_of(folder, state->generation, rank, file->path));
+    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (file->fd < 0 || fstat(file->fd, &info) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: %s", file->path,
+                  strerror(errno));
+    TESS_TRY(read_at(file->fd, file->path, &header, sizeof header, 0));
+    file->at = header.own_offset;
+    file->end = (int64_t)info.st_size;
+    if (file->at < file->end) {
+        *mover = &file->mover;
+        file = NULL;
+    }
+cleanup:
+    if (file) tess_checkpoint_close_own(&file->mover);
+    return status;
+}
+
+void tess_checkpoint_close_own(tess_mover *mover)
+{
+    file_mover *file = (file_mover *)mover;
+    if (!file) return;
+    if (file->fd >= 0) close(file->fd);
+    tess_free(file);
 }
 
 /* ---- inputs ---- */

@@ -1,6 +1,6 @@
 /** @file tess_checkpoint.h
  *  Checkpoint files: the sums of an unfinished run, written by all ranks, to be read by
- * any number of them.
+ *  any number of them, and what each rank has for itself, for as many.
  *
  *  A folder, which all ranks see, holds the last two checkpoints: of each a file of
  * rows of each rank, named by generation and rank, and a text that names the generation
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_mover.h"
 #include "tess_status.h"
 
 enum { TESS_CHECKPOINT_MEANS = 32 };
@@ -43,13 +44,21 @@ typedef struct tess_checkpoint_state {
     bool from_previous; /**< the newest is damaged: it is not to be kept */
 } tess_checkpoint_state;
 
+/** What this rank has for itself, beside rows: `move` writes it to a mover. */
+typedef struct tess_checkpoint_own {
+    tess_status (*move)(void *context, tess_mover *mover);
+    void *context;
+    int64_t bytes; /**< out: so many were written */
+} tess_checkpoint_own;
+
 /** Write a checkpoint, the successor of state->generation, which moves on. `sums` and
- *  `mean` (doubles) may have 0 images. That one is kept, the one before it is removed.
- * On failure (TESS_ERR_IO) both are still there. Collective. */
+ *  `mean` (doubles) may have 0 images, `own` may be NULL. That one is kept, the one
+ *  before it is removed. On failure (TESS_ERR_IO) both are still there. Collective. */
 tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
                                   tess_checkpoint_state *state,
                                   const tess_checkpoint_rows *sums,
-                                  const tess_checkpoint_rows *mean);
+                                  const tess_checkpoint_rows *mean,
+                                  tess_checkpoint_own *own);
 
 /** Read what all ranks know, and check that all files are complete; generation 0 when
  *  there is no checkpoint. When the newest is damaged it is the one before, and a
@@ -66,6 +75,13 @@ tess_status tess_checkpoint_add_sums(const char *folder,
 tess_status tess_checkpoint_add_mean(const char *folder,
                                      const tess_checkpoint_state *state, int64_t k,
                                      int64_t row_first, int64_t num_rows, double *to);
+
+/** What one rank has written for itself: a mover that reads it, from its beginning, or
+ *  NULL when there is none. Close it; the file may be removed before that. Local. */
+tess_status tess_checkpoint_open_own(const char *folder,
+                                     const tess_checkpoint_state *state, int64_t rank,
+                                     tess_mover **mover);
+void tess_checkpoint_close_own(tess_mover *mover); /**< NULL is fine. Local. */
 
 /** The run is complete: remove it all, and the folder unless more is in it. Failures
  * are none. Collective. */

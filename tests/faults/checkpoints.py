@@ -217,6 +217,47 @@ def check_reading(suite, ranks):
     same(suite, label, wanted, None)
 
 
+def check_bookmark(suite, label, options, rank_cycle, stages, limit):
+    """Data that do not fit into memory, and never time for more than a block of them: each
+    run reads on where the one before was stopped; on another number of ranks, from the
+    beginning, which `rank_cycle` is for."""
+    wanted = reference(suite, options)
+    fresh(suite)
+    status, told, runs = STOPPED, "", 0
+    while status == STOPPED and runs < 3 * MOST_RUNS:
+        ranks = rank_cycle[min(runs, len(rank_cycle) - 1)]
+        status, err = end(start(suite, [*options, "--resume", "--max-time", "0.001"], ranks))
+        told += err
+        runs += 1
+    suite.equal(f"{label}: status after {runs} runs", status, 0)
+    if status != 0:
+        print(err[-2000:])
+    suite.true(f"{label}: streamed", "data are streamed" in told)
+    suite.true(f"{label}: stopped {runs - 1} times", runs > 10)
+    for stage in stages:
+        suite.true(f"{label}: '{stage}'", stage in told)
+    same(suite, label, wanted, limit)
+
+
+def middle_observation(suite):
+    return make_observation(suite, 40000, name="middle.uvfits", w_factor=30)
+
+
+def check_bookmarks(suite):
+    options = [middle_observation(suite), "--size", "160,120", "--scale", "25asec", "--no-psf", *MANY_STEPS]
+    exact = [*options, "--weight", "uniform", "--reproducible"]
+    survey, again = "the survey of the data goes on after", "what they had read is read again"
+    first, second = (f"going on in pass {k} over the data, after" for k in (1, 2))
+    check_bookmark(suite, "bookmark", [*exact, "--memory", "6MB", "--force-passes", "2"],
+                   [1], [survey, first, second], None)
+    check_bookmark(suite, "bookmark, natural weights and shares of bricks",
+                   [*options, "--weight", "natural", "--memory", "6MB", "--force-passes", "2"],
+                   [1], [survey, second], TO_ROUNDING)
+    if mpiexec():
+        check_bookmark(suite, "bookmark on several ranks", [*exact, "--memory", "12MB", "--force-passes", "2"],
+                       [2] * 35 + [3], [survey, first, again, second], None)
+
+
 def check_outputs(suite):
     """Stopped while the second of several outputs is read: the first is not made again."""
     obs = make_observation(suite, 150000, name="long.uvfits", w_factor=30)
@@ -488,10 +529,16 @@ def main():
     check_signals(suite, exact)
     for ranks in (1, 3):
         check_reading(suite, ranks)
+    if BACKEND == "cpu":
+        check_bookmarks(suite)
     check_outputs(suite)
     check_refusals(suite, obs, image)
     check_previous(suite, [*exact, "--no-psf"])
     check_kills(suite, exact, 50 if FULL else 4)
+    if BACKEND == "cpu":
+        # too large for two and three ranks, while one keeps them in memory
+        check_kills(suite, [middle_observation(suite), *exact[1:], "--memory", "12MB"],
+                    20 if FULL else 2)
     suite.finish()
 
 

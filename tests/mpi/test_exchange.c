@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/memory_mover.h"
 #include "draw.h"
 #include "exchange.h"
 #include "tess_mem.h"
@@ -216,8 +217,31 @@ static bool is_one_of(const void *context, int64_t key)
 /* The default, a few parcels, and one parcel in a round. */
 static const int64_t round_sizes[] = {0, 1000, 1};
 
-/* Imaging: the rank's rows in `sets` sets, the bricks in `passes` passes. */
-static void send_all(int groups, int64_t sets, int64_t passes, int64_t round_bytes)
+/* Written and read back: all of it, as another object. */
+static tess_exchange *moved(const scene *s, int64_t round_bytes,
+                            tess_exchange *exchange)
+{
+    memory_mover memory = memory_mover_new();
+    tess_exchange *back = NULL;
+    assert_int_equal(tess_exchange_drain(exchange), TESS_OK);
+    assert_int_equal(tess_exchange_move(exchange, &memory.mover), TESS_OK);
+    assert_true(memory.bytes >= tess_exchange_bytes(exchange));
+    memory_mover_rewind(&memory);
+    assert_int_equal(tess_exchange_create(world, s->plan, s->partition, true,
+                                          &s->samples, round_bytes, &back),
+                     TESS_OK);
+    assert_int_equal(tess_exchange_move(back, &memory.mover), TESS_OK);
+    assert_true(memory.at == memory.bytes);
+    assert_true(tess_exchange_bytes(back) == tess_exchange_bytes(exchange));
+    memory_mover_free(&memory);
+    tess_exchange_destroy(exchange);
+    return back;
+}
+
+/* Imaging: the rank's rows in `sets` sets, the bricks in `passes` passes. `move`: after
+ * each set, and once more when all is sorted, by way of a checkpoint. */
+static void send_all(int groups, int64_t sets, int64_t passes, int64_t round_bytes,
+                     bool move)
 {
     scene *s = make_scene(groups);
     tess_exchange *exchange = NULL;
@@ -243,9 +267,15 @@ static void send_all(int groups, int64_t sets, int64_t passes, int64_t round_byt
                 end > first) /* what still flies is no longer here */
                 memset((double *)s->samples.vis + 2 * NUM_POL * CHANS * first, 0x7f,
                        (size_t)(2 * NUM_POL * CHANS * (end - first)) * sizeof(double));
+            if (move) exchange = moved(s, round_bytes, exchange);
         }
         assert_int_equal(tess_exchange_complete(exchange, 1, &received, &bricks),
                          TESS_OK);
+        if (move) {
+            exchange = moved(s, round_bytes, exchange);
+            assert_int_equal(tess_exchange_complete(exchange, 1, &received, &bricks),
+                             TESS_OK);
+        }
         for (int64_t b = 0; b < bricks->num_bricks; ++b)
             assert_int_equal(bricks->key[b] % passes, pass);
         check_received(s, received, bricks, true, seen);
@@ -260,8 +290,17 @@ static void test_imaging(void **state)
     for (int groups = 1; groups <= size; ++groups)
         for (int mode = 0; mode < 4 && size % groups == 0; ++mode)
             for (int k = 0; k < 2; ++k)
-                send_all(groups, mode % 2 ? 3 : 1, mode / 2 ? 2 : 1, round_sizes[k]);
-    send_all(1, 1, 1, round_sizes[2]);
+                send_all(groups, mode % 2 ? 3 : 1, mode / 2 ? 2 : 1, round_sizes[k],
+                         false);
+    send_all(1, 1, 1, round_sizes[2], false);
+}
+
+static void test_continued(void **state)
+{
+    for (int groups = 1; groups <= size; ++groups)
+        for (int passes = 1; passes <= 2 && size % groups == 0; ++passes)
+            for (int k = 0; k < 2; ++k)
+                send_all(groups, 3, passes, round_sizes[k], true);
 }
 
 /* A run that ends with rounds in flight leaves nothing behind. */
@@ -333,9 +372,8 @@ static void test_prediction(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bricks_are_split),
-        cmocka_unit_test(test_imaging),
-        cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_bricks_are_split), cmocka_unit_test(test_imaging),
+        cmocka_unit_test(test_continued),        cmocka_unit_test(test_prediction),
         cmocka_unit_test(test_given_up),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;

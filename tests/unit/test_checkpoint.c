@@ -55,7 +55,8 @@ static void write_one(tess_comm *comm, tess_checkpoint_state *state, float first
     const tess_checkpoint_rows rows = {3, ROWS, NX, sizeof(double), 1, means};
     state->num_mean = 1;
     state->mean_weight[0] = 1.0 / 3;
-    assert_int_equal(tess_checkpoint_write(comm, folder, state, &sums, &rows), TESS_OK);
+    assert_int_equal(tess_checkpoint_write(comm, folder, state, &sums, &rows, NULL),
+                     TESS_OK);
 }
 
 static tess_checkpoint_state new_state(void)
@@ -237,12 +238,82 @@ static void test_unfinished(void **state)
     assert_int_equal(access(folder, F_OK), -1);
 }
 
+/* Of a size that is no multiple of a word, and a number. */
+typedef struct own_values {
+    char text[11];
+    int64_t number;
+} own_values;
+
+static tess_status move_own(void *context, tess_mover *mover)
+{
+    own_values *values = context;
+    tess_status status = tess_move(mover, values->text, sizeof values->text);
+    if (status == TESS_OK)
+        status = tess_move(mover, &values->number, sizeof values->number);
+    return status;
+}
+
+static tess_status refuse_own(void *context, tess_mover *mover)
+{
+    (void)context;
+    (void)mover;
+    return TESS_ERR_ALLOC;
+}
+
+/* What a rank has for itself comes back, beside rows, and is not taken for them. */
+static void test_own(void **state)
+{
+    const float image[ROWS * NX] = {4};
+    const void *images[1] = {image};
+    const tess_checkpoint_rows sums = {3, ROWS, NX, sizeof(float), 1, images},
+                               none = {0};
+    tess_checkpoint_state out = new_state(), in;
+    own_values values = {"ten bytes.", INT64_C(1) << 40}, back = {"", 0};
+    tess_checkpoint_own own = {move_own, &values, 0}, refused = {refuse_own, NULL, 0};
+    tess_mover *mover;
+    float rows[ROWS * NX] = {0};
+    int64_t more;
+    assert_int_equal(tess_checkpoint_write(*state, folder, &out, &sums, &none, &own),
+                     TESS_OK);
+    assert_int_equal(own.bytes, 24);
+    assert_int_equal(
+        tess_checkpoint_write(*state, folder, &out, &sums, &none, &refused),
+        TESS_ERR_ALLOC);
+    tess_error_clear();
+    assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_OK);
+    assert_int_equal(in.generation, 1);
+    assert_int_equal(tess_checkpoint_add_sums(folder, &in, 0, 3, ROWS, rows), TESS_OK);
+    assert_true(rows[0] == 4);
+    assert_int_equal(tess_checkpoint_open_own(folder, &in, 0, &mover), TESS_OK);
+    assert_non_null(mover);
+    assert_int_equal(move_own(&back, mover), TESS_OK);
+    assert_string_equal(back.text, values.text);
+    assert_int_equal(back.number, values.number);
+    assert_int_equal(tess_move(mover, &more, sizeof more), TESS_ERR_INPUT);
+    tess_error_clear();
+    tess_checkpoint_close_own(mover);
+    tess_checkpoint_free(&in);
+    damage("test_checkpoint/checkpoint-1-0", -20);
+    expect_refusal(*state, "checkpoint-1-0");
+}
+
+static void test_nothing_own(void **state)
+{
+    tess_checkpoint_state out = new_state(), in;
+    tess_mover *mover;
+    write_one(*state, &out, 1);
+    assert_int_equal(tess_checkpoint_read(*state, folder, &in), TESS_OK);
+    assert_int_equal(tess_checkpoint_open_own(folder, &in, 0, &mover), TESS_OK);
+    assert_null(mover);
+    tess_checkpoint_free(&in);
+}
+
 static void test_no_folder(void **state)
 {
     tess_checkpoint_state out = new_state();
     const tess_checkpoint_rows none = {0};
     tess_checkpoint_remove(*state, folder);
-    assert_int_equal(tess_checkpoint_write(*state, folder, &out, &none, &none),
+    assert_int_equal(tess_checkpoint_write(*state, folder, &out, &none, &none, NULL),
                      TESS_ERR_IO);
     assert_int_equal(out.generation, 0);
 }
@@ -254,6 +325,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damage, start, finish),
         cmocka_unit_test_setup_teardown(test_previous, start, finish),
         cmocka_unit_test_setup_teardown(test_unfinished, start, finish),
+        cmocka_unit_test_setup_teardown(test_own, start, finish),
+        cmocka_unit_test_setup_teardown(test_nothing_own, start, finish),
         cmocka_unit_test_setup_teardown(test_no_folder, start, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

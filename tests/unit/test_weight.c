@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "draw.h"
+#include "memory_mover.h"
 #include "tess_weight.h"
 
 enum { ROWS = 900, CHANS = 5, VIS = ROWS * CHANS };
@@ -120,7 +121,27 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
 
 /* ---- tests ---- */
 
-static void weigh(scene *s, const tess_weight_opts *opts, int threads)
+/* Written and read back: all of it, as another object. */
+static tess_density *moved(const scene *s, const tess_weight_opts *opts,
+                           tess_density *density)
+{
+    memory_mover memory = memory_mover_new();
+    tess_density *back = NULL;
+    assert_int_equal(tess_density_move(density, &memory.mover), TESS_OK);
+    assert_true(memory.bytes >= tess_density_bytes(density));
+    memory_mover_rewind(&memory);
+    assert_int_equal(tess_density_create(&GEOM, opts, s->samples.num_weight, &back),
+                     TESS_OK);
+    assert_int_equal(tess_density_move(back, &memory.mover), TESS_OK);
+    assert_true(memory.at == memory.bytes);
+    assert_int_equal(tess_density_is_finished(back), tess_density_is_finished(density));
+    memory_mover_free(&memory);
+    tess_density_destroy(density);
+    return back;
+}
+
+/* `move`: between its parts, and before it is applied, by way of a checkpoint. */
+static void weigh(scene *s, const tess_weight_opts *opts, int threads, bool move)
 {
     tess_comm *self;
     tess_density *density = NULL;
@@ -129,9 +150,13 @@ static void weigh(scene *s, const tess_weight_opts *opts, int threads)
                      TESS_OK);
     /* in two parts, as data come from a file */
     assert_int_equal(tess_density_add(density, &s->samples, 0, 300, threads), TESS_OK);
+    if (move) density = moved(s, opts, density);
     assert_int_equal(tess_density_add(density, &s->samples, 300, ROWS, threads),
                      TESS_OK);
+    assert_false(tess_density_is_finished(density));
     assert_int_equal(tess_density_finish(density, self), TESS_OK);
+    if (move) density = moved(s, opts, density);
+    assert_true(tess_density_is_finished(density));
     assert_int_equal(tess_density_apply(density, &s->samples, 0, ROWS, threads),
                      TESS_OK);
     tess_density_destroy(density);
@@ -174,7 +199,7 @@ static void test_against_definition(void **state)
     for (int k = 0; k < 8; ++k)
         for (int mode = 0; mode < 4; ++mode) {
             scene *s = make_scene(mode / 2, 1 + mode % 2);
-            weigh(s, &opts[k], 1 + mode % 2 * 2);
+            weigh(s, &opts[k], 1 + mode % 2 * 2, k % 2 == 1);
             compare(s, &opts[k]);
             free_scene(s);
         }
@@ -187,7 +212,7 @@ static void test_uniform_cells(void **state)
     const tess_weight_opts opts = {.weighting = TESS_UNIFORM};
     scene *s = make_scene(true, 1);
     memset(sum, 0, sizeof sum);
-    weigh(s, &opts, 1);
+    weigh(s, &opts, 1, false);
     for (int k = 0; k < VIS; ++k)
         if (cell_of(s, k) >= 0) sum[cell_of(s, k)] += ((double *)s->samples.weight)[k];
     for (int c = 0; c < CELLS_X * CELLS_Y / 2; ++c)
@@ -201,7 +226,7 @@ static void test_no_weights(void **state)
     const tess_weight_opts opts = {.weighting = TESS_BRIGGS};
     scene *s = make_scene(false, 1);
     memset(s->samples.weight, 0, VIS * sizeof(float));
-    weigh(s, &opts, 1);
+    weigh(s, &opts, 1, false);
     for (int k = 0; k < VIS; ++k)
         assert_true(((float *)s->samples.weight)[k] == 0);
     free_scene(s);

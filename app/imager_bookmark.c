@@ -1,0 +1,328 @@
+/* A bookmark in data that are read in blocks.
+ *
+ * What a rank has made of the blocks that it has read is written with a checkpoint, in
+ * sections, in the order in which a run comes to them; each begins with numbers that
+ * tell whether it is of the same blocks, passes and bricks. A run that continues takes
+ * one after the other. From the first that does not match on any rank, all of them read
+ * from the beginning: only time is lost, planes that the images hold are not.
+ */
+#include <string.h>
+
+#include "imager.h"
+#include "tess_exact.h"
+#include "tess_log.h"
+
+/* Ends the sections of a rank. */
+enum { END = IMAGER_NUM_SECTIONS };
+
+/* ---- what there is ---- */
+
+void imager_bookmark_start(imager_bookmark *bookmark, tess_comm *comm)
+{
+    *bookmark = (imager_bookmark){.comm = comm};
+}
+
+bool imager_bookmark_is_kept(const imager_bookmark *bookmark)
+{
+    for (int k = 0; k < IMAGER_NUM_SECTIONS; ++k)
+        if (bookmark->comm && bookmark->has[k]) return true;
+    return false;
+}
+
+void imager_bookmark_forget(imager_bookmark *bookmark, imager_section from)
+{
+    for (int k = (int)from; bookmark && k < IMAGER_NUM_SECTIONS; ++k)
+        bookmark->has[k] = false;
+}
+
+void imager_bookmark_at(imager_bookmark *bookmark, imager_section section, int64_t next)
+{
+    if (!bookmark || !bookmark->has[section]) return;
+    bookmark->next[section] = next;
+    ++bookmark->turned;
+}
+
+double imager_bookmark_bytes(const imager_bookmark *bookmark)
+{
+    double bytes = 0;
+    if (bookmark->has[IMAGER_DENSITY])
+        bytes += (double)tess_density_bytes(bookmark->density);
+    if (bookmark->has[IMAGER_PASS])
+        bytes += (double)tess_exchange_bytes(bookmark->exchange) +
+                 (double)tess_steps_bytes(bookmark->job->steps);
+    return bytes;
+}
+
+tess_status imager_bookmark_settle(imager_bookmark *bookmark)
+{
+    return bookmark->has[IMAGER_PASS] ? tess_exchange_drain(bookmark->exchange)
+                                      : TESS_OK;
+}
+
+/* ---- sections, to a checkpoint and from it ---- */
+
+static tess_status move_survey(const imager_bookmark *bookmark, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    const imager_outputs *outputs = bookmark->outputs;
+    tess_profile *profile = bookmark->profile;
+    const int64_t num = outputs->num, intervals = outputs->num_intervals;
+    TESS_TRY(tess_move(mover, bookmark->survey, sizeof *bookmark->survey));
+    TESS_TRY(tess_move(mover, outputs->extent, num * (int64_t)sizeof *outputs->extent));
+    TESS_TRY(
+        tess_move(mover, outputs->num_held, num * (int64_t)sizeof *outputs->num_held));
+    TESS_TRY(tess_move(mover, outputs->row_first,
+                       intervals * (int64_t)sizeof *outputs->row_first));
+    TESS_TRY(tess_move(mover, outputs->row_end,
+                       intervals * (int64_t)sizeof *outputs->row_end));
+    TESS_TRY(tess_move(mover, &bookmark->outputs->rows_seen,
+                       sizeof bookmark->outputs->rows_seen));
+    TESS_TRY(tess_move(mover, &profile->visibilities, sizeof profile->visibilities));
+    TESS_TRY(tess_move(mover, profile->ignored, sizeof profile->ignored));
+cleanup:
+    return status;
+}
+
+static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list *bricks = bookmark->bricks;
+    int64_t with_planes = bricks->planes != NULL;
+    TESS_TRY(tess_move(mover, &bookmark->data->num_runs, sizeof(int64_t)));
+    TESS_TRY(tess_move(mover, &bricks->num_runs, sizeof bricks->num_runs));
+    TESS_TRY(tess_move(mover, &bricks->num_bricks, sizeof bricks->num_bricks));
+    TESS_TRY(tess_move(mover, &with_planes, sizeof with_planes));
+    const int64_t num = bricks->num_bricks;
+    if (num == 0) return TESS_OK; /* nor arrays */
+    if (mover->reads) TESS_TRY(imager_make_counts(num, with_planes != 0, bricks));
+    TESS_TRY(tess_move(mover, bricks->key, num * (int64_t)sizeof *bricks->key));
+    TESS_TRY(tess_move(mover, bricks->num_vis, num * (int64_t)sizeof *bricks->num_vis));
+    TESS_TRY(tess_move(mover, bricks->first_run,
+                       (num + 1) * (int64_t)sizeof *bricks->first_run));
+    if (with_planes)
+        TESS_TRY(
+            tess_move(mover, bricks->planes, num * (int64_t)sizeof *bricks->planes));
+cleanup:
+    return status;
+}
+
+static tess_status move_pass(imager_bookmark *bookmark, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = bookmark->job;
+    imager_sums *sums = bookmark->sums;
+    TESS_TRY(tess_move(mover, &bookmark->place, sizeof bookmark->place));
+    TESS_TRY(tess_move(mover, sums->weight, sizeof sums->weight));
+    if (sums->exact)
+        TESS_TRY(tess_move(mover, sums->exact,
+                           sums->num_weight * (int64_t)sizeof *sums->exact));
+    TESS_TRY(tess_move(mover, &job->error, sizeof job->error));
+    TESS_TRY(tess_exchange_move(bookmark->exchange, mover));
+    TESS_TRY(tess_steps_move(job->steps, mover));
+cleanup:
+    return status;
+}
+
+static tess_status move_section(imager_bookmark *bookmark, int section,
+                                tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_move(mover, &bookmark->next[section], sizeof *bookmark->next));
+    switch ((imager_section)section) {
+    case IMAGER_SURVEY:
+        return move_survey(bookmark, mover);
+    case IMAGER_DENSITY:
+        return tess_density_move(bookmark->density, mover);
+    case IMAGER_BRICKS:
+        return move_bricks(bookmark, mover);
+    default:
+        return move_pass(bookmark, mover);
+    }
+cleanup:
+    return status;
+}
+
+tess_status imager_bookmark_write(void *context, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    imager_bookmark *bookmark = context;
+    for (int64_t k = 0; k < IMAGER_NUM_SECTIONS; ++k) {
+        if (!bookmark->has[k]) continue;
+        TESS_TRY(tess_move(mover, &k, sizeof k));
+        TESS_TRY(tess_move(mover, &bookmark->check[k], sizeof bookmark->check[k]));
+        TESS_TRY(move_section(bookmark, (int)k, mover));
+    }
+    int64_t end = END;
+    TESS_TRY(tess_move(mover, &end, sizeof end));
+cleanup:
+    return status;
+}
+
+/* ---- continuing ---- */
+
+static void close_left(imager_bookmark *bookmark)
+{
+    tess_checkpoint_close_own(bookmark->left);
+    bookmark->left = NULL;
+}
+
+static tess_status next_section(imager_bookmark *bookmark)
+{
+    return tess_move(bookmark->left, &bookmark->left_section,
+                     sizeof bookmark->left_section);
+}
+
+tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
+                                 const tess_checkpoint_state *state)
+{
+    tess_status status = TESS_OK;
+    const int rank = tess_comm_rank(bookmark->comm);
+    if (state->num_ranks != tess_comm_size(bookmark->comm)) {
+        tess_log_info("the checkpoint is of %lld ranks: what they had read is read "
+                      "again",
+                      (long long)state->num_ranks);
+        return TESS_OK;
+    }
+    status = tess_checkpoint_open_own(folder, state, rank, &bookmark->left);
+    if (status == TESS_OK && bookmark->left) status = next_section(bookmark);
+    return tess_comm_agree(bookmark->comm, status);
+}
+
+/* How the next section that is left suits the one that the run has come to. */
+enum { NOT_THIS, NOT_THERE, THIS };
+
+static tess_status compare(imager_bookmark *bookmark, imager_section section,
+                           int64_t *suits)
+{
+    tess_status status = TESS_OK;
+    imager_check was;
+    *suits = NOT_THIS;
+    if (!bookmark->left || bookmark->left_section < (int64_t)section) return TESS_OK;
+    *suits = NOT_THERE;
+    if (bookmark->left_section > (int64_t)section) return TESS_OK;
+    TESS_TRY(tess_move(bookmark->left, &was, sizeof was));
+    const bool same = memcmp(&was, &bookmark->check[section], sizeof was) == 0;
+    *suits = same ? THIS : NOT_THIS;
+cleanup:
+    return status;
+}
+
+/* What ranks have of a section is of use when all of them have it. Collective. */
+static tess_status all_suit(imager_bookmark *bookmark, imager_section section,
+                            bool *found)
+{
+    tess_status status = TESS_OK;
+    int64_t least, most, open = bookmark->left != NULL;
+    TESS_TRY(tess_comm_agree(bookmark->comm, compare(bookmark, section, &least)));
+    most = least;
+    TESS_TRY(tess_comm_allreduce_i64(bookmark->comm, &least, 1, TESS_MIN));
+    TESS_TRY(tess_comm_allreduce_i64(bookmark->comm, &most, 1, TESS_MAX));
+    TESS_TRY(tess_comm_allreduce_i64(bookmark->comm, &open, 1, TESS_MAX));
+    *found = least == THIS;
+    if (*found || (least == NOT_THERE && most == NOT_THERE)) return TESS_OK;
+    if (open)
+        tess_log_info("blocks, passes or bricks are not those of the checkpoint: what "
+                      "had been read after its images is read again");
+    close_left(bookmark);
+cleanup:
+    return status;
+}
+
+/* Register a section, and take it up where it was left. Collective. */
+static tess_status take(imager_bookmark *bookmark, imager_section section,
+                        const imager_check *check, bool *found)
+{
+    tess_status status = TESS_OK;
+    bookmark->check[section] = *check;
+    bookmark->next[section] = 0;
+    TESS_TRY(all_suit(bookmark, section, found));
+    if (*found) {
+        status = move_section(bookmark, (int)section, bookmark->left);
+        if (status == TESS_OK) status = next_section(bookmark);
+        TESS_TRY(tess_comm_agree(bookmark->comm, status));
+        if (bookmark->left_section == END) close_left(bookmark);
+    }
+    bookmark->has[section] = true;
+cleanup:
+    return status;
+}
+
+tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
+                                   imager_survey *survey, imager_outputs *outputs,
+                                   tess_profile *profile, int64_t *next_block)
+{
+    tess_status status = TESS_OK;
+    bool found;
+    *next_block = 0;
+    if (!bookmark->comm) return TESS_OK;
+    bookmark->survey = survey;
+    bookmark->outputs = outputs;
+    bookmark->profile = profile;
+    TESS_TRY(take(bookmark, IMAGER_SURVEY, check, &found));
+    *next_block = bookmark->next[IMAGER_SURVEY];
+    if (found)
+        tess_log_info("the survey of the data goes on after %lld of %lld blocks",
+                      (long long)*next_block, (long long)check->number[0]);
+cleanup:
+    return status;
+}
+
+tess_status imager_bookmark_density(imager_bookmark *bookmark,
+                                    const imager_check *check, tess_density *density,
+                                    int64_t *next_set)
+{
+    tess_status status = TESS_OK;
+    bool found;
+    *next_set = 0;
+    if (!bookmark || !bookmark->comm) return TESS_OK;
+    bookmark->density = density;
+    TESS_TRY(take(bookmark, IMAGER_DENSITY, check, &found));
+    *next_set = bookmark->next[IMAGER_DENSITY];
+cleanup:
+    return status;
+}
+
+tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
+                                   imager_data *data, tess_brick_list *bricks,
+                                   int64_t *next_set)
+{
+    tess_status status = TESS_OK;
+    bool found;
+    *next_set = 0;
+    if (!bookmark || !bookmark->comm) return TESS_OK;
+    bookmark->data = data;
+    bookmark->bricks = bricks;
+    TESS_TRY(take(bookmark, IMAGER_BRICKS, check, &found));
+    *next_set = bookmark->next[IMAGER_BRICKS];
+cleanup:
+    return status;
+}
+
+tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *check,
+                                 imager_job *job, tess_exchange *exchange,
+                                 imager_sums *sums, imager_place *place)
+{
+    tess_status status = TESS_OK;
+    bool found;
+    *place = (imager_place){0, 0, 0};
+    if (!bookmark || !bookmark->comm) return TESS_OK;
+    bookmark->job = job;
+    bookmark->exchange = exchange;
+    bookmark->sums = sums;
+    bookmark->place = *place;
+    TESS_TRY(take(bookmark, IMAGER_PASS, check, &found));
+    *place = bookmark->place;
+    place->next_set = bookmark->next[IMAGER_PASS];
+    if (found)
+        tess_log_info("going on in pass %lld over the data, after %lld of %lld blocks",
+                      (long long)place->share + 1, (long long)place->next_set,
+                      (long long)check->number[0]);
+cleanup:
+    return status;
+}
+
+void imager_bookmark_free(imager_bookmark *bookmark)
+{
+    close_left(bookmark);
+    *bookmark = (imager_bookmark){0};
+}

@@ -1,0 +1,97 @@
+/* Brick sums that wait for more samples, to and from a checkpoint. */
+#include <string.h>
+
+#include "steps_private.h"
+#include "tess_mem.h"
+
+void tess_steps_next_samples(tess_steps *steps)
+{
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        steps->live[k].settled = true;
+}
+
+/* What is told of the sums of a block before they come. */
+typedef struct sums_header {
+    int64_t block, num_bricks, num_values;
+    int32_t num_pol, window_first, window_planes, unused;
+} sums_header;
+
+static int64_t value_bytes(const tess_steps *steps)
+{
+    return steps->plan->is_double ? 16 : 8;
+}
+
+int64_t tess_steps_bytes(const tess_steps *steps)
+{
+    int64_t bytes = 0;
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        if (steps->live[k].settled)
+            bytes += steps->live[k].sums.num_values * value_bytes(steps);
+    return bytes;
+}
+
+static tess_status make_sums(tess_steps *steps, const sums_header *header,
+                             tess_brick_sums **sums)
+{
+    tess_status status = TESS_OK;
+    steps_live *live = NULL;
+    if (header->block < 0 || header->block >= steps->plan->num_blocks)
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: brick sums of another plan");
+    TESS_TRY(steps_add_live(steps, header->block, &live));
+    live->settled = true;
+    live->sums = (tess_brick_sums){.num_bricks = header->num_bricks,
+                                   .num_values = header->num_values,
+                                   .capacity = header->num_values,
+                                   .num_pol = header->num_pol,
+                                   .window_first = header->window_first,
+                                   .window_planes = header->window_planes};
+    live->sums.brick = tess_alloc(header->num_bricks, sizeof *live->sums.brick);
+    live->sums.data = tess_alloc_fast(header->num_values, (size_t)value_bytes(steps));
+    if (!live->sums.brick || !live->sums.data) TESS_FAIL(TESS_ERR_ALLOC, "brick sums");
+    *sums = &live->sums;
+cleanup:
+    return status;
+}
+
+/* Where there are sums, `sums` is these; where they come back, they are made. */
+static tess_status move_sums(tess_steps *steps, int64_t block, tess_brick_sums *sums,
+                             tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    sums_header header = {0};
+    if (sums)
+        header = (sums_header){.block = block,
+                               .num_bricks = sums->num_bricks,
+                               .num_values = sums->num_values,
+                               .num_pol = sums->num_pol,
+                               .window_first = sums->window_first,
+                               .window_planes = sums->window_planes};
+    TESS_TRY(tess_move(mover, &header, sizeof header));
+    if (!sums) TESS_TRY(make_sums(steps, &header, &sums));
+    TESS_TRY(
+        tess_move(mover, sums->brick, sums->num_bricks * (int64_t)sizeof *sums->brick));
+    TESS_TRY(tess_move(mover, sums->data, sums->num_values * value_bytes(steps)));
+cleanup:
+    return status;
+}
+
+tess_status tess_steps_move(tess_steps *steps, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    int64_t count = 0;
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        count += steps->live[k].settled;
+    TESS_TRY(tess_move(mover, &count, sizeof count));
+    if (mover->reads) {
+        steps_free_live(steps);
+        for (int64_t k = 0; k < count; ++k)
+            TESS_TRY(move_sums(steps, 0, NULL, mover));
+        return TESS_OK;
+    }
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        if (steps->live[k].settled)
+            TESS_TRY(
+                move_sums(steps, steps->live[k].block, &steps->live[k].sums, mover));
+cleanup:
+    return status;
+}
