@@ -219,6 +219,17 @@ tess_status image_create_density(const image_run *run, int num_weight,
     return tess_comm_agree(run->comm, status);
 }
 
+/* What the outputs are made of, on all ranks: once. Collective. */
+static tess_status sum_outputs(image_run *run)
+{
+    tess_status status = TESS_OK;
+    if (run->survey.summed) return TESS_OK;
+    TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
+    run->survey.summed = true;
+cleanup:
+    return status;
+}
+
 /* The density of a single output, unless it needs the largest weight first; and what a
  * run that is continued had found. Collective. */
 static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_weight,
@@ -227,7 +238,8 @@ static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_w
     tess_status status = TESS_OK;
     imager_bookmark *bookmark = &run->checkpoint.bookmark;
     const imager_check check = {{num_blocks, tess_source_num_spans(run->source),
-                                 run->block_bytes, run->outputs.num}};
+                                 (int64_t)tess_source_spans_hash(run->source),
+                                 run->outputs.num}};
     int64_t unused;
     if (run->outputs.num == 1 && !run->opts->layout.reproducible)
         TESS_TRY(image_create_density(run, num_weight, &run->density));
@@ -272,6 +284,7 @@ tess_status image_survey_blocks(image_run *run)
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (run->density && !tess_density_is_finished(run->density))
         TESS_TRY(tess_density_finish(run->density, run->comm));
+    TESS_TRY(sum_outputs(run));
     int64_t shared = !run->survey.weights_differ;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
     if (shared) tess_source_share_weights(run->source);
@@ -305,8 +318,7 @@ tess_status image_finish_survey(image_run *run)
     const tess_samples like = tess_source_samples(run->source);
     const int num_weight =
         run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
-    if (!run->survey.summed) TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
-    run->survey.summed = true;
+    TESS_TRY(sum_outputs(run));
     TESS_TRY(
         tess_comm_allreduce_f64(run->comm, &run->survey.largest_weight, 1, TESS_MAX));
     run->job.extent = imager_outputs_union(&run->outputs);

@@ -105,6 +105,7 @@ typedef struct imager_data {
     double kept_bytes;           /* beside these: samples of all outputs */
     int64_t num_sets;            /* the same on all ranks */
     int64_t next_set;            /* that is read without skipping */
+    double largest_set_bytes;    /* of the sets so far, on this rank */
     int64_t set_blocks;          /* blocks of the source in a set */
     tess_spool *spool;           /* keeps sets that have been read, or NULL */
     bool force_scratch;          /* keep the spool, be it faster or not */
@@ -544,8 +545,8 @@ typedef struct imager_check {
 /** How far this rank has come in data that are read in blocks, and what it has made of
  *  them: goes into checkpoints, for as many ranks to continue there. Samples that are
  *  kept in memory are not in it: reading them again takes no longer than reading them
- *  back. Where a function takes a bookmark, NULL and zeros are none, and nothing
- *  happens. What it points to is borrowed. */
+ *  back. Zeros are none; so is NULL where functions say so. What it points to is
+ *  borrowed. */
 typedef struct imager_bookmark {
     tess_comm *comm;
     bool has[IMAGER_NUM_SECTIONS];
@@ -573,9 +574,10 @@ void imager_bookmark_free(imager_bookmark *bookmark);                   /**< Loc
 tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
                                  const tess_checkpoint_state *state);
 
-/** From here on the bookmark has this section, made of the objects given; they become
- *  what they were where the run was left, if it had come that far with the same
- *  numbers, and the next block or set is told: else 0. Collective. */
+/** From here on the bookmark (but for the survey: or NULL) has this section, made of
+ * the objects given; they become what they were where the run was left, if it had come
+ * that far with the same numbers, and the next block or set is told: else 0.
+ * Collective. */
 tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
                                    imager_survey *survey, imager_outputs *outputs,
                                    tess_profile *profile, int64_t *next_block);
@@ -589,11 +591,11 @@ tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *
                                  imager_job *job, tess_exchange *exchange,
                                  imager_sums *sums, imager_place *place);
 
-/** All before this block or set is in the section. Local. */
+/** All before this block or set is in the section; NULL is fine. Local. */
 void imager_bookmark_at(imager_bookmark *bookmark, imager_section section,
                         int64_t next);
 
-/** This section and those after it are no more. Local. */
+/** This section and those after it are no more; NULL is fine. Local. */
 void imager_bookmark_forget(imager_bookmark *bookmark, imager_section from);
 
 /** Whether it has anything; about how many bytes. Local. */
@@ -617,6 +619,7 @@ typedef struct imager_checkpoint {
     int64_t num_turned;         /**< blocks of it when the last one was written */
     bool resumed;               /**< there was one to continue */
     bool sums_wait;             /**< its sums have not been taken yet */
+    bool means_wait;            /**< nor its means over channels */
     bool has_worked;            /**< something has been done since the start */
     bool unsaved;               /**< outputs are complete that no checkpoint tells of */
     int64_t num_done;           /**< planes done when the last one was written */

@@ -15,6 +15,9 @@
 /* Ends the sections of a rank. */
 enum { END = IMAGER_NUM_SECTIONS };
 
+/* Of a brick that was counted: key, samples, runs. */
+static const double COUNT_BYTES = 24;
+
 /* ---- what there is ---- */
 
 void imager_bookmark_start(imager_bookmark *bookmark, tess_comm *comm)
@@ -47,6 +50,8 @@ double imager_bookmark_bytes(const imager_bookmark *bookmark)
     double bytes = 0;
     if (bookmark->has[IMAGER_DENSITY])
         bytes += (double)tess_density_bytes(bookmark->density);
+    if (bookmark->has[IMAGER_BRICKS])
+        bytes += (double)bookmark->bricks->num_bricks * COUNT_BYTES;
     if (bookmark->has[IMAGER_PASS])
         bytes += (double)tess_exchange_bytes(bookmark->exchange) +
                  (double)tess_steps_bytes(bookmark->job->steps);
@@ -89,6 +94,7 @@ static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *move
     tess_brick_list *bricks = bookmark->bricks;
     int64_t with_planes = bricks->planes != NULL;
     TESS_TRY(tess_move(mover, &bookmark->data->num_runs, sizeof(int64_t)));
+    TESS_TRY(tess_move(mover, &bookmark->data->largest_set_bytes, sizeof(double)));
     TESS_TRY(tess_move(mover, &bricks->num_runs, sizeof bricks->num_runs));
     TESS_TRY(tess_move(mover, &bricks->num_bricks, sizeof bricks->num_bricks));
     TESS_TRY(tess_move(mover, &with_planes, sizeof with_planes));

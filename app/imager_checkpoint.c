@@ -28,7 +28,7 @@ static const double LONGER = 1.5;
  * share of a run's time that writing it may take. */
 static const double WRITE_BYTES_S = 2e8, COST_SHARE = 0.03;
 /* Less than this tells nothing about a disk [bytes]. */
-static const double LEAST_MEASURED = 1 << 20;
+static const double LEAST_MEASURED = 64 << 20;
 
 /* Process state, like the handler itself, which can only see what is static. */
 static volatile sig_atomic_t told_to_stop;
@@ -145,6 +145,32 @@ static double bookmark_s(const imager_checkpoint *checkpoint)
     return imager_bookmark_bytes(&checkpoint->bookmark) / checkpoint->bytes_s;
 }
 
+/* With the bookmark, or, where there is no room for that, without. Collective. */
+static tess_status write_all(imager_checkpoint *checkpoint,
+                             const tess_checkpoint_rows *sums,
+                             const tess_checkpoint_rows *means,
+                             tess_checkpoint_own *own)
+{
+    tess_status status = TESS_OK;
+    const char *folder = checkpoint->opts->folder;
+    if (imager_bookmark_is_kept(&checkpoint->bookmark)) {
+        TESS_TRY(imager_bookmark_settle(&checkpoint->bookmark));
+        status = tess_checkpoint_write(checkpoint->comm, folder, &checkpoint->state,
+                                       sums, means, own);
+        if (status != TESS_ERR_IO) goto cleanup;
+        if (tess_comm_rank(checkpoint->comm) == 0)
+            tess_log_warn("%s: no room for what has been read so far; the checkpoint "
+                          "is written without it",
+                          folder);
+        tess_error_clear();
+        own->bytes = 0;
+    }
+    status = tess_checkpoint_write(checkpoint->comm, folder, &checkpoint->state, sums,
+                                   means, NULL);
+cleanup:
+    return status;
+}
+
 /* Rows of the images as they are now; none between outputs, or while they are zero. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
@@ -155,12 +181,10 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     void *copy[4 * TESS_MAX_POL] = {NULL};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
-    const bool bookmark = imager_bookmark_is_kept(&checkpoint->bookmark);
     double mark = tess_time_now();
     if (count_done(&checkpoint->state) == 0) checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
-    if (bookmark) TESS_TRY(imager_bookmark_settle(&checkpoint->bookmark));
     checkpoint->state.num_mean = means.num = checkpoint->num_mean;
     for (int k = 0; k < checkpoint->num_mean; ++k) {
         const imager_rows *rows = &checkpoint->mean[k].rows;
@@ -172,9 +196,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
         checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
     }
     const double begin = mark;
-    TESS_TRY(tess_checkpoint_write(checkpoint->comm, checkpoint->opts->folder,
-                                   &checkpoint->state, &sums, &means,
-                                   bookmark ? &own : NULL));
+    TESS_TRY(write_all(checkpoint, &sums, &means, &own));
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
     checkpoint->written_s = checkpoint->looked_s = mark;
     checkpoint->unsaved = false;
@@ -206,6 +228,7 @@ static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
         TESS_TRY(compare_identity(opts->folder, state->identity, opts->identity));
         checkpoint->resumed = true;
         checkpoint->sums_wait = state->num_done > 0;
+        checkpoint->means_wait = state->num_mean > 0;
         tess_log_info("continuing from checkpoint %lld: %lld outputs done",
                       (long long)state->generation, (long long)state->outputs_done);
         TESS_TRY(imager_bookmark_open(&checkpoint->bookmark, opts->folder, state));
@@ -314,10 +337,11 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
 }
 
 /* Whether blocks have been read that the last checkpoint does not know. Sums of planes
- * that have not been taken up yet cannot be written again: nothing is, before that. */
+ * and means that have not been taken up yet cannot be written again: nothing is, before
+ * that. */
 static bool has_turned(const imager_checkpoint *checkpoint)
 {
-    return !checkpoint->sums_wait &&
+    return !checkpoint->sums_wait && !checkpoint->means_wait &&
            checkpoint->bookmark.turned != checkpoint->num_turned &&
            imager_bookmark_is_kept(&checkpoint->bookmark);
 }

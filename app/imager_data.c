@@ -1,5 +1,7 @@
 /* One image's samples, set after set: from memory, the observations or a scratch file.
  */
+#include <math.h>
+
 #include "imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -80,6 +82,8 @@ tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples
         return TESS_OK;
     }
     TESS_TRY(read_set(data, k));
+    data->largest_set_bytes =
+        fmax(data->largest_set_bytes, imager_samples_bytes(&data->block));
     if (data->density)
         TESS_TRY(tess_density_apply(data->density, &data->block, 0,
                                     data->block.num_rows, data->threads));

@@ -4,6 +4,7 @@
 
 #include "imager.h"
 #include "tess_exact.h"
+#include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -137,6 +138,7 @@ typedef struct pass_filter {
     const imager_job *job;
     tess_plane_window window;
     int pass, num_passes; /* for the window */
+    int64_t first_set;    /* that it takes them from */
 } pass_filter;
 
 static bool by_steps(const pass_filter *filter)
@@ -234,17 +236,16 @@ cleanup:
     return status;
 }
 
-/* Read, weight and send the data of one pass, from a set on; the first adds to the
- * sums. */
+/* Read, weight and send the data of one pass, the first of which adds to the sums. */
 static tess_status send_pass(imager_job *job, imager_data *data,
                              tess_exchange *exchange, const pass_filter *filter,
-                             int64_t first_set, imager_sums *sums)
+                             imager_sums *sums)
 {
     tess_status status = TESS_OK;
     const bool all = filter->num_passes == 1 && filter->window.count == 0;
     const bool first = filter->pass == 0 && filter->window.first == 0;
     tess_exchange_filter *test = all && !job->checkpoint ? NULL : in_pass;
-    for (int64_t k = first_set; k < data->num_sets; ++k) {
+    for (int64_t k = filter->first_set; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
         TESS_TRY(tess_steps_look(job->steps));
         double mark = tess_time_now();
@@ -341,11 +342,11 @@ static tess_status expect_pass(const tess_brick_list *owned, const pass_filter *
 /* Samples and bricks of this rank for one pass. Collective. */
 static tess_status take_pass(imager_job *job, imager_data *data,
                              tess_exchange *exchange, const pass_filter *filter,
-                             int64_t first_set, bool last, imager_sums *sums,
-                             tess_samples **samples, tess_brick_list **bricks)
+                             bool last, imager_sums *sums, tess_samples **samples,
+                             tess_brick_list **bricks)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(send_pass(job, data, exchange, filter, first_set, sums));
+    TESS_TRY(send_pass(job, data, exchange, filter, sums));
     if (last)
         tess_samples_free(&data->cached); /* all of it has been sent */
     else if (!data->in_memory && !data->spool)
@@ -366,14 +367,13 @@ static tess_status run_once(imager_job *job, imager_data *data,
                             int64_t first_set, bool psf, imager_sums *sums)
 {
     tess_status status = TESS_OK;
-    const pass_filter all = {.job = job, .num_passes = 1};
+    const pass_filter all = {.job = job, .num_passes = 1, .first_set = first_set};
     tess_samples *samples;
     tess_brick_list *bricks;
     if (data->in_memory && !job->checkpoint)
         status = expect(job, &data->cached, counted, exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(
-        take_pass(job, data, exchange, &all, first_set, true, sums, &samples, &bricks));
+    TESS_TRY(take_pass(job, data, exchange, &all, true, sums, &samples, &bricks));
     TESS_TRY(image_all(job, data, samples, bricks, psf));
 cleanup:
     return status;
@@ -406,23 +406,23 @@ static tess_status run_window(imager_job *job, imager_data *data,
     pass_filter filter = {.job = job,
                           .window = imager_passes_window(job, passes, window),
                           .pass = (int)from->share,
-                          .num_passes = num_passes};
+                          .num_passes = num_passes,
+                          .first_set = from->next_set};
     const int steps = tess_steps_count(job->steps);
-    int64_t first_set = from->next_set;
-    for (; filter.pass < num_passes; ++filter.pass, first_set = 0) {
+    for (; filter.pass < num_passes; ++filter.pass, filter.first_set = 0) {
         const bool last = filter.pass == num_passes - 1, whole = by_steps(&filter);
         tess_samples *samples;
         tess_brick_list *bricks;
-        if (first_set == 0) begin_pass(job, exchange, window, filter.pass);
+        if (filter.first_set == 0) begin_pass(job, exchange, window, filter.pass);
         if (passes->num_windows > 1)
             tess_log_info("pass %d of %d over the data for w-planes %lld to %lld",
                           filter.pass + 1, num_passes, (long long)filter.window.first,
                           (long long)(filter.window.first + filter.window.count - 1));
         else
             tess_log_info("pass %d of %d over the data", filter.pass + 1, num_passes);
-        if (first_set == 0) status = expect_pass(owned, &filter, exchange);
+        if (filter.first_set == 0) status = expect_pass(owned, &filter, exchange);
         TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(take_pass(job, data, exchange, &filter, first_set,
+        TESS_TRY(take_pass(job, data, exchange, &filter,
                            last && window == passes->num_windows - 1, sums, &samples,
                            &bricks));
         if (filter.window.count > 0)
@@ -441,34 +441,30 @@ cleanup:
 /* What is held in every pass beside its samples and sums. */
 static double held_bytes(const imager_job *job, const imager_data *data)
 {
-    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
-    return imager_held_bytes(
-        job, data->kept_bytes + imager_samples_bytes(held),
-        data->in_memory ? 0 : (double)tess_source_block_bytes(data->source));
-}
-
-/* A number that is another one for other values, all but certainly (FNV-1a). */
-static uint64_t mix_in(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *at = data;
-    for (size_t k = 0; k < bytes; ++k)
-        hash = (hash ^ at[k]) * UINT64_C(0x100000001b3);
-    return hash;
+    if (data->in_memory)
+        return imager_held_bytes(
+            job, data->kept_bytes + imager_samples_bytes(&data->cached), 0);
+    return imager_held_bytes(job, data->kept_bytes + data->largest_set_bytes,
+                             (double)tess_source_block_bytes(data->source));
 }
 
 /* What a bookmark in these passes depends on. */
-static imager_check check_of(const imager_data *data, const tess_brick_list *owned,
-                             const imager_passes *passes)
+static imager_check check_of(const imager_job *job, const imager_data *data,
+                             const tess_brick_list *owned, const imager_passes *passes)
 {
-    uint64_t shares = UINT64_C(0xcbf29ce484222325), bricks = shares;
-    shares = mix_in(shares, passes->num_shares,
-                    (size_t)passes->num_windows * sizeof *passes->num_shares);
-    bricks = mix_in(bricks, owned->key, (size_t)owned->num_bricks * sizeof *owned->key);
-    bricks = mix_in(bricks, owned->num_vis,
-                    (size_t)owned->num_bricks * sizeof *owned->num_vis);
+    double largest, mean;
+    int64_t num_split;
+    uint64_t shares = TESS_HASH_START, bricks = TESS_HASH_START;
+    const size_t num = (size_t)owned->num_bricks;
+    tess_partition_balance(job->partition, &largest, &mean, &num_split);
+    shares = tess_hash(shares, passes->num_shares,
+                       (size_t)passes->num_windows * sizeof *passes->num_shares);
+    bricks = tess_hash(bricks, owned->key, num * sizeof *owned->key);
+    bricks = tess_hash(bricks, owned->num_vis, num * sizeof *owned->num_vis);
+    bricks = tess_hash(bricks, &num_split, sizeof num_split);
     return (imager_check){{data->num_sets, data->set_blocks, passes->planes_at_once,
-                           passes->num_windows, passes->num_reads, (int64_t)shares,
-                           (int64_t)bricks}};
+                           passes->num_windows, passes->num_reads, job->num_groups,
+                           (int64_t)shares, (int64_t)bricks}};
 }
 
 /* Where passes begin: where a run that is continued was left, else at the first.
@@ -479,7 +475,7 @@ static tess_status find_place(imager_job *job, const imager_data *data,
                               tess_exchange *exchange, imager_sums *sums,
                               imager_place *from)
 {
-    const imager_check check = check_of(data, owned, passes);
+    const imager_check check = check_of(job, data, owned, passes);
     *from = (imager_place){0, 0, 0};
     if (data->in_memory || job->backend->grid->load || sums->map) return TESS_OK;
     return imager_bookmark_pass(bookmark_of(job), &check, job, exchange, sums, from);
@@ -503,10 +499,12 @@ static tess_status run_passes(imager_job *job, imager_data *data,
         TESS_TRY(run_once(job, data, counted, exchange, from.next_set, psf, sums));
         goto cleanup;
     }
-    /* the first also sums what outputs need of all samples */
+    /* the first also sums what outputs need of all samples, and one that had begun has
+     * sums to be added */
+    const int64_t first = from.window;
     for (; from.window < passes.num_windows;
          from = (imager_place){.window = from.window + 1})
-        if (from.window == 0 ||
+        if (from.window == first ||
             !tess_steps_window_done(
                 job->steps, imager_passes_window(job, &passes, (int)from.window)))
             TESS_TRY(

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tess_const.h"
+#include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_worker.h"
@@ -482,6 +483,17 @@ tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks)
 int64_t tess_source_num_spans(const tess_source *source)
 {
     return source->num_spans;
+}
+
+uint64_t tess_source_spans_hash(const tess_source *source)
+{
+    uint64_t hash = TESS_HASH_START;
+    for (int64_t k = 0; k < source->num_spans; ++k) {
+        const span *s = &source->spans[k];
+        const int64_t rows[3] = {s->part, s->row_first, s->num_rows};
+        hash = tess_hash(hash, rows, sizeof rows);
+    }
+    return hash;
 }
 
 bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows)

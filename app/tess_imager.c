@@ -508,6 +508,7 @@ static tess_status continue_mean(image_run *run, channel_mean *mean)
     int64_t row_first, num_rows;
     for (int64_t k = done - done % channels; k < done; ++k)
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
+    run->checkpoint.means_wait = false;
     if (done % channels == 0 || checkpoint->state.num_mean == 0) return TESS_OK;
     mean_rows(run, &row_first, &num_rows);
     mean->started = true;
