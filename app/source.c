@@ -485,17 +485,6 @@ int64_t tess_source_num_spans(const tess_source *source)
     return source->num_spans;
 }
 
-uint64_t tess_source_spans_hash(const tess_source *source)
-{
-    uint64_t hash = TESS_HASH_START;
-    for (int64_t k = 0; k < source->num_spans; ++k) {
-        const span *s = &source->spans[k];
-        const int64_t rows[3] = {s->part, s->row_first, s->num_rows};
-        hash = tess_hash(hash, rows, sizeof rows);
-    }
-    return hash;
-}
-
 bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows)
 {
     const span *s = &source->spans[k];
@@ -507,6 +496,17 @@ bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows 
                                .num_rows = s->num_rows,
                                .num_chan = p->num_chan};
     return tess_vis_raw_rows(rows->reader, rows->segment, &rows->raw);
+}
+
+uint64_t tess_source_spans_hash(const tess_source *source)
+{
+    uint64_t hash = TESS_HASH_START;
+    for (int64_t k = 0; k < source->num_spans; ++k) {
+        const span *s = &source->spans[k];
+        const int64_t rows[3] = {s->part, s->row_first, s->num_rows};
+        hash = tess_hash(hash, rows, sizeof rows);
+    }
+    return hash;
 }
 
 void tess_source_count_bytes(tess_source *source, int64_t bytes)

@@ -119,8 +119,10 @@ typedef struct tess_source_rows {
 /** Blocks of this rank's slice, whatever their times; and the k-th of them, false when
  *  its file cannot be read that way. Local, after setup. */
 int64_t tess_source_num_spans(const tess_source *source);
-uint64_t tess_source_spans_hash(const tess_source *source); /* which rows they are */
 bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows);
+
+/** A number (tess_hash.h) that tells which rows these blocks are. Local. */
+uint64_t tess_source_spans_hash(const tess_source *source);
 
 /** Add bytes that were read in this way to tess_source_bytes. Local. */
 void tess_source_count_bytes(tess_source *source, int64_t bytes);
