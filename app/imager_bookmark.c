@@ -236,7 +236,7 @@ cleanup:
 
 /* Register a section, and take it up where it was left. Collective. */
 static tess_status take(imager_bookmark *bookmark, imager_section section,
-                        const imager_check *check, bool *found)
+                        const imager_check *check, int64_t *next, bool *found)
 {
     tess_status status = TESS_OK;
     bookmark->check[section] = *check;
@@ -249,6 +249,7 @@ static tess_status take(imager_bookmark *bookmark, imager_section section,
         if (bookmark->left_section == END) close_left(bookmark);
     }
     bookmark->has[section] = true;
+    *next = bookmark->next[section];
 cleanup:
     return status;
 }
@@ -264,8 +265,7 @@ tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check
     bookmark->survey = survey;
     bookmark->outputs = outputs;
     bookmark->profile = profile;
-    TESS_TRY(take(bookmark, IMAGER_SURVEY, check, &found));
-    *next_block = bookmark->next[IMAGER_SURVEY];
+    TESS_TRY(take(bookmark, IMAGER_SURVEY, check, next_block, &found));
     if (found)
         tess_log_info("the survey of the data goes on after %lld of %lld blocks",
                       (long long)*next_block, (long long)check->number[0]);
@@ -277,31 +277,23 @@ tess_status imager_bookmark_density(imager_bookmark *bookmark,
                                     const imager_check *check, tess_density *density,
                                     int64_t *next_set)
 {
-    tess_status status = TESS_OK;
     bool found;
     *next_set = 0;
     if (!bookmark || !bookmark->comm) return TESS_OK;
     bookmark->density = density;
-    TESS_TRY(take(bookmark, IMAGER_DENSITY, check, &found));
-    *next_set = bookmark->next[IMAGER_DENSITY];
-cleanup:
-    return status;
+    return take(bookmark, IMAGER_DENSITY, check, next_set, &found);
 }
 
 tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
                                    imager_data *data, tess_brick_list *bricks,
                                    int64_t *next_set)
 {
-    tess_status status = TESS_OK;
     bool found;
     *next_set = 0;
     if (!bookmark || !bookmark->comm) return TESS_OK;
     bookmark->data = data;
     bookmark->bricks = bricks;
-    TESS_TRY(take(bookmark, IMAGER_BRICKS, check, &found));
-    *next_set = bookmark->next[IMAGER_BRICKS];
-cleanup:
-    return status;
+    return take(bookmark, IMAGER_BRICKS, check, next_set, &found);
 }
 
 tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *check,
@@ -310,15 +302,16 @@ tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *
 {
     tess_status status = TESS_OK;
     bool found;
+    int64_t next_set;
     *place = (imager_place){0, 0, 0};
     if (!bookmark || !bookmark->comm) return TESS_OK;
     bookmark->job = job;
     bookmark->exchange = exchange;
     bookmark->sums = sums;
     bookmark->place = *place;
-    TESS_TRY(take(bookmark, IMAGER_PASS, check, &found));
+    TESS_TRY(take(bookmark, IMAGER_PASS, check, &next_set, &found));
     *place = bookmark->place;
-    place->next_set = bookmark->next[IMAGER_PASS];
+    place->next_set = next_set;
     if (found)
         tess_log_info("going on in pass %lld over the data, after %lld of %lld blocks",
                       (long long)place->share + 1, (long long)place->next_set,
