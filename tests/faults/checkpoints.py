@@ -5,9 +5,11 @@ limits of any_ranks.py; on a GPU, where every run adds in another order, a tenth
 accuracy asked for, what its image may differ from a CPU's).
 
 Stopped: by a time limit that leaves time for one batch of planes after the other; by
-SIGUSR1 to one rank and by SIGTERM, between planes and while data are read; killed (all of
-the process group at once, or one rank, by SIGKILL) at random moments. The number of ranks
-changes from run to run. A checkpoint that was damaged is replaced by the one before.
+SIGUSR1 to one rank and by SIGTERM, between planes and while data are read; after every
+single block of data that do not fit into memory, whose next run goes on behind it; killed
+(all of the process group at once, or one rank, by SIGKILL) at random moments. The number of
+ranks changes from run to run. A checkpoint that was damaged is replaced by the one before,
+and one that finds no room for what has been read is written without.
 """
 import json
 import os
