@@ -424,32 +424,23 @@ static int64_t rounds_that_count(const tess_exchange *exchange)
 
 int64_t tess_exchange_bytes(const tess_exchange *exchange)
 {
-    const tess_samples *samples = &exchange->samples;
-    const int64_t row =
-        3 * (int64_t)sizeof *samples->uvw_m +
-        (int64_t)(sizeof *samples->chan_base + sizeof *samples->num_chan +
-                  sizeof *samples->vis_first);
-    return samples->num_rows * row +
-           samples->num_vis * tess_samples_vis_bytes(samples) +
-           exchange->bricks.num_runs * (int64_t)sizeof *exchange->bricks.run +
-           rounds_that_count(exchange) * tess_comm_size(exchange->comm) * 2 *
-               (int64_t)sizeof(round_count);
+    tess_samples_part parts[TESS_SAMPLES_PARTS];
+    int64_t bytes = exchange->bricks.num_runs * (int64_t)sizeof *exchange->bricks.run +
+                    rounds_that_count(exchange) * tess_comm_size(exchange->comm) * 2 *
+                        (int64_t)sizeof(round_count);
+    tess_samples_list(&exchange->samples, parts);
+    for (int k = 0; k < TESS_SAMPLES_PARTS; ++k)
+        bytes += parts[k].bytes;
+    return bytes;
 }
 
 static tess_status move_samples(tess_samples *samples, tess_mover *mover)
 {
     tess_status status = TESS_OK;
-    const int64_t rows = samples->num_rows, vis = samples->num_vis;
-    const int64_t value = samples->is_double ? sizeof(double) : sizeof(float);
-    TESS_TRY(tess_move(mover, samples->uvw_m, 3 * rows * (int64_t)sizeof(double)));
-    TESS_TRY(tess_move(mover, samples->chan_base,
-                       rows * (int64_t)sizeof *samples->chan_base));
-    TESS_TRY(
-        tess_move(mover, samples->num_chan, rows * (int64_t)sizeof *samples->num_chan));
-    TESS_TRY(tess_move(mover, samples->vis_first,
-                       rows * (int64_t)sizeof *samples->vis_first));
-    TESS_TRY(tess_move(mover, samples->vis, 2 * vis * value * samples->num_pol));
-    TESS_TRY(tess_move(mover, samples->weight, vis * value * samples->num_weight));
+    tess_samples_part parts[TESS_SAMPLES_PARTS];
+    tess_samples_list(samples, parts);
+    for (int k = 0; k < TESS_SAMPLES_PARTS; ++k)
+        TESS_TRY(tess_move(mover, parts[k].data, parts[k].bytes));
 cleanup:
     return status;
 }

@@ -81,28 +81,9 @@ int64_t tess_spool_bytes(const tess_spool *spool)
 
 /* ---- arrays ---- */
 
-/* One array of a set; the same list in the same order writes and reads. */
-typedef struct part {
-    void *data;
-    int64_t bytes;
-} part;
-
-enum { NUM_PARTS = 6 };
-
-static void list_parts(const tess_samples *samples, part parts[NUM_PARTS])
-{
-    const int64_t rows = samples->num_rows, vis = samples->num_vis;
-    const int64_t element = samples->is_double ? sizeof(double) : sizeof(float);
-    parts[0] = (part){samples->uvw_m, rows * 3 * (int64_t)sizeof *samples->uvw_m};
-    parts[1] = (part){samples->chan_base, rows * (int64_t)sizeof *samples->chan_base};
-    parts[2] = (part){samples->num_chan, rows * (int64_t)sizeof *samples->num_chan};
-    parts[3] = (part){samples->vis_first, rows * (int64_t)sizeof *samples->vis_first};
-    parts[4] = (part){samples->vis, vis * 2 * element * samples->num_pol};
-    parts[5] = (part){samples->weight, vis * element * samples->num_weight};
-}
-
 /* Move an array to or from the file at `*at`, which moves on. */
-static tess_status move(const tess_spool *spool, part array, int64_t *at, bool to_file)
+static tess_status move(const tess_spool *spool, tess_samples_part array, int64_t *at,
+                        bool to_file)
 {
     tess_status status = TESS_OK;
     char *data = array.data;
@@ -128,14 +109,14 @@ cleanup:
 tess_status tess_spool_write(tess_spool *spool, const tess_samples *samples)
 {
     tess_status status = TESS_OK;
-    part parts[NUM_PARTS];
+    tess_samples_part parts[TESS_SAMPLES_PARTS];
     int64_t at = spool->bytes;
     if (tess_grow((void **)&spool->set, &spool->capacity_sets, spool->num_sets + 1,
                   sizeof *spool->set))
         TESS_FAIL(TESS_ERR_ALLOC, "list of sets of samples");
     spool->set[spool->num_sets] = (spool_set){at, samples->num_rows, samples->num_vis};
-    list_parts(samples, parts);
-    for (int k = 0; k < NUM_PARTS; ++k)
+    tess_samples_list(samples, parts);
+    for (int k = 0; k < TESS_SAMPLES_PARTS; ++k)
         TESS_TRY(move(spool, parts[k], &at, true));
     ++spool->num_sets;
     spool->bytes = at;
@@ -147,14 +128,14 @@ tess_status tess_spool_read(tess_spool *spool, int64_t k, tess_samples *samples)
 {
     tess_status status = TESS_OK;
     const spool_set *set = &spool->set[k];
-    part parts[NUM_PARTS];
+    tess_samples_part parts[TESS_SAMPLES_PARTS];
     int64_t at = set->at;
     samples->num_rows = samples->num_vis = 0;
     TESS_TRY(tess_samples_reserve(samples, set->num_rows, set->num_vis));
     samples->num_rows = set->num_rows;
     samples->num_vis = set->num_vis;
-    list_parts(samples, parts);
-    for (int p = 0; p < NUM_PARTS; ++p)
+    tess_samples_list(samples, parts);
+    for (int p = 0; p < TESS_SAMPLES_PARTS; ++p)
         TESS_TRY(move(spool, parts[p], &at, false));
     if (k + 1 < spool->num_sets) {
         const int64_t end =

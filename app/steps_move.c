@@ -1,6 +1,4 @@
 /* Brick sums that wait for more samples, to and from a checkpoint. */
-#include <string.h>
-
 #include "steps_private.h"
 #include "tess_mem.h"
 

@@ -15,6 +15,22 @@ int64_t tess_samples_vis_bytes(const tess_samples *samples)
     return element_size(samples) * (2 * samples->num_pol + samples->num_weight);
 }
 
+void tess_samples_list(const tess_samples *samples,
+                       tess_samples_part parts[TESS_SAMPLES_PARTS])
+{
+    const int64_t rows = samples->num_rows, vis = samples->num_vis;
+    const int64_t element = element_size(samples);
+    const tess_samples_part all[TESS_SAMPLES_PARTS] = {
+        {samples->uvw_m, rows * 3 * (int64_t)sizeof *samples->uvw_m},
+        {samples->chan_base, rows * (int64_t)sizeof *samples->chan_base},
+        {samples->num_chan, rows * (int64_t)sizeof *samples->num_chan},
+        {samples->vis_first, rows * (int64_t)sizeof *samples->vis_first},
+        {samples->vis, vis * 2 * element * samples->num_pol},
+        {samples->weight, vis * element * samples->num_weight}};
+    for (int k = 0; k < TESS_SAMPLES_PARTS; ++k)
+        parts[k] = all[k];
+}
+
 static tess_status reserve_rows(tess_samples *samples, int64_t num_rows)
 {
     tess_status status = TESS_OK;

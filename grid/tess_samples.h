@@ -89,6 +89,18 @@ tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
                                  int64_t num_vis);
 void tess_samples_free(tess_samples *samples);
 
+/** One array of samples, as bytes. */
+typedef struct tess_samples_part {
+    void *data;
+    int64_t bytes;
+} tess_samples_part;
+
+enum { TESS_SAMPLES_PARTS = 6 };
+
+/** All arrays of samples, always in the same order: for whoever stores them. Local. */
+void tess_samples_list(const tess_samples *samples,
+                       tess_samples_part parts[TESS_SAMPLES_PARTS]);
+
 /** Bytes per sample of `vis` and `weight` together. */
 int64_t tess_samples_vis_bytes(const tess_samples *samples);
 

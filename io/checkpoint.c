@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "out_file.h"
+#include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -593,16 +594,6 @@ cleanup:
     return status;
 }
 
-static void add_values(void *to, const void *from, int64_t count, int64_t value_bytes)
-{
-    if (value_bytes == 8)
-        for (int64_t k = 0; k < count; ++k)
-            ((double *)to)[k] += ((const double *)from)[k];
-    else
-        for (int64_t k = 0; k < count; ++k)
-            ((float *)to)[k] += ((const float *)from)[k];
-}
-
 /* Add what one rank has written of these rows. */
 static tess_status add_rows(const char *path, bool mean, int64_t k, int64_t row_first,
                             int64_t num_rows, void *to)
@@ -623,7 +614,8 @@ static tess_status add_rows(const char *path, bool mean, int64_t k, int64_t row_
         const int64_t place = rows->row_first + j - row_first;
         if (place < 0 || place >= num_rows) continue;
         TESS_TRY(read_at(fd, path, row, bytes, rows->offset + k * each + j * bytes));
-        add_values((char *)to + place * bytes, row, rows->nx, rows->value_bytes);
+        tess_add_reals(rows->value_bytes == 8, (char *)to + place * bytes, row,
+                       rows->nx);
     }
 cleanup:
     if (fd >= 0) close(fd);
