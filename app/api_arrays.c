@@ -447,8 +447,10 @@ static void lap_steps(array_run *run)
     const double *seconds = run->profile.stage_seconds;
     double steps_s = 0;
     lap(run, &steps_s);
-    run->report.fft_s = seconds[TESS_STAGE_FFT] + seconds[TESS_STAGE_REDUCE];
-    run->report.grid_s = steps_s - run->report.fft_s;
+    const double planes_s = seconds[TESS_STAGE_FFT] + seconds[TESS_STAGE_REDUCE];
+    run->report.join_s = run->profile.join_s;
+    run->report.fft_s = planes_s - run->profile.join_s;
+    run->report.grid_s = steps_s - planes_s;
 }
 
 static void finish(array_run *run, double begin, tess_array_report *report)

@@ -73,7 +73,8 @@ static const struct argp_option options[] = {
      0},
     {"compare", OPT_COMPARE, "ducc0|cufinufft", 0,
      "A second line for each: that program on the same visibilities, if Python "
-     "(TESS_PYTHON, default python3) has it",
+     "(TESS_PYTHON, default python3) has it. Its time goes to whole grids or from "
+     "them, tessera's to the sums of tiles or from these",
      0},
     {0},
 };

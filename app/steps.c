@@ -251,6 +251,7 @@ cleanup:
     tess_progress_finish(&steps->progress);
     steps->profile->stage_seconds[TESS_STAGE_REDUCE] += times.exchange_s;
     steps->profile->stage_seconds[TESS_STAGE_FFT] += times.fft_s;
+    steps->profile->join_s += times.join_s;
     tess_profile_sent(steps->profile, TESS_STAGE_REDUCE);
     tess_free(job);
     tess_free(begin);

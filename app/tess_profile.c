@@ -48,6 +48,7 @@ typedef struct entry {
     int64_t checkpoints, checkpoint_bytes;
     double checkpoint_s;
     double grid_utilisation;
+    double join_s;
     double grid_own_s, predicted_largest_s, predicted_mean_s;
     int64_t merged_visibilities;
     tess_streaming stream;
@@ -190,6 +191,7 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .checkpoint_bytes = profile->checkpoint_bytes,
                  .checkpoint_s = profile->checkpoint_s,
                  .grid_utilisation = profile->grid_utilisation,
+                 .join_s = profile->join_s,
                  .grid_own_s = profile->grid_own_s,
                  .predicted_largest_s = profile->predicted_largest_s,
                  .predicted_mean_s = profile->predicted_mean_s,
@@ -515,8 +517,8 @@ static json_t *energy_object(const tess_energy *energy)
 static json_t *rank_object(const entry *e, int rank)
 {
     return json_pack(
-        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:o, "
-        "s:o}",
+        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:I, "
+        "s:o, s:o}",
         "rank", rank, "host", e->host, "stages", rank_stages(e), "visibilities",
         (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
         "communication_seconds", json_seconds(e->communication_seconds), "sent_bytes",
@@ -526,9 +528,9 @@ static json_t *rank_object(const entry *e, int rank)
         (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
         (json_int_t)e->plane_slab_bytes, "grid_utilisation",
         json_number(e->grid_utilisation), "grid_own_seconds",
-        json_seconds(e->grid_own_s), "merged_visibilities",
-        (json_int_t)e->merged_visibilities, "streaming", streaming_object(&e->stream),
-        "energy", energy_object(&e->energy));
+        json_seconds(e->grid_own_s), "join_seconds", json_seconds(e->join_s),
+        "merged_visibilities", (json_int_t)e->merged_visibilities, "streaming",
+        streaming_object(&e->stream), "energy", energy_object(&e->energy));
 }
 
 static json_t *total_stages(const totals *sum, int ranks)

@@ -71,13 +71,14 @@ typedef struct tess_profile {
     struct tess_profile_metering *metering; /**< while it is measured */
     double start_s;                         /**< tess_time_now() at program start */
     double grid_utilisation; /**< busy share of the threads in that stage */
-    double grid_own_s; /**< tess_time_own() of the first thread while gridding */
+    double join_s;           /**< of the FFT stage: tile sums to and from grid lines */
+    double grid_own_s;       /**< tess_time_own() of the first thread while gridding */
     double predicted_largest_s, predicted_mean_s; /**< gridding of the most and of the
                                                     average loaded rank, as planned */
     int64_t merged_visibilities; /**< gridded along with another at their position */
-    char plan[1024];         /**< the plan in words */
-    double projection_error; /**< of w-projection, measured; 0: not used */
-    tess_trace *trace;       /**< gets the stages as spans, or NULL; borrowed */
+    char plan[1024];             /**< the plan in words */
+    double projection_error;     /**< of w-projection, measured; 0: not used */
+    tess_trace *trace;           /**< gets the stages as spans, or NULL; borrowed */
 } tess_profile;
 
 /** "read", "grid" ... */
@@ -107,10 +108,11 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
- *  grid_utilisation, grid_own_seconds, merged_visibilities, streaming:{bytes, seconds,
+ *  grid_utilisation, grid_own_seconds, join_seconds (of the fft stage: tile sums to and
+ *  from grid lines; 0 on GPUs), merged_visibilities, streaming:{bytes, seconds,
  *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,
- *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules, gpu_joules,
- *  gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
+ *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules,
+ *  gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
  *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
  *  peak_memory_bytes, plans, transforms, checkpoints:{number, seconds, bytes} with
  *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),

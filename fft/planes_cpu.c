@@ -20,6 +20,10 @@ enum { GROUP_BYTES = 128 };
 /* Lines ahead that a group of columns is fetched from: each is far from the last. */
 enum { LINES_AHEAD = 12 };
 
+/* Pieces ahead whose cells of a line are fetched: a few cache lines each, alone in
+ * memory. */
+enum { PIECES_AHEAD = 8 };
+
 /* Work memory that is kept from plane to plane. */
 typedef enum work_slot {
     WORK_LINES,     /* lines of the slab */
@@ -268,6 +272,22 @@ static bool covers(const tess_piece *piece, int64_t line)
     return line >= piece->line && line < piece->line + piece->num_lines;
 }
 
+/* Fetch what a piece has of the line, to be read or, in prediction, written. Inlined by
+ * force: gcc leaves out calls of a function that does nothing but fetch. */
+__attribute__((always_inline)) static inline void
+fetch_piece(const tess_planes *planes, const tess_piece *piece, int64_t line)
+{
+    int64_t before;
+    if (!covers(piece, line)) return;
+    const char *at = piece_line(planes, piece, line, &before);
+    for (int64_t b = 0; b < piece->num_cells * planes->value_bytes; b += 64) {
+        if (planes->opts.forward)
+            __builtin_prefetch(at + b);
+        else
+            __builtin_prefetch(at + b, 1);
+    }
+}
+
 static void add_pieces_to_line(const tess_planes *planes, const piece_set *pieces,
                                int64_t line, char *out)
 {
@@ -277,6 +297,7 @@ static void add_pieces_to_line(const tess_planes *planes, const piece_set *piece
     pieces_near(pieces, line, &begin, &end);
     for (int64_t k = begin; k < end; ++k) {
         const tess_piece *piece = &pieces->piece[k];
+        if (k + PIECES_AHEAD < end) fetch_piece(planes, piece + PIECES_AHEAD, line);
         if (!covers(piece, line)) continue;
         const char *from = piece_line(planes, piece, line, &before);
         tess_add_reals(planes->opts.is_double, out + piece->cell * bytes, from,
@@ -303,6 +324,7 @@ static void take_pieces_from_line(const tess_planes *planes, const piece_set *pi
     pieces_near(pieces, line, &begin, &end);
     for (int64_t k = begin; k < end; ++k) {
         const tess_piece *piece = &pieces->piece[k];
+        if (k + PIECES_AHEAD < end) fetch_piece(planes, piece + PIECES_AHEAD, line);
         if (!covers(piece, line)) continue;
         char *to = piece_line(planes, piece, line, &before);
         memcpy(to, from + piece->cell * bytes, (size_t)(before * bytes));
@@ -332,39 +354,49 @@ static void pad_line(const tess_planes *planes, const char *rows, char *line)
 
 /* Imaging, first pass: pieces → lines → transform along v → image rows. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
-                                   const line_set *set)
+                                   const line_set *set, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const int64_t line_bytes = work_line_bytes(planes);
+    double join_s = 0;
     char *work, *rows = set->slab[0].data;
     TESS_TRY(allocate_work_lines(planes, &work));
-#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
+#pragma omp parallel for num_threads(planes->opts.threads) \
+    schedule(dynamic, PIECE_BUCKET) reduction(+ : join_s)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
+        const double start = tess_time_now();
         add_pieces_to_line(planes, pieces, set->line[k], line);
+        join_s += tess_time_now() - start;
         tess_fft_execute(planes->cpu->fft_v, line, out);
         crop_line(planes, out, rows + k * set->stride * planes->value_bytes);
     }
+    times->join_s += join_s / planes->opts.threads;
 cleanup:
     return status;
 }
 
 /* Prediction, last pass: image rows → transform along v → lines → pieces. */
 static tess_status untransform_lines(tess_planes *planes, const piece_set *pieces,
-                                     const line_set *set)
+                                     const line_set *set, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const int64_t line_bytes = work_line_bytes(planes);
+    double join_s = 0;
     char *work;
     const char *rows = set->slab[0].data;
     TESS_TRY(allocate_work_lines(planes, &work));
-#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 8)
+#pragma omp parallel for num_threads(planes->opts.threads) \
+    schedule(dynamic, PIECE_BUCKET) reduction(+ : join_s)
     for (int64_t k = 0; k < set->num_lines; ++k) {
         char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
         pad_line(planes, rows + k * set->stride * planes->value_bytes, line);
         tess_fft_execute(planes->cpu->fft_v, line, out);
+        const double start = tess_time_now();
         take_pieces_from_line(planes, pieces, set->line[k], out);
+        join_s += tess_time_now() - start;
     }
+    times->join_s += join_s / planes->opts.threads;
 cleanup:
     return status;
 }
@@ -717,7 +749,7 @@ static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job
     if (mine->active) status = place_lines(planes, ny, padded_rows(planes, ny), &own);
     TESS_TRY(planes_agree(planes, status));
     planes_exchanged(times, &mark);
-    if (mine->active) status = transform_lines(planes, &pieces, &own);
+    if (mine->active) status = transform_lines(planes, &pieces, &own, times);
     TESS_TRY(planes_agree(planes, status));
     pieces_free(&pieces);
     tess_outbox_drop(planes->pieces_box);
@@ -779,7 +811,8 @@ static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
     if (mine->active && !whole) status = transpose_to_lines(planes, &all, &own);
     TESS_TRY(planes_agree(planes, status));
     planes_exchanged(times, &mark);
-    if (mine->active) status = untransform_lines(planes, &pieces, whole ? &all : &own);
+    if (mine->active)
+        status = untransform_lines(planes, &pieces, whole ? &all : &own, times);
     TESS_TRY(planes_agree(planes, status));
     planes_transformed(times, &mark);
     TESS_TRY(pieces_return(planes, job, &pieces));

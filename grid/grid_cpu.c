@@ -228,10 +228,10 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
         tess_trace_add(report->trace, TESS_LANE_GRID + thread, "grid", begin, end);
     }
     TESS_TRY(failed);
+    add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest, sums);
     const double wall = tess_time_now() - start;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
     report->merged = merged;
-    add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest, sums);
 cleanup:
     tess_free(taps);
     tess_free(piece);

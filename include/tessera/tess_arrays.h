@@ -94,7 +94,8 @@ typedef struct tess_array_report {
     double plan_s;            /**< choice of kernel and grid, FFT plans */
     double sort_s;            /**< sorting to tiles */
     double grid_s;            /**< gridding or degridding */
-    double fft_s;             /**< FFT, w-screens, and tile sums to and from planes */
+    double join_s;            /**< tile sums to and from lines of planes */
+    double fft_s;             /**< FFT and w-screens */
     double correct_s; /**< grid correction, image to or from the caller's array */
     double total_s;
     int64_t peak_bytes; /**< largest resident size of the process so far */

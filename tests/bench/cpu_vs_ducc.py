@@ -11,20 +11,21 @@ order changing each time. ducc0's stages are those it prints with verbosity=1, t
 those of tessera.wgridder.last_report():
 
   grid    from visibilities to finished planes (and back): ducc0's "gridding proper",
-          index, and its allocating and zeroing of grids; tessera's sorting and gridding
-  fft     FFT, w-screens (tessera: also adding tile sums to planes)
+          index, and its allocating and zeroing of grids; tessera's sorting, gridding,
+          and adding of tile sums to lines of planes (or cutting these into tiles)
+  fft     FFT, w-screens
   plan    choice of kernel and grid, FFT plans
   other   scan, correction of the image, conversions
   total   the call as a whole
 
 The share of the FMA peak counts 4·W³ operations a visibility in tessera's gridding without
-sorting (ducc0's "gridding proper"), against the peak measured in the same run. Memory is
-what the process grows by during a first call, which is not timed. Where Debian's libjemalloc2
-is there, memory that either program gives up stays with the process for the calls that
-follow: what is timed otherwise, and with --new-memory, is also a kernel or hypervisor that
-provides pages, at 10 GB/s or .3. Jobs: process start to FITS, dirty image and PSF
-from a MeasurementSet with natural weights, and prediction into MODEL_DATA of a copy of it,
-read through the page cache; their memory is the process's largest resident size.
+sorting and adding tile sums (ducc0's "gridding proper"), against the peak measured in the
+same run. Memory is what the process grows by during a first call, which is not timed. Where
+Debian's libjemalloc2 is there, memory that either program gives up stays with the process
+for the calls that follow: what is timed otherwise, and with --new-memory, is also a kernel
+or hypervisor that provides pages, at 10 GB/s or .3. Jobs: process start to FITS, dirty image
+and PSF from a MeasurementSet with natural weights, and prediction into MODEL_DATA of a copy
+of it, read through the page cache; their memory is the process's largest resident size.
 
 Medians are printed as Markdown, every single time is written as CSV. Nothing here judges:
 --smoke runs a small piece to see that it works. Data are found in FOLDER (NAME.npz,
@@ -130,7 +131,7 @@ class Memory:
 
 def tessera_stages(report):
     stages = {"kernel": report["grid_s"], "sort": report["sort_s"],
-              "fft": report["fft_s"], "plan": report["plan_s"]}
+              "join": report["join_s"], "fft": report["fft_s"], "plan": report["plan_s"]}
     return stages, {"support": report["support"], "planes": report["num_planes"],
                     "cells": f"{report['grid_u']}x{report['grid_v']}"}
 
@@ -145,9 +146,10 @@ def timed(program, module, function, arguments):
     cpu = time.process_time() - cpu
     if program == "ducc0":
         stages, plan = ducc_stages(captured.text)
+        stages["join"] = 0  # its tiles are added to planes in "gridding proper"
     else:
         stages, plan = tessera_stages(module.last_report())
-    stages["grid"] = stages["sort"] + stages["kernel"]
+    stages["grid"] = stages["sort"] + stages["kernel"] + stages["join"]
     stages["other"] = total - stages["grid"] - stages["fft"] - stages["plan"]
     stages["total"], stages["cpu"] = total, cpu
     return result, stages, plan
@@ -216,7 +218,7 @@ def print_arrays(title, times, plans, difference, num_vis, peak):
     print(f"\n**{title}**: " + "; ".join(
         f"{p} {v['cells']} grid x {v['planes']}, support {v['support']}"
         for p, v in plans.items()) + f"; images differ by {difference:.1e}\n")
-    print("| | program | grid: sort + kernel | fft | plan | other | total | CPU s | MiB | "
+    print("| | program | grid: sort + kernel + join | fft | plan | other | total | CPU s | MiB | "
           "FMA |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for function in ("vis2dirty", "dirty2vis"):
@@ -228,7 +230,7 @@ def print_arrays(title, times, plans, difference, num_vis, peak):
             flops = 4 * plans[program]["support"] ** 3 * num_vis
             share = flops / m["kernel"] / peak / 1e9 if peak and m["kernel"] else 0
             print(f"| {function} | {program} | {m['grid']:.3f}: {m['sort']:.3f} + "
-                  f"{m['kernel']:.3f} | {m['fft']:.3f} | {m['plan']:.3f} | "
+                  f"{m['kernel']:.3f} + {m['join']:.3f} | {m['fft']:.3f} | {m['plan']:.3f} | "
                   f"{m['other']:.3f} | "
                   f"{m['total']:.3f} | {m['cpu']:.2f} | {m['memory'] / 2**20:.0f} | "
                   f"{100 * share:.1f} % |")

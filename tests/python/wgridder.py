@@ -408,8 +408,10 @@ def check_switches(suite):
         wgridder.vis2dirty(**small())
     suite.true("and nothing is printed without it", out.getvalue() == "")
     report = wgridder.last_report()
-    stages = sum(report[k] for k in ("prepare_s", "plan_s", "sort_s", "grid_s", "fft_s",
-                                     "correct_s"))
+    stages = sum(report[k] for k in ("prepare_s", "plan_s", "sort_s", "grid_s", "join_s",
+                                     "fft_s", "correct_s"))
+    suite.true("each takes time", all(report[k] > 0 for k in ("sort_s", "grid_s", "join_s",
+                                                              "fft_s")))
     suite.true(f"stages add up to the total: {stages} of {report['total_s']}",
                0.5 * report["total_s"] <= stages <= 1.001 * report["total_s"])
 

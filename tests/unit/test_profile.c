@@ -56,6 +56,7 @@ static void json_says_what_was_measured(void **state)
     profile.energy.stage_gpu_j[TESS_STAGE_GRID] = 7.5;
     profile.grid_utilisation = 0.75;
     profile.grid_own_s = 1.25;
+    profile.join_s = 0.125;
     profile.predicted_largest_s = 3;
     profile.predicted_mean_s = 2;
     profile.merged_visibilities = 98765432109;
@@ -87,6 +88,7 @@ static void json_says_what_was_measured(void **state)
     const json_t *rank = json_array_get(ranks, 0);
     assert_true(number(rank, "rank") == 0);
     assert_true(number(rank, "grid_own_seconds") == 1.25);
+    assert_true(number(rank, "join_seconds") == 0.125);
     assert_true(json_is_string(json_object_get(rank, "host")));
     const json_t *stages = json_object_get(rank, "stages");
     assert_int_equal(json_object_size(stages), TESS_NUM_STAGES);

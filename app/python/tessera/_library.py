@@ -74,7 +74,7 @@ class ArrayReport(ctypes.Structure):
                 ("double_grid", c_bool), ("error_estimate", c_f64),
                 ("rounding_estimate", c_f64), ("grid_utilisation", c_f64),
                 ("prepare_s", c_f64), ("plan_s", c_f64), ("sort_s", c_f64),
-                ("grid_s", c_f64), ("fft_s", c_f64),
+                ("grid_s", c_f64), ("join_s", c_f64), ("fft_s", c_f64),
                 ("correct_s", c_f64), ("total_s", c_f64), ("peak_bytes", c_i64),
                 ("plan", ctypes.c_char * 512)]
 

@@ -44,8 +44,8 @@ _REPORT = None
 
 def last_report():
     """Times and plan of the last call in this process, a dict: seconds `prepare_s`,
-    `plan_s`, `sort_s`, `grid_s` (gridding or degridding), `fft_s` (FFT and w-screens),
-    `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`,
+    `plan_s`, `sort_s`, `grid_s` (gridding or degridding), `join_s` (tile sums to or from
+    planes), `fft_s` (FFT and w-screens), `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`,
     `grid_v`, `threads`, `grid_utilisation`, `error_estimate`, `rounding_estimate`,
     `peak_bytes`. None before any call."""
     return _REPORT
@@ -144,7 +144,7 @@ def _finish(status, report, verbosity, what):
     _REPORT = shown
     if verbosity > 0:
         stages = ", ".join(f"{name[:-2]} {shown[name]:.4f} s" for name in
-                           ("prepare_s", "plan_s", "sort_s", "grid_s", "fft_s",
+                           ("prepare_s", "plan_s", "sort_s", "grid_s", "join_s", "fft_s",
                             "correct_s", "total_s"))
         print(f"tessera {what}: {shown['num_vis']} visibilities, {shown['threads']} "
               f"threads; {shown['plan']}\n  {stages}; threads "
