@@ -435,12 +435,13 @@ cleanup:
 }
 
 /* Copy a block of `lines` × `count` values between two arrays of different row length.
- */
+ * Of a rank without rows nothing is copied, and it may have no memory. */
 static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
                        const char *from, int64_t from_stride, int64_t lines,
                        int64_t count)
 {
     const int64_t bytes = planes->value_bytes;
+    if (count == 0) return;
 #pragma omp parallel for num_threads(planes->opts.threads)
     for (int64_t k = 0; k < lines; ++k)
         memcpy(to + k * to_stride * bytes, from + k * from_stride * bytes,
