@@ -495,12 +495,16 @@ static int64_t cuda_more_bytes(const tess_planes *planes)
 
 /* ---- a batch of planes, one per group ---- */
 
-/* What the time since `*mark` was spent on; waits for the device. */
-static tess_status lap(tess_planes_times *times,
-                       void (*note)(tess_planes_times *times, double *mark),
-                       double *mark)
+/* End of a step that has come to `status` here: waits for the device, whose errors may
+ * show only then, and has all ranks hear of any. Notes what the time since `*mark` was
+ * spent on. Collective. */
+static tess_status end_step(const tess_planes *planes, tess_status status,
+                            tess_planes_times *times,
+                            void (*note)(tess_planes_times *times, double *mark),
+                            double *mark)
 {
-    const tess_status status = tess_device_wait();
+    if (status == TESS_OK) status = tess_device_wait();
+    status = planes_agree(planes, status);
     note(times, mark);
     return status;
 }
@@ -516,17 +520,13 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
     if (mine->active) status = find_lines(planes, &pieces, &lines);
     if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_exchanged, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
     if (mine->active) status = transform_lines(planes, &pieces, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_transformed, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
     if (mine->active) status = transpose_to_rows(planes, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_exchanged, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
     if (mine->active) status = transform_columns(planes, mine, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_transformed, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);
@@ -575,19 +575,15 @@ static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
     if (mine->active) status = find_lines(planes, &pieces, &lines);
     if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
     if (status == TESS_OK && mine->active) status = upload_model(planes, mine->image);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_exchanged, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
     if (mine->active) status = transform_columns(planes, mine, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_transformed, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
     if (mine->active) status = transpose_to_lines(planes, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_exchanged, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
     if (mine->active) status = transform_lines(planes, &pieces, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(lap(times, planes_transformed, &mark));
-    TESS_TRY(pieces_return(planes, job, &pieces));
-    TESS_TRY(lap(times, planes_exchanged, &mark));
+    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
+    status = pieces_return(planes, job, &pieces);
+    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);

@@ -103,6 +103,17 @@ def check_case(suite, label, words, ranks, turn):
     check(suite, label, words, ranks, 0, counts[0], turn % 3 == 0)  # files are written next
 
 
+def check_transforms(suite, label, words):
+    """An error that shows where a step of a plane's transform waits for the device, on one
+    rank alone: the others, who go on to the next step together, hear of it."""
+    ranks, number = 3, 1
+    suite.ran(f"{label}, transforms", Lost(suite, words, ranks).result)
+    operations = operations_of(suite, ranks)[number]
+    for percent in range(70, 80):
+        check(suite, f"{label}, transforms", words, ranks, number,
+              round(percent / 100 * operations), True)
+
+
 def main():
     suite = Suite("lost_devices")
     obs, model = make_inputs(suite)
@@ -114,6 +125,8 @@ def main():
         for label, words in cases:
             check_case(suite, label, words, ranks, turn)
             turn += 1
+    if mpiexec():
+        check_transforms(suite, *cases[1])
     suite.finish()
 
 
