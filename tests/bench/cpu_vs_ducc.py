@@ -218,8 +218,8 @@ def print_arrays(title, times, plans, difference, num_vis, peak):
     print(f"\n**{title}**: " + "; ".join(
         f"{p} {v['cells']} grid x {v['planes']}, support {v['support']}"
         for p, v in plans.items()) + f"; images differ by {difference:.1e}\n")
-    print("| | program | grid: sort + kernel + join | fft | plan | other | total | CPU s | MiB | "
-          "FMA |")
+    print("| | program | grid: sort + kernel + join | fft | plan | other | total | CPU s | "
+          "MiB | FMA |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for function in ("vis2dirty", "dirty2vis"):
         medians = {}
@@ -230,8 +230,8 @@ def print_arrays(title, times, plans, difference, num_vis, peak):
             flops = 4 * plans[program]["support"] ** 3 * num_vis
             share = flops / m["kernel"] / peak / 1e9 if peak and m["kernel"] else 0
             print(f"| {function} | {program} | {m['grid']:.3f}: {m['sort']:.3f} + "
-                  f"{m['kernel']:.3f} + {m['join']:.3f} | {m['fft']:.3f} | {m['plan']:.3f} | "
-                  f"{m['other']:.3f} | "
+                  f"{m['kernel']:.3f} + {m['join']:.3f} | {m['fft']:.3f} | "
+                  f"{m['plan']:.3f} | {m['other']:.3f} | "
                   f"{m['total']:.3f} | {m['cpu']:.2f} | {m['memory'] / 2**20:.0f} | "
                   f"{100 * share:.1f} % |")
         ratio = {}

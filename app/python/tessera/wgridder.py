@@ -45,9 +45,9 @@ _REPORT = None
 def last_report():
     """Times and plan of the last call in this process, a dict: seconds `prepare_s`,
     `plan_s`, `sort_s`, `grid_s` (gridding or degridding), `join_s` (tile sums to or from
-    planes), `fft_s` (FFT and w-screens), `correct_s`, `total_s`; `plan` in words; `num_vis`, `num_planes`, `support`, `grid_u`,
-    `grid_v`, `threads`, `grid_utilisation`, `error_estimate`, `rounding_estimate`,
-    `peak_bytes`. None before any call."""
+    planes), `fft_s` (FFT and w-screens), `correct_s`, `total_s`; `plan` in words;
+    `num_vis`, `num_planes`, `support`, `grid_u`, `grid_v`, `threads`, `grid_utilisation`,
+    `error_estimate`, `rounding_estimate`, `peak_bytes`. None before any call."""
     return _REPORT
 
 
