@@ -77,7 +77,9 @@ void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                       .data = data};
 }
 
-/* By cost: a visibility of w-stacking costs the same wherever it lies. */
+/* By cost: a visibility of w-stacking costs the same wherever it lies, and a buffer,
+ * cleared once for each piece, nearly the same for all: the order is that of their
+ * visibilities. */
 static int larger_first(const void *a, const void *b)
 {
     const tile_piece *x = a, *y = b;
@@ -93,9 +95,9 @@ int64_t tile_queue_take(tile_queue *queue)
     return piece;
 }
 
-/* A piece that waits for its thread is one that no idle thread can have. Those that come
- * after a small one are small themselves, some .2 ms of work at most, and the last of
- * them are left to whoever is idle. */
+/* A piece that waits for its thread is one that no idle thread can have. Those that
+ * come after a small one are small themselves, some .2 ms of work at most, and the last
+ * of them are left to whoever is idle. */
 int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
 {
     enum { SMALL = 4096, LAST = 4 };

@@ -4,7 +4,8 @@
 A process for each rank, with a lane of stages, one of the reading thread, and one for each
 thread that grids. In every lane spans are disjoint or nested; the stages' spans add up to
 the profile's seconds, to which the profile rounds (a microsecond) and the trace (a
-thousandth of one, at both ends of a span).
+thousandth of one, at both ends of a span). The same files show that data which fit into
+memory are read once, and that others are read while the pass before is gridded.
 """
 import json
 import os
@@ -88,6 +89,16 @@ def check_overlap(suite, trace_path):
                f"{3 * blocks}", before > 3 * blocks)
 
 
+def check_read_once(suite, trace_path, profile_path, rows, channels):
+    """Data that fit into memory are read once, for weights, PSF and dirty image. A row is
+    48 bytes of coordinates, times and antennas, a sample 12 of a visibility and weight."""
+    reads = [begin for begin, _, name in lanes_of(load(trace_path))[0, "reading thread"]
+             if name == "read"]
+    told = load(profile_path)["ranks"][0]["stages"]["read"]["bytes"]
+    suite.true(f"{len(reads)} blocks: more than one", len(reads) > 1)
+    suite.equal("bytes read: all data, once", told, rows * (48 + channels * 2 * 12))
+
+
 def make_observation(suite, name, rows, channels):
     rng = np.random.default_rng(5)
     uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
@@ -118,6 +129,10 @@ def main():
                          "--accuracy", "1e-11", "--force-passes", "2")
     if ran:
         check_overlap(suite, trace)
+    ran, _ = suite.image("in memory", long, "--size", "150", "--scale", "33asec",
+                         "--threads", "1", *told, "--weight", "briggs:0")
+    if ran:
+        check_read_once(suite, trace, profile, 60000, 8)
     left = [n for n in os.listdir(suite.path(".")) if ".tmp" in n]
     suite.equal("temporary files left", left, [])
 
