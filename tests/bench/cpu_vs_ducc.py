@@ -20,12 +20,13 @@ those of tessera.wgridder.last_report():
 
 The share of the FMA peak counts 4·W³ operations a visibility in tessera's gridding without
 sorting and adding tile sums (ducc0's "gridding proper"), against the peak measured in the
-same run. Memory is what the process grows by during a first call, which is not timed. Where
-Debian's libjemalloc2 is there, memory that either program gives up stays with the process
-for the calls that follow: what is timed otherwise, and with --new-memory, is also a kernel
-or hypervisor that provides pages, at 10 GB/s or .3. Jobs: process start to FITS, dirty image
-and PSF from a MeasurementSet with natural weights, and prediction into MODEL_DATA of a copy
-of it, read through the page cache; their memory is the process's largest resident size.
+same run. Memory is what the process grows by during a first call, which is not timed. With
+the GNU C library, memory that either program gives up stays with the process for the calls
+that follow, a second of which is not timed either: what is timed otherwise, and with
+--new-memory, is also a kernel or hypervisor that provides pages, at 10 GB/s or .3. Jobs:
+process start to FITS, dirty image and PSF from a MeasurementSet with natural weights, and
+prediction into MODEL_DATA of a copy of it, read through the page cache; their memory is the
+process's largest resident size, and comes from the system.
 
 Medians are printed as Markdown, every single time is written as CSV. Nothing here judges:
 --smoke runs a small piece to see that it works. Data are found in FOLDER (NAME.npz,
@@ -35,7 +36,6 @@ NAME.ms) or made there, see workloads.py. TESSERA_LIBRARY names the library's fo
 import argparse
 import csv
 import ctypes
-import ctypes.util
 import json
 import os
 import re
@@ -87,16 +87,18 @@ def arguments():
 
 # ---- measuring one call ----
 
-KEEPING = {"LD_PRELOAD": ctypes.util.find_library("jemalloc"),
-           "MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}
-ALL_ARENAS = 4096  # jemalloc's MALLCTL_ARENAS_ALL
+# A heap that gives nothing back to the system, and is one for all threads: large arrays
+# would be mapped, and unmapped, apart from it.
+KEEPING = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.arena_max=1:"
+                             f"glibc.malloc.trim_threshold={1 << 50}"}
+# Calls that are not timed: one whose growth is measured, before which all memory is given
+# back, and one that gets it anew.
+UNTIMED = 2
 
 
 def keep_memory():
-    """Start again with a malloc that gives nothing back to the system, if there is one."""
-    if not KEEPING["LD_PRELOAD"]:
-        print("no libjemalloc: each call takes its memory from the system")
-    elif any(os.environ.get(key) != value for key, value in KEEPING.items()):
+    """Start again with a malloc that gives nothing back to the system."""
+    if any(os.environ.get(key) != value for key, value in KEEPING.items()):
         sys.stdout.flush()
         os.execve(sys.executable, [sys.executable] + sys.argv, {**os.environ, **KEEPING})
 
@@ -106,11 +108,10 @@ class Memory:
     not tell."""
 
     def __init__(self):
-        process = ctypes.CDLL(None)
         try:
-            process.mallctl(f"arena.{ALL_ARENAS}.purge".encode(), None, None, None, 0)
-        except AttributeError:  # not jemalloc
-            process.malloc_trim(0)
+            ctypes.CDLL(None).malloc_trim(0)
+        except AttributeError:  # another C library
+            pass
         self.start = self.value("VmRSS")
         try:
             with open("/proc/self/clear_refs", "w") as f:
@@ -169,7 +170,7 @@ def compare_arrays(data, threads, accuracy, double, repeat):
                   epsilon=float(accuracy), do_wgridding=True, nthreads=threads,
                   flip_v=True, divide_by_n=False)
     times, plans, dirty, grown = {}, {}, {}, {}
-    for turn in range(repeat + 1):
+    for turn in range(repeat + UNTIMED):
         order = list(modules) if turn % 2 == 0 else list(modules)[::-1]
         for function in ("vis2dirty", "dirty2vis"):
             for program in order:
@@ -180,7 +181,7 @@ def compare_arrays(data, threads, accuracy, double, repeat):
                                              {**common, **more})
                 if turn == 0:
                     grown[key] = memory.grown()
-                else:
+                if turn >= UNTIMED:
                     times.setdefault(key, []).append({**stages, "memory": grown[key]})
                 plans[program] = plan
                 if function == "vis2dirty":
@@ -262,8 +263,9 @@ def timed_job(command):
     looked up while it runs: the one that wait4 tells may be this process's."""
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
-        child = subprocess.Popen([str(c) for c in command], stdout=out, stderr=out,
-                                 env=mpi_environment())
+        child = subprocess.Popen(
+            [str(c) for c in command], stdout=out, stderr=out,
+            env={k: v for k, v in mpi_environment().items() if KEEPING.get(k) != v})
         peak = 0
         pid, status, usage = os.wait4(child.pid, os.WNOHANG)
         while pid == 0:
