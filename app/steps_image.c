@@ -65,6 +65,7 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
                 status =
                     grid_block(steps, b, (tess_plane_window){0}, samples, bricks, psf);
         TESS_TRY(tess_comm_agree(steps->comm, status));
+        tess_profile_sent(steps->profile, TESS_STAGE_GRID);
         if (!transform_now) continue;
         int64_t count = 0;
         for (int64_t p = 0; p < plan->num_planes; ++p)
@@ -104,6 +105,7 @@ tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
     TESS_TRY(tess_steps_look(steps));
     status = grid_window(steps, window, samples, bricks, psf);
     TESS_TRY(tess_comm_agree(steps->comm, status));
+    tess_profile_sent(steps->profile, TESS_STAGE_GRID);
     if (!last) goto cleanup;
     for (int64_t k = 0; k < window.count; ++k) {
         ready[k] = window.first + k;

@@ -113,6 +113,7 @@ static tess_status predict_steps(tess_steps *steps, tess_samples *samples,
         TESS_TRY(steps_transform_planes(steps, needed, count, samples->num_pol, false));
         status = steps_degrid(steps, step, samples, bricks);
         TESS_TRY(tess_comm_agree(steps->comm, status));
+        tess_profile_sent(steps->profile, TESS_STAGE_GRID);
     }
 cleanup:
     return status;
@@ -169,6 +170,7 @@ static tess_status predict_window(tess_steps *steps, tess_plane_window window,
         status = degrid_live(steps, &steps->live[k], samples, bricks);
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     TESS_TRY(tess_comm_agree(steps->comm, status));
+    tess_profile_sent(steps->profile, TESS_STAGE_GRID);
     steps_give_up_live(steps);
 cleanup:
     return status;

@@ -34,7 +34,7 @@ static const char *const ignored_names[TESS_NUM_IGNORED] = {
 /* What one rank tells the first. */
 typedef struct entry {
     char host[64];
-    double stage_seconds[TESS_NUM_STAGES];
+    double stage_seconds[TESS_NUM_STAGES], stage_mpi_s[TESS_NUM_STAGES];
     int64_t stage_bytes[TESS_NUM_STAGES];
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;
@@ -58,6 +58,7 @@ typedef struct entry {
 /* All ranks together. */
 typedef struct totals {
     double stage_max_s[TESS_NUM_STAGES], stage_sum_s[TESS_NUM_STAGES];
+    double stage_mpi_s[TESS_NUM_STAGES]; /* sum */
     int64_t stage_bytes[TESS_NUM_STAGES];
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;
@@ -175,7 +176,9 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage)
     double seconds;
     tess_comm_stats(&sent, &seconds);
     profile->stage_bytes[stage] += sent - profile->sent_before;
+    profile->stage_mpi_s[stage] += seconds - profile->mpi_before_s;
     profile->sent_before = sent;
+    profile->mpi_before_s = seconds;
 }
 
 static void fill_entry(const tess_profile *profile, entry *e)
@@ -200,6 +203,7 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .energy = profile->energy};
     if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
     memcpy(e->stage_seconds, profile->stage_seconds, sizeof e->stage_seconds);
+    memcpy(e->stage_mpi_s, profile->stage_mpi_s, sizeof e->stage_mpi_s);
     memcpy(e->stage_bytes, profile->stage_bytes, sizeof e->stage_bytes);
     memcpy(e->stage_visibilities, profile->stage_visibilities,
            sizeof e->stage_visibilities);
@@ -253,6 +257,7 @@ static void add_up(const entry *entries, int ranks, totals *sum)
             const double seconds = e->stage_seconds[s];
             if (seconds > sum->stage_max_s[s]) sum->stage_max_s[s] = seconds;
             sum->stage_sum_s[s] += seconds;
+            sum->stage_mpi_s[s] += e->stage_mpi_s[s];
             sum->stage_bytes[s] += e->stage_bytes[s];
             sum->stage_visibilities[s] += e->stage_visibilities[s];
         }
@@ -393,15 +398,16 @@ static void log_energy(const totals *sum)
 
 static void log_totals(const totals *sum, int ranks)
 {
-    tess_log_info("stage         slowest     mean   visibilities/s");
+    tess_log_info("stage         slowest     mean   in MPI   visibilities/s");
     for (int s = 0; s < TESS_NUM_STAGES; ++s) {
         if (sum->stage_max_s[s] <= 0) continue;
         char rate[32] = "";
         if (sum->stage_visibilities[s] > 0)
             snprintf(rate, sizeof rate, "%10.2f M",
                      1e-6 * (double)sum->stage_visibilities[s] / sum->stage_max_s[s]);
-        tess_log_info("  %-10s %8.3f s %7.3f s %s", stage_names[s], sum->stage_max_s[s],
-                      sum->stage_sum_s[s] / ranks, rate);
+        tess_log_info("  %-10s %8.3f s %7.3f s %7.3f %s", stage_names[s],
+                      sum->stage_max_s[s], sum->stage_sum_s[s] / ranks,
+                      sum->stage_mpi_s[s] / ranks, rate);
     }
     if (sum->grid_busy > 0)
         tess_log_info("threads were busy for %.1f %% of the time of gridding",
@@ -464,10 +470,11 @@ static json_t *rank_stages(const entry *e)
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
         json_object_set_new(stages, stage_names[s],
-                            json_pack("{s:o, s:I, s:I}", "seconds",
+                            json_pack("{s:o, s:I, s:I, s:o}", "seconds",
                                       json_seconds(e->stage_seconds[s]), "bytes",
                                       (json_int_t)e->stage_bytes[s], "visibilities",
-                                      (json_int_t)e->stage_visibilities[s]));
+                                      (json_int_t)e->stage_visibilities[s],
+                                      "mpi_seconds", json_seconds(e->stage_mpi_s[s])));
     return stages;
 }
 
@@ -538,9 +545,11 @@ static json_t *total_stages(const totals *sum, int ranks)
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
         json_object_set_new(stages, stage_names[s],
-                            json_pack("{s:o, s:o, s:I, s:I}", "seconds",
+                            json_pack("{s:o, s:o, s:o, s:I, s:I}", "seconds",
                                       json_seconds(sum->stage_max_s[s]), "mean_seconds",
                                       json_seconds(sum->stage_sum_s[s] / ranks),
+                                      "mpi_mean_seconds",
+                                      json_seconds(sum->stage_mpi_s[s] / ranks),
                                       "bytes", (json_int_t)sum->stage_bytes[s],
                                       "visibilities",
                                       (json_int_t)sum->stage_visibilities[s]));

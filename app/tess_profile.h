@@ -54,7 +54,9 @@ typedef struct tess_streaming {
 typedef struct tess_profile {
     double stage_seconds[TESS_NUM_STAGES]; /**< of this rank */
     int64_t stage_bytes[TESS_NUM_STAGES];  /**< read, written, or sent to other ranks */
+    double stage_mpi_s[TESS_NUM_STAGES];   /**< in MPI, waiting included */
     int64_t sent_before;                   /**< bytes sent that a stage has counted */
+    double mpi_before_s;                   /**< likewise, seconds in MPI */
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities; /**< imaged or predicted, from this rank's rows */
     int64_t ignored[TESS_NUM_IGNORED];
@@ -86,15 +88,16 @@ const char *tess_stage_name(tess_stage stage);
 
 void tess_profile_start(tess_profile *profile);
 
-/** Add the time since `*mark`, and what was sent since the last call, to a stage and
- *  set `*mark` to now. */
+/** Add the time since `*mark`, and what tess_profile_sent does, to a stage and set
+ *  `*mark` to now. */
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);
 
-/** Add the time since `begin` to a stage, as tess_profile_lap does; what was sent is
- *  counted elsewhere. */
+/** Add the time since `begin` to a stage, as tess_profile_lap does; what was sent, and
+ *  the time in MPI, are counted elsewhere. */
 void tess_profile_since(tess_profile *profile, tess_stage stage, double begin);
 
-/** Add what was sent to other ranks since the last call to a stage. */
+/** Add what was sent to other ranks since the last call, and the time in MPI, waiting
+ *  for them included, to a stage. */
 void tess_profile_sent(tess_profile *profile, tess_stage stage);
 
 /** Begin to measure energy, if it is wanted: of the GPU at this PCI bus id ("": none)
@@ -107,7 +110,8 @@ void tess_profile_stop_meter(tess_profile *profile); /**< Local. */
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
- *  visibilities}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
+ *  visibilities, mpi_seconds (waiting at the end of the stage included, which `seconds`
+ *  of gridding do not count)}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
  *  grid_utilisation, grid_own_seconds, join_seconds (of the fft stage: tile sums to and
  *  from grid lines; 0 on GPUs), merged_visibilities, streaming:{bytes, seconds,
  *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,

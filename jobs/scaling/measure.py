@@ -272,7 +272,7 @@ def record(profile, data, ranks, threads):
         "peak_memory_sum_bytes": total["peak_memory_sum_bytes"],
         "cpu_joules": total["cpu_joules"], "gpu_joules": total["gpu_joules"],
         "stages": {name: {"max_s": s["seconds"], "mean_s": s["mean_seconds"],
-                          "bytes": s["bytes"]}
+                          "mpi_s": s["mpi_mean_seconds"], "bytes": s["bytes"]}
                    for name, s in total["stages"].items()}}
 
 

@@ -51,6 +51,7 @@ static void json_says_what_was_measured(void **state)
     profile.ignored[TESS_IGNORED_BEYOND_UV] = 2;
     profile.stage_seconds[TESS_STAGE_GRID] = 1.5;
     profile.stage_bytes[TESS_STAGE_READ] = 1000;
+    profile.stage_mpi_s[TESS_STAGE_GRID] = .25;
     profile.stage_visibilities[TESS_STAGE_GRID] = 99;
     profile.energy.total.gpu_j = 12.5;
     profile.energy.stage_gpu_j[TESS_STAGE_GRID] = 7.5;
@@ -95,6 +96,9 @@ static void json_says_what_was_measured(void **state)
     const json_t *grid = json_object_get(stages, "grid");
     assert_true(number(grid, "seconds") == 1.5);
     assert_true(number(grid, "visibilities") == 99);
+    assert_true(number(grid, "mpi_seconds") == .25);
+    const json_t *all = json_object_get(json_object_get(totals, "stages"), "grid");
+    assert_true(number(all, "mpi_mean_seconds") == .25);
     const json_t *energy = json_object_get(rank, "energy");
     assert_true(number(energy, "gpu_joules") == 12.5);
     assert_true(json_is_null(json_object_get(energy, "cpu_joules")));
