@@ -418,8 +418,23 @@ tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_po
 /** Rows of a finished image on this rank. */
 typedef struct imager_rows {
     int64_t row_first, num_rows, nx;
-    double *value; /* [num_rows][nx]; owned */
+    bool is_double; /**< the plan's precision; of means and of nothing, true */
+    void *value;    /**< [num_rows][nx] double or float; owned */
 } imager_rows;
+
+/** Pixel k of all rows. */
+static inline double imager_pixel(const imager_rows *rows, int64_t k)
+{
+    return rows->is_double ? ((const double *)rows->value)[k]
+                           : (double)((const float *)rows->value)[k];
+}
+
+/** Pixels [first, first + count) in double precision. */
+void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double *out);
+
+/** Rows of zeros, in double precision. TESS_ERR_ALLOC. Local. */
+tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
+                             imager_rows *rows);
 
 /** One image (dirty or PSF) of one polarisation. */
 typedef struct imager_product {

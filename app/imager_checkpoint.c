@@ -437,13 +437,12 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_state *state = &checkpoint->state;
-    imager_rows rows = {row_first, num_rows, checkpoint->job->geom.nx, NULL};
     for (int64_t k = 0; k < state->num_mean; ++k) {
-        rows.value = tess_alloc_zero(rows.num_rows * rows.nx, sizeof *rows.value);
-        mean[k] = (imager_product){rows, state->mean_weight[k]};
-        if (!rows.value) TESS_FAIL(TESS_ERR_ALLOC, "mean over channels");
-        TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k,
-                                          rows.row_first, rows.num_rows, rows.value));
+        mean[k].sum_weights = state->mean_weight[k];
+        TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
+                                  &mean[k].rows));
+        TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, row_first,
+                                          num_rows, mean[k].rows.value));
     }
 cleanup:
     return status;

@@ -229,18 +229,16 @@ cleanup:
     return status;
 }
 
-/* Images become rows of double precision, one after the other: sums that may be of
- * another output's are copied, others are given up. */
+/* Images become rows, one after the other: sums that may be of another output's are
+ * copied, others are given up, or become the rows. */
 static double finishing_bytes(const imager_job *job, double image)
 {
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const int ranks = tess_comm_size(job->comm), n = job->num_images;
-    const double rows = sizeof(double) * pixels / ranks;
-    const double sums = job->plan->is_double ? 0 : sizeof(float) * pixels / ranks;
-    const bool summed = job->fft_ranks < ranks;
-    if (job->num_outputs > 1) return n * image + n * rows + sums;
-    if (!summed && job->plan->is_double) return n * image;
-    return fmax(n * image + rows + (summed ? sums : 0), image + n * rows);
+    const double rows = (job->plan->is_double ? 8 : 4) * pixels / ranks;
+    if (job->num_outputs > 1) return n * image + n * rows;
+    if (job->fft_ranks == ranks) return n * image;
+    return fmax(n * image + rows, image + n * rows);
 }
 
 static void estimate_memory(const imager_job *job, const imager_workload *work,

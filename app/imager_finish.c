@@ -5,24 +5,39 @@
 #include "imager.h"
 #include "tess_mem.h"
 
-/* Pixels above the horizon that are not finite. */
-static int64_t count_bad(const imager_job *job, int64_t line, const double *row)
+/* Pixels of a row above the horizon that are not finite. */
+static int64_t count_bad(const imager_job *job, const imager_rows *rows, int64_t row)
 {
     const tess_geom *geom = &job->geom;
-    const double m = tess_geom_m(geom, line);
+    const double m = tess_geom_m(geom, rows->row_first + row);
     int64_t bad = 0;
     for (int64_t i = 0; i < geom->nx; ++i) {
-        if (isfinite(row[i])) continue;
+        if (isfinite(imager_pixel(rows, row * rows->nx + i))) continue;
         const double l = tess_geom_l(geom, i);
         bad += l * l + m * m < 1;
     }
     return bad;
 }
 
+static void correct_row(const imager_rows *rows, int64_t row, const double *correction,
+                        double factor)
+{
+    const int64_t first = row * rows->nx;
+    if (rows->is_double) {
+        double *value = (double *)rows->value + first;
+        for (int64_t i = 0; i < rows->nx; ++i)
+            value[i] *= correction[i] * factor;
+    } else {
+        float *value = (float *)rows->value + first;
+        for (int64_t i = 0; i < rows->nx; ++i)
+            value[i] = (float)(value[i] * (correction[i] * factor));
+    }
+}
+
 /* Correct the rows, unless that was `done` where the sums are, and count the pixels
  * that are not finite. */
 static tess_status correct_rows(const imager_job *job, double factor, bool done,
-                                imager_rows *rows, int64_t *num_bad)
+                                const imager_rows *rows, int64_t *num_bad)
 {
     tess_status status = TESS_OK;
     int64_t bad = 0;
@@ -34,14 +49,12 @@ static tess_status correct_rows(const imager_job *job, double factor, bool done,
         complete = done || correction;
 #pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k) {
-            double *row = rows->value + k * rows->nx;
             if (!complete) continue;
             if (!done) {
                 tess_grid_correction_row(job->plan, rows->row_first + k, correction);
-                for (int64_t i = 0; i < rows->nx; ++i)
-                    row[i] *= correction[i] * factor;
+                correct_row(rows, k, correction, factor);
             }
-            bad += count_bad(job, rows->row_first + k, row);
+            bad += count_bad(job, rows, k);
         }
         tess_free(correction);
     }
@@ -84,31 +97,13 @@ cleanup:
     return status;
 }
 
+/* Collective. */
 static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
 {
-    tess_status status = TESS_OK;
-    void *sums = NULL;
-    *rows = (imager_rows){.nx = job->geom.nx};
-    TESS_TRY(tess_planes_reduce(job->planes, image, &rows->row_first, &rows->num_rows,
-                                &sums));
-    const int64_t pixels = rows->num_rows * rows->nx;
-    if (job->plan->is_double) {
-        rows->value = sums;
-        sums = NULL;
-    } else {
-        rows->value = tess_alloc(pixels, sizeof *rows->value);
-        status = rows->value ? TESS_OK : TESS_ERR_ALLOC;
-        const float *from = sums;
-        const int threads =
-            tess_costs_threads(&job->costs, TESS_TRAFFIC_COPY, job->layout->threads);
-#pragma omp parallel for num_threads(threads) if (status == TESS_OK)
-        for (int64_t k = 0; k < (status == TESS_OK ? pixels : 0); ++k)
-            rows->value[k] = (double)from[k];
-    }
-    TESS_TRY(tess_comm_agree(job->comm, status));
-cleanup:
-    tess_free(sums);
-    return status;
+    *rows = (imager_rows){.nx = job->geom.nx, .is_double = job->plan->is_double};
+    return tess_comm_agree(job->comm,
+                           tess_planes_reduce(job->planes, image, &rows->row_first,
+                                              &rows->num_rows, &rows->value));
 }
 
 tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
@@ -136,6 +131,23 @@ tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
         TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
                                      &product[k].rows));
     }
+cleanup:
+    return status;
+}
+
+void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double *out)
+{
+    for (int64_t k = 0; k < count; ++k)
+        out[k] = imager_pixel(rows, first + k);
+}
+
+tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
+                             imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    *rows = (imager_rows){row_first, num_rows, nx, true, NULL};
+    rows->value = tess_alloc_zero(num_rows * nx, sizeof(double));
+    if (!rows->value) TESS_FAIL(TESS_ERR_ALLOC, "no memory for rows of an image");
 cleanup:
     return status;
 }

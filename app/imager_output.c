@@ -137,8 +137,7 @@ static tess_status gather_box(const imager_output *output, const imager_rows *ro
     for (int64_t k = begin; k < end; ++k) {
         double *to = send + (k - begin) * (side_x + 1);
         to[0] = (double)(rows->row_first + k - first_y);
-        memcpy(to + 1, rows->value + k * rows->nx + first_x,
-               (size_t)side_x * sizeof *to);
+        imager_pixels(rows, k * rows->nx + first_x, side_x, to + 1);
     }
     bytes = (end - begin) * (side_x + 1) * (int64_t)sizeof *send;
     TESS_TRY(tess_comm_gatherv(output->comm, send, bytes, 0, &received, counts));
@@ -247,6 +246,24 @@ cleanup:
     return status;
 }
 
+/* Rows in the precision that a product has; `*copy` where they have another. */
+static tess_status convert_rows(const imager_rows *rows, bool is_double, void **copy)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = rows->num_rows * rows->nx;
+    *copy = NULL;
+    if (rows->is_double == is_double) return TESS_OK;
+    *copy = tess_alloc(pixels, is_double ? sizeof(double) : sizeof(float));
+    if (!*copy) TESS_FAIL(TESS_ERR_ALLOC, "no memory for rows of an image");
+    if (is_double)
+        imager_pixels(rows, 0, pixels, *copy);
+    else
+        for (int64_t k = 0; k < pixels; ++k)
+            ((float *)*copy)[k] = (float)imager_pixel(rows, k);
+cleanup:
+    return status;
+}
+
 /* Give a product to files and taker. `named`: its polarisation when that is part of the
  * name. */
 static tess_status write_image(const imager_output *output, const tess_pol *named,
@@ -256,18 +273,13 @@ static tess_status write_image(const imager_output *output, const tess_pol *name
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     const int64_t pixels = rows->num_rows * rows->nx;
-    float *single = NULL;
+    void *copy = NULL;
     product->is_double = opts->gridding.accuracy < SINGLE_FILE_ACCURACY;
     product->row_first = rows->row_first;
     product->num_rows = rows->num_rows;
-    product->pixel = rows->value;
-    if (!product->is_double) {
-        single = tess_alloc(pixels, sizeof *single);
-        for (int64_t k = 0; single && k < pixels; ++k)
-            single[k] = (float)rows->value[k];
-        product->pixel = single;
-    }
-    TESS_TRY(tess_comm_agree(output->comm, product->pixel ? TESS_OK : TESS_ERR_ALLOC));
+    status = convert_rows(rows, product->is_double, &copy);
+    product->pixel = copy ? copy : rows->value;
+    TESS_TRY(tess_comm_agree(output->comm, status));
     if (opts->take)
         TESS_TRY(
             tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
@@ -278,7 +290,7 @@ static tess_status write_image(const imager_output *output, const tess_pol *name
     if (opts->output && with_preview)
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
-    tess_free(single);
+    tess_free(copy);
     return status;
 }
 

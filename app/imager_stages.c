@@ -90,8 +90,8 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
         status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(to->comm, status));
-    TESS_TRY(tess_fits_write(to->comm, path, true, &meta, true, rows->row_first,
-                             rows->num_rows, rows->value));
+    TESS_TRY(tess_fits_write(to->comm, path, true, &meta, rows->is_double,
+                             rows->row_first, rows->num_rows, rows->value));
 cleanup:
     free(path); /* from asprintf */
     return status;
@@ -143,7 +143,7 @@ tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
     const int64_t mine = tess_comm_rank(to->comm) == 0 ? SIDE : 0;
     TESS_TRY(tess_comm_allreduce_f64(to->comm, map, 2 * CELLS, TESS_SUM));
     for (int k = 0; k < 2; ++k) {
-        const imager_rows rows = {0, mine, SIDE, map + k * CELLS};
+        const imager_rows rows = {0, mine, SIDE, true, map + k * CELLS};
         TESS_TRY(imager_stages_write(to, "0-samples", k, &coarse, &rows));
     }
 cleanup:

@@ -262,7 +262,8 @@ static const double *add_rows(const imager_teams *teams, int team,
         const int64_t pixels = overlap(from->row_first, from->num_rows,
                                        mean->rows.row_first, mean->rows.num_rows) *
                                mean->rows.nx;
-        double *to = mean->rows.value + (first - mean->rows.row_first) * mean->rows.nx;
+        double *to = (double *)mean->rows.value +
+                     (first - mean->rows.row_first) * mean->rows.nx;
         for (int64_t i = 0; i < pixels && weight != 0; ++i)
             to[i] += weight * arrived[i];
         arrived += pixels;
@@ -271,25 +272,30 @@ static const double *add_rows(const imager_teams *teams, int team,
     return arrived;
 }
 
-/* One image of the round's outputs: rows to the ranks that keep the mean's.
- * Collective. */
+/* One image of the round's outputs: rows to the ranks that keep the mean's, in double
+ * precision. Collective. */
 static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
                              const imager_product *product, int64_t ny, void **arrived)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all);
     const rank_rows *own = &told[tess_comm_rank(teams->all)];
+    const imager_rows *rows = &product->rows;
+    const int64_t pixels = own->num_rows * rows->nx;
     int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
-    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    double *value = tess_alloc(pixels, sizeof *value);
+    TESS_TRY(tess_comm_agree(teams->all, bytes && value ? TESS_OK : TESS_ERR_ALLOC));
+    imager_pixels(rows, 0, pixels, value);
     for (int k = 0; k < ranks; ++k) {
         int64_t first, count;
         imager_teams_mean_rows(teams, k, ny, &first, &count);
         bytes[k] = overlap(own->row_first, own->num_rows, first, count) *
-                   product->rows.nx * (int64_t)sizeof(double);
+                   rows->nx * (int64_t)sizeof *value;
     }
-    TESS_TRY(tess_comm_alltoallv(teams->all, product->rows.value, bytes, arrived,
-                                 bytes + ranks));
+    TESS_TRY(
+        tess_comm_alltoallv(teams->all, value, bytes, arrived, bytes + ranks));
 cleanup:
+    tess_free(value);
     tess_free(bytes);
     return status;
 }

@@ -285,11 +285,8 @@ static tess_status empty_products(const image_run *run, int num_images,
     const int64_t first = run->opts->ny * rank / size;
     const int64_t end = run->opts->ny * (rank + 1) / size;
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
-        product[k].rows = (imager_rows){first, end - first, run->opts->nx, NULL};
-        product[k].rows.value = tess_alloc_zero((end - first) * run->opts->nx,
-                                                sizeof *product[k].rows.value);
         product[k].sum_weights = 0;
-        if (!product[k].rows.value) status = TESS_ERR_ALLOC;
+        status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
     }
     return tess_comm_agree(run->comm, status);
 }
@@ -306,9 +303,10 @@ static void add_to_mean(imager_product *mean, const imager_product *product, int
     for (int k = 0; k < count; ++k) {
         const imager_rows *rows = &product[k].rows;
         const int64_t pixels = rows->num_rows * rows->nx;
+        double *to = mean[k].rows.value;
         if (product[k].sum_weights == 0) continue;
         for (int64_t i = 0; i < pixels; ++i)
-            mean[k].rows.value[i] += product[k].sum_weights * rows->value[i];
+            to[i] += product[k].sum_weights * imager_pixel(rows, i);
         mean[k].sum_weights += product[k].sum_weights;
     }
 }
@@ -318,8 +316,9 @@ static void finish_mean(imager_product *mean, int count)
     for (int k = 0; k < count; ++k) {
         const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
         const double factor = mean[k].sum_weights > 0 ? 1 / mean[k].sum_weights : 0;
+        double *value = mean[k].rows.value;
         for (int64_t i = 0; i < pixels; ++i)
-            mean[k].rows.value[i] *= factor;
+            value[i] *= factor;
     }
 }
 
@@ -404,13 +403,13 @@ static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_row
 static tess_status start_mean(image_run *run, channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    imager_rows rows = {.nx = run->job.geom.nx};
+    int64_t first, count;
     if (mean->started) return TESS_OK;
-    mean_rows(run, &rows.row_first, &rows.num_rows);
-    for (int k = 0; k < run->job.num_images; ++k) {
-        rows.value = tess_alloc_zero(rows.num_rows * rows.nx, sizeof *rows.value);
-        mean->product[k] = (imager_product){.rows = rows};
-        if (!rows.value) status = TESS_ERR_ALLOC;
+    mean_rows(run, &first, &count);
+    for (int k = 0; k < run->job.num_images && status == TESS_OK; ++k) {
+        mean->product[k].sum_weights = 0;
+        status =
+            imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
     }
     mean->started = true;
     run->checkpoint.num_mean = run->job.num_images;

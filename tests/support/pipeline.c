@@ -108,13 +108,17 @@ static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
     tess_status status = TESS_OK;
     const int size = tess_comm_size(with->comm);
     const int64_t row_bytes = with->geom.nx * (int64_t)sizeof *image;
+    const int64_t pixels = rows->num_rows * rows->nx;
     void *all = NULL;
+    double *value = tess_alloc(pixels, sizeof *value);
     int64_t *first = tess_alloc(size, sizeof *first);
     int64_t *bytes = tess_alloc(size, sizeof *bytes);
-    TESS_TRY(tess_comm_agree(with->comm, first && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_agree(with->comm,
+                             value && first && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    imager_pixels(rows, 0, pixels, value);
     TESS_TRY(tess_comm_allgather(with->comm, &rows->row_first, sizeof *first, first));
-    TESS_TRY(tess_comm_allgatherv(with->comm, rows->value, rows->num_rows * row_bytes,
-                                  &all, bytes));
+    TESS_TRY(tess_comm_allgatherv(with->comm, value, rows->num_rows * row_bytes, &all,
+                                  bytes));
     const char *from = all;
     for (int k = 0; k < size; ++k) {
         memcpy(image + first[k] * with->geom.nx, from, (size_t)bytes[k]);
@@ -122,6 +126,7 @@ static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
     }
 cleanup:
     tess_free(all);
+    tess_free(value);
     tess_free(first);
     tess_free(bytes);
     return status;
