@@ -30,7 +30,7 @@ static void correct_row(const imager_rows *rows, int64_t row, const double *corr
     } else {
         float *value = (float *)rows->value + first;
         for (int64_t i = 0; i < rows->nx; ++i)
-            value[i] = (float)(value[i] * (correction[i] * factor));
+            value[i] = (float)((double)value[i] * (correction[i] * factor));
     }
 }
 

@@ -262,8 +262,8 @@ static const double *add_rows(const imager_teams *teams, int team,
         const int64_t pixels = overlap(from->row_first, from->num_rows,
                                        mean->rows.row_first, mean->rows.num_rows) *
                                mean->rows.nx;
-        double *to = (double *)mean->rows.value +
-                     (first - mean->rows.row_first) * mean->rows.nx;
+        double *to =
+            (double *)mean->rows.value + (first - mean->rows.row_first) * mean->rows.nx;
         for (int64_t i = 0; i < pixels && weight != 0; ++i)
             to[i] += weight * arrived[i];
         arrived += pixels;
@@ -289,11 +289,10 @@ static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
     for (int k = 0; k < ranks; ++k) {
         int64_t first, count;
         imager_teams_mean_rows(teams, k, ny, &first, &count);
-        bytes[k] = overlap(own->row_first, own->num_rows, first, count) *
-                   rows->nx * (int64_t)sizeof *value;
+        bytes[k] = overlap(own->row_first, own->num_rows, first, count) * rows->nx *
+                   (int64_t)sizeof *value;
     }
-    TESS_TRY(
-        tess_comm_alltoallv(teams->all, value, bytes, arrived, bytes + ranks));
+    TESS_TRY(tess_comm_alltoallv(teams->all, value, bytes, arrived, bytes + ranks));
 cleanup:
     tess_free(value);
     tess_free(bytes);

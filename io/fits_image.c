@@ -31,7 +31,22 @@ typedef struct fits_output {
     double min, max;
 } fits_output;
 
-/* One loop each for bits and for the range: the first then vectorises. Infinities
+/* Bits of a float as an integer of the same order, and back. */
+static inline int32_t order_of(uint32_t bits)
+{
+    return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1));
+}
+
+static float float_of(int32_t order)
+{
+    /* the same turns back */
+    const uint32_t bits = (uint32_t)order_of((uint32_t)order);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Loops of their own for bits and range, which as integers both vectorise. Infinities
  * become NaN as well: FITS readers treat only NaN as blank. */
 static void convert_float(const float *in, uint32_t *out, int64_t count,
                           fits_output *file)
@@ -45,15 +60,20 @@ static void convert_float(const float *in, uint32_t *out, int64_t count,
         sum += bits;
         out[k] = BIG_ENDIAN_32(bits);
     }
-    float min = INFINITY, max = -INFINITY;
-    for (int64_t k = 0; k < count; ++k)
-        if (isfinite(in[k])) {
-            min = in[k] < min ? in[k] : min;
-            max = in[k] > max ? in[k] : max;
-        }
+    int32_t min = INT32_MAX, max = INT32_MIN;
+    for (int64_t k = 0; k < count; ++k) {
+        uint32_t bits;
+        memcpy(&bits, &in[k], sizeof bits);
+        const int32_t order = order_of(bits);
+        const bool blank = (bits & exponent) == exponent;
+        const int32_t low = blank ? INT32_MAX : order, high = blank ? INT32_MIN : order;
+        min = low < min ? low : min;
+        max = high > max ? high : max;
+    }
     file->sum = tess_fits_fold(file->sum) + (uint64_t)tess_fits_fold(sum);
-    file->min = fmin(file->min, (double)min);
-    file->max = fmax(file->max, (double)max);
+    if (min > max) return; /* all are blank */
+    file->min = fmin(file->min, (double)float_of(min));
+    file->max = fmax(file->max, (double)float_of(max));
 }
 
 static void convert_double(const double *in, uint64_t *out, int64_t count,
@@ -115,17 +135,6 @@ cleanup:
     return status;
 }
 
-static tess_status synchronise(const fits_output *file)
-{
-    tess_status status = TESS_OK;
-    /* network file systems report a full disk only here */
-    if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path,
-                  strerror(errno));
-cleanup:
-    return status;
-}
-
 static tess_status write_rows(fits_output *file, int64_t nx, bool is_double,
                               int64_t row_first, int64_t num_rows, const void *rows)
 {
@@ -147,10 +156,10 @@ static tess_status write_rows(fits_output *file, int64_t nx, bool is_double,
             convert_double((const double *)rows + k, piece, part, file);
         else
             convert_float((const float *)rows + k, piece, part, file);
-        TESS_TRY(tess_out_file_write(file->fd, file->path, piece, part * size,
-                                     file->header_bytes + (row_first * nx + k) * size));
+        const int64_t at = file->header_bytes + (row_first * nx + k) * size;
+        TESS_TRY(tess_out_file_write(file->fd, file->path, piece, part * size, at));
+        tess_out_file_start(file->fd, at, part * size);
     }
-    TESS_TRY(synchronise(file));
 cleanup:
     tess_free(piece);
     return status;
@@ -158,8 +167,7 @@ cleanup:
 
 /* Rank 0: final header, zeros up to a whole block. */
 static tess_status finish(const tess_image_meta *meta, bool is_double,
-                          const tess_fits_stats *stats, fits_output *file,
-                          tess_held_files *held)
+                          const tess_fits_stats *stats, fits_output *file)
 {
     tess_status status = TESS_OK;
     static const char zeros[TESS_FITS_BLOCK];
@@ -175,13 +183,19 @@ static tess_status finish(const tess_image_meta *meta, bool is_double,
     TESS_TRY(tess_out_file_write(file->fd, file->path, zeros, file->data_bytes - used,
                                  bytes + used));
     TESS_TRY(tess_out_file_write(file->fd, file->path, file->header, bytes, 0));
-    TESS_TRY(synchronise(file));
-    const int failed = close(file->fd);
+cleanup:
+    return status;
+}
+
+/* On every rank that has written to the file. */
+static tess_status hold(bool root, fits_output *file, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    char nothing[TESS_OUT_FILE_NAME] = "";
+    if (file->fd < 0) return TESS_OK;
+    TESS_TRY(tess_held_add(held, root ? file->temp : nothing, file->path,
+                           held->overwrite, file->fd));
     file->fd = -1;
-    if (failed)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path,
-                  strerror(errno));
-    TESS_TRY(tess_held_add(held, file->temp, file->path, held->overwrite));
 cleanup:
     return status;
 }
@@ -224,7 +238,8 @@ tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *h
     TESS_TRY(tess_comm_agree(
         comm, write_rows(&file, meta->nx, is_double, row_first, num_rows, rows)));
     TESS_TRY(combine(comm, &file, &stats));
-    if (root) status = finish(meta, is_double, &stats, &file, held);
+    if (root) status = finish(meta, is_double, &stats, &file);
+    if (status == TESS_OK) status = hold(root, &file, held);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     if (file.fd >= 0) close(file.fd);

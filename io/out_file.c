@@ -122,6 +122,11 @@ cleanup:
     return status;
 }
 
+void tess_out_file_start(int fd, int64_t offset, int64_t bytes)
+{
+    (void)sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
 tess_status tess_out_file_publish(const char *temp, const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;

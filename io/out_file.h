@@ -46,10 +46,16 @@ void tess_out_file_discard(const char *temp);
 void tess_out_file_note(const char *path);
 void tess_out_file_forget(const char *path);
 
-/** Hold a finished file; `temp` becomes "". TESS_ERR_ALLOC: then it is still the
- *  caller's. Local. */
+/** Let the disk begin with what has been written, so that it works while more is made.
+ *  What this cannot do tess_held_publish does. Local. */
+void tess_out_file_start(int fd, int64_t offset, int64_t bytes);
+
+/** Hold a finished file; `temp` becomes "" ("" already: another rank gives it its
+ *  name). `fd`, unless -1, is what this rank has written to it by, synchronised and
+ *  closed when files are published. TESS_ERR_ALLOC: then both are still the caller's.
+ *  Local. */
 tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
-                          const char *path, bool overwrite);
+                          const char *path, bool overwrite, int fd);
 
 #ifdef __cplusplus
 }

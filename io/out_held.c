@@ -11,22 +11,18 @@
 #include "tess_out.h"
 
 struct tess_held_file {
-    char *temp, *path; /* owned */
+    char *temp, *path; /* owned; temp "": another rank names it */
     bool overwrite;
     bool published;
+    int fd; /* -1: synchronised */
 };
 
-const char *tess_held_path(const tess_held_files *held, int64_t k)
-{
-    return held->file[k].path;
-}
-
 tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
-                          const char *path, bool overwrite)
+                          const char *path, bool overwrite, int fd)
 {
     tess_status status = TESS_OK;
     struct tess_held_file file = {tess_strdup(temp), tess_strdup(path), overwrite,
-                                  false};
+                                  false, fd};
     if (!file.temp || !file.path ||
         tess_grow((void **)&held->file, &held->capacity, held->num + 1, sizeof file))
         TESS_FAIL(TESS_ERR_ALLOC, "%s: list of files", path);
@@ -47,13 +43,39 @@ tess_status tess_held_text(tess_held_files *held, const char *path, const char *
     TESS_TRY(tess_fits_check_target(path, true));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
-    const int failed = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
-    if (failed)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TESS_TRY(tess_held_add(held, temp, path, true));
+    TESS_TRY(tess_held_add(held, temp, path, true, fd));
+    fd = -1;
 cleanup:
     if (fd >= 0) close(fd);
     tess_out_file_discard(temp);
+    return status;
+}
+
+/* Network file systems report a full disk only here, and only to who has written. */
+static tess_status synchronise(struct tess_held_file *file)
+{
+    tess_status status = TESS_OK;
+    const int fd = file->fd;
+    bool failed = fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
+    int error = errno;
+    file->fd = -1;
+    if (fd >= 0 && close(fd) != 0 && !failed) {
+        failed = true;
+        error = errno;
+    }
+    if (failed)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->path,
+                  strerror(error));
+cleanup:
+    return status;
+}
+
+static tess_status synchronise_all(tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < held->num; ++k)
+        TESS_TRY(synchronise(&held->file[k]));
+cleanup:
     return status;
 }
 
@@ -79,13 +101,18 @@ cleanup:
 
 tess_status tess_held_publish(tess_comm *comm, tess_held_files *held)
 {
+    tess_status status = TESS_OK;
     const bool root = tess_comm_rank(comm) == 0;
-    return tess_comm_agree(comm, root ? publish_all(held) : TESS_OK);
+    TESS_TRY(tess_comm_agree(comm, synchronise_all(held)));
+    TESS_TRY(tess_comm_agree(comm, root ? publish_all(held) : TESS_OK));
+cleanup:
+    return status;
 }
 
 void tess_held_free(tess_held_files *held)
 {
     for (int64_t k = 0; k < held->num; ++k) {
+        if (held->file[k].fd >= 0) close(held->file[k].fd);
         if (!held->file[k].published) tess_out_file_discard(held->file[k].temp);
         tess_free(held->file[k].temp);
         tess_free(held->file[k].path);

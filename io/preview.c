@@ -432,7 +432,7 @@ static tess_status write_png(const char *path, const preview_canvas *canvas,
     fd = -1;
     if (failed)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    TESS_TRY(tess_held_add(held, temp, path, held->overwrite));
+    TESS_TRY(tess_held_add(held, temp, path, held->overwrite, -1));
 cleanup:
     if (file)
         fclose(file);

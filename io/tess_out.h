@@ -15,23 +15,20 @@
 extern "C" {
 #endif
 
-/** Finished files that wait under temporary names. Zeroed: none. Rank 0 has them; on
- *  other ranks the list stays empty. */
+/** Finished files that wait under temporary names, on their way to the disk. Zeroed:
+ *  none. Rank 0 has all of them, other ranks those they have written to. */
 typedef struct tess_held_files {
     bool overwrite; /**< may their names exist already? */
     int64_t num, capacity;
-    struct tess_held_file *file; /**< [num]; private but for tess_held_path() */
+    struct tess_held_file *file; /**< [num]; private */
 } tess_held_files;
-
-/** The final name of the k-th file. Local. */
-const char *tess_held_path(const tess_held_files *held, int64_t k);
 
 /** Write a text to be held under `path`, which may exist. TESS_ERR_IO. Local: rank
  *  0. */
 tess_status tess_held_text(tess_held_files *held, const char *path, const char *text);
 
-/** Give all files their final names. On failure none has its own: TESS_ERR_IO.
- *  Collective. */
+/** Wait until all files are on their disks, and give them their final names. On failure
+ *  none has its own: TESS_ERR_IO. Collective. */
 tess_status tess_held_publish(tess_comm *comm, tess_held_files *held);
 
 /** Remove what has not got its final name, and empty the list. Local. */
