@@ -41,13 +41,20 @@ def count(text, name):
     return None if value is None else int(value)
 
 
+def cpus_of_cores():
+    """A hardware thread of each core that this process may use."""
+    allowed = os.sched_getaffinity(0)
+    cores = {}
+    for line in output_of(["lscpu", "-p=CPU,CORE,SOCKET"]).splitlines():
+        if line[:1].isdigit() and int(line.split(",")[0]) in allowed:
+            cpu, *core = line.split(",")
+            cores.setdefault(tuple(core), int(cpu))
+    return sorted(cores.values()) or sorted(allowed)
+
+
 def cores_here():
     """Cores, not hardware threads, that this process may use."""
-    allowed = os.sched_getaffinity(0)
-    cores = {tuple(line.split(",")[1:3]) for line in
-             output_of(["lscpu", "-p=CPU,CORE,SOCKET"]).splitlines()
-             if line[:1].isdigit() and int(line.split(",")[0]) in allowed}
-    return len(cores) or len(allowed)
+    return len(cpus_of_cores())
 
 
 def cpus():

@@ -267,6 +267,7 @@ def record(profile, data, ranks, threads):
         "size": data["size"], "planes": summary.planes_of(profile["plan"]),
         "visibilities": total["visibilities"], "seconds": total["seconds"],
         "communication": total["communication_fraction"],
+        "imbalance": total["grid_imbalance"]["measured"],
         "sent_bytes": total["sent_bytes"],
         "peak_memory_bytes": total["peak_memory_bytes"],
         "peak_memory_sum_bytes": total["peak_memory_sum_bytes"],
@@ -336,6 +337,31 @@ def triad_rates(folder, counts):
     return rates
 
 
+# ---- how alike cores are ----
+
+# Gridding that takes some tenths of a second, as a stage does; and how often.
+EVEN_BENCH = ("bench", "grid", "--backend", "cpu", "--threads", "1", "--vis", "4e6",
+              "--accuracy", "1e-4", "--repeat", "1", "--quiet")
+EVEN_ROUNDS = 5
+
+
+def unevenness(cores):
+    """How far the slowest core is above the mean, less 1, when each grids the same at the
+    same time without MPI: what ranks of equal shares wait for each other. One value of
+    each round; a node's cores only."""
+    chosen = machine.cpus_of_cores()[:cores]
+    found = []
+    for _ in range(EVEN_ROUNDS if len(chosen) == cores > 1 else 0):
+        running = [subprocess.Popen(
+            [BIN, *EVEN_BENCH], stdout=subprocess.PIPE, text=True,
+            preexec_fn=lambda cpu=cpu: os.sched_setaffinity(0, {cpu})) for cpu in chosen]
+        tables = [list(csv.DictReader(p.communicate()[0].splitlines())) for p in running]
+        seconds = [float(t[0]["seconds"]) for t in tables if t]
+        if len(seconds) == cores:
+            found.append(round(max(seconds) * cores / sum(seconds) - 1, 4))
+    return found
+
+
 # ---- files ----
 
 def write_csv(path, runs):
@@ -366,7 +392,8 @@ def open_study(options, path, cores, nodes):
                 "extra": " ".join(options.extra) or "--weight natural", "cores": cores,
                 "nodes": nodes, "gpus": len(machine.gpus()) * nodes}
     if not os.path.exists(path):
-        return {"format": 1, "settings": settings, "triad": {}, "sets": [], "runs": []}
+        return {"format": 1, "settings": settings, "triad": {}, "unevenness": [],
+                "sets": [], "runs": []}
     with open(path) as f:
         study = json.load(f)
     if study["settings"] | {"command": ""} != settings | {"command": ""}:
@@ -397,6 +424,8 @@ def main():
         study["triad"] = {str(n): g for n, g in
                           triad_rates(options.data, counts).items()}
     run_all(options, points, launch, nodes, study, path)
+    if options.backend == "cpu" and not study.get("unevenness"):
+        study["unevenness"] = unevenness(max(r * t for r, t in layouts))
     study["quality"] = quality.of_image(
         BIN, options, points[0][0], sky_of(options),
         os.path.join(options.data, "image-strong"))

@@ -7,6 +7,7 @@ Reads FOLDER/study.json, system.json and metrics.json.
 """
 import json
 import os
+import statistics
 import sys
 
 import model
@@ -150,15 +151,43 @@ def speed_up(name, points, last, triad):
             ratio / gain if gain else None)
 
 
+def on_all_cores(own):
+    """The layout of most ranks on the most cores, which has all stages."""
+    return max((p for p in own if p["units"] == own[-1]["units"]),
+               key=lambda p: p["ranks"])
+
+
+def waiting(study, points):
+    """What of the time in MPI falls to which stage, and how long ranks wait for each other
+    because cores are unlike."""
+    last = on_all_cores([p for p in points if not shared(p)] or points)
+    mpi = {s: t for s, t in last["mpi"].items() if t is not None}
+    lines = []
+    if last["ranks"] > 1 and mpi:
+        lines += [f"In MPI, waiting for other ranks included, {layout(last)} is "
+                  f"{percent(last['communication'], 1)} of the time; means over ranks:", ""]
+        lines += table(["stage", "seconds", "in MPI"],
+                       [(s, f"{last['stages'][s]:.3f}", f"{t:.3f}") for s, t in mpi.items()
+                        if t >= 0.005 * last["seconds"]])
+    rounds = study.get("unevenness")
+    if rounds and last["imbalance"] is not None:
+        usual = statistics.median(rounds)
+        lines += [f"Where {last['units']} cores grid the same at once, each on its own and "
+                  f"without MPI, the slowest takes {percent(usual)} longer than the mean "
+                  f"(rounds: {', '.join(percent(r) for r in sorted(rounds))}). Ranks that "
+                  f"meet after every stage would wait {percent(usual / (1 + usual))} of "
+                  "their time for that alone. The slowest rank's gridding was "
+                  f"{percent(last['imbalance'])} above the mean, by processor time.", ""]
+    return lines
+
+
 def bandwidth(study, points):
-    """Stages' speed-ups on the most cores, by most ranks, which have all stages, as shares
-    of the triad's."""
+    """Stages' speed-ups on all cores as shares of the triad's."""
     triad = {int(n): g for n, g in study["triad"].items()}
     if study["settings"]["backend"] == "cuda":
         return []
     own = [p for p in points if not shared(p)]
-    last = max((p for p in own if p["units"] == own[-1]["units"]),
-               key=lambda p: p["ranks"])
+    last = on_all_cores(own)
     per_node = min(last["units"], max(triad, default=1))
     if 1 not in triad or per_node not in triad or last is own[0]:
         return []
@@ -254,7 +283,8 @@ def report(folder):
     lines += ["## Stages", "", "*other* is what lies between the stages: waiting for "
               "other ranks, setting up, ending.", ""] + picture(folder, "stages")
     lines += ["## Communication and memory bandwidth", ""]
-    lines += picture(folder, "communication") + bandwidth(study, strong)
+    lines += picture(folder, "communication") + waiting(study, strong)
+    lines += bandwidth(study, strong)
     lines += ["## Model", "", "Seconds of the stages as sums of terms of the data flow "
               "(`jobs/scaling/model.py`): V visibilities, A pixels, G = A × planes, F = "
               "A log2(A) × planes, P ranks, n cores in use, b the triad's n cores in units "

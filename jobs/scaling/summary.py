@@ -89,6 +89,9 @@ def one_point(runs, settings, share):
         "peak_gb": max(r["peak_memory_sum_bytes"] for r in runs) / 1e9,
         "peak_rank_gb": max(r["peak_memory_bytes"] for r in runs) / 1e9,
         "joules": median_of(runs, joules_of), "stages": stages,
+        "mpi": {s: median_of(runs, lambda r, s=s: r["stages"][s].get("mpi_s"))
+                for s in STAGES},
+        "imbalance": median_of(runs, lambda r: r.get("imbalance")),
         "stage_bytes": {s: first["stages"][s]["bytes"] for s in STAGES}}
 
 

@@ -205,8 +205,20 @@ def check_study(suite):
         return
     check_report(suite, "study", folder)
     with open(os.path.join(folder, "report.md")) as f:
-        suite.true("study: says how often layouts ran", "medians of 2 runs" in f.read())
-    runs = report.load(folder, "study.json")["runs"]
+        text = f.read()
+    suite.true("study: says how often layouts ran", "medians of 2 runs" in text)
+    study = report.load(folder, "study.json")
+    runs = study["runs"]
+    # of two cores the slower is at most twice the mean
+    suite.true("study: how unlike two cores are",
+               len(study["unevenness"]) > 1 and
+               all(0 <= u <= 1 for u in study["unevenness"]))
+    suite.true("study: says what ranks wait for", "the slowest takes" in text)
+    if mpiexec():
+        two = [r for r in runs if r["ranks"] == 2]
+        suite.true("study: time in MPI by stage is that in all", all(
+            abs(sum(s["mpi_s"] for s in r["stages"].values()) -
+                r["communication"] * r["seconds"]) < .1 * r["seconds"] for r in two))
     order = [(r["ranks"], r["threads"], r["set"]) for r in runs]
     suite.true("the second round goes backwards",
                order[len(order) // 2:] == order[:len(order) // 2][::-1])
@@ -215,7 +227,6 @@ def check_study(suite):
     suite.true("the image is as good as asked for", quality["psnr_db"] > 80 and
                abs(quality["dirty_rms_difference"]) < 1e-4)
     path = os.path.join(folder, "study.json")
-    study = report.load(folder, "study.json")
     machine.write_json(path, study | {"runs": runs[:-1]})
     suite.ran("a study that was interrupted", run(
         [sys.executable, os.path.join(SCALING, "measure.py"), *command[2:]], 300, env=env))
