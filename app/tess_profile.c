@@ -544,15 +544,14 @@ static json_t *total_stages(const totals *sum, int ranks)
 {
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
-        json_object_set_new(stages, stage_names[s],
-                            json_pack("{s:o, s:o, s:o, s:I, s:I}", "seconds",
-                                      json_seconds(sum->stage_max_s[s]), "mean_seconds",
-                                      json_seconds(sum->stage_sum_s[s] / ranks),
-                                      "mpi_mean_seconds",
-                                      json_seconds(sum->stage_mpi_s[s] / ranks),
-                                      "bytes", (json_int_t)sum->stage_bytes[s],
-                                      "visibilities",
-                                      (json_int_t)sum->stage_visibilities[s]));
+        json_object_set_new(
+            stages, stage_names[s],
+            json_pack("{s:o, s:o, s:o, s:I, s:I}", "seconds",
+                      json_seconds(sum->stage_max_s[s]), "mean_seconds",
+                      json_seconds(sum->stage_sum_s[s] / ranks), "mpi_mean_seconds",
+                      json_seconds(sum->stage_mpi_s[s] / ranks), "bytes",
+                      (json_int_t)sum->stage_bytes[s], "visibilities",
+                      (json_int_t)sum->stage_visibilities[s]));
     return stages;
 }
 

@@ -115,8 +115,8 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
  *  grid_utilisation, grid_own_seconds, join_seconds (of the fft stage: tile sums to and
  *  from grid lines; 0 on GPUs), merged_visibilities, streaming:{bytes, seconds,
  *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,
- *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules, gpu_joules,
- *  gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
+ *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules,
+ * gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
  *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
  *  peak_memory_bytes, plans, transforms, checkpoints:{number, seconds, bytes} with
  *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),
