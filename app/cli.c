@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_help.h"
+#include "cli_mistakes.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -23,7 +25,7 @@ static tess_cli *cli_of(const struct argp_state *state)
 
 /* ---- options of every subcommand ---- */
 
-enum { OPT_CONFIG = 0x100, OPT_VERSION };
+enum { OPT_CONFIG = 0x100, OPT_VERSION, OPT_HELP_ALL };
 
 static const struct argp_option common_options[] = {
     {"config", OPT_CONFIG, "FILE", 0,
@@ -33,6 +35,7 @@ static const struct argp_option common_options[] = {
     {"quiet", 'q', NULL, 0, "Print warnings and errors only", 0},
     {"verbose", 'v', NULL, 0, "Print more, and where errors arose", 0},
     {"help", 'h', NULL, 0, "Print this help", 0},
+    {"help-all", OPT_HELP_ALL, NULL, 0, "Print the help with all options", 0},
     {"version", OPT_VERSION, NULL, 0, "Print the version", 0},
     {0},
 };
@@ -49,6 +52,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
         break;
     case OPT_CONFIG: /* taken out before argp saw it */
     case 'h':
+    case OPT_HELP_ALL:
     case OPT_VERSION: /* seen by main() */
         break;        /* as above */
     default:
@@ -153,58 +157,13 @@ static error_t parse_root(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-/* How many long options of argp and its children begin with these characters, and
- * the last of them; one that is equal counts alone. */
-static int match_option(const struct argp *argp, const char *text, size_t length,
-                        const struct argp_option **found)
-{
-    int matches = 0;
-    const struct argp_option *option = argp->options;
-    for (; option && (option->name || option->key || option->doc || option->group);
-         ++option) {
-        if (!option->name || strncmp(option->name, text, length) != 0) continue;
-        *found = option;
-        if (option->name[length] == '\0') return 1;
-        ++matches;
-    }
-    for (const struct argp_child *child = argp->children; child && child->argp;
-         ++child) {
-        matches += match_option(child->argp, text, length, found);
-        if (*found && (*found)->name[length] == '\0') return 1;
-    }
-    return matches;
-}
-
-/* Say what is wrong with an argument that argp refused without asking a parser. */
-static tess_status explain(const struct argp *argp, const char *arg)
-{
-    tess_status status = TESS_OK;
-    if (strncmp(arg, "--", 2) != 0) {
-        if (*arg == '-' && arg[1])
-            TESS_FAIL(TESS_ERR_USAGE, "%s: unknown option, or its value is missing",
-                      arg);
-        TESS_FAIL(TESS_ERR_USAGE, "unexpected argument '%s'", arg);
-    }
-    const size_t length = strcspn(arg + 2, "=");
-    const struct argp_option *option = NULL;
-    const int matches = match_option(argp, arg + 2, length, &option);
-    if (matches == 0)
-        TESS_FAIL(TESS_ERR_USAGE, "--%.*s: unknown option", (int)length, arg + 2);
-    if (matches > 1)
-        TESS_FAIL(TESS_ERR_USAGE, "--%.*s: ambiguous option; write it out", (int)length,
-                  arg + 2);
-    if (!option->arg) TESS_FAIL(TESS_ERR_USAGE, "--%s: takes no value", option->name);
-    TESS_FAIL(TESS_ERR_USAGE, "--%s: needs a value (%s)", option->name, option->arg);
-cleanup:
-    return status;
-}
-
 static tess_status run_argp(tess_cli *cli)
 {
     tess_status status = TESS_OK;
     struct argp_child children[] = {{cli->argp, 0, NULL, 0}, {0}};
     const run top = {.root = {.parser = parse_root, .children = children}, .cli = cli};
     tess_params *params = &cli->params;
+    TESS_TRY(cli_check_dashes(cli->argp, params->argc, params->argv));
     const error_t error =
         argp_parse(&top.root, params->argc, params->argv, ARGP_SILENT, NULL, NULL);
     if (cli->status != TESS_OK) return cli->status;
@@ -214,29 +173,23 @@ static tess_status run_argp(tess_cli *cli)
         int index = cli->failed_index;
         const bool option = index > 1 && params->argv[index - 1][0] == '-';
         if (option || index >= params->argc) --index;
-        TESS_TRY(explain(cli->argp, params->argv[index]));
+        TESS_TRY(cli_explain_mistake(cli->argp, params->argv[index]));
     }
 cleanup:
     return status;
 }
 
-/* --help wins over everything else on the command line, mistakes included. */
-static bool wants_help(int argc, char **argv)
-{
-    for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; ++k)
-        if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) return true;
-    return false;
-}
+typedef enum help_wish { NO_HELP, HELP, HELP_ALL } help_wish;
 
-static void print_help(const struct argp *argp, const char *command)
+/* --help wins over everything else on the command line, mistakes included. */
+static help_wish wanted_help(int argc, char **argv)
 {
-    char name[64];
-    snprintf(name, sizeof name, "tessera %s", command);
-    argp_help(argp, stdout,
-              ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG |
-                  ARGP_HELP_POST_DOC,
-              name);
-    fflush(stdout);
+    help_wish wish = NO_HELP;
+    for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; ++k) {
+        if (strcmp(argv[k], "--help-all") == 0) return HELP_ALL;
+        if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) wish = HELP;
+    }
+    return wish;
 }
 
 tess_status tess_cli_parse(tess_comm *comm, const struct argp *argp, int argc,
@@ -247,9 +200,10 @@ tess_status tess_cli_parse(tess_comm *comm, const struct argp *argp, int argc,
     cli->command = argv[0];
     cli->argp = argp;
     cli->input = input;
-    if (wants_help(argc, argv)) {
-        if (rank == 0) print_help(argp, argv[0]);
+    const help_wish wish = wanted_help(argc, argv);
+    if (wish != NO_HELP) {
         cli->help = true;
+        if (rank == 0) status = cli_help_print(argp, argv[0], wish == HELP_ALL);
         goto cleanup;
     }
     TESS_TRY(tess_params_expand(comm, argp, argc, argv, &cli->params));

@@ -101,14 +101,13 @@ static const struct argp_option gridding_options[] = {
      "Relative error of the result, 1e-2 to 1e-12 (default 1e-4); below about 1e-5 the "
      "work is done in double precision",
      0},
-    {"w", OPT_W, "auto|stacking|projection|none", 0,
-     "How to treat w (default auto: stacking unless w has no effect at this accuracy). "
-     "projection: tables of w-kernels, which cannot keep an accuracy below about "
-     "0.006; "
-     "its error is measured and told",
+    {"w", OPT_W, "METHOD", 0,
+     "How to treat w: stacking, projection, none, or auto (the default: stacking "
+     "unless w has no effect at this accuracy). projection grids with tables of "
+     "w-kernels and cannot keep an accuracy below 6e-3",
      0},
     {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
-    {"strategy", OPT_STRATEGY, "auto|NAME", 0,
+    {"strategy", OPT_STRATEGY, "auto|NAME", OPTION_HIDDEN,
      "How --w projection grids with its tables: serial, atomic, tiled or factored; on "
      "a "
      "GPU tiled, factored, scatter, gather, window or, for images, coarse or warp "
@@ -116,15 +115,15 @@ static const struct argp_option gridding_options[] = {
      "tiled "
      "for narrow kernels on a GPU)",
      0},
-    {"oversampling", OPT_OVERSAMPLING, "auto|N", 0,
+    {"oversampling", OPT_OVERSAMPLING, "auto|N", OPTION_HIDDEN,
      "Offsets of a visibility in its cell that --w projection has kernels for, 1 to 64 "
      "(default auto: as many as the accuracy needs, 8 where 64 are not enough)",
      0},
-    {"w-spacing", OPT_W_SPACING, "sqrt|linear", 0,
+    {"w-spacing", OPT_W_SPACING, "sqrt|linear", OPTION_HIDDEN,
      "Planes of --w projection are spaced evenly in the root of |w| (default) or in "
      "|w|",
      0},
-    {"gcf", OPT_GCF, "FILE.fits", 0,
+    {"gcf", OPT_GCF, "FILE.fits", OPTION_HIDDEN,
      "Convolution functions for --w projection in place of w-kernels: a FITS cube of "
      "GCFSUPP x GCFOVER + 1 pixels along both axes, planes of w, and real and "
      "imaginary "
@@ -132,9 +131,9 @@ static const struct argp_option gridding_options[] = {
      "GCFWSPAC (SQRT or LINEAR), GCFWMAX (wavelengths), GCFFLDL and GCFFLDM (field of "
      "the grid, direction cosines)",
      0},
-    {"write-gcf", OPT_WRITE_GCF, "FILE.fits", 0,
+    {"write-gcf", OPT_WRITE_GCF, "FILE.fits", OPTION_HIDDEN,
      "Write the kernels of --w projection as such a cube", 0},
-    {"no-kernel-cache", OPT_NO_KERNEL_CACHE, NULL, 0,
+    {"no-kernel-cache", OPT_NO_KERNEL_CACHE, NULL, OPTION_HIDDEN,
      "Compute the tables of --w projection anew. Without it up to 4 GiB of them are "
      "kept "
      "in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or ~/.cache/tessera",
@@ -262,37 +261,40 @@ static const struct argp_option layout_options[] = {
      "Memory per node, shared by its ranks, like 8GB or 8GiB (default what the batch "
      "job may use)",
      0},
-    {"no-calibration", OPT_NO_CALIBRATION, NULL, 0,
+    {"no-calibration", OPT_NO_CALIBRATION, NULL, OPTION_HIDDEN,
      "Plan by built-in costs. Without it, or TESS_CALIBRATION=off in the environment, "
      "runs of more than some seconds are planned by what this machine takes: measured "
      "once (0.3 s) and kept in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or "
      "~/.cache/tessera. --reproducible and --checkpoint imply it",
      0},
-    {NULL, 0, NULL, 0,
+    {NULL, 0, NULL, OPTION_HIDDEN,
      "For tests and scaling studies (default the planner's choice):", 1},
-    {"force-pw", OPT_FORCE_PW, "N", 0, "Groups of ranks that share the w-planes", 1},
-    {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", 0,
+    {"force-pw", OPT_FORCE_PW, "N", OPTION_HIDDEN,
+     "Groups of ranks that share the w-planes", 1},
+    {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", OPTION_HIDDEN,
      "Ranks that share the FFT of one plane as slabs; divides the number of ranks", 1},
-    {"force-teams", OPT_FORCE_TEAMS, "N", 0,
+    {"force-teams", OPT_FORCE_TEAMS, "N", OPTION_HIDDEN,
      "Teams of ranks that make output channels and intervals side by side; divides the "
      "number of ranks",
      1},
-    {"force-block-planes", OPT_FORCE_BLOCK_PLANES, "N", 0, "w-planes per brick", 1},
-    {"force-plane-window", OPT_FORCE_PLANE_WINDOW, "N", 0,
+    {"force-block-planes", OPT_FORCE_BLOCK_PLANES, "N", OPTION_HIDDEN,
+     "w-planes per brick", 1},
+    {"force-plane-window", OPT_FORCE_PLANE_WINDOW, "N", OPTION_HIDDEN,
      "w-planes that are gridded at a time, where the backend and w-groups allow it", 1},
-    {"force-chunk", OPT_FORCE_CHUNK, "N", 0, "Visibilities per chunk of a brick", 1},
-    {"force-split", OPT_FORCE_SPLIT, NULL, 0,
+    {"force-chunk", OPT_FORCE_CHUNK, "N", OPTION_HIDDEN,
+     "Visibilities per chunk of a brick", 1},
+    {"force-split", OPT_FORCE_SPLIT, NULL, OPTION_HIDDEN,
      "Cut bricks at chunk borders even when they are not hot", 1},
-    {"force-passes", OPT_FORCE_PASSES, "N", 0, "Passes over the data", 1},
-    {"force-scratch", OPT_FORCE_SCRATCH, NULL, 0,
+    {"force-passes", OPT_FORCE_PASSES, "N", OPTION_HIDDEN, "Passes over the data", 1},
+    {"force-scratch", OPT_FORCE_SCRATCH, NULL, OPTION_HIDDEN,
      "Keep data in --scratch, be it faster or not", 1},
-    {"force-round-bytes", OPT_FORCE_ROUND_BYTES, "N", 0,
+    {"force-round-bytes", OPT_FORCE_ROUND_BYTES, "N", OPTION_HIDDEN,
      "Bytes of visibilities that a rank sends at a time", 1},
-    {"force-w-range", OPT_FORCE_W_RANGE, "MIN:MAX", 0,
+    {"force-w-range", OPT_FORCE_W_RANGE, "MIN:MAX", OPTION_HIDDEN,
      "Plan for at least this range of |w| (wavelengths)", 1},
-    {"force-num-vis", OPT_FORCE_NUM_VIS, "N", 0,
+    {"force-num-vis", OPT_FORCE_NUM_VIS, "N", OPTION_HIDDEN,
      "Plan for this number of visibilities in an image", 1},
-    {"force-nccl", OPT_FORCE_NCCL, NULL, 0,
+    {"force-nccl", OPT_FORCE_NCCL, NULL, OPTION_HIDDEN,
      "Sum images over ranks with a GPU each by NCCL, however small", 1},
     {0},
 };

@@ -39,72 +39,76 @@ enum {
 };
 
 static const struct argp_option image_options[] = {
-    {"output", 'o', "NAME", 0, "Beginning of the names of all files written", 0},
-    {"size", OPT_SIZE, "N[,M]", 0, "Pixels in x and y", 0},
+    {NULL, 0, NULL, 0, "Images:", 1},
+    {"output", 'o', "NAME", 0, "Beginning of the names of all files written", 1},
+    {"size", OPT_SIZE, "N[,M]", 0, "Pixels in x and y", 1},
     {"scale", OPT_SCALE, "ANGLE", 0,
-     "Size of a pixel, like 1.5asec (units uas, mas, asec, amin, deg, rad)", 0},
-    {"weight", OPT_WEIGHT, "natural|uniform|briggs:R", 0,
-     "Weighting of the visibilities (default briggs:0)", 0},
-    {"weighting-rank-filter", OPT_RANK_FILTER, "X", 0,
-     "Limit weights to X times their mean (default 0, off)", 0},
-    {"density", OPT_DENSITY, "own|first", 0,
-     "Weigh each of several Stokes parameters by the density of its own visibilities, "
-     "or all by that of the first listed, as WSClean does (default own)",
-     0},
+     "Size of a pixel, like 1.5asec (units uas, mas, asec, amin, deg, rad)", 1},
     {"stokes", OPT_STOKES, "LIST", 0,
-     "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 0},
+     "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 1},
     {"channels-out", OPT_CHANNELS_OUT, "N", 0,
-     "Image N groups of channels one by one, and their mean (default 1)", 0},
+     "Image N groups of channels one by one, and their mean (default 1)", 1},
     {"intervals-out", OPT_INTERVALS_OUT, "N", 0,
-     "Image N spans of time one by one (default 1)", 0},
+     "Image N spans of time one by one (default 1)", 1},
     {"subtract", OPT_SUBTRACT, "MODEL.fits", 0,
-     "Subtract the visibilities of this model image first", 0},
-    {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 0},
-    {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 0},
-    {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 0},
+     "Subtract the visibilities of this model image first", 1},
+    {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 1},
+    {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 1},
+    {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 1},
     {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
      "Make images that do not differ in a single bit on any number of ranks and "
      "threads of one kind of processor, or of GPU; takes a little longer",
-     0},
-    {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
-     "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a "
-     "Slurm job), save to this folder, which all nodes see, what has been done, and "
-     "exit with status 75; the last two that were saved are kept",
-     0},
-    {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
-     "Save it now and then too, like 10min, for when the run is killed", 0},
-    {"max-time", OPT_MAX_TIME, "TIME", 0,
-     "Stop so that the run ends within this time, like 8h (default the end of the "
-     "Slurm job less a minute)",
-     0},
-    {"resume", OPT_RESUME, NULL, 0,
-     "Continue from what is saved in DIR, if anything, on any number of ranks; the "
-     "other options and the observations must be the same",
-     0},
+     1},
+    {NULL, 0, NULL, 0, "Weighting:", 2},
+    {"weight", OPT_WEIGHT, "natural|uniform|briggs:R", 0,
+     "Weighting of the visibilities (default briggs:0)", 2},
+    {"weighting-rank-filter", OPT_RANK_FILTER, "X", 0,
+     "Limit weights to X times their mean (default 0, off)", 2},
+    {"density", OPT_DENSITY, "own|first", 0,
+     "Weigh each of several Stokes parameters by the density of its own visibilities, "
+     "or all by that of the first listed, as WSClean does (default own)",
+     2},
+    {NULL, 0, NULL, 0, "Data larger than memory, and runs longer than a job:", 4},
     {"scratch", OPT_SCRATCH, "DIR", 0,
      "Keep data that do not fit into memory in unnamed files in this folder, on a disk "
      "of each node, instead of reading the observations again in every pass, where "
      "that "
      "is the faster way",
-     0},
+     4},
+    {"checkpoint", OPT_CHECKPOINT, "DIR", 0,
+     "When stopped before the end (by SIGUSR1, SIGTERM, --max-time, or the end of a "
+     "Slurm job), save to this folder, which all nodes see, what has been done, and "
+     "exit with status 75; the last two that were saved are kept",
+     4},
+    {"checkpoint-every", OPT_CHECKPOINT_EVERY, "TIME", 0,
+     "Save it now and then too, like 10min, for when the run is killed", 4},
+    {"resume", OPT_RESUME, NULL, 0,
+     "Continue from what is saved in DIR, if anything, on any number of ranks; the "
+     "other options and the observations must be the same",
+     4},
+    {"max-time", OPT_MAX_TIME, "TIME", 0,
+     "Stop so that the run ends within this time, like 8h (default the end of the "
+     "Slurm job less a minute)",
+     4},
+    {NULL, 0, NULL, 0, "What a run did:", 5},
     {"profile", OPT_PROFILE, "FILE.json", 0,
-     "Write seconds, bytes and visibilities per rank and stage", 0},
+     "Write seconds, bytes and visibilities per rank and stage", 5},
     {"trace", OPT_TRACE, "FILE.json", 0,
      "Write when each rank and thread did what, in Chrome's trace format (for "
      "Perfetto)",
-     0},
-    {"dump-stages", OPT_DUMP_STAGES, "DIR", 0,
+     5},
+    {"dump-stages", OPT_DUMP_STAGES, "DIR", OPTION_HIDDEN,
      "Write what each stage of each output made to this folder, for tessera compare",
-     0},
+     5},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},
 };
 
 static const struct argp_child image_children[] = {
-    {&tess_selection_argp, 0, "Selection of visibilities:", 1},
-    {&tess_gridding_argp, 0, "Gridding:", 2},
-    {&tess_layout_argp, 0, "Resources:", 3},
-    {&tess_cli_common_argp, 0, "General:", 4},
+    {&tess_selection_argp, 0, "Selection of visibilities:", 2},
+    {&tess_gridding_argp, 0, "Gridding:", 3},
+    {&tess_layout_argp, 0, "Resources:", 4},
+    {&tess_cli_common_argp, 0, "General:", 6},
     {0},
 };
 

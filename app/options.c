@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tess_backend.h"
 #include "tess_const.h"
@@ -26,6 +27,8 @@ static const unit angle_units[] = {
     {"arcmin", 60 * TESS_RAD_PER_ASEC},
     {"deg", TESS_RAD_PER_DEG},
     {"rad", 1.0},
+    {"\"", TESS_RAD_PER_ASEC},
+    {"'", 60 * TESS_RAD_PER_ASEC},
     {NULL, 0},
 };
 
@@ -90,12 +93,14 @@ static const unit *find_unit(const unit *units, const char *name, size_t length)
     return NULL;
 }
 
-/* Number and unit, nothing else. */
+/* Number and unit, with blanks between them or not, nothing else. */
 static int read_quantity(const char *text, const unit *units, double *value)
 {
     const char *end = NULL;
     double number = 0;
     if (read_number(text, &number, &end)) return -1;
+    const size_t blanks = strspn(end, " ");
+    if (end[blanks]) end += blanks;
     const unit *u = find_unit(units, end, strlen(end));
     if (!u || !isfinite(number * u->factor)) return -1;
     *value = number * u->factor;
@@ -364,17 +369,33 @@ cleanup:
     return status;
 }
 
+/* What follows "briggs" or "robust" and one of ":", "=" and " "; "" where nothing
+ * does, NULL where the text is neither. */
+static const char *after_briggs(const char *text)
+{
+    const size_t length = strlen("briggs"); /* of "robust", too */
+    if (strncasecmp(text, "briggs", length) != 0 &&
+        strncasecmp(text, "robust", length) != 0)
+        return NULL;
+    const char *rest = text + length;
+    if (*rest == '\0') return rest;
+    if (!strchr(":= ", *rest)) return NULL;
+    rest += 1 + strspn(rest + 1, " ");
+    return *rest ? rest : NULL;
+}
+
 tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
                               double *robust)
 {
     tess_status status = TESS_OK;
     double value = 0;
-    if (strcmp(text, "natural") == 0)
+    const char *number = after_briggs(text);
+    if (strcasecmp(text, "natural") == 0)
         *weighting = TESS_NATURAL;
-    else if (strcmp(text, "uniform") == 0)
+    else if (strcasecmp(text, "uniform") == 0)
         *weighting = TESS_UNIFORM;
-    else if (strcmp(text, "briggs") == 0 || strncmp(text, "briggs:", 7) == 0) {
-        if (text[6] == ':') TESS_TRY(tess_parse_number(text + 7, -10, 10, &value));
+    else if (number) {
+        if (*number) TESS_TRY(tess_parse_number(number, -10, 10, &value));
         *weighting = TESS_BRIGGS;
         *robust = value;
     } else
@@ -393,12 +414,13 @@ tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
     tess_corr found[TESS_MAX_POL];
     int count = 0;
     /* without a comma, letters of Stokes parameters may run together: IQUV */
-    const bool letters = !strchr(text, ',') && strspn(text, "IQUV") == strlen(text);
+    const bool letters = !strchr(text, ',') && strspn(text, "IQUViquv") == strlen(text);
     const char *rest = text;
     do {
         const size_t length = letters ? 1 : strcspn(rest, ",");
         char name[8] = "";
-        if (length > 0 && length < sizeof name) memcpy(name, rest, length);
+        for (size_t k = 0; k < length && length < sizeof name; ++k)
+            name[k] = (char)toupper((unsigned char)rest[k]);
         const tess_corr corr = name[0] ? tess_corr_parse(name) : 0;
         if (corr == 0)
             TESS_FAIL(TESS_ERR_USAGE,

@@ -20,7 +20,8 @@ tess_status tess_parse_integer(const char *text, int64_t min, int64_t max,
 /** Finite number in [min, max]; use -DBL_MAX and DBL_MAX for no limit. */
 tess_status tess_parse_number(const char *text, double min, double max, double *value);
 
-/** Angle with its unit: "1.5asec"; uas, mas, asec (arcsec), amin (arcmin), deg, rad. */
+/** Angle with its unit: "1.5asec", "0.33 arcsec", "0.33\""; uas, mas, asec (arcsec, "),
+ *  amin (arcmin, '), deg, rad. */
 tess_status tess_parse_angle(const char *text, double *rad);
 
 /** Angle > 0, for pixel scales. */
@@ -49,12 +50,13 @@ tess_status tess_parse_dec(const char *text, double *rad);
 /** Position "RA,DEC" of the two forms above. */
 tess_status tess_parse_radec(const char *text, double *ra_rad, double *dec_rad);
 
-/** "natural", "uniform", "briggs:R" with R in [-10, 10] ("briggs" alone is R = 0). */
+/** "natural", "uniform", "briggs:R" with R in [-10, 10] ("briggs" alone is R = 0); also
+ *  "briggs R", "robust:R", and in capital letters. */
 tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
                               double *robust);
 
 /** "I", "IQUV", "XX,YY", "RR,LL,RL"...: letters of Stokes parameters run together, or
- *  names with commas; each once, at most TESS_MAX_POL. */
+ *  names with commas, in capital letters or not; each once, at most TESS_MAX_POL. */
 tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
                               int *num_pol);
 

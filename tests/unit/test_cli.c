@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -141,7 +143,9 @@ static void mistakes_are_named(void **state)
     assert_wrong(f, "small --scale 2", "--scale: '2' is not an angle");
     assert_wrong(f, "small --scale", "--scale: needs a value");
     assert_wrong(f, "small --nonsense=3 a", "--nonsense: unknown option");
-    assert_wrong(f, "small --force a", "--force: ambiguous");
+    assert_wrong(f, "small --force-p a",
+                 "--force-p: ambiguous option; it may be --force-pw, "
+                 "--force-plane-window, --force-passes");
     assert_wrong(f, "small --flag=3 a", "--flag: takes no value");
     assert_wrong(f, "small -Z a", "-Z");
     assert_wrong(f, "small a b", "unexpected argument 'b'");
@@ -149,6 +153,56 @@ static void mistakes_are_named(void **state)
     assert_wrong(f, "small --backend gpu a", "--backend: 'gpu'");
     assert_wrong(f, "small --threads 0 a", "--threads: '0'");
     assert_wrong(f, "small --config", "--config");
+}
+
+static void mistakes_are_explained(void **state)
+{
+    fixture *f = *state;
+    assert_wrong(f, "small -scale 2deg a", "did you mean --scale?");
+    assert_wrong(f, "small -flag a", "did you mean --flag?"); /* not -f -l -a -g */
+    assert_wrong(f, "small -mem 8 a", "did you mean --memory SIZE?");
+    assert_wrong(f, "small --cell 2deg a", "did you mean --scale ANGLE?");
+    assert_wrong(f, "small --sacle 2deg a", "did you mean --scale?");
+    assert_wrong(f, "small --thread-s 2 a", "did you mean --threads?");
+    assert_wrong(f, "small --zzzzzz a", "--zzzzzz: unknown option");
+    assert_null(strstr(tess_error_message(), "mean"));
+    /* --robust is meant for --weight, which this command has not */
+    assert_wrong(f, "small --robust 0 a", "--robust: unknown option");
+    assert_null(strstr(tess_error_message(), "--weight"));
+    assert_int_equal(run(f, "small --acc 1e-3 a"), TESS_OK); /* one begins so */
+}
+
+/* What a function prints on stdout, at most 64 KiB of it. */
+static void catch_help(fixture *f, const char *line, char text[65536])
+{
+    char name[] = "help-XXXXXX";
+    const int file = mkstemp(name), out = dup(STDOUT_FILENO);
+    fflush(stdout);
+    assert_true(file >= 0 && out >= 0 && dup2(file, STDOUT_FILENO) >= 0);
+    const tess_status status = run(f, line);
+    fflush(stdout);
+    assert_true(dup2(out, STDOUT_FILENO) >= 0);
+    const ssize_t bytes = pread(file, text, 65535, 0);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    close(file);
+    close(out);
+    unlink(name);
+    assert_int_equal(status, TESS_OK);
+}
+
+static void help_shows_what_users_need(void **state)
+{
+    static char brief[65536], all[65536];
+    fixture *f = *state;
+    catch_help(f, "small --help", brief);
+    catch_help(f, "small --help-all --nonsense", all);
+    assert_non_null(strstr(brief, "--memory"));
+    assert_null(strstr(brief, "--force-pw"));
+    assert_null(strstr(brief, "tests and scaling studies"));
+    assert_non_null(strstr(brief, "'tessera small --help-all' lists 20 more options"));
+    assert_non_null(strstr(all, "--memory"));
+    assert_non_null(strstr(all, "--force-pw"));
+    assert_non_null(strstr(all, "tests and scaling studies"));
 }
 
 static void used_options_make_a_parameter_file(void **state)
@@ -248,6 +302,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(groups_get_their_values, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_named, start, finish),
+        cmocka_unit_test_setup_teardown(mistakes_are_explained, start, finish),
+        cmocka_unit_test_setup_teardown(help_shows_what_users_need, start, finish),
         cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start,
                                         finish),
         cmocka_unit_test(parameter_file_stands_before_the_command_line),

@@ -70,8 +70,11 @@ static void angles(void **state)
                             {"-90deg", -TESS_PI / 2},
                             {".5rad", 0.5},
                             {"0deg", 0},
+                            {"0.33\"", 0.33 * TESS_RAD_PER_ASEC},
+                            {"2'", 120 * TESS_RAD_PER_ASEC},
+                            {"0.33 arcsec", 0.33 * TESS_RAD_PER_ASEC},
                             {NULL, 0}};
-    const char *const bad[] = {"",         "1.5",    "asec",     "1.5 asec",
+    const char *const bad[] = {"",         "1.5",    "asec",     "1.5 ",
                                "1.5asecs", "nandeg", "infrad",   "0x10deg",
                                " 1deg",    "1deg ",  "1e999rad", NULL};
     check(tess_parse_angle, good, bad);
@@ -84,7 +87,7 @@ static void frequencies_and_durations(void **state)
 {
     const example hz[] = {{"1.4GHz", 1.4e9}, {"150MHz", 150e6}, {"10kHz", 1e4},
                           {"5Hz", 5},        {"1e9", 1e9},      {NULL, 0}};
-    const char *const no_hz[] = {"0", "-1GHz", "GHz", "1ghz", "1.4 GHz", "", NULL};
+    const char *const no_hz[] = {"0", "-1GHz", "GHz", "1ghz", "1.4 ", "", NULL};
     check(tess_parse_frequency, hz, no_hz);
     const example s[] = {{"30", 30},         {"30s", 30},     {"10min", 600},
                          {"8h", 28800},      {"1h30m", 5400}, {"0.5d", 43200},
@@ -162,7 +165,7 @@ static void memory(void **state)
         assert_int_equal(tess_parse_memory(good[k].text, &bytes), TESS_OK);
         assert_true(bytes == good[k].bytes);
     }
-    static const char *const bad[] = {"8",   "0GB", "-1GB",   "GB", "8 GB",
+    static const char *const bad[] = {"8",   "0GB", "-1GB",   "GB", "8 G B",
                                       "8gb", "",    "1e30TB", NULL};
     int64_t bytes = 1;
     for (int k = 0; bad[k]; ++k)
@@ -201,9 +204,19 @@ static void weights(void **state)
     assert_true(robust == 0);
     assert_int_equal(tess_parse_weight("natural", &w, &robust), TESS_OK);
     assert_int_equal(w, TESS_NATURAL);
-    assert_refused(tess_parse_weight("robust", &w, &robust), "robust");
+    static const char *const same[] = {"briggs 0.5", "robust:0.5", "Briggs=0.5",
+                                       "robust  0.5", NULL};
+    for (int k = 0; same[k]; ++k) {
+        robust = -99;
+        assert_int_equal(tess_parse_weight(same[k], &w, &robust), TESS_OK);
+        assert_int_equal(w, TESS_BRIGGS);
+        assert_close(robust, 0.5);
+    }
+    assert_int_equal(tess_parse_weight("Uniform", &w, &robust), TESS_OK);
+    assert_int_equal(w, TESS_UNIFORM);
     assert_refused(tess_parse_weight("briggs:x", &w, &robust), "x");
-    assert_refused(tess_parse_weight("briggs:", &w, &robust), "''");
+    assert_refused(tess_parse_weight("briggs:", &w, &robust), "briggs:");
+    assert_refused(tess_parse_weight("robustly", &w, &robust), "robustly");
     assert_refused(tess_parse_weight("briggsy", &w, &robust), "briggsy");
 }
 
@@ -228,6 +241,10 @@ static void stokes(void **state)
     assert_int_equal(tess_parse_stokes("XX,YY", pol, &count), TESS_OK);
     assert_true(count == 2 && pol[0] == -5 && pol[1] == -6);
     assert_int_equal(tess_parse_stokes("I,V,RL", pol, &count), TESS_OK);
+    assert_true(count == 3 && pol[1] == 4 && pol[2] == -3);
+    assert_int_equal(tess_parse_stokes("iquv", pol, &count), TESS_OK);
+    assert_true(count == 4 && pol[3] == 4);
+    assert_int_equal(tess_parse_stokes("i,V,rl", pol, &count), TESS_OK);
     assert_true(count == 3 && pol[1] == 4 && pol[2] == -3);
     static const char *const bad[] = {
         "",  "X", "II", "I,I", "I,", ",I", "XXYY", "IQX", "I,,Q", "XX,YYYYYYYYYYYYYYYY",

@@ -1,0 +1,118 @@
+/* Prints the help of a subcommand from a copy of its options. For --help-all none of
+ * them is hidden. Without it the hidden ones are left out: argp would leave out their
+ * lines, but print the headings of groups that have become empty. */
+#define _GNU_SOURCE
+#include "cli_help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tess_mem.h"
+
+static bool is_end(const struct argp_option *option)
+{
+    return !option->name && !option->key && !option->doc && !option->group;
+}
+
+static int count_options(const struct argp_option *options)
+{
+    int count = 0;
+    while (options && !is_end(&options[count]))
+        ++count;
+    return count;
+}
+
+static int count_children(const struct argp_child *children)
+{
+    int count = 0;
+    while (children && children[count].argp)
+        ++count;
+    return count;
+}
+
+static int count_hidden(const struct argp *argp)
+{
+    int hidden = 0;
+    for (int k = 0, n = count_options(argp->options); k < n; ++k)
+        hidden += argp->options[k].name && (argp->options[k].flags & OPTION_HIDDEN);
+    for (int k = 0, n = count_children(argp->children); k < n; ++k)
+        hidden += count_hidden(argp->children[k].argp);
+    return hidden;
+}
+
+/* ---- the copy ---- */
+
+/* An argp, what it points to, and the copies of its children. */
+typedef struct shown {
+    struct argp argp;
+    struct argp_option *options;
+    struct argp_child *children;
+    struct shown **parts; /* [num_parts] */
+    int num_parts;
+} shown;
+
+static void free_shown(shown *copy)
+{
+    if (!copy) return;
+    for (int k = 0; k < copy->num_parts; ++k)
+        free_shown(copy->parts[k]);
+    tess_free(copy->parts);
+    tess_free(copy->options);
+    tess_free(copy->children);
+    tess_free(copy);
+}
+
+static tess_status copy_shown(const struct argp *from, bool all, shown **copy_out)
+{
+    tess_status status = TESS_OK;
+    const int num_options = count_options(from->options);
+    const int num_children = count_children(from->children);
+    shown *copy = tess_alloc_zero(1, sizeof *copy);
+    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "help");
+    copy->argp = *from;
+    copy->argp.options = copy->options =
+        tess_alloc_zero(num_options + 1, sizeof *copy->options);
+    copy->argp.children = copy->children =
+        tess_alloc_zero(num_children + 1, sizeof *copy->children);
+    copy->parts = tess_alloc_zero(num_children + 1, sizeof *copy->parts);
+    if (!copy->options || !copy->children || !copy->parts)
+        TESS_FAIL(TESS_ERR_ALLOC, "help");
+    for (int k = 0, kept = 0; k < num_options; ++k) {
+        if (!all && (from->options[k].flags & OPTION_HIDDEN)) continue;
+        copy->options[kept] = from->options[k];
+        copy->options[kept++].flags &= ~OPTION_HIDDEN;
+    }
+    for (int k = 0; k < num_children; ++k) {
+        TESS_TRY(copy_shown(from->children[k].argp, all, &copy->parts[k]));
+        copy->num_parts = k + 1;
+        copy->children[k] = from->children[k];
+        copy->children[k].argp = &copy->parts[k]->argp;
+    }
+    *copy_out = copy;
+    copy = NULL;
+cleanup:
+    free_shown(copy);
+    return status;
+}
+
+tess_status cli_help_print(const struct argp *argp, const char *command, bool all)
+{
+    tess_status status = TESS_OK;
+    char name[64];
+    shown *copy = NULL;
+    const int hidden = count_hidden(argp);
+    snprintf(name, sizeof name, "tessera %s", command);
+    TESS_TRY(copy_shown(argp, all, &copy));
+    argp_help(&copy->argp, stdout,
+              ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG |
+                  ARGP_HELP_POST_DOC,
+              name);
+    if (!all && hidden > 0)
+        printf("\n'%s --help-all' lists %d more options, for tuning, tests and "
+               "studies.\n",
+               name, hidden);
+    fflush(stdout);
+cleanup:
+    free_shown(copy);
+    return status;
+}
