@@ -1,5 +1,6 @@
-# What `cmake --install` gives to other projects: the library, its headers, and what
-# find_package(tessera) and pkg-config need. The program is installed by app/.
+# What `cmake --install` installs beside the program, which app/ installs: the library, its
+# headers, what find_package(tessera) and pkg-config need, manual pages, completion, batch
+# scripts, examples, documentation and licence.
 include(CMakePackageConfigHelpers)
 set(TESS_CONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 
@@ -38,3 +39,26 @@ install(CODE "
     message(STATUS \"Installing: \${module_file}\")
     list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${module_file}\")
 ")
+
+include(cmake/man.cmake)
+install(FILES app/completion/tessera.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tessera)
+install(FILES app/completion/_tessera
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+
+# The batch scripts and studies find tessera on PATH. quickstart.sh builds the source and
+# is of no use elsewhere.
+install(DIRECTORY jobs DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera
+        USE_SOURCE_PERMISSIONS
+        PATTERN "quickstart*" EXCLUDE
+        PATTERN "packages" EXCLUDE
+        PATTERN "example" EXCLUDE
+        PATTERN "__pycache__" EXCLUDE)
+install(FILES tests/bench/triad.c tests/bench/gcf_ncu.py
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera/tests/bench)
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/tessera
+        USE_SOURCE_PERMISSIONS PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY docs/manual docs/design docs/results docs/images
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md LICENSE NOTICE CHANGELOG.md CITATION.cff
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -183,7 +183,8 @@ def check_example(suite):
         return
     env = {**os.environ, "PYTHONPATH": SOURCE, "MPLBACKEND": "Agg", "TESSERA": BIN,
            "PYTHONDONTWRITEBYTECODE": "1"}
-    result = run([sys.executable, os.path.join(SOURCE, "examples", "wgridder_tour.py"),
+    result = run([sys.executable, os.path.join(ROOT, "examples", "python",
+                                               "wgridder_tour.py"),
                   suite.path("tour")], 300, env=env)
     suite.ran("the example", result)
     suite.true("its plots", sum(f.endswith(".png")

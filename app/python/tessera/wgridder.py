@@ -14,7 +14,7 @@ As in ducc0, a flip of u or v reverses the image around its own centre: with fli
 x = center_x − (i − npix_x//2)·pixsize_x in the sums above, u as given.
 
 To image a MeasurementSet's uvw with East to the left and North up, give `flip_v=True` and
-show `dirty.T`: see examples/wgridder_tour.py.
+show `dirty.T`: see examples/python/wgridder_tour.py.
 
 Beyond what ducc0 does: image sizes may be odd or smaller than 32; epsilon may be anything
 up to 1e-2 (a larger one is taken as 1e-2); a value that is not finite is an error which

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""The programs of examples/ run on an installed copy: C by find_package, Python by the
+source tree's module, shell by PATH. The installed files are listed, too."""
+import os
+import re
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
+from e2e import BIN, ROOT, Suite, mpiexec, run, simulate, write_sky  # noqa: E402
+
+EXAMPLES = os.path.join(ROOT, "examples")
+SANITIZED = os.environ.get("TESS_TEST_SLOWER", "1") != "1"
+
+# What an installation holds, besides the library and its headers.
+INSTALLED = [
+    "bin/tessera", "share/bash-completion/completions/tessera",
+    "share/zsh/site-functions/_tessera", "share/tessera/jobs/submit.sh",
+    "share/tessera/jobs/job.sh", "share/tessera/jobs/slurm-cpu.sh",
+    "share/tessera/jobs/scaling/run.sh", "share/tessera/tests/bench/triad.c",
+    "share/tessera/examples/c/grid_arrays.c", "share/doc/tessera/LICENSE",
+    "share/doc/tessera/NOTICE", "share/doc/tessera/README.md",
+    "share/doc/tessera/CHANGELOG.md", "share/doc/tessera/manual/tutorial.md",
+    "share/doc/tessera/results/cpu.md"]
+COMMANDS = ("", "-image", "-predict", "-simulate", "-info", "-plan", "-compare", "-bench")
+# Pages in docs/manual/ that hold what a manual page must say.
+IN_MANUAL_PAGE = {"-image": ["--size", "--force-pw", "Examples"], "": ["COMMAND"]}
+
+
+def install(suite):
+    prefix = suite.path("prefix")
+    build = os.path.dirname(os.path.dirname(BIN))
+    suite.ran("cmake --install", run(["cmake", "--install", build, "--prefix", prefix], 300))
+    return prefix
+
+
+def check_installed(suite, prefix):
+    for name in INSTALLED:
+        suite.true(f"installed: {name}", os.path.isfile(os.path.join(prefix, name)))
+    suite.true("jobs/quickstart.sh, which needs the source, is not installed",
+               not os.path.exists(os.path.join(prefix, "share/tessera/jobs/quickstart.sh")))
+    if SANITIZED or not shutil.which("help2man"):
+        suite.skipped("manual pages: no help2man, or a sanitized build")
+        return
+    for command in COMMANDS:
+        path = os.path.join(prefix, "share", "man", "man1", f"tessera{command}.1")
+        if not suite.true(f"tessera{command}(1)", os.path.isfile(path)):
+            continue
+        with open(path) as page:
+            text = page.read().replace("\\-", "-")
+        suite.true(f"tessera{command}(1) says what it should",
+                   all(word in text for word in IN_MANUAL_PAGE.get(command, [".SH"])))
+
+
+def check_jobs(suite, prefix, env):
+    """The installed submit.sh plans with the program on PATH."""
+    result = run(["bash", os.path.join(prefix, "share/tessera/jobs/submit.sh"), "--help"],
+                 60, env=env)
+    suite.ran("installed submit.sh --help", result)
+
+
+def check_completion(suite, env):
+    script = ('source "$1"; COMP_WORDS=(tessera {}); COMP_CWORD={}; _tessera; '
+              'echo "${{COMPREPLY[@]}}"')
+    path = os.path.join(ROOT, "app", "completion", "tessera.bash")
+    for words, at, expected in (("im", 1, "image"), ("image --wei", 2,
+                                "--weight --weighting-rank-filter"),
+                                ("image --force-pw", 2, "--force-pw")):
+        result = run(["bash", "-c", script.format(words, at), "bash", path], 60, env=env)
+        suite.equal(f"completion of 'tessera {words}'", result.out.strip(), expected)
+
+
+def brightest(text):
+    return re.findall(r"^(\w+)[^:]*: (\S+) Jy/beam at pixel \((\d+), (\d+)\)", text, re.M)
+
+
+def check_c(suite, prefix, obs, env):
+    build = suite.path("build-c")
+    good = suite.ran("cmake -S examples/c", run(
+        ["cmake", "-S", os.path.join(EXAMPLES, "c"), "-B", build,
+         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release"], 300))
+    if not good or not suite.ran("its build", run(["cmake", "--build", build], 300)):
+        return
+    result = run([os.path.join(build, "grid_arrays")], 60, env=env)
+    if suite.ran("grid_arrays", result):
+        value, total = re.match(r"(\S+) of (\d+)", result.out).groups()
+        # the default accuracy, 1e-4, of the largest possible sum
+        suite.below("grid_arrays: sum of weights", abs(float(value) / int(total) - 1), 1e-4)
+    result = run([os.path.join(build, "image_observation"), obs, "256", "10asec"], 60,
+                 env=env)
+    if suite.ran("image_observation", result):
+        suite.equal("its images", [found[::2] + found[3:] for found in
+                                   brightest(result.out)],
+                    [("dirty", "128", "128"), ("psf", "128", "128")])
+
+
+def check_python(suite, obs, env):
+    env = {**env, "PYTHONPATH": os.path.join(ROOT, "app", "python"),
+           "TESSERA_LIBRARY": os.path.join(os.path.dirname(os.path.dirname(BIN)), "lib"),
+           "PYTHONDONTWRITEBYTECODE": "1"}
+    result = run([sys.executable, os.path.join(EXAMPLES, "python", "image_observation.py"),
+                  obs, "256", "10asec"], 120, env=env)
+    if suite.ran("image_observation.py", result):
+        suite.equal("its images", [found[::2] + found[3:] for found in
+                                   brightest(result.out)],
+                    [("dirty", "128", "128"), ("psf", "128", "128")])
+
+
+def check_shell(suite, sky, obs, env):
+    from e2e import fits_module, read_image
+    fits = fits_module()
+    model = suite.path("model.fits")
+    run_image = run(["tessera", "image", obs, "-o", suite.path("start"), "--size", "256",
+                     "--scale", "10asec", "--no-psf"], 120, env=env)
+    if not suite.ran("image for the model", run_image):
+        return
+    with fits.open(suite.path("start-dirty.fits")) as image:
+        image[0].data[...] = 0
+        image[0].data[..., 128, 128] = 1.5
+        image[0].header["BUNIT"] = "Jy/pixel"
+        image.writeto(model)
+    result = run(["bash", os.path.join(EXAMPLES, "shell", "residual.sh"), obs, model, "256",
+                  "10asec", suite.path("r")], 300, env=env)
+    if suite.ran("residual.sh", result):
+        # The source lies on the model's pixel: the residual is the gridder's error.
+        residual = abs(read_image(suite.path("r-residual-dirty.fits"))[0]).max()
+        suite.below("residual.sh: largest residual (Jy/beam)", residual, 1.5 * 1e-3)
+    if not mpiexec():
+        return
+    result = run(["bash", os.path.join(EXAMPLES, "shell", "cube.sh"), obs, "256", "10asec",
+                  suite.path("c")], 300, env=env)
+    suite.ran("cube.sh", result)
+
+
+def main():
+    suite = Suite("examples")
+    prefix = install(suite)
+    env = {**os.environ, "PATH": os.path.join(prefix, "bin") + ":" + os.environ["PATH"],
+           "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1.5)])
+    obs = simulate(suite.path("obs.uvfits"), sky, duration="20min", integration="60s")
+    check_installed(suite, prefix)
+    check_jobs(suite, prefix, env)
+    check_completion(suite, env)
+    if not SANITIZED:  # a sanitized library needs its runtime loaded before the program
+        check_c(suite, prefix, obs, env)
+        check_python(suite, obs, env)
+    check_shell(suite, sky, obs, env)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

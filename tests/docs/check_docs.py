@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Pages of the project: links lead somewhere, commands of the manual run, tables of results
+name their command, and docs/ builds without a warning.
+
+A block of a page of docs/manual/ that starts with ```sh is run, in order, in one folder
+for each page. A comment `<!-- not run...: reason -->` above it says why it is not.
+"""
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
+from e2e import BIN, ROOT, Suite, mpi_environment, mpiexec, run  # noqa: E402
+
+DOCS = os.path.join(ROOT, "docs")
+README_LINES = 200
+
+
+def pages():
+    found = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))
+             if name.endswith(".md")]
+    for folder in (DOCS, os.path.join(ROOT, "examples")):
+        for base, _, names in sorted(os.walk(folder)):
+            found += [os.path.join(base, name) for name in sorted(names)
+                      if name.endswith(".md")]
+    return found
+
+
+def anchors(text):
+    """Names that headings have as link targets."""
+    return {re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).strip().replace(" ", "-")
+            for line in text.splitlines() if line.startswith("#")}
+
+
+def check_links(suite):
+    for page in pages():
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        for target in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", text):
+            target = target[0] or target[1]
+            if re.match(r"https?:", target):
+                continue
+            path, _, anchor = target.partition("#")
+            full = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path \
+                else page
+            good = os.path.exists(full)
+            if good and anchor and full.endswith(".md"):
+                with open(full, encoding="utf-8") as file:
+                    good = anchor in anchors(file.read())
+            if not good:
+                suite.true(f"{os.path.relpath(page, ROOT)}: link to {target}", False)
+    suite.true(f"links of {len(pages())} pages", True)
+
+
+def blocks(text):
+    """(runs?, reason, commands) of each ```sh block."""
+    for match in re.finditer(r"(<!-- not run[^>]*-->\n)?```sh\n(.*?)```", text, re.S):
+        yield match.group(1) is None, match.group(2)
+
+
+def check_commands(suite):
+    """Each page's blocks, one after the other, by one shell that stops at a failure."""
+    env = mpi_environment()
+    env["PATH"] = os.path.dirname(BIN) + ":" + env["PATH"]
+    env["PATH"] = os.path.dirname(sys.executable) + ":" + env["PATH"]  # astropy
+    folder = os.path.join(DOCS, "manual")
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".md"):
+            continue
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            wanted = [code for runs, code in blocks(file.read()) if runs]
+        if not wanted:
+            continue
+        if not mpiexec() and any("mpirun" in code for code in wanted):
+            suite.skipped(f"{name}: no MPI launcher")
+            continue
+        work = suite.path(name[:-3])
+        os.makedirs(work)
+        result = run(["bash", "-euc", "\n".join(wanted)], 300, cwd=work, env=env)
+        suite.ran(f"{name}: {len(wanted)} blocks of commands", result)
+
+
+def check_results(suite):
+    """A page of results says for each table what made it, on which machine."""
+    folder = os.path.join(DOCS, "results")
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".md") or name == "index.md":
+            continue
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            sections = re.split(r"^## ", file.read(), flags=re.M)[1:]
+        for section in sections:
+            title = section.splitlines()[0]
+            if "|---" in section:
+                suite.true(f"{name}, {title}: names its command",
+                           re.search(r"`[^`]*(tests/|tessera |jobs/|mpirun |--)[^`]*`",
+                                     section, re.S) is not None)
+
+
+def check_readme(suite):
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        suite.below("lines of README.md", len(file.readlines()), README_LINES)
+
+
+def check_html(suite):
+    for python in (sys.executable, "/usr/bin/python3"):
+        if run([python, "-c", "import sphinx, myst_parser"], 60).status == 0:
+            result = run([python, "-m", "sphinx", "-W", "--keep-going", "-q", DOCS,
+                          suite.path("html")], 300)
+            suite.ran("docs/ to HTML without a warning", result)
+            return
+    suite.skipped("docs/ to HTML: no Sphinx with MyST")
+
+
+def main():
+    suite = Suite("docs")
+    check_readme(suite)
+    check_links(suite)
+    check_results(suite)
+    check_commands(suite)
+    check_html(suite)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
