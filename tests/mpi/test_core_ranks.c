@@ -13,6 +13,7 @@
 
 #include "draw.h"
 #include "pipeline.h"
+#include "rank_tests.h"
 #include "tess_mem.h"
 #include "tess_weight.h"
 
@@ -306,7 +307,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layouts),         cmocka_unit_test(test_weights),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
-    return failed;
+    return 0;
 }

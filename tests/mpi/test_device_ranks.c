@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../unit/device_sample.h"
+#include "rank_tests.h"
 #include "tess_backend.h"
 
 enum { SKIPPED = 77 };
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_image), cmocka_unit_test(test_same_prediction),
         cmocka_unit_test(test_projection), cmocka_unit_test(test_failure)};
-    if (status == TESS_OK) failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (status == TESS_OK) TEST_ON_RANKS(own.comm, tests);
     if (first) {
         char command[128];
         snprintf(command, sizeof command, "rm -rf %s", own.folder);

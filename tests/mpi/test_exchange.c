@@ -15,6 +15,7 @@
 #include "../unit/memory_mover.h"
 #include "draw.h"
 #include "exchange.h"
+#include "rank_tests.h"
 #include "tess_mem.h"
 
 enum { ROWS = 150, CHANS = 6, VIS = ROWS * CHANS, NUM_POL = 2, CHUNK = 8 };
@@ -379,7 +380,7 @@ int main(int argc, char **argv)
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
-    return failed;
+    return 0;
 }

@@ -18,7 +18,7 @@
         if (!(condition)) {                                                            \
             fprintf(stderr, "rank %d, line %d: %s\n", tess_comm_rank(comm), __LINE__,  \
                     #condition);                                                       \
-            ++failures;                                                                \
+            tess_comm_abort(comm, 1);                                                  \
         }                                                                              \
     } while (0)
 
@@ -118,10 +118,9 @@ cleanup:
     return status;
 }
 
-static int same_for_all_cuts(tess_comm *comm, const char *folder, int64_t nx,
-                             int64_t ny)
+static void same_for_all_cuts(tess_comm *comm, const char *folder, int64_t nx,
+                              int64_t ny)
 {
-    int failures = 0;
     const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
     const tess_image_meta meta = sample_meta(nx, ny);
     tess_comm *self = NULL;
@@ -148,14 +147,12 @@ static int same_for_all_cuts(tess_comm *comm, const char *folder, int64_t nx,
         CHECK(tess_comm_barrier(comm) == TESS_OK);
     }
     tess_comm_free(self);
-    return failures;
 }
 
 /* Rows missing, rows out of range on one rank, a target that exists: all ranks return
  * an error and no file stays. */
-static int all_ranks_fail(tess_comm *comm, const char *folder)
+static void all_ranks_fail(tess_comm *comm, const char *folder)
 {
-    int failures = 0;
     const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
     const tess_image_meta meta = sample_meta(8, 16);
     float image[8 * 16] = {0};
@@ -182,21 +179,19 @@ static int all_ranks_fail(tess_comm *comm, const char *folder)
           (rank == 0 ? TESS_ERR_IO : TESS_ERR_PEER));
     tess_error_clear();
     if (rank == 0) CHECK(unlink(path) == 0);
-    return failures;
 }
 
 int main(int argc, char **argv)
 {
     tess_comm *comm = NULL;
     char folder[64] = "test_fits_mpi_XXXXXX";
-    int failures = 0;
     if (tess_comm_start(&argc, &argv, &comm) != TESS_OK) return 1;
     const int rank = tess_comm_rank(comm);
     if (rank == 0) CHECK(mkdtemp(folder) != NULL);
     CHECK(tess_comm_bcast(comm, folder, sizeof folder, 0) == TESS_OK);
-    failures += same_for_all_cuts(comm, folder, 33, 7);
-    failures += same_for_all_cuts(comm, folder, 301, 1501);
-    failures += all_ranks_fail(comm, folder);
+    same_for_all_cuts(comm, folder, 33, 7);
+    same_for_all_cuts(comm, folder, 301, 1501);
+    all_ranks_fail(comm, folder);
     if (rank == 0) {
         static const char *const names[] = {"whole.fits", "whole.png", "parts.fits",
                                             "parts.png"};
@@ -207,8 +202,6 @@ int main(int argc, char **argv)
         }
         CHECK(rmdir(folder) == 0); /* nothing temporary was left in it */
     }
-    int64_t total = failures;
-    if (tess_comm_allreduce_i64(comm, &total, 1, TESS_SUM) != TESS_OK) total = 1;
     tess_comm_finish(comm);
-    return total > 0;
+    return 0;
 }

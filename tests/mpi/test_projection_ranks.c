@@ -16,6 +16,7 @@
 #include "core_backend.h"
 #include "draw.h"
 #include "pipeline.h"
+#include "rank_tests.h"
 
 enum { NX = 64, NY = 60, ROWS = 60, CHANS = 3, PIXELS = NX * NY, POLS = 3 };
 
@@ -241,7 +242,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_adjoint)};
     device = strcmp(test_backend(), "cuda") == 0 ? TESS_GCF_CUDA : TESS_GCF_CPU;
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
-    return failed;
+    return 0;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "rank_tests.h"
 #include "tess_comm.h"
 #include "tess_vis.h"
 
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_same_rows, &at),
         cmocka_unit_test_prestate(test_bad_sky, &at),
     };
-    if (status == TESS_OK) failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (status == TESS_OK) TEST_ON_RANKS(at.comm, tests);
     if (first) {
         char command[128];
         snprintf(command, sizeof command, "rm -rf %s", at.folder);
