@@ -13,12 +13,13 @@ TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore environment-modules 
 slurm-wlm munge shellcheck libmemkind0"
 
 # Open MPI refuses to start as root and more ranks than cores unless told otherwise,
-# and looks long for fast networks, which one machine does not need.
+# and looks long for fast networks, which one machine does not need. A rank that waits keeps
+# its core from the others, unless it yields.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_pml=ob1
+export OMPI_MCA_pml=ob1 OMPI_MCA_mpi_yield_when_idle=1
 
 tess_say() {
     printf '== %s\n' "$*"
