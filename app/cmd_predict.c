@@ -10,6 +10,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
+#include "tess_out_file.h"
 #include "tess_profile.h"
 #include "threads.h"
 #include "trace_file.h"
@@ -133,10 +134,10 @@ static tess_status check_outputs(const predict_args *args)
     const tess_gridding *gridding = &opts->gridding;
     const char *const made[] = {opts->output, args->profile, args->trace,
                                 gridding->write_gcf};
-    if (args->profile) TESS_TRY(tess_fits_check_target(args->profile, true));
-    if (args->trace) TESS_TRY(tess_fits_check_target(args->trace, true));
+    if (args->profile) TESS_TRY(tess_out_check_target(args->profile, true));
+    if (args->trace) TESS_TRY(tess_out_check_target(args->trace, true));
     if (gridding->write_gcf)
-        TESS_TRY(tess_fits_check_target(gridding->write_gcf, opts->overwrite));
+        TESS_TRY(tess_out_check_target(gridding->write_gcf, opts->overwrite));
     for (size_t k = 0; k < sizeof made / sizeof *made; ++k) {
         TESS_TRY(tess_out_check_other(made[k], opts->obs));
         TESS_TRY(tess_out_check_other(made[k], opts->model));

@@ -11,6 +11,7 @@
 #include "tess_fits.h"
 #include "tess_mem.h"
 #include "tess_out.h"
+#include "tess_out_file.h"
 #include "threads.h"
 
 enum {
@@ -375,7 +376,7 @@ tess_status tess_image_check_beside(const tess_image_opts *opts, const char *pat
 {
     tess_status status = TESS_OK;
     if (!path) goto cleanup;
-    TESS_TRY(tess_fits_check_target(path, overwrite));
+    TESS_TRY(tess_out_check_target(path, overwrite));
     for (int k = 0; k < opts->num_obs; ++k)
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
     TESS_TRY(tess_out_check_other(path, opts->subtract));

@@ -8,6 +8,7 @@
 #include "imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 /* BITPIX −64 is needed to hold a promise finer than single precision can store. */
 static const double SINGLE_FILE_ACCURACY = 1e-6;
@@ -62,7 +63,7 @@ static tess_status check_one(const imager_output *output, char *path, bool overw
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of an image");
-    TESS_TRY(tess_fits_check_target(path, overwrite));
+    TESS_TRY(tess_out_check_target(path, overwrite));
     for (int k = 0; k < opts->num_obs; ++k)
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
     TESS_TRY(tess_out_check_other(path, opts->subtract));

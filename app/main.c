@@ -6,7 +6,7 @@
 #include "commands.h"
 #include "tess_comm.h"
 #include "tess_log.h"
-#include "tess_out.h"
+#include "tess_out_file.h"
 #include "tess_status.h"
 #include "tess_version.h"
 
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
         return tess_status_exit(status);
     }
     tess_log_start(tess_comm_rank(comm), TESS_LOG_INFO);
-    tess_out_catch_signals(comm);
+    tess_out_catch_signals(tess_comm_size(comm) > 1);
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
     status = run(comm, argc, argv, &by.chosen);
     if (status == TESS_OK) status = flush_output();

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "out_file.h"
 #include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 static const char MAGIC[8] = "tessckp2";
 static const char FIRST_LINE[] = "tessera checkpoint 2\n";

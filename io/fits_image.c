@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fits_header.h"
-#include "out_file.h"
+#include "out_held.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
 
@@ -125,7 +125,7 @@ static tess_status begin(const tess_image_meta *meta, bool is_double, bool overw
 {
     tess_status status = TESS_OK;
     const tess_fits_stats none = {0};
-    TESS_TRY(tess_fits_check_target(file->path, overwrite));
+    TESS_TRY(tess_out_check_target(file->path, overwrite));
     TESS_TRY(tess_fits_header_build(file->path, meta, is_double, &none, &file->header,
                                     &file->header_bytes));
     TESS_TRY(tess_out_file_create(file->path, file->temp, &file->fd));

@@ -14,6 +14,7 @@
 #include "fits_header.h"
 #include "preview.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 enum { MOST_PIXELS = 1024 };
 
@@ -113,7 +114,7 @@ static tess_status write_one(const char *name, const char *ending, bool overwrit
     if (asprintf(&path, "%s%s", name, ending) < 0) path = NULL;
     if (asprintf(&temp, "%s%s.tmp%ld", name, ending, (long)getpid()) < 0) temp = NULL;
     if (!path || !temp) TESS_FAIL(TESS_ERR_ALLOC, "%s: a name", name);
-    TESS_TRY(tess_fits_check_target(path, overwrite));
+    TESS_TRY(tess_out_check_target(path, overwrite));
     TESS_TRY(write(temp, map));
     if (rename(temp, path) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));

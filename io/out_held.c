@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "out_file.h"
+#include "out_held.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
 #include "tess_out.h"
@@ -40,7 +40,7 @@ tess_status tess_held_text(tess_held_files *held, const char *path, const char *
     tess_status status = TESS_OK;
     char temp[TESS_OUT_FILE_NAME] = "";
     int fd = -1;
-    TESS_TRY(tess_fits_check_target(path, true));
+    TESS_TRY(tess_out_check_target(path, true));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
     TESS_TRY(tess_held_add(held, temp, path, true, fd));
@@ -86,7 +86,7 @@ static tess_status publish_all(tess_held_files *held)
     tess_status status = TESS_OK;
     int64_t done = 0;
     for (int64_t k = 0; k < held->num; ++k)
-        TESS_TRY(tess_fits_check_target(held->file[k].path, held->file[k].overwrite));
+        TESS_TRY(tess_out_check_target(held->file[k].path, held->file[k].overwrite));
     for (; done < held->num; ++done) {
         struct tess_held_file *file = &held->file[done];
         TESS_TRY(tess_out_file_publish(file->temp, file->path, file->overwrite));

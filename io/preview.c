@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fits_header.h"
-#include "out_file.h"
+#include "out_held.h"
 #include "preview.h"
 #include "tess_const.h"
 #include "tess_mem.h"
@@ -420,7 +420,7 @@ static tess_status write_png(const char *path, const preview_canvas *canvas,
                      .format = PNG_FORMAT_RGB,
                      /* no filters: few colours pack better, and faster, without */
                      .flags = PNG_IMAGE_FLAG_FAST};
-    TESS_TRY(tess_fits_check_target(path, held->overwrite));
+    TESS_TRY(tess_out_check_target(path, held->overwrite));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     file = fdopen(fd, "wb");
     if (!file)

@@ -79,10 +79,6 @@ tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *h
 tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
                                   double min, double max, char **text, int64_t *bytes);
 
-/** Check now that `path` can be written later: its folder exists and is writable, and
- *  it does not exist unless `overwrite`. Local. */
-tess_status tess_fits_check_target(const char *path, bool overwrite);
-
 /** Read a header. TESS_ERR_IO, TESS_ERR_INPUT (not FITS, truncated, not an image,
  *  projection other than SIN or without celestial axes, scale not finite or zero).
  *  Local. */

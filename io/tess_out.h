@@ -42,16 +42,6 @@ tess_status tess_out_check_other(const char *path, const char *input);
  *  not: the second would replace the first. NULL is fine for both. Local. */
 tess_status tess_out_check_distinct(const char *path, const char *other);
 
-/** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's
- *  unfinished files, then do what they did before; the files go even if SIGKILL follows
- *  soon. SIGXFSZ is ignored: files that grow too large fail to be written. For
- * programs, once at their start. Local. */
-void tess_out_catch_signals(const tess_comm *comm);
-
-/** Remove this process's unfinished files, as the signals do; for a program that ends
- *  without any. Local. */
-void tess_out_remove_unfinished(void);
-
 #ifdef __cplusplus
 }
 #endif

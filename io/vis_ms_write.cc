@@ -14,7 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "out_file.h"
+#include "tess_out_file.h"
 #include "tess_mem.h"
 #include "vis_gather.h"
 #include "vis_ms.h"

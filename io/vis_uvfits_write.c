@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "out_file.h"
 #include "out_map.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 /* Bytes encoded, or copied, at a time. */
 enum { CHUNK_BYTES = 4 << 20 };
@@ -79,7 +79,7 @@ static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta,
                              bool by_rows)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_fits_check_target(output->path, output->overwrite));
+    TESS_TRY(tess_out_check_target(output->path, output->overwrite));
     TESS_TRY(tess_out_file_create(output->path, output->temporary, &output->fd));
     if (output->source)
         TESS_TRY(reserve_copy(output, by_rows));

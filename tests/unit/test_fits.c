@@ -19,6 +19,7 @@
 
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_out_file.h"
 
 typedef struct fixture {
     tess_comm *comm;
@@ -289,8 +290,8 @@ static void writing_refused(void **state)
     assert_int_equal(
         tess_fits_write(with->comm, path, false, &meta, false, 0, 4, image), TESS_OK);
     refuse_write(with, path, false, &meta, TESS_ERR_IO);
-    assert_int_equal(tess_fits_check_target(path, false), TESS_ERR_IO);
-    assert_int_equal(tess_fits_check_target(path, true), TESS_OK);
+    assert_int_equal(tess_out_check_target(path, false), TESS_ERR_IO);
+    assert_int_equal(tess_out_check_target(path, true), TESS_OK);
     refuse_write(with, with->folder, true, &meta, TESS_ERR_IO);
     refuse_write(with, in_folder(with, "no/such/a.fits"), true, &meta, TESS_ERR_IO);
     refuse_write(with, in_folder(with, "a.fits/b.fits"), true, &meta, TESS_ERR_IO);

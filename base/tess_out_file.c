@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "out_file.h"
+#include "tess_out_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "tess_fits.h"
 
 void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME])
 {
@@ -22,7 +20,7 @@ void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME])
         snprintf(folder, TESS_OUT_FILE_NAME, "%.*s", (int)(slash - path), path);
 }
 
-tess_status tess_fits_check_target(const char *path, bool overwrite)
+tess_status tess_out_check_target(const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
     char folder[TESS_OUT_FILE_NAME];
@@ -131,7 +129,7 @@ tess_status tess_out_file_publish(const char *temp, const char *path, bool overw
 {
     tess_status status = TESS_OK;
     char folder[TESS_OUT_FILE_NAME];
-    TESS_TRY(tess_fits_check_target(path, overwrite));
+    TESS_TRY(tess_out_check_target(path, overwrite));
     if (rename(temp, path) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be renamed from %s: %s", path, temp,
                   strerror(errno));

@@ -1,5 +1,6 @@
-/** @file out_file.h  (private to io/)
- *  Files that appear under their final name only when they are complete.
+/** @file tess_out_file.h
+ *  Files that appear under their final name only when they are complete: all outputs
+ *  are made here, beside their names, and go when the run fails or is told to stop.
  */
 #ifndef TESS_OUT_FILE_H
 #define TESS_OUT_FILE_H
@@ -7,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tess_out.h"
 #include "tess_status.h"
 
 #ifdef __cplusplus
@@ -18,6 +18,10 @@ enum { TESS_OUT_FILE_NAME = 4096 };
 
 /** Folder of `path` ("." when it names none). Local. */
 void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME]);
+
+/** Check now that `path` can be written later: its folder exists and is writable, and
+ *  it does not exist unless `overwrite`. TESS_ERR_IO. Local. */
+tess_status tess_out_check_target(const char *path, bool overwrite);
 
 /** Create a new file beside `path` under a name of its own, written to `temp`, open for
  *  reading and writing. It is noted until it is published or discarded. TESS_ERR_IO.
@@ -47,15 +51,18 @@ void tess_out_file_note(const char *path);
 void tess_out_file_forget(const char *path);
 
 /** Let the disk begin with what has been written, so that it works while more is made.
- *  What this cannot do tess_held_publish does. Local. */
+ *  What this cannot do fsync does before the file gets its name. Local. */
 void tess_out_file_start(int fd, int64_t offset, int64_t bytes);
 
-/** Hold a finished file; `temp` becomes "" ("" already: another rank gives it its
- *  name). `fd`, unless -1, is what this rank has written to it by, synchronised and
- *  closed when files are published. TESS_ERR_ALLOC: then both are still the caller's.
- *  Local. */
-tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
-                          const char *path, bool overwrite, int fd);
+/** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's
+ *  unfinished files, then do what they did before; the files go even if SIGKILL follows
+ *  soon. SIGXFSZ is ignored: files that grow too large fail to be written. `several`:
+ *  this process is one of several ranks. For programs, once at their start. Local. */
+void tess_out_catch_signals(bool several);
+
+/** Remove this process's unfinished files, as the signals do; for a program that ends
+ *  without any. Local. */
+void tess_out_remove_unfinished(void);
 
 #ifdef __cplusplus
 }

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "out_file.h"
-#include "tess_out.h"
+#include "tess_out_file.h"
 
 /* More than one output of a run holds: images, previews and PSFs of 16 polarisations.
  */
@@ -124,14 +123,14 @@ static void on_signal(int number)
     raise(number); /* taken as before once this handler is left */
 }
 
-void tess_out_catch_signals(const tess_comm *comm)
+void tess_out_catch_signals(bool several)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
     /* so that writing fails with EFBIG, as on a full disk; children inherit it */
     struct sigaction large;
     if (sigaction(SIGXFSZ, NULL, &large) == 0 && large.sa_handler == SIG_DFL)
         signal(SIGXFSZ, SIG_IGN);
-    leave_others_ms = tess_comm_size(comm) > 1 ? 500 : 0;
+    leave_others_ms = several ? 500 : 0;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
         struct sigaction action = {.sa_handler = on_signal,
                                    .sa_flags = (int)SA_RESETHAND};
