@@ -18,10 +18,12 @@ struct tess_density {
     bool finished;         /* pages are factors */
 };
 
+/* WSClean rounds the sides of its padded image up to a multiple of four, and its grid
+ * of weights has the size of that image. */
 static int64_t weight_grid_size(int64_t pixels)
 {
-    int64_t size = (int64_t)ceil((double)pixels * WEIGHT_GRID_PADDING);
-    return size + size % 2;
+    const int64_t size = (int64_t)ceil((double)pixels * WEIGHT_GRID_PADDING);
+    return (size + 3) / 4 * 4;
 }
 
 static int64_t num_pages(const tess_density *density)

@@ -1,9 +1,10 @@
 /** @file tess_weight.h
  *  Imaging weights by WSClean's definition: natural, uniform, Briggs.
  *
- *  The density grid has 1.2 × the image's pixels a side (rounded up, then to even),
- *  cells of 1/(n·scale) wavelengths and the half plane v ≥ 0; a sample falls into the
- *  cell ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell,
+ *  Each side of the density grid has n = 1.2 × as many cells as the image has pixels,
+ *  rounded up, and then up to a multiple of four. The cells measure 1/(n·scale)
+ *  wavelengths and cover the half plane v ≥ 0; a sample falls into the cell ⌊·⌋ of its
+ *  (u, v). With W_c the sum of natural weights in the cell,
  *      uniform  w' = w / W_c
  *      Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c)
  *  (Briggs 1995, eq. 3.18). Weights are global: cells live in pages of 64 × 64, a rank

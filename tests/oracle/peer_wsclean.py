@@ -24,6 +24,10 @@ WEIGHTS = ["natural", "uniform", "briggs:-1", "briggs:0", "briggs:1"]
 RANK_FILTER = 3                  # WSClean's default
 SIZE, SCALE = 512, 70.0          # 10 degrees
 ACCURACY = "1e-6"
+# ⌈1.2 N⌉ of the widths 100, 104, 108 and 102 is 0, 1, 2 and 3 more than a multiple of
+# four, to which WSClean rounds the sides of its grid of weights up.
+SIZES = [(100, 100), (104, 104), (108, 108), (102, 102), (104, 102), (100, 108)]
+SIZES_SCALE = 15.0
 
 
 def make_observation(suite, layout, freq):
@@ -41,10 +45,10 @@ def make_observation(suite, layout, freq):
                     extra=["--noise", "1Jy", "--seed", "3"])
 
 
-def wsclean(suite, obs, name, weight, rank_filter):
+def wsclean(suite, obs, name, weight, rank_filter, size=(SIZE, SIZE), scale=SCALE):
     kind = weight.replace(":", " ").split()
-    return run(["wsclean", "-name", suite.path(name), "-size", str(SIZE), str(SIZE),
-                "-scale", f"{SCALE}asec", "-weight", *kind, "-weighting-rank-filter",
+    return run(["wsclean", "-name", suite.path(name), "-size", *map(str, size),
+                "-scale", f"{scale}asec", "-weight", *kind, "-weighting-rank-filter",
                 str(rank_filter), "-make-psf", "-niter", "0", "-use-wgridder", "-wgridder-accuracy",
                 ACCURACY, "-no-small-inversion", "-pol", "I", "-reorder", "-j", "2",
                 "-no-update-model-required", "-temp-dir", suite.work, obs], 300)
@@ -84,6 +88,30 @@ def check_weights(suite, obs):
     return 0
 
 
+def check_sizes(suite):
+    """Weights of images whose grids of weights are rounded in each possible way."""
+    sky = write_sky(suite.path("small.csv"), [dict(ra=f"{RA}deg", dec=f"{DEC}deg",
+                                                   flux_jy=1)])
+    obs = simulate(suite.path("small.ms"), sky, ra=f"{RA}deg", dec=f"{DEC}deg",
+                   start="2026-01-01T16:30:00", duration="10min", integration="2min",
+                   extra=["--noise", "1Jy", "--seed", "5"])
+    for width, height in SIZES:
+        for weight in ("natural", "uniform", "briggs:0"):
+            label = f"{weight.replace(':', '')}-{width}x{height}"
+            ran, prefix = suite.image(label, obs, "--size", f"{width},{height}", "--scale",
+                                      f"{SIZES_SCALE}asec", "--weight", weight,
+                                      "--accuracy", ACCURACY, "--no-psf")
+            peer = wsclean(suite, obs, "peer-" + label, weight, 0, (width, height),
+                           SIZES_SCALE)
+            if not ran or not suite.ran(f"wsclean {label}", peer):
+                continue
+            suite.below(f"{label}: difference / peak",
+                        peak_error(read_image(f"{prefix}-dirty.fits")[0],
+                                   read_image(suite.path(f"peer-{label}-dirty.fits"))[0]),
+                        1e-5)
+    shutil.rmtree(obs)
+
+
 def check_prediction(suite, obs, python):
     rng = np.random.default_rng(2)
     model = np.zeros((SIZE, SIZE))
@@ -119,6 +147,7 @@ def main():
         skip("needs wsclean and MeasurementSet support")
     suite = Suite("wsclean_full" if FULL else "wsclean")
     version = re.search(r"version (\S+)", run(["wsclean", "--version"], 60).out)
+    check_sizes(suite)
     print("WSClean", version.group(1) if version else "of unknown version")
     for layout, freq in ([("mwa", "150MHz"), ("vla-d", "1.4GHz"), ("ska1-low", "110MHz")]
                          if FULL else [("mwa", "150MHz")]):

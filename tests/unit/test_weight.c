@@ -17,21 +17,35 @@
 
 enum { ROWS = 900, CHANS = 5, VIS = ROWS * CHANS };
 
-/* 1.2 × 97 = 116.4 and 1.2 × 70 = 84: weight grids of 118 × 84 cells, two pages a side.
- */
-static const tess_geom GEOM = {.nx = 97, .ny = 70, .scale_rad = 2e-3};
+/* An image and its grid of weights, at most two pages a side. Of each axis, ⌈1.2 N⌉ is
+ * 0, 1, 2 and 3 more than a multiple of four once. */
+typedef struct sizes {
+    tess_geom geom;
+    int cells_x, cells_y;
+} sizes;
+
+enum { NUM_SIZES = 4, MOST_CELLS = 120 * 120 / 2 };
+
+static const sizes SIZES[NUM_SIZES] = {
+    {{.nx = 97, .ny = 70, .scale_rad = 2e-3}, 120, 84},   /* 117, 84 */
+    {{.nx = 98, .ny = 72, .scale_rad = 2e-3}, 120, 88},   /* 118, 87 */
+    {{.nx = 99, .ny = 98, .scale_rad = 2e-3}, 120, 120},  /* 119, 118 */
+    {{.nx = 100, .ny = 97, .scale_rad = 2e-3}, 120, 120}, /* 120, 117 */
+};
 
 typedef struct scene {
+    const sizes *sizes;
     double inv_lambda[CHANS];
     tess_samples samples;
     double natural[2 * VIS];
 } scene;
 
-static scene *make_scene(bool is_double, int num_weight)
+static scene *make_scene(const sizes *sizes, bool is_double, int num_weight)
 {
     draw random = {12};
     scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
+    s->sizes = sizes;
     for (int c = 0; c < CHANS; ++c)
         s->inv_lambda[c] = 5.0 + 0.3 * c;
     s->samples = (tess_samples){.is_double = is_double,
@@ -69,8 +83,6 @@ static void free_scene(scene *s)
 
 /* ---- the definition ---- */
 
-enum { CELLS_X = 118, CELLS_Y = 84 };
-
 /* Cell of a sample, or -1 outside; v < 0 is folded over. */
 static int cell_of(const scene *s, int vis)
 {
@@ -81,17 +93,19 @@ static int cell_of(const scene *s, int vis)
         u = -u;
         v = -v;
     }
-    const double x = floor(u * CELLS_X * GEOM.scale_rad + CELLS_X / 2);
-    const double y = floor(v * CELLS_Y * GEOM.scale_rad);
-    if (x < 0 || x >= CELLS_X || y >= CELLS_Y / 2) return -1;
-    return (int)y * CELLS_X + (int)x;
+    const int nx = s->sizes->cells_x, ny = s->sizes->cells_y;
+    const double scale_rad = s->sizes->geom.scale_rad;
+    const double x = floor(u * nx * scale_rad + nx / 2);
+    const double y = floor(v * ny * scale_rad);
+    if (x < 0 || x >= nx || y >= ny / 2) return -1;
+    return (int)y * nx + (int)x;
 }
 
 /* Imaging weights of one set of weights, out[VIS]. */
 static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opts,
                           double *out)
 {
-    static double density[CELLS_X * CELLS_Y / 2];
+    static double density[MOST_CELLS];
     const int num_weight = s->samples.num_weight;
     double sum = 0, sum_of_squares = 0;
     memset(density, 0, sizeof density);
@@ -99,7 +113,7 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
         if (cell_of(s, k) >= 0)
             density[cell_of(s, k)] +=
                 s->natural[k * num_weight + (opts->first_density ? 0 : which)];
-    for (int c = 0; c < CELLS_X * CELLS_Y / 2; ++c) {
+    for (int c = 0; c < MOST_CELLS; ++c) {
         sum += density[c];
         sum_of_squares += density[c] * density[c];
     }
@@ -130,8 +144,9 @@ static tess_density *moved(const scene *s, const tess_weight_opts *opts,
     assert_int_equal(tess_density_move(density, &memory.mover), TESS_OK);
     assert_true(memory.bytes >= tess_density_bytes(density));
     memory_mover_rewind(&memory);
-    assert_int_equal(tess_density_create(&GEOM, opts, s->samples.num_weight, &back),
-                     TESS_OK);
+    assert_int_equal(
+        tess_density_create(&s->sizes->geom, opts, s->samples.num_weight, &back),
+        TESS_OK);
     assert_int_equal(tess_density_move(back, &memory.mover), TESS_OK);
     assert_true(memory.at == memory.bytes);
     assert_int_equal(tess_density_is_finished(back), tess_density_is_finished(density));
@@ -146,8 +161,9 @@ static void weigh(scene *s, const tess_weight_opts *opts, int threads, bool move
     tess_comm *self;
     tess_density *density = NULL;
     assert_int_equal(tess_comm_self(&self), TESS_OK);
-    assert_int_equal(tess_density_create(&GEOM, opts, s->samples.num_weight, &density),
-                     TESS_OK);
+    assert_int_equal(
+        tess_density_create(&s->sizes->geom, opts, s->samples.num_weight, &density),
+        TESS_OK);
     /* in two parts, as data come from a file */
     assert_int_equal(tess_density_add(density, &s->samples, 0, 300, threads), TESS_OK);
     if (move) density = moved(s, opts, density);
@@ -198,7 +214,8 @@ static void test_against_definition(void **state)
         {.weighting = TESS_BRIGGS, .first_density = true}};
     for (int k = 0; k < 8; ++k)
         for (int mode = 0; mode < 4; ++mode) {
-            scene *s = make_scene(mode / 2, 1 + mode % 2);
+            scene *s =
+                make_scene(&SIZES[(k + mode) % NUM_SIZES], mode / 2, 1 + mode % 2);
             weigh(s, &opts[k], 1 + mode % 2 * 2, k % 2 == 1);
             compare(s, &opts[k]);
             free_scene(s);
@@ -208,14 +225,14 @@ static void test_against_definition(void **state)
 /* Every occupied cell of uniform weighting has a sum of 1. */
 static void test_uniform_cells(void **state)
 {
-    static double sum[CELLS_X * CELLS_Y / 2];
+    static double sum[MOST_CELLS];
     const tess_weight_opts opts = {.weighting = TESS_UNIFORM};
-    scene *s = make_scene(true, 1);
+    scene *s = make_scene(&SIZES[0], true, 1);
     memset(sum, 0, sizeof sum);
     weigh(s, &opts, 1, false);
     for (int k = 0; k < VIS; ++k)
         if (cell_of(s, k) >= 0) sum[cell_of(s, k)] += ((double *)s->samples.weight)[k];
-    for (int c = 0; c < CELLS_X * CELLS_Y / 2; ++c)
+    for (int c = 0; c < MOST_CELLS; ++c)
         assert_true(sum[c] == 0 || fabs(sum[c] - 1) < 1e-13);
     free_scene(s);
 }
@@ -224,7 +241,7 @@ static void test_uniform_cells(void **state)
 static void test_no_weights(void **state)
 {
     const tess_weight_opts opts = {.weighting = TESS_BRIGGS};
-    scene *s = make_scene(false, 1);
+    scene *s = make_scene(&SIZES[0], false, 1);
     memset(s->samples.weight, 0, VIS * sizeof(float));
     weigh(s, &opts, 1, false);
     for (int k = 0; k < VIS; ++k)
