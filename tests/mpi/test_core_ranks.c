@@ -252,17 +252,23 @@ static tess_samples weight_samples(const scene *s, const double *inv_lambda,
     return samples;
 }
 
-static void weigh(tess_comm *comm, const tess_weight_opts *opts, tess_samples *samples)
+static void weigh_image(tess_comm *comm, const tess_geom *geom,
+                        const tess_weight_opts *opts, tess_samples *samples)
 {
-    const tess_geom geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX};
     tess_density *density = NULL;
-    assert_int_equal(tess_density_create(&geom, opts, 1, &density), TESS_OK);
+    assert_int_equal(tess_density_create(geom, opts, 1, &density), TESS_OK);
     assert_int_equal(tess_density_add(density, samples, 0, samples->num_rows, 1),
                      TESS_OK);
     assert_int_equal(tess_density_finish(density, comm), TESS_OK);
     assert_int_equal(tess_density_apply(density, samples, 0, samples->num_rows, 1),
                      TESS_OK);
     tess_density_destroy(density);
+}
+
+static void weigh(tess_comm *comm, const tess_weight_opts *opts, tess_samples *samples)
+{
+    const tess_geom geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX};
+    weigh_image(comm, &geom, opts, samples);
 }
 
 /* Sums of a cell's weights in another order differ in the last bits. */
@@ -299,12 +305,72 @@ static void test_weights(void **state)
     free(s);
 }
 
+/* Samples on either side of the borders between pages, and of each page on one rank
+ * alone. A cell's mean then takes in cells that only other ranks have samples in. */
+static void test_rank_filter_of_disjoint_cover(void **state)
+{
+    (void)state;
+    enum { PAGE = 64, EACH = 60, PAGES = 4, ALL = EACH * PAGES };
+    const tess_weight_opts opts = {.weighting = TESS_UNIFORM, .rank_filter = 1.2};
+    const tess_geom geom = {.nx = 200, .ny = 200, .scale_rad = 1e-3}; /* 240² cells */
+    const int size = tess_comm_size(world), rank = tess_comm_rank(world);
+    const double inv_lambda = 1, cell = 1 / (240 * geom.scale_rad);
+    tess_samples all = {
+        .is_double = true, .num_pol = 1, .num_weight = 1, .inv_lambda = &inv_lambda};
+    tess_samples own = all;
+    double expected[ALL];
+    draw from = {7};
+    tess_comm *self;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    assert_int_equal(tess_samples_reserve(&all, ALL, ALL), TESS_OK);
+    assert_int_equal(tess_samples_reserve(&own, ALL, ALL), TESS_OK);
+    for (int k = 0; k < ALL; ++k) {
+        const int page = k / EACH, border = page == 0 ? 1 : page == 3 ? 0 : k % 2;
+        const double x =
+            PAGE * (page + border) + draw_uniform(&from, 0, 6) * (border == 1 ? -1 : 1);
+        all.uvw_m[3 * k] = (x - 120) * cell;
+        all.uvw_m[3 * k + 1] = draw_uniform(&from, 0, 6) * cell;
+        all.uvw_m[3 * k + 2] = 0;
+        all.chan_base[k] = 0;
+        all.num_chan[k] = 1;
+        all.vis_first[k] = k;
+        /* 1/W_c differs from page to page by more than the filter allows */
+        ((double *)all.weight)[k] = pow(4, page % 2) * (1 + 0.1 * (k % 7));
+    }
+    all.num_rows = all.num_vis = ALL;
+    for (int k = 0; k < ALL; ++k) {
+        if (k / EACH % size != rank) continue;
+        const int64_t to = own.num_rows++;
+        memcpy(own.uvw_m + 3 * to, all.uvw_m + 3 * k, 3 * sizeof(double));
+        own.chan_base[to] = 0;
+        own.num_chan[to] = 1;
+        own.vis_first[to] = to;
+        ((double *)own.weight)[to] = ((double *)all.weight)[k];
+    }
+    own.num_vis = own.num_rows;
+    weigh_image(self, &geom, &opts, &all);
+    memcpy(expected, all.weight, sizeof expected);
+    weigh_image(world, &geom, &opts, &own);
+    for (int k = 0, at = 0; k < ALL; ++k)
+        if (k / EACH % size == rank) {
+            assert_true(expected[k] > 0);
+            assert_true(fabs(((double *)own.weight)[at++] / expected[k] - 1) < 1e-13);
+        }
+    tess_samples_free(&all);
+    tess_samples_free(&own);
+    tess_comm_free(self);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alltoallv),       cmocka_unit_test(test_gather_and_scan),
-        cmocka_unit_test(test_agree_and_blame), cmocka_unit_test(test_reduce_scatter),
-        cmocka_unit_test(test_layouts),         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_alltoallv),
+        cmocka_unit_test(test_gather_and_scan),
+        cmocka_unit_test(test_agree_and_blame),
+        cmocka_unit_test(test_reduce_scatter),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_rank_filter_of_disjoint_cover),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
