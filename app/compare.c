@@ -10,7 +10,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "tess_const.h"
 #include "tess_fits_array.h"
 #include "tess_mem.h"
 
@@ -47,19 +46,28 @@ static bool sizes_differ(const image_pair *pair, tess_compare_result *result)
 
 /* Coordinates are printed with 15 digits at times, which is less than 1e-3 of a
  * microarcsecond pixel. */
-static double position_tolerance(const tess_fits_axis *axis)
+static double position_tolerance(const tess_fits_axis *a, const tess_fits_axis *b)
 {
-    return fmax(1e-3 * fabs(axis->step), 1e-14 * fabs(axis->value));
+    return fmax(1e-3 * fabs(a->step), 1e-14 * fmax(fabs(a->value), fabs(b->value)));
 }
 
+/* How far two coordinates of an axis are apart. Longitudes that differ by whole turns
+ * are the same. */
+static double distance(const tess_fits_axis *axis, double a, double b)
+{
+    const double turn = tess_fits_turn(axis);
+    return fabs(turn > 0 ? remainder(a - b, turn) : a - b);
+}
+
+/* Of axis `k` of the first two, whose other one is the latitude of a longitude. */
 static bool place_differs(const image_pair *pair, int k)
 {
     const tess_fits_axis *a = &pair->a.axis[k], *b = &pair->b.axis[k];
-    double off = a->value - b->value;
-    if (strncasecmp(a->type, "RA--", 4) == 0) /* a turn more or less is the same */
-        off = remainder(off, 360) * cos(pair->a.axis[1].value * TESS_RAD_PER_DEG);
-    return !(fabs(off) <= position_tolerance(a)) ||
-           !(fabs(a->pixel - b->pixel) <= 1e-3);
+    const tess_fits_axis *other = &pair->a.axis[1 - k];
+    double off = distance(a, a->value, b->value);
+    if (tess_fits_turn(a) > 0)
+        off *= fabs(cos(other->value * tess_fits_unit_rad(other->unit)));
+    return !(off <= position_tolerance(a, b)) || !(fabs(a->pixel - b->pixel) <= 1e-3);
 }
 
 static bool step_differs(const image_pair *pair, int k)
@@ -72,14 +80,17 @@ static bool step_differs(const image_pair *pair, int k)
     return false;
 }
 
-/* Frequency and Stokes of the planes. */
+/* Frequency and Stokes of the planes, or a longitude that is not among the first axes.
+ */
 static bool planes_differ(const tess_fits_axis *a, const tess_fits_axis *b)
 {
     for (int64_t plane = 1; plane <= a->length;
          plane += a->length > 1 ? a->length - 1 : 1) {
         const double at_a = a->value + ((double)plane - a->pixel) * a->step;
         const double at_b = b->value + ((double)plane - b->pixel) * b->step;
-        if (!(fabs(at_a - at_b) <= 1e-6 * fabs(at_a))) return true;
+        const double tolerance =
+            tess_fits_turn(a) > 0 ? position_tolerance(a, b) : 1e-6 * fabs(at_a);
+        if (!(distance(a, at_a, at_b) <= tolerance)) return true;
     }
     return false;
 }

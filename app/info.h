@@ -16,7 +16,8 @@ typedef struct tess_info_spw {
     int spw, segment;
     int64_t chan_first, num_chan;    /**< in the segment's channel table */
     double freq_min_hz, freq_max_hz; /**< edges */
-    double chan_width_hz;            /**< of the first channel */
+    double chan_width_hz; /**< of the first channel; negative where frequencies
+                               descend from channel to channel */
 } tess_info_spw;
 
 /** Statistics over rows; zero before use, end with tess_info_free(). */

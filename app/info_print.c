@@ -7,6 +7,7 @@
 #include "info.h"
 #include "polar.h"
 #include "tess_const.h"
+#include "tess_fits_array.h"
 
 /* ---- texts ---- */
 
@@ -289,8 +290,8 @@ static json_t *json_fields(const tess_vis_meta *meta)
         json_t *field = json_object();
         put_count(field, "id", meta->field[k].id);
         put_text(field, "name", meta->field[k].name);
-        put(field, "ra_deg", meta->field[k].ra_rad / TESS_RAD_PER_DEG);
-        put(field, "dec_deg", meta->field[k].dec_rad / TESS_RAD_PER_DEG);
+        put(field, "ra_deg", tess_fits_longitude(meta->field[k].ra_rad));
+        put(field, "dec_deg", tess_fits_degrees(meta->field[k].dec_rad));
         put_count(field, "rows", meta->field[k].num_rows);
         json_array_append_new(list, field);
     }

@@ -17,6 +17,16 @@ static void widen(double low, double high, double *min, double *max)
     if (*max == 0 || high > *max) *max = high;
 }
 
+/* A window descends when the channel after the first one has a lower frequency. */
+static double signed_width(const tess_vis_segment *segment, int64_t first)
+{
+    const int64_t next = first + 1;
+    const bool descends = next < segment->num_chan &&
+                          segment->chan_spw[next] == segment->chan_spw[first] &&
+                          segment->freq_hz[next] < segment->freq_hz[first];
+    return descends ? -segment->chan_width_hz[first] : segment->chan_width_hz[first];
+}
+
 static tess_status add_segment(const tess_vis_segment *segment, int number,
                                int64_t *capacity, tess_info *info)
 {
@@ -34,7 +44,7 @@ static tess_status add_segment(const tess_vis_segment *segment, int number,
                 (tess_info_spw){.spw = segment->chan_spw[c],
                                 .segment = number,
                                 .chan_first = c,
-                                .chan_width_hz = segment->chan_width_hz[c]};
+                                .chan_width_hz = signed_width(segment, c)};
         }
         tess_info_spw *spw = &info->spw[info->num_spw - 1];
         ++spw->num_chan;

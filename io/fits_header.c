@@ -11,12 +11,6 @@
 
 static const double deg_per_rad = 1.0 / TESS_RAD_PER_DEG;
 
-double tess_fits_degrees(double rad)
-{
-    const double degrees = rad * deg_per_rad, rounded = round(degrees * 1e12) / 1e12;
-    return fabs(rounded - degrees) < 1e-9 / 3600 ? rounded : degrees;
-}
-
 uint32_t tess_fits_fold(uint64_t sum)
 {
     while (sum >> 32)
@@ -92,20 +86,12 @@ static void put_axis(fitsfile *fits, int axis, const char *type, const char *uni
     }
 }
 
-/* Right ascension in [0, 360). */
-static double longitude_deg(double radians)
-{
-    double degrees = fmod(tess_fits_degrees(radians), 360.0);
-    if (degrees < 0) degrees += 360.0;
-    return degrees < 360.0 ? degrees : 0.0;
-}
-
 static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     const double scale_deg = meta->scale_rad * deg_per_rad;
     const double equinox = meta->equinox > 0 ? meta->equinox : 2000.0;
     put_axis(fits, 1, "RA---SIN", "deg", (double)(meta->nx / 2 + 1),
-             longitude_deg(meta->ra_rad), -scale_deg, failed);
+             tess_fits_longitude(meta->ra_rad), -scale_deg, failed);
     put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1),
              tess_fits_degrees(meta->dec_rad), scale_deg, failed);
     /* a step of zero would make the coordinate system singular */

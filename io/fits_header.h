@@ -20,10 +20,6 @@ typedef struct tess_fits_stats {
 /** Fold a sum of 32-bit words into their ones-complement sum (end-around carry). */
 uint32_t tess_fits_fold(uint64_t sum);
 
-/** Degrees for a header: at most 12 decimals where that is the same angle to 1e-9
- *  arcsec, so that 60 degrees are not 59.99999999999999. Local. */
-double tess_fits_degrees(double rad);
-
 /** "2017-04-11T00:32:00.000" of a time (UTC), and whether a time is known. Local. */
 void tess_fits_date(double mjd_s, char text[40]);
 bool tess_fits_is_time(double mjd_s);

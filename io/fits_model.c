@@ -6,27 +6,6 @@
 #include "tess_const.h"
 #include "tess_fits.h"
 
-/* Size of a CUNIT in radians; 0 when it is not an angle. FITS says degrees by default.
- */
-static double angle_rad(const char *unit)
-{
-    static const struct {
-        const char *name;
-        double rad;
-    } units[] = {{"", TESS_RAD_PER_DEG},
-                 {"deg", TESS_RAD_PER_DEG},
-                 {"degree", TESS_RAD_PER_DEG},
-                 {"degrees", TESS_RAD_PER_DEG},
-                 {"rad", 1.0},
-                 {"arcmin", 60 * TESS_RAD_PER_ASEC},
-                 {"arcsec", TESS_RAD_PER_ASEC},
-                 {"mas", 1e-3 * TESS_RAD_PER_ASEC},
-                 {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
-    for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
-        if (strcasecmp(unit, units[k].name) == 0) return units[k].rad;
-    return 0;
-}
-
 static tess_status check_celestial(const tess_fits_array *array)
 {
     tess_status status = TESS_OK;
@@ -67,7 +46,8 @@ static tess_status get_celestial(tess_fits_model *model)
 {
     tess_status status = TESS_OK;
     const tess_fits_axis *x = &model->array.axis[0], *y = &model->array.axis[1];
-    const double unit_x = angle_rad(x->unit), unit_y = angle_rad(y->unit);
+    const double unit_x = tess_fits_unit_rad(x->unit),
+                 unit_y = tess_fits_unit_rad(y->unit);
     if (unit_x <= 0 || unit_y <= 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: unit of RA or DEC is '%s'; it must be deg",
                   model->path, unit_x <= 0 ? x->unit : y->unit);

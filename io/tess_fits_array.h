@@ -52,6 +52,21 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array);
 tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
                                  int64_t count, double *out);
 
+/** Degrees for a header: at most 12 decimals where that is the same angle to 1e-9
+ *  arcsec, so that 60 degrees are not 59.99999999999999. Local. */
+double tess_fits_degrees(double rad);
+
+/** The same of a right ascension, in [0, 360). Local. */
+double tess_fits_longitude(double rad);
+
+/** Size of an angle's unit (CUNIT) in radians; "" is degrees, as FITS says; 0 when the
+ *  unit is not one of an angle. Local. */
+double tess_fits_unit_rad(const char *unit);
+
+/** A whole turn in the unit of a longitude's axis (RA, GLON, ELON, ...), for which
+ *  values that differ by it are the same; 0 for every other axis. Local. */
+double tess_fits_turn(const tess_fits_axis *axis);
+
 #ifdef __cplusplus
 }
 #endif

@@ -247,7 +247,7 @@ static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
     put_axis(fits, 3, "STOKES", plan->stokes_first, plan->stokes_step, failed);
     put_axis(fits, 4, "FREQ", segment->freq_hz[0], plan->freq_step_hz, failed);
     put_axis(fits, 5, "IF", 1.0, 1.0, failed);
-    put_axis(fits, 6, "RA", tess_fits_degrees(meta->ra_rad), 1.0, failed);
+    put_axis(fits, 6, "RA", tess_fits_longitude(meta->ra_rad), 1.0, failed);
     put_axis(fits, 7, "DEC", tess_fits_degrees(meta->dec_rad), 1.0, failed);
     put_params(fits, plan, failed);
     put_text(fits, "OBJECT", meta->object, NULL, failed);
@@ -259,7 +259,7 @@ static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
     put_number(fits, "EQUINOX", meta->equinox > 0 ? meta->equinox : 2000.0, NULL,
                failed);
     put_number(fits, "EPOCH", meta->equinox > 0 ? meta->equinox : 2000.0, NULL, failed);
-    put_number(fits, "OBSRA", tess_fits_degrees(meta->ra_rad), NULL, failed);
+    put_number(fits, "OBSRA", tess_fits_longitude(meta->ra_rad), NULL, failed);
     put_number(fits, "OBSDEC", tess_fits_degrees(meta->dec_rad), NULL, failed);
     put_text(fits, "SPECSYS", "TOPOCENT", NULL, failed);
     put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT, NULL, failed);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the program prints: examples of --help that parse, --version, recommendations of
 info that work, the stages of a plan, reasons of compare, options that do not apply."""
+import json
 import os
 import re
 import shlex
@@ -83,6 +84,24 @@ def check_info(suite):
         suite.ran(f"what info {name} recommends", tessera(*words))
 
 
+def check_info_numbers(suite):
+    """A window whose frequencies descend, at a right ascension that is negative in its
+    file: info gives the step from channel to channel and an angle of 0 to 360 degrees."""
+    freq = 1e9 - 1e7 * np.arange(3)
+    path = suite.path("descending.uvfits")
+    uvfits.write(path, uvfits.random_tracks(240, 400.0), freq, np.ones((240, 3, 2)), 1.0,
+                 ra_deg=-172.3)
+    result = tessera("info", path, "--json")
+    if not suite.ran("info of a descending window", result):
+        return
+    found = json.loads(result.out)
+    suite.equal("right ascension", found["fields"][0]["ra_deg"], 187.7)
+    window = found["spectral_windows"][0]
+    suite.equal("first channel", window["first_channel_hz"], 1e9)
+    suite.equal("step to the next", window["channel_width_hz"], -1e7)
+    suite.equal("edges", (window["freq_min_hz"], window["freq_max_hz"]), (0.975e9, 1.005e9))
+
+
 def check_data_column(suite):
     obs = observe(suite, "columns")
     for ranks in RANKS:
@@ -124,8 +143,8 @@ def check_compare(suite):
 
 def main():
     suite = Suite("what_it_says")
-    for check in (check_help, check_version, check_info, check_data_column, check_plan,
-                  check_compare):
+    for check in (check_help, check_version, check_info, check_info_numbers,
+                  check_data_column, check_plan, check_compare):
         check(suite)
     suite.finish()
 

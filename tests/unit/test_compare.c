@@ -1,5 +1,6 @@
 /* The comparison behind `tessera compare`. */
 #define _GNU_SOURCE
+#include <fitsio.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,6 +183,64 @@ static void headers(void **state)
     }
 }
 
+/* The reference position of one image as a longitude of some system and unit, in the
+ * header of a file that is there. */
+static void set_longitude(const char *path, int axis, const char *type,
+                          const char *unit, double value)
+{
+    fitsfile *fits = NULL;
+    int failed = 0;
+    char key[FLEN_KEYWORD];
+    fits_open_diskfile(&fits, path, READWRITE, &failed);
+    snprintf(key, sizeof key, "CTYPE%d", axis);
+    fits_update_key_str(fits, key, type, NULL, &failed);
+    snprintf(key, sizeof key, "CUNIT%d", axis);
+    fits_update_key_str(fits, key, unit, NULL, &failed);
+    snprintf(key, sizeof key, "CRVAL%d", axis);
+    fits_update_key_dbl(fits, key, value, -15, NULL, &failed);
+    snprintf(key, sizeof key, "CDELT%d", axis);
+    fits_update_key_dbl(fits, key, 0.01, -15, NULL, &failed);
+    fits_close_file(fits, &failed);
+    assert_int_equal(failed, 0);
+}
+
+/* 187.7 and -172.3 degrees are one place, in every system, unit and order of axes;
+ * 187.7 and -172.7 degrees are two. */
+static void whole_turns(void **state)
+{
+    (void)state;
+    double image[N * N];
+    sample_image(image);
+    const tess_image_meta meta = sample_meta();
+    tess_compare_result result;
+    static const struct {
+        int axis;
+        const char *type, *unit;
+        double turn;
+    } cases[] = {{1, "RA---SIN", "deg", 360},
+                 {1, "RA---SIN", "", 360},
+                 {1, "RA---SIN", "rad", TESS_TWO_PI},
+                 {1, "GLON-CAR", "deg", 360},
+                 {1, "ELON-TAN", "arcsec", 1296000},
+                 {1, "HPLN-TAN", "deg", 360},
+                 {2, "RA---SIN", "deg", 360},
+                 {3, "RA", "deg", 360},
+                 {1, "LINEAR", "deg", 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const char *a = write_image("a.fits", &meta, image);
+        const char *b = write_image("b.fits", &meta, image);
+        const double turn = cases[k].turn > 0 ? cases[k].turn : 360;
+        const double value = 187.7 / 360 * turn;
+        set_longitude(a, cases[k].axis, cases[k].type, cases[k].unit, value);
+        set_longitude(b, cases[k].axis, cases[k].type, cases[k].unit, value - turn);
+        assert_int_equal(compare(a, b, 1e-5, -1, &result),
+                         cases[k].turn > 0 ? TESS_OK : TESS_ERR_DIFFERENT);
+        set_longitude(b, cases[k].axis, cases[k].type, cases[k].unit,
+                      value - turn - 0.4 / 360 * turn);
+        assert_int_equal(compare(a, b, 1e-5, -1, &result), TESS_ERR_DIFFERENT);
+    }
+}
+
 static void count_reports(const tess_compare_result *result, void *context)
 {
     *(int *)context += 1 + 100 * result->differs;
@@ -235,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_images), cmocka_unit_test(tolerances),
-        cmocka_unit_test(headers), cmocka_unit_test(folders)};
+        cmocka_unit_test(headers), cmocka_unit_test(whole_turns),
+        cmocka_unit_test(folders)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
