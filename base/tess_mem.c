@@ -78,9 +78,26 @@ void tess_mem_keep_no_arrays(void)
 #endif
 }
 
+/* The high-water mark that Linux keeps of this program's memory [bytes], or -1. */
+static int64_t high_water_bytes(void)
+{
+    char line[256];
+    long long kibi = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    if (!file) return -1;
+    while (kibi < 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %lld kB", &kibi) != 1) kibi = -1;
+    fclose(file);
+    return kibi < 0 ? -1 : (int64_t)kibi * 1024;
+}
+
+/* The resource usage of a process survives an exec: it includes the memory of whatever
+ * started this program. It is the answer where there is no high-water mark. */
 int64_t tess_mem_peak_bytes(void)
 {
     struct rusage usage;
+    const int64_t high_water = high_water_bytes();
+    if (high_water >= 0) return high_water;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
     return (int64_t)usage.ru_maxrss * 1024;
 }

@@ -40,7 +40,8 @@ void tess_free(void *pointer);
  *  library, to call. */
 void tess_mem_keep_no_arrays(void);
 
-/** Largest resident size of this process so far [bytes]; 0 when unknown. */
+/** Largest resident size of this program so far [bytes], without what the process held
+ *  before it became this program (exec); 0 when unknown. */
 int64_t tess_mem_peak_bytes(void);
 
 /** Memory that this node's share of the batch allocation may use [bytes]: the smallest

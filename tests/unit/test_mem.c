@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tess_mem.h"
 
@@ -147,6 +149,45 @@ static void test_limits(void **state)
         unsetenv(names[k]);
 }
 
+/* ---- peak of this process ---- */
+
+/* The argument with which this program checks its own peak alone. */
+static const char small_program[] = "small-program";
+enum { LARGE_BYTES = 300 << 20 };
+
+/* Does a program that touches little memory report little of it? A third of what its
+ * parent has used leaves room for the libraries of this program and for those of
+ * sanitizers. */
+static int check_small_peak(void)
+{
+    const int64_t peak = tess_mem_peak_bytes();
+    if (peak > 0 && peak < LARGE_BYTES / 3) return 0;
+    fprintf(stderr, "a small program reports %lld bytes\n", (long long)peak);
+    return 1;
+}
+
+/* The system's resource usage keeps the peak of a process through an exec: a program
+ * that a large process starts must not report that process's memory. */
+static void test_peak_of_a_large_parent(void **state)
+{
+    char *block = tess_alloc(LARGE_BYTES, 1);
+    assert_non_null(block);
+    memset(block, 1, LARGE_BYTES);
+    assert_true(tess_mem_peak_bytes() >= LARGE_BYTES);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test_mem", small_program, (char *)NULL);
+        _exit(127);
+    }
+    tess_free(block);
+    int outcome = -1;
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    assert_true(WIFEXITED(outcome));
+    assert_int_equal(WEXITSTATUS(outcome), 0);
+    assert_true(tess_mem_peak_bytes() >= LARGE_BYTES); /* a peak never falls */
+}
+
 /* ---- control groups, of a tree that looks like /proc and /sys ---- */
 
 static char tree[] = "/tmp/tess-cgroup-XXXXXX";
@@ -199,13 +240,19 @@ static void test_cgroups(void **state)
     assert_int_equal(nftw(tree, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], small_program) == 0) return check_small_peak();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overflow), cmocka_unit_test(test_aligned),
-        cmocka_unit_test(test_fast),     cmocka_unit_test(test_grow),
-        cmocka_unit_test(test_strdup),   cmocka_unit_test(test_text),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_cgroups),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_aligned),
+        cmocka_unit_test(test_fast),
+        cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_strdup),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_cgroups),
+        cmocka_unit_test(test_peak_of_a_large_parent),
     };
     if (lacks_memkind()) return 77; /* skipped */
     return cmocka_run_group_tests(tests, NULL, NULL);
