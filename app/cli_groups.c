@@ -104,7 +104,8 @@ static const struct argp_option gridding_options[] = {
     {"w", OPT_W, "METHOD", 0,
      "How to treat w: stacking, projection, none, or auto (the default: stacking "
      "unless w has no effect at this accuracy). projection grids with tables of "
-     "w-kernels and cannot keep an accuracy below 6e-3",
+     "w-kernels and cannot keep an accuracy below 6e-3; an error of more than 0.3 is "
+     "refused",
      0},
     {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
     {"strategy", OPT_STRATEGY, "auto|NAME", OPTION_HIDDEN,

@@ -319,7 +319,7 @@ tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
                                bool weighted);
 
 /** Sum it over ranks, once for a plan; log it, and keep it in the profile.
- *  Collective. */
+ *  TESS_ERR_USAGE when it is too large (tess_projection_accept). Collective. */
 tess_status imager_job_tell_error(imager_job *job);
 
 /** Log (rank 0, once) and keep in the profile what was planned. */

@@ -411,10 +411,10 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     mark = tess_time_now();
     if (fresh) TESS_TRY(load_everywhere(job, &predictor->model));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
-    TESS_TRY(imager_job_predict(job, samples, &runs));
     status = imager_job_measure(job, samples, false);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_job_tell_error(job));
+    TESS_TRY(imager_job_predict(job, samples, &runs));
 cleanup:
     tess_brick_list_free(&runs);
     return status;

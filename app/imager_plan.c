@@ -641,9 +641,9 @@ static void warn_of_error(const imager_job *job)
         tess_comm_rank(job->comm) != 0)
         return;
     tess_log_warn("w-projection is expected to be %.1e off, which is more than the "
-                  "accuracy of %.0e: more --oversampling helps, and --w stacking keeps "
-                  "any accuracy",
-                  plan->error_estimate, plan->opts.accuracy);
+                  "accuracy of %.0e: %s, and --w stacking keeps any accuracy",
+                  plan->error_estimate, plan->opts.accuracy,
+                  tess_projection_advice(plan));
 }
 
 tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
@@ -672,6 +672,7 @@ tess_status imager_job_tell_error(imager_job *job)
     tess_log_info("w-projection: measured error %.2e, against direct sums over %lld "
                   "visibilities at 256 pixels each",
                   job->profile->projection_error, (long long)sums[2]);
+    TESS_TRY(tess_projection_accept(job->plan, job->profile->projection_error));
 cleanup:
     return status;
 }

@@ -262,6 +262,7 @@ static tess_status send_pass(imager_job *job, imager_data *data,
             if (k == 0) status = imager_job_measure(job, samples, true);
         }
         TESS_TRY(tess_comm_agree(job->comm, status));
+        if (first && k == 0) TESS_TRY(imager_job_tell_error(job));
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         TESS_TRY(tess_exchange_send(exchange, samples, true, test, filter));
@@ -542,6 +543,7 @@ static tess_status run_in_place(imager_job *job, imager_data *data,
     status = cut_bricks(job, runs);
     if (status == TESS_OK) status = imager_job_measure(job, &data->cached, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(imager_job_tell_error(job));
     status = image_all(job, data, &data->cached, runs, psf);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
@@ -578,7 +580,6 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
         TESS_TRY(run_in_place(job, data, &bricks, psf, &sums));
     else
         TESS_TRY(run_sent(job, data, over, &bricks, psf, &sums));
-    TESS_TRY(imager_job_tell_error(job));
     TESS_TRY(sum_weights(job, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
     TESS_TRY(imager_finish(job, num_pol, sums.weight, num_weight, product, stages));

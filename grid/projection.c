@@ -24,6 +24,9 @@ static const double TAPER_SHARE = 0.1, FACTOR_SHARE = 0.1;
  * a kernel together weigh several times as much. */
 static const double CUT_SHARE = 0.05;
 
+/* An image may be expected, or measured, to be this part of itself off at most. */
+static const double MOST_ERROR = 0.3;
+
 /* Kernels of a user's are for a grid of whole cells, to this part of its field. */
 static const double FIELD_WITHIN = 1e-6;
 
@@ -205,6 +208,54 @@ static tess_status choose_grid(tess_grid_plan *plan)
 cleanup:
     return status;
 }
+
+/* ---- errors that are too large ---- */
+
+/* What makes the larger part of the error smaller. */
+static const char *advice_of(const tess_grid_plan *plan, const tess_gcf_layout *layout)
+{
+    const bool few_planes = plane_error(plan, layout->num_planes) >
+                            offset_error(plan, layout->oversampling);
+    return few_planes
+               ? "a smaller --oversampling or more --memory makes room for tables of "
+                 "more planes of w, a smaller field needs fewer"
+               : "more --oversampling helps";
+}
+
+const char *tess_projection_advice(const tess_grid_plan *plan)
+{
+    return advice_of(plan, &plan->projection->gcf->layout);
+}
+
+static tess_status refuse_error(const tess_grid_plan *plan,
+                                const tess_gcf_layout *layout, double error,
+                                const char *how)
+{
+    tess_status status = TESS_OK;
+    const tess_geom *geom = &plan->geom;
+    const int64_t longest = geom->nx > geom->ny ? geom->nx : geom->ny;
+    if (error <= MOST_ERROR) return TESS_OK;
+    TESS_FAIL(TESS_ERR_USAGE,
+              "w-projection of %.3g degrees with w of up to %.4g wavelengths, by %d "
+              "plane%s of oversampling %d, is %s to be off by %.2g of the image, which "
+              "is more than %g: %s, and --w stacking keeps any accuracy",
+              (double)longest * geom->scale_rad / TESS_RAD_PER_DEG,
+              plan->opts.w_max_lambda, layout->num_planes,
+              layout->num_planes == 1 ? "" : "s", layout->oversampling, how, error,
+              MOST_ERROR, advice_of(plan, layout));
+cleanup:
+    return status;
+}
+
+tess_status tess_projection_accept(const tess_grid_plan *plan, double measured_error)
+{
+    /* convolution functions of a user's may be of something else than a plain image */
+    if (plan->projection->taper_line[0]) return TESS_OK;
+    return refuse_error(plan, &plan->projection->gcf->layout, measured_error,
+                        "measured");
+}
+
+/* ---- tables ---- */
 
 static tess_status make_tables(tess_grid_plan *plan, const tess_gcf_opts *opts)
 {
@@ -493,6 +544,7 @@ static tess_status compute_kernels(tess_grid_plan *plan)
                   (long long)plan->geom.nx, (long long)plan->geom.ny);
     choose_layout(plan, &gcf);
     const double error = layout_error(plan, &gcf.layout);
+    TESS_TRY(refuse_error(plan, &gcf.layout, error, "expected")); /* before tables */
     projection->opts.oversampling = gcf.layout.oversampling;
     projection->taper_support = choose_taper(projection->padding, TAPER_SHARE * error);
     gcf.taper_support = projection->taper_support;

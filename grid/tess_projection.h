@@ -71,4 +71,14 @@ tess_status tess_projection_measure(const struct tess_grid_plan *plan,
                                     const struct tess_samples *samples, bool weighted,
                                     tess_projection_error *error);
 
+/** What would make the error of a plan of w-projection smaller, for a message. */
+const char *tess_projection_advice(const struct tess_grid_plan *plan);
+
+/** Refuse a measured error, as a part of the image, of more than 0.3: as
+ *  tess_grid_plan_create() refuses such an expected error before it makes tables, and
+ *  with the same TESS_ERR_USAGE. A user's convolution functions are never refused: they
+ *  may be of something else than a plain image. Local. */
+tess_status tess_projection_accept(const struct tess_grid_plan *plan,
+                                   double measured_error);
+
 #endif

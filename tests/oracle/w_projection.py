@@ -14,7 +14,8 @@ import re
 
 import numpy as np
 
-from e2e import ASEC, BACKEND, FULL, Suite, l2_error, mpiexec, read_image, tessera
+from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, l2_error, mpiexec, read_image, simulate,
+                 tessera, write_sky)
 import uvfits
 
 SIZE = 64
@@ -371,6 +372,67 @@ def check_refusals(suite, obs):
     suite.equal("too wide a field: status", result.status, 2)
 
 
+def refused(suite, label, words, options, command="image", ranks=1):
+    """Status 2, one line of error that has these words, and no image."""
+    out = suite.path("refused")
+    result = tessera(command, *options, *(["-o", out] if command == "image" else []),
+                     ranks=ranks)
+    suite.equal(f"{label}: status", result.status, 2)
+    said = result.errors()
+    suite.true(f"{label}: {said}",
+               len(said) == 1 and all(word in said[0] for word in words))
+    suite.true(f"{label}: no image", not [f for f in os.listdir(suite.work)
+                                          if f.startswith("refused-")])
+
+
+def tables(suite):
+    return sorted(f for f in os.listdir(suite.path("cache")) if f.endswith(".table"))
+
+
+def check_large_errors(suite):
+    """An image that would be off by more than .3 of itself is refused: before any tables are
+    made, where that is expected, and before gridding, where it is measured."""
+    low = simulate(suite.path("low.uvfits"),
+                   write_sky(suite.path("low.csv"), [dict(ra="60deg", dec="-44deg", flux_jy=1)]),
+                   dec="-44deg", integration="300s", freq="2.3GHz", channels=2,
+                   start="2026-01-01")
+    wide = ["--size", "256", "--scale", f"{10 * 3600 / 256}asec", "--w", "projection"]
+    before = tables(suite)
+    for command, ranks in (("plan", 1), ("image", 1), ("image", 2)):
+        if ranks == 1 or mpiexec():
+            refused(suite, f"10 degrees, {command} by {ranks}",
+                    ["expected", "smaller --oversampling", "--w stacking"],
+                    [low, *wide, "--oversampling", "64"], command, ranks)
+    refused(suite, "one offset", ["expected", "more --oversampling"],
+            [low, "--size", "64", "--scale", "60asec", "--w", "projection",
+             "--oversampling", "1"])
+    suite.equal("no tables were made", tables(suite), before)
+    check_measured_refusal(suite)
+
+
+def check_measured_refusal(suite):
+    """Eight planes, as little memory allows no more, and w halfway between the last two: up
+    to sqrt(2) * sqrt(3) times the error expected of w spread evenly."""
+    scale, w_max, planes = np.deg2rad(3.0) / SIZE, 4000.0, 8
+    uvw = uvfits.random_tracks(200, 0.47 / scale, 0.0)
+    uvw[:, 2] = w_max * ((planes - 1.5) / (planes - 1)) ** 2
+    uvw[0, 2] = w_max
+    shape = (len(uvw), 1, 2)
+    path = suite.path("halfway.uvfits")
+    uvfits.write(path, uvw * C_M_S / FREQ[0], FREQ[:1], np.ones(shape, "c8"),
+                 np.ones(shape, "f4"))
+    options = [path, "--size", SIZE, "--scale", f"{float(scale / ASEC)!r}asec", "--w",
+               "projection", "--oversampling", "16", "--memory", "8MiB"]
+    planned = tessera("plan", *options)
+    if suite.ran("plan of w halfway", planned):
+        suite.true("of eight planes", f"{planes} kernels" in planned.out)
+        expected = float(re.search(r"error estimate ([0-9.e+-]+)", planned.out)[1])
+        suite.below("its expected error", expected, 0.3)
+    for ranks in (1, 2) if mpiexec() else (1,):
+        refused(suite, f"w halfway, {ranks} ranks", ["measured", "--w stacking"], options,
+                ranks=ranks)
+
+
 def main():
     suite = Suite("w_projection")
     os.environ["TESS_CACHE_DIR"] = suite.path("cache")
@@ -386,6 +448,7 @@ def main():
         check_tuning(suite, obs)
         check_plan(suite, obs)
         check_refusals(suite, obs)
+        check_large_errors(suite)
     suite.finish()
 
 
