@@ -24,8 +24,8 @@ INSTALLED = [
     "share/doc/tessera/CHANGELOG.md", "share/doc/tessera/manual/tutorial.md",
     "share/doc/tessera/results/cpu.md"]
 COMMANDS = ("", "-image", "-predict", "-simulate", "-info", "-plan", "-compare", "-bench")
-# Pages in docs/manual/ that hold what a manual page must say.
-IN_MANUAL_PAGE = {"-image": ["--size", "--force-pw", "Examples"], "": ["COMMAND"]}
+# Words that a manual page must hold.
+IN_MANUAL_PAGE = {"-image": ["--size", "--force-pw", "EXAMPLES"], "": ["COMMAND"]}
 
 
 def install(suite):
