@@ -9,6 +9,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/setup.sh
+. tests/tally.sh
 
 full=no install=yes sanitize=yes
 for argument in "$@"; do
@@ -25,36 +26,8 @@ done
 [ $install = yes ] && tess_setup_tests
 tess_setup_python "$PWD/build-venv"
 cores=$(nproc)
-passed=0 failed=0 skipped=0
-
-# count FILE: add up what ctest wrote.
-count() {
-    local tests failures skips
-    tests=$(sed -n 's/^[[:space:]]*tests="\([0-9]*\)".*/\1/p' "$1" | head -n 1)
-    failures=$(sed -n 's/^[[:space:]]*failures="\([0-9]*\)".*/\1/p' "$1" | head -n 1)
-    skips=$(sed -n 's/^[[:space:]]*skipped="\([0-9]*\)".*/\1/p' "$1" | head -n 1)
-    passed=$((passed + tests - failures - skips))
-    failed=$((failed + failures))
-    skipped=$((skipped + skips))
-}
-
-# run_tests FOLDER [ctest options]
-run_tests() {
-    local folder=$1
-    shift
-    rm -f "$folder/junit.xml"
-    ctest --test-dir "$folder" -j "$cores" --output-on-failure --no-tests=error \
-        --output-junit junit.xml "$@"
-    if [ -s "$folder/junit.xml" ]; then
-        count "$folder/junit.xml"
-    else
-        failed=$((failed + 1))
-    fi
-}
-
 finish() {
-    tess_say "$skipped skipped"
-    echo "$passed passed, $failed failed"
+    print_tally
     [ "$failed" -eq 0 ]
     exit
 }

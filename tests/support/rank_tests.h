@@ -1,6 +1,7 @@
 /** @file rank_tests.h  (tests)
- *  Tests that run on several ranks at once. A failing test leaves its rank in the middle
- *  of what all ranks do together; the others would wait for it until the time limit.
+ *  Tests that run on several ranks at once. A failing test leaves its rank in the
+ *  middle of what all ranks do together; the others would wait for it until the time
+ *  limit.
  */
 #ifndef TESS_RANK_TESTS_H
 #define TESS_RANK_TESTS_H

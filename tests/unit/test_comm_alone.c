@@ -15,14 +15,14 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 
-/* Child processes of this one. */
+/* Child processes of this one; -1 where the kernel does not tell. */
 static int num_children(void)
 {
     char path[64];
     int pid, count = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     FILE *file = fopen(path, "r");
-    if (!file) skip(); /* a kernel without CONFIG_PROC_CHILDREN */
+    if (!file) return -1; /* a kernel without CONFIG_PROC_CHILDREN */
     while (fscanf(file, "%d", &pid) == 1)
         ++count;
     fclose(file);
@@ -56,5 +56,9 @@ static void one_rank_without_mpi(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_rank_without_mpi)};
+    if (num_children() < 0) {
+        puts("skipped: this kernel does not list a process's children");
+        return 77;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cgroups),
         cmocka_unit_test(test_peak_of_a_large_parent),
     };
-    if (lacks_memkind()) return 77; /* skipped */
+    if (lacks_memkind()) {
+        puts("skipped: there is no memkind library");
+        return 77;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
