@@ -1,0 +1,15 @@
+# Sets TESS_BUILD_TESTS. TESS_TESTS: AUTO builds the tests when cmocka is found, ON insists on
+# it, OFF leaves them out.
+set(TESS_BUILD_TESTS OFF)
+if(TESS_TESTS STREQUAL "AUTO")
+    pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+    if(CMOCKA_FOUND)
+        set(TESS_BUILD_TESTS ON)
+        message(STATUS "cmocka ${CMOCKA_VERSION} found: the tests are built")
+    else()
+        message(STATUS "cmocka not found: built without the tests")
+    endif()
+elseif(TESS_TESTS)
+    pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+    set(TESS_BUILD_TESTS ON)
+endif()
