@@ -514,7 +514,7 @@ def stop_job(suite, label, command, ranks, number, under_way, launcher_only=Fals
 def wait_for(expected, found):
     """What `found()` returns once that is `expected`, or a while later: unfinished files
     may go a moment after the job."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + TIMEOUT
     while found() != expected and time.monotonic() < end:
         time.sleep(0.02)
     return found()

