@@ -636,7 +636,10 @@ typedef struct imager_checkpoint {
     bool sums_wait;             /**< its sums have not been taken yet */
     bool means_wait;            /**< nor its means over channels */
     bool has_worked;            /**< something has been done since the start */
-    bool unsaved;               /**< outputs are complete that no checkpoint tells of */
+    bool unsaved;               /**< outputs are complete that no checkpoint tells of,
+                                     or the last one could not be written */
+    bool lacking;               /**< the last one could not be written */
+    bool bookmark_lacking;      /**< the last one that was to have it is without it */
     int64_t num_done;           /**< planes done when the last one was written */
     const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
     int num_mean;

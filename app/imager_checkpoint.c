@@ -102,15 +102,24 @@ static int64_t rows_bytes(const tess_checkpoint_rows *rows)
     return rows->num * rows->num_rows * rows->nx * rows->value_bytes;
 }
 
-/* Rows of the sums in host memory. A failure leaves copies to be freed. */
+/* Which rows of the sums this rank has. */
+static tess_checkpoint_rows sums_rows(const imager_job *job)
+{
+    tess_checkpoint_rows rows = {.nx = job->geom.nx,
+                                 .num = job->num_images,
+                                 .value_bytes = job->plan->is_double ? sizeof(double)
+                                                                     : sizeof(float)};
+    tess_planes_rows(job->planes, &rows.row_first, &rows.num_rows);
+    return rows;
+}
+
+/* Them in host memory. A failure leaves copies to be freed. */
 static tess_status fetch_sums(const imager_job *job, const void **sum, void **copy,
                               tess_checkpoint_rows *sums)
 {
     tess_status status = TESS_OK;
-    tess_planes_rows(job->planes, &sums->row_first, &sums->num_rows);
-    sums->nx = job->geom.nx;
-    sums->num = job->num_images;
-    sums->value_bytes = job->plan->is_double ? sizeof(double) : sizeof(float);
+    *sums = sums_rows(job);
+    sums->image = sum;
     for (int k = 0; k < job->num_images; ++k) {
         void *rows;
         TESS_TRY(tess_planes_fetch(job->planes, k, &rows, &copy[k]));
@@ -149,29 +158,55 @@ static double bookmark_s(const imager_checkpoint *checkpoint)
 static tess_status write_all(imager_checkpoint *checkpoint,
                              const tess_checkpoint_rows *sums,
                              const tess_checkpoint_rows *means,
-                             tess_checkpoint_own *own)
+                             tess_checkpoint_own *own, bool *no_room)
 {
     tess_status status = TESS_OK;
     const char *folder = checkpoint->opts->folder;
+    *no_room = false;
     if (imager_bookmark_is_kept(&checkpoint->bookmark)) {
         TESS_TRY(imager_bookmark_settle(&checkpoint->bookmark));
         status = tess_checkpoint_write(checkpoint->comm, folder, &checkpoint->state,
-                                       sums, means, own);
-        if (status != TESS_ERR_IO) goto cleanup;
-        if (tess_comm_rank(checkpoint->comm) == 0)
+                                       sums, means, own, no_room);
+        if (status == TESS_OK) checkpoint->bookmark_lacking = false;
+        if (status != TESS_ERR_IO || !*no_room) goto cleanup;
+        if (tess_comm_rank(checkpoint->comm) == 0 && !checkpoint->bookmark_lacking)
             tess_log_warn("%s: no room for what has been read so far; the checkpoint "
                           "is written without it",
                           folder);
+        checkpoint->bookmark_lacking = true;
         tess_error_clear();
         own->bytes = 0;
     }
     status = tess_checkpoint_write(checkpoint->comm, folder, &checkpoint->state, sums,
-                                   means, NULL);
+                                   means, NULL, no_room);
 cleanup:
     return status;
 }
 
-/* Rows of the images as they are now; none between outputs, or while they are zero. */
+/* What has been done is more than a checkpoint that cannot be written: go on without.
+ * But a folder in which none could ever be written, for another reason than a full
+ * disk, is a mistake that the user learns of at once. */
+static tess_status go_on_without(imager_checkpoint *checkpoint, bool no_room)
+{
+    const bool first = checkpoint->state.generation == 0 && !checkpoint->lacking;
+    if (first && !no_room) return TESS_ERR_IO;
+    if (tess_comm_rank(checkpoint->comm) == 0 && !checkpoint->lacking)
+        tess_log_warn("the run goes on without a new checkpoint: %s",
+                      tess_error_message());
+    tess_error_clear();
+    checkpoint->lacking = checkpoint->unsaved = true;
+    return TESS_OK;
+}
+
+static void note_saved(imager_checkpoint *checkpoint)
+{
+    if (checkpoint->lacking) tess_log_info("checkpoints can be written again");
+    checkpoint->lacking = checkpoint->unsaved = false;
+    checkpoint->num_turned = checkpoint->bookmark.turned;
+}
+
+/* Rows of the images as they are now; none between outputs, or while they are zero.
+ * Where they cannot be written, the run is `lacking` a checkpoint. Collective. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
@@ -181,6 +216,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     void *copy[4 * TESS_MAX_POL] = {NULL};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
+    bool no_room;
     double mark = tess_time_now();
     if (count_done(&checkpoint->state) == 0) checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
@@ -196,11 +232,15 @@ static tess_status write_now(imager_checkpoint *checkpoint)
         checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
     }
     const double begin = mark;
-    TESS_TRY(write_all(checkpoint, &sums, &means, &own));
+    status = write_all(checkpoint, &sums, &means, &own, &no_room);
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
     checkpoint->written_s = checkpoint->looked_s = mark;
-    checkpoint->unsaved = false;
-    checkpoint->num_turned = checkpoint->bookmark.turned;
+    if (status == TESS_ERR_IO) {
+        status = go_on_without(checkpoint, no_room);
+        goto cleanup;
+    }
+    TESS_TRY(status);
+    note_saved(checkpoint);
     note_written(checkpoint, rows_bytes(&sums) + rows_bytes(&means) + own.bytes,
                  mark - begin);
 cleanup:
@@ -227,6 +267,7 @@ static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
     if (state->generation > 0) {
         TESS_TRY(compare_identity(opts->folder, state->identity, opts->identity));
         checkpoint->resumed = true;
+        tess_checkpoint_tidy(checkpoint->comm, opts->folder, state);
         checkpoint->sums_wait = state->num_done > 0;
         checkpoint->means_wait = state->num_mean > 0;
         tess_log_info("continuing from checkpoint %lld: %lld outputs done",
@@ -260,7 +301,11 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
     checkpoint->deadline_s = opts->checkpoint.max_time_s > 0
                                  ? profile->start_s + opts->checkpoint.max_time_s
                                  : now + batch_seconds();
-    if (tess_comm_rank(comm) == 0) status = make_folder(opts->checkpoint.folder);
+    if (tess_comm_rank(comm) == 0) {
+        status = make_folder(opts->checkpoint.folder);
+        if (status == TESS_OK)
+            status = tess_checkpoint_check_folder(opts->checkpoint.folder);
+    }
     TESS_TRY(tess_comm_agree(comm, status));
     catch_signals();
     TESS_TRY(find(checkpoint, opts->overwrite));
@@ -295,6 +340,13 @@ tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_j
     char *plan = plan_text(job);
     checkpoint->job = job;
     TESS_TRY(tess_comm_agree(checkpoint->comm, plan ? TESS_OK : TESS_ERR_ALLOC));
+    if (state->outputs_done > job->num_outputs ||
+        (state->num_mean > 0 && state->num_mean != job->num_images))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: the checkpoint has %lld outputs and %lld means, which this run "
+                  "has not",
+                  checkpoint->opts->folder, (long long)state->outputs_done,
+                  (long long)state->num_mean);
     if (checkpoint->resumed && state->plan && *state->plan &&
         strcmp(state->plan, plan) != 0)
         TESS_FAIL(TESS_ERR_INPUT,
@@ -356,6 +408,12 @@ static tess_status act(imager_checkpoint *checkpoint, bool progressed)
     if (progressed) TESS_TRY(write_now(checkpoint));
     checkpoint->num_done = count_done(&checkpoint->state);
     if (what == SAVE) return TESS_OK;
+    if (checkpoint->lacking)
+        TESS_FAIL(TESS_ERR_IO,
+                  "stopped before the end, as asked, but %s could not take a last "
+                  "checkpoint; make room there, and --resume continues from the one "
+                  "before, if any",
+                  checkpoint->opts->folder);
     TESS_FAIL(
         TESS_ERR_STOPPED,
         "stopped before the end, as asked; the same command with --resume continues "
@@ -385,15 +443,15 @@ cleanup:
 static tess_status take_sums(const imager_checkpoint *checkpoint, const imager_job *job)
 {
     tess_status status = TESS_OK;
-    int64_t first, count;
     void *copy = NULL;
+    tess_checkpoint_rows wanted;
     if (tess_comm_rank(job->comm) >= job->fft_ranks) return TESS_OK;
-    tess_planes_rows(job->planes, &first, &count);
+    wanted = sums_rows(job);
     for (int k = 0; k < job->num_images; ++k) {
         void *rows;
         TESS_TRY(tess_planes_fetch(job->planes, k, &rows, &copy));
         TESS_TRY(tess_checkpoint_add_sums(checkpoint->opts->folder, &checkpoint->state,
-                                          k, first, count, rows));
+                                          k, &wanted, rows));
         TESS_TRY(tess_planes_put_back(job->planes, k, rows));
         tess_free(copy);
         copy = NULL;
@@ -437,12 +495,17 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_state *state = &checkpoint->state;
+    const tess_checkpoint_rows wanted = {.row_first = row_first,
+                                         .num_rows = num_rows,
+                                         .nx = checkpoint->job->geom.nx,
+                                         .value_bytes = sizeof(double),
+                                         .num = checkpoint->job->num_images};
     for (int64_t k = 0; k < state->num_mean; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
         TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
                                   &mean[k].rows));
-        TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, row_first,
-                                          num_rows, mean[k].rows.value));
+        TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, &wanted,
+                                          mean[k].rows.value));
     }
 cleanup:
     return status;

@@ -1,3 +1,5 @@
+/* Checkpoint files: each rank's file of rows, read and written; when a checkpoint is
+ * complete; and which of the last two is sound. */
 #define _GNU_SOURCE
 #include "tess_checkpoint.h"
 
@@ -11,13 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint_names.h"
+#include "checkpoint_text.h"
 #include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 
-static const char MAGIC[8] = "tessckp2";
-static const char FIRST_LINE[] = "tessera checkpoint 2\n";
+static const char MAGIC[8] = CHECKPOINT_RANK_BEGINS "2";
+/* A text is a line for each rank and a character for each plane of each image. */
+static const int64_t MOST_TEXT_BYTES = INT64_C(1) << 30;
 
 /* Rows of one kind in a file. */
 typedef struct rows_header {
@@ -31,87 +36,6 @@ typedef struct file_header {
     rows_header sums, mean;
     int64_t own_offset; /* of what the rank has for itself, up to the end */
 } file_header;
-
-/* What the text says of a rank's file. */
-typedef struct file_entry {
-    int64_t bytes;
-    uint64_t checksum;
-} file_entry;
-
-/* ---- names ---- */
-
-static tess_status name_of(const char *folder, int64_t generation, int64_t rank,
-                           char *path)
-{
-    tess_status status = TESS_OK;
-    const int length =
-        snprintf(path, TESS_OUT_FILE_NAME, "%s/checkpoint-%" PRId64 "-%" PRId64, folder,
-                 generation, rank);
-    if (length < 0 || length >= TESS_OUT_FILE_NAME)
-        TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", folder);
-cleanup:
-    return status;
-}
-
-/* Texts of the newest checkpoint and of the one before. */
-typedef enum text_age { NEWEST, PREVIOUS } text_age;
-
-static const char *const text_names[] = {"checkpoint", "checkpoint.previous"};
-
-static tess_status text_name_of(const char *folder, text_age age, char *path)
-{
-    tess_status status = TESS_OK;
-    const int length =
-        snprintf(path, TESS_OUT_FILE_NAME, "%s/%s", folder, text_names[age]);
-    if (length < 0 || length >= TESS_OUT_FILE_NAME)
-        TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", folder);
-cleanup:
-    return status;
-}
-
-/* Whether it is the name of a rank's file of this generation. */
-static bool is_of_generation(const char *name, int64_t generation)
-{
-    char start[64];
-    const int length =
-        snprintf(start, sizeof start, "checkpoint-%" PRId64 "-", generation);
-    return strncmp(name, start, (size_t)length) == 0 &&
-           strspn(name + length, "0123456789") == strlen(name + length);
-}
-
-/* Remove files that belong to no checkpoint, but those of generation `newest` and of
- * the one before (newest 0: all, and the texts too). Also what killed runs have left.
- */
-static void sweep(const char *folder, int64_t newest)
-{
-    DIR *list = opendir(folder);
-    if (!list) return;
-    for (const struct dirent *entry; (entry = readdir(list));) {
-        const char *name = entry->d_name;
-        const bool ours = strncmp(name, "checkpoint", 10) == 0 &&
-                          (name[10] == '\0' || name[10] == '-' || name[10] == '.');
-        const bool kept = (newest > 0 && strcmp(name, text_names[NEWEST]) == 0) ||
-                          (newest > 1 && strcmp(name, text_names[PREVIOUS]) == 0) ||
-                          (newest > 0 && is_of_generation(name, newest)) ||
-                          (newest > 1 && is_of_generation(name, newest - 1));
-        if (ours && !kept) unlinkat(dirfd(list), name, 0);
-    }
-    closedir(list);
-}
-
-/* ---- checksums: of 8-byte words, by multiplication ---- */
-
-static uint64_t mix(uint64_t sum, const void *data, int64_t bytes)
-{
-    const char *at = data;
-    for (; bytes > 0; at += 8, bytes -= 8) {
-        uint64_t word = 0;
-        memcpy(&word, at, bytes < 8 ? (size_t)bytes : 8);
-        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        sum ^= sum >> 32;
-    }
-    return sum;
-}
 
 /* ---- a rank's file ---- */
 
@@ -128,13 +52,14 @@ static rows_header header_of(const tess_checkpoint_rows *rows, int64_t offset)
 
 /* Append the rows of one kind; images are padded to words. */
 static tess_status write_rows(int fd, const char *path,
-                              const tess_checkpoint_rows *rows, file_entry *entry)
+                              const tess_checkpoint_rows *rows,
+                              tess_checkpoint_file *entry)
 {
     tess_status status = TESS_OK;
     for (int64_t k = 0; k < rows->num; ++k) {
         const int64_t bytes = bytes_of(rows);
         TESS_TRY(tess_out_file_write(fd, path, rows->image[k], bytes, entry->bytes));
-        entry->checksum = mix(entry->checksum, rows->image[k], bytes);
+        entry->checksum = checkpoint_checksum(entry->checksum, rows->image[k], bytes);
         entry->bytes += (bytes + 7) / 8 * 8;
     }
 cleanup:
@@ -155,8 +80,8 @@ typedef struct file_mover {
     tess_mover mover;
     int fd;
     char path[TESS_OUT_FILE_NAME];
-    int64_t at, end;   /* reading */
-    file_entry *entry; /* writing: bytes so far and their checksum */
+    int64_t at, end;             /* reading */
+    tess_checkpoint_file *entry; /* writing: bytes so far and their checksum */
 } file_mover;
 
 static tess_status write_value(tess_mover *mover, void *data, int64_t bytes)
@@ -165,14 +90,14 @@ static tess_status write_value(tess_mover *mover, void *data, int64_t bytes)
     const file_mover *file = (const file_mover *)mover;
     TESS_TRY(
         tess_out_file_write(file->fd, file->path, data, bytes, file->entry->bytes));
-    file->entry->checksum = mix(file->entry->checksum, data, bytes);
+    file->entry->checksum = checkpoint_checksum(file->entry->checksum, data, bytes);
     file->entry->bytes += (bytes + 7) / 8 * 8;
 cleanup:
     return status;
 }
 
 static tess_status write_own(int fd, const char *path, tess_checkpoint_own *own,
-                             file_entry *entry)
+                             tess_checkpoint_file *entry)
 {
     tess_status status = TESS_OK;
     file_mover file = {
@@ -186,10 +111,11 @@ cleanup:
     return status;
 }
 
+/* On failure errno says why. */
 static tess_status write_file(const char *folder, int64_t generation, int rank,
                               const tess_checkpoint_rows *sums,
                               const tess_checkpoint_rows *mean,
-                              tess_checkpoint_own *own, file_entry *entry)
+                              tess_checkpoint_own *own, tess_checkpoint_file *entry)
 {
     tess_status status = TESS_OK;
     char path[TESS_OUT_FILE_NAME], temp[TESS_OUT_FILE_NAME] = "";
@@ -201,8 +127,11 @@ static tess_status write_file(const char *folder, int64_t generation, int rank,
     header.sums = header_of(sums, (int64_t)sizeof header);
     header.mean = header_of(mean, (int64_t)sizeof header + sums->num * each);
     header.own_offset = header.mean.offset + mean->num * each_mean;
-    *entry = (file_entry){(int64_t)sizeof header, mix(0, &header, sizeof header)};
-    TESS_TRY(name_of(folder, generation, rank, path));
+    *entry = (tess_checkpoint_file){(int64_t)sizeof header,
+                                    checkpoint_checksum(0, &header, sizeof header)};
+    errno = 0;
+    TESS_TRY(checkpoint_rank_path(folder, generation, rank, path));
+    TESS_TRY(checkpoint_check_path(path));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, &header, sizeof header, 0));
     TESS_TRY(write_rows(fd, path, sums, entry));
@@ -213,9 +142,11 @@ static tess_status write_file(const char *folder, int64_t generation, int rank,
     TESS_TRY(synchronise(fd, path));
     TESS_TRY(tess_out_file_publish(temp, path, true));
     temp[0] = '\0';
-cleanup:
+cleanup:;
+    const int reason = errno;
     if (fd >= 0) close(fd);
     tess_out_file_discard(temp);
+    errno = reason;
     return status;
 }
 
@@ -237,27 +168,68 @@ cleanup:
     return status;
 }
 
-/* Whether a file is as long, and has the checksum, that the text says. */
-static tess_status check_file(const char *folder, int64_t generation, int64_t rank,
-                              const file_entry *entry)
+/* Whether rows of one kind, the first of which lie at `at`, are told as they are
+ * written.
+ * `*end` is behind them. */
+static bool rows_are_sound(const rows_header *rows, int64_t at, int64_t *end)
+{
+    int64_t last, bytes, all;
+    return rows->row_first >= 0 && rows->num_rows >= 0 && rows->nx >= 0 &&
+           rows->num >= 0 &&
+           (rows->value_bytes == 4 || rows->value_bytes == 8 ||
+            (rows->value_bytes == 0 && rows->num == 0)) &&
+           !__builtin_add_overflow(rows->row_first, rows->num_rows, &last) &&
+           !__builtin_mul_overflow(rows->num_rows, rows->nx, &bytes) &&
+           !__builtin_mul_overflow(bytes, rows->value_bytes, &bytes) &&
+           bytes <= INT64_MAX - 7 &&
+           !__builtin_mul_overflow((bytes + 7) / 8 * 8, rows->num, &all) &&
+           rows->offset == at && !__builtin_add_overflow(at, all, end);
+}
+
+/* Open a rank's file, which the text knows, and check all numbers in front of it. */
+static tess_status open_rank(const char *folder, const tess_checkpoint_state *state,
+                             int64_t rank, char *path, int *fd, file_header *header)
+{
+    tess_status status = TESS_OK;
+    int64_t bytes, mean, own;
+    TESS_TRY(checkpoint_rank_path(folder, state->generation, rank, path));
+    TESS_TRY(checkpoint_open(path, fd, &bytes));
+    if (*fd < 0) TESS_FAIL(TESS_ERR_INPUT, "%s: is not there", path);
+    if (bytes < state->file[rank].bytes)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: it is cut short", path);
+    if (bytes != state->file[rank].bytes || bytes < (int64_t)sizeof *header)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: has not the length that was written", path);
+    TESS_TRY(read_at(*fd, path, header, sizeof *header, 0));
+    if (memcmp(header->magic, MAGIC, sizeof MAGIC) != 0 ||
+        header->generation != state->generation || header->rank != rank ||
+        !rows_are_sound(&header->sums, (int64_t)sizeof *header, &mean) ||
+        !rows_are_sound(&header->mean, mean, &own) || header->own_offset != own ||
+        own > bytes)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is damaged (its header is wrong)", path);
+cleanup:
+    return status;
+}
+
+/* Whether a file has the length, the header and the checksum that the text says. */
+static tess_status check_file(const char *folder, const tess_checkpoint_state *state,
+                              int64_t rank)
 {
     enum { PIECE = 1 << 20 };
     tess_status status = TESS_OK;
     char path[TESS_OUT_FILE_NAME];
     int fd = -1;
     uint64_t sum = 0;
+    file_header header;
+    const tess_checkpoint_file *file = &state->file[rank];
     void *buffer = tess_alloc(PIECE, 1);
     if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "buffer to check a checkpoint");
-    TESS_TRY(name_of(folder, generation, rank, path));
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    for (int64_t at = 0; at < entry->bytes; at += PIECE) {
-        const int64_t bytes = entry->bytes - at < PIECE ? entry->bytes - at : PIECE;
+    TESS_TRY(open_rank(folder, state, rank, path, &fd, &header));
+    for (int64_t at = 0; at < file->bytes; at += PIECE) {
+        const int64_t bytes = file->bytes - at < PIECE ? file->bytes - at : PIECE;
         TESS_TRY(read_at(fd, path, buffer, bytes, at));
-        sum = mix(sum, buffer, bytes);
+        sum = checkpoint_checksum(sum, buffer, bytes);
     }
-    if (sum != entry->checksum)
+    if (sum != file->checksum)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is damaged (its checksum is wrong)", path);
 cleanup:
     if (fd >= 0) close(fd);
@@ -267,67 +239,52 @@ cleanup:
 
 /* ---- the text ---- */
 
-/* Text of the state with the files' entries and, at its end, a checksum of it all. */
-static char *text_of(const tess_checkpoint_state *state, const file_entry *entry)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return NULL;
-    fputs(FIRST_LINE, out);
-    fprintf(out,
-            "generation %" PRId64 "\nranks %" PRId64 "\noutputs_done %" PRId64 "\n",
-            state->generation, state->num_ranks, state->outputs_done);
-    fprintf(out, "means %" PRId64, state->num_mean);
-    for (int64_t k = 0; k < state->num_mean; ++k)
-        fprintf(out, " %a", state->mean_weight[k]);
-    fprintf(out, "\ndone %" PRId64 " %.*s\n", state->num_done, (int)state->num_done,
-            state->num_done > 0 ? state->done : "");
-    fprintf(out, "plan %s\n", state->plan ? state->plan : "");
-    for (int64_t r = 0; r < state->num_ranks; ++r)
-        fprintf(out, "file %" PRId64 " %016" PRIx64 "\n", entry[r].bytes,
-                entry[r].checksum);
-    fprintf(out, "identity %zu\n%s\n", strlen(state->identity), state->identity);
-    fflush(out);
-    fprintf(out, "checksum %016" PRIx64 "\n", mix(0, text, (int64_t)strlen(text)));
-    const bool bad = ferror(out) != 0;
-    if (fclose(out) == 0 && !bad) return text;
-    free(text); /* from open_memstream */
-    return NULL;
-}
-
-static tess_status publish_text(const char *folder, text_age age, const char *text)
+/* A temporary file with a text, complete and on the disk. */
+static tess_status prepare_text(const char *folder, checkpoint_age age,
+                                const char *text, char temp[TESS_OUT_FILE_NAME])
 {
     tess_status status = TESS_OK;
-    char path[TESS_OUT_FILE_NAME], temp[TESS_OUT_FILE_NAME] = "";
+    char path[TESS_OUT_FILE_NAME];
     int fd = -1;
-    TESS_TRY(text_name_of(folder, age, path));
+    TESS_TRY(checkpoint_text_path(folder, age, path));
+    TESS_TRY(checkpoint_check_path(path));
     TESS_TRY(tess_out_file_create(path, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
     TESS_TRY(synchronise(fd, path));
+cleanup:;
+    const int reason = errno;
+    if (fd >= 0) close(fd);
+    errno = reason;
+    return status;
+}
+
+static tess_status publish_text(const char *folder, checkpoint_age age,
+                                char temp[TESS_OUT_FILE_NAME])
+{
+    tess_status status = TESS_OK;
+    char path[TESS_OUT_FILE_NAME];
+    TESS_TRY(checkpoint_text_path(folder, age, path));
     TESS_TRY(tess_out_file_publish(temp, path, true));
     temp[0] = '\0';
 cleanup:
-    if (fd >= 0) close(fd);
-    tess_out_file_discard(temp);
     return status;
 }
 
 /* The whole text, or NULL when there is none. */
-static tess_status load_text(const char *folder, text_age age, char **text_out)
+static tess_status load_text(const char *folder, checkpoint_age age, char **text_out)
 {
     tess_status status = TESS_OK;
     char path[TESS_OUT_FILE_NAME], *text = NULL;
-    struct stat info;
+    int64_t bytes;
     int fd = -1;
-    TESS_TRY(text_name_of(folder, age, path));
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) return TESS_OK;
-    if (fd < 0 || fstat(fd, &info) != 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    text = tess_alloc_zero((int64_t)info.st_size + 1, 1);
+    TESS_TRY(checkpoint_text_path(folder, age, path));
+    TESS_TRY(checkpoint_open(path, &fd, &bytes));
+    if (fd < 0) goto cleanup;
+    if (bytes > MOST_TEXT_BYTES)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is larger than any text of a checkpoint", path);
+    text = tess_alloc_zero(bytes + 1, 1);
     if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: text of a checkpoint", path);
-    TESS_TRY(read_at(fd, path, text, (int64_t)info.st_size, 0));
+    TESS_TRY(read_at(fd, path, text, bytes, 0));
     *text_out = text;
     text = NULL;
 cleanup:
@@ -342,131 +299,140 @@ cleanup:
 static tess_status keep_text(const char *folder)
 {
     tess_status status = TESS_OK;
-    char *text = NULL;
-    if (load_text(folder, NEWEST, &text) != TESS_OK) tess_error_clear();
-    if (text) TESS_TRY(publish_text(folder, PREVIOUS, text));
-cleanup:
+    char *text = NULL, temp[TESS_OUT_FILE_NAME] = "";
+    if (load_text(folder, CHECKPOINT_NEWEST, &text) != TESS_OK) tess_error_clear();
+    if (text) {
+        TESS_TRY(prepare_text(folder, CHECKPOINT_PREVIOUS, text, temp));
+        TESS_TRY(publish_text(folder, CHECKPOINT_PREVIOUS, temp));
+    }
+cleanup:;
+    const int reason = errno;
+    tess_out_file_discard(temp);
     tess_free(text);
+    errno = reason;
     return status;
 }
 
-/* The text of a checkpoint whose files are complete. */
-static tess_status write_text(const char *folder, const tess_checkpoint_state *state,
-                              const file_entry *entry)
+/* The text of a checkpoint whose files are complete. Both texts are on the disk before
+ * either gets its name: where there is no room, both stay what they were. On failure
+ * errno says why. */
+static tess_status write_text(const char *folder, const tess_checkpoint_state *state)
 {
     tess_status status = TESS_OK;
-    char *text = text_of(state, entry);
+    char *text = checkpoint_text(state), temp[TESS_OUT_FILE_NAME] = "";
+    errno = 0;
     if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: text of a checkpoint", folder);
+    TESS_TRY(prepare_text(folder, CHECKPOINT_NEWEST, text, temp));
     if (state->generation > 1 && !state->from_previous) TESS_TRY(keep_text(folder));
-    TESS_TRY(publish_text(folder, NEWEST, text));
-cleanup:
+    TESS_TRY(publish_text(folder, CHECKPOINT_NEWEST, temp));
+cleanup:;
+    const int reason = errno;
+    tess_out_file_discard(temp);
     free(text); /* from open_memstream */
-    return status;
-}
-
-/* Take numbers and words from the text's lines, which the checksum has vouched for. */
-static tess_status parse_text(const char *text, tess_checkpoint_state *state,
-                              file_entry **entry)
-{
-    tess_status status = TESS_OK;
-    int used = 0;
-    size_t length = 0;
-    const char *at = text + strlen(FIRST_LINE), *end;
-    if (sscanf(at,
-               "generation %" SCNd64 " ranks %" SCNd64 " outputs_done %" SCNd64
-               " means %" SCNd64 "%n",
-               &state->generation, &state->num_ranks, &state->outputs_done,
-               &state->num_mean, &used) != 4 ||
-        state->num_mean < 0 || state->num_mean > TESS_CHECKPOINT_MEANS ||
-        state->num_ranks < 1)
-        TESS_FAIL(TESS_ERR_INPUT, "text of the checkpoint: numbers");
-    at += used;
-    for (int64_t k = 0; k < state->num_mean; ++k, at += used)
-        if (sscanf(at, "%la%n", &state->mean_weight[k], &used) != 1)
-            TESS_FAIL(TESS_ERR_INPUT, "text of the checkpoint: weights");
-    if (sscanf(at, " done %" SCNd64 "%n", &state->num_done, &used) != 1 ||
-        state->num_done < 0 || (size_t)state->num_done >= strlen(at))
-        TESS_FAIL(TESS_ERR_INPUT, "text of the checkpoint: planes");
-    at += used + 1;
-    state->done = tess_alloc_zero(state->num_done + 1, 1);
-    *entry = tess_alloc(state->num_ranks, sizeof **entry);
-    if (!state->done || !*entry) TESS_FAIL(TESS_ERR_ALLOC, "state of a checkpoint");
-    memcpy(state->done, at, (size_t)state->num_done);
-    at += state->num_done + (int64_t)strlen("\nplan ");
-    end = strchr(at, '\n');
-    if (!end) TESS_FAIL(TESS_ERR_INPUT, "text of the checkpoint: plan");
-    state->plan = tess_alloc_zero(end - at + 1, 1);
-    if (!state->plan) TESS_FAIL(TESS_ERR_ALLOC, "state of a checkpoint");
-    memcpy(state->plan, at, (size_t)(end - at));
-    at = end + 1;
-    for (int64_t r = 0; r < state->num_ranks; ++r, at += used)
-        if (sscanf(at, "file %" SCNd64 " %" SCNx64 "\n%n", &(*entry)[r].bytes,
-                   &(*entry)[r].checksum, &used) != 2)
-            TESS_FAIL(TESS_ERR_INPUT, "text of the checkpoint: files");
-    if (sscanf(at, "identity %zu%n", &length, &used) != 1 || length > strlen(at))
-        TESS_FAIL(TESS_ERR_INPUT, "text of the checkpoint: identity");
-    state->identity = tess_alloc_zero((int64_t)length + 1, 1);
-    if (!state->identity) TESS_FAIL(TESS_ERR_ALLOC, "state of a checkpoint");
-    memcpy(state->identity, at + used + 1, length);
-cleanup:
-    return status;
-}
-
-/* Whether it is a checkpoint's text and complete. */
-static tess_status check_text(const char *folder, text_age age, const char *text)
-{
-    tess_status status = TESS_OK;
-    uint64_t wanted = 0;
-    const char *last = NULL;
-    for (const char *k = text; (k = strstr(k, "\nchecksum ")); ++k)
-        last = k + 1;
-    if (strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) != 0 || !last ||
-        sscanf(last, "checksum %" SCNx64, &wanted) != 1 ||
-        mix(0, text, last - text) != wanted)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s/%s: is damaged, or none of this version of tessera", folder,
-                  text_names[age]);
-cleanup:
+    errno = reason;
     return status;
 }
 
 /* ---- writing ---- */
 
+/* What became of writing, the worst last. */
+enum { WRITTEN, NO_ROOM, UNWRITABLE, FAILED };
+
+static int64_t outcome_of(tess_status status)
+{
+    if (status == TESS_OK) return WRITTEN;
+    if (status != TESS_ERR_IO) return FAILED;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? NO_ROOM : UNWRITABLE;
+}
+
+/* TESS_ERR_IO on all ranks, with the message of rank `by`. Collective. */
+static tess_status share_failure(tess_comm *comm, int64_t by)
+{
+    tess_status status = TESS_OK;
+    char message[512] = "";
+    snprintf(message, sizeof message, "%s", tess_error_message());
+    TESS_TRY(tess_comm_bcast(comm, message, sizeof message, (int)by));
+    tess_error_clear();
+    TESS_FAIL(TESS_ERR_IO, "%s", message);
+cleanup:
+    return status;
+}
+
+/* What became of writing on the rank that fared worst: TESS_ERR_IO on all ranks where
+ * one could not write, so that all of them know whether to try again. No agreement: a
+ * rank without room shall not lose patience with others that still write. `own` has set
+ * errno. Collective. */
+static tess_status settle(tess_comm *comm, tess_status own, int64_t *outcome)
+{
+    tess_status status = TESS_OK;
+    const int64_t mine = outcome_of(own);
+    int64_t worst = mine, by;
+    TESS_TRY(tess_comm_allreduce_i64(comm, &worst, 1, TESS_MAX));
+    *outcome = worst;
+    if (worst == WRITTEN) return TESS_OK;
+    if (worst == FAILED) return tess_comm_agree(comm, own);
+    by = mine == worst ? tess_comm_rank(comm) : tess_comm_size(comm);
+    TESS_TRY(tess_comm_allreduce_i64(comm, &by, 1, TESS_MIN));
+    TESS_TRY(share_failure(comm, by));
+cleanup:
+    return status;
+}
+
+/* This rank's file of a checkpoint that was given up: it would only take room. */
+static void give_up_file(const char *folder, int64_t generation, int rank)
+{
+    char path[TESS_OUT_FILE_NAME];
+    if (checkpoint_rank_path(folder, generation, rank, path) == TESS_OK) unlink(path);
+}
+
+tess_status tess_checkpoint_check_folder(const char *folder)
+{
+    return checkpoint_check_folder(folder);
+}
+
 tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
                                   tess_checkpoint_state *state,
                                   const tess_checkpoint_rows *sums,
                                   const tess_checkpoint_rows *mean,
-                                  tess_checkpoint_own *own)
+                                  tess_checkpoint_own *own, bool *no_room)
 {
-    tess_status status = TESS_OK;
+    tess_status status = TESS_OK, written = TESS_ERR_ALLOC;
     const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
-    file_entry entry, *all = tess_alloc(size, sizeof *all);
+    int64_t outcome = WRITTEN;
+    tess_checkpoint_file file, *all = tess_alloc(size, sizeof *all);
     tess_checkpoint_state next = *state;
     ++next.generation;
     next.num_ranks = size;
-    status = all ? TESS_OK : TESS_ERR_ALLOC;
-    if (status == TESS_OK)
-        status = write_file(folder, next.generation, rank, sums, mean, own, &entry);
-    TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_comm_allgather(comm, &entry, sizeof entry, all));
-    if (rank == 0) status = write_text(folder, &next, all);
-    TESS_TRY(tess_comm_agree(comm, status));
+    next.file = all;
+    if (all)
+        written = write_file(folder, next.generation, rank, sums, mean, own, &file);
+    TESS_TRY(settle(comm, written, &outcome));
+    TESS_TRY(tess_comm_allgather(comm, &file, sizeof file, all));
+    TESS_TRY(settle(comm, rank == 0 ? write_text(folder, &next) : TESS_OK, &outcome));
     next.from_previous = false;
+    tess_free(state->file);
     *state = next;
-    if (rank == 0) sweep(folder, next.generation);
+    all = NULL;
+    if (rank == 0) checkpoint_sweep(folder, next.generation);
 cleanup:
+    if (outcome != WRITTEN && written == TESS_OK)
+        give_up_file(folder, next.generation, rank);
+    *no_room = outcome == NO_ROOM;
     tess_free(all);
     return status;
 }
 
+void tess_checkpoint_tidy(tess_comm *comm, const char *folder,
+                          const tess_checkpoint_state *state)
+{
+    if (tess_comm_rank(comm) == 0 && state->generation > 0)
+        checkpoint_sweep(folder, state->generation);
+}
+
 void tess_checkpoint_remove(tess_comm *comm, const char *folder)
 {
-    char path[TESS_OUT_FILE_NAME];
     if (tess_comm_rank(comm) != 0) return;
-    /* the texts first: without them the rest is nothing */
-    if (text_name_of(folder, PREVIOUS, path) == TESS_OK) unlink(path);
-    if (text_name_of(folder, NEWEST, path) == TESS_OK) unlink(path);
-    sweep(folder, 0);
+    checkpoint_sweep(folder, 0);
     rmdir(folder);
 }
 
@@ -487,16 +453,20 @@ cleanup:
 }
 
 /* The text of one of both checkpoints, NULL when there is none. Rank 0. */
-static tess_status take_text(const char *folder, text_age age, char **text)
+static tess_status take_text(const char *folder, checkpoint_age age, char **text)
 {
     tess_status status = TESS_OK;
     char other[TESS_OUT_FILE_NAME];
     TESS_TRY(load_text(folder, age, text));
-    if (*text) TESS_TRY(check_text(folder, age, *text));
-    TESS_TRY(text_name_of(folder, PREVIOUS, other));
-    if (!*text && age == NEWEST && access(other, F_OK) == 0)
+    if (*text && !checkpoint_text_is_sound(*text))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s/%s: is damaged, or none of this version of tessera", folder,
+                  checkpoint_text_names[age]);
+    TESS_TRY(checkpoint_text_path(folder, CHECKPOINT_PREVIOUS, other));
+    if (!*text && age == CHECKPOINT_NEWEST && access(other, F_OK) == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s/%s: is not there, but %s is", folder,
-                  text_names[NEWEST], text_names[PREVIOUS]);
+                  checkpoint_text_names[CHECKPOINT_NEWEST],
+                  checkpoint_text_names[CHECKPOINT_PREVIOUS]);
 cleanup:
     return status;
 }
@@ -512,26 +482,26 @@ static tess_status find_damage(tess_comm *comm, tess_status own, int64_t *by)
 
 /* Read one of both checkpoints and check its files. `*own` is what this rank has found
  * of them, and `*by` as find_damage; then the state is not to be used. Collective. */
-static tess_status read_one(tess_comm *comm, const char *folder, text_age age,
+static tess_status read_one(tess_comm *comm, const char *folder, checkpoint_age age,
                             tess_checkpoint_state *state, tess_status *own, int64_t *by)
 {
     tess_status status = TESS_OK;
     const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
     char *text = NULL;
-    file_entry *entry = NULL;
     *own = rank == 0 ? take_text(folder, age, &text) : TESS_OK;
     TESS_TRY(find_damage(comm, *own, by));
     if (*by < size) goto cleanup;
     TESS_TRY(tess_comm_agree(comm, *own));
     TESS_TRY(bcast_text(comm, &text));
-    if (text) *own = parse_text(text, state, &entry);
+    if (text)
+        *own = tess_checkpoint_parse(checkpoint_text_names[age], text,
+                                     (int64_t)strlen(text), state);
     for (int64_t r = rank; text && *own == TESS_OK && r < state->num_ranks; r += size)
-        *own = check_file(folder, state->generation, r, &entry[r]);
+        *own = check_file(folder, state, r);
     TESS_TRY(find_damage(comm, *own, by));
     if (*by == size) TESS_TRY(tess_comm_agree(comm, *own));
 cleanup:
     tess_free(text);
-    tess_free(entry);
     return status;
 }
 
@@ -559,7 +529,7 @@ static tess_status refuse(const char *folder, tess_status newest)
     if (newest == TESS_OK) return TESS_OK;
     return tess_error_record(
         newest, __FILE__, __LINE__, __func__,
-        "%s; and there is no sound checkpoint before it; remove %s and start again",
+        "%s; and %s has no sound checkpoint before it; begin again with --overwrite",
         message, folder);
 }
 
@@ -572,7 +542,7 @@ static tess_status read_previous(tess_comm *comm, const char *folder,
     tess_status status = TESS_OK, own;
     int64_t also_by;
     tess_checkpoint_free(state);
-    TESS_TRY(read_one(comm, folder, PREVIOUS, state, &own, &also_by));
+    TESS_TRY(read_one(comm, folder, CHECKPOINT_PREVIOUS, state, &own, &also_by));
     if (also_by < tess_comm_size(comm) || state->generation == 0)
         TESS_TRY(tess_comm_agree(comm, refuse(folder, newest)));
     TESS_TRY(warn(comm, by, state->generation));
@@ -587,35 +557,49 @@ tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
     tess_status status = TESS_OK, own;
     int64_t damaged_by;
     *state = (tess_checkpoint_state){0};
-    TESS_TRY(read_one(comm, folder, NEWEST, state, &own, &damaged_by));
+    TESS_TRY(read_one(comm, folder, CHECKPOINT_NEWEST, state, &own, &damaged_by));
     if (damaged_by < tess_comm_size(comm))
         TESS_TRY(read_previous(comm, folder, own, damaged_by, state));
 cleanup:
     return status;
 }
 
-/* Add what one rank has written of these rows. */
-static tess_status add_rows(const char *path, bool mean, int64_t k, int64_t row_first,
-                            int64_t num_rows, void *to)
+/* Whether a file's rows are of images like those that are wanted. */
+static bool rows_suit(const rows_header *rows, const tess_checkpoint_rows *wanted)
+{
+    return rows->num == wanted->num &&
+           (rows->num_rows == 0 ||
+            (rows->nx == wanted->nx && rows->value_bytes == wanted->value_bytes));
+}
+
+/* Add what one rank has written of the wanted rows of image `k`. */
+static tess_status add_rows(const char *folder, const tess_checkpoint_state *state,
+                            int64_t rank, bool mean, int64_t k,
+                            const tess_checkpoint_rows *wanted, void *to)
 {
     tess_status status = TESS_OK;
+    char path[TESS_OUT_FILE_NAME];
     file_header header;
     void *row = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    TESS_TRY(read_at(fd, path, &header, sizeof header, 0));
+    int fd = -1;
+    const int64_t bytes = wanted->nx * wanted->value_bytes;
+    TESS_TRY(open_rank(folder, state, rank, path, &fd, &header));
     const rows_header *rows = mean ? &header.mean : &header.sums;
-    const int64_t bytes = rows->nx * rows->value_bytes;
-    const int64_t each = (rows->num_rows * bytes + 7) / 8 * 8;
+    if (!rows_suit(rows, wanted))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: has rows of other images than this run", path);
     row = tess_alloc(bytes, 1);
     if (!row) TESS_FAIL(TESS_ERR_ALLOC, "row of a checkpoint");
-    for (int64_t j = 0; k < rows->num && j < rows->num_rows; ++j) {
-        const int64_t place = rows->row_first + j - row_first;
-        if (place < 0 || place >= num_rows) continue;
-        TESS_TRY(read_at(fd, path, row, bytes, rows->offset + k * each + j * bytes));
-        tess_add_reals(rows->value_bytes == 8, (char *)to + place * bytes, row,
-                       rows->nx);
+    const int64_t each = (rows->num_rows * bytes + 7) / 8 * 8;
+    const int64_t rows_end = rows->row_first + rows->num_rows;
+    const int64_t wanted_end = wanted->row_first + wanted->num_rows;
+    const int64_t first =
+        rows->row_first > wanted->row_first ? rows->row_first : wanted->row_first;
+    const int64_t end = rows_end < wanted_end ? rows_end : wanted_end;
+    for (int64_t j = first; j < end; ++j) {
+        TESS_TRY(read_at(fd, path, row, bytes,
+                         rows->offset + k * each + (j - rows->row_first) * bytes));
+        tess_add_reals(wanted->value_bytes == 8,
+                       (char *)to + (j - wanted->row_first) * bytes, row, wanted->nx);
     }
 cleanup:
     if (fd >= 0) close(fd);
@@ -624,31 +608,28 @@ cleanup:
 }
 
 static tess_status add_all(const char *folder, const tess_checkpoint_state *state,
-                           bool mean, int64_t k, int64_t row_first, int64_t num_rows,
+                           bool mean, int64_t k, const tess_checkpoint_rows *wanted,
                            void *to)
 {
     tess_status status = TESS_OK;
-    char path[TESS_OUT_FILE_NAME];
-    for (int64_t r = 0; r < state->num_ranks; ++r) {
-        TESS_TRY(name_of(folder, state->generation, r, path));
-        TESS_TRY(add_rows(path, mean, k, row_first, num_rows, to));
-    }
+    for (int64_t r = 0; r < state->num_ranks; ++r)
+        TESS_TRY(add_rows(folder, state, r, mean, k, wanted, to));
 cleanup:
     return status;
 }
 
 tess_status tess_checkpoint_add_sums(const char *folder,
                                      const tess_checkpoint_state *state, int64_t k,
-                                     int64_t row_first, int64_t num_rows, void *to)
+                                     const tess_checkpoint_rows *wanted, void *to)
 {
-    return add_all(folder, state, false, k, row_first, num_rows, to);
+    return add_all(folder, state, false, k, wanted, to);
 }
 
 tess_status tess_checkpoint_add_mean(const char *folder,
                                      const tess_checkpoint_state *state, int64_t k,
-                                     int64_t row_first, int64_t num_rows, double *to)
+                                     const tess_checkpoint_rows *wanted, double *to)
 {
-    return add_all(folder, state, true, k, row_first, num_rows, to);
+    return add_all(folder, state, true, k, wanted, to);
 }
 
 static tess_status read_value(tess_mover *mover, void *data, int64_t bytes)
@@ -670,20 +651,14 @@ tess_status tess_checkpoint_open_own(const char *folder,
 {
     tess_status status = TESS_OK;
     file_header header;
-    struct stat info;
     file_mover *file = tess_alloc_zero(1, sizeof *file);
     *mover = NULL;
     if (!file) TESS_FAIL(TESS_ERR_ALLOC, "state of a checkpoint");
     file->mover = (tess_mover){.reads = true, .move = read_value};
     file->fd = -1;
-    TESS_TRY(name_of(folder, state->generation, rank, file->path));
-    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    if (file->fd < 0 || fstat(file->fd, &info) != 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: %s", file->path,
-                  strerror(errno));
-    TESS_TRY(read_at(file->fd, file->path, &header, sizeof header, 0));
+    TESS_TRY(open_rank(folder, state, rank, file->path, &file->fd, &header));
     file->at = header.own_offset;
-    file->end = (int64_t)info.st_size;
+    file->end = state->file[rank].bytes;
     if (file->at < file->end) {
         *mover = &file->mover;
         file = NULL;
@@ -722,12 +697,4 @@ bool tess_input_state(const char *path, char *text, int64_t size)
     snprintf(text, (size_t)size, "%" PRId64 " bytes, changed at %" PRId64, bytes,
              seconds);
     return true;
-}
-
-void tess_checkpoint_free(tess_checkpoint_state *state)
-{
-    tess_free(state->done);
-    tess_free(state->identity);
-    tess_free(state->plan);
-    *state = (tess_checkpoint_state){0};
 }

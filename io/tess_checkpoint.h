@@ -30,10 +30,17 @@ typedef struct tess_checkpoint_rows {
     const void *const *image; /**< [num] rows [num_rows][nx] */
 } tess_checkpoint_rows;
 
+/** A rank's file, as the text tells of it. */
+typedef struct tess_checkpoint_file {
+    int64_t bytes;
+    uint64_t checksum;
+} tess_checkpoint_file;
+
 /** What all ranks know; the rows are apart. */
 typedef struct tess_checkpoint_state {
-    int64_t generation; /**< 0: there is none */
-    int64_t num_ranks;  /**< that have written */
+    int64_t generation;         /**< 0: there is none */
+    int64_t num_ranks;          /**< that have written */
+    tess_checkpoint_file *file; /**< [num_ranks], owned */
     int64_t outputs_done;
     int64_t num_done; /**< of the next output: its planes times its images */
     char *done;       /**< [num_done] '1': is in the sums, '0': is not; owned */
@@ -51,14 +58,27 @@ typedef struct tess_checkpoint_own {
     int64_t bytes; /**< out: so many were written */
 } tess_checkpoint_own;
 
+/** See that every name in the folder that checkpoints need is free, or that of a file
+ *  which tessera made: others' files are neither replaced nor removed. TESS_ERR_IO.
+ *  Local. */
+tess_status tess_checkpoint_check_folder(const char *folder);
+
 /** Write a checkpoint, the successor of state->generation, which moves on. `sums` and
  *  `mean` (doubles) may have 0 images, `own` may be NULL. That one is kept, the one
- *  before it is removed. On failure (TESS_ERR_IO) both are still there. Collective. */
+ *  before it is removed. When a rank cannot write its file all ranks get TESS_ERR_IO
+ *  with its message, `*no_room` when no more than room was lacking anywhere; then both
+ *  checkpoints are still there, nothing of the new one is, and the ranks may try again.
+ *  Collective. */
 tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
                                   tess_checkpoint_state *state,
                                   const tess_checkpoint_rows *sums,
                                   const tess_checkpoint_rows *mean,
-                                  tess_checkpoint_own *own);
+                                  tess_checkpoint_own *own, bool *no_room);
+
+/** Remove what killed runs have left beside the checkpoint that was read, and the one
+ *  before it. No rank may be writing. Collective. */
+void tess_checkpoint_tidy(tess_comm *comm, const char *folder,
+                          const tess_checkpoint_state *state);
 
 /** Read what all ranks know, and check that all files are complete; generation 0 when
  *  there is no checkpoint. When the newest is damaged it is the one before, and a
@@ -67,14 +87,21 @@ tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
 tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
                                  tess_checkpoint_state *state);
 
-/** Add to rows [row_first, + num_rows) of image `k` of the sums, or of the means, what
- * the ranks have written of them, to `to` [num_rows][nx], float or double. Local. */
+/** From a text of `bytes` characters, which is followed by '\0', to what it tells; its
+ *  checksum is not looked at. `name` is for messages. TESS_ERR_INPUT. Local. */
+tess_status tess_checkpoint_parse(const char *name, const char *text, int64_t bytes,
+                                  tess_checkpoint_state *state);
+
+/** Add what the ranks have written of the wanted rows of image `k` of the sums, or of
+ *  the means, to `to` [wanted->num_rows][wanted->nx]. `wanted` tells how many images
+ *  there are, and their size and type: TESS_ERR_INPUT when the checkpoint's are others.
+ *  Local. */
 tess_status tess_checkpoint_add_sums(const char *folder,
                                      const tess_checkpoint_state *state, int64_t k,
-                                     int64_t row_first, int64_t num_rows, void *to);
+                                     const tess_checkpoint_rows *wanted, void *to);
 tess_status tess_checkpoint_add_mean(const char *folder,
                                      const tess_checkpoint_state *state, int64_t k,
-                                     int64_t row_first, int64_t num_rows, double *to);
+                                     const tess_checkpoint_rows *wanted, double *to);
 
 /** What one rank has written for itself: a mover that reads it, from its beginning, or
  *  NULL when there is none. Close it; the file may be removed before that. Local. */
@@ -83,8 +110,8 @@ tess_status tess_checkpoint_open_own(const char *folder,
                                      tess_mover **mover);
 void tess_checkpoint_close_own(tess_mover *mover); /**< NULL is fine. Local. */
 
-/** The run is complete: remove it all, and the folder unless more is in it. Failures
- * are none. Collective. */
+/** The run is complete: remove all that tessera made, and the folder unless more is in
+ *  it. Failures are none. Collective. */
 void tess_checkpoint_remove(tess_comm *comm, const char *folder);
 
 /** Size and time of last change of a file, or of all in a folder (of a MeasurementSet;
