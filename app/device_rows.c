@@ -49,6 +49,7 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
                                .num_weight = like->num_weight,
                                .num_rows = num_rows,
                                .num_vis = num_vis};
+    TESS_TRY(tess_samples_check_rows(num_rows));
     TESS_TRY(allocate(num_rows * 3 * 8, (const void **)&out->uvw_m));
     TESS_TRY(allocate(num_rows * 4, (const void **)&out->chan_base));
     TESS_TRY(allocate(num_rows * 4, (const void **)&out->num_chan));

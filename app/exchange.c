@@ -282,7 +282,9 @@ cleanup:
 tess_status tess_exchange_expect(tess_exchange *exchange, int64_t num_rows,
                                  int64_t num_runs, int64_t num_vis)
 {
-    return exchange_reserve(exchange, &(round_count){num_rows, num_runs, num_vis});
+    /* an expectation may be too high: only what arrives can be too much */
+    const int64_t rows = num_rows < INT32_MAX ? num_rows : INT32_MAX;
+    return exchange_reserve(exchange, &(round_count){rows, num_runs, num_vis});
 }
 
 tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samples,

@@ -175,6 +175,7 @@ static tess_status index_rows(tess_samples *samples)
 {
     tess_status status = TESS_OK;
     int64_t at = 0;
+    TESS_TRY(tess_samples_check_rows(samples->num_rows));
     samples->vis_first = tess_alloc(samples->num_rows, sizeof *samples->vis_first);
     if (!samples->vis_first) TESS_FAIL(TESS_ERR_ALLOC, "rows of a team's samples");
     for (int64_t row = 0; row < samples->num_rows; ++row) {

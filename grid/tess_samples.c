@@ -31,6 +31,19 @@ void tess_samples_list(const tess_samples *samples,
         parts[k] = all[k];
 }
 
+tess_status tess_samples_check_rows(int64_t num_rows)
+{
+    tess_status status = TESS_OK;
+    if (num_rows > INT32_MAX)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%lld rows of visibilities on one rank, which can number %lld; use "
+                  "more ranks, or a smaller --memory, with which data are read in "
+                  "parts",
+                  (long long)num_rows, (long long)INT32_MAX);
+cleanup:
+    return status;
+}
+
 static tess_status reserve_rows(tess_samples *samples, int64_t num_rows)
 {
     tess_status status = TESS_OK;
@@ -57,6 +70,7 @@ tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
     tess_status status = TESS_OK;
     const size_t element = (size_t)element_size(samples);
     int64_t vis = samples->capacity_vis, weight = samples->capacity_vis;
+    TESS_TRY(tess_samples_check_rows(num_rows));
     if (num_rows > samples->capacity_rows) TESS_TRY(reserve_rows(samples, num_rows));
     if (tess_grow(&samples->vis, &vis, num_vis,
                   2 * element * (size_t)samples->num_pol) ||

@@ -84,7 +84,12 @@ typedef struct tess_brick_list {
 
 struct tess_grid_plan;
 
-/** Make room for at least this many rows and samples; keeps contents. Local. */
+/** TESS_ERR_RESOURCE for more rows than runs can number, which is done in 32 bits.
+ *  Local. */
+tess_status tess_samples_check_rows(int64_t num_rows);
+
+/** Make room for at least this many rows and samples; keeps contents. TESS_ERR_ALLOC,
+ *  and as tess_samples_check_rows. Local. */
 tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
                                  int64_t num_vis);
 void tess_samples_free(tess_samples *samples);

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "tess_samples.h"
 
 static void test_reserve(void **state)
@@ -42,9 +44,28 @@ static void test_too_many(void **state)
     tess_error_clear();
     assert_int_equal(tess_samples_reserve(&samples, 4, INT64_MAX / 2), TESS_ERR_ALLOC);
     assert_true(tess_error_message()[0] != '\0');
-    assert_int_equal(tess_samples_reserve(&samples, INT64_MAX / 2, 4), TESS_ERR_ALLOC);
     assert_true(((double *)samples.vis)[0] == 42);
     assert_int_equal(tess_samples_reserve(&samples, 8, 8), TESS_OK);
+    tess_samples_free(&samples);
+    tess_error_clear();
+}
+
+/* Runs number rows in 32 bits: one row more is refused before memory is asked for, and
+ * what to do is said. */
+static void test_too_many_rows(void **state)
+{
+    tess_samples samples = {.num_pol = 1, .num_weight = 1};
+    assert_int_equal(tess_samples_check_rows(INT32_MAX), TESS_OK);
+    for (int k = 0; k < 2; ++k) {
+        tess_error_clear();
+        assert_int_equal(
+            tess_samples_reserve(&samples, k ? INT64_MAX : INT64_C(1) << 31, 4),
+            TESS_ERR_RESOURCE);
+        assert_int_equal(tess_status_exit(TESS_ERR_RESOURCE), 4);
+        assert_non_null(strstr(tess_error_message(), "more ranks"));
+        assert_non_null(strstr(tess_error_message(), "--memory"));
+        assert_null(samples.uvw_m);
+    }
     tess_samples_free(&samples);
     tess_error_clear();
 }
@@ -54,6 +75,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reserve),
         cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_too_many_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
