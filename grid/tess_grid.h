@@ -138,7 +138,7 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
                                   const tess_backend *backend, tess_grid_plan **plan);
 void tess_grid_plan_destroy(tess_grid_plan *plan); /**< NULL is fine */
 
-/** True when w may be ignored: the phase 2π w (n−1) left out stays below ε. */
+/** True when w may be ignored: the phase 2π w (n−1) left out stays below ε/3. */
 bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda,
                             double accuracy);
 

@@ -241,6 +241,86 @@ static void test_not_finite(void **state)
     free(s);
 }
 
+/* ---- a w that may be ignored ---- */
+
+typedef struct turned {
+    double l, m, nm1;
+} turned;
+
+static turned pixel_of(const tess_array_opts *opts, int i, int j)
+{
+    const double l = opts->center_l + (i - NX / 2) * opts->step_l;
+    const double m = opts->center_m + (j - NY / 2) * opts->step_m;
+    return (turned){l, m, sqrt(1 - l * l - m * m) - 1};
+}
+
+static double turns_of(const scene *s, int v, const turned *at)
+{
+    const double *uvw = s->uvw[v / CHANS];
+    return (uvw[0] * at->l + uvw[1] * at->m + uvw[2] * at->nm1) * s->freq[v % CHANS] /
+           299792458.0;
+}
+
+/* Phases of w at the farthest pixel from a tenth of ε to thrice it, on an image far
+ * from the phase centre, where they are about the same everywhere: with w or without,
+ * image and visibilities keep ε of the direct sum. */
+static void test_small_w(void **state)
+{
+    (void)state;
+    static const double phase[] = {0.1, 0.3, 0.4, 0.9, 1.5, 2.9};
+    scene *s = make_scene();
+    tess_array_opts opts = make_opts();
+    opts.center_l = 0.3;
+    opts.accuracy = 1e-2;
+    double farthest = 0;
+    for (int k = 0; k < 4; ++k) {
+        const turned at = pixel_of(&opts, k % 2 * (NX - 1), k / 2 * (NY - 1));
+        farthest = fmax(farthest, fabs(at.nm1));
+    }
+    memset(s->mask, 1, sizeof s->mask);
+    memset(s->image, 0, sizeof s->image);
+    s->image[0] = s->image[PIXELS - 1] = 1;
+    for (size_t k = 0; k < sizeof phase / sizeof *phase; ++k) {
+        double error = 0, size = 0;
+        for (int r = 0; r < ROWS; ++r)
+            s->uvw[r][2] = phase[k] * opts.accuracy / (2 * acos(-1) * farthest) *
+                           299792458.0 / s->freq[CHANS - 1];
+        tess_array_vis vis = vis_of(s);
+        const tess_array_image image = image_of(s->dirty[0]),
+                               model = image_of(s->image);
+        assert_int_equal(tess_vis_to_dirty(&opts, &vis, &image, NULL), TESS_OK);
+        for (int p = 0; p < PIXELS; ++p) {
+            const turned at = pixel_of(&opts, p % NX, p / NX);
+            double exact = 0;
+            for (int v = 0; v < VIS; ++v) {
+                const double angle = 2 * acos(-1) * turns_of(s, v, &at);
+                exact += (double)s->weight[v] * ((double)s->vis[v][0] * cos(angle) +
+                                                 (double)s->vis[v][1] * sin(angle));
+            }
+            error += pow((double)s->dirty[0][p] - exact, 2);
+            size += exact * exact;
+        }
+        assert_true(sqrt(error / size) <= opts.accuracy);
+        vis.vis = s->predicted[0];
+        vis.weight = NULL;
+        assert_int_equal(tess_dirty_to_vis(&opts, &model, &vis, NULL), TESS_OK);
+        error = size = 0;
+        for (int v = 0; v < VIS; ++v) {
+            double re = 0, im = 0;
+            for (int p = 0; p < PIXELS; p += PIXELS - 1) {
+                const turned at = pixel_of(&opts, p % NX, p / NX);
+                re += cos(2 * acos(-1) * turns_of(s, v, &at));
+                im += sin(2 * acos(-1) * turns_of(s, v, &at));
+            }
+            error += pow((double)s->predicted[0][v][0] - re, 2) +
+                     pow((double)s->predicted[0][v][1] - im, 2);
+            size += re * re + im * im;
+        }
+        assert_true(sqrt(error / size) <= opts.accuracy);
+    }
+    free(s);
+}
+
 static void refused(tess_array_opts opts, const char *word)
 {
     scene *s = make_scene();
@@ -346,7 +426,7 @@ int main(void)
         cmocka_unit_test(test_layouts),        cmocka_unit_test(test_image_layouts),
         cmocka_unit_test(test_weights),        cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_errors_of_threads),
-        cmocka_unit_test(test_imager_options),
+        cmocka_unit_test(test_imager_options), cmocka_unit_test(test_small_w),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
