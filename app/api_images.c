@@ -195,7 +195,7 @@ static void fill_info(const tess_image_product *product, held_image *held)
                                    .beam_minor_rad = meta->beam_minor_rad,
                                    .beam_pa_rad = meta->beam_pa_rad,
                                    .sum_weights = meta->sum_weights,
-                                   .num_vis = meta->num_vis};
+                                   .num_vis = (double)meta->num_vis};
 }
 
 static void extremes(const void *pixel, bool is_double, int64_t count, double *min,

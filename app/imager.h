@@ -72,6 +72,11 @@ tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
                                   const tess_samples *from, const double *row_time,
                                   tess_samples *out);
 
+/** Centre and width [Hz] of the band from the lowest to the highest edge of an output
+ *  channel's channels, whether they have data or not; of all channels for -1. Local. */
+void imager_outputs_band(const imager_outputs *outputs, const tess_source_info *info,
+                         int64_t channel, double *centre_hz, double *width_hz);
+
 /** Which channels of the table belong to an output channel, wanted[num_chan]. Local. */
 void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
                              bool *wanted);

@@ -202,31 +202,51 @@ static const char *weighting_text(const tess_image_opts *opts, char *text, size_
     return text;
 }
 
-static void fill_meta(const imager_output *output, int64_t interval,
+/* Middle of the antennas whose positions are known. */
+static void antennas_centre(const tess_vis_meta *meta, double place_m[3])
+{
+    int count = 0;
+    for (int k = 0; k < meta->num_antennas; ++k) {
+        const double *xyz_m = meta->antenna[k].xyz_m;
+        if (!isfinite(xyz_m[0] + xyz_m[1] + xyz_m[2]) ||
+            !(fabs(xyz_m[0]) + fabs(xyz_m[1]) + fabs(xyz_m[2]) > 0))
+            continue;
+        for (int c = 0; c < 3; ++c)
+            place_m[c] += xyz_m[c];
+        ++count;
+    }
+    for (int c = 0; c < 3 && count > 0; ++c)
+        place_m[c] /= count;
+}
+
+/* `channel`: -1 for the mean of all. */
+static void fill_meta(const imager_output *output, int64_t interval, int64_t channel,
                       const imager_extent *extent, tess_image_meta *meta)
 {
     const tess_image_opts *opts = output->opts;
     const tess_source_info *info = output->info;
     const double *span = output->outputs->interval_span + 2 * interval;
-    const double mean = extent->num_vis > 0 ? extent->freq_sum / (double)extent->num_vis
-                                            : info->freq_hz[0];
+    double whole_hz; /* the width of all channels, which no keyword has */
     *meta = (tess_image_meta){.nx = opts->nx,
                               .ny = opts->ny,
                               .ra_rad = info->ra_rad,
                               .dec_rad = info->dec_rad,
                               .scale_rad = opts->scale_rad,
-                              .freq_hz = mean,
-                              .bandwidth_hz = info->width_hz[0],
-                              .num_vis = (double)extent->num_vis,
+                              .num_vis = extent->num_vis,
                               .equinox = info->meta->equinox,
                               .time_start_mjd_s = span[0],
                               .time_end_mjd_s = span[1],
                               .history = opts->command_line};
-    if (extent->num_vis > 0) meta->bandwidth_hz += extent->freq_max - extent->freq_min;
+    imager_outputs_band(output->outputs, info, channel, &meta->freq_hz,
+                        &meta->bandwidth_hz);
+    imager_outputs_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
+    if (extent->num_vis > 0)
+        meta->freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
+    antennas_centre(info->meta, meta->place_m);
     snprintf(meta->telescope, sizeof meta->telescope, "%s", info->meta->telescope);
     snprintf(meta->observer, sizeof meta->observer, "%s", info->meta->observer);
     snprintf(meta->object, sizeof meta->object, "%s", info->meta->object);
-    snprintf(meta->unit, sizeof meta->unit, "JY/BEAM");
+    snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
     weighting_text(opts, meta->weighting, sizeof meta->weighting);
 }
 
@@ -346,7 +366,7 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     tess_beam beam = {0};
     double mark = tess_time_now();
     tess_held_files held = {.overwrite = output->opts->overwrite};
-    fill_meta(output, interval, extent, &meta);
+    fill_meta(output, interval, channel, extent, &meta);
     if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
         TESS_TRY(fit_beam(output, &product[output->num_pol].rows,
                           extent->uvw_max_lambda, &beam));
@@ -367,6 +387,7 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
                              output->opts->preview, &to, &held));
     }
     to.kind = "psf";
+    meta.is_psf = true;
     for (int k = 0; k < num_psf; ++k) {
         tess_pol_name(&output->pol[k], name);
         meta.stokes = output->pol[k].code;

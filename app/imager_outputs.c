@@ -278,6 +278,19 @@ cleanup:
     return status;
 }
 
+void imager_outputs_band(const imager_outputs *outputs, const tess_source_info *info,
+                         int64_t channel, double *centre_hz, double *width_hz)
+{
+    double low = INFINITY, high = 0;
+    for (int64_t k = 0; k < outputs->num_chan; ++k) {
+        if (channel >= 0 && outputs->chan_output[k] != channel) continue;
+        low = fmin(low, info->freq_hz[k] - 0.5 * info->width_hz[k]);
+        high = fmax(high, info->freq_hz[k] + 0.5 * info->width_hz[k]);
+    }
+    *centre_hz = 0.5 * (low + high);
+    *width_hz = high - low;
+}
+
 void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
                              bool *wanted)
 {

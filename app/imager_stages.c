@@ -82,7 +82,7 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
                                   .freq_hz = 1,
                                   .stokes = 1,
                                   .equinox = 2000.0,
-                                  .unit = "JY/BEAM"};
+                                  .unit = "Jy/beam"};
     if (!to->folder) return TESS_OK;
     if (asprintf(&path, "%s/%s-t%04lld-%04lld-%d%s", to->folder, stage,
                  (long long)to->interval, (long long)to->channel, image, ENDING) < 0) {

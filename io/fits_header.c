@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tess_const.h"
 #include "tess_mem.h"
@@ -47,22 +48,41 @@ static void put_text_if(fitsfile *fits, const char *key, const char *value, int 
     if (value[0]) put_text(fits, key, value, NULL, failed);
 }
 
-/* With as few digits as give the same double back: microarcsecond pixels and
- * coordinates keep full precision, 0.1 stays 0.1. */
+/* Digits for a number: the fewest from 15 on that give the same double back, so that
+ * coordinates keep full precision and 0.1 stays 0.1; or as many as the 20 columns of
+ * the fixed format take (FITS standard 4.0, section 4.2.4), which some readers insist
+ * on. One column is the sign's: a number and its negative have the same digits. With
+ * exponents of two digits that leaves 14, an error of 5e-14 of the number. */
+static int digits_of(double value)
+{
+    enum { ROUND_TRIP_FROM = 15, MOST = 17, LEAST = 13, COLUMNS = 20 };
+    int fitting = LEAST;
+    for (int digits = LEAST; digits <= MOST; ++digits) {
+        char text[40];
+        int length = 1 + snprintf(text, sizeof text, "%.*G", digits, fabs(value));
+        length += strchr(text, '.') == NULL; /* which CFITSIO adds */
+        if (length > COLUMNS) break;
+        fitting = digits;
+        const double back = strtod(text, NULL);
+        if (digits >= ROUND_TRIP_FROM && back >= fabs(value) && back <= fabs(value))
+            break;
+    }
+    return fitting;
+}
+
 static void put_number(fitsfile *fits, const char *key, double value,
                        const char *comment, int *failed)
 {
-    int digits = 15;
-    if (!isfinite(value)) {
+    if (isfinite(value))
+        fits_write_key_dbl(fits, key, value, -digits_of(value), comment, failed);
+    else
         fits_write_key_null(fits, key, comment, failed);
-        return;
-    }
-    for (; digits < 17; ++digits) {
-        char text[40];
-        snprintf(text, sizeof text, "%.*G", digits, value);
-        if (strtod(text, NULL) >= value && strtod(text, NULL) <= value) break;
-    }
-    fits_write_key_dbl(fits, key, value, -digits, comment, failed);
+}
+
+static void put_number_if(fitsfile *fits, const char *key, double value,
+                          const char *comment, int *failed)
+{
+    if (value > 0 && isfinite(value)) put_number(fits, key, value, comment, failed);
 }
 
 static void put_axis(fitsfile *fits, int axis, const char *type, const char *unit,
@@ -98,6 +118,10 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz,
              meta->bandwidth_hz > 0 ? meta->bandwidth_hz : 1.0, failed);
     put_axis(fits, 4, "STOKES", "", 1, meta->stokes, 1, failed);
+    put_number_if(fits, "FREQMEAN", meta->freq_mean_hz,
+                  "[Hz] mean of the visibilities gridded", failed);
+    put_number_if(fits, "RESTFRQ", meta->rest_hz, "[Hz] centre of all channels",
+                  failed);
     /* the default would turn the image round at declination 90 deg */
     put_number(fits, "LONPOLE", 180.0, NULL, failed);
     put_text(fits, "RADESYS", equinox < 1984.0 ? "FK4" : "FK5", NULL, failed);
@@ -135,6 +159,34 @@ bool tess_fits_is_time(double mjd_s)
     return isfinite(mjd_s) && mjd_s > 0 && mjd_s < 1e6 * TESS_SECONDS_PER_DAY;
 }
 
+/* One time as a date and as a modified Julian date, both of whole milliseconds. */
+static void put_time(fitsfile *fits, const char *which, double mjd_s,
+                     const char *comment, int *failed)
+{
+    char key[FLEN_KEYWORD], date[40];
+    snprintf(key, sizeof key, "DATE-%s", which);
+    tess_fits_date(mjd_s, date);
+    put_text(fits, key, date, comment, failed);
+    snprintf(key, sizeof key, "MJD-%s", which);
+    put_number(fits, key, round(1e3 * mjd_s) / (1e3 * TESS_SECONDS_PER_DAY),
+               "[d] the same", failed);
+}
+
+/* When the file is made. Builds that have to be repeatable set SOURCE_DATE_EPOCH
+ * (reproducible-builds.org/specs/source-date-epoch). */
+static void put_date(fitsfile *fits, int *failed)
+{
+    const double unix_zero_mjd = 40587;
+    const char *given = getenv("SOURCE_DATE_EPOCH");
+    char date[40], *end = NULL;
+    double seconds = given ? strtod(given, &end) : 0;
+    if (!given || end == given || *end || !(fabs(seconds) < 1e11))
+        seconds = (double)time(NULL);
+    tess_fits_date(floor(seconds) + unix_zero_mjd * TESS_SECONDS_PER_DAY, date);
+    date[strlen("YYYY-MM-DDThh:mm:ss")] = '\0';
+    put_text(fits, "DATE", date, "creation of the file, UTC", failed);
+}
+
 static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     put_text_if(fits, "OBJECT", meta->object, failed);
@@ -142,25 +194,57 @@ static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *fa
     put_text_if(fits, "OBSERVER", meta->observer, failed);
     put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT,
              "radio-interferometric imager", failed);
-    if (!tess_fits_is_time(meta->time_start_mjd_s)) return;
-    char date[40];
-    tess_fits_date(meta->time_start_mjd_s, date);
-    put_text(fits, "DATE-OBS", date, "start of the first integration", failed);
-    if (tess_fits_is_time(meta->time_end_mjd_s)) {
-        tess_fits_date(meta->time_end_mjd_s, date);
-        put_text(fits, "DATE-END", date, "end of the last integration", failed);
-        put_number(fits, "TELAPSE",
-                   round(1e3 * (meta->time_end_mjd_s - meta->time_start_mjd_s)) / 1e3,
-                   "[s] between them", failed);
-    }
+    put_date(fits, failed);
     put_text(fits, "TIMESYS", "UTC", NULL, failed);
+    if (!tess_fits_is_time(meta->time_start_mjd_s)) return;
+    /* DATE-OBS is what most programs read, DATE-BEG what the standard says it is */
+    put_time(fits, "OBS", meta->time_start_mjd_s, "start of the first integration",
+             failed);
+    put_time(fits, "BEG", meta->time_start_mjd_s, "start of the first integration",
+             failed);
+    if (!tess_fits_is_time(meta->time_end_mjd_s)) return;
+    put_time(fits, "END", meta->time_end_mjd_s, "end of the last integration", failed);
+    put_number(fits, "TELAPSE",
+               round(1e3 * (meta->time_end_mjd_s - meta->time_start_mjd_s)) / 1e3,
+               "[s] between them", failed);
+}
+
+/* Where the array is: geocentric, and geodetic on the ellipsoid of IAU (1976), which is
+ * that of FITS paper VII and WCSLIB. WCSLIB would otherwise derive one from the other,
+ * with a warning. */
+static void put_place(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    static const char *const keys[] = {"OBSGEO-X", "OBSGEO-Y", "OBSGEO-Z"};
+    const double equator_m = 6378140, flattening = 1 / 298.2577;
+    const double e2 = flattening * (2 - flattening);
+    const double lowest_m = 6.3e6, highest_m = 6.4e6; /* of places on the ground */
+    const double x = meta->place_m[0], y = meta->place_m[1], z = meta->place_m[2];
+    const double axis_m = hypot(x, y), centre_m = hypot(axis_m, z);
+    if (!(centre_m > lowest_m && centre_m < highest_m)) return;
+    for (int k = 0; k < 3; ++k)
+        put_number(fits, keys[k], round(1e4 * meta->place_m[k]) / 1e4,
+                   "[m] centre of the antennas, geocentric", failed);
+    double latitude = atan2(z, axis_m);
+    for (int k = 0; k < 8; ++k) { /* each step is 150 times closer */
+        const double s = sin(latitude);
+        latitude = atan2(z + e2 * equator_m / sqrt(1 - e2 * s * s) * s, axis_m);
+    }
+    const double s = sin(latitude);
+    const double height =
+        axis_m * cos(latitude) + z * s - equator_m * sqrt(1 - e2 * s * s);
+    put_number(fits, "OBSGEO-L", round(atan2(y, x) * deg_per_rad * 1e10) / 1e10,
+               "[deg] the same, geodetic: longitude", failed);
+    put_number(fits, "OBSGEO-B", round(latitude * deg_per_rad * 1e10) / 1e10,
+               "[deg] latitude", failed);
+    put_number(fits, "OBSGEO-H", round(1e4 * height) / 1e4, "[m] height", failed);
 }
 
 static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                        const tess_fits_stats *stats, int *failed)
 {
     const bool some = stats->min <= stats->max;
-    put_text(fits, "BTYPE", "Intensity", NULL, failed);
+    /* casacore's name of a PSF's kind */
+    put_text(fits, "BTYPE", meta->is_psf ? "Beam" : "Intensity", NULL, failed);
     put_text(fits, "BUNIT", meta->unit, NULL, failed);
     if (meta->imaginary) {
         int yes = 1;
@@ -179,7 +263,7 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
     }
     put_text_if(fits, "WEIGHT", meta->weighting, failed);
     put_number(fits, "SUMWT", meta->sum_weights, "sum of imaging weights", failed);
-    put_number(fits, "NVIS", meta->num_vis, "visibilities gridded", failed);
+    fits_write_key_lng(fits, "NVIS", meta->num_vis, "visibilities gridded", failed);
 }
 
 /* Lines of at most 72 characters, broken at a space where there is one; continued
@@ -269,6 +353,7 @@ tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta
         put_pixels(fits, meta, stats, &failed);
         put_wcs(fits, meta, &failed);
         put_observation(fits, meta, &failed);
+        put_place(fits, meta, &failed);
         snprintf(sum, sizeof sum, "%lu", (unsigned long)stats->data_sum);
         put_text(fits, "CHECKSUM", "0000000000000000", "of the whole file", &failed);
         put_text(fits, "DATASUM", sum, "of the pixels", &failed);

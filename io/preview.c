@@ -274,7 +274,7 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
              tess_corr_name(meta->stokes), meta->imaginary ? " (imaginary)" : "");
     append(text->subtitle, size, part);
     snprintf(part, sizeof part, "%s",
-             strcmp(meta->unit, "JY/BEAM") == 0 ? "dirty image" : "");
+             strcasecmp(meta->unit, "Jy/beam") == 0 ? "dirty image" : "");
     append(text->subtitle, size, part);
     frequency_text(meta->freq_hz, part);
     append(text->subtitle, size, part);

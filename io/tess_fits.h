@@ -23,20 +23,29 @@ extern "C" {
 
 typedef struct tess_image_meta {
     int64_t nx, ny;
-    double ra_rad, dec_rad; /**< of the reference pixel (nx/2, ny/2) */
-    double scale_rad;       /**< pixel size */
-    double freq_hz, bandwidth_hz;
-    int stokes;     /**< FITS code, as in tess_vis.h */
-    bool imaginary; /**< the imaginary image of a cross-hand ("XYi") */
+    double ra_rad, dec_rad;       /**< of the reference pixel (nx/2, ny/2) */
+    double scale_rad;             /**< pixel size */
+    double freq_hz, bandwidth_hz; /**< centre and width of the band of the channels that
+                                       belong to the image, flagged or not (CRVAL3,
+                                       CDELT3): those of a cube are regular */
+    double freq_mean_hz; /**< FREQMEAN, the mean frequency of the visibilities gridded;
+                              0 = there are none */
+    double rest_hz;      /**< RESTFRQ; 0 = unknown */
+    int stokes;          /**< FITS code, as in tess_vis.h */
+    bool imaginary;      /**< the imaginary image of a cross-hand ("XYi") */
+    bool is_psf;         /**< a point spread function: BTYPE 'Beam' */
     double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0 = no beam */
     double sum_weights; /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
-    double num_vis;     /**< visibilities gridded */
+    int64_t num_vis;    /**< visibilities gridded (NVIS) */
     double equinox;
-    double
-        time_start_mjd_s;  /**< DATE-OBS, start of the first integration; 0 = unknown */
-    double time_end_mjd_s; /**< DATE-END, end of the last one; 0 = unknown */
+    double place_m[3]; /**< of the array, geocentric (OBSGEO-X, -Y, -Z); written when it
+                            is on the ground, as the centre of an array is not whose
+                            antennas are continents apart */
+    double time_start_mjd_s; /**< DATE-OBS and DATE-BEG, start of the first integration;
+                                0 = unknown */
+    double time_end_mjd_s;   /**< DATE-END, end of the last one; 0 = unknown */
     char telescope[64], observer[64], object[64];
-    char unit[16];       /**< BUNIT: "JY/BEAM", "JY/PIXEL" */
+    char unit[16];       /**< BUNIT: "Jy/beam" */
     char weighting[32];  /**< "natural", "briggs 0", ... */
     const char *history; /**< command line and plan; lines separated by '\n' */
 } tess_image_meta;
@@ -61,9 +70,10 @@ typedef struct tess_fits_model {
  *  (float when !is_double, else double; BITPIX follows: -32 or -64); slabs of all ranks
  *  together are the whole image, in any order, some may be empty. Adds CHECKSUM and
  *  DATASUM (combined from the ranks' partial sums). Non-finite pixels are stored as
- *  NaN. TESS_ERR_IO when `path` exists and not `overwrite`, cannot be written, or the
- *  disk is full: nothing is then left under the final or temporary name. > 2 GiB safe.
- *  Collective. */
+ *  NaN. DATE is now, or the time of the variable SOURCE_DATE_EPOCH (seconds since
+ * 1970), which makes equal images equal files. TESS_ERR_IO when `path` exists and not
+ * `overwrite`, cannot be written, or the disk is full: nothing is then left under the
+ * final or temporary name. > 2 GiB safe. Collective. */
 tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
                             const tess_image_meta *meta, bool is_double,
                             int64_t row_first, int64_t num_rows, const void *rows);

@@ -82,7 +82,7 @@ def frequency(text):
 def read_sky(path, image):
     """The model's sources with their true pixel and flux at the image's frequency."""
     sources = []
-    freq = float(image.card["CRVAL3"])
+    freq = float(image.card.get("FREQMEAN") or image.card["CRVAL3"])
     with open(path, newline="") as f:
         for row in csv.DictReader(line for line in f if line.strip()[:1] not in "#"):
             flux = float(row["flux_jy"])

@@ -41,7 +41,8 @@ typedef struct tess_image_info {
                                  FITS; NaN beyond the horizon */
     double ra_rad, dec_rad; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
     double scale_rad;       /**< pixel size */
-    double freq_hz, bandwidth_hz;
+    double freq_hz, bandwidth_hz; /**< centre and width of the channels' band; FREQMEAN
+                                       in the header is the mean of the visibilities */
     double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0: no beam */
     double sum_weights;                                 /**< ΣW */
     double num_vis;                                     /**< visibilities imaged */

@@ -7,11 +7,13 @@ Everything is compared with direct sums over the same samples, at --accuracy 1e-
 import glob
 import json
 import os
+import shutil
 
 import numpy as np
 
 import check_wcs
-from e2e import (ASEC, C_M_S, Suite, l2_error, mpiexec, read_image, tessera)
+from e2e import (ASEC, C_M_S, Suite, casacore_python, l2_error, mpiexec, read_image, run,
+                 tessera)
 import uvfits
 
 NX, NY, SCALE = 60, 54, 60 * ASEC
@@ -76,6 +78,8 @@ def check_channels(suite):
             if header:
                 suite.below(f"channel {k}: frequency",
                             abs(header["CRVAL3"] / s.freq[k] - 1), 1e-12)
+                suite.below(f"channel {k}: mean frequency",
+                            abs(header["FREQMEAN"] / s.freq[k] - 1), 1e-12)
                 suite.below(f"channel {k}: SUMWT",
                             abs(header["SUMWT"] / sums[k] - 1), 1e-6)
         compare(suite, "MFS", prefix + "-MFS-dirty.fits", s.dirty())
@@ -83,6 +87,68 @@ def check_channels(suite):
     if ran:
         compare(suite, "--channels 1:4", prefix + "-dirty.fits", s.dirty(chans=[1, 3]))
         suite.true("--no-psf makes none", not os.path.exists(prefix + "-psf.fits"))
+
+
+def check_frequencies(suite):
+    """Channels of a cube are regular, whatever is flagged: centre and width of the band,
+    the mean of the visibilities apart from them."""
+    def flag(s):
+        s.weight[:, 0] = -1.0           # of the first pair, one channel
+        s.weight[100:, 3] = -1.0        # of the second pair, most of one
+    s = Samples(suite, "pairs", change=flag)
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"pairs{ranks}", s.path, *IMAGE, "--channels-out", "2",
+                                  "--no-psf", ranks=ranks)
+        if not ran:
+            continue
+        for name, chans in (("0000", [0, 1]), ("0001", [2, 3]), ("MFS", [0, 1, 2, 3])):
+            header = compare(suite, f"{name} of pairs", f"{prefix}-{name}-dirty.fits",
+                             s.dirty(chans=chans))
+            if not header:
+                continue
+            good = s.wi[:, chans] > 0
+            wanted = dict(CRVAL3=s.freq[chans].mean(), CDELT3=2e7 * len(chans),
+                          FREQMEAN=(good * s.freq[chans]).sum() / good.sum(),
+                          RESTFRQ=s.freq.mean(), NVIS=good.sum())
+            for key, value in wanted.items():
+                suite.below(f"{name} of pairs: {key}", abs(header[key] / value - 1), 1e-12)
+
+
+def check_odd_sizes(suite):
+    """Images and PSFs of odd sizes: their middle pixel is the phase centre."""
+    s = Samples(suite, "odd", rows=400)
+    ones = np.ones_like(s.i)
+    for nx, ny in ((61, 53), (60, 53), (61, 54)):
+        ran, prefix = suite.image(f"odd{nx}x{ny}", s.path, "--size", f"{nx},{ny}",
+                                  "--scale", "60asec", "--weight", "natural", "--accuracy",
+                                  "1e-8")
+        if not ran:
+            continue
+        for kind, value in (("dirty", s.i), ("psf", ones)):
+            header = compare(suite, f"{nx} x {ny} {kind}", f"{prefix}-{kind}.fits",
+                             uvfits.direct_dirty(s.uvw, s.freq, value, s.wi, nx, ny, SCALE))
+            if header:
+                suite.equal(f"{nx} x {ny} {kind}: reference pixel",
+                            (header["CRPIX1"], header["CRPIX2"]),
+                            (nx // 2 + 1, ny // 2 + 1))
+                suite.equal(f"{nx} x {ny} {kind}: BTYPE", header["BTYPE"],
+                            "Beam" if kind == "psf" else "Intensity")
+        psf, _ = read_image(prefix + "-psf.fits")
+        suite.equal(f"{nx} x {ny}: place of the PSF's peak",
+                    np.unravel_index(psf.argmax(), psf.shape), (ny // 2, nx // 2))
+
+
+def check_all_sky(suite):
+    """The whole sky above the horizon; beyond it there is nothing."""
+    def shorten(s):
+        s.uvw *= 5e-3                   # within 14 wavelengths, which 2 degrees allow
+    s = Samples(suite, "sky", rows=200, change=shorten)
+    ran, prefix = suite.image("sky", s.path, "--size", "57,55", "--scale", "2deg")
+    if ran:
+        image, header = read_image(prefix + "-dirty.fits")
+        l, m = uvfits.pixel_lm(57, 55, np.deg2rad(2))
+        suite.true("all sky: NaN beyond the horizon",
+                   np.array_equal(np.isnan(image), l * l + m * m >= 1))
 
 
 def check_intervals(suite):
@@ -331,11 +397,57 @@ def check_headers(suite):
         faults = list(check_wcs.check(path))
         if faults:
             suite.true(f"header of {os.path.basename(path)}: {faults}", False)
+    check_by_fitsverify(suite, paths)
+    check_by_casacore(suite, paths)
+
+
+def check_by_fitsverify(suite, paths):
+    if not shutil.which("fitsverify"):
+        suite.skipped("fitsverify is not installed")
+        return
+    result = run(["fitsverify", "-q", *paths], 120)
+    lines = result.out.strip().splitlines()
+    bad = [line for line in lines if not line.startswith("verification OK")]
+    suite.true(f"fitsverify finds {len(paths)} files in order: {bad or 'yes'}",
+               result.status == 0 and not bad and len(lines) == len(paths))
+
+
+CASACORE = """
+import sys
+import casacore.images
+for path in sys.argv[1:]:
+    image = casacore.images.image(path)
+    print(path, image.unit(), image.imageinfo()["imagetype"],
+          image.coordinates().get_coordinate("spectral").get_restfrequency(),
+          image.getdata().size, sep="|")
+"""
+
+
+def check_by_casacore(suite, paths):
+    """It opens them as images, of the right kind, and logs nothing."""
+    python = casacore_python()
+    if not python:
+        suite.skipped("python3-casacore is not installed")
+        return
+    result = run([python, "-c", CASACORE, *paths], 120)
+    if "Observatories" in result.err:
+        suite.skipped("casacore's table of observatories is not installed")
+        return
+    suite.true(f"casacore says nothing: {(result.out + result.err)[-300:]!r}"
+               if result.status or result.err else "casacore says nothing",
+               result.status == 0 and not result.err)
+    lines = [line.split("|") for line in result.out.splitlines()]
+    suite.true(f"casacore opens {len(lines)} of {len(paths)}",
+               [line[0] for line in lines] == paths)
+    suite.true("units, kinds and rest frequencies by casacore", all(
+        unit == "Jy/beam" and kind == ("Beam" if "-psf" in path else "Intensity")
+        and float(rest) > 0 for path, unit, kind, rest, _ in lines))
 
 
 def main():
     suite = Suite("fields_and_cubes")
-    for check in (check_channels, check_intervals, check_fields, check_mosaic,
+    for check in (check_channels, check_frequencies, check_odd_sizes, check_all_sky,
+                  check_intervals, check_fields, check_mosaic,
                   check_centres, check_polarisation, check_density, check_bad_samples,
                   check_subtract, check_headers):
         check(suite)

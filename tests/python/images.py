@@ -14,7 +14,7 @@ import tessera
 
 fits = fits_module()
 # What a run in memory cannot know, or says in its own words.
-OWN = ("CHECKSUM", "DATASUM", "HISTORY", "COMMENT", "")
+OWN = ("CHECKSUM", "DATASUM", "DATE", "HISTORY", "COMMENT", "")
 
 
 def same_header(mine, file):

@@ -78,6 +78,8 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                             .scale_rad = 1e-6 * TESS_RAD_PER_ASEC / 3,
                             .freq_hz = 227070703125.0,
                             .bandwidth_hz = 1.856e9,
+                            .freq_mean_hz = 227070703125.125,
+                            .rest_hz = 2.28e11,
                             .stokes = 1,
                             .beam_major_rad = 3e-11,
                             .beam_minor_rad = 2e-11,
@@ -86,10 +88,12 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                             .num_vis = 5877,
                             .equinox = 2000,
                             .time_start_mjd_s = 57854.0 * 86400 + 1925.25,
+                            .time_end_mjd_s = 57854.0 * 86400 + 1985.25,
+                            .place_m = {-1601185.4, -5041977.5, 3554875.9},
                             .telescope = "EHT",
                             .observer = "O'Neill",
                             .object = "M\xc3\xa9ssier 87",
-                            .unit = "JY/BEAM",
+                            .unit = "Jy/beam",
                             .weighting = "briggs 0"};
     meta.history =
         "tessera image a very long command line that has to be broken somewhere "
@@ -163,7 +167,8 @@ static void round_trip_double(void **state)
     tess_error_clear();
 }
 
-/* Numbers come back to the last bit but one; text is ASCII; history is all there. */
+/* Numbers come back to the last bit but one, or in 14 digits (5e-14) where exponents
+ * take columns; text is ASCII; history is all there. */
 static void header_survives(void **state)
 {
     const fixture *with = *state;
@@ -176,13 +181,13 @@ static void header_survives(void **state)
         tess_fits_write(with->comm, path, false, &meta, false, 0, 7, image), TESS_OK);
     tess_fits_model model;
     assert_int_equal(tess_fits_open(path, &model), TESS_OK);
-    assert_true(fabs(model.scale_y_rad / meta.scale_rad - 1) < 5e-16);
+    assert_true(fabs(model.scale_y_rad / meta.scale_rad - 1) < 5e-14);
     assert_true(model.scale_x_rad == -model.scale_y_rad);
     assert_true(fabs(model.ra_rad - (meta.ra_rad + TESS_TWO_PI)) < 1e-15);
     assert_true(fabs(model.dec_rad - meta.dec_rad) < 1e-16);
     assert_true(model.crpix_x == 3 && model.crpix_y == 4);
     assert_true(model.freq_hz == meta.freq_hz);
-    assert_string_equal(model.unit, "JY/BEAM");
+    assert_string_equal(model.unit, "Jy/beam");
 
     fitsfile *fits = NULL;
     int failed = 0, num = 0;
@@ -202,7 +207,7 @@ static void header_survives(void **state)
     fits_read_key(fits, TDOUBLE, "SUMWT", &value, NULL, &failed);
     assert_true(value == 1.25e9);
     fits_read_key(fits, TDOUBLE, "BMAJ", &value, NULL, &failed);
-    assert_true(fabs(value * TESS_RAD_PER_DEG / meta.beam_major_rad - 1) < 1e-15);
+    assert_true(fabs(value * TESS_RAD_PER_DEG / meta.beam_major_rad - 1) < 5e-14);
     assert_int_equal(failed, 0);
     char history[400] = "";
     fits_get_hdrspace(fits, &num, NULL, &failed);
@@ -218,6 +223,171 @@ static void header_survives(void **state)
                         "tessera image a very long command line that has to be "
                         "broken somewhere|  because it does not fit ? at all|"
                         "second line|last|");
+    empty_folder(with);
+}
+
+static void read_text(const char *path, const char *key, char text[FLEN_VALUE])
+{
+    fitsfile *fits = NULL;
+    int failed = 0;
+    fits_open_diskfile(&fits, path, READONLY, &failed);
+    fits_read_key(fits, TSTRING, key, text, NULL, &failed);
+    fits_close_file(fits, &failed);
+    assert_int_equal(failed, 0);
+}
+
+static double read_number(const char *path, const char *key)
+{
+    char text[FLEN_VALUE];
+    read_text(path, key, text);
+    return strtod(text, NULL);
+}
+
+static void write_one(const fixture *with, const char *path,
+                      const tess_image_meta *meta)
+{
+    float *image = calloc((size_t)(meta->nx * meta->ny), sizeof *image);
+    assert_int_equal(
+        tess_fits_write(with->comm, path, true, meta, false, 0, meta->ny, image),
+        TESS_OK);
+    free(image);
+}
+
+/* The reference pixel is nx/2 and ny/2 counted from 0, odd sizes rounded down. */
+static void reference_pixels(void **state)
+{
+    const fixture *with = *state;
+    static const struct {
+        int64_t nx, ny;
+        double x, y;
+    } cases[] = {{1, 1, 1, 1}, {4, 7, 3, 4}, {7, 4, 4, 3}, {5, 3, 3, 2}, {2, 2, 2, 2}};
+    const char *path = in_folder(with, "r.fits");
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const tess_image_meta meta = sample_meta(cases[k].nx, cases[k].ny);
+        tess_fits_model model;
+        write_one(with, path, &meta);
+        assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+        assert_true(model.crpix_x == cases[k].x && model.crpix_y == cases[k].y);
+    }
+    empty_folder(with);
+}
+
+/* What programs look for beside the axes. */
+static void keywords(void **state)
+{
+    const fixture *with = *state;
+    char text[FLEN_VALUE];
+    tess_image_meta meta = sample_meta(3, 2);
+    const char *path = in_folder(with, "k.fits");
+    setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
+    write_one(with, path, &meta);
+    unsetenv("SOURCE_DATE_EPOCH");
+    read_text(path, "DATE", text);
+    assert_string_equal(text, "2023-11-14T22:13:20");
+    read_text(path, "BTYPE", text);
+    assert_string_equal(text, "Intensity");
+    read_text(path, "BUNIT", text);
+    assert_string_equal(text, "Jy/beam");
+    read_text(path, "NVIS", text);
+    assert_string_equal(text, "5877");
+    assert_true(read_number(path, "FREQMEAN") == meta.freq_mean_hz);
+    assert_true(read_number(path, "RESTFRQ") == meta.rest_hz);
+    read_text(path, "DATE-BEG", text);
+    assert_string_equal(text, "2017-04-11T00:32:05.250");
+    read_text(path, "DATE-END", text);
+    assert_string_equal(text, "2017-04-11T00:33:05.250");
+    /* half a millisecond */
+    const double day = 57854.0, off = 0.5e-3 / 86400;
+    assert_true(fabs(read_number(path, "MJD-OBS") - day - 1925.25 / 86400) < off);
+    assert_true(fabs(read_number(path, "MJD-BEG") - day - 1925.25 / 86400) < off);
+    assert_true(fabs(read_number(path, "MJD-END") - day - 1985.25 / 86400) < off);
+
+    meta.is_psf = true;
+    write_one(with, path, &meta);
+    read_text(path, "BTYPE", text);
+    assert_string_equal(text, "Beam");
+    read_text(path, "DATE", text);
+    assert_int_equal(strlen(text), 19);
+    assert_int_equal(strncmp(text, "20", 2), 0); /* now */
+    empty_folder(with);
+}
+
+/* The array's place, as geocentric and as geodetic coordinates of the same point on the
+ * ellipsoid of IAU (1976); none for the middle of antennas on several continents. */
+static void places(void **state)
+{
+    const fixture *with = *state;
+    static const double lon_lat_height[][3] = {{-107.61833, 34.07881, 2111.9},
+                                               {0, 0, 0},
+                                               {139.5, -89.9, 2800},
+                                               {21.4, 90, 10}};
+    const double a = 6378140, f = 1 / 298.2577, e2 = f * (2 - f);
+    tess_image_meta meta = sample_meta(3, 2);
+    const char *path = in_folder(with, "g.fits");
+    for (size_t k = 0; k < sizeof lon_lat_height / sizeof *lon_lat_height; ++k) {
+        const double *at = lon_lat_height[k];
+        const double lon = at[0] * TESS_RAD_PER_DEG, lat = at[1] * TESS_RAD_PER_DEG;
+        const double normal = a / sqrt(1 - e2 * sin(lat) * sin(lat));
+        meta.place_m[0] = (normal + at[2]) * cos(lat) * cos(lon);
+        meta.place_m[1] = (normal + at[2]) * cos(lat) * sin(lon);
+        meta.place_m[2] = (normal * (1 - e2) + at[2]) * sin(lat);
+        write_one(with, path, &meta);
+        assert_true(fabs(read_number(path, "OBSGEO-X") - meta.place_m[0]) < 1e-4);
+        assert_true(fabs(read_number(path, "OBSGEO-Y") - meta.place_m[1]) < 1e-4);
+        assert_true(fabs(read_number(path, "OBSGEO-Z") - meta.place_m[2]) < 1e-4);
+        /* 1e-9 deg are .1 mm, the rounding of the header */
+        assert_true(fabs(read_number(path, "OBSGEO-L") - at[0]) < 1e-9 ||
+                    at[1] > 89.99);
+        assert_true(fabs(read_number(path, "OBSGEO-B") - at[1]) < 1e-9);
+        assert_true(fabs(read_number(path, "OBSGEO-H") - at[2]) < 1e-3);
+    }
+    static const double nowhere[][3] = {{0, 0, 0}, {-2e6, -3e6, 3e6}, {NAN, 0, 0}};
+    for (size_t k = 0; k < sizeof nowhere / sizeof *nowhere; ++k) {
+        fitsfile *fits = NULL;
+        int failed = 0, missing = 0;
+        char text[FLEN_VALUE];
+        memcpy(meta.place_m, nowhere[k], sizeof meta.place_m);
+        write_one(with, path, &meta);
+        fits_open_diskfile(&fits, path, READONLY, &failed);
+        fits_read_key(fits, TSTRING, "OBSGEO-X", text, NULL, &missing);
+        fits_close_file(fits, &failed);
+        assert_int_equal(missing, KEY_NO_EXIST);
+    }
+    empty_folder(with);
+}
+
+/* Every number ends in column 30, as the fixed format has it. */
+static void columns(void **state)
+{
+    const fixture *with = *state;
+    const char *path = in_folder(with, "c.fits");
+    static const double sizes[] = {0.75,     1.0 / 3,   1e-6 / 7, 1e-13 / 3,
+                                   -1.0 / 3, -1e-9 / 7, 0.1 / 7,  1e9 / 7};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
+        fitsfile *fits = NULL;
+        int failed = 0, num = 0;
+        char card[FLEN_CARD];
+        tess_image_meta meta = sample_meta(3, 2);
+        meta.dec_rad = remainder(sizes[k], 1);
+        meta.ra_rad = sizes[k];
+        meta.scale_rad = 1e-9 * fabs(sizes[k]);
+        meta.sum_weights = sizes[k] * 1e20;
+        meta.beam_pa_rad = sizes[k];
+        meta.freq_hz = fabs(sizes[k]) * 1e11;
+        write_one(with, path, &meta);
+        fits_open_diskfile(&fits, path, READONLY, &failed);
+        fits_get_hdrspace(fits, &num, NULL, &failed);
+        for (int c = 1; c <= num; ++c) {
+            fits_read_record(fits, c, card, &failed);
+            if (strncmp(card + 8, "= ", 2) != 0 || strchr(card, '\'')) continue;
+            assert_true(card[29] != ' ' && (card[30] == ' ' || card[30] == '\0'));
+        }
+        fits_close_file(fits, &failed);
+        assert_int_equal(failed, 0);
+        const double dec = tess_fits_degrees(meta.dec_rad);
+        assert_true(fabs(read_number(path, "CRVAL2") / dec - 1) < 5e-14);
+        assert_true(read_number(path, "CDELT1") == -read_number(path, "CDELT2"));
+    }
     empty_folder(with);
 }
 
@@ -532,7 +702,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trip_float), cmocka_unit_test(round_trip_double),
-        cmocka_unit_test(header_survives),  cmocka_unit_test(dates),
+        cmocka_unit_test(header_survives),  cmocka_unit_test(reference_pixels),
+        cmocka_unit_test(keywords),         cmocka_unit_test(places),
+        cmocka_unit_test(columns),          cmocka_unit_test(dates),
         cmocka_unit_test(empty_image),      cmocka_unit_test(writing_refused),
         cmocka_unit_test(disk_full),        cmocka_unit_test(integers_and_axis_order),
         cmocka_unit_test(models_refused),   cmocka_unit_test(diagonal_matrices),

@@ -72,7 +72,10 @@ class Image:
     polarisation : "I", "Q", ..., "XX", "XYi" (imaginary part of a cross-hand)
     interval, channel : number of the time interval and of the output channel; channel is
         None for the mean over all output channels
-    freq_hz, bandwidth_hz, sum_weights, num_vis : float
+    freq_hz, bandwidth_hz : float
+        centre and width of the band of its channels, flagged or not; the mean frequency
+        of the visibilities is header["FREQMEAN"]
+    sum_weights, num_vis : float
     beam_deg : (major, minor, position angle) in degrees, or None
     header : astropy.io.fits.Header as of the FITS file, or a dict without astropy
     wcs : dict of the keywords that place pixels on the sky
