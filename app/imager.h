@@ -61,6 +61,10 @@ tess_status imager_outputs_add(imager_outputs *outputs, const tess_samples *samp
 /** End of the survey: sum extents over ranks. Collective. */
 tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs);
 
+/** Warn, on one rank, of outputs that have no visibilities; nothing when all have.
+ *  After imager_outputs_sum. Local. */
+void imager_outputs_warn(const imager_outputs *outputs);
+
 /** What a plan that serves all outputs must cover; num_vis is the mean of the outputs
  *  that have any. Local. */
 imager_extent imager_outputs_union(const imager_outputs *outputs);
@@ -440,6 +444,9 @@ void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double
 /** Rows of zeros, in double precision. TESS_ERR_ALLOC. Local. */
 tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
                              imager_rows *rows);
+
+/** Make every pixel NaN: an image without weights is undefined, not zero. Local. */
+void imager_rows_blank(const imager_rows *rows);
 
 /** One image (dirty or PSF) of one polarisation. */
 typedef struct imager_product {

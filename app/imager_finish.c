@@ -127,6 +127,7 @@ tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
         status = correct_rows(job, factor, done, &product[k].rows, &num_bad);
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, sums[weight]));
+        if (!(sums[weight] > 0)) imager_rows_blank(&product[k].rows);
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
         TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
                                      &product[k].rows));
@@ -150,6 +151,16 @@ tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
     if (!rows->value) TESS_FAIL(TESS_ERR_ALLOC, "no memory for rows of an image");
 cleanup:
     return status;
+}
+
+void imager_rows_blank(const imager_rows *rows)
+{
+    const int64_t pixels = rows->num_rows * rows->nx;
+    for (int64_t k = 0; k < pixels; ++k)
+        if (rows->is_double)
+            ((double *)rows->value)[k] = (double)NAN;
+        else
+            ((float *)rows->value)[k] = NAN;
 }
 
 void imager_rows_free(imager_rows *rows)

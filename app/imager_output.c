@@ -356,43 +356,86 @@ void imager_output_log(const imager_output *output, int64_t interval, int64_t ch
         log_one(options_name(output));
 }
 
+/* The beam of the first PSF that has weights: what of `meta` all images share.
+ * Collective. */
+static tess_status find_beam(const imager_output *output, const imager_product *psf,
+                             int num_psf, const imager_extent *extent,
+                             tess_image_meta *meta)
+{
+    tess_status status = TESS_OK;
+    tess_beam beam = {0};
+    int first = 0;
+    while (first < num_psf && !(psf[first].sum_weights > 0))
+        ++first;
+    if (first == num_psf) return TESS_OK;
+    TESS_TRY(fit_beam(output, &psf[first].rows, extent->uvw_max_lambda, &beam));
+    meta->beam_major_rad = beam.major * output->opts->scale_rad;
+    meta->beam_minor_rad = beam.minor * output->opts->scale_rad;
+    meta->beam_pa_rad = beam.angle;
+cleanup:
+    return status;
+}
+
+/* What is said of one image of polarisation `k`: without weights it has no
+ * visibilities, no mean frequency and no beam. */
+static tess_image_meta meta_of(const imager_output *output, int k,
+                               const imager_product *product,
+                               const tess_image_meta *shared)
+{
+    tess_image_meta meta = *shared;
+    meta.stokes = output->pol[k].code;
+    meta.imaginary = output->pol[k].imaginary;
+    meta.sum_weights = product->sum_weights;
+    if (product->sum_weights > 0) return meta;
+    meta.num_vis = 0;
+    meta.freq_mean_hz = 0;
+    meta.beam_major_rad = meta.beam_minor_rad = meta.beam_pa_rad = 0;
+    return meta;
+}
+
+/* One polarisation may have no weights where another has some. */
+static void warn_of_blank(const imager_output *output, const char *name,
+                          int64_t interval, int64_t channel)
+{
+    if (tess_comm_rank(output->comm) != 0) return;
+    if (channel < 0)
+        tess_log_warn("%s has no usable visibilities in interval %lld, so that the "
+                      "pixels of its mean over channels are NaN",
+                      name, (long long)interval);
+    else
+        tess_log_warn("%s has no usable visibilities in channel %lld of interval %lld, "
+                      "so that its pixels are NaN",
+                      name, (long long)channel, (long long)interval);
+}
+
 tess_status imager_output_write(const imager_output *output, int64_t interval,
                                 int64_t channel, const imager_product *product,
                                 int num_psf, const imager_extent *extent)
 {
     tess_status status = TESS_OK;
     char name[8];
-    tess_image_meta meta;
-    tess_beam beam = {0};
+    tess_image_meta shared, meta;
     double mark = tess_time_now();
     tess_held_files held = {.overwrite = output->opts->overwrite};
-    fill_meta(output, interval, channel, extent, &meta);
-    if (num_psf > 0 && product[output->num_pol].sum_weights > 0) {
-        TESS_TRY(fit_beam(output, &product[output->num_pol].rows,
-                          extent->uvw_max_lambda, &beam));
-        meta.beam_major_rad = beam.major * output->opts->scale_rad;
-        meta.beam_minor_rad = beam.minor * output->opts->scale_rad;
-        meta.beam_pa_rad = beam.angle;
-    }
+    fill_meta(output, interval, channel, extent, &shared);
+    TESS_TRY(find_beam(output, product + output->num_pol, num_psf, extent, &shared));
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
     tess_image_product to = {
         .polarisation = name, .interval = interval, .channel = channel, .meta = &meta};
     to.kind = "dirty";
     for (int k = 0; k < output->num_pol; ++k) {
         tess_pol_name(&output->pol[k], name);
-        meta.stokes = output->pol[k].code;
-        meta.imaginary = output->pol[k].imaginary;
-        meta.sum_weights = product[k].sum_weights;
+        meta = meta_of(output, k, &product[k], &shared);
+        if (extent->num_vis > 0 && !(product[k].sum_weights > 0))
+            warn_of_blank(output, name, interval, channel);
         TESS_TRY(write_image(output, named_pol(output, k), &product[k].rows,
                              output->opts->preview, &to, &held));
     }
     to.kind = "psf";
-    meta.is_psf = true;
+    shared.is_psf = true;
     for (int k = 0; k < num_psf; ++k) {
         tess_pol_name(&output->pol[k], name);
-        meta.stokes = output->pol[k].code;
-        meta.imaginary = output->pol[k].imaginary;
-        meta.sum_weights = product[output->num_pol + k].sum_weights;
+        meta = meta_of(output, k, &product[output->num_pol + k], &shared);
         TESS_TRY(write_image(output, psf_pol(output, k),
                              &product[output->num_pol + k].rows, false, &to, &held));
     }

@@ -1,8 +1,10 @@
 /* Which samples make which image: output channels and intervals of time. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "imager.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 /* Channels in order of frequency are dealt to the output channels in equal numbers. */
@@ -209,6 +211,54 @@ cleanup:
 tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs)
 {
     return imager_extent_sum(comm, outputs->extent, outputs->num);
+}
+
+/* "t0001-0003", as file names have it; "" for the only output. */
+static void output_name(const imager_outputs *outputs, int64_t output, char text[64])
+{
+    const int64_t channels = outputs->num_channels;
+    const bool has_time = outputs->num_intervals > 1, has_channel = channels > 1;
+    char time[24] = "", channel[24] = "";
+    if (has_time)
+        snprintf(time, sizeof time, "t%04lld", (long long)(output / channels));
+    if (has_channel)
+        snprintf(channel, sizeof channel, "%04lld", (long long)(output % channels));
+    snprintf(text, 64, "%s%s%s", time, has_time && has_channel ? "-" : "", channel);
+}
+
+/* End of the stretch of outputs from `first` on that have visibilities, or that have
+ * none. */
+static int64_t like_until(const imager_outputs *outputs, int64_t first)
+{
+    int64_t end = first + 1;
+    while (end < outputs->num &&
+           (outputs->extent[end].num_vis == 0) == (outputs->extent[first].num_vis == 0))
+        ++end;
+    return end;
+}
+
+void imager_outputs_warn(const imager_outputs *outputs)
+{
+    enum { MOST_STRETCHES = 8 };
+    char list[MOST_STRETCHES * 160 + 8] = "", first[64], last[64];
+    int64_t empty = 0, stretches = 0;
+    for (int64_t k = 0, end; k < outputs->num; k = end) {
+        end = like_until(outputs, k);
+        if (outputs->extent[k].num_vis > 0) continue;
+        const size_t used = strlen(list);
+        empty += end - k;
+        if (stretches++ >= MOST_STRETCHES) continue;
+        output_name(outputs, k, first);
+        output_name(outputs, end - 1, last);
+        snprintf(list + used, sizeof list - used, "%s%s%s%s", used > 0 ? ", " : "",
+                 first, end - k > 1 ? " to " : "", end - k > 1 ? last : "");
+    }
+    if (empty > 0)
+        tess_log_warn(
+            "no usable visibilities in %lld of %lld outputs, whose pixels are "
+            "NaN: %s%s",
+            (long long)empty, (long long)outputs->num, list,
+            stretches > MOST_STRETCHES ? ", ..." : "");
 }
 
 imager_extent imager_outputs_union(const imager_outputs *outputs)

@@ -276,7 +276,7 @@ cleanup:
     return status;
 }
 
-/* The image of nothing: zeros, shared by rows. */
+/* The image of nothing: blank, shared by rows. */
 static tess_status empty_products(const image_run *run, int num_images,
                                   imager_product *product)
 {
@@ -287,6 +287,7 @@ static tess_status empty_products(const image_run *run, int num_images,
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         product[k].sum_weights = 0;
         status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
+        if (status == TESS_OK) imager_rows_blank(&product[k].rows);
     }
     return tess_comm_agree(run->comm, status);
 }
@@ -315,8 +316,12 @@ static void finish_mean(imager_product *mean, int count)
 {
     for (int k = 0; k < count; ++k) {
         const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
-        const double factor = mean[k].sum_weights > 0 ? 1 / mean[k].sum_weights : 0;
         double *value = mean[k].rows.value;
+        if (!(mean[k].sum_weights > 0)) {
+            imager_rows_blank(&mean[k].rows);
+            continue;
+        }
+        const double factor = 1 / mean[k].sum_weights;
         for (int64_t i = 0; i < pixels; ++i)
             value[i] *= factor;
     }
@@ -573,6 +578,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                   "%s: nothing to image: all selected visibilities are flagged or "
                   "ignored (see the log for the reasons)",
                   run.info->meta->path);
+    if (tess_comm_rank(comm) == 0) imager_outputs_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));
     if (opts->checkpoint.folder)
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));

@@ -70,19 +70,18 @@ static int digits_of(double value)
     return fitting;
 }
 
+/* A number that is not finite has no card: reserved keywords must have a value. */
 static void put_number(fitsfile *fits, const char *key, double value,
                        const char *comment, int *failed)
 {
     if (isfinite(value))
         fits_write_key_dbl(fits, key, value, -digits_of(value), comment, failed);
-    else
-        fits_write_key_null(fits, key, comment, failed);
 }
 
 static void put_number_if(fitsfile *fits, const char *key, double value,
                           const char *comment, int *failed)
 {
-    if (value > 0 && isfinite(value)) put_number(fits, key, value, comment, failed);
+    if (value > 0) put_number(fits, key, value, comment, failed);
 }
 
 static void put_axis(fitsfile *fits, int axis, const char *type, const char *unit,
@@ -251,8 +250,13 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
         fits_write_key_log(fits, "IMAGPART", yes, "imaginary part of the cross-hand",
                            failed);
     }
-    put_number(fits, "DATAMIN", some ? stats->min : (double)NAN, NULL, failed);
-    put_number(fits, "DATAMAX", some ? stats->max : (double)NAN, NULL, failed);
+    if (some) {
+        put_number(fits, "DATAMIN", stats->min, NULL, failed);
+        put_number(fits, "DATAMAX", stats->max, NULL, failed);
+    } else { /* as many cards: the length is fixed before the extremes are known */
+        fits_write_comment(fits, "No pixel has a value,", failed);
+        fits_write_comment(fits, "so that DATAMIN and DATAMAX are undefined.", failed);
+    }
     if (meta->beam_major_rad > 0) {
         put_number(fits, "BMAJ", meta->beam_major_rad * deg_per_rad,
                    "[deg] beam, major axis (FWHM)", failed);

@@ -310,12 +310,16 @@ static void describe_numbers(const tess_image_meta *meta, const preview_image *i
     const double peak = image->peak;
     char part[192], unit[48], number[48], ra[64], dec[64];
     double unit_size = tess_preview_unit(meta->unit, fabs(peak), unit);
-    snprintf(part, sizeof part, "peak %s%.4g %s", peak < 0 ? TEXT_MINUS : "",
-             fabs(peak) / unit_size, unit);
-    append_number(text, part);
-    unit_size = tess_preview_unit(meta->unit, image->rms, unit);
-    snprintf(part, sizeof part, "robust rms %.3g %s", image->rms / unit_size, unit);
-    append_number(text, part);
+    if (isnan(peak)) {
+        append_number(text, "no data");
+    } else {
+        snprintf(part, sizeof part, "peak %s%.4g %s", peak < 0 ? TEXT_MINUS : "",
+                 fabs(peak) / unit_size, unit);
+        append_number(text, part);
+        unit_size = tess_preview_unit(meta->unit, image->rms, unit);
+        snprintf(part, sizeof part, "robust rms %.3g %s", image->rms / unit_size, unit);
+        append_number(text, part);
+    }
     if (meta->beam_major_rad > 0) {
         double rad;
         const char *name = tess_preview_angle_unit(meta->beam_major_rad, &rad);

@@ -20,7 +20,8 @@ typedef struct preview_image {
     double sigma, min, max; /**< robust noise, extremes; 0 without finite pixels */
     double low;             /**< 0.1 % of pixels are below */
     double peak, rms;       /**< of the image that was reduced: the value of largest
-                                 size, and robust noise, of one pixel in each block */
+                                 size (NaN without finite pixels), and robust noise, of
+                                 one pixel in each block */
 } preview_image;
 
 /** Average blocks of pixels so that no side exceeds `max_side`; blocks with a source

@@ -205,11 +205,14 @@ static void measure_pixels(const cell *cells, int64_t count, float *scratch,
                            preview_image *image)
 {
     int64_t used = 0;
+    bool any = false;
     for (int64_t k = 0; k < count; ++k) {
+        any = any || cells[k].count > 0;
         if (cells[k].has_one) scratch[used++] = cells[k].one;
         if (fabs((double)cells[k].peak) > fabs(image->peak))
             image->peak = (double)cells[k].peak;
     }
+    if (!any) image->peak = (double)NAN;
     if (used == 0) return;
     const double median = smallest(scratch, used, used / 2);
     image->rms = SIGMA_PER_MAD * median_deviation(scratch, used, median);

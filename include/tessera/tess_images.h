@@ -38,7 +38,8 @@ typedef struct tess_image_info {
     int64_t nx, ny;
     bool is_double;         /**< precision of the pixels: double for ε < 1e-6 */
     const void *pixel;      /**< [ny][nx] Jy/beam; row 0 is South, column 0 East, as in
-                                 FITS; NaN beyond the horizon */
+                                 FITS; NaN beyond the horizon, and all of it without
+                                 visibilities */
     double ra_rad, dec_rad; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
     double scale_rad;       /**< pixel size */
     double freq_hz, bandwidth_hz; /**< centre and width of the channels' band; FREQMEAN

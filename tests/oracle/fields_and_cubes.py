@@ -56,6 +56,68 @@ def compare(suite, what, path, expected, limit=LIMIT):
     return header
 
 
+def check_blank(suite, what, prefix, freq_hz, width_hz, kinds=("dirty", "psf")):
+    """Images without visibilities: NaN, nominal frequency, no beam."""
+    for kind in kinds:
+        path = f"{prefix}-{kind}.fits"
+        image, header = read_image(path)
+        suite.true(f"{what}, {kind}: is NaN", np.isnan(image).all())
+        suite.equal(f"{what}, {kind}: numbers", [header.get(key) for key in (
+            "CRVAL3", "CDELT3", "SUMWT", "NVIS", "BMAJ", "FREQMEAN")],
+            [freq_hz, width_hz, 0, 0, None, None])
+
+
+def check_no_data(suite):
+    """Channels, an interval and single polarisations without visibilities, by themselves
+    and in means; previews of them; one line that says so."""
+    def flag(s):
+        s.weight[480:] = -1.0           # the second half of the time
+        s.weight[:, 1:3] = -1.0
+        s.weight[:, 0, 2:] = -1.0       # U and V of one channel
+    s = Samples(suite, "gaps", rows=960, corrs=4, change=flag)
+    u = combined(s, 2, 3, .5, .5)
+    args = ["--stokes", "IU", "--channels-out", "4", "--intervals-out", "2"]
+    runs = [(1, ["--reproducible"]), (1, ["--memory", "1MB"]), (3, ["--force-teams", "3"])]
+    for ranks, more in runs[:2] if len(RANKS) == 1 else runs:
+        label = " ".join(["gaps", str(ranks), *more])
+        prefix = suite.path(label.replace(" ", "-"))
+        result = tessera("image", s.path, *IMAGE, *args, *more, "-o", prefix, ranks=ranks)
+        if not suite.ran(label, result):
+            continue
+        warned = [line for line in result.err.splitlines() if "warning" in line]
+        suite.true(f"{label}: two warnings {warned}", len(warned) == 2
+                   and "6 of 8 outputs" in warned[0] and "U" in warned[1]
+                   and "t0000-0001 to t0000-0002, t0001-0000 to t0001-0003" in warned[0])
+        for k in range(4):
+            for pol in "IU":
+                where = f"{prefix}-t0001-{k:04d}-{pol}"
+                check_blank(suite, f"{label}: t1 {k} {pol}", where, s.freq[k], 2e7,
+                            ["dirty"])
+            check_blank(suite, f"{label}: t1 {k}", f"{prefix}-t0001-{k:04d}", s.freq[k],
+                        2e7, ["psf"])
+        check_blank(suite, f"{label}: t1 mean", f"{prefix}-t0001-MFS-I", s.freq.mean(),
+                    8e7, ["dirty"])
+        check_blank(suite, f"{label}: t1 mean", f"{prefix}-t0001-MFS", s.freq.mean(), 8e7,
+                    ["psf"])
+        check_blank(suite, f"{label}: U of a channel", f"{prefix}-t0000-0000-U", s.freq[0],
+                    2e7)
+        compare(suite, f"{label}: I beside it", f"{prefix}-t0000-0000-I-dirty.fits",
+                s.dirty(chans=[0]))
+        compare(suite, f"{label}: mean of I", f"{prefix}-t0000-MFS-I-dirty.fits", s.dirty())
+        compare(suite, f"{label}: mean of U", f"{prefix}-t0000-MFS-U-dirty.fits",
+                uvfits.direct_dirty(s.uvw, s.freq, *u, NX, NY, SCALE))
+    ran, prefix = suite.image("halves", s.path, *IMAGE, "--channels", "0:1", "--preview",
+                              "--intervals-out", "2")
+    if ran:
+        suite.true("preview of no data", os.path.getsize(prefix + "-t0001-dirty.png") > 2000)
+        suite.ran("NaN compares with NaN", tessera(
+            "compare", prefix + "-t0001-dirty.fits", prefix + "-t0001-psf.fits",
+            "--pixels-only"))
+        suite.ran("and not with numbers", tessera(
+            "compare", prefix + "-t0001-dirty.fits", prefix + "-t0000-dirty.fits",
+            "--pixels-only"), 5)
+
+
 def check_channels(suite):
     """Cubes, an empty channel, and the mean of all."""
     def flag(s):
@@ -70,9 +132,7 @@ def check_channels(suite):
         for k in range(4):
             path = f"{prefix}-{k:04d}-dirty.fits"
             if k == 2:
-                image, header = read_image(path)
-                suite.true("empty channel is zero", not image.any())
-                suite.equal("empty channel's SUMWT", header["SUMWT"], 0.0)
+                check_blank(suite, "empty channel", f"{prefix}-{k:04d}", s.freq[k], 2e7)
                 continue
             header = compare(suite, f"channel {k}", path, s.dirty(chans=[k]))
             if header:
@@ -446,8 +506,8 @@ def check_by_casacore(suite, paths):
 
 def main():
     suite = Suite("fields_and_cubes")
-    for check in (check_channels, check_frequencies, check_odd_sizes, check_all_sky,
-                  check_intervals, check_fields, check_mosaic,
+    for check in (check_channels, check_no_data, check_frequencies, check_odd_sizes,
+                  check_all_sky, check_intervals, check_fields, check_mosaic,
                   check_centres, check_polarisation, check_density, check_bad_samples,
                   check_subtract, check_headers):
         check(suite)

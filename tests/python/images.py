@@ -11,6 +11,7 @@ import numpy as np
 from module import SOURCE
 from e2e import BIN, Suite, fits_module, run, simulate, tessera as program
 import tessera
+import uvfits
 
 fits = fits_module()
 # What a run in memory cannot know, or says in its own words.
@@ -78,6 +79,24 @@ def check_images(suite, obs):
         suite.true("no PSF: KeyError", False)
     except KeyError:
         suite.true("no PSF: KeyError", True)
+
+
+def check_no_data(suite):
+    """A channel without visibilities is NaN, and has its nominal frequency."""
+    shape, weight = (240, 2, 2), np.ones((240, 2, 2))
+    weight[:, 1] = -1
+    obs = suite.path("gap.uvfits")
+    uvfits.write(obs, uvfits.random_tracks(240, 400.0), np.array([1e9, 1.01e9]),
+                 np.ones(shape), weight)
+    names = [f"{channel}-{kind}" for channel in ("0000", "0001", "MFS")
+             for kind in ("dirty", "psf")]
+    images = compare_with_files(suite, obs, "gap", names, ["--channels-out", "2"],
+                                channels_out=2)
+    for image in images.select(channel=1):
+        suite.true(f"no data: {image!r}", np.isnan(image.data).all() and
+                   image.freq_hz == 1.01e9 and image.bandwidth_hz == 1e7 and
+                   image.num_vis == 0 and image.beam_deg is None)
+    suite.true("the mean has data", np.isfinite(images.select(channel=None)[0].data).all())
 
 
 def check_forms(suite, obs):
@@ -199,6 +218,7 @@ def main():
         file.write("name,ra,dec,flux_jy\na,60.03deg,-30.01deg,1\nb,59.96deg,-29.97deg,.5\n")
     simulate(obs, sky, duration="20min", integration="60s")
     check_images(suite, obs)
+    check_no_data(suite)
     check_forms(suite, obs)
     check_errors(suite, obs)
     check_lifetime(suite, obs)

@@ -420,12 +420,13 @@ static void dates(void **state)
     empty_folder(with);
 }
 
-/* No data: zeros, ΣW = 0, and an image of NaN alone. */
+/* No data: zeros, ΣW = 0, and an image of NaN alone. No card is without a value. */
 static void empty_image(void **state)
 {
     const fixture *with = *state;
     tess_image_meta meta = sample_meta(2, 2);
-    meta.sum_weights = meta.num_vis = meta.beam_major_rad = meta.bandwidth_hz = 0;
+    meta.sum_weights = meta.beam_major_rad = meta.bandwidth_hz = meta.freq_mean_hz = 0;
+    meta.num_vis = 0;
     meta.time_start_mjd_s = NAN;
     meta.freq_hz = NAN;
     meta.history = NULL;
@@ -436,6 +437,20 @@ static void empty_image(void **state)
     check_sums(path);
     tess_fits_model model;
     assert_int_equal(tess_fits_open(path, &model), TESS_OK);
+    fitsfile *fits = NULL;
+    int failed = 0, num = 0;
+    char name[FLEN_CARD], value[FLEN_VALUE], comment[FLEN_COMMENT];
+    fits_open_diskfile(&fits, path, READONLY, &failed);
+    fits_get_hdrspace(fits, &num, NULL, &failed);
+    for (int k = 1; k <= num; ++k) {
+        fits_read_keyn(fits, k, name, value, comment, &failed);
+        assert_true(value[0] != '\0' || strcmp(name, "COMMENT") == 0 ||
+                    strcmp(name, "HISTORY") == 0);
+        assert_true(strcmp(name, "DATAMIN") != 0 && strcmp(name, "BMAJ") != 0 &&
+                    strcmp(name, "DATE-OBS") != 0);
+    }
+    fits_close_file(fits, &failed);
+    assert_int_equal(failed, 0);
     empty_folder(with);
 }
 

@@ -66,8 +66,9 @@ class Image:
     """One image.
 
     data : numpy.ndarray((ny, nx)), float32, or float64 for accuracies below 1e-6
-        pixels in Jy/beam, row 0 South, column 0 East (show with origin="lower"); the
-        library's own memory, which lives as long as anything refers to it
+        pixels in Jy/beam, row 0 South, column 0 East (show with origin="lower"), NaN
+        beyond the horizon and, without visibilities, everywhere; the library's own
+        memory, which lives as long as anything refers to it
     kind : "dirty" or "psf"
     polarisation : "I", "Q", ..., "XX", "XYi" (imaginary part of a cross-hand)
     interval, channel : number of the time interval and of the output channel; channel is
