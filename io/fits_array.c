@@ -10,20 +10,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fits_guard.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 
 enum { PIECE = 1 << 18 };
 
 /* CFITSIO would also accept compressed files, URLs and templates; pixels are read at
- * offsets of the file itself, so only plain FITS will do. */
-static tess_status check_plain(const char *path, int64_t *file_bytes)
+ * offsets of the file itself, so only plain FITS will do. `*fd_out` is the open file.
+ */
+static tess_status open_plain(const char *path, int64_t *file_bytes, int *fd_out)
 {
     tess_status status = TESS_OK;
     char start[10] = "";
     struct stat info;
     /* without waiting for who writes to a named pipe */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))
@@ -38,6 +40,8 @@ static tess_status check_plain(const char *path, int64_t *file_bytes)
     if (got < 9 || strncmp(start, "SIMPLE  =", 9) != 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
     *file_bytes = (int64_t)info.st_size;
+    *fd_out = fd;
+    fd = -1;
 cleanup:
     if (fd >= 0) close(fd);
     return status;
@@ -73,25 +77,19 @@ static void get_text(fitsfile *fits, const char *key, char *value, size_t size,
 }
 
 /* Move to the first HDU that is an image with pixels. */
-static tess_status find_image(fitsfile *fits, const char *path)
+static tess_status find_image(fitsfile *fits, int fd, int64_t file_bytes,
+                              const char *path)
 {
     tess_status status = TESS_OK;
-    int failed = 0, num_hdus = 0, type = 0, num_axes = 0;
-    bool compressed = false;
-    fits_get_num_hdus(fits, &num_hdus, &failed);
-    for (int hdu = 1; hdu <= num_hdus && !failed; ++hdu) {
-        fits_movabs_hdu(fits, hdu, &type, &failed);
-        /* which CFITSIO 4 passes off as an image, and stores as a table */
-        const bool packed = !failed && fits_is_compressed_image(fits, &failed);
-        compressed = compressed || packed;
-        if (failed || packed || type != IMAGE_HDU) continue;
-        fits_get_img_dim(fits, &num_axes, &failed);
-        if (!failed && num_axes > 0) goto cleanup;
+    int failed = 0, type = IMAGE_HDU;
+    for (bool more = true; more;) {
+        int num_axes = 0;
+        if (type == IMAGE_HDU) fits_get_img_dim(fits, &num_axes, &failed);
+        if (failed) TESS_FAIL(TESS_ERR_INPUT, "%s: a header in it is damaged", path);
+        if (num_axes > 0) goto cleanup;
+        TESS_TRY(fits_guard_next(fits, fd, file_bytes, path, &type, &more));
     }
-    if (compressed)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: image is compressed; run funpack on it", path);
-    TESS_FAIL(TESS_ERR_INPUT, "%s: holds no image%s", path,
-              failed ? " (a header in it is damaged)" : "");
+    TESS_FAIL(TESS_ERR_INPUT, "%s: holds no image", path);
 cleanup:
     fits_clear_errmsg();
     return status;
@@ -146,16 +144,9 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
 
 static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
 {
-    int missing = 0;
-    LONGLONG blank = 0;
     array->bscale = 1;
     get_number(fits, "BSCALE", &array->bscale, failed);
     get_number(fits, "BZERO", &array->bzero, failed);
-    if (array->bitpix > 0) {
-        fits_read_key(fits, TLONGLONG, "BLANK", &blank, NULL, &missing);
-        array->has_blank = missing == 0;
-        array->blank = blank;
-    }
     array->pole_deg = 180;
     get_number(fits, "LONPOLE", &array->pole_deg, failed);
     get_number(fits, "PV2_1", &array->slant[0], failed);
@@ -199,20 +190,17 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
 {
     tess_status status = TESS_OK;
     fitsfile *fits = NULL;
-    int failed = 0;
+    int failed = 0, fd = -1;
     int64_t file_bytes = 0;
     LONGLONG lengths[TESS_FITS_MAX_AXES] = {0}, start = 0, offset = 0, end = 0;
     char why[FLEN_STATUS];
     tess_fits_array array = {0};
-    TESS_TRY(check_plain(path, &file_bytes));
+    TESS_TRY(open_plain(path, &file_bytes, &fd));
     if (strlen(path) >= sizeof array.path)
         TESS_FAIL(TESS_ERR_INPUT, "%s: path is too long", path);
     snprintf(array.path, sizeof array.path, "%s", path);
-    if (fits_open_diskfile(&fits, path, READONLY, &failed)) {
-        fits_get_errstatus(failed, why);
-        TESS_FAIL(TESS_ERR_INPUT, "%s: header is damaged or truncated (%s)", path, why);
-    }
-    TESS_TRY(find_image(fits, path));
+    TESS_TRY(fits_guard_open(fd, file_bytes, path, &fits));
+    TESS_TRY(find_image(fits, fd, file_bytes, path));
     fits_get_hdu_num(fits, &array.hdu);
     fits_get_img_paramll(fits, TESS_FITS_MAX_AXES, &array.bitpix, &array.num_axes,
                          lengths, &failed);
@@ -230,10 +218,13 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
         TESS_FAIL(TESS_ERR_INPUT, "%s: header cannot be read: %s", path, why);
     }
     array.data_offset = offset;
+    if (array.bitpix > 0) /* the keyword means nothing beside floating point */
+        TESS_TRY(fits_guard_blank(fits, path, &array.has_blank, &array.blank));
     TESS_TRY(check_extent(&array, file_bytes, &array.num_pixels));
     *array_out = array;
 cleanup:
     if (fits) fits_close_file(fits, &(int){0});
+    if (fd >= 0) close(fd);
     fits_clear_errmsg();
     return status;
 }

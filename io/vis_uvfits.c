@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "decode.h"
+#include "fits_guard.h"
 #include "tess_const.h"
 #include "tess_isa.h"
 #include "tess_mem.h"
@@ -187,9 +188,7 @@ static tess_status open_uvfits(const char *path, const tess_vis_select *select,
     reader->state = state;
     snprintf(reader->meta.path, sizeof reader->meta.path, "%s", path);
     TESS_TRY(open_file(state, path));
-    if (fits_open_diskfile(&fits, path, READONLY, &failed))
-        TESS_FAIL(TESS_ERR_INPUT, "%s: its FITS header is damaged (CFITSIO status %d)",
-                  path, failed);
+    TESS_TRY(fits_guard_open(state->fd, state->layout.file_bytes, path, &fits));
     TESS_TRY(uvfits_read_header(fits, state, &reader->meta));
     TESS_TRY(uvfits_read_tables(fits, state, &reader->meta));
     TESS_TRY(uvfits_scan(state, select, &reader->meta));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "fits_guard.h"
 #include "tess_const.h"
 
 enum { MAX_AXES = 16, MAX_PARAMS = 999 };
@@ -258,16 +259,13 @@ cleanup:
 static tess_status read_scaling(fitsfile *fits, const char *path, uvfits_layout *layout)
 {
     tess_status status = TESS_OK;
-    int failed = 0;
     layout->bscale = uvfits_key_number(fits, "BSCALE", 1.0);
     layout->bzero = uvfits_key_number(fits, "BZERO", 0.0);
     if (!isfinite(layout->bscale) || layout->bscale == 0 || !isfinite(layout->bzero))
         TESS_FAIL(TESS_ERR_INPUT, "%s: BSCALE = %g, BZERO = %g make no sense", path,
                   layout->bscale, layout->bzero);
-    LONGLONG blank = 0;
-    fits_read_key(fits, TLONGLONG, "BLANK", &blank, NULL, &failed);
-    layout->has_blank = layout->bitpix > 0 && !failed;
-    layout->blank = blank;
+    if (layout->bitpix > 0) /* the keyword means nothing beside floating point */
+        TESS_TRY(fits_guard_blank(fits, path, &layout->has_blank, &layout->blank));
 cleanup:
     return status;
 }

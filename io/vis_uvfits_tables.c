@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "fits_guard.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 
@@ -406,31 +406,16 @@ cleanup:
 
 /* ---- all extensions ---- */
 
-/* An extension that starts but cannot be opened was cut off; bytes that are no
- * extension at all are allowed behind the last one. */
-static tess_status check_end(fitsfile *fits, const uvfits_state *state)
-{
-    tess_status status = TESS_OK;
-    int failed = 0;
-    LONGLONG header = 0, data = 0, end = 0;
-    char start[8] = "";
-    fits_get_hduaddrll(fits, &header, &data, &end, &failed);
-    if (!failed && end > 0 && pread(state->fd, start, sizeof start, end) >= 1 &&
-        strncmp(start, "XTENSION", sizeof start) == 0)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: is truncated or damaged: the table at byte %lld cannot be read",
-                  state->path, (long long)end);
-cleanup:
-    return status;
-}
-
 tess_status uvfits_read_tables(fitsfile *fits, uvfits_state *state, tess_vis_meta *meta)
 {
     tess_status status = TESS_OK;
     for (;;) {
-        int failed = 0, type = 0;
+        int type = 0;
+        bool more = false;
         char name[FLEN_VALUE];
-        if (fits_movrel_hdu(fits, 1, &type, &failed)) break;
+        TESS_TRY(fits_guard_next(fits, state->fd, state->layout.file_bytes, state->path,
+                                 &type, &more));
+        if (!more) break;
         uvfits_key_text(fits, "EXTNAME", name, sizeof name);
         if (type == IMAGE_HDU) continue;
         if (strcasecmp(name, "AIPS AN") == 0)
@@ -440,7 +425,6 @@ tess_status uvfits_read_tables(fitsfile *fits, uvfits_state *state, tess_vis_met
         else if (strcasecmp(name, "AIPS SU") == 0)
             TESS_TRY(read_sources(fits, state, meta));
     }
-    TESS_TRY(check_end(fits, state));
     if (state->num_setups == 0) TESS_TRY(default_setup(state));
     if (meta->num_fields == 0)
         TESS_TRY(uvfits_add_field(meta, meta->object, 1, meta->ra_rad, meta->dec_rad));
