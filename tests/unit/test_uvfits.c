@@ -252,6 +252,128 @@ static void antennas_are_found_by_number(void **state)
     tess_vis_close(reader);
 }
 
+/* Some of the numbers 256 a + b + 0.01 (subarray - 1) become smaller in single
+ * precision, so that their fraction has to be rounded. */
+static void subarrays_are_rounded(void **state)
+{
+    (void)state;
+    sample s = plain;
+    s.num_subarrays = 3;
+    s.num_antennas = 30;
+    s.num_groups = 29;
+    int num_smaller = 0;
+    for (int group = 0; group < s.num_groups; ++group) {
+        const double number = param_at(&s, "BASELINE", group, 0);
+        num_smaller += (double)(float)number < number;
+    }
+    assert_true(num_smaller > 3);
+    make(&s, FILE_A);
+    tess_vis_reader *reader = open_ok(FILE_A, NULL);
+    check_rows(&s, reader, 0, NULL, 1);
+    tess_vis_close(reader);
+}
+
+static double first_time(const sample *s)
+{
+    make(s, FILE_A);
+    tess_vis_block block = {0};
+    tess_vis_reader *reader = open_ok(FILE_A, NULL);
+    assert_int_equal(tess_vis_read(reader, 0, 0, 1, 1, &block), TESS_OK);
+    const double time_mjd_s = block.time_mjd_s[0];
+    assert_true(fabs(tess_vis_reader_meta(reader)->time_start_mjd_s - time_mjd_s) <
+                1e-5);
+    tess_vis_block_free(&block);
+    tess_vis_close(reader);
+    return time_mjd_s;
+}
+
+/* Times are given in UTC: the offset of IAT is taken off, by either keyword. */
+static void atomic_time_becomes_utc(void **state)
+{
+    (void)state;
+    sample s = plain;
+    const double utc_s = first_time(&s), close_s = 1e-5;
+    s.iat_utc_s = 34;
+    s.time_system = "UTC";
+    assert_true(fabs(first_time(&s) - utc_s) < close_s);
+    s.time_system = "IAT";
+    assert_true(fabs(first_time(&s) - (utc_s - 34)) < close_s);
+    s.time_system = "TAI";
+    assert_true(fabs(first_time(&s) - (utc_s - 34)) < close_s);
+    s.iat_utc_s = 0;
+    s.dat_utc_s = 33;
+    assert_true(fabs(first_time(&s) - (utc_s - 33)) < close_s);
+}
+
+/* Parameters of one name add, each with its own PSCAL. */
+static void each_date_has_its_scale(void **state)
+{
+    (void)state;
+    sample s = plain;
+    s.second_date_scale = 0.125;
+    make(&s, FILE_A);
+    tess_vis_reader *reader = open_ok(FILE_A, NULL);
+    check_rows(&s, reader, 0, NULL, 1);
+    tess_vis_close(reader);
+}
+
+/* BLANK is an integer as stored, before BSCALE; beside floating point it means nothing,
+ * whatever it holds. */
+static void blanks_are_no_numbers(void **state)
+{
+    (void)state;
+    sample s = plain;
+    static const char *const long_text = "BLANK   = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'";
+    for (int bitpix = 16; bitpix <= 32; bitpix += 16) {
+        tess_vis_block block = {0};
+        s.bitpix = bitpix;
+        s.bscale = 0.25;
+        s.bzero = 3;
+        s.card = "BLANK   =                  388"; /* (100 - BZERO) / BSCALE */
+        make(&s, FILE_A);
+        tess_vis_reader *reader = open_ok(FILE_A, NULL);
+        assert_int_equal(tess_vis_read(reader, 0, 0, s.num_groups, 1, &block), TESS_OK);
+        const int64_t count = block.num_rows * block.num_chan * block.num_corr;
+        int num_blank = 0;
+        for (int64_t k = 0; k < 2 * count; ++k)
+            num_blank += isnan(block.vis[k]);
+        /* the parts are 0, 1, 2 ... and -1, -2, -3 ... of groups, IFs, channels, Stokes
+         */
+        assert_int_equal(num_blank, 1);
+        assert_true(isnan(block.vis[2 * 100]));
+        tess_vis_close(reader);
+        tess_vis_block_free(&block);
+        s.card = long_text;
+        make(&s, FILE_A);
+        refuse(FILE_A, NULL, TESS_ERR_INPUT, "BLANK");
+    }
+    s = plain;
+    static const char *const ignored[] = {"BLANK   =                  100", long_text};
+    for (int k = 0; k < 2; ++k) {
+        s.card = ignored[k];
+        make(&s, FILE_A);
+        tess_vis_reader *reader = open_ok(FILE_A, NULL);
+        check_rows(&s, reader, 0, NULL, 1);
+        tess_vis_close(reader);
+    }
+}
+
+/* Neighbouring channels are read as one run, however many there are. */
+static void runs_are_as_long_as_the_band(void **state)
+{
+    (void)state;
+    sample s = plain;
+    s.num_chan = 70000;
+    s.num_if = s.num_stokes = 1;
+    s.num_groups = 2;
+    s.step_hz = 1e3;
+    make(&s, FILE_A);
+    tess_vis_reader *reader = open_ok(FILE_A, NULL);
+    assert_int_equal(tess_vis_reader_meta(reader)->segment[0].num_chan, 70000);
+    check_rows(&s, reader, 0, NULL, 1);
+    tess_vis_close(reader);
+}
+
 static void bad_files_are_refused(void **state)
 {
     (void)state;
@@ -514,6 +636,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(fields_and_setups_are_chosen, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(antennas_are_found_by_number, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(subarrays_are_rounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(atomic_time_becomes_utc, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_date_has_its_scale, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blanks_are_no_numbers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(runs_are_as_long_as_the_band, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(bad_files_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(new_files_come_back, set_up, tear_down),

@@ -22,7 +22,11 @@ typedef struct sample {
     int num_sources, num_setups, num_subarrays;
     bool no_tables;
     double freq_hz, step_hz;
-    int num_places; /* groups after which uvw repeat; 0: never */
+    int num_places;           /* groups after which uvw repeat; 0: never */
+    const char *card;         /* one more card of the primary header, or NULL */
+    double second_date_scale; /* PSCAL of a DATE after the first; 0: 1 */
+    const char *time_system;  /* TIMSYS of the AN tables, NULL: not said */
+    double iat_utc_s, dat_utc_s;
 } sample;
 
 static const sample plain = {.axes = "CSFIRD",
@@ -92,9 +96,16 @@ static double param_at(const sample *s, const char *name, int group, int occurre
 
 /* What the file stores of a parameter, scaled: PSCAL 0.5 for uvw, PZERO for the date.
  */
-static double param_scale(const char *name)
+static double param_scale(const sample *s, const char *name, int occurrence)
 {
+    if (occurrence > 0 && s->second_date_scale > 0) return s->second_date_scale;
     return strchr("UVW", name[0]) ? 0.5 : 1.0;
+}
+
+/* How often the parameter's name has stood before it. */
+static int occurrence_of(char names[16][16], int param)
+{
+    return param > 0 && strcmp(names[param], names[param - 1]) == 0;
 }
 
 static void put_value(FILE *file, int bitpix, double value)
@@ -180,14 +191,15 @@ static void put_header(FILE *file, const sample *s, char names[16][16], int num_
         put_card(file, "CRPIX%d  = %20g", k + 2, 1.0);
     }
     for (int k = 0; k < num_params; ++k) {
-        const bool first_date =
-            strcmp(names[k], "DATE") == 0 && strcmp(names[k - 1], "DATE") != 0;
+        const int occurrence = occurrence_of(names, k);
+        const bool first_date = strcmp(names[k], "DATE") == 0 && occurrence == 0;
         put_card(file, "PTYPE%-3d= '%-8s'", k + 1, names[k]);
-        put_card(file, "PSCAL%-3d= %20g", k + 1, param_scale(names[k]));
+        put_card(file, "PSCAL%-3d= %20g", k + 1, param_scale(s, names[k], occurrence));
         put_card(file, "PZERO%-3d= %20.10g", k + 1, first_date ? 2450000.5 : 0.0);
     }
     put_card(file, "OBJECT  = 'TARGET  '");
     put_card(file, "TELESCOP= 'SAMPLE  '");
+    if (s->card) put_card(file, "%s", s->card);
     put_card(file, "END");
     while (ftell(file) % 2880)
         fputc(' ', file);
@@ -201,9 +213,10 @@ static void put_groups(FILE *file, const sample *s, char names[16][16], int num_
         num_values *= axis_length(s, s->axes[k]);
     for (int group = 0; group < s->num_groups; ++group) {
         for (int k = 0; k < num_params; ++k) {
-            const int occurrence = k > 0 && strcmp(names[k], names[k - 1]) == 0;
+            const int occurrence = occurrence_of(names, k);
             put_value(file, s->bitpix,
-                      param_at(s, names[k], group, occurrence) / param_scale(names[k]));
+                      param_at(s, names[k], group, occurrence) /
+                          param_scale(s, names[k], occurrence));
         }
         for (int at = 0; at < num_values; ++at) {
             int index[128] = {0}, rest = at;
@@ -264,6 +277,14 @@ static void put_tables(const sample *s, const char *path)
         fits_create_tbl(fits, BINARY_TBL, s->num_antennas, 3, an_names, an_forms, NULL,
                         "AIPS AN", &failed);
         fits_update_key(fits, TINT, "EXTVER", &version, NULL, &failed);
+        if (s->time_system) {
+            char text[8];
+            double iat_utc_s = s->iat_utc_s, dat_utc_s = s->dat_utc_s;
+            snprintf(text, sizeof text, "%s", s->time_system);
+            fits_update_key(fits, TSTRING, "TIMSYS", text, NULL, &failed);
+            fits_update_key(fits, TDOUBLE, "IATUTC", &iat_utc_s, NULL, &failed);
+            fits_update_key(fits, TDOUBLE, "DATUTC", &dat_utc_s, NULL, &failed);
+        }
         for (int row = 0; row < s->num_antennas; ++row) {
             int number = number_of(s, row);
             char name[16], *text = name;
