@@ -93,6 +93,7 @@ static tess_status open_set(const info_args *args, bool *flags,
                               .field = args->field,
                               .any_field = args->field == NULL};
     *flags = true;
+    TESS_TRY(tess_vis_check(&args->obs, 1, &select));
     status = tess_vis_open(args->obs, &select, reader);
     const bool can_retry =
         status == TESS_ERR_INPUT && !args->flags && !args->data_column;

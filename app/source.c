@@ -108,19 +108,33 @@ cleanup:
     return status;
 }
 
+/* What of the sets the selection reads. */
+static tess_vis_select selected(const tess_selection *s)
+{
+    return (tess_vis_select){.data_column = s->data_column,
+                             .field = s->field,
+                             .spw = s->num_spw ? s->spw : NULL,
+                             .num_spw = s->num_spw,
+                             .chan_first = s->chan_first,
+                             .chan_end = s->chan_end,
+                             .model_only = s->positions_only,
+                             .uvw_only = s->uvw_only};
+}
+
+/* One rank has the sets tried out before any opens them. */
+static tess_status check_sets(const tess_selection *selection, const char *const *obs,
+                              int num_obs)
+{
+    const tess_vis_select select = selected(selection);
+    return tess_vis_check(obs, num_obs, &select);
+}
+
 static tess_status open_readers(tess_source *source, const char *const *obs,
                                 int num_obs)
 {
     tess_status status = TESS_OK;
     const tess_selection *s = &source->selection;
-    tess_vis_select select = {.data_column = s->data_column,
-                              .field = s->field,
-                              .spw = s->num_spw ? s->spw : NULL,
-                              .num_spw = s->num_spw,
-                              .chan_first = s->chan_first,
-                              .chan_end = s->chan_end,
-                              .model_only = s->positions_only,
-                              .uvw_only = s->uvw_only};
+    const tess_vis_select select = selected(s);
     for (int k = 0; k < num_obs; ++k) {
         tess_vis_reader *reader = NULL;
         if (s->has_center && !s->field) {
@@ -231,12 +245,15 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
     if (source) {
         source->comm = comm;
         source->selection = *selection;
-        status = open_readers(source, obs, num_obs);
-        if (status == TESS_OK) status = make_parts(source);
-        if (status == TESS_OK) status = find_center(source);
     } else
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                    "observations");
+    if (status == TESS_OK && tess_comm_rank(comm) == 0)
+        status = check_sets(selection, obs, num_obs);
+    TESS_TRY(tess_comm_agree(comm, status));
+    status = open_readers(source, obs, num_obs);
+    if (status == TESS_OK) status = make_parts(source);
+    if (status == TESS_OK) status = find_center(source);
     if (status == TESS_OK && source->info.num_rows == 0)
         status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
                                    "%s: no rows are selected", obs[0]);

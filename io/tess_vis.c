@@ -172,6 +172,24 @@ cleanup:
     return status;
 }
 
+tess_status tess_vis_check(const char *const *paths, int num_paths,
+                           const tess_vis_select *select)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_format *format = NULL;
+    int count = 0;
+    const char **checked = tess_alloc(num_paths, sizeof *checked);
+    if (!checked) TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
+    for (int k = 0; k < num_paths; ++k)
+        if (find_format(paths[k], &format) == TESS_OK && format->check)
+            checked[count++] = paths[k];
+    tess_error_clear(); /* what cannot be opened is said by whoever opens it */
+    if (count > 0) TESS_TRY(tess_vis_format_ms.check(checked, count, select));
+cleanup:
+    tess_free(checked);
+    return status;
+}
+
 tess_status tess_vis_open(const char *path, const tess_vis_select *select,
                           tess_vis_reader **reader_out)
 {

@@ -147,6 +147,13 @@ typedef struct tess_vis_writer tess_vis_writer;
 
 /* ---- reading ---- */
 
+/** Whether these sets can be opened and read without the library behind a format ending
+ *  the process: a process of its own tries, in tens of milliseconds. Paths that cannot be
+ *  opened are left to tess_vis_open. TESS_ERR_INPUT; the message names the set and what
+ *  in it is damaged. Local: one rank is enough, before any opens them. */
+tess_status tess_vis_check(const char *const *paths, int num_paths,
+                           const tess_vis_select *select);
+
 /** Open a set; the format is found by looking (an MS is a folder with table.dat).
  *  Local: every rank opens for itself. Errors: TESS_ERR_IO (missing, unreadable),
  *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency, unknown

@@ -12,6 +12,8 @@ extern "C" {
 
 typedef struct tess_vis_format {
     const char *name;
+    tess_status (*check)(const char *const *paths, int num_paths,
+                         const tess_vis_select *select); /* NULL: opening is safe */
     tess_status (*open)(const char *path, const tess_vis_select *select,
                         tess_vis_reader *reader);
     tess_status (*read)(tess_vis_reader *reader, int segment, int64_t row_first,

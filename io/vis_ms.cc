@@ -3,6 +3,7 @@
  * segment. Arrays of a block have the memory layout of casacore's columns and are
  * filled in place. */
 #include "vis_ms.h"
+#include "vis_ms_check.h"
 
 #include <cstring>
 
@@ -278,6 +279,7 @@ tess_status ms_read(tess_vis_reader *reader, int segment, int64_t row_first,
 /* Rows are neither read nor written as they are. */
 extern "C" const tess_vis_format tess_vis_format_ms = {
     "MS",
+    vis_ms_check,
     tess_ms::ms_open,
     tess_ms::ms_read,
     nullptr, /* raw_rows */

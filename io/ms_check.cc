@@ -1,0 +1,210 @@
+/* The program tessera-ms-check: it reads the columns of MeasurementSets that tessera
+ * will read, so that damage on which casacore crashes ends this short-lived process and
+ * not the ranks of a run (vis_ms_check.c starts it and listens).
+ *
+ *   tessera-ms-check COLUMN SET...     COLUMN: visibilities; "": the usual one; "-":
+ * none
+ *
+ * It writes "SET-NUMBER WHAT" before each step, and "done" at the end. What casacore
+ * itself throws is no matter here: the ranks meet the same and say it better. */
+#include <casacore/casa/Arrays/Array.h>
+#include <casacore/casa/Arrays/Slicer.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/casa/Logging/LogSink.h>
+#include <casacore/casa/Logging/NullLogSink.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+using casacore::ArrayColumn;
+using casacore::IPosition;
+using casacore::rownr_t;
+using casacore::ScalarColumn;
+using casacore::Slicer;
+using casacore::String;
+using casacore::Table;
+using casacore::TableLock;
+
+namespace
+{
+
+/* Columns up to this size are read as a whole, of larger ones so many cells all over.
+ */
+const int64_t WHOLE_BYTES = 4 << 20;
+const rownr_t NUM_SAMPLES = 16;
+
+/* What a damaged set may take: processor time for what never ends, and memory for what
+ * asks for absurdly much. Either is far more than reading a sound set takes. */
+const rlim_t MAX_CPU_S = 60, MAX_BYTES = rlim_t(16) << 30;
+
+void say(const std::string &text)
+{
+    const std::string line = text + "\n";
+    if (write(STDOUT_FILENO, line.data(), line.size()) < 0)
+        _exit(1); /* nobody listens */
+}
+
+/* One step: whatever casacore throws in it is for the ranks to say. */
+template <class Step> void attempt(const std::string &what, Step step)
+{
+    say(what);
+    try {
+        step();
+    } catch (...) {
+    }
+}
+
+template <class T> void read_scalars(const Table &table, const char *name)
+{
+    const ScalarColumn<T> column(table, name);
+    const rownr_t rows = table.nrow(),
+                  most = std::max<rownr_t>(WHOLE_BYTES / sizeof(T) / 2, 1);
+    const rownr_t count = std::min(rows, most);
+    if (rows == 0) return;
+    (void)column.getColumnRange(Slicer(IPosition(1, 0), IPosition(1, count)));
+    (void)column.getColumnRange(
+        Slicer(IPosition(1, rows - count), IPosition(1, count)));
+}
+
+/* Each cell by itself, since their shapes may differ, and then several at once as the
+ * ranks read them, which goes another way through casacore. */
+template <class T> void read_arrays(const Table &table, const char *name)
+{
+    const ArrayColumn<T> column(table, name);
+    const rownr_t rows = table.nrow();
+    int64_t bytes = 0;
+    for (rownr_t row = 0; row < rows; ++row) {
+        if (bytes > WHOLE_BYTES && rows > NUM_SAMPLES) { /* go on in leaps */
+            row += (rows - row) / NUM_SAMPLES;
+            if (row >= rows - 1 || bytes > 8 * WHOLE_BYTES) row = rows - 1;
+        }
+        if (!column.isDefined(row)) continue;
+        const casacore::Array<T> cell = column(row);
+        bytes += static_cast<int64_t>(cell.nelements() * sizeof(T));
+    }
+    if (rows > 0 && column.isDefined(0)) {
+        const int64_t cell_bytes =
+            static_cast<int64_t>(column.shape(0).product()) * int64_t{sizeof(T)};
+        const rownr_t fit =
+            static_cast<rownr_t>(WHOLE_BYTES / std::max<int64_t>(cell_bytes, 1));
+        const rownr_t count = std::min(rows, std::max<rownr_t>(fit, 1));
+        (void)column.getColumnRange(Slicer(IPosition(1, 0), IPosition(1, count)));
+    }
+}
+
+/* The main table and those of its subtables that tessera reads. */
+class Set
+{
+  public:
+    Set(const std::string &number, const std::string &path)
+        : prefix_(number + " "), path_(std::filesystem::absolute(path).string())
+    {
+    }
+
+    void check(const std::string &data_column)
+    {
+        attempt(prefix_ + "the main table", [&] {
+            main_ = Table(path_, TableLock(TableLock::NoLocking), Table::Old);
+        });
+        if (main_.isNull()) return;
+        check_main(data_column);
+        sub("OBSERVATION");
+        scalars<String>("TELESCOPE_NAME"), scalars<String>("OBSERVER");
+        scalars<String>("PROJECT");
+        sub("ANTENNA");
+        scalars<String>("NAME"), arrays<double>("POSITION");
+        scalars<double>("DISH_DIAMETER");
+        sub("FIELD");
+        scalars<String>("NAME"), arrays<double>("PHASE_DIR");
+        sub("DATA_DESCRIPTION");
+        scalars<int>("SPECTRAL_WINDOW_ID"), scalars<int>("POLARIZATION_ID");
+        sub("POLARIZATION");
+        arrays<int>("CORR_TYPE");
+        sub("SPECTRAL_WINDOW");
+        arrays<double>("CHAN_FREQ"), arrays<double>("CHAN_WIDTH");
+        attempt(prefix_ + "closing it", [&] { table_ = main_ = Table(); });
+    }
+
+  private:
+    void check_main(const std::string &data_column)
+    {
+        table_ = main_;
+        name_.clear();
+        scalars<int>("FIELD_ID"), scalars<int>("DATA_DESC_ID");
+        scalars<int>("ANTENNA1"), scalars<int>("ANTENNA2");
+        scalars<double>("TIME"), scalars<double>("INTERVAL");
+        scalars<bool>("FLAG_ROW");
+        arrays<double>("UVW"), arrays<bool>("FLAG"), arrays<float>("WEIGHT");
+        arrays<float>("WEIGHT_SPECTRUM");
+        if (data_column == "-") return;
+        if (!data_column.empty()) {
+            arrays<casacore::Complex>(data_column.c_str());
+            return;
+        }
+        arrays<casacore::Complex>("DATA"), arrays<casacore::Complex>("CORRECTED_DATA");
+    }
+
+    void sub(const char *name)
+    {
+        table_ = Table();
+        name_ = std::string(name) + "/";
+        attempt(prefix_ + name, [&] {
+            table_ = main_.keywordSet().asTable(name, TableLock(TableLock::NoLocking));
+        });
+    }
+
+    bool has(const char *column) const
+    {
+        return !table_.isNull() && table_.tableDesc().isColumn(column);
+    }
+
+    template <class T> void scalars(const char *column)
+    {
+        if (has(column))
+            attempt(prefix_ + name_ + column, [&] { read_scalars<T>(table_, column); });
+    }
+
+    template <class T> void arrays(const char *column)
+    {
+        if (has(column))
+            attempt(prefix_ + name_ + column, [&] { read_arrays<T>(table_, column); });
+    }
+
+    std::string prefix_, path_, name_;
+    Table main_, table_;
+};
+
+void limit(int resource, rlim_t most)
+{
+    struct rlimit now;
+    if (getrlimit(static_cast<__rlimit_resource_t>(resource), &now) != 0) return;
+    now.rlim_cur = std::min(now.rlim_cur, most);
+    (void)setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CPU, MAX_CPU_S);
+#ifndef __SANITIZE_ADDRESS__ /* which takes terabytes of addresses */
+    limit(RLIMIT_AS, MAX_BYTES);
+#endif
+    casacore::LogSinkInterface *silent = new casacore::NullLogSink;
+    casacore::LogSink::globalSink(silent);
+    for (int k = 2; k < argc; ++k)
+        Set(std::to_string(k - 2), argv[k]).check(argv[1]);
+    say("done");
+    _exit(0); /* casacore's own end is one more thing that may go wrong */
+}
