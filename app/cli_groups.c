@@ -98,8 +98,10 @@ enum {
 
 static const struct argp_option gridding_options[] = {
     {"accuracy", OPT_ACCURACY, "E", 0,
-     "Relative error of the result, 1e-2 to 1e-12 (default 1e-4); below about 1e-5 the "
-     "work is done in double precision",
+     "Relative L2 error of the result, 1e-2 to 1e-12 (default 1e-4), or, of an image "
+     "of N "
+     "pixels whose visibilities cancel, relative to sqrt(N sum |W V|^2) / sum W; below "
+     "about 1e-5 the work is done in double precision",
      0},
     {"w", OPT_W, "METHOD", 0,
      "How to treat w: stacking, projection, none, or auto (the default: stacking "

@@ -46,7 +46,9 @@ typedef struct tess_array_opts {
     double center_l, center_m; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), default 0 */
     double accuracy;  /**< ε: relative L2 error of the image, and of the visibilities of
                            any pixel; default 1e-4; from 1e-2 to 1e-12, in single
-                           precision to 1e-5 */
+                           precision to 1e-5. An image of N pixels whose visibilities
+                           cancel is relative to √(N Σ|W V|²)/ΣW, if that is more than
+                           its norm */
     bool do_w;        /**< false: w is taken as 0 and n as 1; default true */
     bool negate_w;    /**< use −w */
     bool divide_by_n; /**< default false */

@@ -175,6 +175,8 @@ def vis2dirty(*, uvw, freq, vis, wgt=None, npix_x=0, npix_y=0, pixsize_x, pixsiz
         pixel size in projected radians
     epsilon : float
         accuracy: relative L2 error of the image, and of the visibilities of any pixel.
+        An image of N pixels whose visibilities cancel, so that its norm is less than
+        sqrt(N sum |wgt vis|^2), is relative to that instead.
         At least 1e-5 for complex64 (1e-12 for complex128, and with
         double_precision_accumulation); larger than 1e-2 is taken as 1e-2
     do_wgridding : bool
