@@ -15,7 +15,7 @@ typedef enum tess_isa {
 } tess_isa;
 
 /** The tables of functions of one kind, `name`_portable and so on, by tess_isa. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TESS_ISA_PORTABLE_ONLY)
 #define TESS_ISA_TABLES(name)                                                        \
     {&name##_portable, &name##_avx2, &name##_knl, &name##_avx512}
 #else

@@ -65,7 +65,8 @@ static void clear_bar(void)
     out.bar_shown = false;
 }
 
-static void write_line(bool show, const char *prefix, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void
+write_line(bool show, const char *prefix, const char *format, va_list args)
 {
     char text[2048], stamp[48];
     vsnprintf(text, sizeof text, format, args);

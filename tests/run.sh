@@ -4,21 +4,23 @@
 #   bash tests/run.sh           the fast tier
 #   bash tests/run.sh --full    and the large matrices
 #
-# Options: --full, --no-install (use what is there), --no-sanitize (skip that build).
+# Options: --full, --no-install (use what is there), --no-sanitize (skip that build),
+# --no-fuzz (skip the fuzzers).
 # The last line is `N passed, N failed`; exit status 0 when none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/setup.sh
 . tests/tally.sh
 
-full=no install=yes sanitize=yes
+full=no install=yes sanitize=yes fuzz=yes
 for argument in "$@"; do
     case $argument in
     --full) full=yes ;;
     --no-install) install=no ;;
     --no-sanitize) sanitize=no ;;
+    --no-fuzz) fuzz=no ;;
     *)
-        sed -n '2,9s/^# \{0,1\}//p' "$0"
+        sed -n '2,10s/^# \{0,1\}//p' "$0"
         exit 2
         ;;
     esac
@@ -26,6 +28,12 @@ done
 [ $install = yes ] && tess_setup_tests
 tess_setup_python "$PWD/build-venv"
 cores=$(nproc)
+# Whether clang is there with libFuzzer.
+has_fuzzer() {
+    printf 'int LLVMFuzzerTestOneInput(const char *data, long size) { return !data && size; }' |
+        clang -x c -fsanitize=fuzzer -o /dev/null - 2>/dev/null
+}
+
 finish() {
     print_tally
     [ "$failed" -eq 0 ]
@@ -61,6 +69,26 @@ if [ $sanitize = yes ]; then
     else
         failed=$((failed + 1))
     fi
+fi
+
+# Damaged input for the readers: 20 s for each fuzzer, or five minutes.
+if [ $fuzz = yes ] && has_fuzzer; then
+    tess_say "building in build-fuzz/ (clang, TESS_FUZZ=ON)"
+    if tess_build build-fuzz -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g1" \
+        -DCMAKE_C_COMPILER=clang -DTESS_FUZZ=ON -DTESS_SANITIZE=address,undefined \
+        -DTESS_MPI=OFF -DTESS_OPENMP=OFF -DTESS_MS=OFF -DTESS_CUDA=OFF \
+        -DTESS_MEMKIND=OFF -DTESS_TESTS=OFF -DTESS_TEST_PYTHON="$TESS_TEST_PYTHON"; then
+        if [ $full = yes ]; then
+            run_tests build-fuzz -L full
+        else
+            run_tests build-fuzz -LE full
+        fi
+    else
+        failed=$((failed + 1))
+    fi
+elif [ $fuzz = yes ]; then
+    tess_say "clang with libFuzzer is not there: the fuzzers are skipped"
+    skipped=$((skipped + 1))
 fi
 
 # Without MPI: all tests of one rank, and jobs from file to image.

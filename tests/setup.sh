@@ -8,9 +8,9 @@ libpng-dev libcminpack-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
 # Peers that some tests compare with, a module system that loads what is installed, and a
 # batch system to submit jobs to; those tests are skipped without them. (pyuvdata is
-# another, for who has it: it brings 250 MB along.)
+# another, for who has it: it brings 250 MB along.) Fuzzers need clang.
 TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore casacore-data-observatories \
-fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0"
+fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang libclang-rt-dev"
 
 # Open MPI refuses to start as root and more ranks than cores unless told otherwise,
 # and looks long for fast networks, which one machine does not need. A rank that waits keeps

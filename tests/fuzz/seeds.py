@@ -1,0 +1,235 @@
+"""What fuzzers start from: small files that tessera makes, and files that were damaged
+on purpose (regression seeds). Each function fills a folder with seeds and another with
+regression seeds."""
+import os
+import pathlib
+import re
+import struct
+import subprocess
+
+HOSTILE = pathlib.Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "hostile"
+
+LAYOUT = """# lon=20 lat=-30 alt=1000
+name,east,north,up,diameter
+A,0,0,0,13.5
+B,300,100,5,13.5
+C,-200,400,-3,13.5
+D,50,-70,1,13.5
+"""
+SKY = """name,l,m,flux_jy,q,u,v,spectral_index,ref_freq,major,minor,pa
+a,0.001,0.002,1,.1,.2,.3,-.7,1.4GHz,,,
+b,-0.001,0.0005,2,,,,,,20asec,10asec,30deg
+"""
+SKY_RADEC = """# a comment
+ra,dec,flux_jy
+4h00m00s,-30d00m00s,1.5
+60.1deg,-30:10:00,2mJy
+"""
+LAYOUT_XYZ = """x,y,z
+5109943.1,2003733.1,-3239117.2
+5109906.5,2003745.7,-3238898.4
+"""
+LONG = "'" + "x" * 30 + "'"
+ESCAPE = "'\033[2J\033]0;x\007'"
+
+
+class Tessera:
+    """The program that makes seeds."""
+
+    def __init__(self, program, folder):
+        self.program = program
+        self.folder = folder
+        (folder / "layout.csv").write_text(LAYOUT)
+        (folder / "sky.csv").write_text(SKY)
+
+    def run(self, *arguments):
+        subprocess.run([self.program, *map(str, arguments)], cwd=self.folder, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def simulate(self, out, *more):
+        self.run("simulate", "--layout", "./layout.csv", "--sky", "sky.csv", "--ra",
+                 "60deg", "--dec", "-30deg", "--freq", "1.4GHz", "--duration", "24s",
+                 "--quiet", "-o", out, *more)
+
+    def image(self, out, *more):
+        self.run("image", "obs.uvfits", "-o", out, "--size", "16", "--scale", "30asec",
+                 "--accuracy", "1e-2", "--threads", "1", "--quiet", *more)
+
+
+# ---- FITS ----
+
+def blocks(data, fill):
+    return data + fill * (-len(data) % 2880)
+
+
+def card(key, value):
+    text = f"{key:<8}= {value:>20}" if not str(value).startswith("'") else f"{key:<8}= {value}"
+    return text[:80].ljust(80).encode("latin-1")
+
+
+def header(cards):
+    return blocks(b"".join(card(*c) for c in cards) + b"END".ljust(80), b" ")
+
+
+def with_card(data, key, value):
+    """The first header with this card set, before END when it is new."""
+    end = next(k for k in range(0, len(data), 80) if data[k:k + 8] == b"END     ")
+    cards = [data[k:k + 80] for k in range(0, end, 80)]
+    old = [k for k, c in enumerate(cards) if c[:8] == key.ljust(8).encode()]
+    if old:
+        cards[old[0]] = card(key, value)
+    else:
+        cards.append(card(key, value))
+    length = (end // 2880 + 1) * 2880
+    return blocks(b"".join(cards) + b"END".ljust(80), b" ") + data[length:]
+
+
+def as_integers(data):
+    """The first array as integers of 16 bits, scaled."""
+    end = next(k for k in range(0, len(data), 80) if data[k:k + 8] == b"END     ")
+    start = (end // 2880 + 1) * 2880
+    keys = {data[k:k + 8].decode().strip(): data[k + 10:k + 30].decode().strip()
+            for k in range(0, end, 80)}
+    axes = [int(keys[f"NAXIS{k + 1}"]) for k in range(int(keys["NAXIS"]))]
+    groups = axes[0] == 0
+    count = 1
+    for length in axes[1:] if groups else axes:
+        count *= length
+    count = (count + int(keys.get("PCOUNT", 0))) * int(keys.get("GCOUNT", 1))
+    size = abs(int(keys["BITPIX"])) // 8
+    values = struct.unpack(f">{count}{'f' if size == 4 else 'd'}",
+                           data[start:start + count * size])
+    stored = [max(-32767, min(32767, round(v * 1000))) if v == v else -32768
+              for v in values]
+    rest = data[start + len(blocks(b" " * count * size, b" ")):]
+    changed = data[:start] + blocks(struct.pack(f">{count}h", *stored), b"\0") + rest
+    for key, value in [("BITPIX", 16), ("BSCALE", 1e-3), ("BZERO", 0.0),
+                       ("BLANK", -32768)]:
+        changed = with_card(changed, key, value)
+    return changed
+
+
+def damaged(data):
+    """Headers that readers once trusted."""
+    integers = as_integers(data)
+    changes = {"blank": ("BLANK", LONG), "blank-number": ("BLANK", "9" * 30),
+               "escape": ("OBJECT", ESCAPE), "telescope": ("TELESCOP", LONG * 2),
+               "naxis": ("NAXIS", 999), "naxis-negative": ("NAXIS", -1),
+               "huge": ("NAXIS2", 2**62), "huge-3": ("NAXIS3", 2**31),
+               "negative": ("NAXIS2", -5), "groups": ("GCOUNT", 2**62),
+               "groups-negative": ("GCOUNT", -1), "params": ("PCOUNT", 2**62),
+               "params-none": ("PCOUNT", 0), "scale": ("BSCALE", "1E300"),
+               "scale-none": ("BSCALE", "0.0"), "zero": ("BZERO", "NaN"),
+               "bits": ("BITPIX", 7), "step": ("CDELT4", "0.0"),
+               "frequency": ("CRVAL4", "-1.0"), "reference": ("CRPIX4", "1E300")}
+    for name, (key, value) in changes.items():
+        yield name, with_card(data, key, value)
+        yield name + "-integers", with_card(integers, key, value)
+    for cut in (80, 2880, len(data) // 2, len(data) - 1):
+        yield f"cut-{cut}", data[:cut]
+    yield "tile", data + compressed("0.5")
+    yield "tile-none", data + compressed("0")
+
+
+def compressed(tile):
+    """A compressed image's extension."""
+    return header([("XTENSION", "'BINTABLE'"), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", 8),
+                   ("NAXIS2", 4), ("PCOUNT", 0), ("GCOUNT", 1), ("TFIELDS", 1),
+                   ("TTYPE1", "'COMPRESSED_DATA'"), ("TFORM1", "'1PB(0)'"),
+                   ("ZIMAGE", "T"), ("ZBITPIX", -32), ("ZNAXIS", 2), ("ZNAXIS1", 4),
+                   ("ZNAXIS2", 4), ("ZTILE1", tile), ("ZTILE2", 1),
+                   ("ZCMPTYPE", "'RICE_1'")]) + blocks(b"\0" * 32, b"\0")
+
+
+def add_hostile(regression, *names):
+    for name in names:
+        if (HOSTILE / name).is_file():
+            (regression / name).write_bytes((HOSTILE / name).read_bytes())
+
+
+def add_fits(data, name, seeds, regression):
+    (seeds / name).write_bytes(data)
+    (seeds / f"{name}-integers").write_bytes(as_integers(data))
+    for kind, changed in damaged(data):
+        (regression / f"{name}-{kind}").write_bytes(changed)
+
+
+# ---- one function for each fuzzer ----
+
+def uvfits(make, seeds, regression, _program):
+    make.simulate("obs.uvfits", "--channels", "2")
+    make.simulate("circular.uvfits", "--pol", "RR,LL,RL,LR", "--noise", "1Jy",
+                  "--autocorrelations", "yes")
+    for name in ("obs", "circular"):
+        add_fits((make.folder / f"{name}.uvfits").read_bytes(), name, seeds, regression)
+    add_hostile(regression, "blank-uvfits.fits", "ztile-fpe.fits")
+
+
+def model(make, seeds, regression, _program):
+    make.simulate("obs.uvfits", "--channels", "2", "--pol", "RR,LL,RL,LR")
+    make.image("out", "--stokes", "IQ", "--channels-out", "2")
+    make.image("double", "--accuracy", "1e-7", "--size", "12,20", "--no-psf")
+    for name in ("out-MFS-I-dirty", "double-dirty"):
+        add_fits((make.folder / f"{name}.fits").read_bytes(), name, seeds, regression)
+    add_hostile(regression, "blank-uvfits.fits", "ztile-fpe.fits")
+
+
+def kernels(make, seeds, regression, _program):
+    make.simulate("obs.uvfits")
+    make.image("out", "--w", "projection", "--oversampling", "2", "--write-gcf",
+               "gcf.fits", "--no-psf")
+    add_fits((make.folder / "gcf.fits").read_bytes(), "gcf", seeds, regression)
+    add_hostile(regression, "blank-uvfits.fits", "ztile-fpe.fits")
+
+
+def csv(_make, seeds, regression, _program):
+    for name, text in [("layout", LAYOUT), ("layout-xyz", LAYOUT_XYZ), ("sky", SKY),
+                       ("sky-radec", SKY_RADEC)]:
+        (seeds / name).write_text(text)
+        (regression / f"{name}-mark").write_text("\ufeff" + text)
+        (regression / f"{name}-nul").write_text(text[:20] + "\0" + text[20:])
+        (regression / f"{name}-returns").write_text(text.replace("\n", "\r\n"))
+        (regression / f"{name}-wide").write_text(text.replace("\n", "," * 100 + "\n"))
+        (regression / f"{name}-numbers").write_text(text.replace("1", "1e999"))
+    (regression / "empty").write_text("")
+
+
+def config(make, seeds, regression, _program):
+    text = subprocess.run([make.program, "image", "--help"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    found = sorted(set(re.findall(r"--([a-z-]+)(?:\[?=(\S+))?", text)))
+    lines = [f"{name} = {value.lower() if len(value) > 1 else 2}" for name, value in found]
+    (seeds / "options").write_text("\n".join(lines) + "\n")
+    for line in lines:
+        (seeds / line.split()[0]).write_text(line + "\n")
+    (seeds / "whole").write_text(
+        '# a run\nsize = 64,32\nscale = 1.5asec\noutput = "fuzz"\nweight = briggs:0.5\n'
+        "stokes = IQUV\naccuracy = 1e-3\nchannels-out = 2\ncenter = 4h00m00s,-30deg\n"
+        "uvrange = 0:1000\nspw = 0,2\nchannels = 1:5\nmemory = 2GB\nobs = obs.uvfits\n")
+    (regression / "long").write_text("size = " + "9" * 100000 + "\n")
+    (regression / "nul").write_bytes(b"size = 6\0\n")
+    (regression / "many").write_text("spw = 1\n" * 2000 + "obs = a\n" * 1200)
+
+
+def checkpoint(_make, seeds, regression, program):
+    """A checkpoint that the fuzzer itself writes, and each number in it changed."""
+    seed = seeds / "whole"
+    subprocess.run([program, "-runs=0"], check=True, stderr=subprocess.DEVNULL,
+                   cwd=seeds, env=dict(os.environ, TESS_FUZZ_SEED=str(seed)))
+    text, file = seed.read_bytes().split(b"\0", 1)
+    for at in range(8, min(len(file), 256), 8):
+        for value in (-1, 3, 2**31, 2**61, 2**63 - 1):
+            changed = file[:at] + struct.pack("<q", value) + file[at + 8:]
+            (regression / f"header-{at}-{value}").write_bytes(text + b"\0" + changed)
+    words = text.split(b" ")
+    for k, word in enumerate(words):
+        number, _, rest = word.partition(b"\n")
+        for value in (b"-1", b"3", b"2147483648", b"9223372036854775807") \
+                if number.isdigit() else ():
+            changed = b" ".join([*words[:k], value + (b"\n" + rest if _ else b""),
+                                 *words[k + 1:]])
+            (regression / f"text-{k}-{value.decode()}").write_bytes(changed + b"\0" + file)
+    (regression / "cut").write_bytes(seed.read_bytes()[:len(text) + 50])
+
+
+resume = checkpoint
