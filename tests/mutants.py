@@ -1,0 +1,423 @@
+"""Faults put into a copy of the source, one at a time, each of which a test has to notice.
+
+    python3 tests/mutants.py --list
+    python3 tests/mutants.py --check             # every old text is there, once
+    python3 tests/mutants.py --all               # an hour on two cores
+    python3 tests/mutants.py --random 10 --seed 7
+    python3 tests/mutants.py --only geom-l-sign --only beam-angle
+
+Each mutant is a change of one line that a person could make. The tree is copied into the
+working folder and built there; then for each mutant the line is changed, what its test
+needs is rebuilt, the test has to fail, and the line is restored. The table is out of date
+when an old text is not found exactly once: that is a failure too.
+"""
+import argparse
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+Mutant = collections.namedtuple("Mutant", "name file old new test")
+
+TABLE = [Mutant(*entry) for entry in [
+    # ---- conventions: directions, signs, Stokes parameters ----
+    ("geom-l-sign", "grid/tess_geom.c",
+     "return geom->l0 - (double)(i - geom->nx / 2) * geom->scale_rad;",
+     "return geom->l0 + (double)(i - geom->nx / 2) * geom->scale_rad;",
+     "unit.geom"),
+    ("geom-odd-middle", "grid/tess_geom.c",
+     "(double)(j - geom->ny / 2) * tess_geom_scale_m(geom)",
+     "(double)(j - (geom->ny + 1) / 2) * tess_geom_scale_m(geom)",
+     "unit.geom"),
+    ("geom-horizon", "grid/tess_geom.c",
+     "return r2 < 1.0 ? -r2 / (sqrt(1.0 - r2) + 1.0) : -1.0;",
+     "return r2 < 1.0 ? -r2 / (sqrt(1.0 - r2) + 1.0) : 0.0;",
+     "unit.geom"),
+    ("geom-odd-transform", "grid/tess_geom.c",
+     "for (int64_t size = n + n % 2;; size += 2)",
+     "for (int64_t size = n;; size += 1)",
+     "unit.geom"),
+    ("stokes-v-sign", "app/polar.c",
+     "{STOKES_V, XY, YX, CMPLX(0, -0.5), CMPLX(0, 0.5)},",
+     "{STOKES_V, XY, YX, CMPLX(0, 0.5), CMPLX(0, -0.5)},",
+     "unit.polar"),
+    ("stokes-sum-for-mean", "app/polar.c",
+     "{STOKES_I, RR, LL, 0.5, 0.5},",
+     "{STOKES_I, RR, LL, 1.0, 1.0},",
+     "unit.polar"),
+    ("stokes-yx", "app/polar.c",
+     "{YX, 0, 0, 1, CMPLX(0, -1)},",
+     "{YX, 0, 0, 1, CMPLX(0, 1)},",
+     "unit.polar"),
+    ("rotation-phase-sign", "app/prepare.c",
+     "store(samples, first + c, p, &value, phase_re, -phase_im);",
+     "store(samples, first + c, p, &value, phase_re, phase_im);",
+     "unit.prepare"),
+    ("screen-sign", "fft/screen_isa.c",
+     "image[half + k] += line[2 * k] * c[k] + line[2 * k + 1] * s[k];",
+     "image[half + k] += line[2 * k] * c[k] - line[2 * k + 1] * s[k];",
+     "property.properties"),
+    ("screen-centre", "fft/screen_isa.c",
+     "const double turns = w * (nm1 - center);",
+     "const double turns = w * (nm1 + center);",
+     "oracle.accuracy"),
+    ("w-dropped-early", "grid/grid_plan.c",
+     "return w_phase(geom, w_max_lambda) < accuracy / 3;",
+     "return w_phase(geom, w_max_lambda) < accuracy * 3;",
+     "oracle.accuracy"),
+
+    # ---- which samples count: flags, weights, ranges ----
+    ("weight-of-the-better", "app/prepare.c",
+     "out.weight = fmin(out.weight, w);",
+     "out.weight = mix->num > 1 ? fmax(k ? out.weight : 0, w) : w;",
+     "unit.prepare"),
+    ("weight-of-the-better-plain", "app/prepare.c",
+     "float least = u < v ? u : v;",
+     "float least = u > v ? u : v;",
+     "unit.prepare"),
+    ("weight-zero-is-good", "app/prepare.c",
+     "bad |= !(weight[k] > 0) | (weight[k] > FLT_MAX);",
+     "bad |= !(weight[k] >= 0) | (weight[k] > FLT_MAX);",
+     "unit.prepare"),
+    ("autocorrelations-imaged", "app/prepare.c",
+     "return plain->possible && block->antenna1[row] != block->antenna2[row] &&",
+     "return plain->possible &&",
+     "unit.prepare"),
+    ("uv-limit-along-u", "app/uv_range.h",
+     "(u >= range->limit || v >= range->limit)",
+     "(u >= range->limit && v >= range->limit)",
+     "unit.prepare"),
+    ("run-keeps-ignored", "grid/grid_sort.c",
+     "while (skip_ignored && begin < end && ignored(samples, first + begin))",
+     "while (skip_ignored && begin + 1 < end && ignored(samples, first + begin))",
+     "unit.sort"),
+
+    # ---- imaging weights ----
+    ("briggs-robust-sign", "grid/density.c",
+     "pow(5 * pow(10, -density->opts.robust), 2)",
+     "pow(5 * pow(10, density->opts.robust), 2)",
+     "unit.weight"),
+    ("briggs-mean", "grid/density.c",
+     "return sum > 0 ? sum_square / sum : 1;",
+     "return sum > 0 ? sum / (double)parts : 1;",
+     "unit.weight"),
+    ("rank-filter-pages", "grid/density.c",
+     "if (filter) status = touch_neighbours(density);",
+     "(void)touch_neighbours;",
+     "mpi.core_ranks.np2"),
+
+    # ---- kernels, corrections, sorting, tiles ----
+    ("kernel-start", "grid/tess_kernel.c",
+     "const double lower = g - 0.5 * kernel->support;",
+     "const double lower = g - 0.5 * (kernel->support - 1);",
+     "unit.kernel"),
+    ("kernel-fraction", "grid/tess_kernel.c",
+     "const double y = 2.0 * fraction - 1.0;",
+     "const double y = 1.0 - 2.0 * fraction;",
+     "unit.kernel"),
+    ("correction-fit", "grid/correct_isa.c",
+     "y[k] = 2 * x * x - 1;",
+     "y[k] = x * x - 1;",
+     "oracle.geometry"),
+    ("correction-horizon", "grid/correct_isa.c",
+     "out[first + k] = r2[k] < 1.0 ? h[k] : (double)NAN;",
+     "out[first + k] = r2[k] < 1.0 ? h[k] : 0;",
+     "oracle.geometry"),
+    ("sort-top-bit", "grid/grid_sort.c",
+     "while ((largest - smallest) >> range.bits > 0)",
+     "while ((largest - smallest) >> range.bits > 1)",
+     "unit.sort"),
+    ("sort-channel-base", "grid/grid_sort.c",
+     ".chan = samples->chan_base[row] + begin,",
+     ".chan = begin,",
+     "unit.sort"),
+    ("cut-channel", "grid/brick_cut.c",
+     "rest.chan += run->count;",
+     "rest.chan += 1;",
+     "unit.sort"),
+    ("keys-ceiling", "grid/keys_isa.c",
+     "return near < x ? near + 1.0 : near;",
+     "return near;",
+     "unit.sort"),
+
+    # ---- ranks: partition, exchange, failures ----
+    ("cut-chunk", "mpi/tess_partition.c",
+     "(cuts[middle].key == key && cuts[middle].chunk <= chunk);",
+     "(cuts[middle].key == key && cuts[middle].chunk < chunk);",
+     "mpi.partition.np3"),
+    ("split-first", "mpi/tess_partition.c",
+     "partition->split_first[k] = num_vis[at];",
+     "partition->split_first[k] = num_vis[at] / 2;",
+     "mpi.partition.np3"),
+    ("piece-of-65536", "app/exchange_parcels.c",
+     "enum { MOST_OF_PIECE = UINT16_MAX };",
+     "enum { MOST_OF_PIECE = 1 << 20 };",
+     "mpi.exchange.np2"),
+    ("piece-channel", "app/exchange_parcels.c",
+     ".chan = run->chan + done,",
+     ".chan = run->chan,",
+     "mpi.exchange.np2"),
+    ("peer-unheard", "mpi/comm_failure.c",
+     "if (mine == TESS_OK && failed) status = TESS_ERR_PEER;",
+     "if (mine == TESS_OK && failed > 1) status = TESS_ERR_PEER;",
+     "mpi.comm.np2"),
+    ("blame-the-highest", "mpi/comm_collect.c",
+     "if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MIN) != TESS_OK)",
+     "if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MAX) != TESS_OK)",
+     "mpi.comm.np3"),
+
+    # ---- reading ----
+    ("uvfits-blank", "io/vis_uvfits.c",
+     "if (layout->has_blank && raw == (double)layout->blank) return NAN;",
+     "",
+     "unit.uvfits"),
+    ("uvfits-iat", "io/vis_uvfits_tables.c",
+     "if (subarray == 0) state->utc_offset_s = time_offset_s(fits);",
+     "if (subarray == 0) (void)time_offset_s(fits);",
+     "unit.uvfits"),
+    ("uvfits-subarray", "io/vis_uvfits.c",
+     "whole((value - (double)number) * 100.0 + 0.5);",
+     "whole((value - (double)number) * 100.0);",
+     "unit.uvfits"),
+    ("uvfits-second-date", "io/vis_uvfits.c",
+     "raw_value(group, param->index[k], layout->bitpix) * param->scale[k];",
+     "raw_value(group, param->index[k], layout->bitpix) * param->scale[0];",
+     "unit.uvfits"),
+    ("uvfits-channel", "io/vis_uvfits_scan.c",
+     "((double)(chan + 1) - layout->freq.crpix) * step_hz +",
+     "((double)chan - layout->freq.crpix) * step_hz +",
+     "unit.uvfits"),
+    ("uvfits-weight-zero", "io/decode_isa.c",
+     "weights[k] = value <= 0 ? TESS_WEIGHT_FLAGGED : value;",
+     "weights[k] = value < 0 ? TESS_WEIGHT_FLAGGED : value;",
+     "unit.uvfits"),
+    ("ms-flag-row", "io/vis_ms.cc",
+     "if (flag_row[row])",
+     "if (row > 0 && flag_row[row])",
+     "unit.ms"),
+    ("fits-blank", "io/fits_array.c",
+     "array->has_blank && value == array->blank ? (double)NAN : (double)value;",
+     "(double)value;",
+     "unit.fits"),
+    ("fits-zero-scaled", "io/fits_array.c",
+     "out[k] = array->bzero + array->bscale * out[k];",
+     "out[k] = array->bscale * (array->bzero + out[k]);",
+     "unit.fits"),
+
+    # ---- writing ----
+    ("fits-odd-crpix", "io/fits_header.c",
+     "put_axis(fits, 1, \"RA---SIN\", \"deg\", (double)(meta->nx / 2 + 1),",
+     "put_axis(fits, 1, \"RA---SIN\", \"deg\", (double)((meta->nx + 1) / 2 + 1),",
+     "unit.fits"),
+    ("fits-negative-ra", "io/fits_header.c",
+     "if (degrees < 0) degrees += 360.0;",
+     "",
+     "unit.fits"),
+    ("fits-date-march", "io/fits_header.c",
+     "(int)(yoe + era * 400 + (month <= 2))",
+     "(int)(yoe + era * 400 + (month < 2))",
+     "unit.fits"),
+    ("fits-sum-carry", "io/fits_header.c",
+     "sum = (sum & UINT32_MAX) + (sum >> 32);",
+     "sum = sum & UINT32_MAX;",
+     "unit.fits"),
+    ("beam-angle", "grid/tess_beam.c",
+     "double angle = atan2(-x, y);",
+     "double angle = atan2(x, y);",
+     "unit.beam"),
+    ("beam-cross-term", "grid/tess_beam.c",
+     "const double b = -param[BETA] / (param[SIGMA_X] * param[SIGMA_Y]);",
+     "const double b = -2 * param[BETA] / (param[SIGMA_X] * param[SIGMA_Y]);",
+     "unit.beam"),
+
+    # ---- checkpoints, spools, sums, options ----
+    ("checkpoint-sum", "io/checkpoint.c",
+     "if (sum != entry->checksum)",
+     "if (sum == 0)",
+     "unit.checkpoint"),
+    ("checkpoint-place", "io/checkpoint.c",
+     "const int64_t place = rows->row_first + j - row_first;",
+     "const int64_t place = rows->row_first + j;",
+     "unit.checkpoint"),
+    ("spool-place", "app/spool.c",
+     "int64_t at = spool->bytes;",
+     "int64_t at = 0;",
+     "unit.spool"),
+    ("exact-high-word", "base/tess_exact.c",
+     "total += ldexp((double)sum->word[2 * exponent + 1], scale + 26);",
+     "total += ldexp((double)sum->word[2 * exponent + 1], scale + 25);",
+     "unit.exact"),
+    ("unit-mas", "app/options.c",
+     "{\"mas\", 1e-3 * TESS_RAD_PER_ASEC},",
+     "{\"mas\", 1e-6 * TESS_RAD_PER_ASEC},",
+     "unit.options"),
+    ("unit-mebibyte", "app/options.c",
+     "{\"MiB\", 1048576.0},",
+     "{\"MiB\", 1e6},",
+     "unit.options"),
+    ("sim-gaussian", "app/sim_predict.c",
+     "exp(-(source->uu * u * u + source->uv * u * v + source->vv * v * v));",
+     "exp(-(source->uu * u * u - source->uv * u * v + source->vv * v * v));",
+     "unit.simulate"),
+]]
+
+
+class Tree:
+    """A copy of the source and a build of it."""
+
+    def __init__(self, work, options):
+        self.source = work / "source"
+        self.build = self.source / "build"  # where ccache finds what other trees built
+        self.jobs = options.jobs
+        files = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-co",
+                                "--exclude-standard"], check=True,
+                               stdout=subprocess.PIPE).stdout.decode().split("\0")
+        for name in filter(None, files):
+            self.copy(name)
+        generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+        # in the place of tests/../../shared, which some tests read
+        link = work / "shared"
+        if not link.exists() and (ROOT.parent / "shared").exists():
+            link.symlink_to(ROOT.parent / "shared")
+        subprocess.run(["cmake", "-S", self.source, "-B", self.build, *generator,
+                        "-DCMAKE_BUILD_TYPE=Release", "-DTESS_CUDA=OFF",
+                        f"-DTESS_TEST_PYTHON={sys.executable}", *options.cmake],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def copy(self, name):
+        """Without touching a file that is the same: it need not be built again."""
+        of, to = ROOT / name, self.source / name
+        if not of.is_file():
+            return
+        if to.is_file() and to.read_bytes() == of.read_bytes():
+            return
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(of, to)
+
+    def make(self, target):
+        return subprocess.run(["cmake", "--build", self.build, "-j", str(self.jobs),
+                               "--target", target], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+
+    def test(self, name):
+        """"passed", "failed", or "not run"."""
+        result = subprocess.run(["ctest", "--test-dir", self.build, "-R",
+                                 f"^{re.escape(name)}$", "--no-tests=error"],
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, errors="replace")
+        if re.search(r"\*\*\*(Failed|Timeout|Exception)", result.stdout):
+            return "failed"
+        if result.returncode == 0 and " Passed " in result.stdout:
+            return "passed"
+        return "not run"
+
+
+def target_of(test):
+    """unit.geom is of unit_test_geom, mpi.comm.np2 of mpi_test_comm."""
+    folder, name = test.split(".")[:2]
+    return "tessera" if folder == "e2e" else f"{folder}_test_{name}"
+
+
+def changed(text, mutant):
+    """The text with the fault, None when the old text is not there exactly once."""
+    return text.replace(mutant.old, mutant.new) if text.count(mutant.old) == 1 else None
+
+
+def check_table():
+    """Names of mutants whose old text is not found once."""
+    names = [mutant.name for mutant in TABLE]
+    assert len(set(names)) == len(names), "two mutants have one name"
+    bad = [mutant.name for mutant in TABLE if not (ROOT / mutant.file).is_file()
+           or changed((ROOT / mutant.file).read_text(), mutant) is None]
+    for name in bad:
+        print(f"{name}: its old text is not in its file exactly once")
+    return bad
+
+
+def try_mutant(tree, mutant):
+    """What became of it."""
+    path = tree.source / mutant.file
+    original = path.read_text()
+    text = changed(original, mutant)
+    if text is None:
+        return "old text not found"
+    try:
+        path.write_text(text)
+        built = tree.make(target_of(mutant.test))
+        if built.returncode:
+            print("\n".join(built.stdout.splitlines()[-15:]))
+            return "does not build"
+        outcome = tree.test(mutant.test)
+        return {"failed": "caught", "passed": "NOT CAUGHT"}.get(outcome, "test not run")
+    finally:
+        path.write_text(original)
+
+
+def choose(options):
+    if options.only:
+        known = {mutant.name: mutant for mutant in TABLE}
+        return [known[name] for name in options.only]
+    if options.all:
+        return list(TABLE)
+    seed = options.seed if options.seed is not None else int(time.time())
+    print(f"seed {seed}")
+    return random.Random(seed).sample(TABLE, min(options.random, len(TABLE)))
+
+
+def unchanged_tests_pass(tree, mutants):
+    """A test that fails without a fault catches nothing."""
+    bad = []
+    for test in sorted({mutant.test for mutant in mutants}):
+        built = tree.make(target_of(test))
+        outcome = "not built" if built.returncode else tree.test(test)
+        if outcome != "passed":
+            print(f"{test}: {outcome} without a fault", flush=True)
+            print("\n".join(built.stdout.splitlines()[-15:]) if built.returncode else "")
+            bad.append(test)
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", action="append", metavar="NAME")
+    parser.add_argument("--random", type=int, default=10, metavar="N")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build-mutants")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("cmake", nargs="*", metavar="-DNAME=VALUE",
+                        help="more options of cmake, after --")
+    options = parser.parse_args()
+    if options.list:
+        for mutant in TABLE:
+            print(f"{mutant.name:28} {mutant.file:26} {mutant.test}")
+        return 0
+    bad = check_table()
+    if bad or options.check:
+        print(f"{len(TABLE)} mutants, {len(bad)} out of date")
+        return 1 if bad else 0
+    mutants = sorted(choose(options), key=lambda mutant: (mutant.file, mutant.test))
+    options.work.mkdir(parents=True, exist_ok=True)
+    tree = Tree(options.work.resolve(), options)
+    failed = unchanged_tests_pass(tree, mutants)
+    for mutant in mutants:
+        outcome = try_mutant(tree, mutant)
+        print(f"{mutant.name:28} {mutant.test:24} {outcome}", flush=True)
+        if outcome != "caught":
+            failed.append(mutant.name)
+    print(f"{len(mutants)} mutants tried, {len(failed)} failures")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
