@@ -111,7 +111,7 @@ double tess_grid_cost(const tess_grid_plan *plan)
            tess_grid_cost_plane(plan, 1) * plan->num_planes * plan->opts.num_pol;
 }
 
-/* By [is_double], on an H200 (README, results): a cell of a w-kernel, of MeerKAT's
+/* By [is_double], on an H200 (docs/results/tables.md): a cell of a w-kernel, of MeerKAT's
  * tracks with kernels of 8 to 32 cells; a cell of a separable kernel and plane; a cell
  * of a plane transformed, screened and added. Sorting a visibility. */
 static const double DEVICE_TAP_S[2] = {2e-12, 4e-12};

@@ -1,6 +1,6 @@
 """A model of where a job's time goes, fitted to a study and extrapolated from it.
 
-Each stage of README's order of work takes a sum of terms, each a known function of the
+Each stage of docs/design/order-of-work.md takes a sum of terms, each a known function of the
 layout and the data times a coefficient that is not negative:
 
     work/n     shared by the n cores in use, computing
@@ -45,7 +45,7 @@ TERMS = {
 NETWORK_GB_PER_S = 12.5  # each way, of each node: 100 Gb/s
 MESSAGE_S = 2e-6
 FILES_GB_PER_S = 100.0  # that a parallel file system gives to all nodes together
-ROUND_BYTES = 24 * 2**20  # of exchange and reduce, README "Ranks"
+ROUND_BYTES = 24 * 2**20  # of exchange and reduce, docs/design/ranks.md
 REWEIGHTINGS = 60
 SMALL_RESIDUAL = 1e-3  # of a run's time: smaller ones count as squares
 
