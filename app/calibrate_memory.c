@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "calibrate.h"
 #include "decode.h"
@@ -28,17 +29,34 @@ static int64_t part(int thread, int threads)
     return BYTES / threads * thread;
 }
 
+typedef struct moment {
+    double wall_s, cpu_s;
+} moment;
+
+static moment moment_now(void)
+{
+    struct timespec cpu;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (moment){tess_time_now(), (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec};
+}
+
 /* Raise a rate to bytes of new memory a second: the first so many of as large an array
- * as malloc asks the system for, unless it keeps such (glibc's M_MMAP_THRESHOLD). */
+ * as malloc asks the system for, unless it keeps such (glibc's M_MMAP_THRESHOLD). Time
+ * that the threads wait for a core does not count: it is other work's, and another run,
+ * or its plan, would find another rate. */
 static tess_status touch_rate(int64_t bytes, int threads, double *rate)
 {
     char *memory = tess_alloc(bytes > SYSTEM_BYTES ? bytes : SYSTEM_BYTES, 1);
     if (!memory) return TESS_ERR_ALLOC;
-    const double start = tess_time_now();
+    const moment start = moment_now();
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < bytes; k += TOUCHED_BYTES)
         memset(memory + k, 1, TOUCHED_BYTES);
-    *rate = fmax(*rate, (double)bytes / (tess_time_now() - start));
+    const moment end = moment_now();
+    const double together = fmin(threads, (double)sysconf(_SC_NPROCESSORS_ONLN));
+    const double seconds =
+        fmin(end.wall_s - start.wall_s, (end.cpu_s - start.cpu_s) / fmax(together, 1));
+    *rate = fmax(*rate, (double)bytes / seconds);
     tess_free(memory);
     return TESS_OK;
 }
@@ -60,20 +78,10 @@ typedef struct traffic_memory {
     char *from, *to; /* BYTES each */
 } traffic_memory;
 
-/* A busy machine would tell of fewer threads than memory allows, for as long as the file
- * is kept: what counts are times in which threads had this share of their cores. */
+/* A busy machine would tell of fewer threads than memory allows, for as long as the
+ * file is kept: what counts are times in which threads had this share of their cores.
+ */
 static const double AT_WORK = 0.85;
-
-typedef struct moment {
-    double wall_s, cpu_s;
-} moment;
-
-static moment moment_now(void)
-{
-    struct timespec cpu;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    return (moment){tess_time_now(), (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec};
-}
 
 /* Raise a rate to that of so much done since `start`, undisturbed. */
 static void note_rate(double amount, moment start, int threads, double *rate)
@@ -123,8 +131,8 @@ cleanup:
     return status;
 }
 
-/* Bytes of visibilities decoded, by chunks that go through a thread's caches as those of
- * a file do. */
+/* Bytes of visibilities decoded, by chunks that go through a thread's caches as those
+ * of a file do. */
 static tess_status read_rate(const traffic_memory *memory, int threads, double *rate)
 {
     tess_status status = TESS_OK;
