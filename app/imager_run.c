@@ -316,6 +316,7 @@ static tess_status image_all(imager_job *job, const imager_data *data,
 {
     tess_status status = TESS_OK;
     int window;
+    tess_mem_trim();
     TESS_TRY(imager_plane_window(job, other_bytes(job, data, samples, bricks), bricks,
                                  &window));
     TESS_TRY(window > 0

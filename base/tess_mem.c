@@ -78,6 +78,13 @@ void tess_mem_keep_no_arrays(void)
 #endif
 }
 
+void tess_mem_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* The high-water mark that Linux keeps of this program's memory [bytes], or -1. */
 static int64_t high_water_bytes(void)
 {

@@ -40,6 +40,10 @@ void tess_free(void *pointer);
  *  library, to call. */
 void tess_mem_keep_no_arrays(void);
 
+/** Give the pages of freed small arrays back to the system: a stage that takes much
+ *  memory follows. Takes some milliseconds. */
+void tess_mem_trim(void);
+
 /** Largest resident size of this program so far [bytes], without what the process held
  *  before it became this program (exec); 0 when unknown. */
 int64_t tess_mem_peak_bytes(void);
