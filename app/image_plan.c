@@ -36,10 +36,6 @@ static tess_status workload_of(const image_run *run, bool kept, const imager_dat
         .owned_bytes =
             vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
             IMAGE_ROW_BYTES * (double)num_rows / (double)run->outputs.num_intervals};
-    if (run->outputs.num_channels > 1)
-        work->mean_bytes = (double)sizeof(double) * run->job.num_images *
-                           (double)run->job.geom.nx * (double)run->job.geom.ny /
-                           tess_comm_size(run->teams.all);
     if (kept && run->outputs.num > 1) work->copy_bytes = work->owned_bytes;
     if (run->teams.num > 1)
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
@@ -155,6 +151,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
         work.num_densities = tess_source_samples(run.source).num_weight;
     TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
+    TESS_TRY(imager_tell_need(&run.job, estimate.peak));
 cleanup:
     tess_brick_list_free(&bricks);
     image_data_free(&data);

@@ -144,6 +144,7 @@ typedef struct imager_job {
     tess_profile *profile;
     imager_extent extent; /* of all that the plan serves */
     int64_t num_outputs;  /* sets of images that share the plan; 0: one */
+    double mean_bytes;    /* of this rank's share of means over their channels */
     int num_teams;        /* each of which makes so many; 0: one */
     const tess_backend *backend;
     tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
@@ -152,6 +153,7 @@ typedef struct imager_job {
     struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
     struct imager_checkpoint *checkpoint; /* or NULL */
     bool logged, measured; /* the plan, and the error of w-projection, have been told */
+    bool need_told;        /* so has memory that a rank needs beyond its share */
     tess_projection_error error; /* of this rank's samples */
     int num_groups, fft_ranks;   /* Pw and F */
     tess_costs costs;            /* what was planned by, when measured; else nothing */
@@ -225,11 +227,15 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
 /** What images and a plane take on a rank, pieces excepted [bytes]. Local. */
 double imager_planes_bytes(const imager_job *job);
 
-/** The program and its libraries, before any data [bytes]. */
-enum { IMAGER_BASE_BYTES = 48 << 20 };
+/** What a rank holds from the plan to the end of the run: the program and its
+ * libraries, tables of w-kernels, and means over channels [bytes]. Local. */
+double imager_base_bytes(const imager_job *job);
 
-/** The same of MPI, which runs of one rank do not start [bytes]. */
-enum { IMAGER_MPI_BYTES = 10 << 20 };
+/** Images, and the rows that they become one after the other [bytes]. Local. */
+double imager_finishing_bytes(const imager_job *job);
+
+/** Warn, once for a job, when any rank needs more than it may use. Collective. */
+tess_status imager_tell_need(imager_job *job, double bytes);
 
 /** Bytes of samples in memory. Local. */
 double imager_samples_bytes(const tess_samples *samples);
@@ -240,6 +246,9 @@ typedef struct imager_sums_size {
     double all, plane, num_vis;
     double touch_bytes_s;
 } imager_sums_size;
+
+/** What of it is held at a time with so many planes, 0: with all. Local. */
+double imager_window_bytes(const imager_sums_size *size, int planes_at_once);
 
 /** bricks_of_block[num_blocks] of them, with so many visibilities. Local. */
 imager_sums_size imager_sums_size_of(const imager_job *job,
@@ -305,6 +314,15 @@ tess_plane_window imager_passes_window(const imager_job *job,
 tess_status imager_plane_window(const imager_job *job, double other_bytes,
                                 const tess_brick_list *bricks, int *planes_at_once);
 
+/** Tell (imager_tell_need) of what this rank needs with its sums of so many planes.
+ *  Collective. */
+tess_status imager_tell_sums(imager_job *job, const tess_brick_list *bricks,
+                             int planes_at_once, double other_bytes);
+
+/** Parts of a brick with so many visibilities, each of which has sums of its own: one,
+ *  but with --reproducible (imager_part_vis). Local. */
+int64_t imager_brick_parts(const imager_job *job, int64_t num_vis);
+
 /** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
  *  does, and this is local; else collective. */
 tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
@@ -359,7 +377,6 @@ typedef struct imager_workload {
     double copy_bytes; /* of several outputs: of the samples of one, which its team
                           has been sent, or which are copied */
     double deal_s;     /* for sending those and, with output channels, means */
-    double mean_bytes; /* of its share of the means over output channels */
     int num_densities; /* by which samples are weighted; 0: naturally */
     tess_costs costs;  /* that the run goes by; the plan's are its machine's */
 } imager_workload;

@@ -64,9 +64,11 @@ static tess_status make_load(const imager_job *job, const tess_brick_list *own,
     load->block = tess_alloc_zero(plan->num_blocks, sizeof *load->block);
     const bool ready = load->own && load->total && load->block;
     TESS_TRY(tess_comm_agree(job->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < own->num_bricks; ++k)
+    for (int64_t k = 0; k < own->num_bricks; ++k) {
+        const double parts = (double)imager_brick_parts(job, own->num_vis[k]);
         for (int32_t p = own->planes[k].first; p < own->planes[k].end; ++p)
-            load->own[p] += layer_bytes(plan);
+            load->own[p] += parts * layer_bytes(plan);
+    }
     memcpy(load->total, load->own, (size_t)plan->num_planes * sizeof *load->total);
     TESS_TRY(
         tess_comm_allreduce_f64(job->comm, load->total, plan->num_planes, TESS_SUM));
@@ -86,7 +88,8 @@ static void load_blocks(const imager_job *job, const tess_brick_list *own, int f
         const int stop = span.end < end ? span.end : end;
         if (begin >= stop) continue;
         load->block[own->key[k] / (plan->tiles_u * plan->tiles_v)] +=
-            (stop - begin) * layer_bytes(plan) * job->num_images;
+            (stop - begin) * layer_bytes(plan) * job->num_images *
+            (double)imager_brick_parts(job, own->num_vis[k]);
     }
 }
 
@@ -202,7 +205,8 @@ static tess_status planes_at_once(const imager_job *job, const imager_workload *
     const double samples =
         bytes_beside_sums(job, work) + (in_place(job, work) ? 0 : work->owned_bytes);
     return imager_plane_window(&run,
-                               IMAGER_BASE_BYTES + imager_planes_bytes(job) + samples +
+                               imager_base_bytes(job) + imager_planes_bytes(job) +
+                                   samples +
                                    (double)work->num_runs * (double)sizeof(tess_run),
                                own, planes);
 }
@@ -227,18 +231,6 @@ static tess_status occupied_share(const imager_job *job, const tess_brick_list *
 cleanup:
     tess_free(touched);
     return status;
-}
-
-/* Images become rows, one after the other: sums that may be of another output's are
- * copied, others are given up, or become the rows. */
-static double finishing_bytes(const imager_job *job, double image)
-{
-    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    const int ranks = tess_comm_size(job->comm), n = job->num_images;
-    const double rows = (job->plan->is_double ? 8 : 4) * pixels / ranks;
-    if (job->num_outputs > 1) return n * image + n * rows;
-    if (job->fft_ranks == ranks) return n * image;
-    return fmax(n * image + rows, image + n * rows);
 }
 
 static void estimate_memory(const imager_job *job, const imager_workload *work,
@@ -266,23 +258,23 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     /* pieces have become lines before these are turned into others */
     estimate->planes = job->num_images * image + plane_lines +
                        fmax(pieces, f > 1 ? 2 * plane_lines : 0);
-    const double tables =
-        plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
-    /* buffers of files are given up when all samples are kept */
     const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
-    const double base =
-        IMAGER_BASE_BYTES + (ranks > 1 || job->num_teams > 1 ? IMAGER_MPI_BYTES : 0);
-    const double kept = base + tables + work->mean_bytes + densities +
-                        (work->cached ? 0 : estimate->reading);
-    const double loading =
-        base + (work->cached ? work->sample_bytes : own) + 1.5 * estimate->reading;
+    /* buffers of files are given up when all samples are kept, and so are densities
+     * that have been applied to these */
+    const double kept =
+        imager_base_bytes(job) + (work->cached ? 0 : densities + estimate->reading);
+    const double loading = imager_base_bytes(job) - job->mean_bytes +
+                           (work->cached ? work->sample_bytes : own) +
+                           1.5 * estimate->reading;
     /* what flies is given up before runs are sorted from one array to another */
     const double sorting =
-        kept + fmax(own + received + flight, beside + received + runs);
+        kept + fmax(fmax(own + received + flight, beside + received + runs),
+                    work->cached ? own + densities : 0);
     const double gridding = kept + beside + received + sums + estimate->planes;
-    /* what was received, and what other outputs are made of, in turn */
-    const double finishing = kept + (in_place(job, work) ? own + runs : beside) +
-                             plane_lines + finishing_bytes(job, image);
+    /* samples of this output have been given up, those of all others wait */
+    const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
+    const double finishing = kept + (work->cached ? waiting : own) + plane_lines +
+                             imager_finishing_bytes(job);
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 

@@ -268,7 +268,7 @@ static tess_status predict_owned(imager_job *job, tess_samples *owned,
                                  (other != owned ? imager_samples_bytes(other) : 0);
     if (!job->layout->reproducible)
         TESS_TRY(imager_plane_window(job,
-                                     IMAGER_BASE_BYTES + imager_planes_bytes(job) +
+                                     imager_base_bytes(job) + imager_planes_bytes(job) +
                                          samples_bytes +
                                          (double)bricks->num_runs * sizeof(tess_run),
                                      bricks, &window));

@@ -177,12 +177,6 @@ tess_plane_window imager_passes_window(const imager_job *job,
 /* Of a rank's memory, what samples get where nothing fits. */
 static const double LEAST_SHARE = 0.3;
 
-static double sums_of(const imager_sums_size *size, int planes_at_once)
-{
-    return planes_at_once > 0 ? fmin(size->all, planes_at_once * size->plane)
-                              : size->all;
-}
-
 /* Samples that have anything in a window of planes. */
 static double bytes_in(const imager_job *job, const block_load *load,
                        tess_plane_window window)
@@ -203,7 +197,7 @@ static void passes_with(const imager_job *job, const block_load *load,
     passes->planes_at_once = planes_at_once;
     passes->num_windows =
         planes_at_once > 0 ? (planes + planes_at_once - 1) / planes_at_once : 1;
-    passes->sums_bytes = sums_of(size, planes_at_once);
+    passes->sums_bytes = imager_window_bytes(size, planes_at_once);
     passes->sample_bytes = 0;
     passes->num_reads = 0;
     for (int k = 0; k < passes->num_windows; ++k) {
@@ -236,13 +230,14 @@ static void choose(const imager_job *job, const block_load *load,
     int best = -1, fewest = 0;
     for (int k = 0; k <= most && forced == 0; ++k) {
         const int at_once = k == 0 ? 0 : most + 1 - k;
-        passes_with(job, load, size, at_once, room - sums_of(size, at_once), passes);
+        passes_with(job, load, size, at_once, room - imager_window_bytes(size, at_once),
+                    passes);
         if (passes->too_large || (best >= 0 && passes->num_reads >= fewest)) continue;
         best = at_once;
         fewest = passes->num_reads;
     }
     const int planes = best >= 0 ? best : forced > 0 ? forced : most > 0 && room > 0;
-    const double left = room - sums_of(size, planes);
+    const double left = room - imager_window_bytes(size, planes);
     passes_with(job, load, size, planes, left, passes);
     if (!passes->too_large) return;
     /* not even one plane fits, or the images do not: the best that can be done */
@@ -254,7 +249,7 @@ static void choose(const imager_job *job, const block_load *load,
 double imager_held_bytes(const imager_job *job, double sample_bytes, double block_bytes)
 {
     const int ranks = tess_comm_size(job->comm);
-    return IMAGER_BASE_BYTES + imager_planes_bytes(job) + sample_bytes +
+    return imager_base_bytes(job) + imager_planes_bytes(job) + sample_bytes +
            2 * block_bytes +
            (ranks > 1 ? (double)tess_exchange_flight_bytes(ranks) : 0);
 }

@@ -302,7 +302,7 @@ static double other_bytes(const imager_job *job, const imager_data *data,
                           const tess_samples *samples, const tess_brick_list *bricks)
 {
     const bool sent = samples != &data->cached;
-    return IMAGER_BASE_BYTES + imager_planes_bytes(job) + data->kept_bytes +
+    return imager_base_bytes(job) + imager_planes_bytes(job) + data->kept_bytes +
            imager_samples_bytes(samples) +
            (double)bricks->num_runs * (double)sizeof(tess_run) +
            (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
@@ -315,10 +315,11 @@ static tess_status image_all(imager_job *job, const imager_data *data,
                              bool psf)
 {
     tess_status status = TESS_OK;
+    const double other = other_bytes(job, data, samples, bricks);
     int window;
     tess_mem_trim();
-    TESS_TRY(imager_plane_window(job, other_bytes(job, data, samples, bricks), bricks,
-                                 &window));
+    TESS_TRY(imager_plane_window(job, other, bricks, &window));
+    TESS_TRY(imager_tell_sums(job, bricks, window, other));
     TESS_TRY(window > 0
                  ? tess_steps_image_by_planes(job->steps, window, samples, bricks, psf)
                  : tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
@@ -547,6 +548,8 @@ static tess_status run_in_place(imager_job *job, imager_data *data,
     TESS_TRY(imager_job_tell_error(job));
     status = image_all(job, data, &data->cached, runs, psf);
     TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_samples_free(&data->cached); /* images become rows beside what is still held */
+    tess_brick_list_free(runs);
 cleanup:
     return status;
 }

@@ -6,6 +6,47 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
+/* The program and its libraries, before any data; and MPI's, which runs of one rank do
+ * not start. */
+enum { PROGRAM_BYTES = 48 << 20, MPI_BYTES = 10 << 20 };
+
+double imager_base_bytes(const imager_job *job)
+{
+    const tess_grid_plan *plan = job->plan;
+    const bool alone = tess_comm_size(job->comm) == 1 && job->num_teams <= 1;
+    const double tables =
+        plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
+    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->mean_bytes;
+}
+
+/* Sums that are of another output next are copied to rows, others are given up one
+ * after the other, or become the rows. */
+double imager_finishing_bytes(const imager_job *job)
+{
+    const double value = job->plan->is_double ? 8 : 4, n = job->num_images;
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const int ranks = tess_comm_size(job->comm);
+    const double image = value * pixels / job->fft_ranks, rows = value * pixels / ranks;
+    if (job->num_outputs > 1) return n * image + n * rows;
+    if (job->fft_ranks == ranks) return n * image;
+    return fmax(n * image + rows, image + n * rows);
+}
+
+tess_status imager_tell_need(imager_job *job, double bytes)
+{
+    tess_status status = TESS_OK;
+    if (job->backend->start) return TESS_OK; /* most of it is on the device */
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, &bytes, 1, TESS_MAX));
+    if (job->need_told || bytes <= (double)job->rank_bytes) return TESS_OK;
+    job->need_told = true;
+    if (tess_comm_rank(job->comm) == 0)
+        tess_log_warn("a rank may use %s, but needs about %s; more --memory or ranks "
+                      "help, and so do fewer outputs or polarisations in a run",
+                      tess_mem_text((double)job->rank_bytes), tess_mem_text(bytes));
+cleanup:
+    return status;
+}
+
 /* Bytes of a sample's row: uvw, first channel, channels, first sample. */
 static const double ROW_BYTES = 3 * 8 + 4 + 4 + 8;
 
@@ -62,6 +103,12 @@ static double seconds_of_sets(const imager_job *job, const imager_sums_size *siz
     return (sets - 1) * imager_set_s(job, size->num_vis) + bytes / size->touch_bytes_s;
 }
 
+double imager_window_bytes(const imager_sums_size *size, int planes_at_once)
+{
+    return planes_at_once > 0 ? fmin(size->all, planes_at_once * size->plane)
+                              : size->all;
+}
+
 int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
                           double room)
 {
@@ -71,7 +118,7 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
         size->all <= room ? seconds_of_sets(job, size, 1, size->all) : (double)INFINITY;
     for (int sets = 2; sets <= planes; ++sets) {
         const int at_once = (planes + sets - 1) / sets;
-        const double bytes = fmin(size->all, at_once * size->plane);
+        const double bytes = imager_window_bytes(size, at_once);
         const double seconds = seconds_of_sets(job, size, sets, bytes);
         if (bytes > room || seconds >= least) continue;
         best = at_once;
@@ -80,13 +127,21 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
     return isinf(least) ? 1 : best; /* not even one fits: the best that can be done */
 }
 
+int64_t imager_brick_parts(const imager_job *job, int64_t num_vis)
+{
+    const int64_t most = imager_part_vis(job);
+    if (!job->layout->reproducible || num_vis <= most) return 1;
+    return (num_vis + most - 1) / most;
+}
+
 double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
                            int64_t *bricks_of_block)
 {
     const int64_t per_block = job->plan->tiles_u * job->plan->tiles_v;
     double num_vis = 0;
     for (int64_t b = 0; b < bricks->num_bricks; ++b) {
-        ++bricks_of_block[bricks->key[b] / per_block];
+        bricks_of_block[bricks->key[b] / per_block] +=
+            imager_brick_parts(job, bricks->num_vis[b]);
         num_vis += (double)bricks->num_vis[b];
     }
     return num_vis;
@@ -116,6 +171,18 @@ static tess_status count_bricks(const imager_job *job, const tess_brick_list *br
     *size = imager_sums_size_of(job, count, num_vis);
 cleanup:
     tess_free(count);
+    return status;
+}
+
+tess_status imager_tell_sums(imager_job *job, const tess_brick_list *bricks,
+                             int planes_at_once, double other_bytes)
+{
+    tess_status status = TESS_OK;
+    imager_sums_size size;
+    TESS_TRY(count_bricks(job, bricks, &size));
+    TESS_TRY(imager_tell_need(job, other_bytes +
+                                       imager_window_bytes(&size, planes_at_once)));
+cleanup:
     return status;
 }
 

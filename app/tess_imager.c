@@ -125,6 +125,10 @@ tess_status image_form_teams(image_run *run, bool kept)
         .checkpoints = run->opts->checkpoint.folder != NULL};
     int num;
     bool fits = true;
+    if (run->outputs.num_channels > 1)
+        run->job.mean_bytes = (double)sizeof(double) * run->job.num_images *
+                              (double)run->job.geom.nx * (double)run->job.geom.ny /
+                              tess_comm_size(run->comm);
     TESS_TRY(imager_teams_choose(&run->job, &need, &num));
     if (num == 1) return TESS_OK;
     if (run->mode == DATA_PER_OUTPUT)
@@ -276,6 +280,22 @@ cleanup:
     return status;
 }
 
+/* Weights of samples that are in memory are changed there, once: what gridding needs
+ * memory for follows, and the density is given up. Collective. */
+static tess_status apply_density(image_run *run, imager_data *data,
+                                 tess_density **density)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples;
+    if (!data->in_memory) return TESS_OK;
+    status = imager_data_get(data, 0, &samples);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_density_destroy(*density);
+    *density = NULL;
+cleanup:
+    return status;
+}
+
 /* The image of nothing: blank, shared by rows. */
 static tess_status empty_products(const image_run *run, int num_images,
                                   imager_product *product)
@@ -346,6 +366,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     }
     TESS_TRY(image_data_for(run, output, &data));
     TESS_TRY(weigh(run, &data, &density));
+    TESS_TRY(apply_density(run, &data, &density));
     TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
 cleanup:
     imager_bookmark_forget(&run->checkpoint.bookmark, IMAGER_DENSITY);
@@ -583,6 +604,9 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     if (opts->checkpoint.folder)
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));
     TESS_TRY(image_form_teams(&run, run.mode == DATA_CACHED));
+    TESS_TRY(imager_tell_need(&run.job, imager_base_bytes(&run.job) +
+                                            imager_samples_bytes(&run.all) +
+                                            imager_finishing_bytes(&run.job)));
     if (opts->checkpoint.folder && run.teams.num == 1)
         run.job.checkpoint = &run.checkpoint;
     TESS_TRY(image_outputs(&run));
