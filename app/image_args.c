@@ -307,7 +307,7 @@ static tess_status check_field(const tess_image_opts *opts)
     const double edge = (double)(longest / 2) * opts->scale_rad;
     /* a pixel more, so that l = -1 ... 1 may be covered by a size that is even */
     if (edge > 1 + 1.01 * opts->scale_rad || opts->scale_rad > 1)
-        TESS_FAIL(TESS_ERR_INPUT,
+        TESS_FAIL(TESS_ERR_USAGE,
                   "%lld x %lld pixels of %g deg are larger than the half-sky (l and m "
                   "within -1 and 1); use a smaller --size or --scale",
                   (long long)opts->nx, (long long)opts->ny,

@@ -25,8 +25,8 @@ typedef struct tess_image_args {
 } tess_image_args;
 
 /** Parse and check everything that can be checked without data, and set the threads
- *  per rank. `doc` is argp's help text of the subcommand. Errors: TESS_ERR_USAGE,
- *  TESS_ERR_INPUT (larger than the half-sky), TESS_ERR_RESOURCE (larger than the
+ *  per rank. `doc` is argp's help text of the subcommand. Errors: TESS_ERR_USAGE
+ *  (also an image larger than the half-sky), TESS_ERR_RESOURCE (larger than the
  *  memory of all nodes), TESS_ERR_IO (a file beside the images that cannot be written).
  *  Collective. */
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,

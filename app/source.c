@@ -255,7 +255,7 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
     if (status == TESS_OK) status = make_parts(source);
     if (status == TESS_OK) status = find_center(source);
     if (status == TESS_OK && source->info.num_rows == 0)
-        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+        status = tess_error_record(TESS_ERR_USAGE, __FILE__, __LINE__, __func__,
                                    "%s: no rows are selected", obs[0]);
     TESS_TRY(tess_comm_agree(comm, status));
     fill_info(source);
@@ -403,7 +403,7 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
         list_correlations(&meta->segment[0], have, sizeof have);
         tess_pol_name(&pol[0], name);
         TESS_FAIL(
-            TESS_ERR_INPUT,
+            TESS_ERR_USAGE,
             "%s: %s cannot be made from its correlations (%s); choose with --stokes",
             meta->path, num_pol > 1 ? "the polarisations" : name, have);
     }

@@ -156,9 +156,10 @@ tess_status tess_vis_check(const char *const *paths, int num_paths,
 
 /** Open a set; the format is found by looking (an MS is a folder with table.dat).
  *  Local: every rank opens for itself. Errors: TESS_ERR_IO (missing, unreadable),
- *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency, unknown
- *  field, missing column; the message names file and remedy), TESS_ERR_USAGE (a data
- *  column of a set that is no MS), TESS_ERR_RESOURCE (an MS without TESS_MS). */
+ *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency; the message
+ *  names file and remedy), TESS_ERR_USAGE (a selection of what the set does not hold: a
+ *  field, window, channel or column; or none where it needs one), TESS_ERR_RESOURCE (an
+ *  MS without TESS_MS). */
 tess_status tess_vis_open(const char *path, const tess_vis_select *select,
                           tess_vis_reader **reader);
 

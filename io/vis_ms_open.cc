@@ -68,6 +68,21 @@ Table subtable(const Reader &reader, const char *name)
     return reader.table().keywordSet().asTable(name, TableLock(TableLock::NoLocking));
 }
 
+/* A cell of a subtable, whose size in a damaged set may be anything. */
+template <class T>
+Array<T> cell_of(const Reader &reader, const ArrayColumn<T> &column, size_t row)
+{
+    const double most = 1 << 24; /* channels of a window, more than any has */
+    double values = 1;
+    const IPosition shape = column.shape(static_cast<rownr_t>(row));
+    for (const auto length : shape)
+        values *= static_cast<double>(length);
+    if (values > most)
+        MS_FAIL(TESS_ERR_INPUT, "%s: row %zu of %s has %.0f values; the set is damaged",
+                reader.path.c_str(), row, column.columnDesc().name().c_str(), values);
+    return column(static_cast<rownr_t>(row));
+}
+
 void read_observation(const Reader &reader, tess_vis_meta &meta)
 {
     const Table table = subtable(reader, "OBSERVATION");
@@ -94,7 +109,7 @@ void read_antennas(const Reader &reader, tess_vis_meta &meta)
         tess_vis_antenna &antenna = meta.antenna[k];
         copy_text(antenna.name, sizeof antenna.name, name(k));
         antenna.diameter_m = diameter(k);
-        const Vector<Double> xyz = position(k);
+        const Vector<Double> xyz = cell_of(reader, position, k);
         for (size_t axis = 0; axis < 3 && axis < xyz.size(); ++axis)
             antenna.xyz_m[axis] = xyz[axis];
     }
@@ -113,7 +128,7 @@ void read_fields(const Reader &reader, tess_vis_meta &meta)
         field.id = static_cast<int>(k);
         copy_text(field.name, sizeof field.name, name(k));
         /* columns after the first are the polynomial of a moving source */
-        const Array<Double> direction = phase_dir(k);
+        const Array<Double> direction = cell_of(reader, phase_dir, k);
         if (direction.nelements() < 2)
             MS_FAIL(TESS_ERR_INPUT, "%s: field %zu has no PHASE_DIR",
                     reader.path.c_str(), k);
@@ -209,7 +224,7 @@ int find_field(const tess_vis_meta &meta, const char *wanted)
     if (end != wanted && *end == '\0' && number >= 0 && number < meta.num_fields &&
         meta.field[number].num_rows > 0)
         return static_cast<int>(number);
-    MS_FAIL(TESS_ERR_INPUT, "%s: no rows of field %s; it has %s", meta.path, wanted,
+    MS_FAIL(TESS_ERR_USAGE, "%s: no rows of field %s; it has %s", meta.path, wanted,
             field_list(meta).c_str());
 }
 
@@ -278,8 +293,8 @@ void read_correlations(const Reader &reader, int polarization,
     if (polarization < 0 || static_cast<rownr_t>(polarization) >= table.nrow())
         MS_FAIL(TESS_ERR_INPUT, "%s: POLARIZATION has no row %d; the set is damaged",
                 reader.path.c_str(), polarization);
-    const Vector<Int> type =
-        ArrayColumn<Int>(table, "CORR_TYPE")(static_cast<rownr_t>(polarization));
+    const Vector<Int> type = cell_of(reader, ArrayColumn<Int>(table, "CORR_TYPE"),
+                                     static_cast<size_t>(polarization));
     if (type.size() < 1 || type.size() > TESS_MAX_CORR)
         MS_FAIL(TESS_ERR_INPUT, "%s: %zu correlations; 1 to %d can be read",
                 reader.path.c_str(), type.size(), TESS_MAX_CORR);
@@ -311,9 +326,11 @@ void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
     if (spw < 0 || static_cast<rownr_t>(spw) >= table.nrow())
         MS_FAIL(TESS_ERR_INPUT, "%s: SPECTRAL_WINDOW has no row %d; the set is damaged",
                 reader.path.c_str(), spw);
-    const rownr_t row = static_cast<rownr_t>(spw);
-    const Vector<Double> freq = ArrayColumn<Double>(table, "CHAN_FREQ")(row);
-    const Vector<Double> width = ArrayColumn<Double>(table, "CHAN_WIDTH")(row);
+    const size_t row = static_cast<size_t>(spw);
+    const Vector<Double> freq =
+        cell_of(reader, ArrayColumn<Double>(table, "CHAN_FREQ"), row);
+    const Vector<Double> width =
+        cell_of(reader, ArrayColumn<Double>(table, "CHAN_WIDTH"), row);
     int64_t first, end;
     rows.num_chan_file = static_cast<int64_t>(freq.size());
     selected_channels(select, rows.num_chan_file, &first, &end);
@@ -387,10 +404,15 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
         segment.num_rows = item.second.num_rows;
         reader.segments->push_back(std::move(item.second));
     }
-    if (meta.num_segments == 0)
-        MS_FAIL(TESS_ERR_INPUT,
+    const bool by_choice =
+        select.num_spw > 0 || select.chan_first > 0 || select.chan_end > 0;
+    if (meta.num_segments == 0 && by_choice)
+        MS_FAIL(TESS_ERR_USAGE,
                 "%s: no rows or channels are left by --field, --spw and "
                 "--channels",
+                reader.path.c_str());
+    if (meta.num_segments == 0)
+        MS_FAIL(TESS_ERR_INPUT, "%s: its spectral windows have no channels",
                 reader.path.c_str());
     if (time_min <= time_max) {
         meta.time_start_mjd_s = time_min;
@@ -445,7 +467,7 @@ void choose_data_column(Reader &reader, const char *wanted)
         if (is_filled(corrected, *reader.segments)) name = "CORRECTED_DATA";
     }
     if (!is_data_column(table, name))
-        MS_FAIL(TESS_ERR_INPUT,
+        MS_FAIL(wanted ? TESS_ERR_USAGE : TESS_ERR_INPUT,
                 "%s: has no visibility column %s; choose with --datacolumn from: %s",
                 reader.path.c_str(), name, data_columns(table).c_str());
     reader.data_column = name;

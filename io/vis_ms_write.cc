@@ -372,7 +372,7 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
                 writer.column.c_str());
     const bool exists = source.table().tableDesc().isColumn(writer.column);
     if (exists && !is_data_column(source.table(), writer.column.c_str()))
-        MS_FAIL(TESS_ERR_INPUT,
+        MS_FAIL(TESS_ERR_USAGE,
                 "%s: column %s does not hold visibilities; choose another",
                 writer.path.c_str(), writer.column.c_str());
     if (exists && !writer.overwrite)

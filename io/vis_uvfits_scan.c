@@ -277,7 +277,7 @@ static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *me
         for (int k = 0; k < meta->num_fields && found < 0; ++k)
             if (is_number && meta->field[k].id == id) found = k;
         if (found < 0 || meta->field[found].num_rows == 0)
-            TESS_FAIL(TESS_ERR_INPUT, "%s: has no field %s; it has %s", meta->path,
+            TESS_FAIL(TESS_ERR_USAGE, "%s: has no field %s; it has %s", meta->path,
                       select->field, choices);
     } else {
         for (int k = meta->num_fields - 1; k >= 0; --k)

@@ -162,14 +162,18 @@ def check_contents(faults):
     bad("all uvw Inf", 3, "image", write("uvwinf", uvw=faults.uvw * 0 + np.inf), *IMAGE)
     bad("all baselines too long", 3, "image", faults.valid, "--size", "16", "--scale",
         "5deg")
-    bad("image larger than the half-sky", 3, "image", faults.valid, "--size", "512",
+    bad("image larger than the half-sky", 2, "image", faults.valid, "--size", "512",
         "--scale", "1deg")
     other = write("elsewhere", ra_deg=75.0)
     bad("differing phase centres", 3, "image", faults.valid, other, *IMAGE,
         says="--center")
     bad("channels out of range", 2, "image", faults.valid, *IMAGE, "--channels", "7:9")
-    bad("unknown field", 3, "image", faults.valid, *IMAGE, "--field", "Betelgeuse",
+    bad("unknown field", 2, "image", faults.valid, *IMAGE, "--field", "Betelgeuse",
         says="Betelgeuse")
+    bad("unknown field number", 2, "image", faults.valid, *IMAGE, "--field", "3")
+    bad("unknown window", 2, "image", faults.valid, *IMAGE, "--spw", "5")
+    bad("polarisation that is not there", 2, "image", faults.valid, *IMAGE, "--stokes",
+        "RR", says="--stokes")
 
 
 def check_resources(faults):

@@ -54,9 +54,16 @@ class Sets:
 
 def check_structure(sets):
     bad, suite = sets.faults.bad, sets.suite
-    bad("MS without the chosen column", 3, "image", sets.good, *IMAGE, "--datacolumn",
+    bad("MS without the chosen column", 2, "image", sets.good, *IMAGE, "--datacolumn",
         "ROTTEN_DATA", says="ROTTEN_DATA")
-    bad("MS without the chosen window", 3, "image", sets.good, *IMAGE, "--spw", "5")
+    bad("MS without the chosen window", 2, "image", sets.good, *IMAGE, "--spw", "5",
+        says="--spw")
+    bad("MS without the chosen field", 2, "image", sets.good, *IMAGE, "--field", "3",
+        says="field 3")
+    bad("MS without the chosen channels", 2, "image", sets.good, *IMAGE, "--channels",
+        "7:9", says="--channels")
+    bad("MS without the chosen polarisation", 2, "image", sets.good, *IMAGE, "--stokes",
+        "RR", says="--stokes")
     for name in ("SPECTRAL_WINDOW", "FIELD", "ANTENNA", "POLARIZATION",
                  "DATA_DESCRIPTION"):
         broken = sets.copy("no-" + name)

@@ -179,7 +179,7 @@ static void fields_and_setups_are_chosen(void **state)
     s.num_groups = 24;
     make(&s, FILE_A);
     refuse(FILE_A, NULL, TESS_ERR_USAGE, "SRCB (8)");
-    refuse(FILE_A, &(tess_vis_select){.field = "OTHER"}, TESS_ERR_INPUT, "SRCC");
+    refuse(FILE_A, &(tess_vis_select){.field = "OTHER"}, TESS_ERR_USAGE, "SRCC");
     static const char *const names[] = {"srcb", "8"};
     for (int k = 0; k < 2; ++k) {
         tess_vis_reader *reader =
