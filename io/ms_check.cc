@@ -43,9 +43,12 @@ namespace
 const int64_t WHOLE_BYTES = 4 << 20;
 const rownr_t NUM_SAMPLES = 16;
 
+/* Cells of more values are not read here, and refused by the ranks. */
+const double MAX_VALUES = 1 << 26;
+
 /* What a damaged set may take: processor time for what never ends, and memory for what
  * asks for absurdly much. Either is far more than reading a sound set takes. */
-const rlim_t MAX_CPU_S = 60, MAX_BYTES = rlim_t(16) << 30;
+const rlim_t MAX_CPU_S = 20, MAX_BYTES = rlim_t(16) << 30;
 
 void say(const std::string &text)
 {
@@ -76,6 +79,14 @@ template <class T> void read_scalars(const Table &table, const char *name)
         Slicer(IPosition(1, rows - count), IPosition(1, count)));
 }
 
+double num_values(const IPosition &shape)
+{
+    double count = 1;
+    for (const auto length : shape)
+        count *= static_cast<double>(length);
+    return count;
+}
+
 /* Each cell by itself, since their shapes may differ, and then several at once as the
  * ranks read them, which goes another way through casacore. */
 template <class T> void read_arrays(const Table &table, const char *name)
@@ -88,11 +99,12 @@ template <class T> void read_arrays(const Table &table, const char *name)
             row += (rows - row) / NUM_SAMPLES;
             if (row >= rows - 1 || bytes > 8 * WHOLE_BYTES) row = rows - 1;
         }
-        if (!column.isDefined(row)) continue;
+        if (!column.isDefined(row) || num_values(column.shape(row)) > MAX_VALUES)
+            continue;
         const casacore::Array<T> cell = column(row);
         bytes += static_cast<int64_t>(cell.nelements() * sizeof(T));
     }
-    if (rows > 0 && column.isDefined(0)) {
+    if (rows > 0 && column.isDefined(0) && num_values(column.shape(0)) <= MAX_VALUES) {
         const int64_t cell_bytes =
             static_cast<int64_t>(column.shape(0).product()) * int64_t{sizeof(T)};
         const rownr_t fit =

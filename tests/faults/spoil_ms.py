@@ -8,12 +8,14 @@ data, data-inf, weight (negative), weight-nan, row-weight, row-weight-nan (those
 without WEIGHT_SPECTRUM): all rows, with `-some` only rows 0, 3, 6 ...; channels (the
 window has one more than the data); shape, shape-first, shape-more, shape-none (the DATA
 of one row, the first or the middle one, has a channel less than its window, a channel
-more, or is not there); flag_row.
+more, or is not there); flag_row; random-N (a value, a row or a column of some table, chosen by the
+number N, which is said).
 
 A script of its own because python3-casacore may belong to another interpreter than the
 tests'. Exit status 77 without casacore.
 """
 import os
+import random
 import shutil
 import sys
 
@@ -55,6 +57,69 @@ def spoil_shape(t, way):
             t.putcell("DATA", row, data[row][:-1])
 
 
+SUBTABLES = ("", "", "", "ANTENNA", "FIELD", "DATA_DESCRIPTION", "POLARIZATION",
+             "SPECTRAL_WINDOW", "OBSERVATION")
+
+
+def change_value(t, rng):
+    """Some cells of some column become what no set should hold."""
+    column = rng.choice(t.colnames())
+    rows = range(t.nrows()) if rng.random() < .5 else [rng.randrange(t.nrows())]
+    number = rng.choice((0, -1, 1, 1000, 2**31 - 1, -2**31))
+    for row in rows:
+        if not t.iscelldefined(column, row):
+            continue
+        cell = t.getcell(column, row)
+        if isinstance(cell, str):
+            cell = rng.choice(("", "x" * 5000, "\x1b[31m"))
+        elif isinstance(cell, np.ndarray) and cell.size:
+            flat = cell.reshape(-1)
+            if cell.dtype.kind in "fc":
+                flat[rng.randrange(cell.size):] = rng.choice((np.nan, np.inf, number))
+            elif cell.dtype.kind == "i":
+                flat[rng.randrange(cell.size):] = number
+            else:
+                continue
+        elif isinstance(cell, float):
+            cell = rng.choice((np.nan, np.inf, float(number)))
+        elif isinstance(cell, int) and not isinstance(cell, bool):
+            cell = number
+        t.putcell(column, row, cell)
+    return f"{number} or the like in {column}"
+
+
+def change_shape(t, rng):
+    """The array of one cell of some column of any shape gets another."""
+    arrays = [c for c in t.colnames() if t.nrows() and t.iscelldefined(c, 0) and
+              isinstance(t.getcell(c, 0), np.ndarray)]
+    column, row = rng.choice(arrays), rng.randrange(t.nrows())
+    cell = t.getcell(column, row)
+    t.putcell(column, row, np.zeros([n + rng.choice((-1, 0, 1)) for n in cell.shape],
+                                    cell.dtype))
+    return f"another shape in row {row} of {column}"
+
+
+def spoil_at_random(ms, seed):
+    rng = random.Random(seed)
+    name = rng.choice(SUBTABLES)
+    with table(ms + ("::" + name if name else ""), readonly=False, ack=False) as t:
+        way = rng.choice(("value", "value", "value", "shape", "column", "row", "rows"))
+        if way == "value":
+            done = change_value(t, rng)
+        elif way == "shape":
+            done = change_shape(t, rng)
+        elif way == "column":
+            done = "without " + rng.choice(t.colnames())
+            t.removecols(done.removeprefix("without "))
+        elif way == "row":
+            t.addrows(1)
+            done = "with an empty row more"
+        else:
+            t.removerows([rng.randrange(t.nrows())])
+            done = "with a row less"
+    print(f"{name or 'main table'} {done}")
+
+
 VALUES = {"uvw": ("UVW", np.nan), "antenna": ("ANTENNA2", 1000),
           "antenna-negative": ("ANTENNA1", -1), "data": ("DATA", np.nan),
           "data-inf": ("DATA", np.inf), "weight": ("WEIGHT_SPECTRUM", -1),
@@ -63,6 +128,9 @@ VALUES = {"uvw": ("UVW", np.nan), "antenna": ("ANTENNA2", 1000),
 
 
 def main(ms, way):
+    if way.startswith("random-"):
+        spoil_at_random(ms, int(way.removeprefix("random-")))
+        return
     if way == "channels" or way.startswith("frequency"):
         spoil_window(ms, way)
         return
