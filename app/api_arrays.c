@@ -8,6 +8,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_scale.h"
 #include "tessera/tess_arrays.h"
 #include "threads.h"
 
@@ -35,6 +36,9 @@ typedef struct array_run {
     double *inv_lambda;
     double inv_lambda_min, inv_lambda_max;
     double w_min_lambda, w_max_lambda;
+    double largest_weight, largest_vis;
+    double vis_scale, weight_scale, image_scale; /* what is gridded has been multiplied
+                                                    by these powers of two */
     tess_samples samples;
     tess_brick_list runs;
     tess_layout layout;
@@ -256,9 +260,14 @@ static void load_uvw(const tess_array_vis *vis, int64_t row, double uvw_m[3])
                sizeof *uvw_m);
 }
 
+/* Largest magnitudes of weights and of parts of values that are used. */
+typedef struct array_largest {
+    double weight, vis;
+} array_largest;
+
 /* Take over weight and value of a row's visibilities; returns how many are used, or −1
  * − c when channel c has one that is not finite. */
-static int64_t take_row(const array_run *run, int64_t row)
+static int64_t take_row(const array_run *run, int64_t row, array_largest *largest)
 {
     const tess_array_vis *vis = run->vis;
     const tess_samples *samples = &run->samples;
@@ -283,6 +292,9 @@ static int64_t take_row(const array_run *run, int64_t row)
         if (!run->borrows_weight)
             store((char *)samples->weight + element * (first + c), is_double, weight);
         used += weight != 0;
+        if (fabs(weight) > largest->weight) largest->weight = fabs(weight);
+        if (fabs(re) > largest->vis) largest->vis = fabs(re);
+        if (fabs(im) > largest->vis) largest->vis = fabs(im);
     }
     return used;
 }
@@ -296,12 +308,14 @@ static tess_status take_rows(array_run *run)
     tess_samples *samples = &run->samples;
     const double sign_w = run->opts->negate_w ? -1 : 1;
     int64_t bad_row = INT64_MAX, num_vis = 0;
-    double w_min = INFINITY, w_max = 0;
+    double w_min = INFINITY, w_max = 0, largest_weight = 0, largest_vis = 0;
 #pragma omp parallel for num_threads(run->layout.threads) schedule(static) \
-        reduction(+ : num_vis) reduction(min : bad_row, w_min) reduction(max : w_max)
+        reduction(+ : num_vis) reduction(min : bad_row, w_min) \
+        reduction(max : w_max, largest_weight, largest_vis)
     for (int64_t row = 0; row < vis->num_rows; ++row) {
         double uvw_m[3];
-        const int64_t used = take_row(run, row);
+        array_largest largest = {0};
+        const int64_t used = take_row(run, row, &largest);
         load_uvw(vis, row, uvw_m);
         const bool finite =
             isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
@@ -313,11 +327,14 @@ static tess_status take_rows(array_run *run)
         samples->uvw_m[3 * row + 2] = finite ? sign_w * uvw_m[2] : 0;
         if (used <= 0 || !finite) continue;
         num_vis += used;
+        largest_weight = fmax(largest_weight, largest.weight);
+        largest_vis = fmax(largest_vis, largest.vis);
         w_min = fmin(w_min, fabs(uvw_m[2]) * run->inv_lambda_min);
         w_max = fmax(w_max, fabs(uvw_m[2]) * run->inv_lambda_max);
     }
     if (bad_row < INT64_MAX) {
-        const int64_t used = take_row(run, bad_row);
+        array_largest largest = {0};
+        const int64_t used = take_row(run, bad_row, &largest);
         if (used < 0)
             TESS_FAIL(
                 TESS_ERR_INPUT,
@@ -330,6 +347,63 @@ static tess_status take_rows(array_run *run)
     run->report.num_vis = num_vis;
     run->w_min_lambda = w_min;
     run->w_max_lambda = w_max;
+    run->largest_weight = largest_weight;
+    run->largest_vis = largest_vis;
+cleanup:
+    return status;
+}
+
+/* A borrowed array becomes a copy, which may be changed. */
+static tess_status own_array(void **array, int64_t bytes, bool *borrowed)
+{
+    tess_status status = TESS_OK;
+    if (!*borrowed) return TESS_OK;
+    void *copy = tess_alloc(bytes, 1);
+    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "scaled visibilities");
+    memcpy(copy, *array, (size_t)bytes);
+    *array = copy;
+    *borrowed = false;
+cleanup:
+    return status;
+}
+
+/* Multiply numbers of an array, [num_vis][parts], by a factor, but those of weight 0,
+ * which may be anything, by 0. */
+static void scale_array(const array_run *run, void *array, int parts, double factor)
+{
+    const tess_samples *samples = &run->samples;
+    const bool is_double = samples->is_double;
+    const int64_t element = is_double ? 8 : 4;
+#pragma omp parallel for num_threads(run->layout.threads) schedule(static)
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        const bool used =
+            !samples->weight ||
+            load((const char *)samples->weight + element * k, is_double) != 0;
+        for (int part = 0; part < parts; ++part) {
+            char *at = (char *)array + element * (parts * k + part);
+            store(at, is_double, used ? load(at, is_double) * factor : 0);
+        }
+    }
+}
+
+/* Very small or very large weights and visibilities, whose products would leave the
+ * range of their type, are brought near 1. */
+static tess_status scale_samples(array_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &run->samples;
+    const bool is_double = samples->is_double;
+    const int64_t bytes = value_bytes(is_double) * samples->num_vis;
+    run->vis_scale = tess_scale_for(run->largest_vis, is_double);
+    run->weight_scale = tess_scale_for(run->largest_weight, is_double);
+    if (run->vis_scale != 1) {
+        TESS_TRY(own_array(&samples->vis, bytes, &run->borrows_vis));
+        scale_array(run, samples->vis, 2, run->vis_scale);
+    }
+    if (run->weight_scale != 1) {
+        TESS_TRY(own_array(&samples->weight, bytes / 2, &run->borrows_weight));
+        scale_array(run, samples->weight, 1, run->weight_scale);
+    }
 cleanup:
     return status;
 }
@@ -405,6 +479,7 @@ static tess_status start(array_run *run)
     TESS_TRY(make_channels(run));
     TESS_TRY(make_samples(run));
     TESS_TRY(take_rows(run));
+    if (run->forward) TESS_TRY(scale_samples(run));
     lap(run, &run->report.prepare_s);
     if (run->report.num_vis == 0) goto cleanup;
     TESS_TRY(make_plan(run));
@@ -494,15 +569,17 @@ static void write_row(const array_run *run, const void *sums, const double *fact
 {
     const int64_t nx = run->job.geom.nx;
     const bool is_double = run->job.plan->is_double;
+    const double vis_unit = 1 / run->vis_scale, weight_unit = 1 / run->weight_scale;
     const char *from = (const char *)sums + row * nx * (is_double ? 8 : 4);
     for (int64_t i = 0; i < nx; ++i)
         store(pixel_at(run, row, i), run->image.is_double,
-              factor[i] * load(from + i * (is_double ? 8 : 4), is_double));
+              factor[i] * load(from + i * (is_double ? 8 : 4), is_double) * vis_unit *
+                  weight_unit);
 }
 
 /* False when a pixel is not finite. */
 static bool read_row(const array_run *run, void *model, const double *factor,
-                     int64_t row)
+                     int64_t row, double *largest)
 {
     const int64_t nx = run->job.geom.nx;
     const bool is_double = run->job.plan->is_double;
@@ -511,22 +588,26 @@ static bool read_row(const array_run *run, void *model, const double *factor,
     for (int64_t i = 0; i < nx; ++i) {
         const double value = load(pixel_at(run, row, i), run->image.is_double);
         finite = finite && isfinite(value);
-        store(to + i * (is_double ? 8 : 4), is_double, factor[i] * value);
+        if (fabs(value) > *largest) *largest = fabs(value);
+        store(to + i * (is_double ? 8 : 4), is_double,
+              factor[i] * (value * run->image_scale));
     }
     return finite;
 }
 
-/* All rows between the caller's image and the sums. */
-static tess_status move_rows(const array_run *run)
+/* All rows between the caller's image and the sums; the largest pixel that was read. */
+static tess_status move_rows(const array_run *run, double *largest_out)
 {
     tess_status status = TESS_OK;
     void *sums = tess_planes_image(run->job.planes, 0);
     int64_t bad_row = INT64_MAX;
     bool short_of_memory = false;
+    double largest = 0;
 #pragma omp parallel num_threads(run->layout.threads) reduction(min                    \
                                                                 : bad_row)             \
     reduction(||                                                                       \
-              : short_of_memory)
+              : short_of_memory) reduction(max                                         \
+                                           : largest)
     {
         double *factor = tess_alloc(run->job.geom.nx, sizeof *factor);
         short_of_memory = !factor;
@@ -536,7 +617,7 @@ static tess_status move_rows(const array_run *run)
             row_factor(run, row, factor);
             if (run->forward)
                 write_row(run, sums, factor, row);
-            else if (!read_row(run, sums, factor, row))
+            else if (!read_row(run, sums, factor, row, &largest))
                 bad_row = row < bad_row ? row : bad_row;
         }
         tess_free(factor);
@@ -545,6 +626,19 @@ static tess_status move_rows(const array_run *run)
     if (bad_row < INT64_MAX)
         TESS_FAIL(TESS_ERR_INPUT, "a pixel of image %s %lld is not finite",
                   run->m.uvw == 1 ? "row" : "column", (long long)bad_row);
+    *largest_out = largest;
+cleanup:
+    return status;
+}
+
+/* The caller's image, as it is, and once more if its pixels need a scale. */
+static tess_status read_image(array_run *run)
+{
+    tess_status status = TESS_OK;
+    double largest;
+    TESS_TRY(move_rows(run, &largest));
+    run->image_scale = tess_scale_for(largest, run->samples.is_double);
+    if (run->image_scale != 1) TESS_TRY(move_rows(run, &largest));
 cleanup:
     return status;
 }
@@ -558,7 +652,7 @@ static void clear_image(const array_run *run)
 
 /* ---- predicted visibilities ---- */
 
-/* Weights, masks, and the caller's layout. */
+/* Weights, masks, the image's scale, and the caller's layout. */
 static void give_rows(const array_run *run)
 {
     const tess_array_vis *vis = run->vis;
@@ -566,7 +660,10 @@ static void give_rows(const array_run *run)
     const bool from_double = samples->is_double, to_double = vis->is_double;
     const int64_t element = from_double ? 8 : 4;
     const bool nothing = run->report.num_vis == 0;
-    if (run->borrows_vis && !vis->weight && !vis->mask && !nothing) return;
+    const double unit = 1 / run->image_scale;
+    if (run->borrows_vis && !vis->weight && !vis->mask && !nothing &&
+        run->image_scale == 1)
+        return;
 #pragma omp parallel for num_threads(run->layout.threads) schedule(static)
     for (int64_t row = 0; row < vis->num_rows; ++row)
         for (int64_t c = 0; c < vis->num_chan; ++c) {
@@ -577,8 +674,8 @@ static void give_rows(const array_run *run)
                 (char *)vis->vis + row * vis->vis_step_row + c * vis->vis_step_chan;
             double re = 0, im = 0;
             if (weight != 0) { /* others are undefined */
-                re = weight * load(from, from_double);
-                im = weight * load(from + element, from_double);
+                re = load(from, from_double) * unit * weight;
+                im = load(from + element, from_double) * unit * weight;
             }
             store(to, to_double, re);
             store(to + (to_double ? 8 : 4), to_double, im);
@@ -592,6 +689,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
 {
     tess_status status = TESS_OK;
     const double begin = tess_time_now();
+    double largest;
     array_run run = {.opts = opts, .vis = vis, .image = *dirty, .forward = true};
     tess_error_call_begin();
     TESS_TRY(start(&run));
@@ -601,7 +699,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
     }
     TESS_TRY(image_planes(&run));
     lap_steps(&run);
-    TESS_TRY(move_rows(&run));
+    TESS_TRY(move_rows(&run, &largest));
     lap(&run, &run.report.correct_s);
 cleanup:
     finish(&run, begin, report);
@@ -614,11 +712,11 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts,
 {
     tess_status status = TESS_OK;
     const double begin = tess_time_now();
-    array_run run = {.opts = opts, .vis = vis, .image = *dirty};
+    array_run run = {.opts = opts, .vis = vis, .image = *dirty, .image_scale = 1};
     tess_error_call_begin();
     TESS_TRY(start(&run));
     if (run.report.num_vis > 0) {
-        TESS_TRY(move_rows(&run));
+        TESS_TRY(read_image(&run));
         lap(&run, &run.report.correct_s);
         TESS_TRY(predict_planes(&run));
         lap_steps(&run);

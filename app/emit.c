@@ -208,8 +208,8 @@ static raw_mixing mixing_of(const imager_model *model, const tess_vis_segment *s
         double complex coefficient[4];
         tess_pol_from_stokes(segment->corr[c], coefficient);
         for (int s = 0; s < model->num_stokes; ++s) {
-            mixing.re[c][s] = creal(coefficient[model->stokes[s] - 1]);
-            mixing.im[c][s] = cimag(coefficient[model->stokes[s] - 1]);
+            mixing.re[c][s] = creal(coefficient[model->stokes[s] - 1]) / model->scale;
+            mixing.im[c][s] = cimag(coefficient[model->stokes[s] - 1]) / model->scale;
         }
     }
     return mixing;

@@ -39,23 +39,10 @@ static bool weights_agree(const tess_samples *samples)
     return true;
 }
 
-/* Natural weights are summed as integers, of a quantum that depends on their
- * largest. */
-static void note_weights(image_run *run, const tess_samples *samples)
-{
-    if (!run->opts->layout.reproducible) return;
-    for (int64_t k = 0; k < samples->num_vis * samples->num_weight; ++k) {
-        const double weight = samples->is_double
-                                  ? ((const double *)samples->weight)[k]
-                                  : (double)((const float *)samples->weight)[k];
-        if (weight > run->survey.largest_weight) run->survey.largest_weight = weight;
-    }
-}
-
 tess_status image_subtract_model(image_run *run, tess_samples *samples)
 {
     if (!run->opts->subtract) return TESS_OK;
-    return imager_predictor_subtract(&run->subtract, run->pol, samples);
+    return imager_predictor_subtract(&run->subtract, run->pol, 1, samples);
 }
 
 /* Memory for samples and, on several ranks, for those that others send, of which every
@@ -140,7 +127,6 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
         status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
                                     run->info->freq_hz, run->opts->layout.threads);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    note_weights(run, &run->all);
     run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
     int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
@@ -204,15 +190,17 @@ cleanup:
     return status;
 }
 
+/* With --reproducible, natural weights are summed as integers, of a quantum that
+ * depends on their largest. */
 tess_status image_create_density(const image_run *run, int num_weight,
-                                 tess_density **density)
+                                 double weight_scale, tess_density **density)
 {
     const tess_image_opts *opts = run->opts;
+    const double largest = run->job.extent.largest_weight * weight_scale;
     const tess_weight_opts weights = {
         opts->weighting, opts->robust, opts->rank_filter, opts->first_density,
-        opts->layout.reproducible
-            ? tess_density_quantum(run->survey.largest_weight, run->info->num_vis)
-            : 0};
+        opts->layout.reproducible ? tess_density_quantum(largest, run->info->num_vis)
+                                  : 0};
     tess_status status = TESS_OK;
     if (opts->weighting != TESS_NATURAL)
         status = tess_density_create(&run->job.geom, &weights, num_weight, density);
@@ -242,7 +230,7 @@ static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_w
                                  run->outputs.num}};
     int64_t unused;
     if (run->outputs.num == 1 && !run->opts->layout.reproducible)
-        TESS_TRY(image_create_density(run, num_weight, &run->density));
+        TESS_TRY(image_create_density(run, num_weight, 1, &run->density));
     TESS_TRY(imager_bookmark_survey(bookmark, &check, &run->survey, &run->outputs,
                                     run->profile, first));
     if (run->density)
@@ -275,7 +263,6 @@ tess_status image_survey_blocks(image_run *run)
                                         run->info->freq_hz, threads);
         if (status == TESS_OK && run->density)
             status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
-        note_weights(run, &block);
         if (block.num_weight > 1 && !weights_agree(&block))
             run->survey.weights_differ = true;
         imager_bookmark_at(bookmark, IMAGER_SURVEY, k + 1);
@@ -319,8 +306,6 @@ tess_status image_finish_survey(image_run *run)
     const int num_weight =
         run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
     TESS_TRY(sum_outputs(run));
-    TESS_TRY(
-        tess_comm_allreduce_f64(run->comm, &run->survey.largest_weight, 1, TESS_MAX));
     run->job.extent = imager_outputs_union(&run->outputs);
     run->job.num_pol = run->num_pol;
     run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);

@@ -82,9 +82,10 @@ double image_cached_bytes(const image_run *run);
 /** Times and channels of one output. */
 void image_want_output(image_run *run, int64_t output);
 
-/** An empty density for the weights asked for, NULL with natural ones. Collective. */
+/** An empty density for the weights asked for, of samples whose weights have been
+ *  multiplied by `weight_scale`; NULL with natural ones. Collective. */
 tess_status image_create_density(const image_run *run, int num_weight,
-                                 tess_density **density);
+                                 double weight_scale, tess_density **density);
 
 /** Read everything once to learn what the outputs are made of, and the density of a
  * single one. Collective. */

@@ -29,6 +29,8 @@ typedef struct imager_extent {
                               one; < 0: w_max − w_min */
     double uvw_max_lambda; /* longest baseline */
     double freq_sum, freq_min, freq_max;
+    double largest_weight; /* natural */
+    double largest_vis_jy; /* real or imaginary part of a polarisation, without sign */
 } imager_extent;
 
 /** The images of a run, output channels × intervals, and what each is made of. Output
@@ -111,25 +113,29 @@ typedef struct imager_data {
     tess_samples cached; /* all of them, when `in_memory` */
     tess_samples block;  /* the current set otherwise */
     bool in_memory;
-    double kept_bytes;           /* beside these: samples of all outputs */
-    int64_t num_sets;            /* the same on all ranks */
-    int64_t next_set;            /* that is read without skipping */
-    double largest_set_bytes;    /* of the sets so far, on this rank */
-    int64_t set_blocks;          /* blocks of the source in a set */
-    tess_spool *spool;           /* keeps sets that have been read, or NULL */
-    bool force_scratch;          /* keep the spool, be it faster or not */
-    int64_t num_vis;             /* of the image, over all ranks */
-    int64_t num_runs;            /* formed by imager_count_bricks, on this rank */
-    bool with_planes;            /* which it is to tell of each brick, too */
-    const tess_density *density; /* weights that are still to be applied, or NULL */
+    double kept_bytes;              /* beside these: samples of all outputs */
+    int64_t num_sets;               /* the same on all ranks */
+    int64_t next_set;               /* that is read without skipping */
+    double largest_set_bytes;       /* of the sets so far, on this rank */
+    int64_t set_blocks;             /* blocks of the source in a set */
+    tess_spool *spool;              /* keeps sets that have been read, or NULL */
+    bool force_scratch;             /* keep the spool, be it faster or not */
+    int64_t num_vis;                /* of the image, over all ranks */
+    int64_t num_runs;               /* formed by imager_count_bricks, on this rank */
+    bool with_planes;               /* which it is to tell of each brick, too */
+    double vis_scale, weight_scale; /* powers of two: samples are handed out times
+                                       these, so that products of very small numbers
+                                       are in range */
+    bool is_scaled;                 /* `cached` is */
+    const tess_density *density;    /* weights that are still to be applied, or NULL */
     struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
     const tess_pol *pol;               /* polarisations of the samples, for the model */
     int threads;
     tess_profile *profile;
 } imager_data;
 
-/** The k-th set of samples, weights applied, model not yet subtracted. Sets must be
- *  asked for in order, from any one on. Local. */
+/** The k-th set of samples, scaled, weights applied, model not yet subtracted. Sets
+ * must be asked for in order, from any one on. Local. */
 tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
 
 /** Everything between samples and images for one plan. */
@@ -184,7 +190,8 @@ tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
                               int64_t *bytes);
 
 /** Extent of one set of samples, added to `extent`. Ignored samples do not count when
- *  `skip_ignored`. Local. */
+ *  `skip_ignored`; else, for prediction, samples have no values, whose largest is not
+ *  looked for. Local. */
 void imager_extent_add(const tess_samples *samples, const double *freq_hz,
                        bool skip_ignored, int threads, imager_extent *extent);
 imager_extent imager_extent_empty(void);
@@ -411,7 +418,9 @@ typedef struct imager_model {
     int stokes_index[4]; /* plane of I, Q, U, V in the file, or -1 */
     int stokes[4];       /* codes 1..4 of the grids */
     bool per_beam;       /* its header says Jy/beam */
-    bool blanks_told;    /* how many pixels are blank has been said */
+    bool is_checked;     /* what its pixels add up to, and how many are blank */
+    double scale; /* a power of two: visibilities are predicted of the model times
+                     this, so that products of very small pixels are in range */
 } imager_model;
 
 /** Open a model and check it against the phase centre and, when `scale_rad` is not 0,
@@ -433,13 +442,14 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
                                     imager_predictor *predictor);
 void imager_predictor_free(imager_predictor *predictor); /* Collective. */
 
-/** Predict the Stokes visibilities of the model at the samples' positions:
- *  samples->num_pol is model.num_stokes. Collective. */
+/** Predict the Stokes visibilities of the model, times model.scale, at the samples'
+ *  positions: samples->num_pol is model.num_stokes. Collective. */
 tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
 
-/** Subtract the model from samples of these polarisations. Collective. */
+/** Subtract the model, times `vis_scale`, from samples of these polarisations.
+ *  Collective. */
 tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
-                                      tess_samples *samples);
+                                      double vis_scale, tess_samples *samples);
 
 /** Rows of a finished image on this rank. */
 typedef struct imager_rows {
@@ -511,7 +521,8 @@ void imager_round_add(const imager_teams *teams, imager_round *round, int team,
 void imager_round_free(imager_round *round); /**< Local. */
 
 /** Where --dump-stages puts what the stages of an output made, as images named
- *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. */
+ *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. Samples and sums are in units of the
+ * scales of imager_data. */
 typedef struct imager_stages {
     tess_comm *comm;
     const char *folder; /**< NULL: nowhere, and all of these do nothing */
@@ -543,12 +554,6 @@ tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
 tess_status imager_run(imager_job *job, imager_data *data, bool psf,
                        imager_product *product, const imager_stages *stages);
 
-/** From the sums of all planes and weights sums[num_weight] to the products, as
- *  imager_run. Collective. */
-tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
-                          int num_weight, imager_product *product,
-                          const imager_stages *stages);
-
 /** What is summed over the samples of an output while they are gridded. */
 typedef struct imager_sums {
     int num_weight;
@@ -558,11 +563,16 @@ typedef struct imager_sums {
     double *map; /**< for --dump-stages, or NULL */
 } imager_sums;
 
+/** From the sums of all planes and of the weights to the products, as imager_run; the
+ *  scales of the data are undone. Collective. */
+tess_status imager_finish(imager_job *job, const imager_data *data,
+                          const imager_sums *sums, imager_product *product,
+                          const imager_stages *stages);
+
 /** What the survey of the data has found so far, beside imager_outputs. */
 typedef struct imager_survey {
-    bool weights_differ;   /**< the polarisations of some sample have several weights */
-    bool summed;           /**< imager_outputs_sum has been called */
-    double largest_weight; /**< natural, of all data, with --reproducible */
+    bool weights_differ; /**< the polarisations of some sample have several weights */
+    bool summed;         /**< imager_outputs_sum has been called */
 } imager_survey;
 
 /** Which samples are on their way: of this window of planes, in this pass for it, from

@@ -70,11 +70,19 @@ cleanup:
     return status;
 }
 
+static tess_status scale(const imager_data *data, tess_samples *samples)
+{
+    return tess_samples_scale(samples, data->vis_scale, data->weight_scale,
+                              data->threads);
+}
+
 tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples)
 {
     tess_status status = TESS_OK;
     if (data->in_memory) {
         *samples = &data->cached;
+        if (!data->is_scaled) TESS_TRY(scale(data, &data->cached));
+        data->is_scaled = true;
         if (data->density)
             TESS_TRY(tess_density_apply(data->density, &data->cached, 0,
                                         data->cached.num_rows, data->threads));
@@ -84,6 +92,7 @@ tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples
     TESS_TRY(read_set(data, k));
     data->largest_set_bytes =
         fmax(data->largest_set_bytes, imager_samples_bytes(&data->block));
+    TESS_TRY(scale(data, &data->block));
     if (data->density)
         TESS_TRY(tess_density_apply(data->density, &data->block, 0,
                                     data->block.num_rows, data->threads));

@@ -106,14 +106,17 @@ static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
                                               &rows->num_rows, &rows->value));
 }
 
-tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
-                          int num_weight, imager_product *product,
+tess_status imager_finish(imager_job *job, const imager_data *data,
+                          const imager_sums *sums, imager_product *product,
                           const imager_stages *stages)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < job->num_images; ++k) {
-        const int weight = k < num_pol ? (num_weight == 1 ? 0 : k) : k - num_pol;
-        const double factor = sums[weight] > 0 ? 1 / sums[weight] : 0;
+        const bool is_psf = k >= job->num_pol;
+        const int weight = is_psf ? k - job->num_pol : (sums->num_weight == 1 ? 0 : k);
+        const double sum = sums->weight[weight];
+        const double unit = is_psf ? 1 : data->vis_scale;
+        const double factor = sum > 0 ? 1 / sum / unit : 0;
         int64_t num_bad = 0;
         bool done;
         double mark = tess_time_now();
@@ -123,11 +126,11 @@ tess_status imager_finish(imager_job *job, int num_pol, const double *sums,
         tess_profile_lap(job->profile, TESS_STAGE_REDUCE, &mark);
         TESS_TRY(imager_stages_write(stages, "1-transformed", k, &job->geom,
                                      &product[k].rows));
-        product[k].sum_weights = sums[weight];
+        product[k].sum_weights = sum / data->weight_scale;
         status = correct_rows(job, factor, done, &product[k].rows, &num_bad);
         TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(check_finite(job, num_bad, sums[weight]));
-        if (!(sums[weight] > 0)) imager_rows_blank(&product[k].rows);
+        TESS_TRY(check_finite(job, num_bad, product[k].sum_weights));
+        if (!(sum > 0)) imager_rows_blank(&product[k].rows);
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
         TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
                                      &product[k].rows));

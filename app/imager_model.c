@@ -7,6 +7,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_scale.h"
 
 /* A model belongs to a pointing when its reference position is this close [pixels], and
  * its pixels are those of the grid when their size is this exact, over the image. */
@@ -86,7 +87,7 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
                               double scale_rad, imager_model *model)
 {
     tess_status status = TESS_OK;
-    *model = (imager_model){0};
+    *model = (imager_model){.scale = 1};
     TESS_TRY(tess_fits_open(path, &model->fits));
     const tess_fits_model *fits = &model->fits;
     const double scale = fits->scale_y_rad;
@@ -123,22 +124,24 @@ cleanup:
 /* What pixels of a model add up to, on this rank. */
 typedef struct model_sums {
     int64_t blank;
-    double flux_jy; /* magnitudes of those that are not blank */
+    double flux_jy;    /* magnitudes of those that are not blank */
+    double largest_jy; /* of these */
 } model_sums;
 
 /* One row of the model times the grid correction, which some backends see to later;
  * zero where it is blank or beyond the horizon. */
-static void correct_row(const imager_job *job, int64_t row, double *correction,
-                        double *value, model_sums *sums)
+static void correct_row(const imager_job *job, double scale, int64_t row,
+                        double *correction, double *value, model_sums *sums)
 {
     const bool here = !job->backend->grid->correct;
     if (here) tess_grid_correction_row(job->plan, row, correction);
     for (int64_t i = 0; i < job->geom.nx; ++i) {
-        if (isfinite(value[i]))
+        if (isfinite(value[i])) {
             sums->flux_jy += fabs(value[i]);
-        else
+            sums->largest_jy = fmax(sums->largest_jy, fabs(value[i]));
+        } else
             ++sums->blank;
-        if (here) value[i] *= correction[i];
+        value[i] *= here ? scale * correction[i] : scale;
         if (!isfinite(value[i])) value[i] = 0;
     }
 }
@@ -166,7 +169,7 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     double *correction = value + num_rows * nx;
     TESS_TRY(tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
     for (int64_t k = 0; k < num_rows; ++k) {
-        correct_row(job, row + k, correction, value + k * nx, sums);
+        correct_row(job, model->scale, row + k, correction, value + k * nx, sums);
         put_row(job, tess_planes_image(job->planes, stokes), row + k - first,
                 value + k * nx);
     }
@@ -181,10 +184,11 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
     enum { ROWS = 16 };
     tess_status status = TESS_OK;
     int64_t first, count, blank = 0;
-    double flux_jy = 0;
+    double flux_jy = 0, largest_jy = 0;
     tess_planes_rows(job->planes, &first, &count);
     const int64_t parts = (count + ROWS - 1) / ROWS;
-#pragma omp parallel num_threads(job->layout->threads) reduction(+ : blank, flux_jy)
+#pragma omp parallel num_threads(job->layout->threads) \
+        reduction(+ : blank, flux_jy) reduction(max : largest_jy)
     {
         tess_status own = TESS_OK;
         model_sums mine = {0};
@@ -203,13 +207,13 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
         tess_free(value);
         blank += mine.blank;
         flux_jy += mine.flux_jy;
+        largest_jy = mine.largest_jy;
         if (own != TESS_OK) {
 #pragma omp critical(tess_model_rows)
             status = own;
         }
     }
-    sums->blank += blank;
-    sums->flux_jy += flux_jy;
+    *sums = (model_sums){blank, flux_jy, largest_jy};
     return status;
 }
 
@@ -228,29 +232,45 @@ cleanup:
     return status;
 }
 
-/* Load it on all ranks, and say once how much of it is blank. Collective. */
-static tess_status load_everywhere(const imager_job *job, imager_model *model)
+/* Say once how much of the model is blank, refuse pixels that add up to too much, and
+ * choose the scale. Collective. */
+static tess_status check_model(const imager_job *job, imager_model *model,
+                               model_sums *sums)
 {
     tess_status status = TESS_OK;
-    model_sums sums = {0};
-    int64_t first, sum[2] = {0}; /* blank pixels, rows */
+    int64_t first, sum[2] = {sums->blank}; /* blank pixels, rows */
     tess_planes_rows(job->planes, &first, &sum[1]);
-    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sums)));
-    TESS_TRY(tess_comm_agree(job->comm, imager_place_model(job)));
-    if (model->blanks_told) return TESS_OK;
-    sum[0] = sums.blank;
     TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
-    TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums.flux_jy, 1, TESS_SUM));
-    model->blanks_told = true;
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->flux_jy, 1, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->largest_jy, 1, TESS_MAX));
+    model->is_checked = true;
+    model->scale = tess_scale_for(sums->largest_jy, job->plan->is_double);
     /* every group of ranks that transforms planes has all rows */
     const double share = (double)job->geom.ny / (double)sum[1];
-    if (share * sums.flux_jy > MOST_FLUX_JY)
+    if (share * sums->flux_jy > MOST_FLUX_JY)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: pixels add up to %.3g Jy; predictions are made of at most %.0e",
-                  model->fits.path, share * sums.flux_jy, MOST_FLUX_JY);
+                  model->fits.path, share * sums->flux_jy, MOST_FLUX_JY);
     if (sum[0] > 0 && tess_comm_rank(job->comm) == 0)
         tess_log_warn("%s: %lld pixels are blank or not finite; they count as 0",
                       model->fits.path, (long long)(sum[0] * job->geom.ny / sum[1]));
+cleanup:
+    return status;
+}
+
+/* Load it on all ranks; the first time as it is, and then again if it needs a scale.
+ * Collective. */
+static tess_status load_everywhere(const imager_job *job, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    model_sums sums;
+    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sums)));
+    if (!model->is_checked) {
+        TESS_TRY(check_model(job, model, &sums));
+        if (model->scale != 1)
+            TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sums)));
+    }
+    TESS_TRY(tess_comm_agree(job->comm, imager_place_model(job)));
 cleanup:
     return status;
 }
@@ -431,8 +451,8 @@ static double *pol_value(const tess_samples *samples, int64_t sample, int pol,
 }
 
 static void subtract_sample(const imager_model *model, const tess_pol *pol,
-                            const tess_samples *predicted, int64_t sample,
-                            tess_samples *samples)
+                            const tess_samples *predicted, double factor,
+                            int64_t sample, tess_samples *samples)
 {
     for (int p = 0; p < samples->num_pol; ++p) {
         double complex coefficient[4], sum = 0;
@@ -442,7 +462,7 @@ static void subtract_sample(const imager_model *model, const tess_pol *pol,
             pol_value(predicted, sample, s, v);
             sum += coefficient[model->stokes[s] - 1] * CMPLX(v[0], v[1]);
         }
-        if (pol[p].imaginary) sum *= CMPLX(0, -1);
+        sum *= pol[p].imaginary ? CMPLX(0, -factor) : CMPLX(factor, 0);
         const int64_t at = 2 * (sample * samples->num_pol + p);
         if (samples->is_double) {
             ((double *)samples->vis)[at] -= creal(sum);
@@ -455,7 +475,7 @@ static void subtract_sample(const imager_model *model, const tess_pol *pol,
 }
 
 tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
-                                      tess_samples *samples)
+                                      double vis_scale, tess_samples *samples)
 {
     tess_status status = TESS_OK;
     const imager_model *model = &predictor->model;
@@ -470,7 +490,7 @@ tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_po
     TESS_TRY(imager_predictor_run(predictor, &predicted));
 #pragma omp parallel for num_threads(predictor->job.layout->threads) schedule(static)
     for (int64_t k = 0; k < samples->num_vis; ++k)
-        subtract_sample(model, pol, &predicted, k, samples);
+        subtract_sample(model, pol, &predicted, vis_scale / model->scale, k, samples);
 cleanup:
     tess_free(predicted.vis);
     return status;

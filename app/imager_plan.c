@@ -107,6 +107,33 @@ void imager_extent_join(imager_extent *total, const imager_extent *extent)
     total->freq_sum += extent->freq_sum;
     total->freq_min = fmin(total->freq_min, extent->freq_min);
     total->freq_max = fmax(total->freq_max, extent->freq_max);
+    total->largest_weight = fmax(total->largest_weight, extent->largest_weight);
+    total->largest_vis_jy = fmax(total->largest_vis_jy, extent->largest_vis_jy);
+}
+
+/* Largest magnitude of numbers that are finite. Their bits without the sign are ordered
+ * as they are, and comparing integers vectorises. */
+static double largest_of(const void *array, bool is_double, int64_t first,
+                         int64_t count)
+{
+    if (is_double) {
+        const double *value = (const double *)array + first;
+        double largest = 0;
+        for (int64_t k = 0; k < count; ++k)
+            largest = fabs(value[k]) > largest ? fabs(value[k]) : largest;
+        return largest;
+    }
+    const float *value = (const float *)array + first;
+    int32_t most = 0;
+    float largest;
+    for (int64_t k = 0; k < count; ++k) {
+        int32_t bits;
+        memcpy(&bits, &value[k], sizeof bits);
+        bits &= INT32_MAX;
+        most = bits > most ? bits : most;
+    }
+    memcpy(&largest, &most, sizeof largest);
+    return (double)largest;
 }
 
 static bool has_weight(const tess_samples *samples, int64_t sample)
@@ -148,6 +175,16 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
     extent->w_min_lambda = fmin(extent->w_min_lambda, w_m * inv_min);
     extent->w_max_lambda = fmax(extent->w_max_lambda, w_m * inv_max);
     extent->uvw_max_lambda = fmax(extent->uvw_max_lambda, length_m * inv_max);
+    if (!skip_ignored) return; /* prediction has no values yet */
+    const int64_t first = samples->vis_first[row] + begin, num = end - begin;
+    extent->largest_weight =
+        fmax(extent->largest_weight,
+             largest_of(samples->weight, samples->is_double,
+                        first * samples->num_weight, num * samples->num_weight));
+    extent->largest_vis_jy =
+        fmax(extent->largest_vis_jy,
+             largest_of(samples->vis, samples->is_double, 2 * first * samples->num_pol,
+                        2 * num * samples->num_pol));
 }
 
 void imager_extent_add(const tess_samples *samples, const double *freq_hz,
@@ -168,7 +205,9 @@ void imager_extent_add(const tess_samples *samples, const double *freq_hz,
 tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count)
 {
     tess_status status = TESS_OK;
-    double *real = tess_alloc(6 * count, sizeof *real), *least = NULL, *most = NULL;
+    enum { MOST = 5 };
+    double *real = tess_alloc((3 + MOST) * count, sizeof *real), *least = NULL,
+           *most = NULL;
     int64_t *num_vis = tess_alloc(count, sizeof *num_vis);
     TESS_TRY(tess_comm_agree(comm, real && num_vis ? TESS_OK : TESS_ERR_ALLOC));
     least = real + count;
@@ -178,22 +217,26 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t co
         real[k] = extent[k].freq_sum;
         least[2 * k] = extent[k].w_min_lambda;
         least[2 * k + 1] = extent[k].freq_min;
-        most[3 * k] = extent[k].w_max_lambda;
-        most[3 * k + 1] = extent[k].uvw_max_lambda;
-        most[3 * k + 2] = extent[k].freq_max;
+        most[MOST * k] = extent[k].w_max_lambda;
+        most[MOST * k + 1] = extent[k].uvw_max_lambda;
+        most[MOST * k + 2] = extent[k].freq_max;
+        most[MOST * k + 3] = extent[k].largest_weight;
+        most[MOST * k + 4] = extent[k].largest_vis_jy;
     }
     TESS_TRY(tess_comm_allreduce_i64(comm, num_vis, count, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(comm, real, count, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(comm, least, 2 * count, TESS_MIN));
-    TESS_TRY(tess_comm_allreduce_f64(comm, most, 3 * count, TESS_MAX));
+    TESS_TRY(tess_comm_allreduce_f64(comm, most, MOST * count, TESS_MAX));
     for (int64_t k = 0; k < count; ++k) {
         extent[k].num_vis = num_vis[k];
         extent[k].freq_sum = real[k];
         extent[k].w_min_lambda = least[2 * k];
         extent[k].freq_min = least[2 * k + 1];
-        extent[k].w_max_lambda = most[3 * k];
-        extent[k].uvw_max_lambda = most[3 * k + 1];
-        extent[k].freq_max = most[3 * k + 2];
+        extent[k].w_max_lambda = most[MOST * k];
+        extent[k].uvw_max_lambda = most[MOST * k + 1];
+        extent[k].freq_max = most[MOST * k + 2];
+        extent[k].largest_weight = most[MOST * k + 3];
+        extent[k].largest_vis_jy = most[MOST * k + 4];
     }
 cleanup:
     tess_free(real);

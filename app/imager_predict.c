@@ -158,7 +158,7 @@ static void mix_sample(const predict_run *run, const predicted_block *from,
                                   : (double)((const float *)samples->vis)[at + 1];
             sum += coefficient[model->stokes[s] - 1] * CMPLX(re, im);
         }
-        sum *= CMPLX(phase_re, phase_im);
+        sum *= CMPLX(phase_re / model->scale, phase_im / model->scale);
         out[2 * c] = (float)creal(sum);
         out[2 * c + 1] = (float)cimag(sum);
     }

@@ -254,7 +254,8 @@ static tess_status send_pass(imager_job *job, imager_data *data,
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
         if (data->subtract) {
-            TESS_TRY(imager_predictor_subtract(data->subtract, data->pol, samples));
+            TESS_TRY(imager_predictor_subtract(data->subtract, data->pol,
+                                               data->vis_scale, samples));
             mark = tess_time_now(); /* counted by the stages of prediction */
         }
         if (first) {
@@ -563,7 +564,7 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
     tess_brick_list bricks = {0};
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
-    const int num_pol = like->num_pol, num_weight = like->num_weight;
+    const int num_weight = like->num_weight;
     imager_sums sums = {.num_weight = num_weight};
     bool over, in_place;
     TESS_TRY(goes_over(job, data, &over));
@@ -586,7 +587,7 @@ tess_status imager_run(imager_job *job, imager_data *data, bool psf,
         TESS_TRY(run_sent(job, data, over, &bricks, psf, &sums));
     TESS_TRY(sum_weights(job, &sums));
     TESS_TRY(imager_map_write(stages, &job->geom, sums.map));
-    TESS_TRY(imager_finish(job, num_pol, sums.weight, num_weight, product, stages));
+    TESS_TRY(imager_finish(job, data, &sums, product, stages));
 cleanup:
     imager_bookmark_forget(bookmark_of(job), IMAGER_BRICKS);
     tess_free(sums.map);

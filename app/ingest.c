@@ -136,6 +136,8 @@ static tess_status take_extent(const ingest_run *run, const raw_sums *sums,
     extent->w_min_lambda = device_sum(sums->w_min_bits);
     extent->w_max_lambda = device_sum(sums->w_max_bits);
     extent->uvw_max_lambda = sqrt(device_sum(sums->uvw2_max_bits));
+    extent->largest_weight = device_sum(sums->weight_max_bits);
+    extent->largest_vis_jy = device_sum(sums->vis_max_bits);
     for (int64_t c = 0; c < num_chan; ++c) {
         if (good[c] == 0) continue;
         extent->freq_sum += (double)good[c] * run->info->freq_hz[c];
@@ -179,6 +181,14 @@ static tess_status apply_density(tess_resident *resident, const tess_density *de
     return density_device_apply(density, resident->samples, resident->sum_weights);
 }
 
+static tess_status scale(tess_resident *resident, double vis_factor,
+                         double weight_factor)
+{
+    for (int k = 0; k < TESS_RESIDENT_MAX_WEIGHTS; ++k)
+        resident->sum_weights[k] *= weight_factor;
+    return raw_scale(resident->samples, vis_factor, weight_factor);
+}
+
 static tess_status excerpt(tess_resident *resident, int most, tess_samples *out)
 {
     return device_samples_excerpt(resident->samples, most, out);
@@ -200,6 +210,7 @@ static tess_status hand_out(ingest_run *run, const raw_sums *sums, tess_samples 
     made->resident = (tess_resident){.samples = &made->samples,
                                      .add_density = add_density,
                                      .apply_density = apply_density,
+                                     .scale = scale,
                                      .excerpt = excerpt,
                                      .release = release};
     memcpy(made->resident.sum_weights, sums->weight, sizeof sums->weight);

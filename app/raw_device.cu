@@ -12,6 +12,7 @@ struct block_sums {
     unsigned ignored[TESS_NUM_IGNORED];
     unsigned good, unlike;
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits, bad_row;
+    unsigned long long weight_max_bits, vis_max_bits;
     double weight[RAW_MAX_POL];
 };
 
@@ -20,20 +21,20 @@ __device__ inline unsigned long long bits_of(double value)
     return (unsigned long long)__double_as_longlong(value);
 }
 
-/* A sample's weights, as they are stored, and why it is ignored: the first
- * polarisation's reason; −1: one of them counts. */
-struct weights_of_sample {
-    double weight[RAW_MAX_POL];
+/* A sample's weights and the largest part of its visibilities, as they are stored, and
+ * why it is ignored: the first polarisation's reason; −1: one of them counts. */
+struct stored_sample {
+    double weight[RAW_MAX_POL], largest_vis;
     int reason;
 };
 
 /* Write sample `at`, of channel `chan` of a row. */
 template <typename real>
-__device__ inline weights_of_sample store(const raw_recipe &recipe, const raw_row &row,
-                                          const unsigned char *bytes, int64_t chan,
-                                          const tile_cuda_samples &to, int64_t at)
+__device__ inline stored_sample store(const raw_recipe &recipe, const raw_row &row,
+                                      const unsigned char *bytes, int64_t chan,
+                                      const tile_cuda_samples &to, int64_t at)
 {
-    weights_of_sample out = {};
+    stored_sample out = {};
     bool any = false;
     const raw_place place = raw_place_of(&recipe, &row, chan);
 #pragma unroll
@@ -45,6 +46,8 @@ __device__ inline weights_of_sample store(const raw_recipe &recipe, const raw_ro
         ((real *)to.vis)[2 * k + 1] = (real)value.im;
         ((real *)to.weight)[k] = (real)value.weight;
         out.weight[p] = (double)(real)value.weight;
+        out.largest_vis = fmax(out.largest_vis, fmax(fabs((double)(real)value.re),
+                                                     fabs((double)(real)value.im)));
         if (p == 0) out.reason = value.reason;
         any = any || value.reason < 0;
     }
@@ -87,14 +90,14 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
     for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS)
         good_here[c] = 0;
     __syncthreads();
-    double weight[RAW_MAX_POL] = {};
+    double weight[RAW_MAX_POL] = {}, largest_weight = 0, largest_vis = 0;
     const int64_t count = rows.num_rows * recipe.num_chan;
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < count;
          k += (int64_t)gridDim.x * THREADS) {
         const int64_t row = k / recipe.num_chan, chan = k % recipe.num_chan;
         const unsigned char *bytes = bytes_of(recipe, rows, row);
         const raw_row at = raw_row_of(&recipe, bytes);
-        const weights_of_sample value =
+        const stored_sample value =
             store<real>(recipe, at, bytes, chan, to, rows.vis_at + k);
         if (chan == 0) store_row(recipe, to, rows.row_at + row, rows.vis_at + k, at);
         if (!at.known) atomicMin(&own.bad_row, (unsigned long long)(rows.row_at + row));
@@ -111,8 +114,10 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
         for (int p = 0; p < RAW_MAX_POL; ++p) {
             if (p >= recipe.num_pol) break;
             weight[p] += value.weight[p];
+            largest_weight = fmax(largest_weight, value.weight[p]);
             unlike = unlike || value.weight[p] != value.weight[0];
         }
+        largest_vis = fmax(largest_vis, value.largest_vis);
         if (unlike) atomicAdd(&own.unlike, 1u);
         if (bits_of(w) < own.w_min_bits) atomicMin(&own.w_min_bits, bits_of(w));
         if (bits_of(w) > own.w_max_bits) atomicMax(&own.w_max_bits, bits_of(w));
@@ -130,6 +135,15 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
             weight[p] += __shfl_down_sync(~0u, weight[p], step);
         if (threadIdx.x % 32 == 0) atomicAdd(&own.weight[p], weight[p]);
     }
+    for (int step = 16; step > 0; step /= 2) {
+        largest_weight =
+            fmax(largest_weight, __shfl_down_sync(~0u, largest_weight, step));
+        largest_vis = fmax(largest_vis, __shfl_down_sync(~0u, largest_vis, step));
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&own.weight_max_bits, bits_of(largest_weight));
+        atomicMax(&own.vis_max_bits, bits_of(largest_vis));
+    }
     __syncthreads();
     for (int c = threadIdx.x; few && c < recipe.num_chan; c += THREADS)
         if (good_here[c] > 0)
@@ -144,6 +158,8 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
     atomicMax(&sums->w_max_bits, own.w_max_bits);
     atomicMax(&sums->uvw2_max_bits, own.uvw2_max_bits);
     atomicMin(&sums->bad_row, own.bad_row);
+    atomicMax(&sums->weight_max_bits, own.weight_max_bits);
+    atomicMax(&sums->vis_max_bits, own.vis_max_bits);
     for (int p = 0; p < recipe.num_pol; ++p)
         atomicAdd(&sums->weight[p], own.weight[p]);
 }
@@ -154,6 +170,15 @@ __global__ void first_weights_kernel(const tile_cuda_samples samples, real *firs
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < samples.num_vis;
          k += (int64_t)gridDim.x * THREADS)
         first[k] = ((const real *)samples.weight)[k * samples.num_weight];
+}
+
+/* A thread a number. Bound by memory. */
+template <typename real>
+__global__ void scale_kernel(real *array, int64_t count, double factor)
+{
+    for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < count;
+         k += (int64_t)gridDim.x * THREADS)
+        array[k] = (real)((double)array[k] * factor);
 }
 
 /* A thread a row; what a warp has found is added at once. Bound by latency: a row is
@@ -238,6 +263,30 @@ tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;
+}
+
+template <typename real>
+static tess_status scale_arrays(const tile_cuda_samples *samples, double vis_factor,
+                                double weight_factor)
+{
+    tess_status status = TESS_OK;
+    const int64_t num = samples->num_vis;
+    scale_kernel<<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+        (real *)samples->vis, 2 * num * samples->num_pol, vis_factor);
+    TESS_CUDA_LAUNCHED();
+    scale_kernel<<<BLOCKS, THREADS, 0, tess_device_stream()>>>(
+        (real *)samples->weight, num * samples->num_weight, weight_factor);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
+}
+
+tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
+                      double weight_factor)
+{
+    if (samples->num_vis == 0) return TESS_OK;
+    return samples->is_double ? scale_arrays<double>(samples, vis_factor, weight_factor)
+                              : scale_arrays<float>(samples, vis_factor, weight_factor);
 }
 
 tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,

@@ -59,6 +59,7 @@ typedef struct raw_sums {
     unsigned long long good;   /**< samples with a weight in any polarisation */
     unsigned long long unlike; /**< those whose polarisations' weights differ */
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits; /**< wavelengths */
+    unsigned long long weight_max_bits, vis_max_bits; /**< vis: of a part, no sign */
     unsigned long long bad_row; /**< least row of an unknown antenna; ~0: none */
     double weight[RAW_MAX_POL];
 } raw_sums;
@@ -81,6 +82,10 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
 /** Keep the first of each sample's weights in `first`, [num_vis] of device memory.
  *  Enqueued; Local. */
 tess_status raw_first_weights(const tile_cuda_samples *samples, void *first);
+
+/** Multiply all visibilities and weights by these factors. Enqueued; Local. */
+tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
+                      double weight_factor);
 
 /** For prediction: only where the rows lie. In the sums, samples with a position are
  *  good, and |w| is taken at inv_min and inv_max, the shortest and the longest

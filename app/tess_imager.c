@@ -11,6 +11,7 @@
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_scale.h"
 
 /* Bytes of one block of a file, and its share of a rank's memory: two are read at a
  * time, and their samples are in the way. */
@@ -182,6 +183,19 @@ static int64_t blocks_of_set(const image_run *run)
     return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
 }
 
+/* Uniform weights have the scale of no weight: a small one counts as much as a large
+ * one that is alone in its cell, and all are at most 1. Briggs weights are proportional
+ * to natural ones: a common factor leaves f² W_c as it is. */
+static void choose_scales(const image_run *run, const imager_extent *extent,
+                          imager_data *data)
+{
+    const bool is_double = image_is_double(run);
+    data->vis_scale = tess_scale_for(extent->largest_vis_jy, is_double);
+    data->weight_scale = run->opts->weighting == TESS_UNIFORM
+                             ? 1
+                             : tess_scale_for(extent->largest_weight, is_double);
+}
+
 /* Samples of an output, of which a team has been sent its own in `data->cached`. */
 tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
 {
@@ -196,6 +210,7 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
                           .pol = run->pol,
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
+    choose_scales(run, &run->outputs.extent[output], data);
     if (run->mode != DATA_CACHED)
         image_want_output(run, output);
     else if (run->outputs.num > 1)
@@ -258,7 +273,7 @@ static tess_status weigh(image_run *run, imager_data *data, tess_density **densi
         run->density = NULL;
         return TESS_OK;
     }
-    TESS_TRY(image_create_density(run, like->num_weight, density));
+    TESS_TRY(image_create_density(run, like->num_weight, data->weight_scale, density));
     if (!*density) return TESS_OK;
     if (!data->in_memory)
         TESS_TRY(imager_bookmark_density(bookmark, &check, *density, &first));

@@ -96,6 +96,33 @@ void tess_samples_free(tess_samples *samples)
     memset(samples, 0, sizeof *samples);
 }
 
+static void multiply(void *array, bool is_double, int64_t count, double factor,
+                     int num_threads)
+{
+    double *full = array;
+    float *single = array;
+    if (factor == 1) return;
+#pragma omp parallel for num_threads(num_threads) schedule(static)
+    for (int64_t k = 0; k < count; ++k)
+        if (is_double)
+            full[k] *= factor;
+        else /* the factor may be beyond single precision */
+            single[k] = (float)((double)single[k] * factor);
+}
+
+tess_status tess_samples_scale(tess_samples *samples, double vis_factor,
+                               double weight_factor, int num_threads)
+{
+    if (vis_factor == 1 && weight_factor == 1) return TESS_OK;
+    if (samples->resident)
+        return samples->resident->scale(samples->resident, vis_factor, weight_factor);
+    multiply(samples->vis, samples->is_double, 2 * samples->num_vis * samples->num_pol,
+             vis_factor, num_threads);
+    multiply(samples->weight, samples->is_double,
+             samples->num_vis * samples->num_weight, weight_factor, num_threads);
+    return TESS_OK;
+}
+
 int32_t tess_samples_longest_row(const tess_samples *samples, int64_t row_first,
                                  int64_t row_end)
 {

@@ -24,6 +24,9 @@ typedef struct tess_resident {
                                struct tess_density *density);
     tess_status (*apply_density)(struct tess_resident *resident,
                                  const struct tess_density *density);
+    /** What tess_samples_scale does to them. */
+    tess_status (*scale)(struct tess_resident *resident, double vis_factor,
+                         double weight_factor);
     /** A copy of up to `most` rows from all over them, a channel of each: uvw_m are
      *  multiples of the wavelength, `vis` is undefined, `weight` 1 where samples have
      *  none. To be freed. */
@@ -93,6 +96,11 @@ tess_status tess_samples_check_rows(int64_t num_rows);
 tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
                                  int64_t num_vis);
 void tess_samples_free(tess_samples *samples);
+
+/** Multiply all visibilities and all weights by these factors; samples in the memory of
+ *  a backend, which alone can fail, too. Local. */
+tess_status tess_samples_scale(tess_samples *samples, double vis_factor,
+                               double weight_factor, int num_threads);
 
 /** One array of samples, as bytes. */
 typedef struct tess_samples_part {

@@ -153,6 +153,8 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     imager_job job = {0};
     imager_product product[TESS_MAX_POL + 1] = {0};
     imager_data data = {.in_memory = true,
+                        .vis_scale = 1,
+                        .weight_scale = 1,
                         .num_sets = 1,
                         .threads = with->layout.threads,
                         .profile = &profile};

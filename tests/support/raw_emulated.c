@@ -1,6 +1,7 @@
 /* raw_device.h in host memory; see device_emulated.c. */
 #include "raw_device.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "device_emulated.h"
@@ -28,6 +29,12 @@ static double stored(bool is_double, double weight)
     return is_double ? weight : (double)(float)weight;
 }
 
+static void note_vis(bool is_double, double part, raw_sums *sums)
+{
+    const unsigned long long bits = bits_of(fabs(stored(is_double, part)));
+    if (bits > sums->vis_max_bits) sums->vis_max_bits = bits;
+}
+
 static void add(const raw_recipe *recipe, const raw_row *at,
                 const double weight[RAW_MAX_POL], int64_t chan, bool is_double,
                 raw_sums *sums, unsigned long long *good_of_chan)
@@ -43,6 +50,8 @@ static void add(const raw_recipe *recipe, const raw_row *at,
     if (bits_of(w) > sums->w_max_bits) sums->w_max_bits = bits_of(w);
     if (bits_of(length2) > sums->uvw2_max_bits) sums->uvw2_max_bits = bits_of(length2);
     for (int p = 0; p < recipe->num_pol; ++p) {
+        const unsigned long long bits = bits_of(stored(is_double, weight[p]));
+        if (bits > sums->weight_max_bits) sums->weight_max_bits = bits;
         sums->weight[p] += stored(is_double, weight[p]);
         unlike = unlike || stored(is_double, weight[p]) != stored(is_double, weight[0]);
     }
@@ -88,6 +97,8 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                 const raw_sample value = raw_sample_of(recipe, &place, bytes, c, p);
                 put(to->vis, to->is_double, 2 * k, value.re);
                 put(to->vis, to->is_double, 2 * k + 1, value.im);
+                note_vis(to->is_double, value.re, sums);
+                note_vis(to->is_double, value.im, sums);
                 put(to->weight, to->is_double, k, value.weight);
                 weight[p] = value.weight;
                 if (p == 0) reason = value.reason;
@@ -111,6 +122,27 @@ tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
         put(first, samples->is_double, k,
             samples->is_double ? ((const double *)samples->weight)[k * n]
                                : (double)((const float *)samples->weight)[k * n]);
+    return TESS_OK;
+}
+
+tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
+                      double weight_factor)
+{
+    tess_status status = TESS_OK;
+    const struct {
+        const void *array;
+        int64_t count;
+        double factor;
+    } part[] = {
+        {samples->vis, 2 * samples->num_vis * samples->num_pol, vis_factor},
+        {samples->weight, samples->num_vis * samples->num_weight, weight_factor}};
+    if (!device_emulated_enqueues(&status)) return status;
+    for (int j = 0; j < 2; ++j)
+        for (int64_t k = 0; k < part[j].count; ++k)
+            put(part[j].array, samples->is_double, k,
+                part[j].factor * (samples->is_double
+                                      ? ((const double *)part[j].array)[k]
+                                      : (double)((const float *)part[j].array)[k]));
     return TESS_OK;
 }
 

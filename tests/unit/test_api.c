@@ -241,6 +241,134 @@ static void test_not_finite(void **state)
     free(s);
 }
 
+/* ---- very small and very large numbers ---- */
+
+/* Weights and values with few bits, so that they are exact where they are denormal. */
+static scene *make_coarse_scene(void)
+{
+    scene *s = make_scene();
+    for (int k = 0; k < VIS; ++k) {
+        s->weight[k] = rintf(8 * s->weight[k]) / 8;
+        for (int part = 0; part < 2; ++part)
+            s->vis[k][part] = rintf(128 * s->vis[k][part]) / 128;
+    }
+    for (int k = 0; k < PIXELS; ++k)
+        s->image[k] = rintf(128 * s->image[k]) / 128;
+    return s;
+}
+
+static tess_array_image double_image_of(double *pixel)
+{
+    return (tess_array_image){.data = pixel,
+                              .is_double = true,
+                              .step_x = sizeof *pixel,
+                              .step_y = NX * (int64_t)sizeof *pixel};
+}
+
+/* Weights times 2^a and values times 2^b make the image times 2^(a + b), to the last
+ * bit, although their products are far beyond single precision. Of what is ignored,
+ * nothing becomes infinite. The caller's arrays stay as they are. */
+static void test_extreme_weights(void **state)
+{
+    (void)state;
+    static const int exponent[][2] = {{-140, 0},   {0, -140},  {-60, -75}, {-140, -140},
+                                      {-140, 120}, {110, 110}, {120, -140}};
+    static double expected[PIXELS], found[PIXELS];
+    scene *s = make_coarse_scene(), *given = make_coarse_scene();
+    tess_array_opts opts = make_opts();
+    const tess_array_image first = double_image_of(expected),
+                           second = double_image_of(found);
+    for (int masked = 0; masked < 2; ++masked) {
+        tess_array_vis vis = vis_of(s);
+        if (!masked) vis.mask = NULL;
+        assert_int_equal(tess_vis_to_dirty(&opts, &vis, &first, NULL), TESS_OK);
+        for (size_t k = 0; k < sizeof exponent / sizeof *exponent; ++k) {
+            const int *by = exponent[k];
+            for (int v = 0; v < VIS; ++v) {
+                given->weight[v] = ldexpf(s->weight[v], by[0]);
+                for (int part = 0; part < 2; ++part)
+                    given->vis[v][part] =
+                        masked && !s->mask[v] ? 1e30f : ldexpf(s->vis[v][part], by[1]);
+            }
+            const scene before = *given;
+            vis.vis = given->vis;
+            vis.weight = given->weight;
+            assert_int_equal(tess_vis_to_dirty(&opts, &vis, &second, NULL), TESS_OK);
+            assert_memory_equal(&before, given, sizeof before);
+            for (int p = 0; p < PIXELS; ++p)
+                assert_true(ldexp(found[p], -by[0] - by[1]) == expected[p]);
+        }
+    }
+    free(s);
+    free(given);
+}
+
+/* A model times 2^a predicts visibilities times 2^a, as exactly as single precision
+ * holds them: to 2^-150 where they are denormal, else to the last bit. */
+static void test_extreme_model(void **state)
+{
+    (void)state;
+    static const int exponent[] = {-125, -140, 100};
+    scene *s = make_coarse_scene();
+    const tess_array_opts opts = make_opts();
+    const tess_array_image model = image_of(s->image), scaled = image_of(s->dirty[0]);
+    for (int masked = 0; masked < 2; ++masked)
+        for (size_t k = 0; k < sizeof exponent / sizeof *exponent; ++k) {
+            tess_array_vis vis = vis_of(s);
+            if (!masked) vis.weight = NULL;
+            if (!masked) vis.mask = NULL;
+            vis.vis = s->predicted[0];
+            assert_int_equal(tess_dirty_to_vis(&opts, &model, &vis, NULL), TESS_OK);
+            for (int p = 0; p < PIXELS; ++p)
+                s->dirty[0][p] = ldexpf(s->image[p], exponent[k]);
+            vis.vis = s->predicted[1];
+            assert_int_equal(tess_dirty_to_vis(&opts, &scaled, &vis, NULL), TESS_OK);
+            for (int v = 0; v < VIS; ++v)
+                for (int part = 0; part < 2; ++part)
+                    assert_true(
+                        fabs(ldexp((double)s->predicted[1][v][part], -exponent[k]) -
+                             (double)s->predicted[0][v][part]) <=
+                        (exponent[k] < 0 ? ldexp(1, -150 - exponent[k]) : 0));
+        }
+    free(s);
+}
+
+/* In double precision, too; the sums are denormal, and hold 2^-1074. */
+static void test_extreme_double(void **state)
+{
+    (void)state;
+    static double vis[2][VIS][2], weight[2][VIS], expected[PIXELS], found[PIXELS];
+    enum { BY_WEIGHT = -500, BY_VIS = -530 };
+    scene *s = make_coarse_scene();
+    tess_array_opts opts = make_opts();
+    const tess_array_image first = double_image_of(expected),
+                           second = double_image_of(found);
+    for (int v = 0; v < VIS; ++v) {
+        weight[0][v] = (double)s->weight[v];
+        weight[1][v] = ldexp(weight[0][v], BY_WEIGHT);
+        for (int part = 0; part < 2; ++part) {
+            vis[0][v][part] = (double)s->vis[v][part];
+            vis[1][v][part] = ldexp(vis[0][v][part], BY_VIS);
+        }
+    }
+    for (int k = 0; k < 2; ++k) {
+        tess_array_vis in = vis_of(s);
+        in.is_double = true;
+        in.vis = vis[k];
+        in.vis_step_row = CHANS * sizeof vis[k][0];
+        in.vis_step_chan = sizeof vis[k][0];
+        in.weight = weight[k];
+        in.weight_step_row = CHANS * sizeof weight[k][0];
+        in.weight_step_chan = sizeof weight[k][0];
+        assert_int_equal(tess_vis_to_dirty(&opts, &in, k ? &second : &first, NULL),
+                         TESS_OK);
+    }
+    for (int p = 0; p < PIXELS; ++p)
+        assert_true(fabs(ldexp(found[p], -BY_WEIGHT - BY_VIS) - expected[p]) <=
+                    ldexp(1, -1074 - BY_WEIGHT - BY_VIS));
+    free(s);
+}
+
 /* ---- a w that may be ignored ---- */
 
 typedef struct turned {
@@ -426,7 +554,9 @@ int main(void)
         cmocka_unit_test(test_layouts),        cmocka_unit_test(test_image_layouts),
         cmocka_unit_test(test_weights),        cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_errors_of_threads),
-        cmocka_unit_test(test_imager_options), cmocka_unit_test(test_small_w),
+        cmocka_unit_test(test_imager_options), cmocka_unit_test(test_extreme_weights),
+        cmocka_unit_test(test_extreme_model),  cmocka_unit_test(test_extreme_double),
+        cmocka_unit_test(test_small_w),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
