@@ -259,7 +259,7 @@ tess_status tess_image_run(tess_image *image)
     args.opts.take_context = image;
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
-    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
+    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
 cleanup:
     if (status != TESS_OK) forget_images(image);
     tess_log_start(0, TESS_LOG_QUIET);

@@ -99,7 +99,9 @@ static void take(const json_t *root, const cost_list *list)
  * key. */
 static bool file_read(const cost_file *file)
 {
-    json_t *root = file->path[0] ? json_load_file(file->path, 0, NULL) : NULL;
+    FILE *text = file->path[0] ? tess_cache_read(file->path) : NULL;
+    json_t *root = text ? json_loadf(text, 0, NULL) : NULL;
+    if (text) fclose(text);
     const char *key = json_string_value(json_object_get(root, "key"));
     bool good = key && strcmp(key, file->key) == 0;
     for (int k = 0; good && k < file->num_lists; ++k)
@@ -127,23 +129,14 @@ static json_t *file_json(const cost_file *file)
  * there meanwhile stays. */
 static void file_write(const cost_file *file, bool replace)
 {
-    char aside[PATH_SIZE + 32];
-    if (!file->path[0]) return;
-    snprintf(aside, sizeof aside, "%s.XXXXXX", file->path);
-    const int descriptor = mkstemp(aside);
-    if (descriptor < 0) return;
+    char temp[TESS_OUT_FILE_NAME];
+    FILE *text = file->path[0] ? tess_cache_begin(file->path, temp) : NULL;
+    if (!text) return;
     json_t *root = file_json(file);
     const bool written =
-        fchmod(descriptor, 0644) == 0 &&
-        json_dumpfd(root, descriptor, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
+        json_dumpf(root, text, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
     json_decref(root);
-    if (close(descriptor) == 0 && written) {
-        if (replace)
-            rename(aside, file->path);
-        else
-            (void)!link(aside, file->path);
-    }
-    unlink(aside); /* has gone already when it was renamed */
+    tess_cache_end(text, written, replace, temp, file->path);
 }
 
 /* Take the file's numbers or, when it has none, those that `measure` finds, which other

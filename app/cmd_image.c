@@ -54,7 +54,7 @@ static tess_status open_log(const tess_image_opts *opts)
     TESS_TRY(tess_image_check_beside(opts, path, true));
     for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
         TESS_TRY(tess_out_check_distinct(opts->beside[k], path));
-    TESS_TRY(tess_log_open(path));
+    TESS_TRY(tess_log_open(path, opts->overwrite));
 cleanup:
     free(path); /* from asprintf */
     return status;
@@ -147,8 +147,10 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
     if (args.opts.checkpoint.folder) TESS_TRY(identify(comm, &args, &identity));
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
-    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
-    if (args.trace) TESS_TRY(tess_trace_write(comm, &profile, args.trace));
+    if (args.profile)
+        TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
+    if (args.trace)
+        TESS_TRY(tess_trace_write(comm, &profile, args.trace, args.overwrite));
 cleanup:
     tess_trace_destroy(profile.trace);
     tess_image_args_free(&args);

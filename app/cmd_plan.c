@@ -24,7 +24,8 @@ tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv)
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
     TESS_TRY(tess_imager_plan(comm, &args.opts, &profile));
-    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
+    if (args.profile)
+        TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
 cleanup:
     tess_image_args_free(&args);
     return status;

@@ -134,8 +134,8 @@ static tess_status check_outputs(const predict_args *args)
     const tess_gridding *gridding = &opts->gridding;
     const char *const made[] = {opts->output, args->profile, args->trace,
                                 gridding->write_gcf};
-    if (args->profile) TESS_TRY(tess_out_check_target(args->profile, true));
-    if (args->trace) TESS_TRY(tess_out_check_target(args->trace, true));
+    if (args->profile) TESS_TRY(tess_out_check_target(args->profile, opts->overwrite));
+    if (args->trace) TESS_TRY(tess_out_check_target(args->trace, opts->overwrite));
     if (gridding->write_gcf)
         TESS_TRY(tess_out_check_target(gridding->write_gcf, opts->overwrite));
     for (size_t k = 0; k < sizeof made / sizeof *made; ++k) {
@@ -174,14 +174,17 @@ tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
     if (cli.help) goto cleanup;
     TESS_TRY(check(&args));
     command_line = tess_cli_command_line(argc, argv);
+    args.opts.gridding.overwrite_gcf = args.opts.overwrite;
     args.opts.command_line = command_line ? command_line : "tessera predict";
     TESS_TRY(prepare(comm, &args));
     profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
-    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile));
-    if (args.trace) TESS_TRY(tess_trace_write(comm, &profile, args.trace));
+    if (args.profile)
+        TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.opts.overwrite));
+    if (args.trace)
+        TESS_TRY(tess_trace_write(comm, &profile, args.trace, args.opts.overwrite));
 cleanup:
     tess_trace_destroy(profile.trace);
     tess_free(command_line);

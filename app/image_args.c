@@ -386,14 +386,13 @@ cleanup:
 }
 
 /* Files beside the images can be written, and are neither inputs nor each other. */
-static tess_status check_beside(const tess_image_opts *opts)
+static tess_status check_beside(const tess_image_args *args)
 {
     tess_status status = TESS_OK;
-    const bool replaces = opts->overwrite || opts->checkpoint.resume;
+    const tess_image_opts *opts = &args->opts;
     for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k) {
         const char *path = opts->beside[k];
-        const bool overwrite = path != opts->gridding.write_gcf || replaces;
-        TESS_TRY(tess_image_check_beside(opts, path, overwrite));
+        TESS_TRY(tess_image_check_beside(opts, path, args->overwrite));
         for (size_t j = 0; j < k; ++j)
             TESS_TRY(tess_out_check_distinct(path, opts->beside[j]));
     }
@@ -406,6 +405,9 @@ static void choose_beside(tess_image_args *args)
 {
     tess_image_opts *opts = &args->opts;
     if (args->is_plan) args->trace = opts->gridding.write_gcf = NULL;
+    /* a run that goes on may have written them before it stopped */
+    args->overwrite = opts->overwrite || opts->checkpoint.resume;
+    opts->gridding.overwrite_gcf = args->overwrite;
     opts->beside[0] = args->profile;
     opts->beside[1] = args->trace;
     opts->beside[2] = opts->gridding.write_gcf;
@@ -425,7 +427,7 @@ tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
     TESS_TRY(check(comm, args));
     choose_beside(args);
     const bool first = tess_comm_rank(comm) == 0;
-    TESS_TRY(tess_comm_agree(comm, first ? check_beside(&args->opts) : TESS_OK));
+    TESS_TRY(tess_comm_agree(comm, first ? check_beside(args) : TESS_OK));
     if (args->opts.layout.threads == 0)
         TESS_TRY(tess_threads_default(comm, &args->opts.layout.threads));
     args->command_line = tess_cli_command_line(argc, argv);

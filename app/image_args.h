@@ -15,6 +15,7 @@ typedef struct tess_image_args {
     tess_image_opts opts;    /**< complete after parsing */
     const char *profile;     /**< --profile, or NULL */
     const char *trace;       /**< --trace, or NULL */
+    bool overwrite;          /**< may these two be there already? */
     tess_cli cli;            /**< cli.help: there is nothing to do */
     bool is_plan;            /**< no output is asked for or checked */
     bool in_memory;          /**< there need not be an output */

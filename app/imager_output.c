@@ -102,7 +102,8 @@ static tess_status check_all(const imager_output *output)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    if (opts->used_options) TESS_TRY(check_one(output, options_name(output), true));
+    if (opts->used_options)
+        TESS_TRY(check_one(output, options_name(output), opts->overwrite));
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c)
             TESS_TRY(check_names(output, t, c));
@@ -416,7 +417,10 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     char name[8];
     tess_image_meta shared, meta;
     double mark = tess_time_now();
-    tess_held_files held = {.overwrite = output->opts->overwrite};
+    const bool is_mean = channel < 0;
+    tess_held_files held = {.overwrite = output->opts->overwrite,
+                            .last = interval == output->opts->intervals_out - 1 &&
+                                    is_mean == (output->opts->channels_out > 1)};
     fill_meta(output, interval, channel, extent, &shared);
     TESS_TRY(find_beam(output, product + output->num_pol, num_psf, extent, &shared));
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);

@@ -459,7 +459,7 @@ static tess_status write_kernels(const imager_job *job, const char *path)
                 tess_gcf_value(gcf, p, (int)(k / half), (int)(k % half),
                                file.value + 2 * (p * half * half + k));
     }
-    TESS_TRY(tess_fits_kernels_write(path, &file));
+    TESS_TRY(tess_fits_kernels_write(path, job->gridding->overwrite_gcf, &file));
     tess_log_info("wrote %s", path);
 cleanup:
     tess_fits_kernels_free(&file);

@@ -181,6 +181,7 @@ int main(int argc, char **argv)
     tess_comm *comm = NULL;
     asked by = {.origin = wants_origin(argc, argv)};
     int exit_status = 0;
+    tess_out_catch_file_limit();
     tess_status status = tess_comm_start(&argc, &argv, &comm);
     if (status != TESS_OK) {
         tess_log_error("%s [%s]", tess_error_message(), tess_error_origin());
@@ -191,6 +192,7 @@ int main(int argc, char **argv)
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
     status = run(comm, argc, argv, &by.chosen);
     if (status == TESS_OK) status = flush_output();
+    if (status == TESS_OK) tess_out_hold_signals(); /* too late to stop anything */
     const int blamed = tess_comm_blame(comm, status, &exit_status);
     if (blamed >= 0) report_error(tess_comm_last(comm), status, blamed, &by);
     tess_log_close();

@@ -607,6 +607,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     TESS_TRY(imager_output_check(&run.output));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
+    TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_look_at_data(&run));
     TESS_TRY(log_ignored(&run));
     if (run.job.extent.num_vis == 0)

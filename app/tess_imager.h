@@ -73,6 +73,7 @@ typedef struct tess_gridding {
     tess_projection_opts projection; /**< --strategy, --oversampling,
                                           --w-spacing, --no-kernel-cache */
     const char *gcf, *write_gcf;     /**< --gcf, --write-gcf, or NULL */
+    bool overwrite_gcf;              /**< may there be a file of write_gcf's name? */
     const char *only_projection;     /**< option given that --w projection alone has */
 } tess_gridding;
 

@@ -11,6 +11,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 #include "tess_version.h"
 
 static const char *const stage_names[TESS_NUM_STAGES] = {
@@ -615,38 +616,36 @@ static json_t *profile_object(const entry *entries, int ranks,
     return object;
 }
 
-/* Write under a temporary name beside the target and rename. */
-static tess_status write_json(const json_t *root, const char *path)
+static tess_status write_json(const json_t *root, const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
-    char *temporary = NULL;
+    char temp[TESS_OUT_FILE_NAME] = "";
+    int fd = -1;
     FILE *file = NULL;
-    if (asprintf(&temporary, "%s.tmp%ld", path, (long)getpid()) < 0) {
-        temporary = NULL;
-        TESS_FAIL(TESS_ERR_ALLOC, "%s: profile", path);
-    }
-    file = fopen(temporary, "w");
+    TESS_TRY(tess_out_file_begin(path, overwrite, temp, &fd));
+    file = fdopen(fd, "w");
     if (!file)
         TESS_FAIL(TESS_ERR_IO, "%s: profile cannot be written: %s", path,
                   strerror(errno));
+    fd = -1; /* closed with it */
     int bad = json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     bad = fputc('\n', file) == EOF || bad;
     bad = fclose(file) != 0 || bad;
     file = NULL;
-    if (bad || rename(temporary, path) != 0) {
-        const int reason = errno;
-        remove(temporary);
+    if (bad)
         TESS_FAIL(TESS_ERR_IO, "%s: profile cannot be written: %s", path,
-                  strerror(reason));
-    }
+                  strerror(errno));
+    TESS_TRY(tess_out_file_publish(temp, path, overwrite));
+    temp[0] = '\0';
 cleanup:
     if (file) fclose(file);
-    free(temporary); /* from asprintf */
+    if (fd >= 0) close(fd);
+    tess_out_file_discard(temp);
     return status;
 }
 
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
-                               const char *path)
+                               const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
     entry *entries = NULL;
@@ -655,7 +654,7 @@ tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
     if (tess_comm_rank(comm) == 0) {
         root = profile_object(entries, tess_comm_size(comm), profile);
         if (root)
-            status = write_json(root, path);
+            status = write_json(root, path, overwrite);
         else
             status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                        "%s: profile", path);

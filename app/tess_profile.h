@@ -122,8 +122,9 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
  *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),
  *  grid_imbalance:{predicted, measured} (the most loaded rank over the mean, less 1),
  *  merged_visibilities}, "projection_error" with --w projection}. Energy that cannot be
- *  read is null. Collective. */
+ *  read is null. TESS_ERR_IO when it cannot be written, or is there and not `overwrite`.
+ *  Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
-                               const char *path);
+                               const char *path, bool overwrite);
 
 #endif

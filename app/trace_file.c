@@ -11,6 +11,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 /* Ranks whose spans are on the first rank at a time: a large run has more than fit. */
 enum { RANKS_AT_ONCE = 32 };
@@ -49,7 +50,8 @@ cleanup:
 
 typedef struct trace_file {
     const char *path;
-    char *temporary;
+    bool overwrite;
+    char temp[TESS_OUT_FILE_NAME];
     FILE *file;
     bool any; /* an event is in it */
     bool bad;
@@ -58,16 +60,16 @@ typedef struct trace_file {
 static tess_status file_open(trace_file *out)
 {
     tess_status status = TESS_OK;
-    if (asprintf(&out->temporary, "%s.tmp%ld", out->path, (long)getpid()) < 0) {
-        out->temporary = NULL;
-        TESS_FAIL(TESS_ERR_ALLOC, "%s: trace", out->path);
-    }
-    out->file = fopen(out->temporary, "w");
+    int fd = -1;
+    TESS_TRY(tess_out_file_begin(out->path, out->overwrite, out->temp, &fd));
+    out->file = fdopen(fd, "w");
     if (!out->file)
         TESS_FAIL(TESS_ERR_IO, "%s: trace cannot be written: %s", out->path,
                   strerror(errno));
+    fd = -1; /* closed with it */
     out->bad = fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", out->file) == EOF;
 cleanup:
+    if (fd >= 0) close(fd);
     return status;
 }
 
@@ -81,23 +83,27 @@ static void file_add(trace_file *out, json_t *event)
     json_decref(event);
 }
 
+static tess_status file_end(trace_file *out)
+{
+    tess_status status = TESS_OK;
+    out->bad = fputs("\n]}\n", out->file) == EOF || out->bad;
+    out->bad = fclose(out->file) != 0 || out->bad;
+    out->file = NULL;
+    if (out->bad)
+        TESS_FAIL(TESS_ERR_IO, "%s: trace cannot be written: %s", out->path,
+                  strerror(errno));
+    TESS_TRY(tess_out_file_publish(out->temp, out->path, out->overwrite));
+    out->temp[0] = '\0';
+cleanup:
+    return status;
+}
+
 /* End the file and give it its name, unless something failed before. */
 static tess_status file_close(trace_file *out, tess_status status)
 {
-    if (out->file) {
-        out->bad = fputs("\n]}\n", out->file) == EOF || out->bad;
-        out->bad = fclose(out->file) != 0 || out->bad;
-        const bool fine = status == TESS_OK && !out->bad;
-        if (!fine || rename(out->temporary, out->path) != 0) {
-            const int reason = errno;
-            remove(out->temporary);
-            if (status == TESS_OK)
-                status = tess_error_record(TESS_ERR_IO, __FILE__, __LINE__, __func__,
-                                           "%s: trace cannot be written: %s", out->path,
-                                           strerror(reason));
-        }
-    }
-    free(out->temporary); /* from asprintf */
+    if (out->file && status == TESS_OK) status = file_end(out);
+    if (out->file) fclose(out->file);
+    tess_out_file_discard(out->temp);
     return status;
 }
 
@@ -202,14 +208,14 @@ cleanup:
 }
 
 tess_status tess_trace_write(tess_comm *comm, const tess_profile *profile,
-                             const char *path)
+                             const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
     char host[64] = "";
     double origin_s = 0;
     void *message = NULL;
     int64_t bytes = 0, *received = tess_alloc(tess_comm_size(comm), sizeof *received);
-    trace_file out = {.path = path};
+    trace_file out = {.path = path, .overwrite = overwrite};
     if (gethostname(host, sizeof host - 1) != 0) snprintf(host, sizeof host, "unknown");
     TESS_TRY(find_origin(comm, profile, host, &origin_s));
     status =

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "out_name.h"
 #include "tess_out_file.h"
 
 /* More than one output of a run holds: images, previews and PSFs of 16 polarisations.
@@ -83,6 +84,11 @@ static void remove_entry(int folder, const char *name, int depth)
     unlinkat(folder, name, AT_REMOVEDIR);
 }
 
+void out_name_remove(int folder, const char *name)
+{
+    remove_entry(folder, name, 0);
+}
+
 void tess_out_remove_unfinished(void)
 {
     for (int k = 0; k < MAX_FILES; ++k)
@@ -104,6 +110,11 @@ static int remove_all(void *unused)
  */
 static int leave_others_ms;
 
+/* Whether a signal ends this process, or waits. */
+enum { RUNNING, HELD, STOPPING };
+static atomic_int phase;
+static atomic_int waiting; /* the signal that came last while they were held, or 0 */
+
 /* The hundred files of a MeasurementSet take longer than the second that Open MPI's
  * launcher leaves a rank before it kills its process group. So a process of a session
  * of its own removes them, while this one waits for it or is killed. It shares this
@@ -113,6 +124,11 @@ static void on_signal(int number)
     static _Alignas(64) char stack[1 << 18];
     static atomic_flag under_way = ATOMIC_FLAG_INIT; /* by another thread's handler */
     bool any = false;
+    int before = RUNNING;
+    if (!atomic_compare_exchange_strong(&phase, &before, STOPPING) && before == HELD) {
+        atomic_store(&waiting, number);
+        return;
+    }
     for (int k = 0; k < MAX_FILES && !any; ++k)
         any = atomic_load(&slots[k].state) == SLOT_USED;
     if (!any)
@@ -120,20 +136,49 @@ static void on_signal(int number)
     else if (!atomic_flag_test_and_set(&under_way) &&
              clone(remove_all, stack + sizeof stack, CLONE_VM | CLONE_VFORK, NULL) < 0)
         (void)remove_all(NULL);
+    signal(number, SIG_DFL);
     raise(number); /* taken as before once this handler is left */
+}
+
+void tess_out_hold_signals(void)
+{
+    int before = RUNNING;
+    if (!atomic_compare_exchange_strong(&phase, &before, HELD) && before == STOPPING)
+        for (;;) /* until the handler, in another thread, ends this process */
+            (void)pause();
+}
+
+void tess_out_release_signals(void)
+{
+    int before = HELD;
+    (void)atomic_compare_exchange_strong(&phase, &before, RUNNING);
+    const int number = atomic_exchange(&waiting, 0);
+    if (number) raise(number);
+}
+
+/* Of system calls only. */
+static void on_file_limit(int number)
+{
+    static const char line[] =
+        "tessera: error: files may not grow as large as MPI needs; "
+        "raise the limit (ulimit -f)\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, line, sizeof line - 1);
+    _exit(tess_status_exit(TESS_ERR_RESOURCE));
+}
+
+void tess_out_catch_file_limit(void)
+{
+    signal(SIGXFSZ, on_file_limit);
 }
 
 void tess_out_catch_signals(bool several)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
-    /* so that writing fails with EFBIG, as on a full disk; children inherit it */
-    struct sigaction large;
-    if (sigaction(SIGXFSZ, NULL, &large) == 0 && large.sa_handler == SIG_DFL)
-        signal(SIGXFSZ, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* writing fails with EFBIG, as on a full disk */
     leave_others_ms = several ? 500 : 0;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
-        struct sigaction action = {.sa_handler = on_signal,
-                                   .sa_flags = (int)SA_RESETHAND};
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         struct sigaction before;
         sigfillset(&action.sa_mask);
         /* one that is ignored (nohup) or somebody's own stays */

@@ -1,6 +1,7 @@
+#define _GNU_SOURCE
 #include "tess_cache.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,6 +33,44 @@ bool tess_cache_folder(char *path, size_t size)
         return false;
     mkdir(path, 0777);
     return access(path, R_OK) == 0;
+}
+
+FILE *tess_cache_read(const char *path)
+{
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return NULL;
+    FILE *file =
+        fstat(fd, &info) == 0 && S_ISREG(info.st_mode) ? fdopen(fd, "rb") : NULL;
+    if (!file) close(fd);
+    return file;
+}
+
+FILE *tess_cache_begin(const char *path, char temp[TESS_OUT_FILE_NAME])
+{
+    struct stat info;
+    int fd;
+    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)) return NULL;
+    tess_out_file_remove_left(path);
+    if (tess_out_file_create(path, temp, &fd) != TESS_OK) {
+        tess_error_clear();
+        return NULL;
+    }
+    FILE *file = fdopen(fd, "wb");
+    if (file) return file;
+    close(fd);
+    tess_out_file_discard(temp);
+    return NULL;
+}
+
+bool tess_cache_end(FILE *file, bool good, bool replace,
+                    const char temp[TESS_OUT_FILE_NAME], const char *path)
+{
+    good = !ferror(file) && good;
+    good = fclose(file) == 0 && good;
+    good = good && (replace ? rename(temp, path) : link(temp, path)) == 0;
+    tess_out_file_discard(temp); /* has gone already when it was renamed */
+    return good;
 }
 
 void tess_cache_processor(char *name, size_t size)

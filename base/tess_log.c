@@ -2,23 +2,34 @@
 #include "tess_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tess_input.h"
+#include "tess_mem.h"
+#include "tess_text.h"
 
 /* Where lines go is process state, like stderr itself. */
 static struct {
     pthread_mutex_t lock;
     int rank;
     tess_log_level level;
-    FILE *file;
+    FILE *file;    /* memory, while lines wait */
+    char *path;    /* of the file that waiting lines are for, else NULL */
+    int fd;        /* of that file when it was there already, else -1 */
+    char *waiting; /* from open_memstream */
+    size_t waiting_bytes;
     double start;
     bool bar_shown; /* a progress bar stands on the terminal's current line */
-} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_QUIET};
+} out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_QUIET, .fd = -1};
 
 double tess_time_now(void)
 {
@@ -41,21 +52,104 @@ void tess_log_start(int rank, tess_log_level level)
     out.start = tess_time_now();
 }
 
-tess_status tess_log_open(const char *path)
+/* Whether a file begins as write_line() writes the first line of a run; one that is
+ * empty holds nobody's text. */
+static bool is_log(int fd)
+{
+    char text[64] = "";
+    int used = 0;
+    if (pread(fd, text, sizeof text - 1, 0) == 0) return true;
+    sscanf(text, "[%*f s] tessera%n", &used);
+    return used > 0;
+}
+
+/* Open a log that is there, to append to: a retry keeps what the last run said. `*fd`
+ * is -1 when there is none. */
+static tess_status open_existing(const char *path, bool overwrite, int *fd)
 {
     tess_status status = TESS_OK;
-    FILE *file = fopen(path, "a"); /* a retry keeps what the last run said */
-    if (!file)
-        TESS_FAIL(TESS_ERR_IO, "%s: log cannot be written: %s", path, strerror(errno));
-    out.file = file;
+    struct stat info;
+    int opened = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (opened < 0 && errno == ELOOP)
+        TESS_FAIL(
+            TESS_ERR_IO,
+            "%s: is a symbolic link, which a log does not follow; move it away or "
+            "choose another name",
+            path);
+    if (opened < 0 && errno != ENOENT)
+        TESS_FAIL(tess_errno_status(errno), "%s: log cannot be written: %s", path,
+                  strerror(errno));
+    if (opened >= 0 && (fstat(opened, &info) != 0 || !S_ISREG(info.st_mode)))
+        TESS_FAIL(TESS_ERR_IO, "%s: is not a regular file; choose another name", path);
+    if (opened >= 0 && !overwrite && !is_log(opened))
+        TESS_FAIL(TESS_ERR_IO,
+                  "%s: is no log of tessera; give --overwrite to append to it, or "
+                  "another name",
+                  path);
+    *fd = opened;
+    opened = -1;
 cleanup:
+    if (opened >= 0) close(opened);
+    return status;
+}
+
+tess_status tess_log_open(const char *path, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(open_existing(path, overwrite, &out.fd));
+    out.path = tess_strdup(path);
+    out.file = open_memstream(&out.waiting, &out.waiting_bytes);
+    if (!out.path || !out.file) TESS_FAIL(TESS_ERR_ALLOC, "%s: log", path);
+cleanup:
+    if (status != TESS_OK) tess_log_close();
+    return status;
+}
+
+/* The file itself; NULL with errno. */
+static FILE *open_file(void)
+{
+    if (out.fd < 0)
+        out.fd =
+            open(out.path,
+                 O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    FILE *file = out.fd >= 0 ? fdopen(out.fd, "a") : NULL;
+    if (file) out.fd = -1; /* closed with it */
+    return file;
+}
+
+static void drop_waiting(void)
+{
+    free(out.waiting); /* from open_memstream */
+    tess_free(out.path);
+    out.waiting = out.path = NULL;
+}
+
+tess_status tess_log_keep(void)
+{
+    tess_status status = TESS_OK;
+    pthread_mutex_lock(&out.lock);
+    if (!out.path) goto cleanup;
+    FILE *file = open_file();
+    if (!file)
+        TESS_FAIL(tess_errno_status(errno), "%s: log cannot be written: %s", out.path,
+                  strerror(errno));
+    fclose(out.file);
+    out.file = file;
+    fputs(out.waiting, file);
+    fflush(file);
+    drop_waiting();
+cleanup:
+    pthread_mutex_unlock(&out.lock);
     return status;
 }
 
 void tess_log_close(void)
 {
     if (out.file) fclose(out.file);
+    if (out.fd >= 0) close(out.fd);
     out.file = NULL;
+    out.fd = -1;
+    drop_waiting();
 }
 
 static void clear_bar(void)
@@ -70,6 +164,7 @@ write_line(bool show, const char *prefix, const char *format, va_list args)
 {
     char text[2048], stamp[48];
     vsnprintf(text, sizeof text, format, args);
+    tess_text_clean(text);
     const double elapsed = out.start > 0 ? tess_time_now() - out.start : 0;
     if (out.rank == 0)
         snprintf(stamp, sizeof stamp, "[%8.2f s]", elapsed);

@@ -25,9 +25,16 @@ typedef enum tess_log_level {
  *  error. */
 void tess_log_start(int rank, tess_log_level level);
 
-/** Also append every shown line to a file (rank 0). TESS_ERR_IO when it cannot be
- *  made. */
-tess_status tess_log_open(const char *path);
+/** Also append every line to a file (rank 0), from tess_log_keep on; lines wait until
+ *  then. TESS_ERR_IO when it is no regular file, or begins as none of tessera's logs
+ *  does and `overwrite` does not say that it may be added to: it stays as it is.
+ *  TESS_ERR_RESOURCE when too many files are open. */
+tess_status tess_log_open(const char *path, bool overwrite);
+
+/** The run begins: write the lines that have waited, and all others as they come. A run
+ *  that is refused before leaves the file, or that there is none, as it was.
+ * TESS_ERR_IO; TESS_OK without a file. */
+tess_status tess_log_keep(void);
 
 /** Close the file, if any. */
 void tess_log_close(void);

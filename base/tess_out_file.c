@@ -6,8 +6,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "out_name.h"
+#include "tess_input.h"
 
 void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME])
 {
@@ -24,18 +28,20 @@ tess_status tess_out_check_target(const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
     char folder[TESS_OUT_FILE_NAME];
-    struct stat info;
+    struct stat info, entry;
     if (!path || !path[0] || strlen(path) > TESS_OUT_FILE_NAME - 64)
         TESS_FAIL(TESS_ERR_IO, "output name is empty or too long; choose another");
     if (path[strlen(path) - 1] == '/')
         TESS_FAIL(TESS_ERR_IO, "%s: is a folder; name a file in it", path);
-    if (stat(path, &info) == 0) {
-        if (S_ISDIR(info.st_mode))
+    if (lstat(path, &entry) == 0) {
+        /* a link that leads nowhere is somebody's, too */
+        const bool found = stat(path, &info) == 0;
+        if (found && S_ISDIR(info.st_mode))
             TESS_FAIL(TESS_ERR_IO, "%s: is a folder; choose another name", path);
         if (!overwrite)
             TESS_FAIL(TESS_ERR_IO,
                       "%s: exists already; give --overwrite or another name", path);
-        if (!S_ISREG(info.st_mode))
+        if (found && !S_ISREG(info.st_mode))
             TESS_FAIL(TESS_ERR_IO, "%s: is not a regular file; choose another name",
                       path);
     } else if (errno != ENOENT && errno != ENOTDIR)
@@ -51,30 +57,65 @@ cleanup:
     return status;
 }
 
+/* Make a file, or a folder; -1, with errno, when there is one or it cannot be made. */
+static int make_entry(const char *temp, bool is_folder)
+{
+    if (is_folder) return mkdir(temp, 0777);
+    return open(temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
+/* Create what is noted under `temp`. */
+static tess_status create_entry(const char *path, bool is_folder,
+                                char temp[TESS_OUT_FILE_NAME], int *made)
+{
+    tess_status status = TESS_OK;
+    *made = -1;
+    /* a process that had this number may have left one: try again */
+    for (int attempt = 0; attempt < 100 && *made < 0; ++attempt) {
+        if (!out_name_make(path, attempt, temp)) {
+            temp[0] = '\0';
+            TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", path);
+        }
+        *made = make_entry(temp, is_folder);
+        if (*made < 0 && errno != EEXIST) break;
+    }
+    if (*made < 0) {
+        temp[0] = '\0';
+        TESS_FAIL(tess_errno_status(errno), "%s: cannot be created: %s", path,
+                  strerror(errno));
+    }
+    tess_out_file_note(temp);
+cleanup:
+    return status;
+}
+
 tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                  int *fd)
 {
     tess_status status = TESS_OK;
-    int opened = -1;
-    /* Another host may use the same process number in the same folder: try again. */
-    for (int attempt = 0; attempt < 100 && opened < 0; ++attempt) {
-        const int length = snprintf(temp, TESS_OUT_FILE_NAME, "%s.%ld.%d.tmp", path,
-                                    (long)getpid(), attempt);
-        if (length < 0 || length >= TESS_OUT_FILE_NAME) {
-            temp[0] = '\0';
-            TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", path);
-        }
-        opened = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (opened < 0 && errno != EEXIST) break;
-    }
-    if (opened < 0) {
-        temp[0] = '\0';
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
-    }
-    tess_out_file_note(temp);
-    *fd = opened;
+    int made;
+    TESS_TRY(create_entry(path, false, temp, &made));
+    (void)flock(made, LOCK_EX | LOCK_NB); /* not on all file systems */
+    *fd = made;
 cleanup:
     return status;
+}
+
+tess_status tess_out_file_begin(const char *path, bool overwrite,
+                                char temp[TESS_OUT_FILE_NAME], int *fd)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_out_check_target(path, overwrite));
+    tess_out_file_remove_left(path);
+    TESS_TRY(tess_out_file_create(path, temp, fd));
+cleanup:
+    return status;
+}
+
+tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME])
+{
+    int made;
+    return create_entry(path, true, temp, &made);
 }
 
 void tess_out_file_discard(const char *temp)
@@ -125,23 +166,74 @@ void tess_out_file_start(int fd, int64_t offset, int64_t bytes)
     (void)sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
 }
 
+/* As rename(), but nothing is replaced. Network file systems may not offer that: their
+ * callers have looked just before. */
+static int rename_new(const char *temp, const char *path)
+{
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
+    return errno == EINVAL || errno == ENOSYS ? rename(temp, path) : -1;
+}
+
+/* The entry itself reaches the disk only with its folder; where folders cannot be
+ * synchronised the file system does so on its own. */
+static void synchronise_folder(const char *path)
+{
+    char folder[TESS_OUT_FILE_NAME];
+    tess_out_file_folder(path, folder);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    (void)fsync(fd);
+    close(fd);
+}
+
 tess_status tess_out_file_publish(const char *temp, const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
-    char folder[TESS_OUT_FILE_NAME];
     TESS_TRY(tess_out_check_target(path, overwrite));
-    if (rename(temp, path) != 0)
+    if ((overwrite ? rename(temp, path) : rename_new(temp, path)) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be renamed from %s: %s", path, temp,
                   strerror(errno));
     tess_out_file_forget(temp);
-    /* The entry itself reaches the disk only with its folder; where folders cannot be
-     * synchronised the file system does so on its own. */
-    tess_out_file_folder(path, folder);
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
+    synchronise_folder(path);
+cleanup:
+    return status;
+}
+
+/* Let the folder take the name of another, which goes: at every moment one of them has
+ * it, where the file system can exchange names. */
+static int replace_folder(const char *temp, const char *path)
+{
+    char before[TESS_OUT_FILE_NAME];
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) == 0) {
+        out_name_remove(AT_FDCWD, temp);
+        return 0;
     }
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    if (snprintf(before, sizeof before, "%s.old", temp) >= (int)sizeof before) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (rename_new(path, before) != 0) return -1;
+    if (rename(temp, path) != 0) {
+        const int error = errno;
+        (void)rename(before, path);
+        errno = error;
+        return -1;
+    }
+    out_name_remove(AT_FDCWD, before);
+    return 0;
+}
+
+tess_status tess_out_folder_publish(const char *temp, const char *path, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    struct stat info;
+    const bool replaces = overwrite && lstat(path, &info) == 0;
+    if ((replaces ? replace_folder(temp, path) : rename_new(temp, path)) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be given its name: %s", path,
+                  strerror(errno));
+    tess_out_file_forget(temp);
+    synchronise_folder(path);
 cleanup:
     return status;
 }

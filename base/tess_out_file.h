@@ -24,10 +24,23 @@ void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME]);
 tess_status tess_out_check_target(const char *path, bool overwrite);
 
 /** Create a new file beside `path` under a name of its own, written to `temp`, open for
- *  reading and writing. It is noted until it is published or discarded. TESS_ERR_IO.
- *  Local. */
+ *  reading and writing. It is noted until it is published or discarded, and locked
+ * while it is open. TESS_ERR_IO, TESS_ERR_RESOURCE (too many open files). Local. */
 tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                  int *fd);
+
+/** As tess_out_file_create, after tess_out_check_target and tess_out_file_remove_left:
+ *  for an output of a run. Local. */
+tess_status tess_out_file_begin(const char *path, bool overwrite,
+                                char temp[TESS_OUT_FILE_NAME], int *fd);
+
+/** As tess_out_file_create, a folder. Local. */
+tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME]);
+
+/** Remove unfinished files and folders of `path` that processes of this host have left
+ *  which are no more; those of other hosts, of other users, and under names that only
+ *  look alike stay. Local: one rank. */
+void tess_out_file_remove_left(const char *path);
 
 /** Reserve `bytes` of disk, so that a full disk is found before anything is written;
  *  where the file system cannot reserve, only the size is set. `path` is the final
@@ -38,9 +51,13 @@ tess_status tess_out_file_reserve(int fd, const char *path, int64_t bytes);
 tess_status tess_out_file_write(int fd, const char *path, const void *data,
                                 int64_t bytes, int64_t offset);
 
-/** Give the finished file its final name, durably. TESS_ERR_IO; then `temp` is still
- *  there and is the caller's to remove. Local. */
+/** Give the finished file its final name, durably; without `overwrite` what has come
+ *  there meanwhile stays. TESS_ERR_IO; then `temp` is still there and is the caller's
+ *  to remove. Local. */
 tess_status tess_out_file_publish(const char *temp, const char *path, bool overwrite);
+
+/** The same for a folder; one that it replaces is gone then, with all in it. Local. */
+tess_status tess_out_folder_publish(const char *temp, const char *path, bool overwrite);
 
 /** Remove an unpublished file; "" is none. Local. */
 void tess_out_file_discard(const char *temp);
@@ -54,11 +71,26 @@ void tess_out_file_forget(const char *path);
  *  What this cannot do fsync does before the file gets its name. Local. */
 void tess_out_file_start(int fd, int64_t offset, int64_t bytes);
 
+/** Until tess_out_catch_signals() a file that grows beyond the limit of the system
+ *  (SIGXFSZ) ends the process with a line that says so, and as TESS_ERR_RESOURCE does:
+ *  it is MPI's, which might wait for ever without it. For programs, before MPI starts.
+ *  Local. */
+void tess_out_catch_file_limit(void);
+
 /** From now on SIGTERM, SIGINT, SIGHUP and SIGXCPU first remove this process's
  *  unfinished files, then do what they did before; the files go even if SIGKILL follows
- *  soon. SIGXFSZ is ignored: files that grow too large fail to be written. `several`:
- *  this process is one of several ranks. For programs, once at their start. Local. */
+ *  soon. SIGXFSZ is ignored, by children, too: files that grow too large fail to be
+ *  written. `several`: this process is one of several ranks. For programs, once at
+ *  their start. Local. */
 void tess_out_catch_signals(bool several);
+
+/** From now on these signals wait: files get their names, all or none. With the last
+ *  files of a run they wait for ever, since there is nothing left that could be
+ * stopped. Does not return while one is acted upon. Local. */
+void tess_out_hold_signals(void);
+
+/** Act upon a signal that has waited, and upon others at once. Local. */
+void tess_out_release_signals(void);
 
 /** Remove this process's unfinished files, as the signals do; for a program that ends
  *  without any. Local. */

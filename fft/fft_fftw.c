@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "tess_cache.h"
 #include "tess_mem.h"
@@ -38,35 +37,29 @@ static bool wisdom_path(bool is_double, char *path, size_t size)
 static void wisdom_load(bool is_double)
 {
     char path[1200];
-    if (!wisdom_path(is_double, path, sizeof path)) return;
+    FILE *file =
+        wisdom_path(is_double, path, sizeof path) ? tess_cache_read(path) : NULL;
+    if (!file) return;
     if (is_double)
-        fftw_import_wisdom_from_filename(path);
+        fftw_import_wisdom_from_file(file);
     else
-        fftwf_import_wisdom_from_filename(path);
+        fftwf_import_wisdom_from_file(file);
+    fclose(file);
 }
 
 /* Written aside and renamed, so that concurrent jobs, of other nodes too, never read
  * half a file. */
 static void wisdom_save(bool is_double)
 {
-    char path[1200], temporary[1300];
-    if (!wisdom_path(is_double, path, sizeof path)) return;
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    const int number = mkstemp(temporary);
-    if (number < 0) return;
-    FILE *file = fdopen(number, "w");
-    bool written = false;
-    if (file) {
-        if (is_double)
-            fftw_export_wisdom_to_file(file);
-        else
-            fftwf_export_wisdom_to_file(file);
-        written = !ferror(file);
-        if (fclose(file) != 0) written = false;
-    } else {
-        close(number);
-    }
-    if (!written || rename(temporary, path) != 0) unlink(temporary);
+    char path[1200], temp[TESS_OUT_FILE_NAME];
+    FILE *file =
+        wisdom_path(is_double, path, sizeof path) ? tess_cache_begin(path, temp) : NULL;
+    if (!file) return;
+    if (is_double)
+        fftw_export_wisdom_to_file(file);
+    else
+        fftwf_export_wisdom_to_file(file);
+    tess_cache_end(file, true, true, temp, path);
 }
 
 /* FFTW takes what it knows into plans that it only estimates, too. */

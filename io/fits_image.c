@@ -125,10 +125,9 @@ static tess_status begin(const tess_image_meta *meta, bool is_double, bool overw
 {
     tess_status status = TESS_OK;
     const tess_fits_stats none = {0};
-    TESS_TRY(tess_out_check_target(file->path, overwrite));
     TESS_TRY(tess_fits_header_build(file->path, meta, is_double, &none, &file->header,
                                     &file->header_bytes));
-    TESS_TRY(tess_out_file_create(file->path, file->temp, &file->fd));
+    TESS_TRY(tess_out_file_begin(file->path, overwrite, file->temp, &file->fd));
     TESS_TRY(tess_out_file_reserve(file->fd, file->path,
                                    file->header_bytes + file->data_bytes));
 cleanup:

@@ -2,15 +2,15 @@
 #define _GNU_SOURCE
 #include "tess_fits_kernels.h"
 
-#include <errno.h>
 #include <fitsio.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "fits_new.h"
 #include "tess_fits_array.h"
+#include "tess_input.h"
 #include "tess_mem.h"
 
 enum { MAX_SUPPORT = 1024, MAX_OVERSAMPLING = 64, MAX_PLANES = 4096 };
@@ -89,6 +89,7 @@ static tess_status get_keywords(const tess_fits_array *array,
     fits_open_diskfile(&fits, path, READONLY, &failed); /* whatever its name means */
     fits_movabs_hdu(fits, array->hdu, NULL, &failed);
     fits_clear_errmsg();
+    if (failed) TESS_TRY(tess_input_check_limit(path));
     if (failed) TESS_FAIL(TESS_ERR_INPUT, "%s: its header cannot be read", path);
     TESS_TRY(get_whole(fits, path, "GCFSUPP", 2, MAX_SUPPORT, &kernels->support));
     if (kernels->support % 2 != 0)
@@ -262,19 +263,19 @@ static void unfold_plane(const tess_fits_kernels *of, int plane, int part,
                 quarter[2 * (llabs(x - half + 1) * half + llabs(y - half + 1))];
 }
 
-tess_status tess_fits_kernels_write(const char *path, const tess_fits_kernels *kernels)
+tess_status tess_fits_kernels_write(const char *path, bool overwrite,
+                                    const tess_fits_kernels *kernels)
 {
     tess_status status = TESS_OK;
     int failed = 0;
     fitsfile *fits = NULL;
-    char *name = NULL;
+    char temp[TESS_OUT_FILE_NAME] = "";
     const int64_t half = tess_fits_kernels_half(kernels), side = 2 * half - 1;
     LONGLONG axes[4] = {side, side, kernels->num_planes, 2};
     double *whole = tess_alloc(side * side, sizeof *whole);
-    if (asprintf(&name, "%s.tmp%ld", path, (long)getpid()) < 0) name = NULL;
-    if (!name || !whole) TESS_FAIL(TESS_ERR_ALLOC, "%s: convolution functions", path);
-    fits_create_diskfile(&fits, name, &failed);
-    fits_create_imgll(fits, kernels->is_double ? DOUBLE_IMG : FLOAT_IMG, 4, axes,
+    if (!whole) TESS_FAIL(TESS_ERR_ALLOC, "%s: convolution functions", path);
+    TESS_TRY(fits_new_begin(path, overwrite, temp, &fits));
+    fits_resize_imgll(fits, kernels->is_double ? DOUBLE_IMG : FLOAT_IMG, 4, axes,
                       &failed);
     if (!failed) put_header(fits, kernels, &failed);
     for (int k = 0; k < 2 * kernels->num_planes && !failed; ++k) {
@@ -282,16 +283,11 @@ tess_status tess_fits_kernels_write(const char *path, const tess_fits_kernels *k
         fits_write_img(fits, TDOUBLE, (LONGLONG)k * side * side + 1, side * side, whole,
                        &failed);
     }
-    if (fits) fits_close_file(fits, &failed);
-    fits_clear_errmsg();
-    if (failed || rename(name, path) != 0) {
-        const int reason = errno;
-        remove(name);
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path,
-                  failed ? "see its folder and the space there is" : strerror(reason));
-    }
+    TESS_TRY(fits_new_close(path, fits, failed));
+    TESS_TRY(tess_out_file_publish(temp, path, overwrite));
+    temp[0] = '\0';
 cleanup:
-    free(name); /* from asprintf */
+    tess_out_file_discard(temp);
     tess_free(whole);
     return status;
 }

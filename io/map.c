@@ -2,16 +2,14 @@
 #define _GNU_SOURCE
 #include "tess_map.h"
 
-#include <errno.h>
 #include <fitsio.h>
 #include <math.h>
-#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fits_header.h"
+#include "fits_new.h"
 #include "preview.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -40,25 +38,23 @@ static void put_header(fitsfile *fits, const tess_map *map, int *failed)
     fits_write_history(fits, map->history, failed);
 }
 
-static tess_status write_fits(const char *path, const tess_map *map)
+static tess_status write_fits(const char *path, bool overwrite, const tess_map *map)
 {
     tess_status status = TESS_OK;
     int failed = 0;
     fitsfile *fits = NULL;
+    char temp[TESS_OUT_FILE_NAME] = "";
     LONGLONG axes[2] = {map->nv, map->nu};
-    fits_create_diskfile(&fits, path, &failed);
-    fits_create_imgll(fits, FLOAT_IMG, 2, axes, &failed);
+    TESS_TRY(fits_new_begin(path, overwrite, temp, &fits));
+    fits_resize_imgll(fits, FLOAT_IMG, 2, axes, &failed);
     if (!failed) put_header(fits, map, &failed);
     fits_write_img(fits, TFLOAT, 1, map->nu * map->nv, (void *)(uintptr_t)map->value,
                    &failed);
-    if (fits) fits_close_file(fits, &failed);
-    fits_clear_errmsg();
-    if (failed)
-        TESS_FAIL(TESS_ERR_IO,
-                  "%s: cannot be written: see its folder and the space "
-                  "there is",
-                  path);
+    TESS_TRY(fits_new_close(path, fits, failed));
+    TESS_TRY(tess_out_file_publish(temp, path, overwrite));
+    temp[0] = '\0';
 cleanup:
+    tess_out_file_discard(temp);
     return status;
 }
 
@@ -74,19 +70,16 @@ static void reduce(const tess_map *map, int64_t factor, int64_t width, int64_t h
         }
 }
 
-static tess_status write_png(const char *path, const tess_map *map)
+static tess_status write_png(const char *path, bool overwrite, const tess_map *map)
 {
     tess_status status = TESS_OK;
+    char temp[TESS_OUT_FILE_NAME] = "";
     const int64_t longest = map->nu > map->nv ? map->nu : map->nv;
     const int64_t factor = (longest + MOST_PIXELS - 1) / MOST_PIXELS;
     const int64_t width = (map->nv + factor - 1) / factor;
     const int64_t height = (map->nu + factor - 1) / factor;
     preview_colour colour[PREVIEW_COLOURS], *pixel = tess_alloc(width * height, 3);
     float *value = tess_alloc(width * height, sizeof *value), most = 0;
-    png_image png = {.version = PNG_IMAGE_VERSION,
-                     .width = (png_uint_32)width,
-                     .height = (png_uint_32)height,
-                     .format = PNG_FORMAT_RGB};
     if (!pixel || !value) TESS_FAIL(TESS_ERR_ALLOC, "%s: a picture", path);
     reduce(map, factor, width, height, value);
     tess_preview_map(PREVIEW_HEAT, colour);
@@ -97,9 +90,11 @@ static tess_status write_png(const char *path, const tess_map *map)
             most > 0 ? log1p((double)value[k]) / log1p((double)most) : 0;
         pixel[k] = colour[(int)(part * (PREVIEW_COLOURS - 1))];
     }
-    if (!png_image_write_to_file(&png, path, 0, pixel, 0, NULL))
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, png.message);
+    TESS_TRY(tess_preview_png(path, overwrite, width, height, &pixel[0].red, temp));
+    TESS_TRY(tess_out_file_publish(temp, path, overwrite));
+    temp[0] = '\0';
 cleanup:
+    tess_out_file_discard(temp);
     tess_free(pixel);
     tess_free(value);
     return status;
@@ -107,21 +102,31 @@ cleanup:
 
 static tess_status write_one(const char *name, const char *ending, bool overwrite,
                              const tess_map *map,
-                             tess_status (*write)(const char *, const tess_map *))
+                             tess_status (*write)(const char *, bool, const tess_map *))
 {
     tess_status status = TESS_OK;
-    char *path = NULL, *temp = NULL;
-    if (asprintf(&path, "%s%s", name, ending) < 0) path = NULL;
-    if (asprintf(&temp, "%s%s.tmp%ld", name, ending, (long)getpid()) < 0) temp = NULL;
-    if (!path || !temp) TESS_FAIL(TESS_ERR_ALLOC, "%s: a name", name);
-    TESS_TRY(tess_out_check_target(path, overwrite));
-    TESS_TRY(write(temp, map));
-    if (rename(temp, path) != 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    char *path = NULL;
+    if (asprintf(&path, "%s%s", name, ending) < 0) {
+        path = NULL;
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: a name", name);
+    }
+    TESS_TRY(write(path, overwrite, map));
 cleanup:
-    if (temp) remove(temp);
     free(path); /* from asprintf */
-    free(temp);
+    return status;
+}
+
+tess_status tess_map_check(const char *name, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    static const char *const endings[] = {".fits", ".png"};
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; ++k) {
+        char path[TESS_OUT_FILE_NAME];
+        if (snprintf(path, sizeof path, "%s%s", name, endings[k]) >= (int)sizeof path)
+            TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", name);
+        TESS_TRY(tess_out_check_target(path, overwrite));
+    }
+cleanup:
     return status;
 }
 

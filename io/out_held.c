@@ -40,10 +40,9 @@ tess_status tess_held_text(tess_held_files *held, const char *path, const char *
     tess_status status = TESS_OK;
     char temp[TESS_OUT_FILE_NAME] = "";
     int fd = -1;
-    TESS_TRY(tess_out_check_target(path, true));
-    TESS_TRY(tess_out_file_create(path, temp, &fd));
+    TESS_TRY(tess_out_file_begin(path, held->overwrite, temp, &fd));
     TESS_TRY(tess_out_file_write(fd, path, text, (int64_t)strlen(text), 0));
-    TESS_TRY(tess_held_add(held, temp, path, true, fd));
+    TESS_TRY(tess_held_add(held, temp, path, held->overwrite, fd));
     fd = -1;
 cleanup:
     if (fd >= 0) close(fd);
@@ -104,7 +103,12 @@ tess_status tess_held_publish(tess_comm *comm, tess_held_files *held)
     tess_status status = TESS_OK;
     const bool root = tess_comm_rank(comm) == 0;
     TESS_TRY(tess_comm_agree(comm, synchronise_all(held)));
-    TESS_TRY(tess_comm_agree(comm, root ? publish_all(held) : TESS_OK));
+    tess_out_hold_signals();
+    /* nobody names files before all ranks hold signals: what has ended one ends all */
+    status = tess_comm_agree(comm, TESS_OK);
+    if (status == TESS_OK)
+        status = tess_comm_agree(comm, root ? publish_all(held) : TESS_OK);
+    if (status != TESS_OK || !held->last) tess_out_release_signals();
 cleanup:
     return status;
 }

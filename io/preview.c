@@ -411,37 +411,45 @@ cleanup:
     return status;
 }
 
+tess_status tess_preview_png(const char *path, bool overwrite, int64_t width,
+                             int64_t height, const uint8_t *rgb,
+                             char temp[TESS_OUT_FILE_NAME])
+{
+    tess_status status = TESS_OK;
+    int fd = -1;
+    FILE *file = NULL;
+    png_image png = {.version = PNG_IMAGE_VERSION,
+                     .width = (png_uint_32)width,
+                     .height = (png_uint_32)height,
+                     .format = PNG_FORMAT_RGB,
+                     /* no filters: few colours pack better, and faster, without */
+                     .flags = PNG_IMAGE_FLAG_FAST};
+    TESS_TRY(tess_out_file_begin(path, overwrite, temp, &fd));
+    file = fdopen(fd, "wb");
+    if (!file)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    fd = -1; /* closed with it */
+    if (!png_image_write_to_stdio(&png, file, 0, rgb, 0, NULL))
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, png.message);
+    const int failed = fclose(file);
+    file = NULL;
+    if (failed)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+cleanup:
+    if (file) fclose(file);
+    if (fd >= 0) close(fd);
+    return status;
+}
+
 static tess_status write_png(const char *path, const preview_canvas *canvas,
                              tess_held_files *held)
 {
     tess_status status = TESS_OK;
     char temp[TESS_OUT_FILE_NAME] = "";
-    int fd = -1;
-    FILE *file = NULL;
-    png_image png = {.version = PNG_IMAGE_VERSION,
-                     .width = (png_uint_32)canvas->width,
-                     .height = (png_uint_32)canvas->height,
-                     .format = PNG_FORMAT_RGB,
-                     /* no filters: few colours pack better, and faster, without */
-                     .flags = PNG_IMAGE_FLAG_FAST};
-    TESS_TRY(tess_out_check_target(path, held->overwrite));
-    TESS_TRY(tess_out_file_create(path, temp, &fd));
-    file = fdopen(fd, "wb");
-    if (!file)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    if (!png_image_write_to_stdio(&png, file, 0, canvas->rgb, 0, NULL))
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, png.message);
-    const int failed = fclose(file);
-    file = NULL;
-    fd = -1;
-    if (failed)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    TESS_TRY(tess_preview_png(path, held->overwrite, canvas->width, canvas->height,
+                              canvas->rgb, temp));
     TESS_TRY(tess_held_add(held, temp, path, held->overwrite, -1));
 cleanup:
-    if (file)
-        fclose(file);
-    else if (fd >= 0)
-        close(fd);
     tess_out_file_discard(temp);
     return status;
 }

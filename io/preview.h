@@ -10,6 +10,7 @@
 
 #include "tess_comm.h"
 #include "tess_fits.h"
+#include "tess_out_file.h"
 
 /* ---- the image, small enough for one rank ---- */
 
@@ -201,5 +202,13 @@ void tess_preview_bar(preview_canvas *canvas, const preview_layout *layout, int 
 /** The prefixed unit for values up to `largest` ("mJy/beam"), and its size in `unit`.
  */
 double tess_preview_unit(const char *unit, double largest, char text[48]);
+
+/* ---- the file ---- */
+
+/** Write pixels of three bytes, rows downwards, to a temporary file of `path`, which
+ * the caller publishes or discards. TESS_ERR_IO, TESS_ERR_RESOURCE. */
+tess_status tess_preview_png(const char *path, bool overwrite, int64_t width,
+                             int64_t height, const uint8_t *rgb,
+                             char temp[TESS_OUT_FILE_NAME]);
 
 #endif

@@ -43,9 +43,10 @@ int tess_fits_kernels_half(const tess_fits_kernels *kernels);
  *  are missing or out of range, values that are not finite; TESS_ERR_ALLOC. Local. */
 tess_status tess_fits_kernels_read(const char *path, tess_fits_kernels *kernels);
 
-/** Write even kernels, in place of a file of that name. TESS_ERR_IO, TESS_ERR_ALLOC.
- *  Local. */
-tess_status tess_fits_kernels_write(const char *path, const tess_fits_kernels *kernels);
+/** Write even kernels; the file appears when it is complete. TESS_ERR_IO, also where
+ *  there is one and not `overwrite`; TESS_ERR_ALLOC. Local. */
+tess_status tess_fits_kernels_write(const char *path, bool overwrite,
+                                    const tess_fits_kernels *kernels);
 
 void tess_fits_kernels_free(tess_fits_kernels *kernels);
 

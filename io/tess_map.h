@@ -18,6 +18,10 @@ typedef struct tess_map {
     const char *unit, *history;
 } tess_map;
 
+/** Whether they can be written later, and are not there unless `overwrite`. TESS_ERR_IO.
+ *  Local. */
+tess_status tess_map_check(const char *name, bool overwrite);
+
 /** Write NAME.fits (BITPIX −32) and NAME.png, at most 1024 pixels a side, each the
  *  largest value of its cells, in steps of the logarithm. TESS_ERR_IO where they exist
  *  and not `overwrite` or cannot be written, TESS_ERR_ALLOC. Local. */

@@ -19,12 +19,13 @@ extern "C" {
  *  none. Rank 0 has all of them, other ranks those they have written to. */
 typedef struct tess_held_files {
     bool overwrite; /**< may their names exist already? */
+    bool last;      /**< the run makes no more: once they begin to get their names,
+                         signals do not stop it (tess_out_hold_signals) */
     int64_t num, capacity;
     struct tess_held_file *file; /**< [num]; private */
 } tess_held_files;
 
-/** Write a text to be held under `path`, which may exist. TESS_ERR_IO. Local: rank
- *  0. */
+/** Write a text to be held under `path`. TESS_ERR_IO. Local: rank 0. */
 tess_status tess_held_text(tess_held_files *held, const char *path, const char *text);
 
 /** Wait until all files are on their disks, and give them their final names. On failure

@@ -270,7 +270,8 @@ void make_set(const std::string &path, const tess_vis_meta &meta)
 {
     const tess_vis_segment &segment = meta.segment[0];
     const IPosition tile = tile_shape(segment.num_corr, segment.num_chan);
-    casacore::SetupNewTable setup(path, describe_columns(segment), Table::NewNoReplace);
+    /* its folder is there, and empty */
+    casacore::SetupNewTable setup(path, describe_columns(segment), Table::New);
     const casacore::IncrementalStMan constant("Constant");
     const casacore::StandardStMan per_row("PerRow", -2000);
     setup.bindAll(constant);

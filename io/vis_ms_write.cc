@@ -14,8 +14,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tess_out_file.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 #include "vis_gather.h"
 #include "vis_ms.h"
 
@@ -69,6 +69,11 @@ struct Writer {
     ArrayColumn<Complex> data;
 };
 
+void must(tess_status status)
+{
+    if (status != TESS_OK) throw Failure{status};
+}
+
 /* casacore's data files report a full disk, but it writes its small files in
  * destructors, where that ends the program. So: refuse first what cannot fit, and hold
  * some disk back until those are written. */
@@ -94,16 +99,17 @@ int64_t reserve_bytes(int64_t num_chan)
     return (2 + 2 * tiles) << 20;
 }
 
-void hold_reserve(Writer &writer, const std::string &name, int64_t bytes)
+/* In a folder of the set. */
+void hold_reserve(Writer &writer, const std::string &folder, int64_t bytes)
 {
-    const int fd = open(name.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    int error = fd < 0 ? errno : 0;
-    if (fd >= 0) {
-        writer.reserve = name;
-        tess_out_file_note(name.c_str());
-        error = posix_fallocate(fd, 0, bytes);
-        close(fd);
-    }
+    char name[TESS_OUT_FILE_NAME];
+    int fd = -1;
+    const std::string path = folder + "/.reserve";
+    tess_out_file_remove_left(path.c_str());
+    must(tess_out_file_create(path.c_str(), name, &fd));
+    writer.reserve = name;
+    const int error = posix_fallocate(fd, 0, bytes);
+    close(fd);
     if (error != 0)
         MS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", writer.path.c_str(),
                 strerror(error));
@@ -150,14 +156,15 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
                 bytes_per_cell * cells_of(segment) + subtables +
                     static_cast<double>(reserve) +
                     bytes_per_row * static_cast<double>(segment.num_rows));
-    writer.temporary =
-        (folder / ("." + path.filename().string() + ".tmp." + std::to_string(getpid())))
-            .string();
-    tess_out_file_note(writer.temporary.c_str());
-    hold_reserve(writer, writer.temporary + ".reserve", reserve);
+    char name[TESS_OUT_FILE_NAME];
+    const std::string hidden = (folder / ("." + path.filename().string())).string();
+    tess_out_file_remove_left(hidden.c_str());
+    must(tess_out_folder_create(hidden.c_str(), name));
+    writer.temporary = name;
+    hold_reserve(writer, writer.temporary, reserve);
     release_reserve(writer);
     make_set(writer.temporary, meta);
-    hold_reserve(writer, writer.temporary + ".reserve", reserve);
+    hold_reserve(writer, writer.temporary, reserve);
     writer.table =
         Table(writer.temporary, TableLock(TableLock::NoLocking), Table::Update);
     /* after the first flush, which would fill the data files with zeros */
@@ -242,21 +249,9 @@ void put_set_rows(SetColumns &set, const Rows &rows, const tess_vis_block &block
 void publish(Writer &writer)
 {
     check_target(writer);
-    const fs::path temporary(writer.temporary), path(writer.path);
-    const fs::path replaced(writer.temporary + ".old");
-    const bool replaces = fs::exists(fs::symlink_status(path));
-    if (replaces) fs::rename(path, replaced);
-    std::error_code error;
-    fs::rename(temporary, path, error);
-    if (error) {
-        std::error_code ignored;
-        if (replaces) fs::rename(replaced, path, ignored);
-        MS_FAIL(TESS_ERR_IO, "%s: cannot be given its name: %s", writer.path.c_str(),
-                error.message().c_str());
-    }
-    tess_out_file_forget(writer.temporary.c_str());
+    must(tess_out_folder_publish(writer.temporary.c_str(), writer.path.c_str(),
+                                 writer.overwrite));
     writer.temporary.clear();
-    if (replaces) fs::remove_all(replaced, error);
 }
 
 /* ---- a column ---- */
@@ -391,8 +386,7 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
     if (!exists) check_space(writer.path, writer.path, cells * sizeof(Complex));
     /* first, since a table that is open for writing in a folder that cannot be written
      * to ends the program when it is closed */
-    hold_reserve(writer, writer.path + "/.reserve." + std::to_string(getpid()),
-                 reserve_bytes(max_chan));
+    hold_reserve(writer, writer.path, reserve_bytes(max_chan));
     writer.table = Table(casacore_name(writer.path), TableLock(TableLock::NoLocking),
                          Table::Update);
     writer.segments = source.segments;
@@ -521,11 +515,14 @@ tess_status write(tess_vis_writer *writer, const tess_vis_block *block)
 tess_status finish(tess_vis_writer *writer)
 {
     Writer &state = *static_cast<Writer *>(writer->state);
-    tess_status status = TESS_OK;
-    if (tess_comm_rank(state.comm) == 0)
+    tess_out_hold_signals(); /* for good: the set is all that its run makes */
+    tess_status status = tess_comm_agree(state.comm, TESS_OK);
+    if (status == TESS_OK && tess_comm_rank(state.comm) == 0)
         status = guarded(TESS_ERR_IO, state.path.c_str(), unwritable,
                          [&] { finish_on_root(state); });
-    return tess_comm_agree(state.comm, status);
+    status = tess_comm_agree(state.comm, status);
+    if (status != TESS_OK) tess_out_release_signals();
+    return status;
 }
 
 void destroy(tess_vis_writer *writer)

@@ -79,8 +79,8 @@ static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta,
                              bool by_rows)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_out_check_target(output->path, output->overwrite));
-    TESS_TRY(tess_out_file_create(output->path, output->temporary, &output->fd));
+    TESS_TRY(tess_out_file_begin(output->path, output->overwrite, output->temporary,
+                                 &output->fd));
     if (output->source)
         TESS_TRY(reserve_copy(output, by_rows));
     else
@@ -460,11 +460,14 @@ tess_status uvfits_finish(tess_vis_writer *writer)
     tess_status status = TESS_OK;
     uvfits_output *output = writer->state;
     TESS_TRY(tess_comm_agree(writer->comm, flush(output)));
+    tess_out_hold_signals(); /* for good: the set is all that its run makes */
+    TESS_TRY(tess_comm_agree(writer->comm, TESS_OK));
     if (output->is_maker)
         status =
             tess_out_file_publish(output->temporary, output->path, output->overwrite);
     TESS_TRY(tess_comm_agree(writer->comm, status));
 cleanup:
+    if (status != TESS_OK) tess_out_release_signals();
     return status;
 }
 

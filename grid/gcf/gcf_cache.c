@@ -123,7 +123,7 @@ static bool read_table(FILE *file, const char *key, const tess_gcf_opts *opts,
 static tess_gcf *read_file(const char *path, const char *key, const tess_gcf_opts *opts)
 {
     tess_gcf *gcf = NULL;
-    FILE *file = fopen(path, "rb");
+    FILE *file = tess_cache_read(path);
     if (!file) return NULL;
     if (gcf_begin(&opts->layout, &gcf) == TESS_OK &&
         !read_table(file, key, opts, gcf)) {
@@ -131,34 +131,26 @@ static tess_gcf *read_file(const char *path, const char *key, const tess_gcf_opt
         gcf = NULL;
     }
     fclose(file);
-    if (gcf) utimensat(AT_FDCWD, path, NULL, 0); /* it was used */
+    if (gcf) utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW); /* it was used */
     return gcf;
 }
 
 /* Best effort: a folder that cannot be written, or is full, is no failure. */
 static void write_file(const char *path, const char *key, const tess_gcf *gcf)
 {
-    char temporary[PATH_BYTES + 16];
+    char temp[TESS_OUT_FILE_NAME];
     cache_header header = {.num_values = gcf->num_values};
     memcpy(header.key, key, KEY_BYTES);
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    const int handle = mkstemp(temporary);
-    if (handle < 0) return;
-    FILE *file = fdopen(handle, "wb");
-    if (!file) {
-        close(handle);
-        unlink(temporary);
-        return;
-    }
+    FILE *file = tess_cache_begin(path, temp);
+    if (!file) return;
     const size_t planes = (size_t)gcf->layout.num_planes * sizeof *gcf->plane;
     const size_t taps = (size_t)tess_gcf_bytes(gcf);
     const uint64_t hash = contents_hash(&header, gcf);
-    bool good = fwrite(&header, 1, sizeof header, file) == sizeof header &&
-                fwrite(gcf->plane, 1, planes, file) == planes &&
-                fwrite(gcf->data, 1, taps, file) == taps &&
-                fwrite(&hash, 1, sizeof hash, file) == sizeof hash;
-    good = fclose(file) == 0 && good;
-    if (!good || rename(temporary, path) != 0) unlink(temporary);
+    const bool good = fwrite(&header, 1, sizeof header, file) == sizeof header &&
+                      fwrite(gcf->plane, 1, planes, file) == planes &&
+                      fwrite(gcf->data, 1, taps, file) == taps &&
+                      fwrite(&hash, 1, sizeof hash, file) == sizeof hash;
+    tess_cache_end(file, good, true, temp, path);
 }
 
 /* ---- room ---- */
@@ -177,8 +169,19 @@ static int older_first(const void *a, const void *b)
     return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
 }
 
-/* Tables of the folder, also those left half written by a run that was killed; NULL
- * when there are none. */
+enum { NAME_BYTES = sizeof BEGINNING - 1 + 16 + sizeof ENDING - 1 };
+
+/* Whether a name begins as path_of() makes them. */
+static bool begins_as_table(const char *name)
+{
+    const char *hash = name + strlen(BEGINNING);
+    return strncmp(name, BEGINNING, strlen(BEGINNING)) == 0 &&
+           strspn(hash, "0123456789abcdef") == 16 &&
+           strncmp(hash + 16, ENDING, strlen(ENDING)) == 0;
+}
+
+/* Tables of the folder; NULL when there are none. What runs that were killed have left
+ * of others is removed on the way. */
 static cached_file *list_files(const char *folder, int64_t *count)
 {
     cached_file *list = NULL;
@@ -188,13 +191,17 @@ static cached_file *list_files(const char *folder, int64_t *count)
     *count = 0;
     while (open && (entry = readdir(open)) != NULL) {
         struct stat found;
-        if (strncmp(entry->d_name, BEGINNING, strlen(BEGINNING)) != 0 ||
-            !strstr(entry->d_name, ENDING) ||
+        if (!begins_as_table(entry->d_name) ||
             tess_grow((void **)&list, &capacity, *count + 1, sizeof *list) != 0)
             continue;
         cached_file *file = &list[*count];
-        snprintf(file->path, sizeof file->path, "%s/%s", folder, entry->d_name);
-        if (stat(file->path, &found) != 0) continue;
+        snprintf(file->path, sizeof file->path, "%s/%.*s", folder, (int)NAME_BYTES,
+                 entry->d_name);
+        if (entry->d_name[NAME_BYTES] != '\0') {
+            tess_out_file_remove_left(file->path);
+            continue;
+        }
+        if (lstat(file->path, &found) != 0 || !S_ISREG(found.st_mode)) continue;
         file->used = found.st_mtim;
         file->bytes = found.st_size;
         ++*count;

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gcf_cuda.h"
 #include "tess_cache.h"
@@ -33,28 +32,21 @@ static bool path_of(tess_gcf_backend backend, char path[PATH_BYTES])
 tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count)
 {
     tess_status status = TESS_OK;
-    char path[PATH_BYTES] = "", temporary[PATH_BYTES + 16];
-    FILE *file = NULL;
+    char path[PATH_BYTES] = "", temp[TESS_OUT_FILE_NAME];
     if (!path_of(tuning[0].backend, path))
         TESS_FAIL(TESS_ERR_IO, "there is no folder to keep a tuning table in; set "
                                "TESS_CACHE_DIR");
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    const int handle = mkstemp(temporary);
-    if (handle < 0) TESS_FAIL(TESS_ERR_IO, "%s: cannot be written", path);
-    file = fdopen(handle, "w");
-    if (!file) close(handle);
-    bool good = file && fputs(FIRST_LINE, file) >= 0;
+    FILE *file = tess_cache_begin(path, temp);
+    if (!file) TESS_FAIL(TESS_ERR_IO, "%s: cannot be written", path);
+    bool good = fputs(FIRST_LINE, file) >= 0;
     for (int k = 0; k < count && good; ++k)
         good =
             fprintf(file, "%s %d %d %d %s %d %.4g\n", direction_name[tuning[k].degrid],
                     tuning[k].is_double ? 64 : 32, tuning[k].num_pol, tuning[k].support,
                     tess_gcf_strategy_name(tuning[k].strategy), tuning[k].shape,
                     tuning[k].gflops) > 0;
-    if (file) good = fclose(file) == 0 && good;
-    if (!good || rename(temporary, path) != 0) {
-        unlink(temporary);
+    if (!tess_cache_end(file, good, true, temp, path))
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written", path);
-    }
 cleanup:
     return status;
 }
@@ -93,7 +85,7 @@ bool tess_gcf_tuned(const tess_gcf_tuning *wanted, tess_gcf_tuning *found)
 {
     char path[PATH_BYTES], line[256];
     double nearest = HUGE_VAL;
-    FILE *file = path_of(wanted->backend, path) ? fopen(path, "r") : NULL;
+    FILE *file = path_of(wanted->backend, path) ? tess_cache_read(path) : NULL;
     if (!file) return false;
     if (fgets(line, sizeof line, file) && strcmp(line, FIRST_LINE) == 0)
         while (fgets(line, sizeof line, file)) {

@@ -344,6 +344,120 @@ class Unprivileged:
             self.why = (result.errors() or [f"exit status {result.status}"])[0]
 
 
+def check_own_files(faults):
+    """No file beside the images that somebody else made is replaced, appended to or
+    followed through a link, and a run that is refused leaves the log as it is."""
+    suite, valid = faults.suite, faults.valid
+    for ranks in RANKS:
+        for name, text, link, says in [
+                ("x.conf", "my notes\n", None, "--overwrite"),
+                ("x.log", "my notes\n", None, "--overwrite"),
+                ("x.log", None, "notes", "symbolic link"),
+                ("x.log", None, "nowhere", "symbolic link"),
+                ("x-psf.fits", None, "nowhere", "--overwrite"),
+                ("p.json", "[1, 2]\n", None, "--overwrite"),
+                ("t.json", "[1, 2]\n", None, "--overwrite"),
+                ("x-dirty.fits", "my image\n", None, "--overwrite")]:
+            folder = tempfile.mkdtemp(dir=suite.work)
+            inside = {"notes": "mine\n", "mine.log": "mine\n"}
+            if link:
+                os.symlink(link, os.path.join(folder, name))
+            else:
+                inside[name] = text
+            for other, words in inside.items():
+                with open(os.path.join(folder, other), "w") as f:
+                    f.write(words)
+            entries = sorted(os.listdir(folder))
+            what = f"{name} that is " + ("a link" if link else "of another")
+            result = tessera("image", valid, *IMAGE, "-o", os.path.join(folder, "x"),
+                             "--profile", os.path.join(folder, "p.json"), "--trace",
+                             os.path.join(folder, "t.json"), ranks=ranks, timeout=TIMEOUT)
+            faults.judge(f"{what}, {ranks} ranks", result, 3, says)
+            suite.equal(f"{what}: files", sorted(os.listdir(folder)), entries)
+            for other, words in inside.items():
+                with open(os.path.join(folder, other)) as f:
+                    suite.equal(f"{what}: {other}", f.read(), words)
+    # the names of temporary files that versions before had
+    folder = tempfile.mkdtemp(dir=suite.work)
+    with open(os.path.join(folder, "notes"), "w") as f:
+        f.write("mine\n")
+    result = run(["sh", "-c", f"cd {folder}; for f in p.json t.json; do "
+                  'ln -s notes $f.tmp$$; done; exec "$@"', "sh", BIN, "image", valid,
+                  *IMAGE, "-o", "x", "--profile", "p.json", "--trace", "t.json"], TIMEOUT)
+    suite.ran("links of temporary names", result)
+    with open(os.path.join(folder, "notes")) as f:
+        suite.equal("links of temporary names: where they lead", f.read(), "mine\n")
+    # its own log it goes on with, unless it is refused
+    log = os.path.join(folder, "x.log")
+    size = os.path.getsize(log)
+    for status, options in ((3, []), (2, ["--overwrite", "--spw", "5"]), (0, ["--overwrite"])):
+        result = tessera("image", valid, *IMAGE, "-o", os.path.join(folder, "x"), *options)
+        suite.ran(f"its own log, status {status}", result, status)
+        suite.equal(f"its own log grows, status {status}", os.path.getsize(log) > size,
+                    status == 0)
+
+
+def check_killed(faults):
+    """What a run that was killed has left goes with the next run of that name."""
+    suite = faults.suite
+    rng = np.random.default_rng(2)
+    sky = write_sky(suite.path("many.csv"),
+                    [dict(ra=f"{60 + d}deg", dec="-30deg", flux_jy=1)
+                     for d in rng.uniform(-0.1, 0.1, 3000)])
+    few = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    for ending in (".uvfits", ".ms") if have_ms() else (".uvfits",):
+        folder = tempfile.mkdtemp(dir=suite.work)
+        target = os.path.join(folder, "x" + ending)
+        slow = simulation(sky, target)
+        slow[slow.index("4min")], slow[slow.index("2min")] = "8h", "10s"
+        for name in (f"x{ending}.1234.0.tmp", f".x{ending}.tmp.1234"):
+            with open(os.path.join(folder, name), "w") as f:
+                f.write("mine\n")
+        theirs = sorted(os.listdir(folder))
+        stop_job(suite, f"SIGKILL, {ending[1:]}", [BIN, *slow, "--threads", "1"], 1,
+                 signal.SIGKILL, lambda: len(os.listdir(folder)) > len(theirs))
+        suite.true(f"SIGKILL, {ending[1:]}: leaves something",
+                   len(os.listdir(folder)) > len(theirs))
+        suite.ran(f"after SIGKILL, {ending[1:]}",
+                  tessera(*simulation(few, target), ranks=RANKS[-1]))
+        suite.equal(f"after SIGKILL, {ending[1:]}: files", sorted(os.listdir(folder)),
+                    sorted(theirs + ["x" + ending]))
+
+
+def check_late_signals(faults):
+    """A signal that comes when the outputs are complete does not make a failure of them."""
+    suite = faults.suite
+    for attempt in range(6):
+        folder = tempfile.mkdtemp(dir=suite.work)
+        last = os.path.join(folder, "x-psf.fits")
+        child = subprocess.Popen([BIN, "image", faults.valid, *IMAGE, "-o",
+                                  os.path.join(folder, "x")], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL, env=mpi_environment(),
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT,
+                                                                  signal.SIG_DFL))
+        while child.poll() is None and not os.path.exists(last):
+            pass
+        child.send_signal(signal.SIGINT if attempt % 2 else signal.SIGTERM)
+        suite.equal(f"late signal, attempt {attempt}: status", child.wait(TIMEOUT), 0)
+        suite.equal(f"late signal, attempt {attempt}: files", sorted(os.listdir(folder)),
+                    ["x-dirty.fits", "x-psf.fits", "x.conf", "x.log"])
+
+
+def check_cached_pipe(faults):
+    """A named pipe in the cache is not waited for."""
+    suite, cache = faults.suite, faults.suite.path("cache")
+    env = dict(mpi_environment(), TESS_CACHE_DIR=cache)
+    command = ["image", faults.valid, *IMAGE, "--w", "projection", "--accuracy", "1e-2",
+               "--overwrite", "-o", suite.path("cached")]
+    suite.ran("tables are kept", tessera(*command, env=env))
+    tables = os.listdir(cache)
+    suite.true("tables are kept: files", any(t.endswith(".table") for t in tables))
+    for name in tables:
+        os.remove(os.path.join(cache, name))
+        os.mkfifo(os.path.join(cache, name))
+    suite.ran("pipes in the cache", tessera(*command, env=env, timeout=20))
+
+
 def check_permissions(faults):
     """Folders that may not be written to, by a user for whom that means something."""
     suite = faults.suite
@@ -639,6 +753,18 @@ def check_file_limit(faults):
         suite.equal(f"small files alone, {what}: left behind", left, [])
 
 
+    if not mpiexec():
+        return
+    # MPI's shared memory is files, too, and the launcher says more than tessera
+    target = os.path.join(tempfile.mkdtemp(dir=suite.work), "x")
+    result = run(["sh", "-c", 'ulimit -f 10; exec "$@"', "sh", mpiexec(), "-n", "2", BIN,
+                  "image", valid, *IMAGE, "-o", target], TIMEOUT)
+    suite.ran("small files alone, 2 ranks", result, 4)
+    suite.true("small files alone, 2 ranks: says why", "ulimit -f" in result.err)
+    left = [f for f in os.listdir(os.path.dirname(target)) if not f.endswith(ALLOWED)]
+    suite.equal("small files alone, 2 ranks: left behind", left, [])
+
+
 def check_skies(faults):
     path = faults.suite.path
     common = ["--layout", "vla-d", "--ra", "60deg", "--dec=30deg", "--start",
@@ -689,9 +815,11 @@ def main():
     check = tessera("image", faults.valid, *IMAGE, "-o", suite.path("works"))
     suite.ran("the unspoilt observation", check)
     for part in (check_options, check_files, check_contents, check_resources,
-                 check_models, check_pipes, check_outputs, check_existing, check_permissions,
-                 check_names, check_twice, check_signals, check_full_disk,
-                 check_file_limit, check_skies, check_damage):
+                 check_models, check_pipes, check_outputs, check_existing, check_own_files,
+                 check_killed, check_late_signals, check_cached_pipe,
+                 check_permissions, check_names, check_twice, check_signals,
+                 check_full_disk, check_file_limit, check_skies,
+                 check_damage):
         if not chosen or part.__name__ in chosen:
             part(faults)
     suite.finish()

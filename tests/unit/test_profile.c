@@ -64,7 +64,7 @@ static void json_says_what_was_measured(void **state)
     profile.stream = (tess_streaming){
         .bytes = 500, .seconds = 2, .readers_s = 0.5, .link_s = 1.25, .device_s = 1};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
-    assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
+    assert_int_equal(tess_profile_write(*state, &profile, path, true), TESS_OK);
 
     json_t *root = json_load_file(path, 0, NULL);
     assert_non_null(root);
@@ -121,7 +121,7 @@ static json_t *busiest_of(tess_comm *comm, tess_streaming stream)
     tess_profile profile;
     tess_profile_start(&profile);
     profile.stream = stream;
-    assert_int_equal(tess_profile_write(comm, &profile, path), TESS_OK);
+    assert_int_equal(tess_profile_write(comm, &profile, path, true), TESS_OK);
     json_t *root = json_load_file(path, 0, NULL);
     json_t *streaming = json_object_get(json_object_get(root, "totals"), "streaming");
     json_t *busiest = json_incref(json_object_get(streaming, "busiest"));
@@ -157,7 +157,7 @@ static void nan_does_not_spoil_the_file(void **state)
     profile.stage_seconds[TESS_STAGE_FFT] = (double)NAN;
     profile.grid_utilisation = (double)INFINITY;
     snprintf(profile.plan, sizeof profile.plan, "\xff");
-    assert_int_equal(tess_profile_write(*state, &profile, path), TESS_OK);
+    assert_int_equal(tess_profile_write(*state, &profile, path, true), TESS_OK);
     json_t *root = json_load_file(path, 0, NULL);
     assert_non_null(root);
     json_decref(root);
@@ -167,9 +167,10 @@ static void unwritable_path_is_an_error(void **state)
 {
     tess_profile profile;
     tess_profile_start(&profile);
-    assert_int_equal(tess_profile_write(*state, &profile, "no/such/folder/x.json"),
-                     TESS_ERR_IO);
-    assert_non_null(strstr(tess_error_message(), "no/such/folder/x.json"));
+    assert_int_equal(
+        tess_profile_write(*state, &profile, "no/such/folder/x.json", false),
+        TESS_ERR_IO);
+    assert_non_null(strstr(tess_error_message(), "no/such/folder/x.json", false));
 }
 
 static void laps_add_up(void **state)

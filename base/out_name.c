@@ -1,0 +1,99 @@
+/* Unfinished files that killed runs have left: PATH.tessera-HOST-PROCESS-N.tmp. HOST is
+ * a hash of the host's name: numbers of processes mean something on one host only. */
+#define _GNU_SOURCE
+#include "out_name.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tess_hash.h"
+#include "tess_log.h"
+#include "tess_out_file.h"
+
+static const char FORMAT[] = "%s.tessera-%08" PRIx32 "-%ld-%d.tmp";
+
+static uint32_t own_host(void)
+{
+    char name[256] = "";
+    if (gethostname(name, sizeof name - 1) != 0) name[0] = '\0';
+    return (uint32_t)tess_hash(TESS_HASH_START, name, strlen(name));
+}
+
+static bool name_fits(int length)
+{
+    return length >= 0 && length < TESS_OUT_FILE_NAME;
+}
+
+bool out_name_make(const char *path, int attempt, char *temp)
+{
+    return name_fits(snprintf(temp, TESS_OUT_FILE_NAME, FORMAT, path, own_host(),
+                              (long)getpid(), attempt));
+}
+
+/* The process of this host that has named an unfinished file of `base` so; 0 when it is
+ * no such name. */
+static pid_t maker_of(const char *name, const char *base)
+{
+    char same[TESS_OUT_FILE_NAME];
+    uint32_t host;
+    long process;
+    int attempt;
+    const size_t length = strlen(base);
+    if (strncmp(name, base, length) != 0 ||
+        sscanf(name + length, ".tessera-%" SCNx32 "-%ld-%d.tmp", &host, &process,
+               &attempt) != 3 ||
+        host != own_host() || process <= 0)
+        return 0;
+    /* exactly as it is made: no other spelling of the numbers, and nothing behind */
+    return name_fits(
+               snprintf(same, sizeof same, FORMAT, base, host, process, attempt)) &&
+                   strcmp(same, name) == 0
+               ? (pid_t)process
+               : 0;
+}
+
+/* A process in a container may have a number of this host that is nobody's here: its
+ * file is locked. Where files cannot be locked the number has to do. */
+static bool is_locked(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/* Whether it was made by this user, and by nobody who still runs. */
+static bool is_left(int folder, const char *name, pid_t maker)
+{
+    struct stat info;
+    if (maker == getpid() || kill(maker, 0) == 0 || errno != ESRCH) return false;
+    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool left = fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+                      (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
+                      !is_locked(fd);
+    close(fd);
+    return left;
+}
+
+void tess_out_file_remove_left(const char *path)
+{
+    char folder[TESS_OUT_FILE_NAME];
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    tess_out_file_folder(path, folder);
+    DIR *list = opendir(folder);
+    if (!list) return;
+    for (const struct dirent *entry; (entry = readdir(list));) {
+        const pid_t maker = maker_of(entry->d_name, base);
+        if (maker == 0 || !is_left(dirfd(list), entry->d_name, maker)) continue;
+        tess_log_info("%s/%s: removed; a run that was killed had left it", folder,
+                      entry->d_name);
+        out_name_remove(dirfd(list), entry->d_name);
+    }
+    closedir(list);
+}

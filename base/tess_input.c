@@ -1,0 +1,46 @@
+#define _GNU_SOURCE
+#include "tess_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+tess_status tess_errno_status(int error)
+{
+    return error == EMFILE || error == ENFILE ? TESS_ERR_RESOURCE : TESS_ERR_IO;
+}
+
+tess_status tess_input_open(const char *path, int *fd, int64_t *bytes)
+{
+    tess_status status = TESS_OK;
+    struct stat info;
+    int opened = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (opened < 0) TESS_TRY(tess_input_check_limit(path));
+    if (opened < 0 || fstat(opened, &info) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        TESS_FAIL(TESS_ERR_IO, "%s: is not a regular file", path);
+    *fd = opened;
+    *bytes = (int64_t)info.st_size;
+    opened = -1;
+cleanup:
+    if (opened >= 0) close(opened);
+    return status;
+}
+
+tess_status tess_input_check_limit(const char *path)
+{
+    tess_status status = TESS_OK;
+    const int before = errno, fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && tess_errno_status(errno) == TESS_ERR_RESOURCE)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%s: cannot be opened: too many files are open; raise their number "
+                  "(ulimit -n)",
+                  path);
+    if (fd >= 0) close(fd);
+    errno = before;
+cleanup:
+    return status;
+}

@@ -1,0 +1,49 @@
+#include "tess_text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static bool is_tail(unsigned char byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* Bytes of the character in front, 0 when it is none: by UTF-8's definition each
+ * character has one spelling, and surrogates have none (RFC 3629). */
+static int length_of(const unsigned char *at)
+{
+    const unsigned char first = at[0];
+    if (first < 0x80) return 1;
+    if (!is_tail(at[1])) return 0; /* the end of the text, too */
+    if (first >= 0xC2 && first <= 0xDF) return 2;
+    if (!is_tail(at[2])) return 0;
+    if ((first & 0xF0) == 0xE0)
+        return (first == 0xE0 && at[1] < 0xA0) || (first == 0xED && at[1] > 0x9F) ? 0
+                                                                                  : 3;
+    if (first < 0xF0 || first > 0xF4 || !is_tail(at[3])) return 0;
+    return (first == 0xF0 && at[1] < 0x90) || (first == 0xF4 && at[1] > 0x8F) ? 0 : 4;
+}
+
+/* U+0000 to U+001F, and U+007F to U+009F. */
+static bool is_control(const unsigned char *at, int length)
+{
+    return length == 1 ? at[0] < 0x20 || at[0] == 0x7F
+                       : length == 2 && at[0] == 0xC2 && at[1] < 0xA0;
+}
+
+char *tess_text_clean(char *text)
+{
+    unsigned char *to = (unsigned char *)text;
+    for (const unsigned char *from = to; *from;) {
+        const int length = length_of(from);
+        if (length == 0 || is_control(from, length)) {
+            *to++ = '?';
+            from += length ? length : 1;
+            continue;
+        }
+        for (int k = 0; k < length; ++k)
+            *to++ = *from++;
+    }
+    *to = '\0';
+    return text;
+}
