@@ -307,7 +307,7 @@ static tess_status write_intensity(const tess_bench_gcf_case *what,
     snprintf(history, sizeof history, "tessera bench gcf: %lld points, kernels of %d",
              (long long)set->count, what->support);
     TESS_TRY(tess_gcf_updates(set->gcf, &points, what->size, what->size, value));
-    TESS_TRY(tess_map_write(what->intensity, true, &map));
+    TESS_TRY(tess_map_write(what->intensity, what->overwrite, &map));
 cleanup:
     tess_free(value);
     return status;

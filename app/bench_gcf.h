@@ -33,6 +33,7 @@ typedef struct tess_bench_gcf_case {
     bool normalise;   /**< taps sum to 1 */
     double energy_s;  /**< to read energy for, 0: not */
     const char *intensity;             /**< name of maps to be written, or NULL */
+    bool overwrite;                    /**< may they be there already? */
     tess_gcf_grid_opts opts;           /**< but strategy */
     const tess_gcf_strategy *strategy; /**< [num_strategies] */
     const int *shape; /**< [num_strategies] in place of that of opts; or NULL */

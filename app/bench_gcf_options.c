@@ -83,6 +83,7 @@ enum {
     OPT_ORDER,
     OPT_STUDY,
     OPT_OUT,
+    OPT_OVERWRITE,
     OPT_WITHIN,
     OPT_SHRINK,
     OPT_PLANES,
@@ -121,7 +122,10 @@ static const struct argp_option options[] = {
      0},
     {"study", OPT_STUDY, "TABLE,...|all", 0,
      "Measure the tables of the field's studies, see below", 0},
-    {"out", OPT_OUT, "FOLDER", 0, "Where a study is written", 0},
+    {"out", OPT_OUT, "FOLDER", 0,
+     "Where a study is written: a new folder, or an empty one", 0},
+    {"overwrite", OPT_OVERWRITE, NULL, 0,
+     "Replace files of a study, or of --intensity, that are there", 0},
     {"within", OPT_WITHIN, "MINUTES", 0,
      "About how long a study may grid: its cases have as many points. Joules are of "
      "it, "
@@ -346,6 +350,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_OUT:
         args->out = arg;
         break;
+    case OPT_OVERWRITE:
+        args->overwrite = true;
+        break;
     case OPT_WITHIN:
         status = tess_parse_number(arg, 0.01, 1e5, &args->within_min);
         break;
@@ -422,6 +429,7 @@ void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value
                                   .normalise = args->normalise,
                                   .energy_s = args->energy_s,
                                   .intensity = args->intensity,
+                                  .overwrite = args->overwrite,
                                   .opts = args->opts,
                                   .strategy = strategy,
                                   .shrink = args->shrink};

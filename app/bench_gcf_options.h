@@ -23,6 +23,7 @@ typedef struct tess_bench_gcf_args {
     } given;               /**< options, whose default is not the same everywhere */
     tess_bench_list study; /**< tables of tess_bench_gcf_table_name(); none: no study */
     const char *out;
+    bool overwrite;
     double within_min;
     int extra;               /**< as of tess_bench_gcf_case */
     const char *intensity;   /**< --intensity, or NULL */

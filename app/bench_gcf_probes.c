@@ -96,9 +96,7 @@ static const struct argp_option options[] = {
     {"normalise", OPT_NORMALISE, NULL, 0,
      "Scale the taps of every plane and offset to a sum of 1", 0},
     {"intensity", OPT_INTENSITY, "NAME", 0,
-     "Write how often each cell is added to as NAME.fits and NAME.png, in "
-     "place of what there is",
-     0},
+     "Write how often each cell is added to as NAME.fits and NAME.png", 0},
     {"energy", OPT_ENERGY, "SECONDS", 0,
      "Repeat each strategy for so long to read its joules, where there is a meter "
      "(default 0.5; 0: not); at most so long in a study",

@@ -14,32 +14,47 @@
 #include "tess_cache.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 #include "tess_version.h"
 
 extern char **environ;
 
 enum { NO_MATPLOTLIB = 3 }; /* of bench_gcf_plots.py */
 
-/* NAME in the folder of a study. */
-static tess_status open_file(const char *folder, const char *name, FILE **file)
+/* NAME in the folder of a study, while it is written. */
+typedef struct study_file {
+    char path[TESS_OUT_FILE_NAME], temp[TESS_OUT_FILE_NAME];
+    FILE *stream;
+} study_file;
+
+static tess_status open_file(const char *folder, const char *name, study_file *file)
 {
     tess_status status = TESS_OK;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    *file = fopen(path, "w");
-    if (!*file) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
+    int fd = -1;
+    *file = (study_file){0};
+    snprintf(file->path, sizeof file->path, "%s/%s", folder, name);
+    /* the folder was the study's own when it began: each table is written many times */
+    TESS_TRY(tess_out_file_begin(file->path, true, file->temp, &fd));
+    file->stream = fdopen(fd, "w");
+    if (!file->stream) TESS_FAIL(TESS_ERR_IO, "%s: %s", file->path, strerror(errno));
+    fd = -1; /* closed with it */
 cleanup:
+    if (fd >= 0) close(fd);
+    if (status != TESS_OK) tess_out_file_discard(file->temp);
     return status;
 }
 
-static tess_status close_file(const char *folder, const char *name, FILE *file)
+static tess_status close_file(study_file *file)
 {
     tess_status status = TESS_OK;
-    const bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed)
-        TESS_FAIL(TESS_ERR_IO, "%s/%s: could not be written: %s", folder, name,
+    const bool failed = ferror(file->stream) != 0;
+    if (fclose(file->stream) != 0 || failed)
+        TESS_FAIL(TESS_ERR_IO, "%s: could not be written: %s", file->path,
                   strerror(errno));
+    TESS_TRY(tess_out_file_publish(file->temp, file->path, true));
+    file->temp[0] = '\0';
 cleanup:
+    tess_out_file_discard(file->temp);
     return status;
 }
 
@@ -91,20 +106,20 @@ static void csv_line(FILE *file, const tess_bench_gcf_row *row)
 tess_status tess_bench_gcf_write_csv(const tess_bench_gcf_study *study, int table)
 {
     tess_status status = TESS_OK;
-    FILE *file;
+    study_file out;
     char name[64];
     snprintf(name, sizeof name, "%s.csv", tess_bench_gcf_table_name(table));
-    TESS_TRY(open_file(study->args->out, name, &file));
+    TESS_TRY(open_file(study->args->out, name, &out));
     fputs(
         "operation,backend,strategy,variant,threads,order,visibilities,size,gcf,planes,"
         "oversampling,polarisations,precision,merged,rank,table_mib,sort_s,seconds,"
         "copy_s,cells_s,all_s,cells,study_cells,gflops,all_gflops,difference,"
         "joules_per_vis,watts,mhz,celsius,published,published_unit,published_what,"
         "published_source,version\n",
-        file);
+        out.stream);
     for (int k = 0; k < study->num_rows; ++k)
-        if (study->row[k].table == table) csv_line(file, &study->row[k]);
-    TESS_TRY(close_file(study->args->out, name, file));
+        if (study->row[k].table == table) csv_line(out.stream, &study->row[k]);
+    TESS_TRY(close_file(&out));
 cleanup:
     return status;
 }
@@ -322,8 +337,9 @@ static void write_machine(FILE *file, const tess_bench_gcf_args *args)
 tess_status tess_bench_gcf_write_report(const tess_bench_gcf_study *study)
 {
     tess_status status = TESS_OK;
-    FILE *file;
-    TESS_TRY(open_file(study->args->out, "report.md", &file));
+    study_file out;
+    TESS_TRY(open_file(study->args->out, "report.md", &out));
+    FILE *file = out.stream;
     fputs("# Gridding with tabulated convolution functions\n\n", file);
     write_machine(file, study->args);
     for (int t = 0; tess_bench_gcf_table_name(t); ++t)
@@ -335,7 +351,7 @@ tess_status tess_bench_gcf_write_report(const tess_bench_gcf_study *study)
     if (study->num_notes > 0) fputs("\n## Left out\n\n", file);
     for (int k = 0; k < study->num_notes; ++k)
         fprintf(file, "- %s\n", study->note[k]);
-    TESS_TRY(close_file(study->args->out, "report.md", file));
+    TESS_TRY(close_file(&out));
 cleanup:
     return status;
 }
@@ -345,15 +361,15 @@ cleanup:
 tess_status tess_bench_gcf_plot(const char *folder)
 {
     tess_status status = TESS_OK;
-    FILE *file;
+    study_file out;
     char script[4096];
     const char *python = getenv("TESS_PYTHON");
     char *arguments[] = {NULL, script, NULL, NULL};
     pid_t child;
     int code = 0;
-    TESS_TRY(open_file(folder, "plots.py", &file));
-    fputs(tess_bench_gcf_plots, file);
-    TESS_TRY(close_file(folder, "plots.py", file));
+    TESS_TRY(open_file(folder, "plots.py", &out));
+    fputs(tess_bench_gcf_plots, out.stream);
+    TESS_TRY(close_file(&out));
     snprintf(script, sizeof script, "%s/plots.py", folder);
     arguments[0] = tess_strdup(python && *python ? python : "python3");
     arguments[2] = tess_strdup(folder);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "bench_gcf_study.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -505,11 +506,27 @@ cleanup:
     return status;
 }
 
-static tess_status make_folder(const char *folder)
+/* Files of a study have names that others' may have, too. */
+static tess_status check_empty(const char *folder)
 {
     tess_status status = TESS_OK;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        TESS_FAIL(TESS_ERR_IO, "%s: %s", folder, strerror(errno));
+    DIR *list = opendir(folder);
+    if (!list) TESS_FAIL(TESS_ERR_IO, "%s: %s", folder, strerror(errno));
+    for (const struct dirent *entry; (entry = readdir(list));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            TESS_FAIL(TESS_ERR_IO,
+                      "%s: is not empty; give --overwrite or another folder", folder);
+cleanup:
+    if (list) closedir(list);
+    return status;
+}
+
+static tess_status make_folder(const char *folder, bool overwrite)
+{
+    tess_status status = TESS_OK;
+    if (mkdir(folder, 0777) == 0) return TESS_OK;
+    if (errno != EEXIST) TESS_FAIL(TESS_ERR_IO, "%s: %s", folder, strerror(errno));
+    if (!overwrite) TESS_TRY(check_empty(folder));
 cleanup:
     return status;
 }
@@ -519,7 +536,7 @@ tess_status tess_bench_gcf_study_run(const tess_bench_gcf_args *args)
     tess_status status = TESS_OK;
     tess_bench_gcf_study study = {.args = args};
     if (!args->out) TESS_FAIL(TESS_ERR_USAGE, "--study wants --out FOLDER");
-    TESS_TRY(make_folder(args->out));
+    TESS_TRY(make_folder(args->out, args->overwrite));
     study.row = tess_alloc(MOST_ROWS, sizeof *study.row);
     study.note = tess_alloc(MOST_NOTES, sizeof *study.note);
     if (!study.row || !study.note) TESS_FAIL(TESS_ERR_ALLOC, "tables of a study");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tess_log.h"
+#include "tess_out_file.h"
 
 enum { NOT_INSTALLED = 3 }; /* of bench_peer.py */
 
@@ -40,6 +41,7 @@ static tess_status make_folder(char *folder, size_t size)
         TESS_FAIL(TESS_ERR_RESOURCE, "no temporary folder in %s: %s", parent,
                   strerror(errno));
     }
+    tess_out_file_note(folder);
 cleanup:
     return status;
 }
@@ -53,6 +55,7 @@ static void remove_folder(const char *folder)
         unlink(path);
     }
     rmdir(folder);
+    tess_out_file_forget(folder);
 }
 
 static tess_status write_file(const char *folder, const char *name, const void *data,

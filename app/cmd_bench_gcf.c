@@ -4,6 +4,7 @@
 #include "bench_gcf_tune.h"
 #include "cli.h"
 #include "commands.h"
+#include "tess_map.h"
 #include "threads.h"
 
 /* Is a strategy one of those that are timed when none is asked for? */
@@ -70,6 +71,7 @@ static tess_status run_all(const tess_bench_gcf_args *args)
     if (args->intensity && cases > 1)
         TESS_FAIL(TESS_ERR_USAGE, "--intensity is of one combination: here are %d",
                   cases);
+    if (args->intensity) TESS_TRY(tess_map_check(args->intensity, args->overwrite));
     for (int k = 0; k < cases; ++k) {
         double value[LISTS];
         tess_gcf_strategy strategy[TESS_BENCH_MOST];

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,23 @@ static const char ENDING[] = ".stage.fits";
 
 /* ---- the folder ---- */
 
-static bool is_stage(const char *name)
+/* Whether a name ends as imager_stages_write() lets them end. */
+static bool ends_as_stage(const char *name)
 {
-    const size_t length = strlen(name), ending = sizeof ENDING - 1;
-    return length > ending && strcmp(name + length - ending, ENDING) == 0;
+    for (const char *at = strstr(name, "-t"); at; at = strstr(at + 1, "-t")) {
+        int used = 0;
+        sscanf(at, "-t%*u-%*u-%*u.stage.fits%n", &used);
+        if (used > 0 && at[used] == '\0') return true;
+    }
+    return false;
+}
+
+static bool is_stage(int folder, const char *name)
+{
+    struct stat found;
+    return ends_as_stage(name) &&
+           fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(found.st_mode);
 }
 
 /* What an earlier run left would be compared along with this one's. */
@@ -32,7 +46,7 @@ static tess_status clear_folder(const char *folder, bool overwrite)
     if (!open)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be listed: %s", folder, strerror(errno));
     while ((entry = readdir(open)) != NULL) {
-        if (!is_stage(entry->d_name)) continue;
+        if (!is_stage(dirfd(open), entry->d_name)) continue;
         if (!overwrite)
             TESS_FAIL(
                 TESS_ERR_IO,
