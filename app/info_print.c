@@ -8,6 +8,9 @@
 #include "polar.h"
 #include "tess_const.h"
 #include "tess_fits_array.h"
+#include "tess_text.h"
+
+enum { SHOWN_BYTES = 1024 };
 
 /* ---- texts ---- */
 
@@ -106,9 +109,17 @@ static double percent(int64_t part, int64_t whole)
 
 /* ---- for people ---- */
 
+/* A name of the file's as it may be shown, which need not be text. */
+static const char *shown(const char *name, char copy[SHOWN_BYTES])
+{
+    snprintf(copy, SHOWN_BYTES, "%s", name);
+    return tess_text_clean(copy);
+}
+
 static void print_line(FILE *out, const char *label, const char *text)
 {
-    if (*text) fprintf(out, "%-14s%s\n", label, text);
+    char copy[SHOWN_BYTES];
+    if (*text) fprintf(out, "%-14s%s\n", label, shown(text, copy));
 }
 
 static void print_times(FILE *out, const tess_vis_meta *meta, const tess_info *info)
@@ -130,11 +141,12 @@ static void print_fields(FILE *out, const tess_vis_meta *meta)
             "rows");
     for (int k = 0; k < meta->num_fields; ++k) {
         const tess_vis_field *field = &meta->field[k];
-        char ra[32], dec[32];
+        char ra[32], dec[32], copy[SHOWN_BYTES];
         ra_text(field->ra_rad, ra, sizeof ra);
         dec_text(field->dec_rad, dec, sizeof dec);
         fprintf(out, "  %4d  %-20s %15s %15s %12lld\n", field->id,
-                *field->name ? field->name : "-", ra, dec, (long long)field->num_rows);
+                *field->name ? shown(field->name, copy) : "-", ra, dec,
+                (long long)field->num_rows);
     }
 }
 
@@ -160,8 +172,10 @@ static void print_antennas(FILE *out, const tess_vis_meta *meta)
             "y m", "z m", "dish m");
     for (int k = 0; k < meta->num_antennas; ++k) {
         const tess_vis_antenna *a = &meta->antenna[k];
-        fprintf(out, "  %4d  %-16s %14.3f %14.3f %14.3f ", k, *a->name ? a->name : "-",
-                a->xyz_m[0], a->xyz_m[1], a->xyz_m[2]);
+        char copy[SHOWN_BYTES];
+        fprintf(out, "  %4d  %-16s %14.3f %14.3f %14.3f ", k,
+                *a->name ? shown(a->name, copy) : "-", a->xyz_m[0], a->xyz_m[1],
+                a->xyz_m[2]);
         if (a->diameter_m > 0)
             fprintf(out, "%9.4g\n", a->diameter_m);
         else
@@ -236,14 +250,14 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
     if (antennas) print_antennas(out, meta);
     print_rows(out, meta, info);
     if (info->scale_rad > 0 && has_usable(info)) {
-        char beam[32], scale[32], stokes[32];
+        char beam[32], scale[32], stokes[32], copy[SHOWN_BYTES];
         tess_info_angle_text(1 / info->max_uv_lambda, beam, sizeof beam);
         tess_info_angle_text(info->scale_rad, scale, sizeof scale);
         stokes_option(meta, stokes, sizeof stokes);
         fprintf(out,
                 "\nThe finest detail is about %s. To begin with, try\n"
                 "  tessera image %s -o NAME --size %lld --scale %s%s\n",
-                beam, meta->path, (long long)info->size, scale, stokes);
+                beam, shown(meta->path, copy), (long long)info->size, scale, stokes);
         if (fields_with_rows(meta) > 1)
             fputs("with --field F for one of the fields above\n", out);
     }
@@ -383,7 +397,9 @@ tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
     json_object_set_new(root, "spectral_windows", json_windows(meta, info));
     json_object_set_new(root, "antennas", json_antennas(meta));
     put_rows(root, meta, info);
-    if (json_dumpf(root, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF)
+    /* ASCII, as terminals act upon control characters beyond it, too */
+    if (json_dumpf(root, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0 ||
+        fputc('\n', out) == EOF)
         TESS_FAIL(TESS_ERR_IO, "standard output cannot be written");
 cleanup:
     json_decref(root);

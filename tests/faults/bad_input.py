@@ -443,6 +443,27 @@ def check_late_signals(faults):
                     ["x-dirty.fits", "x-psf.fits", "x.conf", "x.log"])
 
 
+def check_escapes(faults):
+    """What a header says reaches the terminal without its escapes, and JSON with them
+    spelt out."""
+    suite = faults.suite
+    text = "\x1b[31mRED\x07"
+    odd = replace_card(faults.valid, suite.path("odd.uvfits"), "OBJECT",
+                       f"OBJECT  = '{text}'")
+    results = [tessera("info", odd), tessera("info", odd, "--json")]
+    models = [uvfits.write_model(suite.path(f"{name}.fits"), np.ones((8, 8)), ASEC)
+              for name in "ab"]
+    odd_model = replace_card(models[0], suite.path("odd.fits"), "BUNIT",
+                             f"BUNIT   = '{text}'")
+    results += [tessera("compare", odd_model, models[1]), tessera("info", "no\x1b[31m.ms"),
+                tessera("image", odd, *IMAGE, "-o", suite.path("odd"))]
+    for result in results:
+        suite.true(f"no control characters in {(result.out + result.err)[:300]!r}",
+                   all(c >= " " or c == "\n" for c in result.out + result.err))
+    suite.true("the rest of the text is there", all("[31m" in r.out + r.err
+                                                    for r in results[:4]))
+
+
 def check_cached_pipe(faults):
     """A named pipe in the cache is not waited for."""
     suite, cache = faults.suite, faults.suite.path("cache")
@@ -816,7 +837,7 @@ def main():
     suite.ran("the unspoilt observation", check)
     for part in (check_options, check_files, check_contents, check_resources,
                  check_models, check_pipes, check_outputs, check_existing, check_own_files,
-                 check_killed, check_late_signals, check_cached_pipe,
+                 check_killed, check_late_signals, check_escapes, check_cached_pipe,
                  check_permissions, check_names, check_twice, check_signals,
                  check_full_disk, check_file_limit, check_skies,
                  check_damage):
