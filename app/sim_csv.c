@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tess_input.h"
 #include "tess_mem.h"
 
 /* Larger tables are not lists of sources or antennas made by hand or script. */
@@ -139,7 +140,7 @@ static tess_status read_text(const char *path, char **text, int64_t *bytes)
     if (!S_ISREG(info.st_mode)) /* a named pipe, too, which would be waited for */
         TESS_FAIL(TESS_ERR_IO, "%s: not a regular file", path);
     file = fopen(path, "rb");
-    if (!file) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!file) TESS_FAIL(tess_errno_status(errno), "%s: %s", path, strerror(errno));
     if (info.st_size > MAX_BYTES)
         TESS_FAIL(TESS_ERR_INPUT, "%s: %.1f GB is too large for a table of this kind",
                   path, (double)info.st_size * 1e-9);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tess_input.h"
 #include "tess_mem.h"
 
 /* A parameter file is typed by a person: anything larger is not one. */
@@ -246,9 +247,10 @@ static tess_status read_file(const char *path, char **text, int64_t *length)
 {
     tess_status status = TESS_OK;
     char *buffer = NULL;
+    /* may be a pipe: one rank reads it, once and in order */
     FILE *file = fopen(path, "r");
     if (!file)
-        TESS_FAIL(TESS_ERR_IO, "%s: parameter file cannot be read: %s", path,
+        TESS_FAIL(tess_errno_status(errno), "%s: parameter file cannot be read: %s", path,
                   strerror(errno));
     buffer = tess_alloc(MAX_FILE_BYTES + 1, 1);
     if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "%s: parameters", path);

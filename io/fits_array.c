@@ -12,6 +12,7 @@
 
 #include "fits_guard.h"
 #include "tess_const.h"
+#include "tess_input.h"
 #include "tess_mem.h"
 
 enum { PIECE = 1 << 18 };
@@ -26,6 +27,7 @@ static tess_status open_plain(const char *path, int64_t *file_bytes, int *fd_out
     struct stat info;
     /* without waiting for who writes to a named pipe */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) TESS_TRY(tess_input_check_limit(path));
     if (fd < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))

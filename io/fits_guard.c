@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tess_input.h"
+
 enum {
     CARD = 80,
     BLOCK = 2880,
@@ -183,6 +185,7 @@ tess_status fits_guard_open(int fd, int64_t file_bytes, const char *path,
     TESS_TRY(check_header(fd, file_bytes, path, 0));
     if (fits_open_diskfile(fits, path, READONLY, &failed)) {
         fits_get_errstatus(failed, why);
+        TESS_TRY(tess_input_check_limit(path));
         TESS_FAIL(TESS_ERR_INPUT, "%s: its FITS header is damaged or truncated (%s)",
                   path, why);
     }

@@ -18,7 +18,9 @@
 #include <casacore/tables/Tables/Table.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -93,6 +95,12 @@ tess_status caught(tess_status otherwise, const char *path, const char *trouble,
                                  "asks for too much",
                                  path);
     } catch (const std::exception &error) {
+        /* casacore's text ends with the system's */
+        if (std::strstr(error.what(), std::strerror(EMFILE)))
+            return tess_error_record(TESS_ERR_RESOURCE, __FILE__, __LINE__, __func__,
+                                     "%s: cannot be opened: too many files are open; "
+                                     "raise their number (ulimit -n)",
+                                     path);
         return tess_error_record(otherwise, __FILE__, __LINE__, __func__,
                                  "%s: %s (casacore says: %.400s)", path, trouble,
                                  error.what());

@@ -13,6 +13,7 @@
 #include "decode.h"
 #include "fits_guard.h"
 #include "tess_const.h"
+#include "tess_input.h"
 #include "tess_isa.h"
 #include "tess_mem.h"
 
@@ -159,6 +160,7 @@ static tess_status open_file(uvfits_state *state, const char *path)
     snprintf(state->path, sizeof state->path, "%s", path);
     /* without waiting for who writes to a named pipe */
     state->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (state->fd < 0) TESS_TRY(tess_input_check_limit(path));
     if (state->fd < 0 || fstat(state->fd, &info) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))

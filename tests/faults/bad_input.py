@@ -786,6 +786,22 @@ def check_file_limit(faults):
     suite.equal("small files alone, 2 ranks: left behind", left, [])
 
 
+def check_open_files(faults):
+    """A process that may open few files blames that limit, not what it reads."""
+    suite = faults.suite
+    model = uvfits.write_model(suite.path("good.fits"), np.ones((64, 64)), 60 * ASEC)
+    said = 0
+    for limit in range(3, 14):
+        for command in (["info", faults.valid], ["compare", model, model]):
+            result = run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", BIN, *command],
+                         TIMEOUT)
+            if result.status in (0, 127):  # 127: too few to load the program itself
+                continue
+            faults.judge(f"{limit} open files, {command[0]}", result, 4, "ulimit -n")
+            said += 1
+    suite.true("some limits are too low", said > 0)
+
+
 def check_skies(faults):
     path = faults.suite.path
     common = ["--layout", "vla-d", "--ra", "60deg", "--dec=30deg", "--start",
@@ -839,7 +855,7 @@ def main():
                  check_models, check_pipes, check_outputs, check_existing, check_own_files,
                  check_killed, check_late_signals, check_escapes, check_cached_pipe,
                  check_permissions, check_names, check_twice, check_signals,
-                 check_full_disk, check_file_limit, check_skies,
+                 check_full_disk, check_file_limit, check_open_files, check_skies,
                  check_damage):
         if not chosen or part.__name__ in chosen:
             part(faults)
