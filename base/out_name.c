@@ -38,24 +38,37 @@ bool out_name_make(const char *path, int attempt, char *temp)
                               (long)getpid(), attempt));
 }
 
+/* The host and the process that a name tells, behind the name of what it was to be.
+ * Only what is exactly as it is made counts: no other spelling of numbers, nothing
+ * behind. */
+static bool parse_end(const char *end, uint32_t *host, long *process)
+{
+    char same[TESS_OUT_FILE_NAME];
+    int attempt;
+    return sscanf(end, ".tessera-%" SCNx32 "-%ld-%d.tmp", host, process, &attempt) ==
+               3 &&
+           *process > 0 && attempt >= 0 &&
+           name_fits(
+               snprintf(same, sizeof same, FORMAT, "", *host, *process, attempt)) &&
+           strcmp(same, end) == 0;
+}
+
+bool tess_out_file_is_temporary(const char *end)
+{
+    uint32_t host;
+    long process;
+    return parse_end(end, &host, &process);
+}
+
 /* The process of this host that has named an unfinished file of `base` so; 0 when it is
  * no such name. */
 static pid_t maker_of(const char *name, const char *base)
 {
-    char same[TESS_OUT_FILE_NAME];
     uint32_t host;
     long process;
-    int attempt;
     const size_t length = strlen(base);
-    if (strncmp(name, base, length) != 0 ||
-        sscanf(name + length, ".tessera-%" SCNx32 "-%ld-%d.tmp", &host, &process,
-               &attempt) != 3 ||
-        host != own_host() || process <= 0)
-        return 0;
-    /* exactly as it is made: no other spelling of the numbers, and nothing behind */
-    return name_fits(
-               snprintf(same, sizeof same, FORMAT, base, host, process, attempt)) &&
-                   strcmp(same, name) == 0
+    return strncmp(name, base, length) == 0 &&
+                   parse_end(name + length, &host, &process) && host == own_host()
                ? (pid_t)process
                : 0;
 }

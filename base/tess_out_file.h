@@ -37,6 +37,10 @@ tess_status tess_out_file_begin(const char *path, bool overwrite,
 /** As tess_out_file_create, a folder. Local. */
 tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME]);
 
+/** Whether the end of a file's name, behind the name that it was to get, is as
+ *  tess_out_file_create makes it, by whatever process of whatever host. Local. */
+bool tess_out_file_is_temporary(const char *end);
+
 /** Remove unfinished files and folders of `path` that processes of this host have left
  *  which are no more; those of other hosts, of other users, and under names that only
  *  look alike stay. Local: one rank. */

@@ -67,17 +67,6 @@ static const char *after_number(const char *at, int64_t *number)
     return at == begin || padded || isdigit((unsigned char)*at) ? NULL : at;
 }
 
-/* Whether this follows a file's name in the name of its temporary file, as
- * tess_out_file_create() makes it. */
-static bool is_temporary(const char *rest)
-{
-    int64_t process, attempt;
-    if (*rest != '.' || !(rest = after_number(rest + 1, &process)) || *rest != '.')
-        return false;
-    rest = after_number(rest + 1, &attempt);
-    return rest && strcmp(rest, ".tmp") == 0;
-}
-
 /* Behind "checkpoint". */
 static const char *parse_end(const char *at, file_name *name)
 {
@@ -105,7 +94,7 @@ static file_name parse_name(const char *text)
     if (!rest) return foreign;
     if (!*rest) return name;
     name.temporary = true;
-    return is_temporary(rest) ? name : foreign;
+    return tess_out_file_is_temporary(rest) ? name : foreign;
 }
 
 /* ---- contents ---- */

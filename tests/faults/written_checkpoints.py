@@ -197,8 +197,8 @@ def check_killed(suite, options, wanted):
 
 def check_others(suite, options, wanted):
     """Files of others in the folder stay; one that has a name that is needed is refused."""
-    names = ["checkpoint.pt", "checkpoint-best", "checkpoint-1-0.bak", "checkpoint.7.0.tmp",
-             "checkpoint-01-0", "notes"]
+    names = ["checkpoint.pt", "checkpoint-best", "checkpoint-1-0.bak",
+             "checkpoint.tessera-0badcafe-7-0.tmp", "checkpoint-01-0", "notes"]
     saved = suite.path("saved")
     for ranks in [1, 3] if mpiexec() else [1]:
         fresh(suite)

@@ -252,9 +252,10 @@ static void test_previous(void **state)
 /* What a run killed while it wrote has left is neither read nor kept. */
 static void test_unfinished(void **state)
 {
-    static const char *const left[] = {"test_checkpoint/checkpoint-2-0",
-                                       "test_checkpoint/checkpoint-2-1.99.0.tmp",
-                                       "test_checkpoint/checkpoint.99.0.tmp"};
+    static const char *const left[] = {
+        "test_checkpoint/checkpoint-2-0",
+        "test_checkpoint/checkpoint-2-1.tessera-0badcafe-99-0.tmp",
+        "test_checkpoint/checkpoint.tessera-0badcafe-99-0.tmp"};
     tess_checkpoint_state out = new_state(), in;
     write_one(*state, &out, 1);
     write_file(left[0], "tessckp2 and more");
@@ -382,16 +383,24 @@ static void expect_file(const char *path, const char *text)
  * quite those that tessera gives, and those of a temporary file's name. */
 static void test_others(void **state)
 {
-    static const char *const names[] = {
-        "checkpoint.pt",           "checkpoint-best",
-        "checkpoint-500",          "checkpoint-2-0.bak",
-        "checkpoint-02-0",         "checkpoint-2-",
-        "checkpoint--2-0",         "checkpoint-2-0-1",
-        "checkpoint.previous.old", "checkpoint-2-0.tmp",
-        "checkpoint.1.2.3.tmp",    "checkpoint-2-0.x.0.tmp",
-        "checkpoint-2-0.99.tmp",   "checkpoints",
-        "checkpoint_1-0",          "checkpoint.99.0.tmp",
-        "checkpoint-1-0.9.0.tmp",  "notes"};
+    static const char *const names[] = {"checkpoint.pt",
+                                        "checkpoint-best",
+                                        "checkpoint-500",
+                                        "checkpoint-2-0.bak",
+                                        "checkpoint-02-0",
+                                        "checkpoint-2-",
+                                        "checkpoint--2-0",
+                                        "checkpoint-2-0-1",
+                                        "checkpoint.previous.old",
+                                        "checkpoint-2-0.tmp",
+                                        "checkpoint.tessera-0badcafe-1-2-3.tmp",
+                                        "checkpoint-2-0.tessera-0badcafe-x-0.tmp",
+                                        "checkpoint-2-0.tessera-99-0.tmp",
+                                        "checkpoints",
+                                        "checkpoint_1-0",
+                                        "checkpoint.tessera-0badcafe-99-0.tmp",
+                                        "checkpoint-1-0.tessera-0badcafe-9-0.tmp",
+                                        "notes"};
     enum { NUM = sizeof names / sizeof *names };
     char path[NUM][64];
     tess_checkpoint_state out = new_state();
