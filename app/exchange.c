@@ -4,6 +4,7 @@
 
 #include "exchange_parcels.h"
 #include "tess_mem.h"
+#include "tess_moved.h"
 
 /* Bytes a rank sends in one round, and all ranks together: messages between cores of a
  * node are read from their caches. */
@@ -447,6 +448,64 @@ cleanup:
     return status;
 }
 
+/* What a round brought from one rank lies within all that came; added to `sum`. */
+static bool log_is_sound(const round_count *received, const round_count *place,
+                         const round_count *all, round_count *sum)
+{
+    if (received->parcels < 0 || received->pieces < 0 || place->parcels < 0 ||
+        place->pieces < 0 || received->parcels > all->parcels - place->parcels ||
+        received->pieces > all->pieces - place->pieces)
+        return false;
+    sum->parcels += received->parcels;
+    sum->pieces += received->pieces;
+    return sum->parcels <= all->parcels && sum->pieces <= all->pieces;
+}
+
+/* Rounds, where there are any, have brought all there is. */
+static bool rounds_are_sound(const tess_exchange *exchange)
+{
+    const round_count all = {exchange->samples.num_rows, exchange->bricks.num_runs, 0};
+    const int size = tess_comm_size(exchange->comm);
+    round_count sum = {0, 0, 0};
+    if (exchange->num_rounds == 0) return true;
+    for (int64_t k = 0; k < exchange->num_rounds; ++k)
+        for (int r = 0; r < size; ++r)
+            if (!log_is_sound(&exchange->rounds[k].received[r],
+                              &exchange->rounds[k].place[r], &all, &sum))
+                return false;
+    return size == 1 || (sum.parcels == all.parcels && sum.pieces == all.pieces);
+}
+
+/* See that what was read from a file is what an exchange can have. */
+static tess_status check_moved(const tess_exchange *exchange, int64_t num_chan)
+{
+    tess_status status = TESS_OK;
+    const tess_brick_list *bricks = &exchange->bricks;
+    bool sound = tess_samples_are_sound(&exchange->samples, num_chan) &&
+                 rounds_are_sound(exchange);
+    for (int64_t k = 0; k < exchange->num_split; ++k)
+        sound = sound && exchange->split_offset[k] >= 0 &&
+                exchange->split_offset[k] < INT64_MAX / 4;
+    for (int64_t k = 0; k < bricks->num_runs; ++k)
+        sound = sound && bricks->run[k].source >= 0 &&
+                bricks->run[k].source < tess_comm_size(exchange->comm);
+    if (!sound || !tess_runs_are_sound(exchange->plan, &exchange->samples, bricks->run,
+                                       bricks->num_runs))
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: samples that no run receives");
+cleanup:
+    return status;
+}
+
+/* As many as arrays may be made for. */
+static bool counts_are_sound(const round_count *count, const round_count *room)
+{
+    static const int64_t most = INT64_C(1) << 40;
+    return count->parcels >= 0 && count->pieces >= 0 && count->samples >= 0 &&
+           count->parcels <= room->parcels && count->pieces <= room->pieces &&
+           count->samples <= room->samples && room->parcels <= most &&
+           room->pieces <= most && room->samples <= most;
+}
+
 static tess_status move_rounds(tess_exchange *exchange, int64_t count,
                                tess_mover *mover)
 {
@@ -461,7 +520,8 @@ cleanup:
     return status;
 }
 
-tess_status tess_exchange_move(tess_exchange *exchange, tess_mover *mover)
+tess_status tess_exchange_move(tess_exchange *exchange, int64_t num_chan,
+                               tess_mover *mover)
 {
     tess_status status = TESS_OK;
     tess_samples *samples = &exchange->samples;
@@ -475,6 +535,8 @@ tess_status tess_exchange_move(tess_exchange *exchange, tess_mover *mover)
     TESS_TRY(tess_move(mover, &room, sizeof room));
     TESS_TRY(tess_move(mover, &rounds, sizeof rounds));
     if (mover->reads) {
+        if (!counts_are_sound(&count, &room))
+            TESS_FAIL(TESS_ERR_INPUT, "checkpoint: numbers of samples");
         tess_exchange_reset(exchange);
         TESS_TRY(exchange_reserve(exchange, &room));
         samples->num_rows = count.parcels;
@@ -487,6 +549,7 @@ tess_status tess_exchange_move(tess_exchange *exchange, tess_mover *mover)
     TESS_TRY(tess_move(mover, exchange->split_offset,
                        exchange->num_split * (int64_t)sizeof *exchange->split_offset));
     TESS_TRY(move_rounds(exchange, rounds, mover));
+    if (mover->reads) TESS_TRY(check_moved(exchange, num_chan));
 cleanup:
     return status;
 }

@@ -57,9 +57,11 @@ tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
 tess_status tess_exchange_drain(tess_exchange *exchange);
 
 /** Write what was received so far, drained and perhaps complete, or have it become what
- *  was written by as many ranks. Imaging; not for backends that sort by themselves.
- *  TESS_ERR_ALLOC, and the mover's errors. Local. */
-tess_status tess_exchange_move(tess_exchange *exchange, tess_mover *mover);
+ *  was written by as many ranks. `num_chan`: of the channel table. Imaging; not for
+ *  backends that sort by themselves. TESS_ERR_ALLOC, TESS_ERR_INPUT for what no
+ * exchange has received, and the mover's errors. Local. */
+tess_status tess_exchange_move(tess_exchange *exchange, int64_t num_chan,
+                               tess_mover *mover);
 
 /** Bytes that this writes. Local. */
 int64_t tess_exchange_bytes(const tess_exchange *exchange);

@@ -227,7 +227,7 @@ static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_w
     imager_bookmark *bookmark = &run->checkpoint.bookmark;
     const imager_check check = {{num_blocks, tess_source_num_spans(run->source),
                                  (int64_t)tess_source_spans_hash(run->source),
-                                 run->outputs.num}};
+                                 run->outputs.num, run->info->num_rows}};
     int64_t unused;
     if (run->outputs.num == 1 && !run->opts->layout.reproducible)
         TESS_TRY(image_create_density(run, num_weight, 1, &run->density));

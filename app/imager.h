@@ -596,6 +596,9 @@ typedef struct imager_check {
     int64_t number[8];
 } imager_check;
 
+/** Which number of a survey's check is that of the rows there are. */
+enum { IMAGER_CHECK_ROWS = 4 };
+
 /** How far this rank has come in data that are read in blocks, and what it has made of
  *  them: goes into checkpoints, for as many ranks to continue there. Samples that are
  *  kept in memory are not in it: reading them again takes no longer than reading them
@@ -613,6 +616,7 @@ typedef struct imager_bookmark {
     imager_outputs *outputs;
     tess_profile *profile;
     tess_density *density;
+    const tess_grid_plan *plan;
     imager_data *data;
     tess_brick_list *bricks;
     imager_job *job;
@@ -639,8 +643,8 @@ tess_status imager_bookmark_density(imager_bookmark *bookmark,
                                     const imager_check *check, tess_density *density,
                                     int64_t *next_set);
 tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
-                                   imager_data *data, tess_brick_list *bricks,
-                                   int64_t *next_set);
+                                   const tess_grid_plan *plan, imager_data *data,
+                                   tess_brick_list *bricks, int64_t *next_set);
 tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *check,
                                  imager_job *job, tess_exchange *exchange,
                                  imager_sums *sums, imager_place *place);

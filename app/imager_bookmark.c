@@ -6,6 +6,8 @@
  * one after the other. From the first that does not match on any rank, all of them read
  * from the beginning: only time is lost, planes that the images hold are not.
  */
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "imager.h"
@@ -66,13 +68,67 @@ tess_status imager_bookmark_settle(imager_bookmark *bookmark)
 
 /* ---- sections, to a checkpoint and from it ---- */
 
+/* What comes back may have been written by anybody: each number is checked before it is
+ * used. */
+
+/* The bytes of a survey, in which a bool may be neither true nor false. */
+static tess_status move_found(imager_survey *survey, tess_mover *mover)
+{
+    tess_status status = TESS_OK;
+    unsigned char bytes[sizeof *survey];
+    memcpy(bytes, survey, sizeof *survey);
+    TESS_TRY(tess_move(mover, bytes, sizeof bytes));
+    if (bytes[offsetof(imager_survey, weights_differ)] > 1 ||
+        bytes[offsetof(imager_survey, summed)] > 1)
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: what a survey found");
+    memcpy(survey, bytes, sizeof *survey);
+    if (!(survey->largest_weight >= 0 && isfinite(survey->largest_weight)))
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: the largest weight of a survey");
+cleanup:
+    return status;
+}
+
+static bool extent_is_sound(const imager_extent *extent)
+{
+    return extent->num_vis == 0 ||
+           (extent->num_vis > 0 && extent->w_min_lambda >= 0 &&
+            extent->w_max_lambda >= extent->w_min_lambda &&
+            isfinite(extent->w_max_lambda) && isfinite(extent->w_span_lambda) &&
+            extent->uvw_max_lambda >= 0 && isfinite(extent->uvw_max_lambda) &&
+            extent->freq_min > 0 && extent->freq_max >= extent->freq_min &&
+            isfinite(extent->freq_max) && isfinite(extent->freq_sum));
+}
+
+/* Of `num_rows` rows at most. */
+static bool outputs_are_sound(const imager_outputs *outputs, int64_t num_rows)
+{
+    const int64_t seen = outputs->rows_seen;
+    if (seen < 0 || seen > num_rows) return false;
+    for (int64_t k = 0; k < outputs->num; ++k)
+        if (!extent_is_sound(&outputs->extent[k]) || outputs->num_held[k] < 0 ||
+            outputs->num_held[k] > num_rows * outputs->num_chan)
+            return false;
+    for (int64_t k = 0; k < outputs->num_intervals; ++k)
+        if (outputs->row_first[k] < 0 || outputs->row_end[k] < outputs->row_first[k] ||
+            outputs->row_end[k] > seen)
+            return false;
+    return true;
+}
+
+static bool counts_are_sound(const tess_profile *profile)
+{
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k)
+        if (profile->ignored[k] < 0) return false;
+    return profile->visibilities >= 0;
+}
+
 static tess_status move_survey(const imager_bookmark *bookmark, tess_mover *mover)
 {
     tess_status status = TESS_OK;
     const imager_outputs *outputs = bookmark->outputs;
     tess_profile *profile = bookmark->profile;
     const int64_t num = outputs->num, intervals = outputs->num_intervals;
-    TESS_TRY(tess_move(mover, bookmark->survey, sizeof *bookmark->survey));
+    TESS_TRY(move_found(bookmark->survey, mover));
     TESS_TRY(tess_move(mover, outputs->extent, num * (int64_t)sizeof *outputs->extent));
     TESS_TRY(
         tess_move(mover, outputs->num_held, num * (int64_t)sizeof *outputs->num_held));
@@ -84,8 +140,34 @@ static tess_status move_survey(const imager_bookmark *bookmark, tess_mover *move
                        sizeof bookmark->outputs->rows_seen));
     TESS_TRY(tess_move(mover, &profile->visibilities, sizeof profile->visibilities));
     TESS_TRY(tess_move(mover, profile->ignored, sizeof profile->ignored));
+    if (mover->reads &&
+        (!outputs_are_sound(outputs,
+                            bookmark->check[IMAGER_SURVEY].number[IMAGER_CHECK_ROWS]) ||
+         !counts_are_sound(profile)))
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: numbers of a survey");
 cleanup:
     return status;
+}
+
+/* Keys ascend, and are of blocks and tiles that the plan has; runs are counted up. */
+static bool bricks_are_sound(const tess_brick_list *bricks, const tess_grid_plan *plan)
+{
+    const int64_t num_keys = tess_grid_brick_key(plan, (int64_t)plan->num_blocks, 0, 0);
+    int64_t key = -1, run = 0;
+    for (int64_t k = 0; k < bricks->num_bricks; ++k) {
+        if (bricks->key[k] <= key || bricks->key[k] >= num_keys ||
+            bricks->num_vis[k] < 0 || bricks->num_vis[k] > INT64_MAX >> 20 ||
+            bricks->first_run[k] < run)
+            return false;
+        if (bricks->planes &&
+            (bricks->planes[k].first < 0 || bricks->planes[k].end < 0 ||
+             bricks->planes[k].end > plan->num_planes))
+            return false;
+        key = bricks->key[k];
+        run = bricks->first_run[k];
+    }
+    return bricks->first_run[bricks->num_bricks] >= run &&
+           bricks->first_run[bricks->num_bricks] <= bricks->num_runs;
 }
 
 static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *mover)
@@ -99,6 +181,13 @@ static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *move
     TESS_TRY(tess_move(mover, &bricks->num_bricks, sizeof bricks->num_bricks));
     TESS_TRY(tess_move(mover, &with_planes, sizeof with_planes));
     const int64_t num = bricks->num_bricks;
+    if (mover->reads &&
+        (bookmark->data->num_runs < 0 || !(bookmark->data->largest_set_bytes >= 0) ||
+         bricks->num_runs < 0 || bricks->num_runs > INT64_MAX >> 20 || num < 0 ||
+         (num > 0 && (with_planes != 0) != bookmark->data->with_planes))) {
+        bricks->num_bricks = 0;
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: numbers of bricks");
+    }
     if (num == 0) return TESS_OK; /* nor arrays */
     if (mover->reads) TESS_TRY(imager_make_counts(num, with_planes != 0, bricks));
     TESS_TRY(tess_move(mover, bricks->key, num * (int64_t)sizeof *bricks->key));
@@ -108,8 +197,21 @@ static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *move
     if (with_planes)
         TESS_TRY(
             tess_move(mover, bricks->planes, num * (int64_t)sizeof *bricks->planes));
+    if (mover->reads && !bricks_are_sound(bricks, bookmark->plan))
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: bricks of another plan");
 cleanup:
     return status;
+}
+
+/* More can be added to them. */
+static bool exact_sums_are_sound(const imager_sums *sums)
+{
+    const int64_t most = INT64_MAX / 2;
+    for (int k = 0; sums->exact && k < sums->num_weight; ++k)
+        for (int w = 0; w < TESS_EXACT_WORDS; ++w)
+            if (sums->exact[k].word[w] > most || sums->exact[k].word[w] < -most)
+                return false;
+    return true;
 }
 
 static tess_status move_pass(imager_bookmark *bookmark, tess_mover *mover)
@@ -123,7 +225,10 @@ static tess_status move_pass(imager_bookmark *bookmark, tess_mover *mover)
         TESS_TRY(tess_move(mover, sums->exact,
                            sums->num_weight * (int64_t)sizeof *sums->exact));
     TESS_TRY(tess_move(mover, &job->error, sizeof job->error));
-    TESS_TRY(tess_exchange_move(bookmark->exchange, mover));
+    if (mover->reads && !exact_sums_are_sound(sums))
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: sums of weights");
+    TESS_TRY(
+        tess_exchange_move(bookmark->exchange, bookmark->outputs->num_chan, mover));
     TESS_TRY(tess_steps_move(job->steps, mover));
 cleanup:
     return status;
@@ -134,6 +239,9 @@ static tess_status move_section(imager_bookmark *bookmark, int section,
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_move(mover, &bookmark->next[section], sizeof *bookmark->next));
+    if (bookmark->next[section] < 0 ||
+        bookmark->next[section] > bookmark->check[section].number[0])
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: a block that the data do not have");
     switch ((imager_section)section) {
     case IMAGER_SURVEY:
         return move_survey(bookmark, mover);
@@ -234,6 +342,29 @@ cleanup:
     return status;
 }
 
+/* Ranks go on together: what tells how far they are, and which collective work comes
+ * next, is the same on all of them. Collective. */
+static tess_status check_together(imager_bookmark *bookmark, imager_section section)
+{
+    enum { NUM = 4 };
+    tess_status status = TESS_OK;
+    int64_t least[NUM] = {bookmark->next[section]}, most[NUM];
+    if (section == IMAGER_SURVEY) least[1] = bookmark->survey->summed;
+    if (section == IMAGER_DENSITY)
+        least[1] = tess_density_is_finished(bookmark->density);
+    if (section == IMAGER_PASS) {
+        least[2] = bookmark->place.window;
+        least[3] = bookmark->place.share;
+    }
+    memcpy(most, least, sizeof most);
+    TESS_TRY(tess_comm_allreduce_i64(bookmark->comm, least, NUM, TESS_MIN));
+    TESS_TRY(tess_comm_allreduce_i64(bookmark->comm, most, NUM, TESS_MAX));
+    if (memcmp(least, most, sizeof most) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: its ranks were not at one place");
+cleanup:
+    return status;
+}
+
 /* Register a section, and take it up where it was left. Collective. */
 static tess_status take(imager_bookmark *bookmark, imager_section section,
                         const imager_check *check, int64_t *next, bool *found)
@@ -246,6 +377,7 @@ static tess_status take(imager_bookmark *bookmark, imager_section section,
         status = move_section(bookmark, (int)section, bookmark->left);
         if (status == TESS_OK) status = next_section(bookmark);
         TESS_TRY(tess_comm_agree(bookmark->comm, status));
+        TESS_TRY(check_together(bookmark, section));
         if (bookmark->left_section == END) close_left(bookmark);
     }
     bookmark->has[section] = true;
@@ -285,12 +417,13 @@ tess_status imager_bookmark_density(imager_bookmark *bookmark,
 }
 
 tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
-                                   imager_data *data, tess_brick_list *bricks,
-                                   int64_t *next_set)
+                                   const tess_grid_plan *plan, imager_data *data,
+                                   tess_brick_list *bricks, int64_t *next_set)
 {
     bool found;
     *next_set = 0;
     if (!bookmark || !bookmark->comm) return TESS_OK;
+    bookmark->plan = plan;
     bookmark->data = data;
     bookmark->bricks = bricks;
     return take(bookmark, IMAGER_BRICKS, check, next_set, &found);

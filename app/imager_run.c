@@ -87,7 +87,7 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool i
         TESS_TRY(imager_data_get(data, 0, &samples));
         return imager_sort(job, samples, true, in_place, bricks);
     }
-    TESS_TRY(imager_bookmark_bricks(bookmark, &check, data, bricks, &first));
+    TESS_TRY(imager_bookmark_bricks(bookmark, &check, job->plan, data, bricks, &first));
     for (int64_t k = first; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
         status = imager_data_get(data, k, &samples);
@@ -481,8 +481,14 @@ static tess_status find_place(imager_job *job, const imager_data *data,
 {
     const imager_check check = check_of(job, data, owned, passes);
     *from = (imager_place){0, 0, 0};
+    tess_status status = TESS_OK;
     if (data->in_memory || job->backend->grid->load || sums->map) return TESS_OK;
-    return imager_bookmark_pass(bookmark_of(job), &check, job, exchange, sums, from);
+    TESS_TRY(imager_bookmark_pass(bookmark_of(job), &check, job, exchange, sums, from));
+    if (from->window < 0 || from->window >= passes->num_windows || from->share < 0 ||
+        from->share >= passes->num_shares[from->window])
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: a pass that this run does not make");
+cleanup:
+    return status;
 }
 
 /* Data that do not fit into memory, or are made to take passes. Collective. */

@@ -28,12 +28,50 @@ int64_t tess_steps_bytes(const tess_steps *steps)
     return bytes;
 }
 
+/* Whether a brick's sum is of this block and within the values that come with it. */
+static bool brick_is_sound(const tess_steps *steps, const sums_header *header,
+                           const tess_brick_sum *sum)
+{
+    int64_t block, tile_u, tile_v, first, end;
+    const tess_grid_plan *plan = steps->plan;
+    if (sum->key < 0) return false;
+    tess_grid_brick_of_key(plan, sum->key, &block, &tile_u, &tile_v);
+    if (block != header->block || sum->num_planes < 0 || sum->offset < 0) return false;
+    if (sum->num_planes == 0) return true;
+    steps_planes_of_block(plan, block, &first, &end);
+    const int64_t values = (int64_t)header->num_pol * sum->num_planes *
+                           tess_grid_brick_lines(plan) * tess_grid_brick_stride(plan);
+    return sum->plane_first >= first && sum->num_planes <= end - sum->plane_first &&
+           sum->offset <= header->num_values - values;
+}
+
+static tess_status check_bricks(const tess_steps *steps, const sums_header *header,
+                                const tess_brick_sums *sums)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < sums->num_bricks; ++k)
+        if (!brick_is_sound(steps, header, &sums->brick[k]))
+            TESS_FAIL(TESS_ERR_INPUT, "checkpoint: brick sums that are not of their "
+                                      "block");
+cleanup:
+    return status;
+}
+
+static bool header_is_sound(const tess_steps *steps, const sums_header *header)
+{
+    return header->block >= 0 && header->block < steps->plan->num_blocks &&
+           header->num_bricks >= 0 && header->num_values >= 0 &&
+           header->num_pol == steps->num_images && header->window_first >= 0 &&
+           header->window_planes >= 0 &&
+           header->window_planes <= steps->plan->num_planes - header->window_first;
+}
+
 static tess_status make_sums(tess_steps *steps, const sums_header *header,
                              tess_brick_sums **sums)
 {
     tess_status status = TESS_OK;
     steps_live *live = NULL;
-    if (header->block < 0 || header->block >= steps->plan->num_blocks)
+    if (!header_is_sound(steps, header))
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: brick sums of another plan");
     TESS_TRY(steps_add_live(steps, header->block, &live));
     live->settled = true;
@@ -57,6 +95,7 @@ static tess_status move_sums(tess_steps *steps, int64_t block, tess_brick_sums *
 {
     tess_status status = TESS_OK;
     sums_header header = {0};
+    const bool comes_back = !sums;
     if (sums)
         header = (sums_header){.block = block,
                                .num_bricks = sums->num_bricks,
@@ -68,6 +107,7 @@ static tess_status move_sums(tess_steps *steps, int64_t block, tess_brick_sums *
     if (!sums) TESS_TRY(make_sums(steps, &header, &sums));
     TESS_TRY(
         tess_move(mover, sums->brick, sums->num_bricks * (int64_t)sizeof *sums->brick));
+    if (comes_back) TESS_TRY(check_bricks(steps, &header, sums));
     TESS_TRY(tess_move(mover, sums->data, sums->num_values * value_bytes(steps)));
 cleanup:
     return status;

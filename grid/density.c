@@ -439,7 +439,8 @@ static void apply_to_row(const tess_density *density, tess_samples *samples,
             int cell;
             if (weight == 0) continue;
             if (density_cell_of(&density->layout, k, u * inv_lambda[c],
-                                v * inv_lambda[c], &number, &cell))
+                                v * inv_lambda[c], &number, &cell) &&
+                density->page[number]) /* one that was read back may lack pages */
                 weight *= density_factor(&density->layout, density->page[number][cell]);
             else
                 weight = 0;
@@ -515,6 +516,8 @@ tess_status tess_density_move(tess_density *density, tess_mover *mover)
     tess_status status = TESS_OK;
     int64_t head[2] = {density->finished, count_pages(density)};
     TESS_TRY(tess_move(mover, head, sizeof head));
+    if (head[1] < 0 || head[1] > num_pages(density))
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: weight density of another image");
     TESS_TRY(tess_move(mover, density->mean_square, sizeof density->mean_square));
     density->finished = head[0] != 0;
     status = mover->reads ? read_pages(density, head[1], mover)

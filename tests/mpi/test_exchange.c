@@ -225,13 +225,13 @@ static tess_exchange *moved(const scene *s, int64_t round_bytes,
     memory_mover memory = memory_mover_new();
     tess_exchange *back = NULL;
     assert_int_equal(tess_exchange_drain(exchange), TESS_OK);
-    assert_int_equal(tess_exchange_move(exchange, &memory.mover), TESS_OK);
+    assert_int_equal(tess_exchange_move(exchange, CHANS, &memory.mover), TESS_OK);
     assert_true(memory.bytes >= tess_exchange_bytes(exchange));
     memory_mover_rewind(&memory);
     assert_int_equal(tess_exchange_create(world, s->plan, s->partition, true,
                                           &s->samples, round_bytes, &back),
                      TESS_OK);
-    assert_int_equal(tess_exchange_move(back, &memory.mover), TESS_OK);
+    assert_int_equal(tess_exchange_move(back, CHANS, &memory.mover), TESS_OK);
     assert_true(memory.at == memory.bytes);
     assert_true(tess_exchange_bytes(back) == tess_exchange_bytes(exchange));
     memory_mover_free(&memory);
