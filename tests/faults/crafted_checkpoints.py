@@ -16,6 +16,7 @@ from e2e import FULL, Suite, mpiexec
 from checkpoints import MANY_STEPS, STOPPED, end, fresh, generation, middle_observation, start
 
 HEADER = 128  # bytes of a rank's file, the last 8 of which tell where its own part begins
+NEXT_AT = 72  # in its own part, behind the section's number and eight numbers to compare
 WORD = (1 << 64) - 1
 
 
@@ -94,24 +95,51 @@ def changed(data, rng):
     return bytes(words)
 
 
+def errors(err):
+    return [s for s in err.splitlines() if s.startswith("tessera: error:")]
+
+
+def continue_from(suite, kept, options, ranks, rank, data):
+    """Continue from a copy of a folder in which one rank's file has these data."""
+    fresh(suite)
+    shutil.copytree(kept, suite.path("saved"))
+    store(suite.path("saved"), rank, data)
+    return end(start(suite, [*options, "--resume"], ranks), 60)
+
+
+def check_next(suite, options, kept, ranks):
+    """The block that comes next is none of the data's, or another than on other ranks."""
+    rank = ranks - 1
+    data = bytearray(load(kept, rank))
+    at = own_begin(data) + NEXT_AT
+    for value, says in [(1 << 40, "a block that the data do not have"),
+                        (-1, "a block that the data do not have"),
+                        *([(0, "not at one place")] if ranks > 1 else [])]:
+        struct.pack_into("<q", data, at, value)
+        status, err = continue_from(suite, kept, options, ranks, rank, bytes(data))
+        label = f"{ranks} ranks, block {value} on rank {rank}"
+        suite.equal(f"{label}: status", status, 3)
+        suite.true(f"{label}: one line: {errors(err)}",
+                   len(errors(err)) == 1 and says in errors(err)[0])
+
+
 def check(suite, ranks, after, each):
     options = [middle_observation(suite), "--size", "160,120", "--scale", "25asec", "--no-psf",
                "--weight", "uniform", "--memory", "6MB" if ranks == 1 else "12MB",
                "--force-passes", "2", *MANY_STEPS]
     rng = random.Random(7 * ranks)
-    refused, taken = 0, 0
-    for kept in snapshots(suite, options, ranks, after):
+    folders = snapshots(suite, options, ranks, after)
+    check_next(suite, options, folders[1], ranks)
+    tried, refused, taken = 0, 0, 0
+    for kept in folders:
         for k in range(each):
-            fresh(suite)
-            shutil.copytree(kept, suite.path("saved"))
             rank = rng.randrange(ranks)
             data = load(kept, rank)
-            if own_begin(data) >= len(data):
-                break
-            store(suite.path("saved"), rank, changed(data, rng))
             # to the end, or the next block: what was read is then used, or written again
             more = [] if k % 2 == 0 else ["--max-time", "0.001"]
-            status, err = end(start(suite, [*options, "--resume", *more], ranks), 60)
+            status, err = continue_from(suite, kept, [*options, *more], ranks, rank,
+                                        changed(data, rng))
+            tried += 1
             refused += status in (3, 4)
             taken += status in (0, STOPPED)
             if status not in (0, 3, 4, STOPPED):
@@ -119,11 +147,10 @@ def check(suite, ranks, after, each):
                             status, "0, 3, 4 or 75")
                 shutil.copytree(suite.path("saved"), f"{kept}-failed-{k}", dirs_exist_ok=True)
                 print(err[-3000:])
-            lines = [s for s in err.splitlines() if s.startswith("tessera: error:")]
-            if status in (3, 4) and len(lines) != 1:
-                suite.equal(f"{os.path.basename(kept)}, change {k}: lines", lines, "one")
-    suite.true(f"{ranks} ranks: {refused} were refused, {taken} were taken",
-               refused > 0)
+            if status in (3, 4) and len(errors(err)) != 1:
+                suite.equal(f"{os.path.basename(kept)}, change {k}: lines", errors(err), "one")
+    suite.equal(f"{ranks} ranks: {refused} were refused, {taken} were taken, of",
+                refused + taken, tried)
 
 
 def main():
