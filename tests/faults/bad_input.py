@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                                 "oracle"))
-from e2e import (ASEC, BIN, FULL, Suite, fits_module, have_ms,  # noqa: E402
+from e2e import (ASEC, BIN, FULL, ROOT, Suite, fits_module, have_ms,  # noqa: E402
                  mpi_environment, mpiexec, run, tessera, write_sky)
 import uvfits  # noqa: E402
 
@@ -143,6 +143,35 @@ def check_files(faults):
             ("no BASELINE", "PTYPE6", "PTYPE6  = 'NOTHING '")]:
         out = replace_card(valid, path("card.uvfits"), key, card)
         bad(what, 3, "image", out, *IMAGE, says="card.uvfits")
+
+
+def check_hostile(faults):
+    """Headers that ended the program inside CFITSIO."""
+    folder = os.path.join(os.environ.get("TESS_TEST_DATA") or
+                          os.path.join(ROOT, "..", "shared"), "data", "hostile")
+    if not os.path.isdir(folder):
+        faults.suite.skipped("no reference data (data/hostile); set TESS_TEST_DATA")
+        return
+    bad, suite = faults.bad, faults.suite
+    blank, tiles = (os.path.join(folder, f) for f in ("blank-uvfits.fits",
+                                                      "ztile-fpe.fits"))
+    for path in (blank, tiles):
+        name = os.path.basename(path)
+        model = uvfits.write_model(suite.path("ones.fits"), np.ones((8, 8)), 60 * ASEC)
+        bad(f"image of {name}", 3, "image", path, *IMAGE, says=name)
+        bad(f"predict for {name}", 3, "predict", path, "--model", model, says=name)
+        for ranks in RANKS:
+            for command in (["info", path], ["plan", path, *IMAGE],
+                            ["compare", path, path]):
+                result = tessera(*command, ranks=ranks, timeout=TIMEOUT)
+                faults.judge(f"{command[0]} of {name}, {ranks} ranks", result, 3, name)
+        bad(f"{name} as a model", 3, "predict", faults.valid, "--model", path, says=name)
+        bad(f"{name} as convolution functions", 3, "image", faults.valid, *IMAGE, "--w",
+            "projection", "--gcf", path, says=name)
+    # the integer that stands for no value, in data that have none: of no importance
+    out = replace_card(faults.valid, suite.path("blank.uvfits"), "OBJECT",
+                       "BLANK   = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'")
+    suite.ran("BLANK is a text beside floating point", tessera("info", out))
 
 
 def check_contents(faults):
@@ -851,11 +880,12 @@ def main():
     faults = Faults(suite)
     check = tessera("image", faults.valid, *IMAGE, "-o", suite.path("works"))
     suite.ran("the unspoilt observation", check)
-    for part in (check_options, check_files, check_contents, check_resources,
-                 check_models, check_pipes, check_outputs, check_existing, check_own_files,
-                 check_killed, check_late_signals, check_escapes, check_cached_pipe,
-                 check_permissions, check_names, check_twice, check_signals,
-                 check_full_disk, check_file_limit, check_open_files, check_skies,
+    for part in (check_options, check_files, check_hostile, check_contents,
+                 check_resources, check_models, check_pipes, check_outputs,
+                 check_existing, check_own_files, check_killed, check_late_signals,
+                 check_escapes, check_cached_pipe, check_permissions, check_names,
+                 check_twice, check_signals, check_full_disk, check_file_limit,
+                 check_open_files, check_skies,
                  check_damage):
         if not chosen or part.__name__ in chosen:
             part(faults)
