@@ -43,6 +43,15 @@ namespace
 const int64_t WHOLE_BYTES = 4 << 20;
 const rownr_t NUM_SAMPLES = 16;
 
+/* Whether the address sanitizer takes terabytes of addresses. */
+#if defined(__SANITIZE_ADDRESS__)
+const bool has_shadow = true;
+#elif defined(__has_feature)
+const bool has_shadow = __has_feature(address_sanitizer);
+#else
+const bool has_shadow = false;
+#endif
+
 /* Cells of more values are not read here, and refused by the ranks. */
 const double MAX_VALUES = 1 << 26;
 
@@ -210,9 +219,7 @@ int main(int argc, char **argv)
 {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, MAX_CPU_S);
-#ifndef __SANITIZE_ADDRESS__ /* which takes terabytes of addresses */
-    limit(RLIMIT_AS, MAX_BYTES);
-#endif
+    if (!has_shadow) limit(RLIMIT_AS, MAX_BYTES);
     casacore::LogSinkInterface *silent = new casacore::NullLogSink;
     casacore::LogSink::globalSink(silent);
     for (int k = 2; k < argc; ++k)
