@@ -159,6 +159,7 @@ static void memory(void **state)
         int64_t bytes;
     } good[] = {{"8GB", 8000000000}, {"8G", 8000000000},    {"8GiB", 8LL << 30},
                 {"500M", 500000000}, {"1.5TiB", 3LL << 39}, {"64kB", 64000},
+                {"3MiB", 3LL << 20}, {"3Mi", 3LL << 20},    {"16KiB", 16384},
                 {"100B", 100}};
     for (size_t k = 0; k < sizeof good / sizeof *good; ++k) {
         int64_t bytes = 0;

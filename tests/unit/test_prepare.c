@@ -14,6 +14,7 @@
 
 #include "draw.h"
 #include "prepare.h"
+#include "tess_const.h"
 #include "tess_mem.h"
 
 enum { ROWS = 12, CHANS = 9, CORRS = 4, VALUES = ROWS * CHANS * CORRS, LIMIT = 1000 };
@@ -30,7 +31,16 @@ typedef struct scene {
 } scene;
 
 /* The ways in which a row can be less than good; NUM_WAYS: none is. */
-enum { FLAGGED, NEGATIVE, ENDLESS, NO_NUMBER, AUTOCORR, LAST_TOO_FAR, FIRST_TOO_NEAR };
+enum {
+    FLAGGED,
+    NEGATIVE,
+    WEIGHTLESS,
+    ENDLESS,
+    NO_NUMBER,
+    AUTOCORR,
+    LAST_TOO_FAR,
+    FIRST_TOO_NEAR
+};
 enum { NUM_WAYS = FIRST_TOO_NEAR + 1 };
 
 static void spoil(scene *s, int64_t row, int way)
@@ -39,6 +49,7 @@ static void spoil(scene *s, int64_t row, int way)
     double *uvw_m = s->uvw_m[row];
     if (way == FLAGGED) s->weight[at] = TESS_WEIGHT_FLAGGED;
     if (way == NEGATIVE) s->weight[at] = -1.0F;
+    if (way == WEIGHTLESS) s->weight[at] = 0;
     if (way == ENDLESS) s->weight[at] = INFINITY;
     if (way == NO_NUMBER) s->vis[2 * at + 1] = NAN;
     if (way == AUTOCORR) s->antenna2[row] = s->antenna1[row];
@@ -145,7 +156,7 @@ static void test_other_rows(void **state)
 {
     static const tess_corr stokes_i = 1;
     /* samples that a spoilt row loses */
-    static const int64_t lost[NUM_WAYS] = {1, 1, 1, 1, CHANS, 2, 1};
+    static const int64_t lost[NUM_WAYS] = {1, 1, 1, 1, 1, CHANS, 2, 1};
     scene s;
     for (int way = 0; way < NUM_WAYS; ++way)
         for (int mode = 0; mode < 4; ++mode) {
@@ -156,11 +167,49 @@ static void test_other_rows(void **state)
         }
 }
 
+/* Visibilities of a source of 1 Jy at these direction cosines. */
+static void observe(scene *s, double l, double m)
+{
+    const double nm1 = sqrt(1 - l * l - m * m) - 1;
+    for (int64_t row = 0; row < ROWS; ++row)
+        for (int64_t k = 0; k < CHANS * CORRS; ++k) {
+            const double *uvw_m = s->uvw_m[row];
+            const double turns = (uvw_m[0] * l + uvw_m[1] * m + uvw_m[2] * nm1) *
+                                 s->inv_lambda[k / CORRS];
+            s->vis[2 * (row * CHANS * CORRS + k)] = (float)cos(TESS_TWO_PI * turns);
+            s->vis[2 * (row * CHANS * CORRS + k) + 1] = (float)sin(TESS_TWO_PI * turns);
+        }
+}
+
+/* Turned to where a source is, each of its visibilities is its flux: they differ by
+ * rounding to single precision and that of phases of up to 100 turns. */
+static void test_rotation(void **state)
+{
+    static const tess_corr stokes_i = 1;
+    const double ra0 = 1.0, dec0 = -0.5, ra1 = 1.03, dec1 = -0.46, d = ra1 - ra0;
+    const double l = cos(dec1) * sin(d);
+    const double m = sin(dec1) * cos(dec0) - cos(dec1) * sin(dec0) * cos(d);
+    tess_profile profile;
+    scene s;
+    make_scene(&stokes_i, 1, &s);
+    observe(&s, l, m);
+    s.recipe.rotate = true;
+    tess_rotation_between(ra0, dec0, ra1, dec1, s.recipe.rotation);
+    tess_samples samples = prepare(&s, false, true, false, &profile);
+    assert_int_equal(samples.num_vis, ROWS * CHANS);
+    for (int64_t k = 0; k < samples.num_vis; ++k) {
+        const double *value = (const double *)samples.vis + 2 * k;
+        assert_true(fabs(value[0] - 1) < 0x1p-23 && fabs(value[1]) < 0x1p-23);
+    }
+    tess_samples_free(&samples);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_rows),
         cmocka_unit_test(test_other_rows),
+        cmocka_unit_test(test_rotation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
