@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "checkpoint_input.h"
 #include "fuzz_file.h"
 #include "tess_checkpoint.h"
 #include "tess_comm.h"
-#include "tess_log.h"
+#include "tess_mem.h"
 
 /* The run that the checkpoints are of. */
 enum { NX = 5, ROWS = 4, IMAGES = 2, OWN = 24 };
@@ -44,8 +45,11 @@ static void save_seed(const char *path)
     const tess_checkpoint_rows sums = {0, ROWS, NX, sizeof(float), IMAGES, images};
     const tess_checkpoint_rows rows = {0, ROWS, NX, sizeof(double), 1, means};
     tess_checkpoint_own own = {move_own, own_bytes, 0};
-    if (tess_checkpoint_write(comm, folder, &state, &sums, &rows, &own) != TESS_OK)
+    bool no_room;
+    if (tess_checkpoint_write(comm, folder, &state, &sums, &rows, &own, &no_room) !=
+        TESS_OK)
         abort();
+    tess_free(state.file);
     checkpoint_input_save(folder, path);
 }
 
@@ -55,8 +59,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argv;
     const char *seed = getenv("TESS_FUZZ_SEED");
     snprintf(folder, sizeof folder, "fuzz-%ld", (long)getpid());
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    checkpoint_input_write(folder, (const uint8_t *)"", 0, NULL); /* makes it */
+    if (tess_comm_self(&comm) != TESS_OK || mkdir(folder, 0700) != 0) abort();
     if (seed) save_seed(seed);
     atexit(remove_folder);
     return 0;
@@ -78,6 +81,8 @@ static tess_status resume(void)
 {
     tess_status status = TESS_OK;
     tess_checkpoint_state state;
+    const tess_checkpoint_rows sums = {0, ROWS, NX, sizeof(float), IMAGES, NULL};
+    const tess_checkpoint_rows means = {0, ROWS, NX, sizeof(double), 1, NULL};
     float rows[ROWS * NX] = {0};
     double mean[ROWS * NX] = {0};
     TESS_TRY(tess_checkpoint_read(comm, folder, &state));
@@ -86,8 +91,8 @@ static tess_status resume(void)
                     state.plan,
                 "a checkpoint's state is complete");
     for (int64_t k = 0; k < IMAGES; ++k)
-        TESS_TRY(tess_checkpoint_add_sums(folder, &state, k, 0, ROWS, rows));
-    TESS_TRY(tess_checkpoint_add_mean(folder, &state, 0, 0, ROWS, mean));
+        TESS_TRY(tess_checkpoint_add_sums(folder, &state, k, &sums, rows));
+    TESS_TRY(tess_checkpoint_add_mean(folder, &state, 0, &means, mean));
     TESS_TRY(read_own(&state));
 cleanup:
     tess_checkpoint_free(&state);

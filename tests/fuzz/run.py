@@ -67,7 +67,11 @@ class Fuzzer:
     def make(self, tessera):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.place))
         make = make_seeds.Tessera(tessera, folder)
-        getattr(make_seeds, self.name)(make, self.seeds, self.regression, self.program)
+        try:
+            getattr(make_seeds, self.name)(make, self.seeds, self.regression,
+                                           self.program)
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"{self.name}: seeds cannot be made: {error}")
 
     def report(self, what, output):
         """Print a defect, and where its input is."""

@@ -211,25 +211,30 @@ def config(make, seeds, regression, _program):
     (regression / "many").write_text("spw = 1\n" * 2000 + "obs = a\n" * 1200)
 
 
-def checkpoint(_make, seeds, regression, program):
+def add_checkpoints(program, seeds, regression, numbers):
     """A checkpoint that the fuzzer itself writes, and each number in it changed."""
     seed = seeds / "whole"
     subprocess.run([program, "-runs=0"], check=True, stderr=subprocess.DEVNULL,
                    cwd=seeds, env=dict(os.environ, TESS_FUZZ_SEED=str(seed)))
     text, file = seed.read_bytes().split(b"\0", 1)
     for at in range(8, min(len(file), 256), 8):
-        for value in (-1, 3, 2**31, 2**61, 2**63 - 1):
+        for value in numbers:
             changed = file[:at] + struct.pack("<q", value) + file[at + 8:]
             (regression / f"header-{at}-{value}").write_bytes(text + b"\0" + changed)
     words = text.split(b" ")
     for k, word in enumerate(words):
-        number, _, rest = word.partition(b"\n")
-        for value in (b"-1", b"3", b"2147483648", b"9223372036854775807") \
-                if number.isdigit() else ():
-            changed = b" ".join([*words[:k], value + (b"\n" + rest if _ else b""),
+        number, end, rest = word.partition(b"\n")
+        for value in numbers if number.isdigit() else ():
+            changed = b" ".join([*words[:k], str(value).encode() + end + rest,
                                  *words[k + 1:]])
-            (regression / f"text-{k}-{value.decode()}").write_bytes(changed + b"\0" + file)
+            (regression / f"text-{k}-{value}").write_bytes(changed + b"\0" + file)
     (regression / "cut").write_bytes(seed.read_bytes()[:len(text) + 50])
 
 
-resume = checkpoint
+def checkpoint(_make, seeds, regression, program):
+    add_checkpoints(program, seeds, regression, (-1, 3, 2**31, 2**61, 2**63 - 1))
+
+
+def resume(_make, seeds, regression, program):
+    """A run takes long: two numbers have to do."""
+    add_checkpoints(program, seeds, regression, (-1, 2**61))
