@@ -138,18 +138,28 @@ static void compare(const char *what, tess_gcf_strategy strategy, bool is_double
     assert_true(off <= most);
 }
 
+/* What one rank makes of all rows on the CPU; the first one tells the others. */
+static void make_expected(const scene *s, int num_pol, bool is_double, results *out)
+{
+    tess_comm *self;
+    if (tess_comm_rank(world) == 0) {
+        assert_int_equal(tess_comm_self(&self), TESS_OK);
+        on_cpu(true);
+        const pipeline one = part_of(s, self, num_pol, is_double, TESS_GCF_SERIAL);
+        make_images(s, &one, out);
+        assert_int_equal(pipeline_predict(&one, s->model, &out->predicted[0][0]),
+                         TESS_OK);
+        tess_comm_free(self);
+    }
+    assert_int_equal(tess_comm_bcast(world, out, sizeof *out, 0), TESS_OK);
+}
+
 /* All ranks on the backend against one on the CPU. */
 static void compare_strategies(const scene *s, int num_pol, bool is_double)
 {
     static results expected, found;
-    tess_comm *self;
     const int64_t first = first_row(world, tess_comm_rank(world)) * CHANS * num_pol;
-    assert_int_equal(tess_comm_self(&self), TESS_OK);
-    on_cpu(true);
-    const pipeline one = part_of(s, self, num_pol, is_double, TESS_GCF_SERIAL);
-    make_images(s, &one, &expected);
-    assert_int_equal(pipeline_predict(&one, s->model, &expected.predicted[0][0]),
-                     TESS_OK);
+    make_expected(s, num_pol, is_double, &expected);
     on_cpu(false);
     for (tess_gcf_strategy k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k) {
         if (tess_comm_size(world) > 1 && k != TESS_GCF_TILED && k != TESS_GCF_FACTORED)
@@ -169,7 +179,6 @@ static void compare_strategies(const scene *s, int num_pol, bool is_double)
                     expected.predicted[first], 2 * all.num_rows * CHANS * num_pol);
         }
     }
-    tess_comm_free(self);
 }
 
 /* One image, and groups of several that are gridded together: 4 and 1 with a PSF. */
