@@ -3,29 +3,33 @@
 #
 #   bash tests/run.sh           the fast tier
 #   bash tests/run.sh --full    and the large matrices
+#   bash tests/run.sh --first   a few, to see that a machine can build and run them
 #
-# Options: --full, --no-install (use what is there), --no-sanitize (skip that build),
+# Options: --full, --first, --no-install (use what is there), --no-sanitize (skip that build),
 # --no-fuzz (skip the fuzzers).
+# With TESS_TEST_FRESH=1 in the environment the fast tier has tests/fresh/, too.
 # The last line is `N passed, N failed`; exit status 0 when none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/setup.sh
 . tests/tally.sh
 
-full=no install=yes sanitize=yes fuzz=yes
+full=no first=no install=yes sanitize=yes fuzz=yes
 for argument in "$@"; do
     case $argument in
     --full) full=yes ;;
+    --first) first=yes ;;
     --no-install) install=no ;;
     --no-sanitize) sanitize=no ;;
     --no-fuzz) fuzz=no ;;
     *)
-        sed -n '2,10s/^# \{0,1\}//p' "$0"
+        sed -n '2,12s/^# \{0,1\}//p' "$0"
         exit 2
         ;;
     esac
 done
 [ $install = yes ] && tess_setup_tests
+[ $install = yes ] && [ $first = no ] && tess_setup_peers
 tess_setup_python "$PWD/build-venv"
 cores=$(nproc)
 # Whether clang is there with libFuzzer.
@@ -47,11 +51,18 @@ if ! tess_build build -DCMAKE_BUILD_TYPE=Release -DTESS_SANITIZE= \
     failed=$((failed + 1))
     finish
 fi
+if [ $first = yes ]; then
+    tess_say "testing: a unit, two ranks, the program"
+    run_tests build -R '^(unit\.status|mpi\.comm\.np2|e2e\.model_wcs)$'
+    finish
+fi
 tess_say "testing: 1 to 4 ranks, end to end"
 if [ $full = yes ]; then
     run_tests build
-else
+elif [ "${TESS_TEST_FRESH:-}" = 1 ]; then
     run_tests build -LE full
+else
+    run_tests build -LE 'full|fresh'
 fi
 
 if [ $sanitize = yes ]; then
@@ -62,7 +73,7 @@ if [ $sanitize = yes ]; then
         "${common[@]}"; then
         # Four ranks on few cores are slow under sanitizers and find nothing more.
         if [ $full = yes ]; then
-            run_tests build-asan -LE full -E 'np4$|bench|wsclean'
+            run_tests build-asan -LE 'full|fresh' -E 'np4$|bench|wsclean'
         else
             run_tests build-asan -L 'unit|mpi' -E 'np4$'
         fi

@@ -6,11 +6,12 @@ TESS_BUILD_PACKAGES="build-essential cmake ninja-build pkg-config openmpi-bin \
 libopenmpi-dev libfftw3-dev libcfitsio-dev casacore-dev liberfa-dev libjansson-dev \
 libpng-dev libcminpack-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
-# Peers that some tests compare with, a module system that loads what is installed, and a
-# batch system to submit jobs to; those tests are skipped without them. (pyuvdata is
-# another, for who has it: it brings 250 MB along.) Fuzzers need clang.
+# Peers that some tests compare with, a module system that loads what is installed, a batch
+# system to submit jobs to, and what makes a bare machine; those tests are skipped without
+# them. (pyuvdata is another, for who has it: it brings 250 MB along.) Fuzzers need clang.
 TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore casacore-data-observatories \
-fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang libclang-rt-dev"
+fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang \
+libclang-rt-dev mmdebstrap"
 
 # Open MPI refuses to start as root and more ranks than cores unless told otherwise,
 # and looks long for fast networks, which one machine does not need. A rank that waits keeps
@@ -72,12 +73,15 @@ tess_setup_build() {
 }
 
 tess_setup_tests() {
-    local package
     tess_setup_build
     # shellcheck disable=SC2086
     tess_install $TESS_TEST_PACKAGES || {
         tess_say "apt-get failed; going on with what is installed"
     }
+}
+
+tess_setup_peers() {
+    local package
     for package in $TESS_PEER_PACKAGES; do
         tess_install "$package" || tess_say "$package is not available: its tests are skipped"
     done
