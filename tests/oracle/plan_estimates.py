@@ -15,6 +15,9 @@ from e2e import (BIN, FULL, SLOWER, Suite, have_ms, l2_error, mistaken_end, mpie
                  read_image, run, simulate, tessera, write_sky)
 
 LIMIT = 0.15
+# Of a rank that takes less, the program and its libraries are about half: how much they are
+# depends on what was built in, and is no matter of a plan.
+LEAST_MIB = 100
 # Memory that MPI and other libraries of a rank reserve beside: in steps of this.
 ROOM_MIB = 16
 CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
@@ -102,7 +105,7 @@ def compare_memory(suite, label, planned, totals):
     print(f"   {label}: memory {memory:.0f} MiB planned, {peak:.0f} used; seconds:",
           ", ".join(f"{k} {v:g}/{totals['stages'][k]['seconds']:.2f}"
                     for k, v in seconds.items()))
-    if SLOWER == 1:  # sanitizers have memory of their own
+    if SLOWER == 1 and peak >= LEAST_MIB:  # sanitizers have memory of their own
         suite.below(f"{label}: memory planned, of that used, less 1",
                     abs(memory / peak - 1), LIMIT)
     return peak
