@@ -66,7 +66,7 @@ static void fill(scene *s)
     }
 }
 
-static void make_plan(scene *s)
+static void make_plan(scene *s, int64_t chunk)
 {
     const tess_geom geom = {.nx = 64, .ny = 64, .scale_rad = 0.005};
     const tess_backend *backend;
@@ -76,7 +76,7 @@ static void make_plan(scene *s)
     opts.w_max_lambda = 700;
     opts.num_vis = VIS;
     opts.num_pol = NUM_POL;
-    opts.chunk = CHUNK;
+    opts.chunk = chunk;
     opts.block_planes = 2;
     opts.threads = 3;
     assert_int_equal(tess_backend_find("cpu", &backend), TESS_OK);
@@ -112,7 +112,7 @@ static void make_partition(scene *s, int groups)
                                       .bricks_per_block =
                                           s->plan->tiles_u * s->plan->tiles_v,
                                       .num_groups = groups,
-                                      .chunk = CHUNK,
+                                      .chunk = s->plan->chunk,
                                       .cost_vis_s = 1e-7,
                                       .cost_brick_s = 1e-9,
                                       .always_split = true};
@@ -137,7 +137,7 @@ static scene *make_scene(int groups)
         for (int k = 0; k < 3; ++k)
             s->uvw_m[row][k] = draw_uniform(&random, -1, 1) * (k == 2 ? 600.0 : reach);
     }
-    make_plan(s);
+    make_plan(s, CHUNK);
     s->first = row_of_rank(rank);
     s->end = row_of_rank(rank + 1);
     fill(s);
@@ -370,12 +370,65 @@ static void test_prediction(void **state)
     }
 }
 
+/* A row on each rank, of more channels than a number of 16 bits counts, all of them in
+ * one brick, which is not split: each sample arrives. */
+static void test_long_runs(void **state)
+{
+    enum { LONG = 70000 };
+    scene *s = calloc(1, sizeof *s);
+    double *inv_lambda = tess_alloc(LONG, sizeof *inv_lambda);
+    tess_exchange *exchange = NULL;
+    tess_samples *received;
+    tess_brick_list *bricks;
+    int64_t seen = 0;
+    assert_true(s && inv_lambda);
+    for (int c = 0; c < LONG; ++c)
+        inv_lambda[c] = 1 + 1e-9 * c;
+    make_plan(s, INT64_C(1) << 24);
+    s->samples = (tess_samples){.is_double = true,
+                                .num_pol = NUM_POL,
+                                .num_weight = 1,
+                                .inv_lambda = inv_lambda};
+    assert_int_equal(tess_samples_reserve(&s->samples, 1, LONG), TESS_OK);
+    s->samples.uvw_m[0] = 3;
+    s->samples.uvw_m[1] = -4;
+    s->samples.uvw_m[2] = 5 + 1e-3 * rank;
+    s->samples.chan_base[0] = 0;
+    s->samples.num_chan[0] = LONG;
+    s->samples.vis_first[0] = 0;
+    s->samples.num_rows = 1;
+    s->samples.num_vis = LONG;
+    for (int64_t k = 0; k < LONG; ++k) {
+        ((double *)s->samples.weight)[k] = 1;
+        for (int part = 0; part < 2 * NUM_POL; ++part)
+            ((double *)s->samples.vis)[2 * NUM_POL * k + part] = (double)(k + part);
+    }
+    make_partition(s, 1);
+    assert_int_equal(tess_exchange_create(world, s->plan, s->partition, true,
+                                          &s->samples, 0, &exchange),
+                     TESS_OK);
+    assert_int_equal(tess_exchange_send(exchange, &s->samples, false, NULL, NULL),
+                     TESS_OK);
+    assert_int_equal(tess_exchange_complete(exchange, 1, &received, &bricks), TESS_OK);
+    for (int64_t r = 0; r < bricks->num_runs; ++r)
+        for (int32_t c = 0; c < bricks->run[r].count; ++c, ++seen) {
+            const tess_run *run = &bricks->run[r];
+            assert_true(((double *)received->vis)[2 * NUM_POL * (run->first + c)] ==
+                        (double)(run->chan + c));
+        }
+    assert_int_equal(tess_comm_allreduce_i64(world, &seen, 1, TESS_SUM), TESS_OK);
+    assert_int_equal(seen, (int64_t)size * LONG);
+    tess_exchange_destroy(exchange);
+    free_scene(s);
+    tess_free(inv_lambda);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bricks_are_split), cmocka_unit_test(test_imaging),
         cmocka_unit_test(test_continued),        cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_given_up),         cmocka_unit_test(test_long_runs),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
