@@ -5,8 +5,8 @@
     python3 tests/fuzz/run.py --programs DIR --corpus DIR --executions 1000000 --jobs 16
 
 With --corpus a folder for each fuzzer is kept there and minimised at the end. It may be
-made once with --tessera and --seconds 0, and used elsewhere without tessera: the
-regression seeds are part of it. What ends a fuzzer is a defect: the input is kept in the
+made once with --tessera and --seconds 0, and used elsewhere without tessera: it then has
+those seeds that reach code which no other reaches. What ends a fuzzer is a defect: the input is kept in the
 working folder and its report printed. Exit status 0 without defects, 1 with, 77 when the
 programs were not built.
 """

@@ -52,7 +52,8 @@ static const sample plain = {.axes = "CSFIRD",
 static double value_at(int group, int chan_if, int chan, int stokes, int part)
 {
     const int number = (((group * 2 + chan_if) * 3 + chan) * 4 + stokes) % 10000;
-    if (part == 2) return number % 5 == 0 ? -2.0 : 1.0 + number % 7;
+    if (part == 2 && number % 5 == 0) return number % 2 ? -2.0 : 0.0;
+    if (part == 2) return 1.0 + number % 7;
     return part == 0 ? number : -number - 1;
 }
 
