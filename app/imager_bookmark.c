@@ -82,8 +82,6 @@ static tess_status move_found(imager_survey *survey, tess_mover *mover)
         bytes[offsetof(imager_survey, summed)] > 1)
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: what a survey found");
     memcpy(survey, bytes, sizeof *survey);
-    if (!(survey->largest_weight >= 0 && isfinite(survey->largest_weight)))
-        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: the largest weight of a survey");
 cleanup:
     return status;
 }
@@ -95,6 +93,8 @@ static bool extent_is_sound(const imager_extent *extent)
             extent->w_max_lambda >= extent->w_min_lambda &&
             isfinite(extent->w_max_lambda) && isfinite(extent->w_span_lambda) &&
             extent->uvw_max_lambda >= 0 && isfinite(extent->uvw_max_lambda) &&
+            extent->largest_weight >= 0 && isfinite(extent->largest_weight) &&
+            extent->largest_vis_jy >= 0 && isfinite(extent->largest_vis_jy) &&
             extent->freq_min > 0 && extent->freq_max >= extent->freq_min &&
             isfinite(extent->freq_max) && isfinite(extent->freq_sum));
 }
