@@ -54,7 +54,8 @@ def data_of(suite, name):
 
 def remove(suite, name):
     for n in os.listdir(suite.work):
-        if n.startswith(name + "-") and n.endswith(".fits"):
+        if n in (name + ".conf", name + ".log") or (
+                n.startswith(name + "-") and n.endswith(".fits")):
             os.remove(suite.path(n))
 
 
