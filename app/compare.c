@@ -95,6 +95,21 @@ static bool planes_differ(const tess_fits_axis *a, const tess_fits_axis *b)
     return false;
 }
 
+static bool is_same(const double *a, const double *b, size_t count)
+{
+    return memcmp(a, b, count * sizeof *a) == 0;
+}
+
+/* Whether both headers have the same numbers for an axis, be they of use or not:
+ * coordinates that overflow are not equal to themselves. */
+static bool axis_is_same(const image_pair *pair, int k)
+{
+    const tess_fits_axis *a = &pair->a.axis[k], *b = &pair->b.axis[k];
+    return is_same(&a->value, &b->value, 1) && is_same(&a->pixel, &b->pixel, 1) &&
+           is_same(&a->step, &b->step, 1) &&
+           (k > 1 || is_same(pair->a.matrix[k], pair->b.matrix[k], 2));
+}
+
 static bool headers_differ(const image_pair *pair, tess_compare_result *result)
 {
     const tess_fits_array *a = &pair->a, *b = &pair->b;
@@ -108,6 +123,7 @@ static bool headers_differ(const image_pair *pair, tess_compare_result *result)
                      x->type, x->unit, y->type, y->unit);
             return true;
         }
+        if (axis_is_same(pair, k)) continue;
         if (k < 2 && num_axes > 1) {
             if (step_differs(pair, k))
                 what = "pixel size or rotation";

@@ -241,6 +241,25 @@ static void whole_turns(void **state)
     }
 }
 
+/* A header with coordinates that overflow is the same as itself. */
+static void absurd_coordinates(void **state)
+{
+    (void)state;
+    double image[N * N];
+    sample_image(image);
+    const tess_image_meta meta = sample_meta();
+    const char *a = write_image("a.fits", &meta, image);
+    tess_compare_result result;
+    fitsfile *fits = NULL;
+    int failed = 0;
+    fits_open_diskfile(&fits, a, READWRITE, &failed);
+    fits_update_key_dbl(fits, "CRPIX3", 1e308, -15, NULL, &failed);
+    fits_update_key_dbl(fits, "CDELT3", 2e6, -15, NULL, &failed);
+    fits_close_file(fits, &failed);
+    assert_int_equal(failed, 0);
+    assert_int_equal(compare(a, a, 0, 0, &result), TESS_OK);
+}
+
 static void count_reports(const tess_compare_result *result, void *context)
 {
     *(int *)context += 1 + 100 * result->differs;
@@ -292,9 +311,11 @@ static void folders(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_images), cmocka_unit_test(tolerances),
-        cmocka_unit_test(headers), cmocka_unit_test(whole_turns),
-        cmocka_unit_test(folders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_images),
+                                       cmocka_unit_test(tolerances),
+                                       cmocka_unit_test(headers),
+                                       cmocka_unit_test(whole_turns),
+                                       cmocka_unit_test(absurd_coordinates),
+                                       cmocka_unit_test(folders)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
