@@ -81,8 +81,10 @@ static void length_text(double m, char *text, size_t size)
 
 static void duration_text(double seconds, char *text, size_t size)
 {
-    const long long minutes = (long long)(seconds / 60);
-    if (seconds < 120)
+    /* a damaged file may have times that are ages apart */
+    const bool is_counted = fabs(seconds) < 1e12;
+    const long long minutes = is_counted ? (long long)(seconds / 60) : 0;
+    if (seconds < 120 || !is_counted)
         snprintf(text, size, "%.4g s", seconds);
     else if (minutes < 120)
         snprintf(text, size, "%lld min %.0f s", minutes,

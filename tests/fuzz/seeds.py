@@ -121,7 +121,8 @@ def damaged(data):
                "params-none": ("PCOUNT", 0), "scale": ("BSCALE", "1E300"),
                "scale-none": ("BSCALE", "0.0"), "zero": ("BZERO", "NaN"),
                "bits": ("BITPIX", 7), "step": ("CDELT4", "0.0"),
-               "frequency": ("CRVAL4", "-1.0"), "reference": ("CRPIX4", "1E300")}
+               "date": ("PSCAL6", "1E30"), "frequency": ("CRVAL4", "-1.0"),
+               "reference": ("CRPIX4", "1E300"), "reference-3": ("CRPIX3", "1E308")}
     for name, (key, value) in changes.items():
         yield name, with_card(data, key, value)
         yield name + "-integers", with_card(integers, key, value)
