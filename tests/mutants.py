@@ -71,7 +71,7 @@ TABLE = [Mutant(*entry) for entry in [
     ("w-dropped-early", "grid/grid_plan.c",
      "return w_phase(geom, w_max_lambda) < accuracy / 3;",
      "return w_phase(geom, w_max_lambda) < accuracy * 3;",
-     "oracle.accuracy"),
+     "unit.api"),
 
     # ---- which samples count: flags, weights, ranges ----
     ("weight-of-the-better", "app/prepare.c",
@@ -94,9 +94,9 @@ TABLE = [Mutant(*entry) for entry in [
      "(u >= range->limit || v >= range->limit)",
      "(u >= range->limit && v >= range->limit)",
      "unit.prepare"),
-    ("run-keeps-ignored", "grid/grid_sort.c",
-     "while (skip_ignored && begin < end && ignored(samples, first + begin))",
-     "while (skip_ignored && begin + 1 < end && ignored(samples, first + begin))",
+    ("sample-ignored-by-one-weight", "grid/grid_sort.c",
+     "if (!zero) return false;",
+     "return zero;",
      "unit.sort"),
 
     # ---- imaging weights ----

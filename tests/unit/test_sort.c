@@ -79,7 +79,7 @@ static scene *make_scene(int block_planes, bool is_double)
         s->ignored[k] = draw_index(&random, 3) == 0;
         for (int j = 0; j < 2; ++j) {
             const double weight = s->ignored[k] || draw_index(&random, 4) == 0;
-            const double value = s->ignored[k] ? 0 : (j == 0 ? 1 : 1 - weight);
+            const double value = s->ignored[k] ? 0 : (j == k % 2 ? 1 : 1 - weight);
             if (is_double)
                 ((double *)samples->weight)[2 * k + j] = value;
             else
