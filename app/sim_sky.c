@@ -133,7 +133,9 @@ static tess_status find_columns(const tess_csv *csv, int column[NUM_COLS])
     }
     const bool has_radec = column[COL_RA] >= 0 && column[COL_DEC] >= 0;
     const bool has_lm = column[COL_L] >= 0 && column[COL_M] >= 0;
-    if (has_radec == has_lm || column[COL_I] < 0)
+    const bool mixed = (column[COL_RA] >= 0 || column[COL_DEC] >= 0) &&
+                       (column[COL_L] >= 0 || column[COL_M] >= 0);
+    if (!(has_radec || has_lm) || mixed || column[COL_I] < 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: the header line must name flux_jy and either ra and dec, or l "
                   "and m",

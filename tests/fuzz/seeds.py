@@ -193,6 +193,8 @@ def csv(_make, seeds, regression, _program):
         (regression / f"{name}-wide").write_text(text.replace("\n", "," * 100 + "\n"))
         (regression / f"{name}-numbers").write_text(text.replace("1", "1e999"))
     (regression / "empty").write_text("")
+    # A right ascension without a declination, beside l and m.
+    (regression / "sky-lone-ra").write_text("l,m,flux_jy,ra\n0,0,1,2deg\n")
 
 
 def config(make, seeds, regression, _program):

@@ -84,7 +84,7 @@ def check_no_data(suite):
         result = tessera("image", s.path, *IMAGE, *args, *more, "-o", prefix, ranks=ranks)
         if not suite.ran(label, result):
             continue
-        warned = [line for line in result.err.splitlines() if "warning" in line]
+        warned = [line for line in result.err.splitlines() if "usable visibilities" in line]
         suite.true(f"{label}: two warnings {warned}", len(warned) == 2
                    and "6 of 8 outputs" in warned[0] and "U" in warned[1]
                    and "t0000-0001 to t0000-0002, t0001-0000 to t0001-0003" in warned[0])

@@ -137,7 +137,8 @@ def main():
     suite.equal("temporary files left", left, [])
 
     model = uvfits.write_model(suite.path("model.fits"), np.eye(64), 30 * ASEC)
-    result = tessera("predict", obs, "--model", model, "-o", suite.path("p.uvfits"), *told)
+    result = tessera("predict", obs, "--model", model, "-o", suite.path("p.uvfits"), *told,
+                     "--overwrite")
     if suite.ran("predict", result):
         suite.true("predict: has stages", "grid" in
                    {s[2] for s in lanes_of(load(trace))[0, "stages"]})

@@ -244,6 +244,7 @@ static void test_bad_skies(void **state)
         {"ra,dec,flux\n60deg,-30deg,1\n", "unknown column 'flux'"},
         {"ra,dec\n60deg,-30deg\n", "header line must name"},
         {"ra,dec,l,m,flux_jy\n0,0,0,0,1\n", "either ra and dec, or l and m"},
+        {"l,m,flux_jy,ra\n0,0,1,2deg\n", "either ra and dec, or l and m"},
         {"l,m,flux_jy,major,minor,pa\n0,0,1,-1asec,0,0\n", "width is negative"},
         {"l,m,flux_jy,major,minor,pa\n0,0,1,10,0,0\n", "column 'major'"},
         {"l,m,flux_jy,ref_freq\n0,0,1,-1GHz\n", "column 'ref_freq'"},
