@@ -174,17 +174,18 @@ cleanup:
     return status;
 }
 
-/* A quarter of a part of an even plane: mean of the four mirror images. */
+/* A quarter of a part of an even plane: mean of the four mirror images. Each is divided
+ * before it is added, since the sum of finite values may not be finite. */
 static void fold_plane(int64_t half, const double *whole, double *quarter)
 {
     const int64_t side = 2 * half - 1, middle = half - 1;
     for (int64_t x = 0; x < half; ++x)
         for (int64_t y = 0; y < half; ++y)
             quarter[2 * (x * half + y)] =
-                0.25 * (whole[(middle + x) * side + middle + y] +
-                        whole[(middle + x) * side + middle - y] +
-                        whole[(middle - x) * side + middle + y] +
-                        whole[(middle - x) * side + middle - y]);
+                0.25 * whole[(middle + x) * side + middle + y] +
+                0.25 * whole[(middle + x) * side + middle - y] +
+                0.25 * whole[(middle - x) * side + middle + y] +
+                0.25 * whole[(middle - x) * side + middle - y];
 }
 
 static tess_status read_values(const tess_fits_array *array, tess_fits_kernels *kernels)

@@ -179,7 +179,11 @@ def kernels(make, seeds, regression, _program):
     make.simulate("obs.uvfits")
     make.image("out", "--w", "projection", "--oversampling", "2", "--write-gcf",
                "gcf.fits", "--no-psf")
-    add_fits((make.folder / "gcf.fits").read_bytes(), "gcf", seeds, regression)
+    data = (make.folder / "gcf.fits").read_bytes()
+    add_fits(data, "gcf", seeds, regression)
+    # Values that are finite, but whose sum is not.
+    (regression / "gcf-largest").write_bytes(
+        with_card(as_integers(data), "BZERO", 1e308))
     add_hostile(regression, "blank-uvfits.fits", "ztile-fpe.fits")
 
 

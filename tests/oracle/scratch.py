@@ -93,14 +93,14 @@ def check_disks(suite, obs):
         suite.equal(f"{label}: status", status, 3)
         lines = [x for x in err.splitlines() if "tessera: error" in x]
         suite.equal(f"{label}: lines of error", len(lines), 1)
-        suite.true(f"{label}: names the folder", lines and words in lines[0])
+        suite.true(f"{label}: names the folder: {lines}", lines and words in lines[0])
         suite.equal(f"{label}: images left",
-                    [n for n in os.listdir(suite.work) if n.startswith("out-")], [])
+                    [n for n in os.listdir(suite.work) if n.startswith("disk-")], [])
 
     for ranks in RANKS[:2]:
         none = suite.path("no", "folder")
         result = tessera("image", obs, *IMAGE, "--memory", f"{MEMORY * ranks}kB",
-                         "--scratch", none, "-o", suite.path("out"), ranks=ranks)
+                         "--scratch", none, "-o", suite.path("disk"), ranks=ranks)
         one_line(f"no folder, {ranks} ranks", result.status, result.err, none)
 
     # A limit on the size of files, that images stay below, stands in for a full disk.
@@ -111,7 +111,7 @@ def check_disks(suite, obs):
     folder = suite.path("scratch")
     child = subprocess.run(
         [BIN, "image", obs, *IMAGE, "--memory", f"{MEMORY}kB", "--scratch", folder,
-         "--force-scratch", "-o", suite.path("out")], preexec_fn=limit, capture_output=True, text=True,
+         "--force-scratch", "-o", suite.path("disk")], preexec_fn=limit, capture_output=True, text=True,
         timeout=60 * SLOWER, env=mpi_environment())
     one_line("full disk", child.returncode, child.stderr, folder)
     suite.equal("full disk: files left", os.listdir(folder), [])
