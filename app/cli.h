@@ -67,6 +67,12 @@ char *tess_cli_command_line(int argc, char **argv);
 
 void tess_cli_free(tess_cli *cli);
 
+/** Whether it is the entry that ends a table of options. */
+static inline bool cli_option_is_end(const struct argp_option *option)
+{
+    return !option->name && !option->key && !option->doc && !option->group;
+}
+
 /* ---- groups of options that subcommands share; each a child of their argp ---- */
 
 /** --datacolumn --field --spw --channels --intervals --uvrange --center;

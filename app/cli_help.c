@@ -7,17 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli.h"
 #include "tess_mem.h"
-
-static bool is_end(const struct argp_option *option)
-{
-    return !option->name && !option->key && !option->doc && !option->group;
-}
 
 static int count_options(const struct argp_option *options)
 {
     int count = 0;
-    while (options && !is_end(&options[count]))
+    while (options && !cli_option_is_end(&options[count]))
         ++count;
     return count;
 }

@@ -3,10 +3,11 @@
 #define _GNU_SOURCE
 #include "cli_mistakes.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 enum { MAX_LENGTH = 64, MAX_TEXT = 512 };
 
@@ -51,18 +52,13 @@ static const synonym synonyms[] = {
 
 /* ---- options of an argp and its children ---- */
 
-static bool is_end(const struct argp_option *option)
-{
-    return !option->name && !option->key && !option->doc && !option->group;
-}
-
 /* Call `see` for each long option. */
 static void for_each(const struct argp *argp,
                      void (*see)(const struct argp_option *option, void *context),
                      void *context)
 {
-    for (const struct argp_option *option = argp->options; option && !is_end(option);
-         ++option)
+    for (const struct argp_option *option = argp->options;
+         option && !cli_option_is_end(option); ++option)
         if (option->name) see(option, context);
     for (const struct argp_child *child = argp->children; child && child->argp; ++child)
         for_each(child->argp, see, context);
