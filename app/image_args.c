@@ -54,7 +54,7 @@ static const struct argp_option image_options[] = {
     {"subtract", OPT_SUBTRACT, "MODEL.fits", 0,
      "Subtract the visibilities of this model image first", 1},
     {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 1},
-    {"preview", OPT_PREVIEW, NULL, 0, "Also write each image as PNG", 1},
+    {"preview", OPT_PREVIEW, NULL, 0, "Also write each image and PSF as PNG", 1},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 1},
     {"reproducible", OPT_REPRODUCIBLE, NULL, 0,
      "Make images that do not differ in a single bit on any number of ranks and "

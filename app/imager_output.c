@@ -38,17 +38,12 @@ static char *file_name(const imager_output *output, int64_t interval, int64_t ch
     return path;
 }
 
-/* A polarisation is part of a name when there are several, or when one part of a
- * cross-hand would be mistaken for the other. */
+/* A polarisation is part of every name when there are several, PSFs included; one part
+ * of a cross-hand would otherwise be mistaken for the other. Polarisations with the
+ * same weights have one PSF, which is named after the first. */
 static const tess_pol *named_pol(const imager_output *output, int k)
 {
     return output->num_pol > 1 ? &output->pol[k] : NULL;
-}
-
-/* PSFs of further polarisations are there only where their weights differ. */
-static const tess_pol *psf_pol(const imager_output *output, int k)
-{
-    return k > 0 ? &output->pol[k] : NULL;
 }
 
 /* NAME.conf: the options used. */
@@ -75,24 +70,32 @@ cleanup:
     return status;
 }
 
+/* Names of one kind of image, and of its preview. */
+static tess_status check_kind(const imager_output *output, int64_t interval,
+                              int64_t channel, const tess_pol *pol, const char *kind)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    TESS_TRY(check_one(output, file_name(output, interval, channel, pol, kind, "fits"),
+                       opts->overwrite));
+    if (opts->preview)
+        TESS_TRY(check_one(output,
+                           file_name(output, interval, channel, pol, kind, "png"),
+                           opts->overwrite));
+cleanup:
+    return status;
+}
+
 /* Names of an output channel of an interval. */
 static tess_status check_names(const imager_output *output, int64_t interval,
                                int64_t channel)
 {
     tess_status status = TESS_OK;
-    const tess_image_opts *opts = output->opts;
-    const bool overwrite = opts->overwrite;
     for (int k = 0; k < output->num_pol; ++k) {
         const tess_pol *pol = named_pol(output, k);
-        char *path = file_name(output, interval, channel, pol, "dirty", "fits");
-        TESS_TRY(check_one(output, path, overwrite));
-        if (opts->preview) {
-            path = file_name(output, interval, channel, pol, "dirty", "png");
-            TESS_TRY(check_one(output, path, overwrite));
-        }
-        if (!opts->make_psf) continue;
-        path = file_name(output, interval, channel, psf_pol(output, k), "psf", "fits");
-        TESS_TRY(check_one(output, path, overwrite));
+        TESS_TRY(check_kind(output, interval, channel, pol, "dirty"));
+        if (output->opts->make_psf)
+            TESS_TRY(check_kind(output, interval, channel, pol, "psf"));
     }
 cleanup:
     return status;
@@ -289,8 +292,8 @@ cleanup:
 /* Give a product to files and taker. `named`: its polarisation when that is part of the
  * name. */
 static tess_status write_image(const imager_output *output, const tess_pol *named,
-                               const imager_rows *rows, bool with_preview,
-                               tess_image_product *product, tess_held_files *held)
+                               const imager_rows *rows, tess_image_product *product,
+                               tess_held_files *held)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -309,7 +312,7 @@ static tess_status write_image(const imager_output *output, const tess_pol *name
     if (opts->output)
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
             pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
-    if (opts->output && with_preview)
+    if (opts->output && opts->preview)
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
     tess_free(copy);
@@ -350,9 +353,12 @@ void imager_output_log(const imager_output *output, int64_t interval, int64_t ch
         if (opts->preview)
             log_one(file_name(output, interval, channel, pol, "dirty", "png"));
     }
-    for (int k = 0; k < num_psf; ++k)
-        log_one(
-            file_name(output, interval, channel, psf_pol(output, k), "psf", "fits"));
+    for (int k = 0; k < num_psf; ++k) {
+        const tess_pol *pol = named_pol(output, k);
+        log_one(file_name(output, interval, channel, pol, "psf", "fits"));
+        if (opts->preview)
+            log_one(file_name(output, interval, channel, pol, "psf", "png"));
+    }
     if (opts->used_options && interval == 0 && channel == 0)
         log_one(options_name(output));
 }
@@ -432,16 +438,16 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
         meta = meta_of(output, k, &product[k], &shared);
         if (extent->num_vis > 0 && !(product[k].sum_weights > 0))
             warn_of_blank(output, name, interval, channel);
-        TESS_TRY(write_image(output, named_pol(output, k), &product[k].rows,
-                             output->opts->preview, &to, &held));
+        TESS_TRY(
+            write_image(output, named_pol(output, k), &product[k].rows, &to, &held));
     }
     to.kind = "psf";
     shared.is_psf = true;
     for (int k = 0; k < num_psf; ++k) {
         tess_pol_name(&output->pol[k], name);
         meta = meta_of(output, k, &product[output->num_pol + k], &shared);
-        TESS_TRY(write_image(output, psf_pol(output, k),
-                             &product[output->num_pol + k].rows, false, &to, &held));
+        TESS_TRY(write_image(output, named_pol(output, k),
+                             &product[output->num_pol + k].rows, &to, &held));
     }
     if (output->opts->output)
         TESS_TRY(publish(output, interval == 0 && channel == 0, &held));

@@ -274,7 +274,9 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
              tess_corr_name(meta->stokes), meta->imaginary ? " (imaginary)" : "");
     append(text->subtitle, size, part);
     snprintf(part, sizeof part, "%s",
-             strcasecmp(meta->unit, "Jy/beam") == 0 ? "dirty image" : "");
+             meta->is_psf                             ? "point spread function"
+             : strcasecmp(meta->unit, "Jy/beam") == 0 ? "dirty image"
+                                                      : "");
     append(text->subtitle, size, part);
     frequency_text(meta->freq_hz, part);
     append(text->subtitle, size, part);
@@ -394,8 +396,9 @@ static tess_status draw(const tess_image_meta *meta, preview_image *image,
     describe_numbers(meta, image, &text);
     TESS_TRY(tess_canvas_create(canvas_width(&layout, &text), layout.bottom + BOTTOM,
                                 layout.background, canvas));
-    tess_preview_stretch_choose(image, meta->stokes >= 2 && meta->stokes <= 4,
-                                &stretch);
+    /* PSFs of Stokes Q, U and V have a positive peak like that of I */
+    tess_preview_stretch_choose(
+        image, !meta->is_psf && meta->stokes >= 2 && meta->stokes <= 4, &stretch);
     tess_preview_map(stretch.kind, what.map);
     if (what.has_horizon) TESS_TRY(continue_image(meta, &layout, image));
     draw_pixels(canvas, &what);

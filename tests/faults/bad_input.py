@@ -565,6 +565,7 @@ def check_names(faults):
                         weight=np.where(np.arange(4) < 3, 1.0, 2.0))
     for ranks in RANKS:
         for taken, make in (("x-Q-psf.fits", lambda p: open(p, "w").close()),
+                            ("x-I-psf.fits", lambda p: open(p, "w").close()),
                             ("x.conf", os.makedirs)):
             folder = tempfile.mkdtemp(dir=suite.work)
             make(os.path.join(folder, taken))

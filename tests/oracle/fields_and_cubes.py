@@ -91,14 +91,8 @@ def check_no_data(suite):
         for k in range(4):
             for pol in "IU":
                 where = f"{prefix}-t0001-{k:04d}-{pol}"
-                check_blank(suite, f"{label}: t1 {k} {pol}", where, s.freq[k], 2e7,
-                            ["dirty"])
-            check_blank(suite, f"{label}: t1 {k}", f"{prefix}-t0001-{k:04d}", s.freq[k],
-                        2e7, ["psf"])
-        check_blank(suite, f"{label}: t1 mean", f"{prefix}-t0001-MFS-I", s.freq.mean(),
-                    8e7, ["dirty"])
-        check_blank(suite, f"{label}: t1 mean", f"{prefix}-t0001-MFS", s.freq.mean(), 8e7,
-                    ["psf"])
+                check_blank(suite, f"{label}: t1 {k} {pol}", where, s.freq[k], 2e7)
+        check_blank(suite, f"{label}: t1 mean", f"{prefix}-t0001-MFS-I", s.freq.mean(), 8e7)
         check_blank(suite, f"{label}: U of a channel", f"{prefix}-t0000-0000-U", s.freq[0],
                     2e7)
         compare(suite, f"{label}: I beside it", f"{prefix}-t0000-0000-I-dirty.fits",
@@ -109,7 +103,9 @@ def check_no_data(suite):
     ran, prefix = suite.image("halves", s.path, *IMAGE, "--channels", "0:1", "--preview",
                               "--intervals-out", "2")
     if ran:
-        suite.true("preview of no data", os.path.getsize(prefix + "-t0001-dirty.png") > 2000)
+        for kind in ("dirty", "psf"):
+            suite.true(f"preview of no data, {kind}",
+                       os.path.getsize(f"{prefix}-t0001-{kind}.png") > 2000)
         suite.ran("NaN compares with NaN", tessera(
             "compare", prefix + "-t0001-dirty.fits", prefix + "-t0001-psf.fits",
             "--pixels-only"))
@@ -147,6 +143,38 @@ def check_channels(suite):
     if ran:
         compare(suite, "--channels 1:4", prefix + "-dirty.fits", s.dirty(chans=[1, 3]))
         suite.true("--no-psf makes none", not os.path.exists(prefix + "-psf.fits"))
+
+
+def check_file_names(suite):
+    """Interval, channel and Stokes parameter are in every name, previews' too, as soon as
+    there are several of them, and not before. Equal weights have one PSF, of the first."""
+    def differ(s):
+        s.weight[..., 2:] *= 2          # so that Q has other weights than I
+    for name, change, psf in (("names", None, "I"), ("named", differ, "IU")):
+        s = Samples(suite, name, rows=960, corrs=4, seed=3, change=change)
+        if not change:
+            s.weight[:] = 1.0
+            uvfits.write(s.path, s.uvw, s.freq, s.vis, s.weight)
+        for label, times, channels, pols in (
+                ("all", ["-t0000", "-t0001"], ["-0000", "-0001", "-MFS"], "IU"),
+                ("stokes", [""], [""], "IU"), ("channels", [""], ["-0000", "-0001", "-MFS"], "I"),
+                ("times", ["-t0000", "-t0001"], [""], "U")):
+            prefix = suite.path(f"{name}-{label}")
+            result = tessera("image", s.path, *IMAGE, "--stokes", pols, "--channels-out",
+                             max(1, len(channels) - 1), "--intervals-out", len(times),
+                             "--preview", "-o", prefix)
+            if not suite.ran(f"names: {label}", result):
+                continue
+            wanted = [prefix + ".conf", prefix + ".log"]
+            for time in times:
+                for channel in channels:
+                    for kind in ("dirty", "psf"):
+                        several = pols if kind == "dirty" else psf
+                        for pol in several if len(pols) > 1 else [""]:
+                            stem = f"{prefix}{time}{channel}{'-' if pol else ''}{pol}-{kind}"
+                            wanted += [stem + ".fits", stem + ".png"]
+            suite.equal(f"names: {name}, {label}", sorted(glob.glob(prefix + "*")),
+                        sorted(wanted))
 
 
 def check_frequencies(suite):
@@ -506,7 +534,7 @@ def check_by_casacore(suite, paths):
 
 def main():
     suite = Suite("fields_and_cubes")
-    for check in (check_channels, check_no_data, check_frequencies, check_odd_sizes,
+    for check in (check_channels, check_no_data, check_file_names, check_frequencies, check_odd_sizes,
                   check_all_sky, check_intervals, check_fields, check_mosaic,
                   check_centres, check_polarisation, check_density, check_bad_samples,
                   check_subtract, check_headers):

@@ -60,7 +60,7 @@ def check_images(suite, obs):
     suite.true(f"numbers {numbers}", numbers == tuple(
         dirty.header[key] for key in ("CRVAL3", "SUMWT", "NVIS")))
     images = compare_with_files(
-        suite, obs, "stokes", ["XX-dirty", "YY-dirty", "psf"], ["--stokes", "XX,YY"],
+        suite, obs, "stokes", ["XX-dirty", "YY-dirty", "XX-psf"], ["--stokes", "XX,YY"],
         stokes=("XX", "YY"))
     suite.true("polarisations", [i.polarisation for i in images] == ["XX", "YY", "XX"])
     compare_with_files(
@@ -113,7 +113,7 @@ def check_forms(suite, obs):
     files = sorted(f for f in os.listdir(suite.work) if f.startswith("written"))
     suite.equal("output writes the program's files", files,
                 ["written-dirty.fits", "written-dirty.png", "written-psf.fits",
-                 "written.conf"])
+                 "written-psf.png", "written.conf"])
     suite.true("and returns the images", np.array_equal(written.dirty.data, text))
 
 
