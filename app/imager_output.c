@@ -250,6 +250,7 @@ static void fill_meta(const imager_output *output, int64_t interval, int64_t cha
     snprintf(meta->telescope, sizeof meta->telescope, "%s", info->meta->telescope);
     snprintf(meta->observer, sizeof meta->observer, "%s", info->meta->observer);
     snprintf(meta->object, sizeof meta->object, "%s", info->meta->object);
+    snprintf(meta->data_column, sizeof meta->data_column, "%s", info->data_column);
     snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
     weighting_text(opts, meta->weighting, sizeof meta->weighting);
 }

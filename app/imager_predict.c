@@ -1,5 +1,6 @@
 /* `tessera predict`: visibilities of a model image, written over a copy of an
  * observation or into a column. */
+#include <stdio.h>
 #include <string.h>
 
 #include "emit.h"
@@ -40,6 +41,8 @@ typedef struct predict_run {
     const tess_source_info *info;
     imager_predictor predictor;
     tess_vis_writer *writer;
+    char message[1200]; /* of the origin */
+    tess_vis_origin origin;
     int64_t num_blocks, blocks_per_batch;
     bool makes_rows; /* a new file: its rows are described here, not copied */
     bool by_rows;    /* rows are predicted where they are, on the device: emit.h */
@@ -236,15 +239,20 @@ static tess_status open_writer(predict_run *run)
 {
     tess_status status = TESS_OK;
     tess_vis_reader *reader = tess_source_reader(run->source, 0);
-    if (run->opts->column)
-        TESS_TRY(tess_vis_create_column(run->comm, reader, run->opts->column,
-                                        run->opts->overwrite, &run->writer));
+    const tess_predict_opts *opts = run->opts;
+    snprintf(run->message, sizeof run->message,
+             "visibilities%s%s predicted from the model image %s",
+             opts->column ? " of " : "", opts->column ? opts->column : "", opts->model);
+    run->origin = (tess_vis_origin){opts->command_line, run->message};
+    if (opts->column)
+        TESS_TRY(tess_vis_create_column(run->comm, reader, opts->column, &run->origin,
+                                        opts->overwrite, &run->writer));
     else if (run->by_rows)
-        TESS_TRY(tess_vis_create_rows(run->comm, run->opts->output, reader,
-                                      run->opts->overwrite, &run->writer));
+        TESS_TRY(tess_vis_create_rows(run->comm, opts->output, reader, &run->origin,
+                                      opts->overwrite, &run->writer));
     else
-        TESS_TRY(tess_vis_create_like(run->comm, run->opts->output, reader,
-                                      run->opts->overwrite, &run->writer));
+        TESS_TRY(tess_vis_create_like(run->comm, opts->output, reader, &run->origin,
+                                      opts->overwrite, &run->writer));
 cleanup:
     return status;
 }

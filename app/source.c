@@ -219,6 +219,19 @@ cleanup:
     return status;
 }
 
+/* Add a column to the list, unless it is there. */
+static void list_column(const char *column, char *list, size_t size)
+{
+    const size_t length = strlen(column), used = strlen(list);
+    for (const char *at = list; *at && length > 0; at += *at == ',' ? 2 : 0) {
+        const size_t part = strcspn(at, ",");
+        if (part == length && strncmp(at, column, length) == 0) return;
+        at += part;
+    }
+    if (length > 0 && used < size)
+        snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", column);
+}
+
 static void fill_info(tess_source *source)
 {
     tess_source_info *info = &source->info;
@@ -232,6 +245,7 @@ static void fill_info(tess_source *source)
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
         info->time_first = fmin(info->time_first, meta->time_start_mjd_s);
         info->time_end = fmax(info->time_end, meta->time_end_mjd_s);
+        list_column(meta->data_column, info->data_column, sizeof info->data_column);
     }
     info->num_corr = info->meta->segment[0].num_corr;
     memcpy(info->corr, info->meta->segment[0].corr, sizeof info->corr);

@@ -26,6 +26,8 @@ typedef struct tess_source_info {
     double time_first, time_end; /**< MJD s */
     int num_corr;                /**< correlations of the first segment */
     tess_corr corr[TESS_MAX_CORR];
+    char data_column[64]; /**< columns of the MeasurementSets, each once, as in
+                               "CORRECTED_DATA, DATA"; "" of UVFITS files */
 } tess_source_info;
 
 /** Open observations. Errors: those of tess_vis_open; TESS_ERR_INPUT when phase centres

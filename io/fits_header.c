@@ -191,6 +191,9 @@ static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *fa
     put_text_if(fits, "OBJECT", meta->object, failed);
     put_text_if(fits, "TELESCOP", meta->telescope, failed);
     put_text_if(fits, "OBSERVER", meta->observer, failed);
+    if (meta->data_column[0])
+        put_text(fits, "DATACOL", meta->data_column, "column of the MeasurementSet",
+                 failed);
     put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT,
              "radio-interferometric imager", failed);
     put_date(fits, failed);
@@ -312,6 +315,15 @@ static char *find_card(char *text, int64_t bytes, const char *start)
     return NULL;
 }
 
+/* Take out the card that starts like this. */
+static void drop_card(char *text, int64_t *bytes, const char *start)
+{
+    char *found = find_card(text, *bytes, start);
+    if (!found) return;
+    *bytes -= TESS_FITS_CARD;
+    memmove(found, found + TESS_FITS_CARD, (size_t)(text + *bytes - found));
+}
+
 /* CFITSIO made the header for one pixel, so that it would not reserve memory for the
  * image: put the real lengths in. */
 static void set_length(char *text, int64_t bytes, int axis, int64_t length)
@@ -390,15 +402,6 @@ cleanup:
     return status;
 }
 
-/* Take out the card that starts like this. */
-static void drop_card(char *text, int64_t *bytes, const char *start)
-{
-    char *found = find_card(text, *bytes, start);
-    if (!found) return;
-    *bytes -= TESS_FITS_CARD;
-    memmove(found, found + TESS_FITS_CARD, (size_t)(text + *bytes - found));
-}
-
 tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
                                   double min, double max, char **text, int64_t *bytes)
 {
@@ -409,5 +412,56 @@ tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
     drop_card(*text, bytes, "DATASUM =");
     *bytes = find_card(*text, *bytes, "END     ") + TESS_FITS_CARD - *text;
 cleanup:
+    return status;
+}
+
+/* HISTORY cards, one after the other; `*cards` from CFITSIO. */
+static tess_status make_history(const char *path, const char *lines, char **cards)
+{
+    tess_status status = TESS_OK;
+    fitsfile *fits = NULL;
+    int failed = 0, num_cards = 0;
+    fits_create_file(&fits, "mem://", &failed);
+    fits_create_imgll(fits, BYTE_IMG, 0, NULL, &failed);
+    if (!failed) put_history(fits, lines, &failed);
+    fits_hdr2str(fits, 0, NULL, 0, cards, &num_cards, &failed);
+    fits_clear_errmsg();
+    if (failed)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%s: HISTORY cannot be made (CFITSIO status %d)",
+                  path, failed);
+cleanup:
+    if (fits) fits_delete_file(fits, &(int){0});
+    return status;
+}
+
+tess_status tess_fits_header_extend(const char *path, const char *header, int64_t bytes,
+                                    const char *lines, char **out, int64_t *out_bytes)
+{
+    tess_status status = TESS_OK;
+    char *cards = NULL, *text = NULL;
+    TESS_TRY(make_history(path, lines, &cards));
+    const int64_t more = (int64_t)strlen(cards);
+    text = tess_alloc(bytes + more + TESS_FITS_BLOCK, 1);
+    if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for the header", path);
+    memcpy(text, header, (size_t)bytes);
+    drop_card(text, &bytes, "CHECKSUM=");
+    drop_card(text, &bytes, "DATASUM =");
+    const char *end = find_card(text, bytes, "END     ");
+    if (!end) TESS_FAIL(TESS_ERR_INPUT, "%s: the header has no END", path);
+    int64_t used = end - text;
+    for (int64_t at = 0; at + TESS_FITS_CARD <= more; at += TESS_FITS_CARD) {
+        if (strncmp(cards + at, "HISTORY ", 8) != 0) continue;
+        memcpy(text + used, cards + at, TESS_FITS_CARD);
+        used += TESS_FITS_CARD;
+    }
+    memset(text + used, ' ', (size_t)(bytes + more + TESS_FITS_BLOCK - used));
+    memcpy(text + used, "END", 3);
+    used += TESS_FITS_CARD;
+    *out_bytes = (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
+    *out = text;
+    text = NULL;
+cleanup:
+    tess_free(text);
+    if (cards) fits_free_memory(cards, &(int){0});
     return status;
 }

@@ -20,6 +20,13 @@ typedef struct tess_fits_stats {
 /** Fold a sum of 32-bit words into their ones-complement sum (end-around carry). */
 uint32_t tess_fits_fold(uint64_t sum);
 
+/** The header of a UVFITS file, `bytes` of whole blocks, with HISTORY cards before its
+ *  end: this version and `lines`, separated by '\n' or NULL; and without CHECKSUM and
+ *  DATASUM, as other data are to follow. `*out` (tess_alloc, caller frees) of
+ *  `*out_bytes`. `path` is for messages. TESS_ERR_ALLOC, TESS_ERR_INPUT. Local. */
+tess_status tess_fits_header_extend(const char *path, const char *header, int64_t bytes,
+                                    const char *lines, char **out, int64_t *out_bytes);
+
 /** "2017-04-11T00:32:00.000" of a time (UTC), and whether a time is known. Local. */
 void tess_fits_date(double mjd_s, char text[40]);
 bool tess_fits_is_time(double mjd_s);

@@ -45,9 +45,10 @@ typedef struct tess_image_meta {
                                 0 = unknown */
     double time_end_mjd_s;   /**< DATE-END, end of the last one; 0 = unknown */
     char telescope[64], observer[64], object[64];
-    char unit[16];       /**< BUNIT: "Jy/beam" */
-    char weighting[32];  /**< "natural", "briggs 0", ... */
-    const char *history; /**< command line and plan; lines separated by '\n' */
+    char unit[16];        /**< BUNIT: "Jy/beam" */
+    char weighting[32];   /**< "natural", "briggs 0", ... */
+    char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
+    const char *history;  /**< command line and plan; lines separated by '\n' */
 } tess_image_meta;
 
 /** A model image's header, as read. */

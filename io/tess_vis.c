@@ -272,18 +272,29 @@ static bool is_ms_name(const char *path)
     return length >= 3 && strncasecmp(path + length - 3, ".ms", 3) == 0;
 }
 
-static tess_status begin(tess_comm *comm, const tess_vis_format *format,
-                         const char *path, const tess_vis_meta *meta,
-                         tess_vis_reader *like, const char *column, bool overwrite,
-                         bool by_rows, tess_vis_writer **writer_out)
+/* What is to be written. */
+typedef struct writing {
+    const tess_vis_format *format;
+    const char *path;
+    const tess_vis_meta *meta;
+    tess_vis_reader *like;
+    const char *column;
+    const tess_vis_origin *origin;
+    bool overwrite, by_rows;
+} writing;
+
+static tess_status begin(tess_comm *comm, const writing *what,
+                         tess_vis_writer **writer_out)
 {
     tess_status status = TESS_OK;
     tess_vis_writer *writer = tess_alloc_zero(1, sizeof *writer);
     TESS_TRY(tess_comm_agree(comm, writer ? TESS_OK : TESS_ERR_ALLOC));
-    writer->format = format;
+    writer->format = what->format;
     writer->comm = comm;
-    writer->by_rows = by_rows;
-    TESS_TRY(format->create(comm, path, meta, like, column, overwrite, writer));
+    writer->by_rows = what->by_rows;
+    writer->origin = what->origin;
+    TESS_TRY(what->format->create(comm, what->path, what->meta, what->like,
+                                  what->column, what->overwrite, writer));
     *writer_out = writer;
     writer = NULL;
 cleanup:
@@ -296,24 +307,33 @@ tess_status tess_vis_create(tess_comm *comm, const char *path,
                             tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
+    const writing what = {.format = is_ms_name(path) ? &tess_vis_format_ms
+                                                     : &tess_vis_format_uvfits,
+                          .path = path,
+                          .meta = meta,
+                          .overwrite = overwrite};
     if (meta->num_segments != 1)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%s: a new set holds one spectral window, not %d; choose with --spw",
                   path, meta->num_segments);
-    TESS_TRY(begin(comm,
-                   is_ms_name(path) ? &tess_vis_format_ms : &tess_vis_format_uvfits,
-                   path, meta, NULL, NULL, overwrite, false, writer));
+    TESS_TRY(begin(comm, &what, writer));
 cleanup:
     return status;
 }
 
 tess_status tess_vis_create_like(tess_comm *comm, const char *path,
-                                 tess_vis_reader *source, bool overwrite,
-                                 tess_vis_writer **writer)
+                                 tess_vis_reader *source, const tess_vis_origin *origin,
+                                 bool overwrite, tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
     const tess_vis_meta *meta = &source->meta;
     const bool copies = source->format == &tess_vis_format_uvfits;
+    const writing what = {.format = &tess_vis_format_uvfits,
+                          .path = path,
+                          .meta = meta,
+                          .like = copies ? source : NULL,
+                          .origin = origin,
+                          .overwrite = overwrite};
     if (is_ms_name(path))
         TESS_FAIL(TESS_ERR_USAGE,
                   "%s: the output is UVFITS; give a name that does not end in .ms, or "
@@ -324,31 +344,42 @@ tess_status tess_vis_create_like(tess_comm *comm, const char *path,
                   "%s: has %d spectral windows and a new UVFITS holds one; choose with "
                   "--spw, or write into it with --column",
                   meta->path, meta->num_segments);
-    TESS_TRY(begin(comm, &tess_vis_format_uvfits, path, meta, copies ? source : NULL,
-                   NULL, overwrite, false, writer));
+    TESS_TRY(begin(comm, &what, writer));
 cleanup:
     return status;
 }
 
 tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
-                                 tess_vis_reader *source, bool overwrite,
-                                 tess_vis_writer **writer)
+                                 tess_vis_reader *source, const tess_vis_origin *origin,
+                                 bool overwrite, tess_vis_writer **writer)
 {
-    return begin(comm, source->format, path, &source->meta, source, NULL, overwrite,
-                 true, writer);
+    const writing what = {.format = source->format,
+                          .path = path,
+                          .meta = &source->meta,
+                          .like = source,
+                          .origin = origin,
+                          .overwrite = overwrite,
+                          .by_rows = true};
+    return begin(comm, &what, writer);
 }
 
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
-                                   const char *column, bool overwrite,
-                                   tess_vis_writer **writer)
+                                   const char *column, const tess_vis_origin *origin,
+                                   bool overwrite, tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
+    const writing what = {.format = source->format,
+                          .path = source->meta.path,
+                          .meta = &source->meta,
+                          .like = source,
+                          .column = column,
+                          .origin = origin,
+                          .overwrite = overwrite};
     if (source->format != &tess_vis_format_ms)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%s: is UVFITS, which has no columns; give an output file with -o",
                   source->meta.path);
-    TESS_TRY(begin(comm, source->format, source->meta.path, &source->meta, source,
-                   column, overwrite, false, writer));
+    TESS_TRY(begin(comm, &what, writer));
 cleanup:
     return status;
 }

@@ -78,6 +78,7 @@ typedef struct tess_vis_meta {
     int num_antennas;
     tess_vis_antenna *antenna;
     int64_t num_rows_total; /**< rows in the file before selection */
+    char data_column[64];   /**< of an MS, that visibilities are read from; else "" */
 } tess_vis_meta;
 
 /** What to read. Zeroed means everything (and the only field). */
@@ -148,18 +149,18 @@ typedef struct tess_vis_writer tess_vis_writer;
 /* ---- reading ---- */
 
 /** Whether these sets can be opened and read without the library behind a format ending
- *  the process: a process of its own tries, in tens of milliseconds. Paths that cannot be
- *  opened are left to tess_vis_open. TESS_ERR_INPUT; the message names the set and what
- *  in it is damaged. Local: one rank is enough, before any opens them. */
+ *  the process: a process of its own tries, in tens of milliseconds. Paths that cannot
+ * be opened are left to tess_vis_open. TESS_ERR_INPUT; the message names the set and
+ * what in it is damaged. Local: one rank is enough, before any opens them. */
 tess_status tess_vis_check(const char *const *paths, int num_paths,
                            const tess_vis_select *select);
 
 /** Open a set; the format is found by looking (an MS is a folder with table.dat).
  *  Local: every rank opens for itself. Errors: TESS_ERR_IO (missing, unreadable),
- *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency; the message
- *  names file and remedy), TESS_ERR_USAGE (a selection of what the set does not hold: a
- *  field, window, channel or column; or none where it needs one), TESS_ERR_RESOURCE (an
- *  MS without TESS_MS). */
+ *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency; the
+ * message names file and remedy), TESS_ERR_USAGE (a selection of what the set does not
+ * hold: a field, window, channel or column; or none where it needs one),
+ * TESS_ERR_RESOURCE (an MS without TESS_MS). */
 tess_status tess_vis_open(const char *path, const tess_vis_select *select,
                           tess_vis_reader **reader);
 
@@ -206,26 +207,35 @@ tess_status tess_vis_create(tess_comm *comm, const char *path,
                             const tess_vis_meta *meta, bool overwrite,
                             tess_vis_writer **writer);
 
+/** What made the visibilities that replace others; all may be NULL. It goes into the
+ *  HISTORY cards of a UVFITS file, or a row of the HISTORY table of an MS. */
+typedef struct tess_vis_origin {
+    const char *command_line;
+    const char *message; /**< "visibilities predicted from ..." */
+} tess_vis_origin;
+
 /** Begin a copy of an opened UVFITS set, complete with its tables and unselected data;
  *  only the visibilities later written replace the old ones (their weights and uvw stay
  *  as they are). For an MS source the copy is a new UVFITS of the selected rows, made
- *  from its meta. Collective. */
+ *  from its meta. `origin` (NULL: the header stays as it is) is borrowed until the
+ *  writer is destroyed. Collective. */
 tess_status tess_vis_create_like(tess_comm *comm, const char *path,
-                                 tess_vis_reader *source, bool overwrite,
-                                 tess_vis_writer **writer);
+                                 tess_vis_reader *source, const tess_vis_origin *origin,
+                                 bool overwrite, tess_vis_writer **writer);
 
 /** As tess_vis_create_like, of a UVFITS set whose rows can be read as they are, when
  *  all selected rows are going to be written by tess_vis_write_raw: they need not be
  *  copied. Collective. */
 tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
-                                 tess_vis_reader *source, bool overwrite,
-                                 tess_vis_writer **writer);
+                                 tess_vis_reader *source, const tess_vis_origin *origin,
+                                 bool overwrite, tess_vis_writer **writer);
 
 /** Add a data column to an opened MS, in place; one that exists is replaced when
- *  `overwrite`, else TESS_ERR_IO. Collective. */
+ *  `overwrite`, else TESS_ERR_IO. A HISTORY table that cannot be written to is a
+ * warning. Collective. */
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
-                                   const char *column, bool overwrite,
-                                   tess_vis_writer **writer);
+                                   const char *column, const tess_vis_origin *origin,
+                                   bool overwrite, tess_vis_writer **writer);
 
 /** Write a block at block->segment, block->row_first. Every rank calls equally often;
  *  a block with num_rows = 0 takes part. UVFITS: each rank writes at its own offset.

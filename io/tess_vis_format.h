@@ -45,7 +45,8 @@ struct tess_vis_writer {
     const tess_vis_format *format;
     tess_comm *comm;
     void *state;
-    bool by_rows; /* all rows come by write_raw */
+    bool by_rows;                  /* all rows come by write_raw */
+    const tess_vis_origin *origin; /* of the visibilities, or NULL */
     bool finished;
 };
 

@@ -458,7 +458,7 @@ bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
     });
 }
 
-void choose_data_column(Reader &reader, const char *wanted)
+void choose_data_column(Reader &reader, const char *wanted, tess_vis_meta &meta)
 {
     const Table &table = reader.table();
     const char *name = wanted ? wanted : "DATA";
@@ -477,6 +477,7 @@ void choose_data_column(Reader &reader, const char *wanted)
                 "%s: column %s is not filled or its shape does not match the spectral "
                 "window",
                 reader.path.c_str(), name);
+    snprintf(meta.data_column, sizeof meta.data_column, "%s", name);
     tess_log_debug("%s: reading column %s", reader.path.c_str(), name);
 }
 
@@ -505,7 +506,7 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
     build_segments(reader, select, groups, descriptions, meta);
     reader.uvw_only = select.uvw_only;
     reader.model_only = select.model_only || select.uvw_only;
-    if (!reader.model_only) choose_data_column(reader, select.data_column);
+    if (!reader.model_only) choose_data_column(reader, select.data_column, meta);
 }
 
 } // namespace tess_ms

@@ -5,6 +5,7 @@
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/DataMan/TiledStManAccessor.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,8 +15,11 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tess_const.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_text.h"
 #include "vis_gather.h"
 #include "vis_ms.h"
 
@@ -63,7 +67,7 @@ struct Writer {
     int64_t rows_written = 0;
     std::unique_ptr<SetColumns> set;
 
-    std::string column;
+    std::string column, command_line, message;
     bool column_added = false;             /* and not finished */
     std::vector<std::string> column_files; /* of that column, noted for signals */
     ArrayColumn<Complex> data;
@@ -429,6 +433,45 @@ tess_status sink(void *context, const tess_vis_block *block)
                    [&] { put_block(writer, *block); });
 }
 
+/* One more row of the HISTORY table. */
+void put_history(const Writer &writer, Table &table)
+{
+    const rownr_t row = table.nrow();
+    table.addRow();
+    const auto put = [&](const char *name, const auto &value) {
+        if (table.tableDesc().isColumn(name))
+            ScalarColumn<std::decay_t<decltype(value)>>(table, name).put(row, value);
+    };
+    const double unix_zero_s = 40587 * TESS_SECONDS_PER_DAY;
+    put("TIME", Double(unix_zero_s + static_cast<double>(time(nullptr))));
+    put("OBSERVATION_ID", Int(-1)); /* of the whole set */
+    put("MESSAGE", String(writer.message));
+    put("PRIORITY", String("INFO"));
+    put("ORIGIN", String("tessera " TESS_VERSION_TEXT));
+    put("OBJECT_ID", Int(-1));
+    put("APPLICATION", String("tessera"));
+    for (const char *name : {"CLI_COMMAND", "APP_PARAMS"})
+        if (table.tableDesc().isColumn(name))
+            ArrayColumn<String>(table, name)
+                .put(row, Vector<String>(1, *name == 'C' ? writer.command_line : ""));
+    table.flush(casacore::True);
+}
+
+/* The data are complete by now: what goes wrong here is no more than a warning. */
+void add_history(const Writer &writer)
+{
+    if (writer.message.empty() && writer.command_line.empty()) return;
+    try {
+        Table table(casacore_name(writer.path + "/HISTORY"),
+                    TableLock(TableLock::NoLocking), Table::Update);
+        put_history(writer, table);
+    } catch (const std::exception &error) {
+        tess_log_warn("%s: column %s is complete, but its HISTORY table cannot be "
+                      "written: %s",
+                      writer.path.c_str(), writer.column.c_str(), error.what());
+    }
+}
+
 void release_table(Writer &writer)
 {
     writer.set.reset();
@@ -447,7 +490,10 @@ void finish_on_root(Writer &writer)
     writer.table.flush(casacore::True, casacore::True);
     writer.column_added = false;
     release_table(writer);
-    if (!writer.is_column) publish(writer);
+    if (writer.is_column)
+        add_history(writer);
+    else
+        publish(writer);
 }
 
 /* Remove what an unfinished writer made. */
@@ -467,6 +513,14 @@ void discard(Writer &writer)
     std::error_code ignored;
     fs::remove_all(writer.temporary, ignored);
     tess_out_file_forget(writer.temporary.c_str());
+}
+
+/* Without what a terminal would act upon. */
+std::string clean_text(const char *text)
+{
+    std::string copy(text ? text : "");
+    tess_text_clean(copy.data());
+    return copy;
 }
 
 std::string without_slash(std::string path)
@@ -495,6 +549,10 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
             state->is_column = like != nullptr;
             state->overwrite = overwrite;
             state->column = column ? column : "";
+            if (writer->origin) {
+                state->command_line = clean_text(writer->origin->command_line);
+                state->message = clean_text(writer->origin->message);
+            }
             if (tess_comm_rank(comm) != 0) return;
             if (like)
                 open_column(*state, *static_cast<Reader *>(like->state), like->meta);

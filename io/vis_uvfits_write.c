@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fits_header.h"
 #include "out_map.h"
 #include "tess_const.h"
 #include "tess_fits.h"
@@ -32,7 +33,10 @@ typedef struct uvfits_output {
     tess_vis_segment
         *shape;       /* of a copy: [num_segments] rows, channels, correlations */
     uvfits_plan plan; /* of a new file */
+    char *header;     /* on the maker */
+    int64_t header_bytes;
     int64_t data_offset;
+    int64_t shift; /* bytes by which the header of a copy is longer */
     int num_antennas;
     unsigned char *buffer;
     int64_t buffer_bytes;
@@ -40,51 +44,110 @@ typedef struct uvfits_output {
 
 /* ---- making the file ---- */
 
-static tess_status make_new(uvfits_output *output, const tess_vis_meta *meta)
+/* Lines for HISTORY; `*lines` (tess_free) stays NULL without an origin. */
+static tess_status history_lines(const char *path, const tess_vis_origin *origin,
+                                 char **lines)
+{
+    tess_status status = TESS_OK;
+    char *text = NULL;
+    if (!origin) return TESS_OK;
+    const char *command = origin->command_line ? origin->command_line : "";
+    const char *message = origin->message ? origin->message : "";
+    if (asprintf(&text, "%s%s%s", command, *command && *message ? "\n" : "", message) <
+        0) {
+        text = NULL;
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to write %s", path);
+    }
+    *lines = tess_strdup(text);
+    if (!*lines) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to write %s", path);
+cleanup:
+    free(text); /* from asprintf */
+    return status;
+}
+
+/* Put HISTORY into a header of `bytes`: output->header. */
+static tess_status extend_header(uvfits_output *output, const char *header,
+                                 int64_t bytes, const tess_vis_origin *origin)
+{
+    tess_status status = TESS_OK;
+    char *lines = NULL;
+    TESS_TRY(history_lines(output->path, origin, &lines));
+    TESS_TRY(tess_fits_header_extend(output->path, header, bytes, lines,
+                                     &output->header, &output->header_bytes));
+cleanup:
+    tess_free(lines);
+    return status;
+}
+
+static tess_status make_new(uvfits_output *output, const tess_vis_meta *meta,
+                            const tess_vis_origin *origin)
 {
     tess_status status = TESS_OK;
     void *bytes = NULL;
-    int64_t header_bytes = 0, total_bytes = 0;
+    int64_t header_bytes = 0, total_bytes = 0, shift = 0;
     const uvfits_plan *plan = &output->plan;
     const char *path = output->path;
     TESS_TRY(uvfits_make(path, meta, plan, &bytes, &header_bytes, &total_bytes));
+    const char *header = bytes;
+    if (origin) {
+        TESS_TRY(extend_header(output, bytes, header_bytes, origin));
+        header = output->header;
+        shift = output->header_bytes - header_bytes;
+    }
     const int64_t data_bytes = plan->num_rows * plan->group_bytes;
     /* the data unit is filled up to whole blocks with the zeros of the reserved space
      */
     const int64_t blocks = (data_bytes + 2879) / 2880;
-    TESS_TRY(tess_out_file_reserve(output->fd, path, total_bytes + 2880 * blocks));
-    TESS_TRY(tess_out_file_write(output->fd, path, bytes, header_bytes, 0));
+    output->data_offset = header_bytes + shift;
+    TESS_TRY(
+        tess_out_file_reserve(output->fd, path, total_bytes + shift + 2880 * blocks));
+    TESS_TRY(tess_out_file_write(output->fd, path, header, output->data_offset, 0));
     TESS_TRY(tess_out_file_write(output->fd, path, (char *)bytes + header_bytes,
                                  total_bytes - header_bytes,
-                                 header_bytes + 2880 * blocks));
-    output->data_offset = header_bytes;
+                                 output->data_offset + 2880 * blocks));
 cleanup:
     free(bytes);
     return status;
 }
 
-static tess_status reserve_copy(uvfits_output *output, bool by_rows)
+/* The header of a copy, and room for the rest. */
+static tess_status begin_copy(uvfits_output *output, const tess_vis_origin *origin,
+                              bool by_rows)
 {
     tess_status status = TESS_OK;
-    const int64_t bytes = output->source->layout.file_bytes;
+    const uvfits_state *source = output->source;
+    const int64_t header_bytes = source->layout.data_offset;
+    char *header = tess_alloc(header_bytes, 1);
+    if (!header)
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to copy %s", source->path);
+    TESS_TRY(uvfits_pread(source->fd, header, header_bytes, 0, source->path));
+    if (origin) {
+        TESS_TRY(extend_header(output, header, header_bytes, origin));
+        output->shift = output->header_bytes - header_bytes;
+    }
+    const int64_t bytes = source->layout.file_bytes + output->shift;
     if (by_rows)
         TESS_TRY(tess_out_map_create(output->fd, output->path, bytes, &output->map));
     if (!output->map) TESS_TRY(tess_out_file_reserve(output->fd, output->path, bytes));
+    TESS_TRY(tess_out_file_write(output->fd, output->path,
+                                 origin ? output->header : header,
+                                 header_bytes + output->shift, 0));
 cleanup:
+    tess_free(header);
     return status;
 }
 
 /* Rank 0: check the target, create the file, and for a new set all but its rows. */
 static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta,
-                             bool by_rows)
+                             const tess_vis_writer *writer)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_out_file_begin(output->path, output->overwrite, output->temporary,
                                  &output->fd));
     if (output->source)
-        TESS_TRY(reserve_copy(output, by_rows));
+        TESS_TRY(begin_copy(output, writer->origin, writer->by_rows));
     else
-        TESS_TRY(make_new(output, meta));
+        TESS_TRY(make_new(output, meta, writer->origin));
 cleanup:
     return status;
 }
@@ -103,13 +166,14 @@ cleanup:
     return status;
 }
 
-/* Bytes [first, end) of the source, inside the kernel where it can. */
+/* Bytes [first, end) of the source, behind its header; inside the kernel where it can.
+ */
 static tess_status copy_range(const uvfits_output *output, int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
     const uvfits_state *source = output->source;
     unsigned char *buffer = NULL;
-    off_t from = first, to = first;
+    off_t from = first, to = first + output->shift;
     while (from < end) {
         const ssize_t done = copy_file_range(source->fd, &from, output->fd, &to,
                                              (size_t)(end - from), 0);
@@ -124,7 +188,8 @@ static tess_status copy_range(const uvfits_output *output, int64_t first, int64_
     while (from < end) {
         const int64_t count = end - from < CHUNK_BYTES ? end - from : CHUNK_BYTES;
         TESS_TRY(uvfits_pread(source->fd, buffer, count, from, source->path));
-        TESS_TRY(tess_out_file_write(output->fd, output->path, buffer, count, from));
+        TESS_TRY(tess_out_file_write(output->fd, output->path, buffer, count,
+                                     from + output->shift));
         from += count;
     }
 cleanup:
@@ -132,27 +197,24 @@ cleanup:
     return status;
 }
 
-/* All but the groups. */
+/* All behind the groups. */
 static tess_status copy_frame(tess_comm *comm, const uvfits_output *output)
 {
-    tess_status status = TESS_OK;
     const uvfits_layout *layout = &output->source->layout;
     const int64_t end = layout->data_offset + layout->num_groups * layout->group_bytes;
     if (tess_comm_rank(comm) > 0) return TESS_OK;
-    TESS_TRY(copy_range(output, 0, layout->data_offset));
-    TESS_TRY(copy_range(output, end, layout->file_bytes));
-cleanup:
-    return status;
+    return copy_range(output, end, layout->file_bytes);
 }
 
 static tess_status copy_share(tess_comm *comm, const uvfits_output *output)
 {
-    const int64_t bytes = output->source->layout.file_bytes;
+    const uvfits_layout *layout = &output->source->layout;
     const int64_t size = tess_comm_size(comm), rank = tess_comm_rank(comm);
+    const int64_t bytes = layout->file_bytes - layout->data_offset;
     const int64_t share = (bytes / size / 4096 + 1) * 4096; /* whole pages */
     const int64_t first = share * rank < bytes ? share * rank : bytes;
     const int64_t end = bytes - first < share ? bytes : first + share;
-    return copy_range(output, first, end);
+    return copy_range(output, layout->data_offset + first, layout->data_offset + end);
 }
 
 /* Row counts and channel counts outlive the reader. */
@@ -211,11 +273,12 @@ tess_status uvfits_create(tess_comm *comm, const char *path, const tess_vis_meta
                                    "%.100s...: the path is too long", path);
     if (status == TESS_OK) status = prepare(output, meta, like);
     TESS_TRY(tess_comm_agree(comm, status));
-    if (output->is_maker) status = make_file(output, meta, writer->by_rows);
+    if (output->is_maker) status = make_file(output, meta, writer);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_bcast(comm, output->temporary, sizeof output->temporary, 0));
     TESS_TRY(
         tess_comm_bcast(comm, &output->data_offset, sizeof output->data_offset, 0));
+    TESS_TRY(tess_comm_bcast(comm, &output->shift, sizeof output->shift, 0));
     if (!output->is_maker) status = join_file(output);
     /* whether rows that will be written are all there are */
     const bool rows_follow =
@@ -392,7 +455,7 @@ static tess_status write_copy(uvfits_output *output, const tess_vis_block *block
         int64_t group;
         const int64_t count = uvfits_neighbours(
             rows, block->row_first + row, left < at_once ? left : at_once, &group);
-        const int64_t offset = layout->data_offset + group * bytes;
+        const int64_t offset = layout->data_offset + output->shift + group * bytes;
         TESS_TRY(uvfits_pread(output->fd, output->buffer, count * bytes, offset,
                               output->path));
         for (int64_t k = 0; k < count; ++k)
@@ -425,7 +488,7 @@ tess_status uvfits_write_raw(tess_vis_writer *writer, int segment, int64_t row_f
     for (int64_t row = 0, count, group; row < num_rows; row += count) {
         count = uvfits_neighbours(rows, row_first + row, num_rows - row, &group);
         const char *data = (const char *)from + row * bytes;
-        const int64_t offset = layout->data_offset + group * bytes;
+        const int64_t offset = layout->data_offset + output->shift + group * bytes;
         if (output->map)
             TESS_TRY(tess_out_map_write(output->map, data, count * bytes, offset));
         else
@@ -480,6 +543,7 @@ void uvfits_destroy(tess_vis_writer *writer)
     if (output->fd >= 0) close(output->fd);
     if (output->is_maker && !writer->finished) tess_out_file_discard(output->temporary);
     uvfits_release(output->source);
+    tess_free(output->header);
     tess_free(output->shape);
     tess_free(output->buffer);
     tess_free(output);

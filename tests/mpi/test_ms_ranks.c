@@ -159,7 +159,7 @@ static void column_of_all_ranks_arrives(void **state)
     assert_int_equal(write_set(shared.path, true, NUM_ROWS), TESS_OK);
     assert_int_equal(tess_vis_open(shared.path, NULL, &reader), TESS_OK);
     assert_int_equal(
-        tess_vis_create_column(shared.comm, reader, "MODEL_DATA", false, &writer),
+        tess_vis_create_column(shared.comm, reader, "MODEL_DATA", NULL, false, &writer),
         TESS_OK);
     for (int64_t row = 0; row < NUM_ROWS; row += BLOCK_ROWS * size) {
         const int64_t first = row + rank * BLOCK_ROWS;

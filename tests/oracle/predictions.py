@@ -5,6 +5,7 @@ three. And what: the visibilities of any single pixel are within --accuracy of t
 sum, in a wide field the centre's too (one end of the range of n - 1), the file's single
 precision (6e-8) added."""
 import os
+import re
 import shutil
 
 import numpy as np
@@ -95,6 +96,101 @@ def check_columns(suite, ms, model):
                 column(suite, copy, "DATA"), column(suite, copy, "MODEL_DATA")))
 
 
+def others(cards):
+    return [str(card) for card in cards if card.keyword not in ("HISTORY", "CHECKSUM",
+                                                                "DATASUM")]
+
+
+def check_history(suite, observation, model):
+    """HISTORY cards say what made the visibilities, without a terminal's escapes; nothing
+    else of the file changes, however much room its header had, and sums that no longer
+    hold are left out."""
+    fits = fits_module()
+    escapes = suite.path("mo\x1b[31mdel.fits")
+    shutil.copy(model, escapes)
+    for lines in (0, 20, 36):           # a block of a header has 36 cards
+        source = suite.path("told.uvfits")
+        with fits.open(observation) as hdus:
+            for k in range(lines):
+                hdus[0].header.add_history(f"line {k}")
+            hdus.writeto(source, overwrite=True, checksum=lines > 0)
+            before = fits.open(source)
+        for ranks in RANKS:
+            out, label = suite.path("telling.uvfits"), f"HISTORY, {lines} lines, {ranks} ranks"
+            result = tessera("predict", source, "--model", escapes, "-o", out, "--overwrite",
+                             ranks=ranks)
+            if not suite.ran(label, result):
+                continue
+            with fits.open(out) as after:
+                told = [str(line) for line in after[0].header["HISTORY"]]
+                text = "".join(line[2:] if line.startswith("  ") else line
+                               for line in told[lines:]).replace(" ", "")
+                suite.equal(f"{label}: lines of the source", told[:lines],
+                            [f"line {k}" for k in range(lines)])
+                suite.true(f"{label}: {told[lines:]}", re.match(r"tessera [0-9]", told[lines])
+                           and "tesserapredict" in text and "--overwrite" in text
+                           and "mo?[31mdel.fits" in told[-1] + text
+                           and "\x1b" not in text)
+                suite.equal(f"{label}: other cards", others(after[0].header.cards),
+                            others(before[0].header.cards))
+                suite.true(f"{label}: no sums", "CHECKSUM" not in after[0].header
+                           and "DATASUM" not in after[0].header)
+                suite.true(f"{label}: uvw", all(np.array_equal(
+                    after[0].data.par(k), before[0].data.par(k)) for k in range(3)))
+                suite.equal(f"{label}: tables", [h.name for h in after],
+                            [h.name for h in before])
+                suite.true(f"{label}: table of antennas", np.array_equal(
+                    after[1].data["STABXYZ"], before[1].data["STABXYZ"]))
+            if shutil.which("fitsverify"):
+                # what it has against the source, it may have against the copy
+                found = [run(["fitsverify", "-q", path], 60).out.split(",", 1)[-1]
+                         for path in (source, out)]
+                suite.equal(f"{label}: fitsverify", found[1], found[0])
+        before.close()
+
+
+HISTORY = """
+import sys
+from casacore.tables import table
+rows = table(sys.argv[1] + "/HISTORY", ack=False)
+for row in rows:
+    print(row["APPLICATION"], row["ORIGIN"], row["MESSAGE"], *row["CLI_COMMAND"], sep="|")
+"""
+
+
+def check_history_of_column(suite, ms, model):
+    """A row more in the HISTORY table; a set without that table is written to all the
+    same, with a warning. The images of a set tell their column."""
+    fits, python = fits_module(), casacore_python()
+    for ranks in RANKS:
+        copy, prefix = suite.path("told.ms"), suite.path("told")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(ms, copy)
+        predict = ("predict", copy, "--model", model, "--overwrite", "--column")
+        suite.ran(f"HISTORY of a set, {ranks} ranks",
+                  tessera(*predict, "MODEL_DATA", ranks=ranks))
+        if python:
+            rows = run([python, "-c", HISTORY, copy], 60).out.splitlines()
+            suite.equal(f"{ranks} ranks: rows", len(rows), 2)
+            words = rows[-1].split("|")
+            suite.true(f"{ranks} ranks: {words}", words[0] == "tessera"
+                       and re.match(r"tessera [0-9]", words[1]) and "MODEL_DATA" in words[2]
+                       and model in words[2] and words[3].startswith("tessera predict ")
+                       and "--column MODEL_DATA" in words[3])
+        for name in ("DATA", "MODEL_DATA"):
+            suite.ran(f"image of {name}", tessera(
+                "image", copy, "--size", 32, "--scale", "60asec", "--datacolumn", name,
+                "--overwrite", "-o", prefix, ranks=ranks))
+            for kind in ("dirty", "psf"):
+                suite.equal(f"DATACOL, {ranks} ranks, {kind}", fits.getheader(
+                    f"{prefix}-{kind}.fits")["DATACOL"], name)
+        shutil.rmtree(os.path.join(copy, "HISTORY"))
+        result = tessera(*predict, "MODEL_DATA", ranks=ranks)
+        suite.ran(f"no HISTORY, {ranks} ranks", result)
+        suite.true(f"no HISTORY: {result.err[-300:]}",
+                   len(re.findall("warning: .*HISTORY", result.err)) == 1)
+
+
 def check_units(suite, observation, image):
     """Jy/pixel or nothing said; Jy/beam and blank pixels with a warning; no other unit."""
     fits = fits_module()
@@ -179,6 +275,8 @@ def main():
     model, image = make_model(suite)
     check_new_file(suite, ms, same, model, image)
     check_columns(suite, ms, model)
+    check_history(suite, suite.path("good.uvfits"), model)
+    check_history_of_column(suite, ms, model)
     check_units(suite, suite.path("good.uvfits"), image)
     suite.finish()
 

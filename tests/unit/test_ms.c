@@ -457,7 +457,7 @@ static tess_status write_column(fixture *with, const char *column,
     tess_vis_block block = {0};
     assert_int_equal(open_set(with, select, &reader), TESS_OK);
     tess_status status =
-        tess_vis_create_column(with->comm, reader, column, true, &writer);
+        tess_vis_create_column(with->comm, reader, column, NULL, true, &writer);
     for (int64_t row = 0; status == TESS_OK && row < NUM_ROWS; row += 30) {
         assert_int_equal(tess_vis_read(reader, 0, row, 30, 1, &block), TESS_OK);
         for (int64_t k = 0; k < 2 * 30 * block.num_chan * NUM_CORR; ++k)
@@ -510,7 +510,7 @@ static void column_is_kept_unless_asked(void **state)
     assert_int_equal(open_set(with, NULL, &reader), TESS_OK);
     for (int k = 0; k < 2; ++k) {
         assert_int_equal(
-            tess_vis_create_column(with->comm, reader, column[k], false, &writer),
+            tess_vis_create_column(with->comm, reader, column[k], NULL, false, &writer),
             TESS_ERR_IO);
         assert_non_null(strstr(tess_error_message(), "--overwrite"));
         tess_error_clear();

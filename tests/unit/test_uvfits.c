@@ -149,7 +149,7 @@ static void every_layout_is_read_and_copied(void **state)
         /* a copy with the visibilities negated */
         tess_vis_writer *writer = NULL;
         tess_vis_block block = {0};
-        assert_int_equal(tess_vis_create_like(comm, FILE_B, reader, true, &writer), 0);
+        assert_int_equal(tess_vis_create_like(comm, FILE_B, reader, NULL, true, &writer), 0);
         for (int row = 0; row < s.num_groups; row += 5) {
             const int count = s.num_groups - row < 5 ? s.num_groups - row : 5;
             assert_int_equal(tess_vis_read(reader, 0, row, count, 1, &block), TESS_OK);
@@ -619,7 +619,7 @@ static void unfinished_files_vanish(void **state)
     refuse_new(comm, FILE_A, &set->meta, true, TESS_ERR_USAGE);
     tess_vis_reader *reader = open_ok(FILE_A, NULL);
     check_rows(&plain, reader, 0, NULL, 1);
-    assert_int_equal(tess_vis_create_column(comm, reader, "MODEL_DATA", false, &writer),
+    assert_int_equal(tess_vis_create_column(comm, reader, "MODEL_DATA", NULL, false, &writer),
                      TESS_ERR_USAGE);
     tess_vis_close(reader);
     assert_int_equal(empty_folder(), 1);
