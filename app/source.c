@@ -219,17 +219,18 @@ cleanup:
     return status;
 }
 
-/* Add a column to the list, unless it is there. */
+/* Add a column to the list, unless it is there, or there is no room. */
 static void list_column(const char *column, char *list, size_t size)
 {
     const size_t length = strlen(column), used = strlen(list);
     for (const char *at = list; *at && length > 0; at += *at == ',' ? 2 : 0) {
-        const size_t part = strcspn(at, ",");
-        if (part == length && strncmp(at, column, length) == 0) return;
-        at += part;
+        const size_t listed = strcspn(at, ",");
+        if (listed == length && strncmp(at, column, length) == 0) return;
+        at += listed;
     }
-    if (length > 0 && used < size)
-        snprintf(list + used, size - used, "%s%s", used > 0 ? ", " : "", column);
+    if (length == 0 || used + 2 + length >= size) return;
+    if (used > 0) memcpy(list + used, ", ", 2);
+    memcpy(list + used + (used > 0 ? 2 : 0), column, length + 1);
 }
 
 static void fill_info(tess_source *source)
