@@ -102,8 +102,73 @@ static void print_plan(const image_run *run, const imager_job *job,
     print_seconds(estimate);
 }
 
-/* As tess_imager_image, but stops when the work of the largest output has been
- * partitioned. */
+/* What one output takes, partitioned as the run would. Collective. */
+static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
+                                   const tess_costs *costs, int64_t output, bool kept,
+                                   imager_estimate *estimate)
+{
+    tess_status status = TESS_OK;
+    imager_data data = {0};
+    tess_brick_list bricks = {0};
+    imager_workload work;
+    TESS_TRY(image_data_for(run, output, &data));
+    data.with_planes = true;
+    status = imager_count_bricks(&run->job, &data, false, &bricks);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(imager_job_partition(&run->job, &bricks, true));
+    TESS_TRY(workload_of(run, kept, &data, &work));
+    work.costs = *costs;
+    work.scratch = opts->scratch != NULL;
+    if (work.scratch && !kept) work.num_reads = 2;
+    if (opts->weighting != TESS_NATURAL)
+        work.num_densities = tess_source_samples(run->source).num_weight;
+    TESS_TRY(imager_estimate_make(&run->job, &work, &bricks, estimate));
+cleanup:
+    tess_brick_list_free(&bricks);
+    image_data_free(&data);
+    return status;
+}
+
+/* The memory of whichever output needs more of it; the rest stays. */
+static void keep_larger_memory(imager_estimate *estimate, const imager_estimate *other)
+{
+    if (other->peak <= estimate->peak) return;
+    estimate->peak = other->peak;
+    estimate->reading = other->reading;
+    estimate->samples = other->samples;
+    estimate->sums = other->sums;
+    estimate->planes = other->planes;
+}
+
+/* Seconds are those of the largest output. Outputs of as many visibilities differ in
+ * the lines of the grid that they cover, and thus in memory: the Earth turns between
+ * intervals, and the uv plane grows with the channel. The last, the first and the
+ * middle output show the range of it. Each takes another look at data that do not fit
+ * in memory: the last one has to do for these. */
+static tess_status estimate_outputs(image_run *run, const tess_image_opts *opts,
+                                    const tess_costs *costs, bool kept,
+                                    imager_estimate *estimate)
+{
+    tess_status status = TESS_OK;
+    const imager_outputs *outputs = &run->outputs;
+    const int64_t shown[] = {outputs->num - 1, 0, outputs->num / 2};
+    const int num_shown = kept ? 3 : 1;
+    imager_estimate other[3] = {0};
+    int64_t largest = 0;
+    for (int64_t k = 1; k < outputs->num; ++k)
+        if (outputs->extent[k].num_vis > outputs->extent[largest].num_vis) largest = k;
+    for (int k = 0; k < num_shown; ++k)
+        if (shown[k] != largest && outputs->extent[shown[k]].num_vis > 0)
+            TESS_TRY(estimate_output(run, opts, costs, shown[k], kept, &other[k]));
+    /* the last one partitioned is the one that is printed */
+    TESS_TRY(estimate_output(run, opts, costs, largest, kept, estimate));
+    for (int k = 0; k < num_shown; ++k)
+        keep_larger_memory(estimate, &other[k]);
+cleanup:
+    return status;
+}
+
+/* As tess_imager_image, but stops when the work has been partitioned. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {
@@ -112,13 +177,9 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                      .opts = opts,
                      .profile = profile,
                      .teams = {.all = comm, .num = 1}};
-    imager_data data = {0};
-    tess_brick_list bricks = {0};
-    imager_workload work;
     imager_estimate estimate;
     tess_costs costs;
     tess_image_opts natural = *opts; /* weights do not change the plan */
-    int64_t largest = 0;
     bool kept;
     natural.weighting = TESS_NATURAL;
     natural.subtract = NULL;
@@ -135,26 +196,10 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_job_calibrate(&run.job));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
     TESS_TRY(image_form_teams(&run, kept));
-    for (int64_t k = 1; k < run.outputs.num; ++k)
-        if (run.outputs.extent[k].num_vis > run.outputs.extent[largest].num_vis)
-            largest = k;
-    TESS_TRY(image_data_for(&run, largest, &data));
-    data.with_planes = true;
-    status = imager_count_bricks(&run.job, &data, false, &bricks);
-    TESS_TRY(tess_comm_agree(run.comm, status));
-    TESS_TRY(imager_job_partition(&run.job, &bricks, true));
-    TESS_TRY(workload_of(&run, kept, &data, &work));
-    work.costs = costs;
-    work.scratch = opts->scratch != NULL;
-    if (work.scratch && !kept) work.num_reads = 2;
-    if (opts->weighting != TESS_NATURAL)
-        work.num_densities = tess_source_samples(run.source).num_weight;
-    TESS_TRY(imager_estimate_make(&run.job, &work, &bricks, &estimate));
+    TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
     TESS_TRY(imager_tell_need(&run.job, estimate.peak));
 cleanup:
-    tess_brick_list_free(&bricks);
-    image_data_free(&data);
     image_free_run(&run);
     return status;
 }

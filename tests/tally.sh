@@ -2,7 +2,7 @@
 # Runs tests with ctest and adds up what became of them, in all folders together; sourced by
 # tests/run.sh. A test that skips a part of itself passes: its reasons are listed and counted,
 # so that nobody takes it for whole.
-passed=0 failed=0 skipped=0 parts=0 skips=()
+passed=0 failed=0 skipped=0 parts=0 skips=() failures=()
 
 # count_of WORD FILE: a count at the head of ctest's XML file.
 count_of() {
@@ -23,9 +23,27 @@ list_skips() {
          }' "$1/junit.xml" "$1/Testing/Temporary/LastTest.log"
 }
 
+# list_failures FOLDER: a line for each check that failed, in the words of
+# tests/oracle/e2e.py and of cmocka; at most ten of a test, and one for a test that names
+# none.
+list_failures() {
+    awk 'FNR == NR {
+             if (/<testcase .* status="fail"/) { split($0, at, "\""); left[at[2]] = 10 }
+             next
+         }
+         /^[0-9]+\/[0-9]+ Testing: / { test = $3 }
+         /^( *FAILED |\[ +FAILED +\] )/ && left[test] > 0 {
+             sub(/^( *FAILED +|\[ +FAILED +\] )/, "")
+             print "failed in " test ": " $0
+             --left[test]
+         }
+         END { for (test in left) if (left[test] == 10) print "failed: " test }
+        ' "$1/junit.xml" "$1/Testing/Temporary/LastTest.log"
+}
+
 # run_tests FOLDER [ctest options]
 run_tests() {
-    local folder=$1 whole failures line
+    local folder=$1 whole broken line
     shift
     rm -f "$folder/junit.xml"
     ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error \
@@ -34,22 +52,28 @@ run_tests() {
         failed=$((failed + 1))
         return
     fi
-    failures=$(count_of failures "$folder/junit.xml")
+    broken=$(count_of failures "$folder/junit.xml")
     whole=$(count_of skipped "$folder/junit.xml")
-    passed=$((passed + $(count_of tests "$folder/junit.xml") - failures - whole))
-    failed=$((failed + failures))
+    passed=$((passed + $(count_of tests "$folder/junit.xml") - broken - whole))
+    failed=$((failed + broken))
     skipped=$((skipped + whole))
     while IFS= read -r line; do
         skips+=("$line")
         case $line in part*) parts=$((parts + 1)) ;; esac
     done < <(list_skips "$folder")
+    while IFS= read -r line; do
+        failures+=("$line")
+    done < <(list_failures "$folder")
 }
 
-# Prints what was skipped, and last the line `N passed, N failed`.
+# Prints what was skipped and what failed, and last the line `N passed, N failed`.
 print_tally() {
     tess_say "$skipped tests skipped, and $parts parts of others"
     if [ ${#skips[@]} -gt 0 ]; then
         printf '   %s\n' "${skips[@]}"
+    fi
+    if [ ${#failures[@]} -gt 0 ]; then
+        printf '   %s\n' "${failures[@]}"
     fi
     echo "$passed passed, $failed failed"
 }

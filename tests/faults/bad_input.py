@@ -799,12 +799,12 @@ def check_file_limit(faults):
         left = [f for f in os.listdir(folder) if not f.endswith(ALLOWED)]
         suite.equal(f"small files alone, {what}: left behind", left, [])
 
-
     if not mpiexec():
         return
-    # MPI's shared memory is files, too, and the launcher says more than tessera
+    # MPI's shared memory is files, too. The limit is the ranks' alone: a launcher that
+    # meets it may wait for ever after its job has ended.
     target = os.path.join(tempfile.mkdtemp(dir=suite.work), "x")
-    result = run(["sh", "-c", 'ulimit -f 10; exec "$@"', "sh", mpiexec(), "-n", "2", BIN,
+    result = run([mpiexec(), "-n", "2", "sh", "-c", 'ulimit -f 10; exec "$@"', "sh", BIN,
                   "image", valid, *IMAGE, "-o", target], TIMEOUT)
     suite.ran("small files alone, 2 ranks", result, 4)
     suite.true("small files alone, 2 ranks: says why", "ulimit -f" in result.err)
