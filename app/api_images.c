@@ -1,24 +1,16 @@
 /* The imager within a program: the options of `tessera image`, and its images in
  * memory. */
-#define _GNU_SOURCE
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "api_options.h"
 #include "image_args.h"
 #include "tess_fits.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_profile.h"
 #include "tessera/tess_images.h"
-
-/* A list of strings that belong to it. */
-typedef struct text_list {
-    char **text;
-    int64_t count, capacity;
-} text_list;
 
 /* An image and what its description points to. */
 typedef struct held_image {
@@ -29,39 +21,11 @@ typedef struct held_image {
 } held_image;
 
 struct tess_image {
-    text_list names, values; /* options; a value "" belongs to a switch */
-    text_list obs;
-    char *log;
-    held_image **held; /* [count]: their addresses are given away */
+    api_options options;
+    const tess_model *subtract; /* the caller's, or NULL */
+    held_image **held;          /* [count]: their addresses are given away */
     int64_t count, capacity;
 };
-
-/* The log's level and file are the process's, so runs take turns. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-
-static tess_status add_text(text_list *list, const char *text)
-{
-    tess_status status = TESS_OK;
-    char *copy = tess_strdup(text);
-    void *array = list->text;
-    if (!copy ||
-        tess_grow(&array, &list->capacity, list->count + 1, sizeof *list->text)) {
-        tess_free(copy);
-        TESS_FAIL(TESS_ERR_ALLOC, "options");
-    }
-    list->text = array;
-    list->text[list->count++] = copy;
-cleanup:
-    return status;
-}
-
-static void free_texts(text_list *list)
-{
-    for (int64_t k = 0; k < list->count; ++k)
-        tess_free(list->text[k]);
-    tess_free(list->text);
-    *list = (text_list){0};
-}
 
 static void free_held(held_image *held)
 {
@@ -94,83 +58,22 @@ void tess_image_destroy(tess_image *image)
     if (!image) return;
     forget_images(image);
     tess_free(image->held);
-    free_texts(&image->names);
-    free_texts(&image->values);
-    free_texts(&image->obs);
-    tess_free(image->log);
+    api_options_free(&image->options);
     tess_free(image);
-}
-
-static tess_status replace(char **text, const char *with)
-{
-    tess_status status = TESS_OK;
-    char *copy = tess_strdup(with);
-    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "options");
-    tess_free(*text);
-    *text = copy;
-cleanup:
-    return status;
 }
 
 tess_status tess_image_set(tess_image *image, const char *name, const char *value)
 {
-    tess_status status = TESS_OK;
     tess_error_call_begin();
-    if (!name) TESS_FAIL(TESS_ERR_USAGE, "option without a name");
-    if (strcmp(name, "obs") == 0) {
-        TESS_TRY(add_text(&image->obs, value ? value : ""));
-        goto cleanup;
-    }
-    if (strcmp(name, "log") == 0) {
-        TESS_TRY(replace(&image->log, value ? value : ""));
-        goto cleanup;
-    }
-    for (int64_t k = 0; k < image->names.count; ++k)
-        if (strcmp(image->names.text[k], name) == 0) {
-            TESS_TRY(replace(&image->values.text[k], value ? value : ""));
-            goto cleanup;
-        }
-    TESS_TRY(add_text(&image->values, value ? value : ""));
-    TESS_TRY(add_text(&image->names, name));
-cleanup:
-    return tess_error_call_end(status);
+    return tess_error_call_end(api_options_set(&image->options, name, value));
+}
+
+void tess_image_subtract(tess_image *image, const tess_model *model)
+{
+    image->subtract = model;
 }
 
 /* ---- a run ---- */
-
-/* --name=value ... -- OBS..., as on a command line. */
-static tess_status make_arguments(const tess_image *image, text_list *argv)
-{
-    tess_status status = TESS_OK;
-    char *text = NULL;
-    TESS_TRY(add_text(argv, "image"));
-    if (!image->log || strcmp(image->log, "quiet") == 0)
-        TESS_TRY(add_text(argv, "--quiet"));
-    else if (strcmp(image->log, "debug") == 0)
-        TESS_TRY(add_text(argv, "--verbose"));
-    else if (strcmp(image->log, "info") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "log: '%s' is none of quiet, info, debug",
-                  image->log);
-    for (int64_t k = 0; k < image->names.count; ++k) {
-        const char *value = image->values.text[k];
-        if (strcmp(image->names.text[k], "help") == 0)
-            TESS_FAIL(TESS_ERR_USAGE, "help is not an option of the library");
-        if (asprintf(&text, "--%s%s%s", image->names.text[k], *value ? "=" : "",
-                     value) < 0) {
-            text = NULL;
-            TESS_FAIL(TESS_ERR_ALLOC, "options");
-        }
-        TESS_TRY(add_text(argv, text));
-        free(text); /* from asprintf */
-        text = NULL;
-    }
-    TESS_TRY(add_text(argv, "--"));
-    for (int64_t k = 0; k < image->obs.count; ++k)
-        TESS_TRY(add_text(argv, image->obs.text[k]));
-cleanup:
-    free(text);
-    return status;
-}
 
 static void fill_info(const tess_image_product *product, held_image *held)
 {
@@ -247,26 +150,34 @@ tess_status tess_image_run(tess_image *image)
     tess_comm *comm = NULL;
     tess_profile profile;
     tess_image_args args = {.in_memory = true};
-    text_list argv = {0};
+    api_texts argv = {0};
+    tess_fits_pixels pixels;
     tess_error_call_begin();
-    pthread_mutex_lock(&turn);
+    api_turn_begin();
     forget_images(image);
     tess_profile_start(&profile);
     TESS_TRY(tess_comm_self(&comm));
-    TESS_TRY(make_arguments(image, &argv));
+    TESS_TRY(api_options_arguments(&image->options, "image", &argv));
     TESS_TRY(tess_image_args_parse(comm, "", (int)argv.count, argv.text, &args));
+    if (image->subtract) {
+        if (args.opts.subtract)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "--subtract and a model in memory exclude each other");
+        TESS_TRY(api_model_pixels(image->subtract, args.opts.scale_rad, &pixels));
+        args.opts.subtract_pixels = &pixels;
+    }
     args.opts.take = take;
     args.opts.take_context = image;
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
-    if (args.profile) TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
+    if (args.profile)
+        TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
 cleanup:
     if (status != TESS_OK) forget_images(image);
-    tess_log_start(0, TESS_LOG_QUIET);
     tess_image_args_free(&args);
-    free_texts(&argv);
+    api_texts_free(&argv);
     tess_comm_free(comm);
-    pthread_mutex_unlock(&turn);
+    api_turn_end();
     return tess_error_call_end(status);
 }
 

@@ -110,7 +110,7 @@ cleanup:
     return status;
 }
 
-static tess_status describe(const info_args *args)
+static tess_status describe(const info_args *args, FILE *out)
 {
     tess_status status = TESS_OK;
     tess_vis_reader *reader = NULL;
@@ -119,19 +119,20 @@ static tess_status describe(const info_args *args)
     TESS_TRY(open_set(args, &flags, &reader));
     TESS_TRY(tess_info_scan(reader, flags, &info));
     if (args->json)
-        TESS_TRY(tess_info_print_json(stdout, tess_vis_reader_meta(reader), &info));
+        TESS_TRY(tess_info_print_json(out, tess_vis_reader_meta(reader), &info));
     else
-        tess_info_print(stdout, tess_vis_reader_meta(reader), &info, args->antennas);
+        tess_info_print(out, tess_vis_reader_meta(reader), &info, args->antennas);
 cleanup:
     tess_info_free(&info);
     tess_vis_close(reader);
     return status;
 }
 
-tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv)
+/* `args` may ask for JSON already. */
+static tess_status run(tess_comm *comm, int argc, char **argv, info_args args,
+                       FILE *out)
 {
     tess_status status = TESS_OK;
-    info_args args = {0};
     tess_cli cli = {0};
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
@@ -139,9 +140,19 @@ tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
     /* a description is the work of one rank */
-    if (tess_comm_rank(comm) == 0) status = describe(&args);
+    if (tess_comm_rank(comm) == 0) status = describe(&args, out);
     status = tess_comm_agree(comm, status);
 cleanup:
     tess_cli_free(&cli);
     return status;
+}
+
+tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv)
+{
+    return run(comm, argc, argv, (info_args){0}, stdout);
+}
+
+tess_status tess_cmd_info_json(tess_comm *comm, int argc, char **argv, FILE *json)
+{
+    return run(comm, argc, argv, (info_args){.json = true}, json);
 }

@@ -113,9 +113,11 @@ static tess_status check(predict_args *args)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
     TESS_TRY(tess_check_gridding(&opts->gridding));
-    if (!opts->model)
+    if (!opts->model && !opts->pixels)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
-    if (!opts->output && !opts->column)
+    if (opts->model && opts->pixels)
+        TESS_FAIL(TESS_ERR_USAGE, "--model and a model in memory exclude each other");
+    if (!opts->output && !opts->column && !opts->take)
         TESS_FAIL(TESS_ERR_USAGE, "no output given; use -o OUT.uvfits, or --column "
                                   "MODEL_DATA for a MeasurementSet");
     if (opts->output && opts->column)
@@ -164,9 +166,17 @@ cleanup:
 
 tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
 {
+    return tess_cmd_predict_memory(comm, argc, argv, &(tess_predict_memory){0});
+}
+
+tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
+                                    const tess_predict_memory *memory)
+{
     tess_status status = TESS_OK;
     tess_profile profile;
-    predict_args args = {0};
+    predict_args args = {.opts = {.pixels = memory->pixels,
+                                  .take = memory->take,
+                                  .take_context = memory->take_context}};
     tess_cli cli = {0};
     char *command_line = NULL;
     tess_profile_start(&profile);

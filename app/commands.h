@@ -6,7 +6,10 @@
 #ifndef TESS_COMMANDS_H
 #define TESS_COMMANDS_H
 
+#include <stdio.h>
+
 #include "tess_comm.h"
+#include "tess_imager.h"
 #include "tess_status.h"
 
 tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv);
@@ -16,6 +19,20 @@ tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_compare(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv);
+
+/** What a program in whose memory `predict` runs gives and takes beside arguments. */
+typedef struct tess_predict_memory {
+    const tess_fits_pixels *pixels; /**< the model, where there is no --model; or NULL */
+    tess_predict_taker *take;       /**< gets all where no output is named; or NULL */
+    void *take_context;
+} tess_predict_memory;
+
+/** `predict` with `memory`. */
+tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
+                                    const tess_predict_memory *memory);
+
+/** `info --json`, written to `json`. */
+tess_status tess_cmd_info_json(tess_comm *comm, int argc, char **argv, FILE *json);
 
 /** `bench gcf`, argv[0] being "gcf". */
 tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv);

@@ -41,7 +41,7 @@ static bool weights_agree(const tess_samples *samples)
 
 tess_status image_subtract_model(image_run *run, tess_samples *samples)
 {
-    if (!run->opts->subtract) return TESS_OK;
+    if (!image_subtracts(run->opts)) return TESS_OK;
     return imager_predictor_subtract(&run->subtract, run->pol, 1, samples);
 }
 
@@ -148,7 +148,8 @@ static tess_status wants_ingest(const image_run *run, bool *wanted)
                         layout->force_fft_ranks > 0 || layout->force_split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here =
-        run->outputs.num == 1 && !opts->subtract && !opts->dump_stages && !forced &&
+        run->outputs.num == 1 && !image_subtracts(opts) && !opts->dump_stages &&
+        !forced &&
         ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
     *wanted = here != 0;
@@ -333,7 +334,7 @@ tess_status image_look_at_data(image_run *run)
     tess_source_slice(run->source, &num_rows, &num_vis);
     TESS_TRY(image_fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
-    if (!fits && run->opts->layout.reproducible && run->opts->subtract)
+    if (!fits && run->opts->layout.reproducible && image_subtracts(run->opts))
         TESS_FAIL(
             TESS_ERR_RESOURCE,
             "--reproducible with --subtract needs all data in memory: %s per rank, "

@@ -183,6 +183,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     bool kept;
     natural.weighting = TESS_NATURAL;
     natural.subtract = NULL;
+    natural.subtract_pixels = NULL;
     natural.scratch = NULL; /* what is planned is not read twice */
     run.opts = &natural;
     TESS_TRY(image_set_up(&run));

@@ -44,6 +44,11 @@ typedef struct image_run {
     imager_teams teams;          /* once there are several, `comm` is this rank's */
 } image_run;
 
+static inline bool image_subtracts(const tess_image_opts *opts)
+{
+    return opts->subtract || opts->subtract_pixels;
+}
+
 static inline bool image_is_double(const image_run *run)
 {
     return run->opts->gridding.accuracy < 9e-6;

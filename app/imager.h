@@ -423,10 +423,12 @@ typedef struct imager_model {
                      this, so that products of very small pixels are in range */
 } imager_model;
 
-/** Open a model and check it against the phase centre and, when `scale_rad` is not 0,
- *  against the image's pixels. Local. */
-tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
-                              double scale_rad, imager_model *model);
+/** Open the model of a file or, where `path` is NULL, of pixels in memory, and check it
+ *  against the phase centre and, when `scale_rad` is not 0, against the image's pixels.
+ *  Local. */
+tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
+                              double ra_rad, double dec_rad, double scale_rad,
+                              imager_model *model);
 
 /** Prediction from a model for one set of samples after the other. Plan, FFT plans and
  *  the corrected model are kept as long as they serve the next set too. */

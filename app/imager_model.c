@@ -83,12 +83,16 @@ cleanup:
     return status;
 }
 
-tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
-                              double scale_rad, imager_model *model)
+tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
+                              double ra_rad, double dec_rad, double scale_rad,
+                              imager_model *model)
 {
     tess_status status = TESS_OK;
     *model = (imager_model){.scale = 1};
-    TESS_TRY(tess_fits_open(path, &model->fits));
+    if (path)
+        TESS_TRY(tess_fits_open(path, &model->fits));
+    else
+        tess_fits_open_pixels(pixels, ra_rad, dec_rad, &model->fits);
     const tess_fits_model *fits = &model->fits;
     const double scale = fits->scale_y_rad;
     if (!(scale > 0) || !(fits->scale_x_rad < 0) ||
@@ -96,14 +100,14 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
         TESS_FAIL(
             TESS_ERR_INPUT,
             "%s: its pixels must be square, East to the left (CDELT %.6g, %.6g deg)",
-            path, fits->scale_x_rad / TESS_RAD_PER_DEG, scale / TESS_RAD_PER_DEG);
+            fits->path, fits->scale_x_rad / TESS_RAD_PER_DEG, scale / TESS_RAD_PER_DEG);
     if (scale_rad > 0 &&
         fabs(scale - scale_rad) > POINTING_TOLERANCE * scale / (double)fits->nx)
         TESS_FAIL(
             TESS_ERR_INPUT,
             "%s: its pixels are %.6g deg wide, the image's %.6g deg; subtract a model "
             "with the pixels of the image",
-            path, scale / TESS_RAD_PER_DEG, scale_rad / TESS_RAD_PER_DEG);
+            fits->path, scale / TESS_RAD_PER_DEG, scale_rad / TESS_RAD_PER_DEG);
     const double dra = remainder(fits->ra_rad - ra_rad, TESS_TWO_PI) * cos(dec_rad);
     const double apart = hypot(dra, fits->dec_rad - dec_rad);
     if (apart > POINTING_TOLERANCE * scale)
@@ -111,7 +115,7 @@ tess_status imager_model_open(const char *path, double ra_rad, double dec_rad,
             TESS_ERR_INPUT,
             "%s: the model's reference position lies %.6g deg from the phase centre "
             "of the observation; use a model of this pointing (or --center)",
-            path, apart / TESS_RAD_PER_DEG);
+            fits->path, apart / TESS_RAD_PER_DEG);
     TESS_TRY(check_unit(fits, &model->per_beam));
     TESS_TRY(place_model(model));
     TESS_TRY(check_planes(model));

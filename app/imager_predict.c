@@ -40,11 +40,12 @@ typedef struct predict_run {
     tess_source *source;
     const tess_source_info *info;
     imager_predictor predictor;
-    tess_vis_writer *writer;
-    char message[1200]; /* of the origin */
+    tess_vis_writer *writer; /* NULL: the caller takes what is predicted */
+    char message[1200];      /* of the origin */
     tess_vis_origin origin;
     int64_t num_blocks, blocks_per_batch;
-    bool makes_rows; /* a new file: its rows are described here, not copied */
+    bool makes_rows; /* rows are described here, not copied: of a new file, or for the
+                        caller's taker */
     bool by_rows;    /* rows are predicted where they are, on the device: emit.h */
 } predict_run;
 
@@ -205,7 +206,10 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
 #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
     for (int64_t k = 0; k < from->num_kept; ++k)
         fill_row(run, batch, from, k, block);
-    TESS_TRY(tess_vis_write(run->writer, block));
+    if (run->writer)
+        TESS_TRY(tess_vis_write(run->writer, block));
+    else
+        TESS_TRY(run->opts->take(run->opts->take_context, run->info->meta, block));
     run->profile->stage_bytes[TESS_STAGE_WRITE] += values * 2 * (int64_t)sizeof(float);
 cleanup:
     return status;
@@ -242,7 +246,8 @@ static tess_status open_writer(predict_run *run)
     const tess_predict_opts *opts = run->opts;
     snprintf(run->message, sizeof run->message,
              "visibilities%s%s predicted from the model image %s",
-             opts->column ? " of " : "", opts->column ? opts->column : "", opts->model);
+             opts->column ? " of " : "", opts->column ? opts->column : "",
+             opts->model ? opts->model : "in memory");
     run->origin = (tess_vis_origin){opts->command_line, run->message};
     if (opts->column)
         TESS_TRY(tess_vis_create_column(run->comm, reader, opts->column, &run->origin,
@@ -273,9 +278,10 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
-    run->makes_rows = opts->output && strcmp(run->info->meta->format, "UVFITS") != 0;
-    status = imager_model_open(opts->model, run->info->ra_rad, run->info->dec_rad, 0,
-                               &model);
+    run->makes_rows = opts->output ? strcmp(run->info->meta->format, "UVFITS") != 0
+                                   : opts->column == NULL;
+    status = imager_model_open(opts->model, opts->pixels, run->info->ra_rad,
+                               run->info->dec_rad, 0, &model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
         status =
@@ -301,7 +307,7 @@ static tess_status set_up(predict_run *run)
     int64_t by_rows = opts->output && emit_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
     run->by_rows = by_rows != 0;
-    TESS_TRY(open_writer(run));
+    if (opts->output || opts->column) TESS_TRY(open_writer(run));
 cleanup:
     return status;
 }
@@ -332,9 +338,11 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
     else
         TESS_TRY(predict_batches(&run));
     double mark = tess_time_now();
-    TESS_TRY(tess_vis_finish(run.writer));
-    tess_profile_lap(profile, TESS_STAGE_WRITE, &mark);
-    tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
+    if (run.writer) {
+        TESS_TRY(tess_vis_finish(run.writer));
+        tess_profile_lap(profile, TESS_STAGE_WRITE, &mark);
+        tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
+    }
 cleanup:
     tess_profile_stop_meter(profile);
     if (run.source)

@@ -402,7 +402,7 @@ tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
     /* ASCII, as terminals act upon control characters beyond it, too */
     if (json_dumpf(root, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0 ||
         fputc('\n', out) == EOF)
-        TESS_FAIL(TESS_ERR_IO, "standard output cannot be written");
+        TESS_FAIL(TESS_ERR_IO, "the description cannot be written");
 cleanup:
     json_decref(root);
     return status;

@@ -83,11 +83,12 @@ tess_status image_set_up(image_run *run)
         run->block_bytes);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
-    if (status == TESS_OK && opts->subtract)
-        status = imager_model_open(opts->subtract, run->info->ra_rad,
-                                   run->info->dec_rad, opts->scale_rad, &model);
+    if (status == TESS_OK && image_subtracts(opts))
+        status =
+            imager_model_open(opts->subtract, opts->subtract_pixels, run->info->ra_rad,
+                              run->info->dec_rad, opts->scale_rad, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (opts->subtract)
+    if (image_subtracts(opts))
         TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
                                          &opts->layout, run->profile, &run->subtract));
     TESS_TRY(imager_outputs_create(run->comm, run->source, opts, &run->outputs));
@@ -122,7 +123,7 @@ tess_status image_form_teams(image_run *run, bool kept)
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
         .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
-                    (kept || !run->opts->subtract),
+                    (kept || !image_subtracts(run->opts)),
         .checkpoints = run->opts->checkpoint.folder != NULL};
     int num;
     bool fits = true;
@@ -178,7 +179,7 @@ cleanup:
 static int64_t blocks_of_set(const image_run *run)
 {
     double bytes = (double)run->block_bytes;
-    if (run->opts->subtract)
+    if (image_subtracts(run->opts))
         bytes = fmax(bytes, 0.25 * IMAGE_CACHE_SHARE * (double)run->job.rank_bytes);
     return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
 }
@@ -238,7 +239,7 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
     } else {
         int64_t num_blocks;
         data->block = tess_source_samples(run->source);
-        data->subtract = run->opts->subtract ? &run->subtract : NULL;
+        data->subtract = image_subtracts(run->opts) ? &run->subtract : NULL;
         data->set_blocks = blocks_of_set(run);
         data->force_scratch = run->job.layout->force_scratch;
         if (run->opts->scratch)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_fits.h"
 #include "tess_profile.h"
 #include "tess_projection.h"
 #include "tess_vis.h"
@@ -130,6 +131,7 @@ typedef struct tess_image_opts {
     const char *beside[3];   /**< other files that the run writes, or NULL: no image may
                                   have their names */
     const char *subtract;    /**< --subtract MODEL.fits, or NULL */
+    const tess_fits_pixels *subtract_pixels; /**< or a model in memory, or NULL */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */
     const char *scratch;     /**< --scratch DIR, on each node, or NULL */
     tess_checkpoint_opts checkpoint;
@@ -137,11 +139,19 @@ typedef struct tess_image_opts {
     const char *used_options; /**< text of the used options, written to NAME.conf */
 } tess_image_opts;
 
+/** Takes predicted blocks as they are made, in the order of their rows. A block has
+ *  positions, times, antennas and visibilities, to be copied. Local. */
+typedef tess_status tess_predict_taker(void *context, const tess_vis_meta *meta,
+                                       const tess_vis_block *block);
+
 typedef struct tess_predict_opts {
     const char *obs;
     const char *model;  /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
+    const tess_fits_pixels *pixels; /**< where that is NULL: a model in memory */
     const char *output; /**< -o OUT.uvfits, or NULL */
     const char *column; /**< --column of the MS, or NULL */
+    tess_predict_taker *take; /**< gets all where there is neither of them */
+    void *take_context;
     tess_selection selection;
     tess_gridding gridding;
     tess_layout layout;

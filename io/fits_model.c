@@ -142,6 +142,40 @@ cleanup:
     return status;
 }
 
+void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
+                           double dec_rad, tess_fits_model *model)
+{
+    *model = (tess_fits_model){.path = "the model in memory",
+                               .nx = pixels->nx,
+                               .ny = pixels->ny,
+                               .num_freq = 1,
+                               .num_stokes = pixels->num_stokes,
+                               .stokes = {1, 2, 3, 4},
+                               .ra_rad = ra_rad,
+                               .dec_rad = dec_rad,
+                               .crpix_x = (double)(pixels->nx / 2 + 1),
+                               .crpix_y = (double)(pixels->ny / 2 + 1),
+                               .scale_x_rad = -pixels->scale_rad,
+                               .scale_y_rad = pixels->scale_rad,
+                               .unit = "JY/PIXEL",
+                               .bitpix = pixels->is_double ? -64 : -32,
+                               .stokes_stride = pixels->nx * pixels->ny,
+                               .pixel = pixels->pixel};
+}
+
+/* Pixels in memory from `first` on. */
+static void copy_pixels(const tess_fits_model *model, int64_t first, int64_t count,
+                        double *out)
+{
+    if (model->bitpix == -64) {
+        memcpy(out, (const double *)model->pixel + first, (size_t)count * sizeof *out);
+        return;
+    }
+    const float *pixel = (const float *)model->pixel + first;
+    for (int64_t k = 0; k < count; ++k)
+        out[k] = (double)pixel[k];
+}
+
 tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
                            int freq_index, int64_t row_first, int64_t num_rows,
                            double *out)
@@ -152,11 +186,12 @@ tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
         row_first > model->ny - num_rows)
         TESS_FAIL(TESS_ERR_INTERNAL, "%s: plane or rows outside of the image",
                   model->path);
-    TESS_TRY(tess_fits_array_read(&model->array,
-                                  stokes_index * model->stokes_stride +
-                                      freq_index * model->freq_stride +
-                                      row_first * model->nx,
-                                  num_rows * model->nx, out));
+    const int64_t first = stokes_index * model->stokes_stride +
+                          freq_index * model->freq_stride + row_first * model->nx;
+    if (model->pixel)
+        copy_pixels(model, first, num_rows * model->nx, out);
+    else
+        TESS_TRY(tess_fits_array_read(&model->array, first, num_rows * model->nx, out));
 cleanup:
     return status;
 }

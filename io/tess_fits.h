@@ -65,7 +65,18 @@ typedef struct tess_fits_model {
     int bitpix;            /**< of the file: -32, -64, or an integer type */
     tess_fits_array array; /**< private: where the pixels lie */
     int64_t freq_stride, stokes_stride; /**< private: [pixels] from plane to plane */
+    const void *pixel; /**< private: the pixels in memory; NULL: they are in the file */
 } tess_fits_model;
+
+/** The pixels of a model in memory: [num_stokes][ny][nx] Jy/pixel, the planes of I, Q, U
+ *  and V in this order. They belong to the caller. */
+typedef struct tess_fits_pixels {
+    int64_t nx, ny;
+    int num_stokes; /**< 1 to 4 */
+    bool is_double;
+    const void *pixel;
+    double scale_rad;
+} tess_fits_pixels;
 
 /** Write one image. Rank r passes rows [row_first, row_first + num_rows) in `rows`
  *  (float when !is_double, else double; BITPIX follows: -32 or -64); slabs of all ranks
@@ -94,6 +105,11 @@ tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
  *  projection other than SIN or without celestial axes, scale not finite or zero).
  *  Local. */
 tess_status tess_fits_open(const char *path, tess_fits_model *model);
+
+/** A model of pixels in memory, whose pixel (nx/2, ny/2) is at a position. The pixels
+ *  must outlive it. Cannot fail. Local. */
+void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
+                           double dec_rad, tess_fits_model *model);
 
 /** Read rows [row_first, row_first + num_rows) of a Stokes plane (index into
  *  model->stokes) and frequency plane into out[num_rows][nx], scaled by BSCALE/BZERO;

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "tess_api.h"
+#include "tess_model.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,6 +63,11 @@ TESS_API tess_status tess_image_create(tess_image **image);
  *  TESS_ERR_ALLOC. */
 TESS_API tess_status tess_image_set(tess_image *image, const char *name,
                                     const char *value);
+
+/** Subtract the visibilities of a model in memory, in place of the option "subtract".
+ *  Its pixels are those of the image: it has no other scale, but may have another size.
+ *  `model`, and what it points to, must be there until the last run. NULL: nothing. */
+TESS_API void tess_image_subtract(tess_image *image, const tess_model *model);
 
 /** Make the images, giving up those of an earlier run. Errors as README's table of exit
  *  statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO, TESS_ERR_ALLOC,

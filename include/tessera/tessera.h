@@ -8,6 +8,8 @@
 
 #include "tess_api.h"
 #include "tess_arrays.h"
+#include "tess_command.h"
 #include "tess_images.h"
+#include "tess_model.h"
 
 #endif

@@ -147,10 +147,97 @@ static void use_files(const char *obs)
     tess_image_destroy(imager);
 }
 
+static float sky[NY][NX];
+
+/* A model in memory: predicted, and subtracted from what was observed. */
+static void use_model(const char *obs)
+{
+    tess_command *predict = NULL;
+    tess_model model;
+    memset(&model, 0, sizeof model);
+    memset(sky, 0, sizeof sky);
+    model.nx = NX;
+    model.ny = NY;
+    model.num_stokes = 1;
+    model.pixel = sky;
+    model.scale = "10asec";
+    sky[NY / 2][NX / 2] = 3;
+    expect(tess_command_create("predict", &predict) == TESS_OK, "a command");
+    tess_command_set(predict, "obs", obs);
+    expect(tess_command_run(predict) == TESS_ERR_USAGE, "predict needs a model");
+    tess_command_model(predict, &model);
+    expect(tess_command_run(predict) == TESS_OK && tess_command_count(predict) == 1,
+           "a model in memory is predicted");
+    if (tess_command_count(predict) == 1) {
+        const tess_predicted *found = tess_command_predicted(predict, 0);
+        expect(found->num_rows > 0 && found->num_chan == 2 && found->num_corr == 2 &&
+                   strcmp(found->corr[1], "YY") == 0,
+               "its rows, channels and correlations");
+        expect(fabs((double)found->vis[0] - 3) < 3e-3 && fabsf(found->vis[1]) < 3e-3f,
+               "a source in the middle has visibilities of its flux");
+    } else
+        printf("%s\n", tess_last_error());
+    expect(tess_command_predicted(predict, 1) == NULL, "there is no second segment");
+    model.num_stokes = 7;
+    expect(tess_command_run(predict) == TESS_ERR_USAGE &&
+               strstr(tess_last_error(), "7 planes") != NULL,
+           "a model of seven planes is refused");
+    expect(tess_command_count(predict) == 0, "a failed run leaves nothing");
+    tess_command_destroy(predict);
+}
+
+static double brightest(const tess_model *subtracted, const char *obs)
+{
+    tess_image *imager = NULL;
+    double most = -1;
+    int k;
+    tess_image_create(&imager);
+    tess_image_set(imager, "size", "48,32");
+    tess_image_set(imager, "scale", "10asec");
+    tess_image_set(imager, "obs", obs);
+    tess_image_subtract(imager, subtracted);
+    if (tess_image_run(imager) == TESS_OK) {
+        const float *pixel = (const float *)tess_image_get(imager, 0)->pixel;
+        for (k = 0; k < NX * NY; ++k)
+            most = fmax(most, fabs((double)pixel[k]));
+    } else
+        printf("%s\n", tess_last_error());
+    tess_image_destroy(imager);
+    return most;
+}
+
+static void use_commands(const char *obs)
+{
+    tess_command *info = NULL;
+    tess_model model;
+    expect(tess_command_create("explain", &info) == TESS_ERR_USAGE && !info,
+           "an unknown command");
+    expect(tess_command_create("info", &info) == TESS_OK, "info");
+    expect(*tess_command_text(info) == '\0', "no text before a run");
+    tess_command_set(info, "obs", obs);
+    expect(tess_command_run(info) == TESS_OK &&
+               strstr(tess_command_text(info), "\"telescope\": \"VLA\"") != NULL,
+           "an observation is described");
+    tess_command_destroy(info);
+    tess_command_destroy(NULL);
+    use_model(obs);
+    memset(&model, 0, sizeof model);
+    memset(sky, 0, sizeof sky);
+    sky[NY / 2][NX / 2] = 1; /* the source that was simulated */
+    model.nx = NX;
+    model.ny = NY;
+    model.num_stokes = 1;
+    model.pixel = sky;
+    expect(fabs(brightest(NULL, obs) - 1) < 1e-3, "the source is seen");
+    expect(brightest(&model, obs) < 1e-3 && brightest(&model, obs) >= 0,
+           "and gone when it is subtracted");
+}
+
 int main(int argc, char **argv)
 {
     printf("tessera %s\n", tess_version_full());
     use_arrays();
     if (argc > 1) use_files(argv[1]);
+    if (argc > 1) use_commands(argv[1]);
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

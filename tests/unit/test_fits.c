@@ -602,6 +602,36 @@ static void integers_and_axis_order(void **state)
     empty_folder(with);
 }
 
+/* Pixels in memory read as a file's do, of either precision. */
+static void models_in_memory(void **state)
+{
+    (void)state;
+    float single[24];
+    double wide[24], out[3];
+    for (int k = 0; k < 24; ++k) {
+        single[k] = (float)k / 3;
+        wide[k] = -k / 7.0;
+    }
+    tess_fits_pixels pixels = {
+        .nx = 3, .ny = 4, .num_stokes = 2, .pixel = single, .scale_rad = 1e-5};
+    tess_fits_model model;
+    tess_fits_open_pixels(&pixels, 1.5, -0.5, &model);
+    assert_true(model.crpix_x == 2 && model.crpix_y == 3 && model.num_freq == 1);
+    assert_true(model.scale_x_rad == -1e-5 && model.ra_rad == 1.5);
+    assert_int_equal(model.stokes[1], 2);
+    assert_int_equal(tess_fits_read(&model, 1, 0, 3, 1, out), TESS_OK);
+    for (int i = 0; i < 3; ++i)
+        assert_true(out[i] == (double)single[12 + 9 + i]);
+    assert_int_equal(tess_fits_read(&model, 1, 0, 3, 2, out), TESS_ERR_INTERNAL);
+    tess_error_clear();
+    pixels.pixel = wide;
+    pixels.is_double = true;
+    tess_fits_open_pixels(&pixels, 1.5, -0.5, &model);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 1, out), TESS_OK);
+    for (int i = 0; i < 3; ++i)
+        assert_true(out[i] == wide[6 + i]);
+}
+
 static void models_refused(void **state)
 {
     const fixture *with = *state;
@@ -716,13 +746,13 @@ static void previews(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip_float), cmocka_unit_test(round_trip_double),
-        cmocka_unit_test(header_survives),  cmocka_unit_test(reference_pixels),
-        cmocka_unit_test(keywords),         cmocka_unit_test(places),
-        cmocka_unit_test(columns),          cmocka_unit_test(dates),
-        cmocka_unit_test(empty_image),      cmocka_unit_test(writing_refused),
-        cmocka_unit_test(disk_full),        cmocka_unit_test(integers_and_axis_order),
-        cmocka_unit_test(models_refused),   cmocka_unit_test(diagonal_matrices),
-        cmocka_unit_test(previews)};
+        cmocka_unit_test(round_trip_float),  cmocka_unit_test(round_trip_double),
+        cmocka_unit_test(header_survives),   cmocka_unit_test(reference_pixels),
+        cmocka_unit_test(keywords),          cmocka_unit_test(places),
+        cmocka_unit_test(columns),           cmocka_unit_test(dates),
+        cmocka_unit_test(empty_image),       cmocka_unit_test(writing_refused),
+        cmocka_unit_test(disk_full),         cmocka_unit_test(integers_and_axis_order),
+        cmocka_unit_test(models_in_memory),  cmocka_unit_test(models_refused),
+        cmocka_unit_test(diagonal_matrices), cmocka_unit_test(previews)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
