@@ -164,6 +164,7 @@ static tess_status run_argp(tess_cli *cli)
     const run top = {.root = {.parser = parse_root, .children = children}, .cli = cli};
     tess_params *params = &cli->params;
     TESS_TRY(cli_check_dashes(cli->argp, params->argc, params->argv));
+    TESS_TRY(cli_check_split(cli->argp, params->argc, params->argv));
     const error_t error =
         argp_parse(&top.root, params->argc, params->argv, ARGP_SILENT, NULL, NULL);
     if (cli->status != TESS_OK) return cli->status;
@@ -173,7 +174,9 @@ static tess_status run_argp(tess_cli *cli)
         int index = cli->failed_index;
         const bool option = index > 1 && params->argv[index - 1][0] == '-';
         if (option || index >= params->argc) --index;
-        TESS_TRY(cli_explain_mistake(cli->argp, params->argv[index]));
+        TESS_TRY(cli_explain_mistake(cli->argp, params->argv[index],
+                                     index + 1 < params->argc ? params->argv[index + 1]
+                                                              : NULL));
     }
 cleanup:
     return status;

@@ -3,51 +3,85 @@
 #define _GNU_SOURCE
 #include "cli_mistakes.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "cli.h"
+#include "options.h"
 
-enum { MAX_LENGTH = 64, MAX_TEXT = 512 };
+enum { MAX_LENGTH = 64, MAX_TEXT = 512, MAX_VALUE = 48 };
 
-/* A word of another program, the option with its meaning, and how that is written. */
+/* A word of another program, and the option that has its meaning: how it is written in
+ * front of the value and behind it, and what stands for a value that was not given. */
 typedef struct synonym {
-    const char *word, *option, *advice;
+    const char *word, *option, *before, *value, *behind;
 } synonym;
 
 static const synonym synonyms[] = {
-    {"name", "output", "-o NAME"},
-    {"pol", "stokes", "--stokes LIST"},
-    {"polarization", "stokes", "--stokes LIST"},
-    {"polarisation", "stokes", "--stokes LIST"},
-    {"robust", "weight", "--weight briggs:R"},
-    {"weighting", "weight", "--weight"},
-    {"imsize", "size", "--size N"},
-    {"npix", "size", "--size N"},
-    {"cell", "scale", "--scale ANGLE"},
-    {"cellsize", "scale", "--scale ANGLE"},
-    {"pixelsize", "scale", "--scale ANGLE"},
-    {"epsilon", "accuracy", "--accuracy E"},
-    {"wgridder-accuracy", "accuracy", "--accuracy E"},
-    {"mem", "memory", "--memory SIZE"},
-    {"abs-mem", "memory", "--memory SIZE"},
-    {"nthreads", "threads", "--threads N"},
-    {"j", "threads", "--threads N"},
-    {"temp-dir", "scratch", "--scratch DIR"},
-    {"column", "datacolumn", "--datacolumn NAME"},
-    {"data-column", "datacolumn", "--datacolumn NAME"},
-    {"channel-range", "channels", "--channels A:B"},
-    {"interval", "intervals", "--intervals A:B"},
-    {"spws", "spw", "--spw LIST"},
-    {"minuv-l", "uvrange", "--uvrange MIN:"},
-    {"maxuv-l", "uvrange", "--uvrange :MAX"},
-    {"phasecenter", "center", "--center RA,DEC"},
-    {"shift", "center", "--center RA,DEC"},
-    {"subtract-model", "subtract", "--subtract MODEL.fits"},
-    {"gpu", "backend", "--backend cuda"},
-    {"png", "preview", "--preview"},
-    {"force", "overwrite", "--overwrite"},
+    {"name", "output", "-o ", "NAME", ""},
+    {"imagename", "output", "-o ", "NAME", ""},
+    {"image-name", "output", "-o ", "NAME", ""},
+    {"pol", "stokes", "--stokes ", "LIST", ""},
+    {"polarization", "stokes", "--stokes ", "LIST", ""},
+    {"polarisation", "stokes", "--stokes ", "LIST", ""},
+    {"robust", "weight", "--weight briggs:", "R", ""},
+    {"briggs", "weight", "--weight briggs:", "R", ""},
+    {"weighting", "weight", "--weight ", "WEIGHTING", ""},
+    {"imsize", "size", "--size ", "N", ""},
+    {"image-size", "size", "--size ", "N", ""},
+    {"npix", "size", "--size ", "N", ""},
+    {"pixels", "size", "--size ", "N", ""},
+    {"cell", "scale", "--scale ", "ANGLE", ""},
+    {"cellsize", "scale", "--scale ", "ANGLE", ""},
+    {"cell-size", "scale", "--scale ", "ANGLE", ""},
+    {"pixel", "scale", "--scale ", "ANGLE", ""},
+    {"pixelsize", "scale", "--scale ", "ANGLE", ""},
+    {"pixel-size", "scale", "--scale ", "ANGLE", ""},
+    {"epsilon", "accuracy", "--accuracy ", "E", ""},
+    {"wgridder-accuracy", "accuracy", "--accuracy ", "E", ""},
+    {"mem", "memory", "--memory ", "SIZE", NULL}, /* a percentage there */
+    {"abs-mem", "memory", "--memory ", "SIZE", NULL},
+    {"nthreads", "threads", "--threads ", "N", ""},
+    {"j", "threads", "--threads ", "N", ""},
+    {"temp-dir", "scratch", "--scratch ", "DIR", ""},
+    {"column", "datacolumn", "--datacolumn ", "NAME", ""},
+    {"data-column", "datacolumn", "--datacolumn ", "NAME", ""},
+    {"channel-range", "channels", "--channels ", "A:B", NULL}, /* two values there */
+    {"nchan", "channels-out", "--channels-out ", "N", ""},
+    {"interval", "intervals", "--intervals ", "A:B", NULL},
+    {"spws", "spw", "--spw ", "LIST", ""},
+    {"minuv-l", "uvrange", "--uvrange ", "MIN", ":"},
+    {"uvmin", "uvrange", "--uvrange ", "MIN", ":"},
+    {"maxuv-l", "uvrange", "--uvrange :", "MAX", ""},
+    {"uvmax", "uvrange", "--uvrange :", "MAX", ""},
+    {"phasecenter", "center", "--center ", "RA,DEC", NULL},
+    {"phase-center", "center", "--center ", "RA,DEC", NULL},
+    {"shift", "center", "--center ", "RA,DEC", NULL},
+    {"subtract-model", "subtract", "--subtract ", "MODEL.fits", NULL},
+    {"gpu", "backend", "--backend cuda", NULL, ""},
+    {"png", "preview", "--preview", NULL, ""},
+    {"force", "overwrite", "--overwrite", NULL, ""},
+};
+
+/* What has no option here, of WSClean's command line. */
+static const struct {
+    const char *word, *remark;
+} absent[] = {
+    {"niter", "tessera makes dirty images and does not deconvolve"},
+    {"mgain", "tessera makes dirty images and does not deconvolve"},
+    {"multiscale", "tessera makes dirty images and does not deconvolve"},
+    {"auto-threshold", "tessera makes dirty images and does not deconvolve"},
+    {"auto-mask", "tessera makes dirty images and does not deconvolve"},
+    {"predict", "there is the command 'tessera predict'"},
+    {"use-wgridder", "leave it out: the result always has the --accuracy asked for"},
+    {"no-update-model-required",
+     "leave it out: imaging does not write to observations"},
+    {"no-dirty", "leave it out: the dirty image is the result"},
 };
 
 /* ---- options of an argp and its children ---- */
@@ -68,11 +102,12 @@ static void for_each(const struct argp *argp,
 typedef struct search {
     const char *word;
     size_t length;
-    const struct argp_option *exact, *begins;
+    const struct argp_option *exact, *begins, *letter; /* letter: with one dash */
     int num_begins;
-    char names[MAX_TEXT]; /* of those that begin so, "--size, --stokes" */
-    const struct argp_option *nearest;
-    int distance;
+    char names[MAX_TEXT];      /* of those that begin so, "--size, --stokes" */
+    char shown[MAX_TEXT];      /* of them, those of --help */
+    int distance, num_nearest; /* of the nearest ones */
+    char nearest[MAX_TEXT];    /* "--size or --spw" */
 } search;
 
 static int smaller(int a, int b)
@@ -102,18 +137,29 @@ static int distance_of(const char *a, size_t n, const char *b)
     return row[n % 3][m];
 }
 
+static void add_name(char list[MAX_TEXT], const char *between, const char *name)
+{
+    const size_t used = strlen(list);
+    snprintf(list + used, MAX_TEXT - used, "%s--%s", used ? between : "", name);
+}
+
 static void look_at(const struct argp_option *option, void *context)
 {
     search *s = context;
     const int distance = distance_of(s->word, s->length, option->name);
-    if (!s->nearest || distance < s->distance) {
-        s->nearest = option;
+    if (s->num_nearest == 0 || distance < s->distance) {
         s->distance = distance;
+        s->num_nearest = 0;
+        s->nearest[0] = '\0';
     }
+    if (distance == s->distance) {
+        add_name(s->nearest, " or ", option->name);
+        ++s->num_nearest;
+    }
+    if (s->length == 1 && option->key == s->word[0]) s->letter = option;
     if (strncmp(option->name, s->word, s->length) != 0) return;
-    const size_t used = strlen(s->names);
-    snprintf(s->names + used, sizeof s->names - used, "%s--%s",
-             s->num_begins ? ", " : "", option->name);
+    add_name(s->names, ", ", option->name);
+    if (!(option->flags & OPTION_HIDDEN)) add_name(s->shown, ", ", option->name);
     s->begins = option;
     ++s->num_begins;
     if (option->name[s->length] == '\0') s->exact = option;
@@ -128,37 +174,78 @@ static search search_for(const struct argp *argp, const char *word, size_t lengt
 
 /* ---- what was meant ---- */
 
-/* A word of another program whose meaning one of these options has. */
-static const char *advice_for(const struct argp *argp, const char *word, size_t length)
+/* An option as it was written: its name in the letters of tessera's, and its value. */
+typedef struct written {
+    char word[MAX_LENGTH + 1];
+    size_t length;
+    char value[MAX_VALUE]; /* "": none, or one that a shell would not leave as it is */
+} written;
+
+static written written_as(const char *word, const char *next)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+:,./";
+    written w = {.length = strcspn(word, "=")};
+    const char *value = word[w.length] == '=' ? word + w.length + 1 : next;
+    if (w.length > MAX_LENGTH) w.length = MAX_LENGTH;
+    for (size_t k = 0; k < w.length; ++k)
+        w.word[k] = word[k] == '_' ? '-' : (char)tolower((unsigned char)word[k]);
+    if (!value || strlen(value) >= sizeof w.value) return w;
+    const bool is_option =
+        value[0] == '-' && !isdigit((unsigned char)value[1]) && value[1] != '.';
+    if (!is_option && strspn(value, plain) == strlen(value))
+        snprintf(w.value, sizeof w.value, "%s", value);
+    return w;
+}
+
+/* The option of these with the meaning of a word of another program. */
+static bool advise(const struct argp *argp, const written *w, char text[MAX_TEXT])
 {
     for (size_t k = 0; k < sizeof synonyms / sizeof *synonyms; ++k) {
         const synonym *s = &synonyms[k];
-        if (strlen(s->word) == length && strncmp(s->word, word, length) == 0 &&
-            search_for(argp, s->option, strlen(s->option)).exact)
-            return s->advice;
+        if (strcmp(s->word, w->word) != 0 ||
+            !search_for(argp, s->option, strlen(s->option)).exact)
+            continue;
+        const char *value = s->value ? s->value : "";
+        if (s->value && s->behind && w->value[0]) value = w->value;
+        snprintf(text, MAX_TEXT, "; did you mean %s%s%s?", s->before, value,
+                 s->behind ? s->behind : "");
+        return true;
     }
-    return NULL;
+    return false;
 }
 
-/* " (did you mean ...?)", or nothing where no option is near: a third of the letters
- * may be wrong. */
-static void suggest(const struct argp *argp, const char *word, size_t length,
-                    char text[MAX_TEXT])
+static bool remark_on(const written *w, char text[MAX_TEXT])
 {
-    const search s = search_for(argp, word, length);
-    const char *advice = advice_for(argp, word, length);
+    for (size_t k = 0; k < sizeof absent / sizeof *absent; ++k) {
+        if (strcmp(absent[k].word, w->word) != 0) continue;
+        snprintf(text, MAX_TEXT, "; %s", absent[k].remark);
+        return true;
+    }
+    return false;
+}
+
+/* "; did you mean ...?", or nothing where no option is near: a third of the letters may
+ * be wrong. Of a single letter, which is near to all of them, the first one counts. */
+static void suggest(const struct argp *argp, const written *w, char text[MAX_TEXT])
+{
+    const search s = search_for(argp, w->word, w->length);
     text[0] = '\0';
     if (s.exact)
         snprintf(text, MAX_TEXT, "; did you mean --%s?", s.exact->name);
-    else if (advice)
-        snprintf(text, MAX_TEXT, "; did you mean %s?", advice);
+    else if (advise(argp, w, text) || remark_on(w, text))
+        return;
     else if (s.num_begins == 1)
         snprintf(text, MAX_TEXT, "; did you mean --%s?", s.begins->name);
-    else if (s.nearest && s.distance <= smaller(3, (int)(length + 2) / 3))
-        snprintf(text, MAX_TEXT, "; did you mean --%s?", s.nearest->name);
+    else if (s.num_begins > 1 && s.shown[0])
+        snprintf(text, MAX_TEXT, "; did you mean one of %.400s?", s.shown);
+    else if (w->length > 1 && s.num_nearest > 0 && s.num_nearest <= 4 &&
+             s.distance <= smaller(3, (int)(w->length + 2) / 3))
+        snprintf(text, MAX_TEXT, "; did you mean %.400s?", s.nearest);
 }
 
-tess_status cli_explain_mistake(const struct argp *argp, const char *arg)
+tess_status cli_explain_mistake(const struct argp *argp, const char *arg,
+                                const char *next)
 {
     tess_status status = TESS_OK;
     char meant[MAX_TEXT] = "";
@@ -167,10 +254,11 @@ tess_status cli_explain_mistake(const struct argp *argp, const char *arg)
     const size_t length = strcspn(word, "=");
     if (dashes == 0) TESS_FAIL(TESS_ERR_USAGE, "unexpected argument '%s'", arg);
     const search s = search_for(argp, word, length);
-    suggest(argp, word, length, meant);
-    if (dashes == 1)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: unknown option%s%s", arg,
-                  length == 1 ? ", or its value is missing" : "", meant);
+    const written w = written_as(word, next);
+    suggest(argp, &w, meant);
+    if (dashes == 1 && s.letter && s.letter->arg)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: needs a value (%s)", arg, s.letter->arg);
+    if (dashes == 1) TESS_FAIL(TESS_ERR_USAGE, "%s: unknown option%s", arg, meant);
     if (s.exact && !s.exact->arg)
         TESS_FAIL(TESS_ERR_USAGE, "--%s: takes no value", s.exact->name);
     if (s.exact || s.num_begins == 1)
@@ -192,8 +280,86 @@ tess_status cli_check_dashes(const struct argp *argp, int argc, char **argv)
         const size_t length = strcspn(word, "=");
         if (argv[k][0] != '-' || word[0] == '-' || length < 2) continue;
         if (search_for(argp, word, length).exact)
-            TESS_TRY(cli_explain_mistake(argp, argv[k]));
+            TESS_TRY(
+                cli_explain_mistake(argp, argv[k], k + 1 < argc ? argv[k + 1] : NULL));
     }
+cleanup:
+    return status;
+}
+
+/* ---- values of two words ---- */
+
+static bool is_number(const char *text)
+{
+    double value;
+    const bool is = tess_parse_number(text, -1e9, 1e9, &value) == TESS_OK;
+    tess_error_clear();
+    return is;
+}
+
+static bool is_unit(const char *text)
+{
+    char with_number[MAX_VALUE];
+    double rad;
+    snprintf(with_number, sizeof with_number, "1%s", text);
+    const bool is = !isdigit((unsigned char)*text) &&
+                    tess_parse_angle(with_number, &rad) == TESS_OK;
+    tess_error_clear();
+    return is;
+}
+
+/* Two words that are one value of an option in quotes, or with another sign between. */
+typedef struct split_value {
+    const char *option;
+    bool (*first)(const char *text), (*second)(const char *text);
+    bool takes_first; /* the one value is "first between second", else "between second"
+                       */
+    const char *between;
+} split_value;
+
+static bool is_briggs(const char *text)
+{
+    return strcasecmp(text, "briggs") == 0 || strcasecmp(text, "robust") == 0;
+}
+
+static const split_value split_values[] = {
+    {"weight", is_briggs, is_number, false, "briggs:"},
+    {"size", is_number, is_number, true, ","},
+    {"scale", is_number, is_unit, true, ""},
+};
+
+/* The value of option `name` that begins at argv[k]: behind "=", or the next word.
+ * *last is the index of its word; NULL: argv[k] is not that option. */
+static const char *value_at(const char *name, int argc, char **argv, int k, int *last)
+{
+    const size_t length = strlen(name);
+    const char *word = argv[k];
+    if (strncmp(word, "--", 2) != 0 || strncmp(word + 2, name, length) != 0)
+        return NULL;
+    *last = word[2 + length] == '=' ? k : k + 1;
+    if (word[2 + length] == '=') return word + 3 + length;
+    return word[2 + length] == '\0' && k + 1 < argc ? argv[k + 1] : NULL;
+}
+
+tess_status cli_check_split(const struct argp *argp, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; ++k)
+        for (size_t i = 0; i < sizeof split_values / sizeof *split_values; ++i) {
+            const split_value *s = &split_values[i];
+            int last = k;
+            const char *value = value_at(s->option, argc, argv, k, &last);
+            if (!value || last + 1 >= argc) continue;
+            const char *next = argv[last + 1];
+            /* a file may have any name */
+            if (!s->first(value) || !s->second(next) || access(next, F_OK) == 0 ||
+                !search_for(argp, s->option, strlen(s->option)).exact)
+                continue;
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "--%s: '%s' and '%s' are two words; did you mean --%s %s%s%s?",
+                      s->option, value, next, s->option, s->takes_first ? value : "",
+                      s->between, next);
+        }
 cleanup:
     return status;
 }

@@ -72,6 +72,13 @@ void image_data_free(imager_data *data);
 /** End what set_up has begun. Collective. */
 void image_free_run(image_run *run);
 
+/* ---- image_ignored.c ---- */
+
+/** Log how many visibilities are used, and ignored for which reasons; warn of many that
+ *  the grid does not reach. TESS_ERR_USAGE and TESS_ERR_INPUT when none is left: an
+ *  option leaves all out, or the data are bad. Collective. */
+tess_status image_check_ignored(const image_run *run);
+
 /* ---- image_data.c ---- */
 
 /** Take the model of --subtract out of samples. Collective. */

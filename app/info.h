@@ -53,7 +53,4 @@ tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
 /** "2017-04-05 00:46:47.0" of MJD seconds UTC. */
 void tess_info_time_text(double mjd_s, char *text, size_t size);
 
-/** An angle in the largest unit of options.h that keeps it at least 1, "4.1uas". */
-void tess_info_angle_text(double rad, char *text, size_t size);
-
 #endif

@@ -31,22 +31,6 @@ void tess_info_time_text(double mjd_s, char *text, size_t size)
     snprintf(text, size, "%s.%d", stamp, (int)(tenths - 10 * whole));
 }
 
-void tess_info_angle_text(double rad, char *text, size_t size)
-{
-    static const struct {
-        const char *name;
-        double rad;
-    } units[] = {{"deg", TESS_RAD_PER_DEG},
-                 {"amin", 60 * TESS_RAD_PER_ASEC},
-                 {"asec", TESS_RAD_PER_ASEC},
-                 {"mas", 1e-3 * TESS_RAD_PER_ASEC},
-                 {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
-    size_t k = 0;
-    while (k < 4 && fabs(rad) < units[k].rad * (1 - 1e-12))
-        ++k;
-    snprintf(text, size, "%.4g%s", rad / units[k].rad, units[k].name);
-}
-
 /* Sexagesimal, rounded once so that no part reads 60. */
 static void sexagesimal(double value, int decimals, char *text, size_t size)
 {
@@ -253,8 +237,8 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
     print_rows(out, meta, info);
     if (info->scale_rad > 0 && has_usable(info)) {
         char beam[32], scale[32], stokes[32], copy[SHOWN_BYTES];
-        tess_info_angle_text(1 / info->max_uv_lambda, beam, sizeof beam);
-        tess_info_angle_text(info->scale_rad, scale, sizeof scale);
+        tess_text_angle(1 / info->max_uv_lambda, beam, sizeof beam);
+        tess_text_angle(info->scale_rad, scale, sizeof scale);
         stokes_option(meta, stokes, sizeof stokes);
         fprintf(out,
                 "\nThe finest detail is about %s. To begin with, try\n"

@@ -161,6 +161,8 @@ static tess_status take_sums(const ingest_run *run, raw_sums *sums,
     profile->visibilities += (int64_t)sums->good;
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         profile->ignored[k] += (int64_t)sums->ignored[k];
+    profile->beyond_uv_lambda =
+        fmax(profile->beyond_uv_lambda, device_sum(sums->beyond_bits));
 cleanup:
     return status;
 }

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "built.h"
 #include "commands.h"
 #include "tess_comm.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_status.h"
-#include "tess_version.h"
 
 typedef struct command {
     const char *name;
@@ -47,12 +47,6 @@ static void print_commands(void)
         "\n");
 }
 
-static void print_version(void)
-{
-    printf("tessera %s\nbuilt with %s\nusing %s\n", tess_version_full(),
-           tess_version_compiler(), tess_version_libraries());
-}
-
 static const command *find_command(const char *name)
 {
     for (int k = 0; k < NUM_COMMANDS; ++k)
@@ -81,7 +75,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
         goto cleanup;
     }
     if (wants_version(argc, argv)) {
-        if (first) print_version();
+        if (first) tess_built_print(stdout);
         goto cleanup;
     }
     *chosen = find_command(argv[1]);

@@ -19,17 +19,14 @@ typedef struct unit {
 } unit;
 
 static const unit angle_units[] = {
-    {"uas", 1e-6 * TESS_RAD_PER_ASEC},
-    {"mas", 1e-3 * TESS_RAD_PER_ASEC},
-    {"asec", TESS_RAD_PER_ASEC},
-    {"arcsec", TESS_RAD_PER_ASEC},
-    {"amin", 60 * TESS_RAD_PER_ASEC},
-    {"arcmin", 60 * TESS_RAD_PER_ASEC},
-    {"deg", TESS_RAD_PER_DEG},
-    {"rad", 1.0},
-    {"\"", TESS_RAD_PER_ASEC},
-    {"'", 60 * TESS_RAD_PER_ASEC},
-    {NULL, 0},
+    {"uas", 1e-6 * TESS_RAD_PER_ASEC},  {"mas", 1e-3 * TESS_RAD_PER_ASEC},
+    {"asec", TESS_RAD_PER_ASEC},        {"arcsec", TESS_RAD_PER_ASEC},
+    {"amin", 60 * TESS_RAD_PER_ASEC},   {"arcmin", 60 * TESS_RAD_PER_ASEC},
+    {"deg", TESS_RAD_PER_DEG},          {"rad", 1.0},
+    {"\"", TESS_RAD_PER_ASEC},          {"'", 60 * TESS_RAD_PER_ASEC},
+    {"\u2033", TESS_RAD_PER_ASEC},      /* double prime */
+    {"\u2032", 60 * TESS_RAD_PER_ASEC}, /* prime */
+    {"\u00B0", TESS_RAD_PER_DEG},       {NULL, 0},
 };
 
 static const unit memory_units[] = {
@@ -188,8 +185,8 @@ tess_status tess_parse_size(const char *text, int64_t *nx, int64_t *ny)
     int bad = read_integer(text, &x, &end);
     if (!bad && *end == '\0')
         y = x;
-    else if (!bad && (*end == ',' || *end == 'x'))
-        bad = read_integer(end + 1, &y, &end);
+    else if (!bad && (*end == ',' || *end == 'x' || *end == ' '))
+        bad = read_integer(end + 1 + strspn(end + 1, " "), &y, &end);
     if (bad || *end)
         TESS_FAIL(TESS_ERR_USAGE,
                   "'%s' is not an image size; write 2048 or 2048,1024 (pixels)", text);
@@ -389,7 +386,7 @@ tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
 {
     tess_status status = TESS_OK;
     double value = 0;
-    const char *number = after_briggs(text);
+    const char *number = after_briggs(text), *rest = text;
     if (strcasecmp(text, "natural") == 0)
         *weighting = TESS_NATURAL;
     else if (strcasecmp(text, "uniform") == 0)
@@ -398,7 +395,10 @@ tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
         if (*number) TESS_TRY(tess_parse_number(number, -10, 10, &value));
         *weighting = TESS_BRIGGS;
         *robust = value;
-    } else
+    } else if (read_number(text, &value, &rest) == 0 && *rest == '\0')
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a weighting; did you mean briggs:%s?",
+                  text, text);
+    else
         TESS_FAIL(TESS_ERR_USAGE,
                   "'%s' is not a weighting; write natural, uniform or briggs:R like "
                   "briggs:0.5",
@@ -417,7 +417,8 @@ tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
     const bool letters = !strchr(text, ',') && strspn(text, "IQUViquv") == strlen(text);
     const char *rest = text;
     do {
-        const size_t length = letters ? 1 : strcspn(rest, ",");
+        if (!letters) rest += strspn(rest, " ");
+        const size_t length = letters ? 1 : strcspn(rest, ", ");
         char name[8] = "";
         for (size_t k = 0; k < length && length < sizeof name; ++k)
             name[k] = (char)toupper((unsigned char)rest[k]);
@@ -435,6 +436,7 @@ tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
                       (int)TESS_MAX_POL);
         found[count++] = corr;
         rest += length;
+        if (!letters) rest += strspn(rest, " ");
         if (*rest == ',' && !letters) {
             ++rest;
             if (*rest == '\0') TESS_FAIL(TESS_ERR_USAGE, "'%s' ends in a comma", text);

@@ -79,6 +79,103 @@ tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num
     return (tess_pol_mix){0};
 }
 
+/* ---- what cannot be made ---- */
+
+/* Distinct codes in the order in which they were found. */
+typedef struct code_list {
+    tess_corr code[16];
+    int count;
+} code_list;
+
+static void add_code(code_list *list, tess_corr code)
+{
+    const int room = (int)(sizeof list->code / sizeof *list->code);
+    if (find(list->code, list->count, code) < 0 && list->count < room)
+        list->code[list->count++] = code;
+}
+
+/* "I, Q and V" or, with "," for `between`, "XX,YY". */
+static void list_codes(const code_list *list, const char *between, const char *last,
+                       char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < list->count && used < size; ++k) {
+        const char *before = k == 0 ? "" : k == list->count - 1 ? last : between;
+        const int n = snprintf(text + used, size - used, "%s%s", before,
+                               tess_corr_name(list->code[k]));
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static bool is_circular(tess_corr code)
+{
+    return code <= RR && code >= LR;
+}
+
+static bool is_linear(tess_corr code)
+{
+    return code <= XX;
+}
+
+/* What a Stokes parameter lacks of a set with feeds of one kind; a correlation, or any
+ * image of a set of Stokes parameters, lacks itself. */
+static void add_missing(tess_corr wanted, const tess_corr *corr, int num_corr,
+                        code_list *missing)
+{
+    bool known = false;
+    for (size_t k = 0; k < sizeof combination / sizeof *combination; ++k) {
+        const tess_corr pair[2] = {combination[k].first, combination[k].second};
+        if (combination[k].stokes != wanted) continue;
+        if (is_circular(pair[0]) ? !is_circular(corr[0]) : !is_linear(corr[0]))
+            continue;
+        known = true;
+        for (int end = 0; end < 2; ++end)
+            if (find(corr, num_corr, pair[end]) < 0) add_code(missing, pair[end]);
+    }
+    if (!known) add_code(missing, wanted);
+}
+
+/* What --stokes may ask for: Stokes parameters, else the correlations themselves. */
+static void list_possible(const tess_corr *corr, int num_corr, char *text, size_t size)
+{
+    code_list possible = {.count = 0};
+    for (tess_corr stokes = STOKES_I; stokes <= STOKES_V; ++stokes) {
+        const tess_pol pol = {stokes, false};
+        if (tess_pol_mix_of(&pol, corr, num_corr).num > 0) add_code(&possible, stokes);
+    }
+    if (possible.count > 0) {
+        list_codes(&possible, "", "", text, size);
+        return;
+    }
+    for (int k = 0; k < num_corr; ++k)
+        add_code(&possible, corr[k]);
+    list_codes(&possible, ",", ",", text, size);
+}
+
+void tess_pol_explain(const tess_pol *pol, int num_pol, const tess_corr *corr,
+                      int num_corr, char *text, size_t size)
+{
+    code_list lost = {.count = 0}, missing = {.count = 0}, there = {.count = 0};
+    char lost_text[64], missing_text[64], there_text[64], possible[64];
+    text[0] = '\0';
+    for (int k = 0; k < num_pol; ++k) {
+        if (tess_pol_mix_of(&pol[k], corr, num_corr).num > 0) continue;
+        add_code(&lost, pol[k].code);
+        add_missing(pol[k].code, corr, num_corr, &missing);
+    }
+    if (lost.count == 0) return;
+    for (int k = 0; k < num_corr; ++k)
+        add_code(&there, corr[k]);
+    list_codes(&lost, ", ", " and ", lost_text, sizeof lost_text);
+    list_codes(&there, ",", ",", there_text, sizeof there_text);
+    list_codes(&missing, ",", ",", missing_text, sizeof missing_text);
+    list_possible(corr, num_corr, possible, sizeof possible);
+    snprintf(text, size, "%s cannot be made from %s: %s %s missing; --stokes %s can be",
+             lost_text, there_text, missing_text, missing.count == 1 ? "is" : "are",
+             possible);
+}
+
 void tess_pol_from_stokes(tess_corr corr, double complex coefficient[4])
 {
     static const struct {

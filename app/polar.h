@@ -7,6 +7,7 @@
 
 #include <complex.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tess_imager.h"
 
@@ -31,6 +32,12 @@ typedef struct tess_pol_mix {
 } tess_pol_mix;
 
 tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num_corr);
+
+/** Which of these images correlations cannot make, and what they lack, as in "U, V
+ *  cannot be made from XX,YY: XY,YX are missing; --stokes IQ can be". Empty when all
+ *  can be made. Local. */
+void tess_pol_explain(const tess_pol *pol, int num_pol, const tess_corr *corr,
+                      int num_corr, char *text, size_t size);
 
 /** V_corr = Σ coefficient[s]·V_s over Stokes s = I, Q, U, V; `corr` any code. */
 void tess_pol_from_stokes(tess_corr corr, double complex coefficient[4]);

@@ -115,7 +115,8 @@ static void store_weight(tess_samples *samples, int64_t sample, int which,
 /* One row; returns the number of good visibilities in it. */
 static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *block,
                            int64_t row, const double uvw_m[3], tess_samples *samples,
-                           int64_t first, int64_t ignored[TESS_NUM_IGNORED])
+                           int64_t first, int64_t ignored[TESS_NUM_IGNORED],
+                           double *beyond)
 {
     int64_t good = 0;
     const double *old_uvw = block->uvw_m + 3 * row;
@@ -152,6 +153,8 @@ static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *bloc
         }
         good += any > 0;
         if (any == 0 && shown >= 0 && shown < TESS_NUM_IGNORED) ++ignored[shown];
+        if (any == 0 && shown == TESS_IGNORED_BEYOND_UV)
+            *beyond = fmax(*beyond, uv_range_reach(uvw_m, recipe->inv_lambda[c]));
     }
     return good;
 }
@@ -320,11 +323,12 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     const int64_t row_first = samples->num_rows, vis_first = samples->num_vis;
     const plain_block plain = plain_block_of(recipe, block);
     int64_t ignored[TESS_NUM_IGNORED] = {0}, total_good = 0;
+    double beyond = 0;
     int64_t *good = tess_alloc(rows, sizeof *good);
     if (!good) TESS_FAIL(TESS_ERR_ALLOC, "rows of a block");
     TESS_TRY(tess_samples_reserve(samples, row_first + rows, vis_first + rows * chans));
 #pragma omp parallel for num_threads(num_threads) schedule(static) \
-        reduction(+ : total_good, ignored[:TESS_NUM_IGNORED])
+        reduction(+ : total_good, ignored[:TESS_NUM_IGNORED]) reduction(max : beyond)
     for (int64_t row = 0; row < rows; ++row) {
         double uvw_m[3];
         const double time = block->time_mjd_s[row];
@@ -345,7 +349,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
             good[row] = chans;
         } else
             good[row] = prepare_row(recipe, block, row, uvw_m, samples,
-                                    vis_first + row * chans, ignored);
+                                    vis_first + row * chans, ignored, &beyond);
         total_good += good[row];
     }
     close_gaps(samples, row_time, row_first, rows, good);
@@ -353,6 +357,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
         profile->visibilities += total_good;
         for (int k = 0; k < TESS_NUM_IGNORED; ++k)
             profile->ignored[k] += ignored[k];
+        profile->beyond_uv_lambda = fmax(profile->beyond_uv_lambda, beyond);
     }
 cleanup:
     tess_free(good);

@@ -12,6 +12,7 @@ struct block_sums {
     unsigned ignored[TESS_NUM_IGNORED];
     unsigned good, unlike;
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits, bad_row;
+    unsigned long long beyond_bits;
     unsigned long long weight_max_bits, vis_max_bits;
     double weight[RAW_MAX_POL];
 };
@@ -103,6 +104,9 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
         if (!at.known) atomicMin(&own.bad_row, (unsigned long long)(rows.row_at + row));
         if (value.reason >= 0) {
             atomicAdd(&own.ignored[value.reason], 1u);
+            if (value.reason == TESS_IGNORED_BEYOND_UV)
+                atomicMax(&own.beyond_bits,
+                          bits_of(uv_range_reach(at.uvw_m, recipe.inv_lambda[chan])));
             continue;
         }
         const double inv = recipe.inv_lambda[chan], w = fabs(at.uvw_m[2]) * inv;
@@ -157,6 +161,7 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
     atomicMin(&sums->w_min_bits, own.w_min_bits);
     atomicMax(&sums->w_max_bits, own.w_max_bits);
     atomicMax(&sums->uvw2_max_bits, own.uvw2_max_bits);
+    atomicMax(&sums->beyond_bits, own.beyond_bits);
     atomicMin(&sums->bad_row, own.bad_row);
     atomicMax(&sums->weight_max_bits, own.weight_max_bits);
     atomicMax(&sums->vis_max_bits, own.vis_max_bits);

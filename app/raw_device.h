@@ -59,6 +59,7 @@ typedef struct raw_sums {
     unsigned long long good;   /**< samples with a weight in any polarisation */
     unsigned long long unlike; /**< those whose polarisations' weights differ */
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits; /**< wavelengths */
+    unsigned long long beyond_bits; /**< uv_range_reach of samples beyond the grid */
     unsigned long long weight_max_bits, vis_max_bits; /**< vis: of a part, no sign */
     unsigned long long bad_row; /**< least row of an unknown antenna; ~0: none */
     double weight[RAW_MAX_POL];

@@ -188,6 +188,26 @@ cleanup:
     return status;
 }
 
+/* Channels that --channels asks for and a window does not have. */
+static void warn_clipped(const tess_source *source)
+{
+    const tess_selection *s = &source->selection;
+    for (int k = 0; k < source->num_obs && s->chan_end > 0; ++k) {
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
+        const int64_t least = meta->min_spw_chan;
+        if (s->chan_end <= least) continue;
+        if (k > 0 &&
+            strcmp(meta->path, tess_vis_reader_meta(source->reader[k - 1])->path) == 0)
+            continue; /* another field of the same set */
+        tess_log_warn("%s: --channels %lld:%lld goes beyond the %lld channels of a "
+                      "spectral window; %s",
+                      meta->path, (long long)s->chan_first, (long long)s->chan_end,
+                      (long long)least,
+                      s->chan_first < least ? "those that are there are taken"
+                                            : "it is left out");
+    }
+}
+
 static double separation(double ra0, double dec0, double ra1, double dec1)
 {
     const double sd = sin(0.5 * (dec1 - dec0)), sr = sin(0.5 * (ra1 - ra0));
@@ -274,6 +294,7 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
                                    "%s: no rows are selected", obs[0]);
     TESS_TRY(tess_comm_agree(comm, status));
     fill_info(source);
+    if (tess_comm_rank(comm) == 0) warn_clipped(source);
     *source_out = source;
     source = NULL;
 cleanup:
@@ -315,12 +336,26 @@ tess_vis_reader *tess_source_reader(tess_source *source, int obs)
 
 /* ---- what is made of each part ---- */
 
-static void list_correlations(const tess_vis_segment *segment, char *text, size_t size)
+/* Which of the images a part cannot make, and why; empty when it makes all. */
+static void explain_part(const tess_source *source, const part *p, const tess_pol *pol,
+                         int num_pol, char *text, size_t size)
 {
-    text[0] = '\0';
-    for (int k = 0; k < segment->num_corr; ++k) {
-        if (k) strncat(text, ",", size - strlen(text) - 1);
-        strncat(text, tess_corr_name(segment->corr[k]), size - strlen(text) - 1);
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+    const tess_vis_segment *segment = &meta->segment[p->segment];
+    tess_pol_explain(pol, num_pol, segment->corr, segment->num_corr, text, size);
+}
+
+/* Of several parts, those that lack a correlation are left out. */
+static void warn_left_out(const tess_source *source, const tess_pol *pol, int num_pol)
+{
+    char why[256];
+    for (int k = 0; k < source->num_parts; ++k) {
+        const part *p = &source->parts[k];
+        if (p->usable) continue;
+        explain_part(source, p, pol, num_pol, why, sizeof why);
+        tess_log_warn("%s: %lld rows are left out: %s",
+                      tess_vis_reader_meta(source->reader[p->obs])->path,
+                      (long long)p->num_rows, why);
     }
 }
 
@@ -413,15 +448,12 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
         usable += p->usable;
     }
     if (usable == 0) {
-        char have[64], name[8];
-        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[0]);
-        list_correlations(&meta->segment[0], have, sizeof have);
-        tess_pol_name(&pol[0], name);
-        TESS_FAIL(
-            TESS_ERR_USAGE,
-            "%s: %s cannot be made from its correlations (%s); choose with --stokes",
-            meta->path, num_pol > 1 ? "the polarisations" : name, have);
+        char why[256];
+        explain_part(source, &source->parts[0], pol, num_pol, why, sizeof why);
+        TESS_FAIL(TESS_ERR_USAGE, "%s: %s",
+                  tess_vis_reader_meta(source->reader[0])->path, why);
     }
+    if (tess_comm_rank(source->comm) == 0) warn_left_out(source, pol, num_pol);
     source->block_bytes = block_bytes;
     TESS_TRY(make_spans(source));
 cleanup:

@@ -391,27 +391,6 @@ cleanup:
     return status;
 }
 
-static tess_status log_ignored(image_run *run)
-{
-    tess_status status = TESS_OK;
-    int64_t count[TESS_NUM_IGNORED + 1];
-    memcpy(count, run->profile->ignored, sizeof run->profile->ignored);
-    count[TESS_NUM_IGNORED] = run->profile->visibilities;
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, count, TESS_NUM_IGNORED + 1, TESS_SUM));
-    tess_log_info(
-        "visibilities: %lld used; ignored: %lld flagged, %lld of weight <= 0, "
-        "%lld not finite, %lld autocorrelations, %lld beyond the grid, %lld "
-        "outside --uvrange",
-        (long long)count[TESS_NUM_IGNORED], (long long)count[TESS_IGNORED_FLAGGED],
-        (long long)count[TESS_IGNORED_WEIGHT],
-        (long long)count[TESS_IGNORED_NOT_FINITE],
-        (long long)count[TESS_IGNORED_AUTOCORR],
-        (long long)count[TESS_IGNORED_BEYOND_UV],
-        (long long)count[TESS_IGNORED_UVRANGE]);
-cleanup:
-    return status;
-}
-
 /* ---- all outputs ---- */
 
 enum { MOST_IMAGES = 4 * TESS_MAX_POL };
@@ -610,12 +589,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_look_at_data(&run));
-    TESS_TRY(log_ignored(&run));
-    if (run.job.extent.num_vis == 0)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: nothing to image: all selected visibilities are flagged or "
-                  "ignored (see the log for the reasons)",
-                  run.info->meta->path);
+    TESS_TRY(image_check_ignored(&run));
     if (tess_comm_rank(comm) == 0) imager_outputs_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));
     if (opts->checkpoint.folder)

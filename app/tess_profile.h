@@ -60,8 +60,9 @@ typedef struct tess_profile {
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities; /**< imaged or predicted, from this rank's rows */
     int64_t ignored[TESS_NUM_IGNORED];
-    int64_t plans;                              /**< gridding plans made */
-    int64_t transforms;                         /**< plane transforms set up */
+    double beyond_uv_lambda; /**< largest |u| or |v| of those of BEYOND_UV; 0 unknown */
+    int64_t plans;           /**< gridding plans made */
+    int64_t transforms;      /**< plane transforms set up */
     int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of
                                                   one w-plane on this rank */
     int64_t checkpoints, checkpoint_bytes; /**< written with sums; bytes of this rank */
@@ -122,8 +123,8 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
  *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),
  *  grid_imbalance:{predicted, measured} (the most loaded rank over the mean, less 1),
  *  merged_visibilities}, "projection_error" with --w projection}. Energy that cannot be
- *  read is null. TESS_ERR_IO when it cannot be written, or is there and not `overwrite`.
- *  Collective. */
+ *  read is null. TESS_ERR_IO when it cannot be written, or is there and not
+ * `overwrite`. Collective. */
 tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
                                const char *path, bool overwrite);
 

@@ -12,4 +12,10 @@ const char *tess_version_compiler(void);
 /** "MPI 3.1 (Open MPI 4.1.4), FFTW 3.3.10, CFITSIO 4.2.0, ...". */
 const char *tess_version_libraries(void);
 
+/** OpenMP's version; the GPUs that code was compiled for; what reads MeasurementSets.
+ *  "none (built without ...)" where a part is left out. */
+const char *tess_version_openmp(void);
+const char *tess_version_gpu(void);
+const char *tess_version_ms(void);
+
 #endif

@@ -21,19 +21,27 @@ typedef struct uv_range {
     double min, max; /**< of sqrt(u² + v²); max 0: none */
 } uv_range;
 
-/** Why a sample there is ignored, −1: it is not. */
+/** Why a sample there is ignored, −1: it is not. What is not selected counts as such,
+ *  whether or not the grid reaches it. */
 UV_RANGE_FUNCTION int uv_range_ignores(const uv_range *range, const double uvw_m[3],
                                        double inv_lambda)
 {
     const double u = fabs(uvw_m[0]) * inv_lambda, v = fabs(uvw_m[1]) * inv_lambda;
-    if (range->limit > 0 && (u >= range->limit || v >= range->limit))
-        return TESS_IGNORED_BEYOND_UV;
     if (range->max > 0 || range->min > 0) {
         const double length = sqrt(u * u + v * v);
         if (length < range->min || (range->max > 0 && length > range->max))
             return TESS_IGNORED_UVRANGE;
     }
+    if (range->limit > 0 && (u >= range->limit || v >= range->limit))
+        return TESS_IGNORED_BEYOND_UV;
     return -1;
+}
+
+/** How far the grid would have to reach to take a sample that is beyond it: the larger
+ *  of |u| and |v|. */
+UV_RANGE_FUNCTION double uv_range_reach(const double uvw_m[3], double inv_lambda)
+{
+    return fmax(fabs(uvw_m[0]), fabs(uvw_m[1])) * inv_lambda;
 }
 
 #endif

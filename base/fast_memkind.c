@@ -76,6 +76,13 @@ void *tess_alloc_fast(int64_t count, size_t size)
     return tess_alloc(count, size);
 }
 
+const char *tess_fast_memory_text(void)
+{
+    pthread_once(&fast.once, load);
+    return fast.align ? "by memkind, which finds some here"
+                      : "by memkind, which is not here or finds none";
+}
+
 bool fast_mem_free(void *pointer)
 {
     if (!pointer || (uintptr_t)pointer % HUGE_PAGE != 0) return false;

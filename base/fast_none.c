@@ -7,6 +7,11 @@ void *tess_alloc_fast(int64_t count, size_t size)
     return tess_alloc(count, size);
 }
 
+const char *tess_fast_memory_text(void)
+{
+    return "none (built without memkind)";
+}
+
 bool fast_mem_free(void *pointer)
 {
     (void)pointer;

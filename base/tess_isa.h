@@ -18,9 +18,11 @@ typedef enum tess_isa {
 #if defined(__x86_64__) && !defined(TESS_ISA_PORTABLE_ONLY)
 #define TESS_ISA_TABLES(name)                                                        \
     {&name##_portable, &name##_avx2, &name##_knl, &name##_avx512}
+#define TESS_NUM_ISA_BUILT TESS_NUM_ISA /* the first so many of tess_isa */
 #else
 #define TESS_ISA_TABLES(name)                                                        \
     {&name##_portable, &name##_portable, &name##_portable, &name##_portable}
+#define TESS_NUM_ISA_BUILT 1
 #endif
 
 /** "portable", "avx2", "knl" or "avx512". */

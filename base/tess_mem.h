@@ -21,6 +21,9 @@ void *tess_alloc(int64_t count, size_t size);
  *  where there is some (TESS_MEMKIND) and the array is of megabytes. */
 void *tess_alloc_fast(int64_t count, size_t size);
 
+/** Where that memory comes from, in words for people. */
+const char *tess_fast_memory_text(void);
+
 /** As tess_alloc(), zeroed. */
 void *tess_alloc_zero(int64_t count, size_t size);
 

@@ -1,7 +1,10 @@
 #include "tess_text.h"
 
+#include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdio.h>
+
+#include "tess_const.h"
 
 static bool is_tail(unsigned char byte)
 {
@@ -46,4 +49,40 @@ char *tess_text_clean(char *text)
     }
     *to = '\0';
     return text;
+}
+
+/* ---- angles ---- */
+
+typedef struct angle_unit {
+    const char *name;
+    double rad;
+} angle_unit;
+
+static angle_unit unit_of(double rad)
+{
+    static const angle_unit units[] = {{"deg", TESS_RAD_PER_DEG},
+                                       {"amin", 60 * TESS_RAD_PER_ASEC},
+                                       {"asec", TESS_RAD_PER_ASEC},
+                                       {"mas", 1e-3 * TESS_RAD_PER_ASEC},
+                                       {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
+    const size_t last = sizeof units / sizeof *units - 1;
+    size_t k = 0;
+    while (k < last && fabs(rad) < units[k].rad * (1 - 1e-12))
+        ++k;
+    return units[k];
+}
+
+void tess_text_angle(double rad, char *text, size_t size)
+{
+    const angle_unit unit = unit_of(rad);
+    snprintf(text, size, "%.4g%s", rad / unit.rad, unit.name);
+}
+
+void tess_text_angle_below(double rad, char *text, size_t size)
+{
+    /* below also where three digits hold all of it */
+    const angle_unit unit = unit_of(rad * (1 - 1e-9));
+    const double value = rad * (1 - 1e-9) / unit.rad;
+    const double step = pow(10, floor(log10(value)) - 2);
+    snprintf(text, size, "%.3g%s", floor(value / step) * step, unit.name);
 }

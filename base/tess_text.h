@@ -1,8 +1,10 @@
 /** @file tess_text.h
- *  Text of files and users on its way to a terminal.
+ *  Text of files and users on its way to a terminal, and angles as text.
  */
 #ifndef TESS_TEXT_H
 #define TESS_TEXT_H
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,6 +14,13 @@ extern "C" {
  *  also those above 0x7F, and bytes that are no UTF-8. Letters of all languages stay.
  *  Returns `text`. Local. */
 char *tess_text_clean(char *text);
+
+/** An angle in the largest unit of the command line's that keeps it at least 1,
+ *  "4.1uas". Local. */
+void tess_text_angle(double rad, char *text, size_t size);
+
+/** Likewise an angle of three digits that is below `rad`, and next to it. Local. */
+void tess_text_angle_below(double rad, char *text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -79,6 +79,8 @@ typedef struct tess_vis_meta {
     tess_vis_antenna *antenna;
     int64_t num_rows_total; /**< rows in the file before selection */
     char data_column[64];   /**< of an MS, that visibilities are read from; else "" */
+    int64_t min_spw_chan; /**< channels in the file of the selected spectral window that
+                               has the fewest; 0: unknown */
 } tess_vis_meta;
 
 /** What to read. Zeroed means everything (and the only field). */

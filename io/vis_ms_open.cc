@@ -205,15 +205,26 @@ std::string field_list(const tess_vis_meta &meta)
     return text;
 }
 
-/* Field with rows of this name, else of this number. */
+/* Number of fields with rows of this name, as `compare` takes names to be the same;
+ * *found is the last one. */
+int fields_of_name(const tess_vis_meta &meta, const char *wanted,
+                   int (*compare)(const char *, const char *), int *found)
+{
+    int count = 0;
+    for (int k = 0; k < meta.num_fields; ++k)
+        if (compare(meta.field[k].name, wanted) == 0 && meta.field[k].num_rows > 0) {
+            *found = k;
+            ++count;
+        }
+    return count;
+}
+
+/* Field with rows of this name, else of this number. The case of letters matters only
+ * where fields differ in nothing else. */
 int find_field(const tess_vis_meta &meta, const char *wanted)
 {
-    int found = -1, num_found = 0;
-    for (int k = 0; k < meta.num_fields; ++k)
-        if (strcmp(meta.field[k].name, wanted) == 0 && meta.field[k].num_rows > 0) {
-            found = k;
-            ++num_found;
-        }
+    int found = -1, num_found = fields_of_name(meta, wanted, strcmp, &found);
+    if (num_found == 0) num_found = fields_of_name(meta, wanted, strcasecmp, &found);
     if (num_found > 1)
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: %d fields are called %s; give --field a number: %s", meta.path,
@@ -372,6 +383,7 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
     double time_min = HUGE_VAL, time_max = -HUGE_VAL;
     std::vector<double> intervals;
     std::map<int, Segment> taken; /* by data description */
+    int64_t max_spw_chan = 0;
     const bool all_fields = select.any_field && !select.field;
     for (const auto &item : groups) {
         const int description = item.first.first, field = item.first.second;
@@ -390,6 +402,10 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
         tess_vis_segment &segment = meta.segment[meta.num_segments++];
         read_channels(reader, select, descriptions[item.first].spw, item.second,
                       segment);
+        const int64_t in_file = item.second.num_chan_file;
+        if (meta.min_spw_chan == 0 || in_file < meta.min_spw_chan)
+            meta.min_spw_chan = in_file;
+        max_spw_chan = std::max(max_spw_chan, in_file);
         if (segment.num_chan == 0) {
             tess_free(segment.freq_hz);
             tess_free(segment.chan_width_hz);
@@ -406,6 +422,13 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
     }
     const bool by_choice =
         select.num_spw > 0 || select.chan_first > 0 || select.chan_end > 0;
+    if (meta.num_segments == 0 && max_spw_chan > 0 && select.chan_first >= max_spw_chan)
+        MS_FAIL(TESS_ERR_USAGE,
+                "%s: channels %lld:%lld do not exist; its spectral windows have up to "
+                "%lld channels",
+                reader.path.c_str(), static_cast<long long>(select.chan_first),
+                static_cast<long long>(select.chan_end),
+                static_cast<long long>(max_spw_chan));
     if (meta.num_segments == 0 && by_choice)
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: no rows or channels are left by --field, --spw and "

@@ -453,6 +453,7 @@ static tess_status build_segments(const group_scan *scan, const tess_vis_select 
     tess_status status = TESS_OK;
     uvfits_state *state = scan->state;
     tess_vis_meta *meta = scan->meta;
+    meta->min_spw_chan = state->layout.freq.length;
     row_span all = {0, INFINITY, -INFINITY, INFINITY, 0};
     meta->segment = tess_alloc_zero(state->num_setups, sizeof *meta->segment);
     state->rows = tess_alloc_zero(state->num_setups, sizeof *state->rows);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "comm_mpi.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,6 +130,19 @@ tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
     TESS_TRY(tess_comm_split(*comm, 0, (*comm)->rank, &(*comm)->last));
 cleanup:
     return status;
+}
+
+/* Libraries say more than their name and version: behind a comma, or in further lines.
+ */
+void tess_comm_library(char *text, size_t size)
+{
+    char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    if (MPI_Get_library_version(all, &length) != MPI_SUCCESS) all[0] = '\0';
+    all[strcspn(all, ",\r\n")] = '\0';
+    for (char *c = all; *c; ++c)
+        if (*c == '\t') *c = ' ';
+    snprintf(text, size, "%s", *all ? all : "unknown");
 }
 
 void tess_comm_finish(tess_comm *comm)

@@ -1,6 +1,7 @@
 /* The communicator of one rank, for builds with TESS_MPI=OFF. */
 #include "tess_comm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,11 @@ tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
     (void)argc;
     (void)argv;
     return tess_comm_self(comm);
+}
+
+void tess_comm_library(char *text, size_t size)
+{
+    snprintf(text, size, "none");
 }
 
 void tess_comm_finish(tess_comm *comm)

@@ -10,6 +10,7 @@
 #define TESS_COMM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tess_status.h"
@@ -25,6 +26,10 @@ typedef enum tess_op { TESS_SUM, TESS_MIN, TESS_MAX } tess_op;
 /** Start MPI (thread level FUNNELED or better) and duplicate the world; without a
  *  launcher this is tess_comm_self, which costs nothing. Collective. */
 tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm);
+
+/** Which MPI library this is, "Open MPI v4.1.4"; "none" without MPI. Before or after
+ *  tess_comm_start. Local. */
+void tess_comm_library(char *text, size_t size);
 
 /** End MPI. Collective; `comm` may be NULL after a failed start. */
 void tess_comm_finish(tess_comm *comm);

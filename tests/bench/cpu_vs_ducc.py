@@ -403,7 +403,7 @@ def main():
         keep_memory()
     shown = tessera("--version", timeout=60).out.strip().splitlines()
     print(f"{shown[0]}; library {module.library_version()}; ducc0 {ducc0.__version__}; "
-          f"{shown[-1]}; medians of {options.repeat}", flush=True)
+          f"{shown[2]}; medians of {options.repeat}", flush=True)
     rows = []
     for name in options.names.split(","):
         rows += measure(name, options)

@@ -8,7 +8,8 @@ import shlex
 
 import numpy as np
 
-from e2e import ASEC, Suite, mpiexec, tessera
+from e2e import (ASEC, C_M_S, Suite, have_ms, mpiexec, read_image, simulate, tessera,
+                 write_sky)
 import uvfits
 
 COMMANDS = ("image", "predict", "simulate", "info", "plan", "compare", "bench")
@@ -49,9 +50,27 @@ def check_help(suite):
                        result.status in ((0, 4) if command == "bench" else (3, 4)))
 
 
+def check_built(suite, text):
+    """A line for each part that a build may have, which agrees with what it does."""
+    labels = ("MPI", "OpenMP", "GPUs", "processor code", "fast memory", "MeasurementSets")
+    built = {label: line[len(label):].strip() for line in text.splitlines()[3:]
+             for label in labels if line.startswith(label + " ")}
+    if not suite.equal("--version: parts", sorted(built), sorted(labels)):
+        return
+    suite.true(f"--version: every part has words {built}", all(built.values()))
+    suite.equal("--version: MeasurementSets", not built["MeasurementSets"].startswith("none"),
+                have_ms())
+    if mpiexec():
+        suite.true(f"--version: MPI {built['MPI']}", re.search(r"\d+\.\d+", built["MPI"]))
+    there = "TESS_ISA" in os.environ or re.search(r"; here: (\w+)", built["processor code"])
+    suite.true("--version: the code for this processor is among what is built",
+               there is True or there[1] in built["processor code"].split(";")[0])
+
+
 def check_version(suite):
     first = tessera("--version").out
     suite.true("tessera --version", first.startswith("tessera "))
+    check_built(suite, first)
     for command in COMMANDS:
         result = tessera(command, "--version")
         suite.ran(f"{command} --version", result)
@@ -112,6 +131,155 @@ def check_data_column(suite):
                    and "MODEL_DATA" in result.errors()[0])
 
 
+def refused(suite, what, words, *args, status=2):
+    """One line with these words, and this status, on one rank and on three."""
+    for ranks in RANKS:
+        result = tessera("image", *args, "--overwrite", "-q", "-o", suite.path("refused"),
+                         ranks=ranks)
+        suite.ran(f"{what}, {ranks} ranks", result, status)
+        line = result.errors()[0] if result.errors() else ""
+        for word in words:
+            suite.true(f"{what}: {word!r} in {line!r}", word in line)
+        suite.equal(f"{what}: lines", len(result.errors()), 1)
+
+
+def warned(suite, what, words, *args, count=1):
+    """So many warnings, of which the last has these words."""
+    for ranks in RANKS:
+        result = tessera("image", *args, "--overwrite", "-q", "-o", suite.path("warned"),
+                         ranks=ranks)
+        suite.ran(f"{what}, {ranks} ranks", result)
+        lines = [line for line in result.err.splitlines() if "warning: " in line]
+        suite.equal(f"{what}: warnings {lines}", len(lines), count)
+        for word in words:
+            suite.true(f"{what}: {word!r} in {lines[-1:]}", lines and word in lines[-1])
+
+
+SMALL = ["--size", "32", "--scale", "60asec"]
+
+
+def check_options(suite):
+    """Options of other programs, near ones, and values in two words."""
+    obs = observe(suite, "options")
+    for words, meant in [
+            (["-size", "64"], "did you mean --size?"),
+            (["--pol", "IQ"], "did you mean --stokes IQ?"),
+            (["--robust", "0"], "did you mean --weight briggs:0?"),
+            (["--robust=-0.5"], "did you mean --weight briggs:-0.5?"),
+            (["--imsize", "64"], "did you mean --size 64?"),
+            (["--SIZE", "64"], "did you mean --size?"),
+            (["--s", "64"], "it may be --size, --scale, --stokes"),
+            (["-s", "64"], "one of --size, --scale, --stokes"),
+            (["--stoke-s", "I"], "did you mean --stokes?"),
+            (["--weight", "briggs", "0"], "did you mean --weight briggs:0?"),
+            (["--size", "64", "48"], "did you mean --size 64,48?"),
+            (["--scale", "1", "asec"], "did you mean --scale 1asec?"),
+            (["--weight", "0"], "did you mean briggs:0?"),
+            (["-niter", "100"], "does not deconvolve")]:
+        refused(suite, " ".join(words), [meant], obs, *SMALL, *words)
+    plain = [obs, *SMALL, "--overwrite", "-q", "--no-psf", "-o"]
+    images = {}
+    for name, words in [("plain", ["--scale", "20asec", "--weight", "briggs:0"]),
+                        ("quote", ["--scale", '20"', "--weight", "briggs 0"]),
+                        ("minute", ["--scale", "0.333333333333333333'", "--weight", "robust:0"]),
+                        ("word", ["--scale", "20 arcsec", "--weight", "Robust=0"])]:
+        result = tessera("image", *plain, suite.path(name), *words, "--stokes", "i")
+        if suite.ran(f"{name}: {words}", result):
+            images[name] = read_image(suite.path(name + "-dirty.fits"))[0]
+            suite.true(f"{name}: the same image", np.array_equal(images[name],
+                                                                 images["plain"]))
+    names = ["SIMULATED", "simulated", "Simulated"]
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    for ending in [".uvfits"] + ([".ms"] if have_ms() else []):
+        made = simulate(suite.path("named" + ending), sky, duration="2min")
+        for field in names:
+            result = tessera("image", made, *SMALL, "--overwrite", "-q", "--no-psf",
+                             "--field", field, "-o", suite.path("field"))
+            suite.ran(f"--field {field} of {ending}", result)
+        refused(suite, f"--field of another name of {ending}", ["3C286", "SIMULATED"], made,
+                *SMALL, "--field", "3C286")
+
+
+def check_stokes(suite):
+    """What correlations cannot make, what they lack, and what can be made."""
+    for name, first, corrs, asked, words in [
+            ("circular", -1, 2, "IQUV", ["Q and U cannot be made from RR,LL",
+                                         "RL,LR are missing", "--stokes IV can be"]),
+            ("linear", -5, 2, "iquv", ["U and V cannot be made from XX,YY",
+                                       "XY,YX are missing", "--stokes IQ can be"]),
+            ("one", -5, 1, "I", ["I cannot be made from XX", "YY is missing",
+                                 "--stokes XX can be"]),
+            ("linear", -5, 2, "RR", ["RR cannot be made from XX,YY"])]:
+        refused(suite, f"{name}: --stokes {asked}", words, observe(suite, name, first, corrs),
+                *SMALL, "--stokes", asked)
+    obs = [observe(suite, "circular", -1, 2), observe(suite, "full", -1, 4)]
+    warned(suite, "one of two sets cannot make Q", ["circular.uvfits: 240 rows are left out",
+                                                     "RL,LR are missing"],
+           *obs, "--size", "32", "--scale", "1asec", "--stokes", "Q")
+    if have_ms():
+        sky = write_sky(suite.path("one.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+        made = simulate(suite.path("circular.ms"), sky, duration="2min",
+                        extra=("--pol", "RR,LL"))
+        refused(suite, "MeasurementSet: --stokes IQUV", ["Q and U cannot", "--stokes IV"],
+                made, *SMALL, "--stokes", "IQUV")
+
+
+def reach(path, freq, shortest=0.0, longest=np.inf):
+    """The largest |u| or |v| of baselines of such lengths, in wavelengths."""
+    uvw = uvfits.read(path)[0]
+    u, v = (np.abs(uvw[:, k, None]) * freq / C_M_S for k in (0, 1))
+    length = np.hypot(u, v)
+    return np.maximum(u, v)[(length >= shortest) & (length <= longest)].max()
+
+
+def check_scale(suite):
+    """Pixels that are too large: the scale that is named keeps all, of what is selected,
+    and is less than three digits below the largest that does."""
+    obs = observe(suite, "long")
+    freq = 1e9 + 1e7 * np.arange(3)
+    for what, scale, select, lengths in [
+            ("all too long", "30deg", [], (0, np.inf)), ("many too long", "5amin", [], (0, np.inf)),
+            ("many of a range", "5amin", ["--uvrange", "100:700"], (100, 700))]:
+        options = ["--size", "2" if "deg" in scale else "32", *select]
+        result = tessera("image", obs, "--scale", scale, *options, "--overwrite", "-q", "-o",
+                         suite.path("coarse"))
+        suite.ran(what, result, 2 if "deg" in scale else 0)
+        found = re.search(r"--scale \S+ is too large .* --scale ([\d.]+)(amin|asec)",
+                          result.err)
+        if not suite.true(f"{what}: a scale is named: {result.err.strip()}", found):
+            continue
+        asec = float(found[1]) * (60 if found[2] == "amin" else 1)
+        largest = 0.5 / reach(obs, freq, *lengths) / ASEC
+        suite.true(f"{what}: {asec} asec, largest {largest}",
+                   largest * 0.99 <= asec < largest)
+        words = ["--scale", f"{found[1]}{found[2]}", *options]
+        suite.true(f"{what}: that scale keeps all", "0 beyond the grid" in tessera(
+            "image", obs, *words, "--overwrite", "-o", suite.path("coarse")).err)
+        if "deg" in scale:
+            refused(suite, what, [found[0]], obs, "--scale", scale, *options)
+        else:
+            warned(suite, what, [found[0]], obs, "--scale", scale, *options)
+    refused(suite, "all outside --uvrange", ["240", "outside --uvrange"][1:], obs, *SMALL,
+            "--uvrange", "1M:")
+
+
+def check_channels(suite):
+    """--channels beyond a window: clipped with a warning, or refused."""
+    sets = [observe(suite, "three")]
+    if have_ms():
+        sky = write_sky(suite.path("chan.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+        sets.append(simulate(suite.path("three.ms"), sky, duration="2min",
+                             extra=("--channels", "3")))
+    few = ["--size", "32", "--scale", "1asec"]
+    for obs in sets:
+        warned(suite, f"clipped channels of {os.path.basename(obs)}",
+               ["--channels 1:99", "the 3 channels"], obs, *few, "--channels", "1:99")
+        warned(suite, f"all channels of {os.path.basename(obs)}", [], obs, *few,
+               "--channels", "1:3", count=0)
+        refused(suite, f"channels of {os.path.basename(obs)} that are not there",
+                ["3:5", "3"], obs, *few, "--channels", "3:5")
+
+
 def check_plan(suite):
     """A time of each stage; they add up to the whole."""
     obs = observe(suite, "planned")
@@ -144,7 +312,8 @@ def check_compare(suite):
 def main():
     suite = Suite("what_it_says")
     for check in (check_help, check_version, check_info, check_info_numbers,
-                  check_data_column, check_plan, check_compare):
+                  check_data_column, check_options, check_stokes, check_scale, check_channels,
+                  check_plan, check_compare):
         check(suite)
     suite.finish()
 

@@ -58,6 +58,14 @@ static void add(const raw_recipe *recipe, const raw_row *at,
     sums->unlike += unlike;
 }
 
+static void note_beyond(const raw_recipe *recipe, const raw_row *at, int64_t chan,
+                        raw_sums *sums)
+{
+    const unsigned long long bits =
+        bits_of(uv_range_reach(at->uvw_m, recipe->inv_lambda[chan]));
+    if (bits > sums->beyond_bits) sums->beyond_bits = bits;
+}
+
 static void put_row(const raw_recipe *recipe, const tile_cuda_samples *to, int64_t row,
                     int64_t first, const raw_row *at)
 {
@@ -104,9 +112,10 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                 if (p == 0) reason = value.reason;
                 any += value.reason < 0;
             }
-            if (any == 0)
+            if (any == 0) {
                 ++sums->ignored[reason];
-            else
+                if (reason == TESS_IGNORED_BEYOND_UV) note_beyond(recipe, &at, c, sums);
+            } else
                 add(recipe, &at, weight, c, to->is_double, sums, good_of_chan);
         }
     }

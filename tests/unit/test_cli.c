@@ -161,7 +161,18 @@ static void mistakes_are_explained(void **state)
     assert_wrong(f, "small -scale 2deg a", "did you mean --scale?");
     assert_wrong(f, "small -flag a", "did you mean --flag?"); /* not -f -l -a -g */
     assert_wrong(f, "small -mem 8 a", "did you mean --memory SIZE?");
-    assert_wrong(f, "small --cell 2deg a", "did you mean --scale ANGLE?");
+    assert_wrong(f, "small --cell 2deg a", "did you mean --scale 2deg?");
+    assert_wrong(f, "small --cell", "did you mean --scale ANGLE?");
+    assert_wrong(f, "small --SCALE 2deg a", "did you mean --scale?");
+    assert_wrong(f, "small --uv_range :1 a", "did you mean --uvrange?");
+    assert_wrong(f, "small --uvmin 30 a", "did you mean --uvrange 30:?");
+    assert_wrong(f, "small -s 3 a", "did you mean one of --scale, --spw?");
+    assert_wrong(f, "small --s 3 a", "it may be --scale, --spw");
+    assert_wrong(f, "small --sflag 3 a", "did you mean --flag?");
+    assert_wrong(f, "small --qlot a", "unknown option");
+    assert_wrong(f, "small --niter 3 a", "does not deconvolve");
+    assert_wrong(f, "small --scale 2 deg a", "did you mean --scale 2deg?");
+    assert_wrong(f, "small --scale=2 deg a", "did you mean --scale 2deg?");
     assert_wrong(f, "small --sacle 2deg a", "did you mean --scale?");
     assert_wrong(f, "small --thread-s 2 a", "did you mean --threads?");
     assert_wrong(f, "small --zzzzzz a", "--zzzzzz: unknown option");

@@ -102,6 +102,10 @@ static void compare_all(tess_image_opts opts, bool streamed, int num, double rou
     assert_int_equal(profile[0].visibilities, profile[1].visibilities);
     for (int k = 0; k < TESS_NUM_IGNORED; ++k)
         assert_int_equal(profile[0].ignored[k], profile[1].ignored[k]);
+    const double reach =
+        profile[0].beyond_uv_lambda; /* by rotations that round alike */
+    assert_true(fabs(profile[1].beyond_uv_lambda - reach) <= 1e-12 * reach);
+    assert_int_equal(reach > 0, profile[0].ignored[TESS_IGNORED_BEYOND_UV] > 0);
     assert_alike(&made[1], &made[0], num, rounding);
     tess_comm_free(comm);
 }

@@ -73,6 +73,8 @@ static void angles(void **state)
                             {"0.33\"", 0.33 * TESS_RAD_PER_ASEC},
                             {"2'", 120 * TESS_RAD_PER_ASEC},
                             {"0.33 arcsec", 0.33 * TESS_RAD_PER_ASEC},
+                            {"0.33\u2033", 0.33 * TESS_RAD_PER_ASEC},
+                            {"0.33\u2032", 0.33 * 60 * TESS_RAD_PER_ASEC},
                             {NULL, 0}};
     const char *const bad[] = {"",         "1.5",    "asec",     "1.5 ",
                                "1.5asecs", "nandeg", "infrad",   "0x10deg",
@@ -141,6 +143,10 @@ static void sizes(void **state)
     int64_t nx = 0, ny = 0;
     assert_int_equal(tess_parse_size("2048", &nx, &ny), TESS_OK);
     assert_true(nx == 2048 && ny == 2048);
+    assert_int_equal(tess_parse_size("6 9", &nx, &ny), TESS_OK);
+    assert_true(nx == 6 && ny == 9);
+    assert_int_equal(tess_parse_size("5, 7", &nx, &ny), TESS_OK);
+    assert_true(nx == 5 && ny == 7);
     assert_int_equal(tess_parse_size("5,7", &nx, &ny), TESS_OK);
     assert_true(nx == 5 && ny == 7);
     static const char *const bad[] = {
@@ -215,6 +221,7 @@ static void weights(void **state)
     }
     assert_int_equal(tess_parse_weight("Uniform", &w, &robust), TESS_OK);
     assert_int_equal(w, TESS_UNIFORM);
+    assert_refused(tess_parse_weight("0.5", &w, &robust), "did you mean briggs:0.5?");
     assert_refused(tess_parse_weight("briggs:x", &w, &robust), "x");
     assert_refused(tess_parse_weight("briggs:", &w, &robust), "briggs:");
     assert_refused(tess_parse_weight("robustly", &w, &robust), "robustly");
@@ -247,6 +254,9 @@ static void stokes(void **state)
     assert_true(count == 4 && pol[3] == 4);
     assert_int_equal(tess_parse_stokes("i,V,rl", pol, &count), TESS_OK);
     assert_true(count == 3 && pol[1] == 4 && pol[2] == -3);
+    assert_int_equal(tess_parse_stokes("xx, yy", pol, &count), TESS_OK);
+    assert_true(count == 2 && pol[0] == -5 && pol[1] == -6);
+    assert_int_equal(tess_parse_stokes("I,V,RL", pol, &count), TESS_OK);
     static const char *const bad[] = {
         "",  "X", "II", "I,I", "I,", ",I", "XXYY", "IQX", "I,,Q", "XX,YYYYYYYYYYYYYYYY",
         NULL};

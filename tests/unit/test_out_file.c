@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "tess_cache.h"
+#include "tess_const.h"
 #include "tess_hash.h"
 #include "tess_input.h"
 #include "tess_log.h"
@@ -429,10 +430,27 @@ static void text_for_a_terminal(void **state)
     }
 }
 
+static void angles_below(void **state)
+{
+    (void)state;
+    static const struct {
+        double asec;
+        const char *text;
+    } angles[] = {{3.51999, "3.51asec"},  {3.51, "3.5asec"},      {60, "59.9asec"},
+                  {61.5, "1.02amin"},     {0.0123456, "12.3mas"}, {7200.1, "2deg"},
+                  {3599.999, "59.9amin"}, {1.9e-8, "0.0189uas"}};
+    for (size_t k = 0; k < sizeof angles / sizeof *angles; ++k) {
+        char text[32];
+        tess_text_angle_below(angles[k].asec * TESS_RAD_PER_ASEC, text, sizeof text);
+        assert_string_equal(text, angles[k].text);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(what_is_there_stays),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(angles_below),
+                                       TEST(what_is_there_stays),
                                        TEST(links_are_not_followed),
                                        TEST(what_comes_meanwhile_stays),
                                        TEST(left_files_go),

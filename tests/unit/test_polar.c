@@ -106,12 +106,51 @@ static void test_names(void **state)
     }
 }
 
+static void assert_explained(const char *stokes, const tess_corr *corr, int num_corr,
+                             const char *expected)
+{
+    tess_pol pol[4];
+    char text[256];
+    int count = 0;
+    for (; stokes[count]; ++count)
+        pol[count] =
+            (tess_pol){.code = tess_corr_parse((const char[]){stokes[count], '\0'})};
+    tess_pol_explain(pol, count, corr, num_corr, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+static void test_explained(void **state)
+{
+    (void)state;
+    static const tess_corr linear[] = {-5, -6, -7, -8}, circular[] = {-1, -2, -3, -4},
+                           stokes[] = {1, 2};
+    assert_explained("IQUV", linear, 4, "");
+    assert_explained(
+        "IQUV", linear, 2,
+        "U and V cannot be made from XX,YY: XY,YX are missing; --stokes IQ "
+        "can be");
+    assert_explained(
+        "IQUV", circular, 2,
+        "Q and U cannot be made from RR,LL: RL,LR are missing; --stokes IV "
+        "can be");
+    assert_explained(
+        "Q", circular, 3,
+        "Q cannot be made from RR,LL,RL: LR is missing; --stokes IV can be");
+    assert_explained("IQUV", linear, 1,
+                     "I, Q, U and V cannot be made from XX: YY,XY,YX are missing; "
+                     "--stokes XX can be");
+    assert_explained(
+        "IQUV", stokes, 2,
+        "U and V cannot be made from I,Q: U,V are missing; --stokes IQ can "
+        "be");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear), cmocka_unit_test(test_circular),
         cmocka_unit_test(test_cannot), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_names),  cmocka_unit_test(test_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
