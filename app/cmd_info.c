@@ -10,10 +10,13 @@
 
 static const char doc[] =
     "Describe an observation (UVFITS file, MeasurementSet): telescope, times, fields, "
-    "spectral windows, antennas, baselines, flags, and a first guess of image size and "
-    "scale."
+    "spectral windows, antennas, baselines, the flagged share of each field and "
+    "window, "
+    "and a command that makes a first image."
     "\v"
-    "Flags are counted when that takes seconds; --flags counts them in any case.\n\n"
+    "Flags are counted when that takes seconds; --flags counts them in any case. They "
+    "are "
+    "listed by field where there are 64 fields or fewer.\n\n"
     "Examples:\n"
     "  tessera info obs.uvfits\n"
     "  tessera info obs.ms --antennas --field 3C286\n"
@@ -110,14 +113,50 @@ cleanup:
     return status;
 }
 
+static int fields_with_rows(const tess_vis_meta *meta)
+{
+    int count = 0;
+    for (int k = 0; k < meta->num_fields; ++k)
+        count += meta->field[k].num_rows > 0;
+    return count;
+}
+
+/* The fields one by one, so that it is known which one a sample is of. */
+static tess_status add_each_field(const info_args *args, const tess_vis_meta *meta,
+                                  tess_info *info)
+{
+    tess_status status = TESS_OK;
+    tess_vis_reader *reader = NULL;
+    tess_vis_select select = {.data_column = args->data_column};
+    for (int k = 0; k < meta->num_fields; ++k) {
+        char number[16];
+        if (meta->field[k].num_rows == 0) continue;
+        snprintf(number, sizeof number, "%d", meta->field[k].id);
+        select.field = number;
+        TESS_TRY(tess_vis_open(args->obs, &select, &reader));
+        TESS_TRY(tess_info_add(reader, true, true, info));
+        tess_vis_close(reader);
+        reader = NULL;
+    }
+cleanup:
+    tess_vis_close(reader);
+    return status;
+}
+
 static tess_status describe(const info_args *args, FILE *out)
 {
+    enum { MOST_FIELDS = 64 }; /* the set is opened once for each */
     tess_status status = TESS_OK;
     tess_vis_reader *reader = NULL;
     tess_info info = {0};
     bool flags = false;
     TESS_TRY(open_set(args, &flags, &reader));
-    TESS_TRY(tess_info_scan(reader, flags, &info));
+    const int fields = args->field ? 1 : fields_with_rows(tess_vis_reader_meta(reader));
+    if (flags && fields > 1 && fields <= MOST_FIELDS)
+        TESS_TRY(add_each_field(args, tess_vis_reader_meta(reader), &info));
+    else
+        TESS_TRY(tess_info_add(reader, flags, fields == 1, &info));
+    tess_info_finish(tess_vis_reader_meta(reader), &info);
     if (args->json)
         TESS_TRY(tess_info_print_json(out, tess_vis_reader_meta(reader), &info));
     else

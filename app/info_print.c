@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "info.h"
@@ -10,7 +12,7 @@
 #include "tess_fits_array.h"
 #include "tess_text.h"
 
-enum { SHOWN_BYTES = 1024 };
+enum { SHOWN_BYTES = 1024, MOST_COLUMNS = 8 };
 
 /* ---- texts ---- */
 
@@ -77,13 +79,14 @@ static void duration_text(double seconds, char *text, size_t size)
         snprintf(text, size, "%lld h %lld min", minutes / 60, minutes % 60);
 }
 
-static void corr_text(const tess_vis_segment *segment, char *text, size_t size)
+static void corr_text(const tess_info_spw *spw, const char *between, char *text,
+                      size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int k = 0; k < segment->num_corr && used < size; ++k) {
-        const int n = snprintf(text + used, size - used, "%s%s", k ? " " : "",
-                               tess_corr_name(segment->corr[k]));
+    for (int k = 0; k < spw->num_corr && used < size; ++k) {
+        const int n = snprintf(text + used, size - used, "%s%s", k ? between : "",
+                               tess_corr_name(spw->corr[k]));
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -136,19 +139,61 @@ static void print_fields(FILE *out, const tess_vis_meta *meta)
     }
 }
 
-static void print_windows(FILE *out, const tess_vis_meta *meta, const tess_info *info)
+static void print_windows(FILE *out, const tess_info *info)
 {
     fprintf(out, "\nSpectral windows\n  %4s %9s %14s %14s %14s %12s  %s\n", "spw",
             "channels", "from MHz", "to MHz", "width kHz", "rows", "correlations");
     for (int k = 0; k < info->num_spw; ++k) {
         const tess_info_spw *spw = &info->spw[k];
-        const tess_vis_segment *segment = &meta->segment[spw->segment];
         char corr[32];
-        corr_text(segment, corr, sizeof corr);
+        corr_text(spw, " ", corr, sizeof corr);
         fprintf(out, "  %4d %9lld %14.6f %14.6f %14.6g %12lld  %s\n", spw->spw,
                 (long long)spw->num_chan, 1e-6 * spw->freq_min_hz,
                 1e-6 * spw->freq_max_hz, 1e-3 * spw->chan_width_hz,
-                (long long)segment->num_rows, corr);
+                (long long)spw->num_rows, corr);
+    }
+}
+
+/* A row for each field, a column for each of some windows. */
+static void print_flags_of(FILE *out, const tess_vis_meta *meta, const tess_info *info,
+                           int first, int end)
+{
+    fprintf(out, "  %4s  %-20s", "id", "name");
+    for (int k = first; k < end; ++k)
+        fprintf(out, " %*s%d", info->spw[k].spw < 10 ? 6 : 5, "spw ", info->spw[k].spw);
+    fputc('\n', out);
+    for (int field = 0; field < meta->num_fields; ++field) {
+        const tess_info_cell *cell[MOST_COLUMNS] = {NULL};
+        bool any = false;
+        for (int k = 0; k < info->num_cells; ++k) {
+            const tess_info_cell *c = &info->cell[k];
+            if (c->field != field || c->spw < first || c->spw >= end) continue;
+            cell[c->spw - first] = c;
+            any = true;
+        }
+        if (!any) continue;
+        char copy[SHOWN_BYTES];
+        const char *name = meta->field[field].name;
+        fprintf(out, "  %4d  %-20s", meta->field[field].id,
+                *name ? shown(name, copy) : "-");
+        for (int k = 0; k < end - first; ++k)
+            if (cell[k])
+                fprintf(out, " %7.2f",
+                        percent(cell[k]->samples.flagged, cell[k]->samples.all));
+            else
+                fprintf(out, " %7s", "-");
+        fputc('\n', out);
+    }
+}
+
+static void print_flags(FILE *out, const tess_vis_meta *meta, const tess_info *info)
+{
+    if (info->num_cells == 0) return;
+    fputs("\nFlagged samples in %\n", out);
+    for (int first = 0; first < info->num_spw; first += MOST_COLUMNS) {
+        const int left = info->num_spw - first;
+        print_flags_of(out, meta, info, first,
+                       first + (left < MOST_COLUMNS ? left : MOST_COLUMNS));
     }
 }
 
@@ -171,8 +216,7 @@ static void print_antennas(FILE *out, const tess_vis_meta *meta)
 
 static bool has_usable(const tess_info *info)
 {
-    return !info->has_flags ||
-           info->flagged + info->weight_not_positive + info->not_finite < info->samples;
+    return !info->has_flags || tess_info_unusable(&info->samples) < info->samples.all;
 }
 
 static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *info)
@@ -183,42 +227,133 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
     fprintf(out, "\n%-14s%d\n", "Antennas", meta->num_antennas);
     fprintf(out, "%-14s%lld, of which %lld autocorrelations", "Rows",
             (long long)info->num_rows, (long long)info->num_auto);
-    if (meta->num_rows_total != info->num_rows)
-        fprintf(out, " (%lld in the file)", (long long)meta->num_rows_total);
+    if (info->num_rows_total != info->num_rows)
+        fprintf(out, " (%lld in the file)", (long long)info->num_rows_total);
     fputc('\n', out);
     fprintf(out, "%-14s%s to %s, up to %.4g wavelengths in uv and %.4g in w\n",
             "Baselines", shortest, longest, info->max_uv_lambda, info->max_w_lambda);
     if (!info->has_flags) return;
-    fprintf(
-        out, "%-14s%lld: %.2f %% flagged, %.2f %% of weight <= 0, %lld not finite\n",
-        "Samples", (long long)info->samples, percent(info->flagged, info->samples),
-        percent(info->weight_not_positive, info->samples), (long long)info->not_finite);
+    const tess_info_samples *samples = &info->samples;
+    fprintf(out,
+            "%-14s%lld: %.2f %% flagged, %.2f %% of weight <= 0, %lld not finite\n",
+            "Samples", (long long)samples->all, percent(samples->flagged, samples->all),
+            percent(samples->weight_not_positive, samples->all),
+            (long long)samples->not_finite);
     if (!has_usable(info))
         print_line(out, "", "Nothing can be imaged: no sample is usable.");
 }
 
-/* What to image: nothing to say where Stokes I can be made, else " --stokes XY" with
- * the first correlation that is there. */
-static void stokes_option(const tess_vis_meta *meta, char *text, size_t size)
+/* ---- what to image ---- */
+
+/* Whether a window has what a Stokes parameter is made of. */
+static bool makes(const tess_info_spw *spw, tess_corr stokes)
 {
-    const tess_pol stokes_i = {.code = 1};
-    const tess_vis_segment *first = NULL;
-    text[0] = '\0';
-    for (int k = 0; k < meta->num_segments; ++k) {
-        const tess_vis_segment *segment = &meta->segment[k];
-        if (tess_pol_mix_of(&stokes_i, segment->corr, segment->num_corr).num > 0)
-            return;
-        if (!first && segment->num_corr > 0) first = segment;
-    }
-    if (first) snprintf(text, size, " --stokes %s", tess_corr_name(first->corr[0]));
+    const tess_pol pol = {.code = stokes};
+    return tess_pol_mix_of(&pol, spw->corr, spw->num_corr).num > 0;
 }
 
-static int fields_with_rows(const tess_vis_meta *meta)
+/* Stokes parameters that some window can make, "IQ"; "" where none can. */
+static void stokes_text(const tess_info *info, char text[5])
 {
     int count = 0;
+    for (tess_corr stokes = 1; stokes <= 4; ++stokes)
+        for (int k = 0; k < info->num_spw; ++k)
+            if (makes(&info->spw[k], stokes)) {
+                text[count++] = tess_corr_name(stokes)[0];
+                break;
+            }
+    text[count] = '\0';
+}
+
+/* Of several fields the one with the most usable samples, else rows; -1: there is one.
+ */
+static int main_field(const tess_vis_meta *meta, const tess_info *info)
+{
+    int best = -1, count = 0;
+    int64_t most = -1;
+    for (int field = 0; field < meta->num_fields; ++field) {
+        int64_t usable = info->num_cells ? 0 : meta->field[field].num_rows;
+        if (meta->field[field].num_rows == 0) continue;
+        for (int k = 0; k < info->num_cells; ++k)
+            if (info->cell[k].field == field)
+                usable += info->cell[k].samples.all -
+                          tess_info_unusable(&info->cell[k].samples);
+        if (usable > most) best = field;
+        if (usable > most) most = usable;
+        ++count;
+    }
+    return count > 1 ? best : -1;
+}
+
+/* A word as a shell takes it. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789_-+:,./";
+    if (*word && *word != '-' && strspn(word, plain) == strlen(word)) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (const char *c = word; *c; ++c)
+        if (*c == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*c, out);
+    fputc('\'', out);
+}
+
+/* Names of which others begin alike or are the same are given by number, too. */
+static void print_field(FILE *out, const tess_vis_meta *meta, int field)
+{
+    char copy[SHOWN_BYTES];
+    const char *name = meta->field[field].name;
+    bool unique = *name && strcmp(shown(name, copy), name) == 0;
     for (int k = 0; k < meta->num_fields; ++k)
-        count += meta->field[k].num_rows > 0;
-    return count;
+        if (k != field && strcasecmp(meta->field[k].name, name) == 0) unique = false;
+    fputs(" --field ", out);
+    if (unique)
+        print_word(out, name);
+    else
+        fprintf(out, "%d", meta->field[field].id);
+}
+
+/* "tessera image ..."; nothing where there is nothing to image. */
+static void print_command(FILE *out, const tess_vis_meta *meta, const tess_info *info)
+{
+    char scale[32], stokes[5], copy[SHOWN_BYTES];
+    const int field = main_field(meta, info);
+    if (!(info->scale_rad > 0) || !has_usable(info)) return;
+    tess_text_angle(info->scale_rad, scale, sizeof scale);
+    stokes_text(info, stokes);
+    fputs("tessera image ", out);
+    print_word(out, shown(meta->path, copy));
+    fprintf(out, " -o NAME --size %lld --scale %s --stokes %s", (long long)info->size,
+            scale,
+            stokes[0] ? (char[]){stokes[0], '\0'}
+                      : tess_corr_name(info->spw[0].corr[0]));
+    if (field >= 0) print_field(out, meta, field);
+}
+
+static void print_suggestion(FILE *out, const tess_vis_meta *meta,
+                             const tess_info *info)
+{
+    char beam[32], stokes[5], corr[32];
+    if (!(info->scale_rad > 0) || !has_usable(info)) return;
+    tess_text_angle(1 / info->max_uv_lambda, beam, sizeof beam);
+    stokes_text(info, stokes);
+    corr_text(&info->spw[0], ",", corr, sizeof corr);
+    fprintf(out, "\nThe finest detail is about %s. ", beam);
+    if (stokes[0])
+        fprintf(out, "--stokes %s can be imaged. To begin with, try\n  ", stokes);
+    else
+        fprintf(out,
+                "--stokes %s can be imaged, but no Stokes parameter. To begin with, "
+                "try\n  ",
+                corr);
+    print_command(out, meta, info);
+    fputc('\n', out);
+    if (main_field(meta, info) >= 0) fputs("or another of the fields above\n", out);
 }
 
 void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info,
@@ -232,21 +367,11 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
     print_line(out, "Object", meta->object);
     print_times(out, meta, info);
     print_fields(out, meta);
-    print_windows(out, meta, info);
+    print_windows(out, info);
+    print_flags(out, meta, info);
     if (antennas) print_antennas(out, meta);
     print_rows(out, meta, info);
-    if (info->scale_rad > 0 && has_usable(info)) {
-        char beam[32], scale[32], stokes[32], copy[SHOWN_BYTES];
-        tess_text_angle(1 / info->max_uv_lambda, beam, sizeof beam);
-        tess_text_angle(info->scale_rad, scale, sizeof scale);
-        stokes_option(meta, stokes, sizeof stokes);
-        fprintf(out,
-                "\nThe finest detail is about %s. To begin with, try\n"
-                "  tessera image %s -o NAME --size %lld --scale %s%s\n",
-                beam, shown(meta->path, copy), (long long)info->size, scale, stokes);
-        if (fields_with_rows(meta) > 1)
-            fputs("with --field F for one of the fields above\n", out);
-    }
+    print_suggestion(out, meta, info);
 }
 
 /* ---- JSON ---- */
@@ -298,26 +423,67 @@ static json_t *json_fields(const tess_vis_meta *meta)
     return list;
 }
 
-static json_t *json_windows(const tess_vis_meta *meta, const tess_info *info)
+static json_t *json_windows(const tess_info *info)
 {
     json_t *list = json_array();
     for (int k = 0; k < info->num_spw; ++k) {
         const tess_info_spw *spw = &info->spw[k];
-        const tess_vis_segment *segment = &meta->segment[spw->segment];
         json_t *window = json_object(), *corr = json_array();
-        for (int c = 0; c < segment->num_corr; ++c)
-            json_array_append_new(corr, json_text(tess_corr_name(segment->corr[c])));
+        for (int c = 0; c < spw->num_corr; ++c)
+            json_array_append_new(corr, json_text(tess_corr_name(spw->corr[c])));
         put_count(window, "spw", spw->spw);
         put_count(window, "channels", spw->num_chan);
-        put(window, "first_channel_hz", segment->freq_hz[spw->chan_first]);
+        put(window, "first_channel_hz", spw->first_hz);
         put(window, "channel_width_hz", spw->chan_width_hz);
         put(window, "freq_min_hz", spw->freq_min_hz);
         put(window, "freq_max_hz", spw->freq_max_hz);
-        put_count(window, "rows", segment->num_rows);
+        put_count(window, "rows", spw->num_rows);
         json_object_set_new(window, "correlations", corr);
         json_array_append_new(list, window);
     }
     return list;
+}
+
+static void put_samples(json_t *object, const tess_info_samples *samples)
+{
+    put_count(object, "samples", samples->all);
+    put_count(object, "flagged", samples->flagged);
+    put_count(object, "weight_not_positive", samples->weight_not_positive);
+    put_count(object, "not_finite", samples->not_finite);
+}
+
+static json_t *json_flags(const tess_vis_meta *meta, const tess_info *info)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < info->num_cells; ++k) {
+        const tess_info_cell *cell = &info->cell[k];
+        json_t *entry = json_object();
+        put_count(entry, "field", meta->field[cell->field].id);
+        put_text(entry, "name", meta->field[cell->field].name);
+        put_count(entry, "spw", info->spw[cell->spw].spw);
+        put_samples(entry, &cell->samples);
+        put(entry, "flagged_share",
+            percent(cell->samples.flagged, cell->samples.all) / 100);
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static void put_suggestion(json_t *root, const tess_vis_meta *meta,
+                           const tess_info *info)
+{
+    char stokes[5], *command = NULL;
+    size_t size = 0;
+    stokes_text(info, stokes);
+    put_text(root, "stokes", stokes);
+    if (!(info->scale_rad > 0)) return;
+    put(root, "suggested_scale_asec", info->scale_rad / TESS_RAD_PER_ASEC);
+    put_count(root, "suggested_size", info->size);
+    FILE *text = open_memstream(&command, &size);
+    if (!text) return; /* what is short of memory can do without */
+    print_command(text, meta, info);
+    if (fclose(text) == 0 && *command) put_text(root, "suggested_command", command);
+    free(command);
 }
 
 static json_t *json_antennas(const tess_vis_meta *meta)
@@ -351,25 +517,16 @@ static void put_header(json_t *root, const tess_vis_meta *meta, const tess_info 
     put(root, "integration_s", meta->integration_s);
 }
 
-static void put_rows(json_t *root, const tess_vis_meta *meta, const tess_info *info)
+static void put_rows(json_t *root, const tess_info *info)
 {
     put_count(root, "rows", info->num_rows);
-    put_count(root, "rows_in_file", meta->num_rows_total);
+    put_count(root, "rows_in_file", info->num_rows_total);
     put_count(root, "autocorrelation_rows", info->num_auto);
     put(root, "min_baseline_m", info->min_baseline_m);
     put(root, "max_baseline_m", info->max_baseline_m);
     put(root, "max_uv_lambda", info->max_uv_lambda);
     put(root, "max_w_lambda", info->max_w_lambda);
-    if (info->has_flags) {
-        put_count(root, "samples", info->samples);
-        put_count(root, "flagged", info->flagged);
-        put_count(root, "weight_not_positive", info->weight_not_positive);
-        put_count(root, "not_finite", info->not_finite);
-    }
-    if (info->scale_rad > 0) {
-        put(root, "suggested_scale_asec", info->scale_rad / TESS_RAD_PER_ASEC);
-        put_count(root, "suggested_size", info->size);
-    }
+    if (info->has_flags) put_samples(root, &info->samples);
 }
 
 tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
@@ -380,9 +537,11 @@ tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
     if (!root) TESS_FAIL(TESS_ERR_ALLOC, "%s: description", meta->path);
     put_header(root, meta, info);
     json_object_set_new(root, "fields", json_fields(meta));
-    json_object_set_new(root, "spectral_windows", json_windows(meta, info));
+    json_object_set_new(root, "spectral_windows", json_windows(info));
     json_object_set_new(root, "antennas", json_antennas(meta));
-    put_rows(root, meta, info);
+    if (info->num_cells > 0) json_object_set_new(root, "flags", json_flags(meta, info));
+    put_rows(root, info);
+    put_suggestion(root, meta, info);
     /* ASCII, as terminals act upon control characters beyond it, too */
     if (json_dumpf(root, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0 ||
         fputc('\n', out) == EOF)

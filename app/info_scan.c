@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "info.h"
 #include "tess_const.h"
@@ -27,27 +28,53 @@ static double signed_width(const tess_vis_segment *segment, int64_t first)
     return descends ? -segment->chan_width_hz[first] : segment->chan_width_hz[first];
 }
 
-static tess_status add_segment(const tess_vis_segment *segment, int number,
-                               int64_t *capacity, tess_info *info)
+/* The window of these channels, that another field may have had before; makes it. */
+static tess_status find_window(const tess_vis_segment *segment, int64_t first,
+                               tess_info *info, int *found)
 {
     tess_status status = TESS_OK;
-    for (int64_t c = 0; c < segment->num_chan; ++c) {
+    const size_t corr_bytes = (size_t)segment->num_corr * sizeof *segment->corr;
+    for (int k = 0; k < info->num_spw; ++k) {
+        const tess_info_spw *spw = &info->spw[k];
+        if (spw->spw == segment->chan_spw[first] &&
+            spw->num_corr == segment->num_corr &&
+            memcmp(spw->corr, segment->corr, corr_bytes) == 0) {
+            *found = k;
+            return TESS_OK;
+        }
+    }
+    void *array = info->spw;
+    if (tess_grow(&array, &info->capacity_spw, info->num_spw + 1, sizeof *info->spw))
+        TESS_FAIL(TESS_ERR_ALLOC, "spectral windows");
+    info->spw = array;
+    tess_info_spw *spw = &info->spw[info->num_spw];
+    *spw = (tess_info_spw){.spw = segment->chan_spw[first],
+                           .first_hz = segment->freq_hz[first],
+                           .chan_width_hz = signed_width(segment, first),
+                           .num_corr = segment->num_corr};
+    memcpy(spw->corr, segment->corr, corr_bytes);
+    *found = info->num_spw++;
+cleanup:
+    return status;
+}
+
+/* The window of each channel of a segment, which a window counts once. */
+static tess_status add_channels(const tess_vis_segment *segment, int *window,
+                                tess_info *info)
+{
+    tess_status status = TESS_OK;
+    for (int64_t c = 0, first = 0; c < segment->num_chan; ++c) {
         const double half = 0.5 * segment->chan_width_hz[c];
         const double low = segment->freq_hz[c] - half,
                      high = segment->freq_hz[c] + half;
-        if (c == 0 || segment->chan_spw[c] != segment->chan_spw[c - 1]) {
-            void *array = info->spw;
-            if (tess_grow(&array, capacity, info->num_spw + 1, sizeof *info->spw))
-                TESS_FAIL(TESS_ERR_ALLOC, "spectral windows");
-            info->spw = array;
-            info->spw[info->num_spw++] =
-                (tess_info_spw){.spw = segment->chan_spw[c],
-                                .segment = number,
-                                .chan_first = c,
-                                .chan_width_hz = signed_width(segment, c)};
+        if (c == 0 || segment->chan_spw[c] != segment->chan_spw[first]) {
+            first = c;
+            TESS_TRY(find_window(segment, c, info, &window[c]));
+            info->spw[window[c]].num_rows += segment->num_rows;
         }
-        tess_info_spw *spw = &info->spw[info->num_spw - 1];
-        ++spw->num_chan;
+        window[c] = window[first];
+        tess_info_spw *spw = &info->spw[window[c]];
+        if (spw->num_chan < c - first + 1) spw->num_chan = c - first + 1;
         widen(low, high, &spw->freq_min_hz, &spw->freq_max_hz);
         widen(low, high, &info->freq_min_hz, &info->freq_max_hz);
     }
@@ -58,34 +85,30 @@ cleanup:
 /* ---- rows ---- */
 
 /* Distinct time stamps, kept sorted: observations have thousands, rows come in runs. */
-typedef struct time_list {
-    double *time;
-    int64_t count, capacity;
-} time_list;
-
-static tess_status add_time(time_list *list, double time)
+static tess_status add_time(tess_info *info, double time)
 {
     tess_status status = TESS_OK;
     enum { SAME_S_INVERSE = 1000 }; /* UVFITS keeps times to about a millisecond */
     const double slack = 1.0 / SAME_S_INVERSE;
-    int64_t low = 0, high = list->count;
-    if (high > 0 && time > list->time[high - 1] + slack) low = high;
+    int64_t low = 0, high = info->num_times;
+    if (high > 0 && time > info->time[high - 1] + slack) low = high;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (list->time[middle] < time - slack)
+        if (info->time[middle] < time - slack)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low < list->count && fabs(list->time[low] - time) <= slack) goto cleanup;
-    void *array = list->time;
-    if (tess_grow(&array, &list->capacity, list->count + 1, sizeof *list->time))
+    if (low < info->num_times && fabs(info->time[low] - time) <= slack) goto cleanup;
+    void *array = info->time;
+    if (tess_grow(&array, &info->capacity_times, info->num_times + 1,
+                  sizeof *info->time))
         TESS_FAIL(TESS_ERR_ALLOC, "list of times");
-    list->time = array;
-    for (int64_t k = list->count; k > low; --k)
-        list->time[k] = list->time[k - 1];
-    list->time[low] = time;
-    ++list->count;
+    info->time = array;
+    for (int64_t k = info->num_times; k > low; --k)
+        info->time[k] = info->time[k - 1];
+    info->time[low] = time;
+    ++info->num_times;
 cleanup:
     return status;
 }
@@ -100,30 +123,37 @@ static void add_baseline(const double *uvw_m, double max_freq_hz, tess_info *inf
     info->max_w_lambda = fmax(info->max_w_lambda, fabs(uvw_m[2]) * per_m);
 }
 
-static void count_samples(const tess_vis_block *block, tess_info *info)
+static void count_sample(const float *vis, float weight, tess_info_samples *samples)
 {
-    const int64_t samples = block->num_rows * block->num_chan * block->num_corr;
-    info->samples += samples;
-    for (int64_t k = 0; k < samples; ++k) {
-        const float weight = block->weight[k];
-        if (weight == TESS_WEIGHT_FLAGGED)
-            ++info->flagged;
-        else if (!isfinite(weight) || !isfinite(block->vis[2 * k]) ||
-                 !isfinite(block->vis[2 * k + 1]))
-            ++info->not_finite;
-        else if (weight <= 0)
-            ++info->weight_not_positive;
-    }
+    ++samples->all;
+    if (weight == TESS_WEIGHT_FLAGGED)
+        ++samples->flagged;
+    else if (!isfinite(weight) || !isfinite(vis[0]) || !isfinite(vis[1]))
+        ++samples->not_finite;
+    else if (weight <= 0)
+        ++samples->weight_not_positive;
+}
+
+/* Into count[window]. */
+static void count_samples(const tess_vis_block *block, const int *window,
+                          tess_info_samples *count)
+{
+    for (int64_t r = 0; r < block->num_rows; ++r)
+        for (int64_t c = 0; c < block->num_chan; ++c) {
+            const int64_t first = (r * block->num_chan + c) * block->num_corr;
+            for (int64_t k = first; k < first + block->num_corr; ++k)
+                count_sample(block->vis + 2 * k, block->weight[k], &count[window[c]]);
+        }
 }
 
 static tess_status scan_block(const tess_vis_block *block, double max_freq_hz,
-                              time_list *times, tess_info *info)
+                              tess_info *info)
 {
     tess_status status = TESS_OK;
     for (int64_t r = 0; r < block->num_rows; ++r) {
         const double time = block->time_mjd_s[r];
         if (isfinite(time) && (r == 0 || time != block->time_mjd_s[r - 1]))
-            TESS_TRY(add_time(times, time));
+            TESS_TRY(add_time(info, time));
         if (block->antenna1[r] == block->antenna2[r])
             ++info->num_auto;
         else
@@ -134,8 +164,9 @@ cleanup:
     return status;
 }
 
-static tess_status scan_segment(tess_vis_reader *reader, int number, bool flags,
-                                time_list *times, tess_info *info)
+/* `count` is NULL, or has room for each window. */
+static tess_status scan_segment(tess_vis_reader *reader, int number, const int *window,
+                                tess_info_samples *count, tess_info *info)
 {
     tess_status status = TESS_OK;
     tess_vis_block block = {0};
@@ -149,11 +180,47 @@ static tess_status scan_segment(tess_vis_reader *reader, int number, bool flags,
         const int64_t left = segment->num_rows - row;
         TESS_TRY(
             tess_vis_read(reader, number, row, left < step ? left : step, 1, &block));
-        TESS_TRY(scan_block(&block, max_freq_hz, times, info));
-        if (flags) count_samples(&block, info);
+        TESS_TRY(scan_block(&block, max_freq_hz, info));
+        if (count) count_samples(&block, window, count);
     }
 cleanup:
     tess_vis_block_free(&block);
+    return status;
+}
+
+/* ---- samples ---- */
+
+static void add_samples(const tess_info_samples *more, tess_info_samples *to)
+{
+    to->all += more->all;
+    to->flagged += more->flagged;
+    to->weight_not_positive += more->weight_not_positive;
+    to->not_finite += more->not_finite;
+}
+
+/* Counts of the windows to the whole, and, for a field >= 0, to its cells. */
+static tess_status add_counts(const tess_info_samples *count, int field,
+                              tess_info *info)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < info->num_spw; ++k) {
+        if (count[k].all == 0) continue;
+        add_samples(&count[k], &info->samples);
+        if (field < 0) continue;
+        int at = 0;
+        while (at < info->num_cells &&
+               (info->cell[at].field != field || info->cell[at].spw != k))
+            ++at;
+        if (at == info->num_cells) {
+            void *array = info->cell;
+            if (tess_grow(&array, &info->capacity_cells, at + 1, sizeof *info->cell))
+                TESS_FAIL(TESS_ERR_ALLOC, "fields and spectral windows");
+            info->cell = array;
+            info->cell[info->num_cells++] = (tess_info_cell){.field = field, .spw = k};
+        }
+        add_samples(&count[k], &info->cell[at].samples);
+    }
+cleanup:
     return status;
 }
 
@@ -193,32 +260,56 @@ static void suggest(const tess_vis_meta *meta, tess_info *info)
     info->size = (int64_t)size;
 }
 
-tess_status tess_info_scan(tess_vis_reader *reader, bool flags, tess_info *info)
+static tess_status add_segment(tess_vis_reader *reader, int number, bool flags,
+                               int field, tess_info *info)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_segment *segment = &tess_vis_reader_meta(reader)->segment[number];
+    int *window = tess_alloc_zero(segment->num_chan, sizeof *window);
+    tess_info_samples *count = NULL;
+    if (!window) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    TESS_TRY(add_channels(segment, window, info));
+    if (flags) {
+        count = tess_alloc_zero(info->num_spw, sizeof *count);
+        if (!count) TESS_FAIL(TESS_ERR_ALLOC, "spectral windows");
+    }
+    TESS_TRY(scan_segment(reader, number, window, count, info));
+    if (flags) TESS_TRY(add_counts(count, field, info));
+cleanup:
+    tess_free(window);
+    tess_free(count);
+    return status;
+}
+
+tess_status tess_info_add(tess_vis_reader *reader, bool flags, bool by_field,
+                          tess_info *info)
 {
     tess_status status = TESS_OK;
     const tess_vis_meta *meta = tess_vis_reader_meta(reader);
-    time_list times = {0};
-    int64_t capacity = 0;
+    const int field = by_field ? meta->field_selected : -1;
     info->has_flags = flags;
-    for (int s = 0; s < meta->num_segments; ++s) {
-        TESS_TRY(add_segment(&meta->segment[s], s, &capacity, info));
-        TESS_TRY(scan_segment(reader, s, flags, &times, info));
-    }
-    info->num_times = times.count;
-    if (times.count > 0) {
+    info->num_rows_total = meta->num_rows_total;
+    for (int s = 0; s < meta->num_segments; ++s)
+        TESS_TRY(add_segment(reader, s, flags, field, info));
+cleanup:
+    return status;
+}
+
+void tess_info_finish(const tess_vis_meta *meta, tess_info *info)
+{
+    if (info->num_times > 0) {
         /* time stamps are centres of integrations */
         const double half = 0.5 * meta->integration_s;
-        info->time_start_mjd_s = times.time[0] - half;
-        info->time_end_mjd_s = times.time[times.count - 1] + half;
+        info->time_start_mjd_s = info->time[0] - half;
+        info->time_end_mjd_s = info->time[info->num_times - 1] + half;
     }
     suggest(meta, info);
-cleanup:
-    tess_free(times.time);
-    return status;
 }
 
 void tess_info_free(tess_info *info)
 {
     tess_free(info->spw);
+    tess_free(info->cell);
+    tess_free(info->time);
     *info = (tess_info){0};
 }

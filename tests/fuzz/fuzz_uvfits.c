@@ -70,7 +70,8 @@ static tess_status describe(const char *path)
     TESS_TRY(tess_vis_open(path, &select, &reader));
     const tess_vis_meta *meta = tess_vis_reader_meta(reader);
     check_meta(meta);
-    TESS_TRY(tess_info_scan(reader, true, &info));
+    TESS_TRY(tess_info_add(reader, true, true, &info));
+    tess_info_finish(meta, &info);
     tess_info_print(nowhere, meta, &info, true);
     TESS_TRY(tess_info_print_json(nowhere, meta, &info));
     for (int k = 0; k < meta->num_segments; ++k) {

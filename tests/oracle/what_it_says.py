@@ -8,8 +8,8 @@ import shlex
 
 import numpy as np
 
-from e2e import (ASEC, C_M_S, Suite, have_ms, mpiexec, read_image, simulate, tessera,
-                 write_sky)
+from e2e import (ASEC, C_M_S, ROOT, Suite, casacore_python, have_ms, mpiexec, read_image,
+                 run, simulate, tessera, write_sky)
 import uvfits
 
 COMMANDS = ("image", "predict", "simulate", "info", "plan", "compare", "bench")
@@ -89,10 +89,13 @@ def observe(suite, name, first=-5, corrs=2):
 
 def check_info(suite):
     """The command that info recommends works, whatever the correlations are."""
-    for name, first, corrs, option in [
-            ("linear", -5, 2, None), ("full", -1, 4, None), ("stokes", 1, 1, None),
-            ("one-hand", -5, 1, "XX"), ("cross-hand", -7, 1, "XY")]:
+    for name, first, corrs, option, can in [
+            ("linear", -5, 2, "I", "IQ"), ("circular", -1, 2, "I", "IV"),
+            ("full", -1, 4, "I", "IQUV"), ("stokes", 1, 1, "I", "I"),
+            ("one-hand", -5, 1, "XX", "XX"), ("cross-hand", -7, 1, "XY", "XY"),
+            ("it's one", -5, 2, "I", "IQ")]:
         result = tessera("info", observe(suite, name, first, corrs))
+        suite.true(f"info {name}: {can} can be imaged", f"--stokes {can} can be" in result.out)
         found = re.search(r"tessera (image .*)", result.out)
         if not suite.true(f"info {name} recommends a command", found is not None):
             continue
@@ -101,6 +104,67 @@ def check_info(suite):
         suite.equal(f"info {name}: --stokes", given, option)
         words[words.index("NAME")] = suite.path(name)
         suite.ran(f"what info {name} recommends", tessera(*words))
+
+
+def check_info_flags(suite):
+    """The flagged share of each field and window, in the table and in JSON; the command is
+    for the field with most that is not flagged."""
+    names = ["ALPHA", "BE TA", "GAMMA"]
+    rng = np.random.default_rng(5)
+    of_row = np.arange(240) % 3
+    weight = np.where(rng.uniform(size=(240, 3, 2)) < 0.2, -1.0, 1.0)
+    weight[of_row == 0] = -1
+    weight[of_row == 2, 0] = -1
+    path = suite.path("fields.uvfits")
+    uvfits.write(path, uvfits.random_tracks(240, 400.0), 1e9 + 1e7 * np.arange(3),
+                 np.ones((240, 3, 2)), weight,
+                 sources=[(n, 60.0 + k, -30.0) for k, n in enumerate(names)],
+                 source_of_row=of_row)
+    share = [(weight[of_row == k] <= 0).mean() for k in range(3)]
+    for ranks in RANKS:
+        shown, given = (tessera("info", path, *words, ranks=ranks) for words in ([], ["--json"]))
+        if not suite.ran(f"info of fields, {ranks} ranks", shown):
+            return
+        table = re.findall(r"^ +\d+  (\S.{19}) +([\d.]+)$",
+                           shown.out[shown.out.index("Flagged samples"):], re.M)
+        suite.equal("fields of the table", [n.strip() for n, _ in table], names)
+        for (_, value), expected, name in zip(table, share, names):
+            suite.below(f"{name}: {value} %, expected {100 * expected}",  # two decimals
+                        abs(float(value) - 100 * expected), 0.005 + 1e-9)
+        found = json.loads(given.out)
+        cells = {c["name"]: c for c in found["flags"]}
+        suite.equal("fields of the JSON", sorted(cells), names)
+        for k, name in enumerate(names):
+            suite.equal(f"{name}: samples", cells[name]["samples"], weight[of_row == k].size)
+            suite.below(f"{name}: share", abs(cells[name]["flagged_share"] - share[k]), 1e-12)
+        suite.equal("samples of all", (found["samples"], found["flagged"]),
+                    (weight.size, int((weight <= 0).sum())))
+        suite.equal("rows of all", found["rows"], 240)
+        suite.equal("Stokes parameters", found["stokes"], "IQ")
+        line = re.search(r"tessera (image .*)", shown.out)[1]
+        suite.equal("the same command", found["suggested_command"], "tessera " + line)
+        words = shlex.split(line)
+        suite.equal("its field", words[words.index("--field") + 1], "BE TA")
+        words[words.index("NAME")] = suite.path(f"field{ranks}")
+        suite.ran("it works", tessera(*words))
+
+
+def check_info_windows(suite):
+    """The share in each window of a MeasurementSet, from its flags."""
+    python = casacore_python()
+    if not have_ms() or not python:
+        return
+    sky = write_sky(suite.path("two.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    made = simulate(suite.path("flagged.ms"), sky, duration="6min")
+    script = os.path.join(ROOT, "tests", "faults", "spoil_ms.py")
+    suite.ran("rows flagged", run([python, script, made, "flag_row"], 60))
+    result = tessera("info", made, "--json")
+    if suite.ran("info of a flagged MeasurementSet", result):
+        cells = json.loads(result.out)["flags"]
+        rows = json.loads(result.out)["rows"]
+        suite.equal("one field and window", [(c["field"], c["spw"]) for c in cells], [(0, 0)])
+        suite.below("a third is flagged", abs(cells[0]["flagged_share"] - -(-rows // 3) / rows),
+                    1e-12)
 
 
 def check_info_numbers(suite):
@@ -311,7 +375,8 @@ def check_compare(suite):
 
 def main():
     suite = Suite("what_it_says")
-    for check in (check_help, check_version, check_info, check_info_numbers,
+    for check in (check_help, check_version, check_info, check_info_flags,
+                  check_info_windows, check_info_numbers,
                   check_data_column, check_options, check_stokes, check_scale, check_channels,
                   check_plan, check_compare):
         check(suite)
