@@ -423,12 +423,13 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
     const bool by_choice =
         select.num_spw > 0 || select.chan_first > 0 || select.chan_end > 0;
     if (meta.num_segments == 0 && max_spw_chan > 0 && select.chan_first >= max_spw_chan)
-        MS_FAIL(TESS_ERR_USAGE,
-                "%s: channels %lld:%lld do not exist; its spectral windows have up to "
-                "%lld channels",
-                reader.path.c_str(), static_cast<long long>(select.chan_first),
-                static_cast<long long>(select.chan_end),
-                static_cast<long long>(max_spw_chan));
+        MS_FAIL(
+            TESS_ERR_USAGE,
+            "%s: --channels %lld:%lld do not exist; its spectral windows have up to "
+            "%lld channels",
+            reader.path.c_str(), static_cast<long long>(select.chan_first),
+            static_cast<long long>(select.chan_end),
+            static_cast<long long>(max_spw_chan));
     if (meta.num_segments == 0 && by_choice)
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: no rows or channels are left by --field, --spw and "
