@@ -107,6 +107,17 @@ def check_python(suite, obs, env):
                     [("dirty", "128", "128"), ("psf", "128", "128")])
 
 
+    result = run([sys.executable, os.path.join(EXAMPLES, "python", "subtract_model.py"),
+                  obs, "256", "10asec", suite.path("predicted.uvfits")], 120, env=env)
+    if suite.ran("subtract_model.py", result):
+        found = brightest(result.out)
+        suite.equal("the pixel that it subtracts", [f[::2] + f[3:] for f in found[:1]],
+                    [("before", "128", "128")])
+        # the source lies on the pixel: the gridder's error is left
+        suite.below("what is left (Jy/beam)", float(found[1][1]), 1.5 * 1e-3)
+        suite.true("its file", os.path.isfile(suite.path("predicted.uvfits")))
+
+
 def check_shell(suite, sky, obs, env):
     from e2e import fits_module, read_image
     fits = fits_module()

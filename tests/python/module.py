@@ -2,6 +2,8 @@
 library of the build, and direct sums to compare with.
 
 TESSERA_LIBRARY names the folder of the library (default: lib/ beside the program's bin/).
+With TESS_TEST_INSTALLED=1 the module, and its library, are those that are installed where
+this Python looks.
 """
 import os
 import sys
@@ -13,13 +15,26 @@ sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
 from e2e import BIN, C_M_S, ROOT, skip  # noqa: E402
 
 SOURCE = os.path.join(ROOT, "app", "python")
-os.environ.setdefault("TESSERA_LIBRARY",
-                      os.path.join(os.path.dirname(os.path.dirname(BIN)), "lib"))
+INSTALLED = os.environ.get("TESS_TEST_INSTALLED") == "1"
 sys.dont_write_bytecode = True
-sys.path.insert(0, SOURCE)
-if not os.path.exists(os.environ["TESSERA_LIBRARY"]):
-    skip("the library is not built")
-import tessera  # noqa: E402,F401
+if not INSTALLED:
+    os.environ.setdefault("TESSERA_LIBRARY",
+                          os.path.join(os.path.dirname(os.path.dirname(BIN)), "lib"))
+    sys.path.insert(0, SOURCE)
+    if not os.path.exists(os.environ["TESSERA_LIBRARY"]):
+        skip("the library is not built")
+import tessera  # noqa: E402
+
+if INSTALLED and os.path.abspath(tessera.__file__).startswith(SOURCE):
+    raise SystemExit(f"{tessera.__file__} is not installed")
+
+
+def environment(**more):
+    """The environment of a process that imports this module."""
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    if not INSTALLED:
+        env["PYTHONPATH"] = SOURCE
+    return env
 
 
 class Geometry:

@@ -8,7 +8,9 @@ random phase. ducc0's own error, at most the accuracy it is asked for, is added 
 the reference.
 """
 import doctest
+import inspect
 import io
+import re
 import sys
 import threading
 from contextlib import redirect_stdout
@@ -307,7 +309,7 @@ def check_errors(suite):
     fixed = np.zeros((64, 32), "f4")
     fixed.flags.writeable = False
     raises(suite, "read-only dirty", a, small(dirty=fixed), ValueError, "read-only")
-    raises(suite, "ε beyond single precision", a, small(epsilon=1e-6), ValueError,
+    raises(suite, "ε beyond single precision", a, small(epsilon=1e-8), ValueError,
            "single precision")
     raises(suite, "ε of 0", a, small(epsilon=0), ValueError, "accuracy")
     raises(suite, "ε of 1e-15", a, small(vis=vis.astype("c16"), epsilon=1e-15), ValueError,
@@ -336,7 +338,10 @@ def check_errors(suite):
            ValueError, "dirty")
     raises(suite, "vis to write of another shape", b,
            small_prediction(vis=np.zeros((20, 3), "c8")), ValueError, "vis")
-    raises(suite, "they are tessera's", a, small(epsilon=1e-6), tessera.UsageError)
+    raises(suite, "RuntimeErrors, as ducc0's are", a, small(vis=vis[:, :3]), RuntimeError)
+    raises(suite, "also of the library", a, small(epsilon=0), RuntimeError)
+    raises(suite, "they are tessera's", a, small(vis=vis.real), tessera.UsageError)
+    raises(suite, "they are tessera's", a, small(epsilon=1e-8), tessera.UsageError)
 
 
 def check_ignored(suite):
@@ -388,6 +393,14 @@ def check_switches(suite):
     # half a unit in the last place of the result
     suite.below("and is as accurate as its type", relative(found, true, 0), 1e-7)
     suite.true("its grid is double", wgridder.last_report()["double_grid"])
+    found = wgridder.vis2dirty(**small(epsilon=1e-6))
+    suite.below("complex64 and ε of 1e-6", relative(found, true, 0), 1e-6)
+    vis = wgridder.dirty2vis(**small_prediction(epsilon=1e-6))
+    suite.true("which a double grid gives", wgridder.last_report()["double_grid"] and
+               vis.dtype == np.complex64)
+    wide = small_prediction()["dirty"].astype("f8")
+    suite.below("float32 and ε of 1e-6", relative(
+        vis, wgridder.dirty2vis(**small_prediction(dirty=wide, epsilon=1e-11)), 0), 1e-6)
     wgridder.vis2dirty(**small(sigma_min=2.2, sigma_max=2.4))
     report = wgridder.last_report()
     suite.true(f"sigma_min and sigma_max: {report['grid_u'] / 32:.2f}, "
@@ -414,6 +427,131 @@ def check_switches(suite):
                                                               "fft_s")))
     suite.true(f"stages add up to no more than the total: {stages} of {report['total_s']}",
                stages <= 1.001 * report["total_s"])
+
+
+# ---- ducc0's other names ----
+
+DUCC = {"experimental.vis2dirty": "uvw freq vis wgt npix_x npix_y pixsize_x pixsize_y epsilon "
+        "do_wgridding nthreads verbosity mask flip_u flip_v flip_w divide_by_n dirty "
+        "sigma_min sigma_max center_x center_y allow_nshift double_precision_accumulation",
+        "experimental.dirty2vis": "uvw freq dirty wgt pixsize_x pixsize_y epsilon "
+        "do_wgridding nthreads verbosity mask flip_u flip_v flip_w divide_by_n vis "
+        "sigma_min sigma_max center_x center_y allow_nshift",
+        "ms2dirty": "uvw freq ms wgt npix_x npix_y pixsize_x pixsize_y nu nv epsilon "
+        "do_wstacking nthreads verbosity mask double_precision_accumulation",
+        "dirty2ms": "uvw freq dirty wgt pixsize_x pixsize_y nu nv epsilon do_wstacking "
+        "nthreads verbosity mask"}
+
+
+def named(module, name):
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
+
+
+def check_names(suite):
+    """ducc0's functions with its arguments, in its order, and its defaults."""
+    for name, arguments in DUCC.items():
+        found = inspect.signature(named(wgridder, name)).parameters
+        suite.equal(f"arguments of {name}", " ".join(found), arguments)
+        if not ducc:
+            continue
+        text = named(ducc, name).__doc__.splitlines()[0]
+        theirs = dict(re.findall(r"(\w+): [^=,]*(?:\[[^]]*\])?[^=,]*= ([^,)]+)", text))
+        mine = {key: repr(p.default) for key, p in found.items()
+                if p.default is not p.empty and key in theirs}
+        suite.equal(f"defaults of {name}", mine, theirs)
+        suite.equal(f"arguments of ducc0's {name}",
+                    " ".join(re.findall(r"(\w+): ", text)), arguments)
+
+
+def older(arguments):
+    """Arguments of ms2dirty or dirty2ms."""
+    names = {"vis": "ms", "do_wgridding": "do_wstacking"}
+    return {names.get(key, key): value for key, value in arguments.items()}
+
+
+def check_older(suite):
+    """ms2dirty and dirty2ms by name and by place, against vis2dirty and dirty2vis, and
+    ducc0's."""
+    ask, back = small(), small_prediction()
+    mask = np.ones(ask["vis"].shape, np.uint8)
+    mask[3] = 0
+    wgt = np.random.default_rng(9).uniform(0.5, 2, mask.shape).astype("f4")
+    ask.update(wgt=wgt, mask=mask)
+    back.update(wgt=wgt, mask=mask)
+    dirty, vis = wgridder.vis2dirty(**ask), wgridder.dirty2vis(**back)
+    suite.true("ms2dirty is vis2dirty",
+               np.array_equal(wgridder.ms2dirty(**older(ask)), dirty))
+    suite.true("dirty2ms is dirty2vis", np.array_equal(wgridder.dirty2ms(**older(back)), vis))
+    uvw, freq = ask["uvw"], ask["freq"]
+    place = (wgt, 64, 32, 1e-4, 2e-4, 0, 0, 1e-4, True, 1, 0, mask)
+    suite.true("ms2dirty by place",
+               np.array_equal(wgridder.ms2dirty(uvw, freq, ask["vis"], *place), dirty))
+    place = place[:1] + place[3:]
+    suite.true("dirty2ms by place",
+               np.array_equal(wgridder.dirty2ms(uvw, freq, back["dirty"], *place), vis))
+    for name in ("npix_x", "pixsize_y", "epsilon"):
+        less = older(ask)
+        del less[name]
+        raises(suite, f"ms2dirty without {name}", wgridder.ms2dirty, less, ValueError)
+    if ducc:  # both are within 1e-4
+        suite.below("ms2dirty, ducc0",
+                    relative(dirty, ducc.ms2dirty(**older(ask)), 0), 2e-4)
+        suite.below("dirty2ms, ducc0",
+                    relative(vis, ducc.dirty2ms(**older(back)), 0), 2e-4)
+
+
+def pfb_calls(gridder, data, epsilon):
+    """Calls as pfb-imaging makes them, of a module like ducc0.wgridder.experimental: image
+    of a band, prediction of bands into slices of an array, and the two in one step."""
+    uvw, freq, vis, wgt, mask = data
+    where = dict(pixsize_x=1.5e-4, pixsize_y=1.5e-4, center_x=0.01, center_y=-0.02,
+                 flip_u=False, flip_v=True, flip_w=False, do_wgridding=True,
+                 divide_by_n=False, epsilon=epsilon, nthreads=2)
+    more = dict(sigma_min=1.1, sigma_max=3.0)
+    image = gridder.vis2dirty(uvw=uvw, freq=freq, vis=vis, wgt=wgt, mask=mask, npix_x=64,
+                              npix_y=96, double_precision_accumulation=True, verbosity=0,
+                              **where, **more)
+    model = np.zeros((2, 64, 96), wgt.dtype)
+    model[:, 20, 30] = (1, 2)
+    bands = np.zeros(vis.shape, vis.dtype)
+    for k in range(2):
+        band = slice(2 * k, 2 * k + 2)
+        bands[:, band] = gridder.dirty2vis(uvw=uvw, freq=freq[band], dirty=model[k],
+                                           **where)
+    out, kept = np.zeros((64, 96), wgt.dtype), np.zeros(vis.shape, vis.dtype)
+    gridder.dirty2vis(uvw=uvw, freq=freq, dirty=model[1], mask=mask, vis=kept,
+                      wgt=None, **where, **more)
+    gridder.vis2dirty(uvw=uvw, freq=freq, vis=kept, wgt=wgt, mask=mask, dirty=out,
+                      **where, **more)
+    return image, bands, out
+
+
+def check_pfb(suite):
+    rng = np.random.default_rng(3)
+    uvw = rng.normal(0, 400, (200, 3))
+    freq = np.linspace(1e9, 1.2e9, 4)
+    vis = (rng.normal(size=(200, 4)) + 1j * rng.normal(size=(200, 4))).astype("c8")
+    wgt = rng.uniform(0.1, 2, vis.shape).astype("f4")
+    mask = (rng.random(vis.shape) < 0.8).astype(np.uint8)
+    for what, epsilon in (("single", 1e-4), ("single", 2e-6), ("double", 1e-7)):
+        if what == "double":
+            vis, wgt = vis.astype("c16"), wgt.astype("f8")
+        data = (uvw, freq, vis, wgt, mask)
+        image, bands, out = pfb_calls(wgridder.experimental, data, epsilon)
+        suite.true(f"pfb-imaging's calls, {what} {epsilon}: types and shapes",
+                   image.dtype == wgt.dtype and image.shape == (64, 96) and
+                   bands.dtype == vis.dtype and np.any(out != 0))
+        if not ducc:
+            continue
+        # ε of both programs, and the rounding of both results
+        limit = 2 * (epsilon + np.finfo(wgt.dtype).eps)
+        theirs = pfb_calls(ducc.experimental, data, epsilon)
+        for name, one, other in zip(("image", "bands", "model to image"),
+                                    (image, bands, out), theirs):
+            suite.below(f"pfb-imaging's calls, {what} {epsilon}, {name}: ducc0",
+                        relative(one, other, 0), limit)
 
 
 def check_threads(suite):
@@ -461,6 +599,9 @@ def main():
     check_empty(suite)
     check_switches(suite)
     check_threads(suite)
+    check_names(suite)
+    check_older(suite)
+    check_pfb(suite)
     failed, tried = doctest.testmod(wgridder)
     suite.true(f"the docstring's {tried} examples", failed == 0 and tried > 0)
     suite.finish()

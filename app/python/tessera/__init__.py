@@ -1,21 +1,26 @@
 """tessera: fast and accurate radio-interferometric gridding and imaging.
 
-    tessera.wgridder.vis2dirty, dirty2vis    arrays in memory, as ducc0.wgridder
     tessera.image                            observations in files to images in memory
+    tessera.predict                          a model image to visibilities
+    tessera.info, simulate                   describe an observation; make one
+    tessera.wgridder.vis2dirty, dirty2vis    arrays in memory, as ducc0.wgridder
 
-All errors of the library are `tessera.Error`, and also the fitting one of ValueError,
-OSError and MemoryError.
+All errors of the library are `tessera.Error`, which is a RuntimeError, and also the fitting
+one of ValueError, TypeError, OSError and MemoryError.
 """
 from . import wgridder
-from ._library import (Error, FileError, InputError, ResourceError, UsageError,
-                       library as _loaded)
-from .imager import Image, Images, image
+from ._library import (ArrayTypeError, Error, FileError, InputError, ResourceError,
+                       UsageError, library as _loaded)
 from ._version import VERSION as __version__
+from .commands import Prediction, Predictions, info, predict, simulate
+from .imager import Image, Images, image
 
-__all__ = ["wgridder", "image", "Image", "Images", "Error", "UsageError", "InputError", "FileError", "ResourceError",
-           "library_version"]
+__all__ = ["wgridder", "image", "Image", "Images", "predict", "Prediction", "Predictions",
+           "info", "simulate", "Error", "UsageError", "ArrayTypeError", "InputError",
+           "FileError", "ResourceError", "library_version", "__version__"]
 
 
-def library_version():
+def library_version() -> str:
     """Version and git revision of the library in use."""
-    return _loaded.tess_version_full().decode()
+    version: bytes = _loaded.tess_version_full()
+    return version.decode()

@@ -1,22 +1,23 @@
-"""The tessera library through ctypes: where it is, its structures, its errors."""
-import ctypes
-import ctypes.util
-import os
-import subprocess
-import sys
+"""The tessera library through ctypes: its structures, calls and errors."""
+from __future__ import annotations
 
+import ctypes
+
+from ._find import load
 from ._version import VERSION
 
-SERIES = ".".join(VERSION.split(".")[:2])
-SONAME = f"libtessera.so.{SERIES}"
 
-
-class Error(Exception):
-    """A call of the library failed; the text is the library's own message."""
+class Error(RuntimeError):
+    """A call failed; the text is mostly the library's own message. A RuntimeError, which is
+    what ducc0.wgridder raises."""
 
 
 class UsageError(Error, ValueError):
     """An argument is out of range, or asks for what cannot be done."""
+
+
+class ArrayTypeError(UsageError, TypeError):
+    """An array has another type than it must have."""
 
 
 class InputError(Error, ValueError):
@@ -91,49 +92,22 @@ class ImageInfo(ctypes.Structure):
                 ("header_bytes", c_i64)]
 
 
-def _candidates():
-    """Paths to try, in order."""
-    given = os.environ.get("TESSERA_LIBRARY")
-    if given:  # a file or a folder; nothing else is looked for then
-        return [os.path.join(given, SONAME) if os.path.isdir(given) else given]
-    paths = []
-    try:
-        folder = subprocess.run(["pkg-config", "--variable=libdir", "tessera"],
-                                capture_output=True, text=True, timeout=20,
-                                check=True).stdout.strip()
-        paths.append(os.path.join(folder, SONAME))
-    except (OSError, subprocess.SubprocessError):
-        pass
-    paths.append(SONAME)  # the loader's own search: LD_LIBRARY_PATH, ldconfig
-    here = os.path.dirname(os.path.abspath(__file__))
-    for prefix in (sys.prefix, os.path.expanduser("~/.local"), "/usr/local", "/usr",
-                   "/opt/tessera", os.path.join(here, "..", "..", "..", "..")):
-        for name in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu"):
-            path = os.path.join(prefix, name, SONAME)
-            if os.path.exists(path):
-                paths.append(path)
-    return paths
+class Model(ctypes.Structure):
+    """tess_model"""
+    _fields_ = [("nx", c_i64), ("ny", c_i64), ("num_stokes", c_int), ("is_double", c_bool),
+                ("pixel", ctypes.c_void_p), ("scale", ctypes.c_char_p)]
 
 
-def _load():
-    tried = []
-    for path in _candidates():
-        try:
-            library = ctypes.CDLL(path)
-        except OSError as error:
-            tried.append(f"  {path}: {error}")
-            continue
-        library.tess_version.restype = ctypes.c_char_p
-        version = library.tess_version().decode()
-        if version.split(".")[:2] == SERIES.split("."):
-            return library
-        tried.append(f"  {path}: version {version}")
-    raise ImportError(f"no tessera library {SERIES} found; install it (cmake --install) or "
-                      "set TESSERA_LIBRARY to its file or folder. Tried:\n" +
-                      "\n".join(tried))
+class Predicted(ctypes.Structure):
+    """tess_predicted"""
+    _fields_ = [("num_rows", c_i64), ("num_chan", c_i64), ("num_corr", c_int),
+                ("vis", ctypes.c_void_p), ("uvw_m", ctypes.c_void_p),
+                ("time_mjd_s", ctypes.c_void_p), ("antenna1", ctypes.c_void_p),
+                ("antenna2", ctypes.c_void_p), ("freq_hz", ctypes.c_void_p),
+                ("corr", ctypes.POINTER(ctypes.c_char_p))]
 
 
-library = _load()
+library = load(".".join(VERSION.split(".")[:2]))
 library.tess_last_error.restype = ctypes.c_char_p
 library.tess_status_text.restype = ctypes.c_char_p
 library.tess_version_full.restype = ctypes.c_char_p
@@ -155,9 +129,25 @@ library.tess_image_get.argtypes = [ctypes.c_void_p, c_i64]
 library.tess_image_get.restype = _P(ImageInfo)
 library.tess_image_destroy.argtypes = [ctypes.c_void_p]
 library.tess_image_destroy.restype = None
+library.tess_image_subtract.argtypes = [ctypes.c_void_p, _P(Model)]
+library.tess_image_subtract.restype = None
+
+library.tess_command_create.argtypes = [ctypes.c_char_p, _P(ctypes.c_void_p)]
+library.tess_command_set.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+library.tess_command_model.argtypes = [ctypes.c_void_p, _P(Model)]
+library.tess_command_model.restype = None
+library.tess_command_run.argtypes = [ctypes.c_void_p]
+library.tess_command_text.argtypes = [ctypes.c_void_p]
+library.tess_command_text.restype = ctypes.c_char_p
+library.tess_command_count.argtypes = [ctypes.c_void_p]
+library.tess_command_count.restype = c_i64
+library.tess_command_predicted.argtypes = [ctypes.c_void_p, c_i64]
+library.tess_command_predicted.restype = _P(Predicted)
+library.tess_command_destroy.argtypes = [ctypes.c_void_p]
+library.tess_command_destroy.restype = None
 
 
-def check(status):
+def check(status: int) -> None:
     """Raise the exception of a failed call."""
     if status != _OK:
         message = library.tess_last_error().decode(errors="replace")

@@ -1,10 +1,16 @@
 """Images of observations in files: the imager of the `tessera image` program."""
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _library as lib
+from ._options import Angle, Call, Option, Path, array_of, is_path, model_of
+
 
 __all__ = ["image", "Image", "Images"]
 
@@ -14,33 +20,26 @@ _WCS_ALONE = ("NAXIS", "LONPOLE", "LATPOLE", "RADESYS", "EQUINOX", "SPECSYS", "B
               "BMAJ", "BMIN", "BPA")
 
 
-class _Run:
+class _Run(Call):
     """Owner of the library's imager, which owns the pixels."""
 
-    def __init__(self):
-        self.handle = ctypes.c_void_p()
-        lib.check(lib.library.tess_image_create(ctypes.byref(self.handle)))
+    def __init__(self) -> None:
+        library = lib.library
+        super().__init__(library.tess_image_create, library.tess_image_set,
+                         library.tess_image_destroy)
 
-    def set(self, name, value=None):
-        lib.check(lib.library.tess_image_set(
-            self.handle, name.encode(), None if value is None else os.fsencode(value)))
-
-    def run(self):
+    def run(self) -> None:
         lib.check(lib.library.tess_image_run(self.handle))
 
-    def images(self):
+    def images(self) -> Images:
         count = lib.library.tess_image_count(self.handle)
-        return [Image(self, lib.library.tess_image_get(self.handle, k).contents)
-                for k in range(count)]
-
-    def __del__(self):
-        if getattr(self, "handle", None):
-            lib.library.tess_image_destroy(self.handle)
+        return Images(Image(self, lib.library.tess_image_get(self.handle, k).contents)
+                      for k in range(count))
 
 
-def _cards(text):
+def _cards(text: str) -> dict[str, Any]:
     """A dict of a FITS header's value cards, for where astropy is not installed."""
-    found = {}
+    found: dict[str, Any] = {}
     for at in range(0, len(text), 80):
         card = text[at:at + 80]
         if card[8:10] != "= ":
@@ -65,6 +64,8 @@ def _cards(text):
 class Image:
     """One image.
 
+    Attributes
+    ----------
     data : numpy.ndarray((ny, nx)), float32, or float64 for accuracies below 1e-6
         pixels in Jy/beam, row 0 South, column 0 East (show with origin="lower"), NaN
         beyond the horizon and, without visibilities, everywhere; the library's own
@@ -82,12 +83,20 @@ class Image:
     wcs : dict of the keywords that place pixels on the sky
     """
 
-    def __init__(self, owner, info):
-        real = np.float64 if info.is_double else np.float32
-        size = info.nx * info.ny * np.dtype(real).itemsize
-        memory = (ctypes.c_char * size).from_address(info.pixel)
-        memory.owner = owner
-        self.data = np.frombuffer(memory, real).reshape(info.ny, info.nx)
+    data: npt.NDArray[Any]
+    kind: str
+    polarisation: str
+    interval: int
+    channel: Optional[int]
+    freq_hz: float
+    bandwidth_hz: float
+    sum_weights: float
+    num_vis: float
+    beam_deg: Optional[tuple[float, ...]]
+
+    def __init__(self, owner: Any, info: lib.ImageInfo) -> None:
+        self.data = array_of(owner, info.pixel, (info.ny, info.nx),
+                             np.float64 if info.is_double else np.float32)
         self.kind, self.polarisation = info.kind.decode(), info.polarisation.decode()
         self.interval = info.interval
         self.channel = None if info.channel < 0 else info.channel
@@ -98,7 +107,7 @@ class Image:
         self._header = ctypes.string_at(info.header, info.header_bytes).decode("ascii")
 
     @property
-    def header(self):
+    def header(self) -> Any:
         try:
             from astropy.io import fits
         except ImportError:
@@ -106,62 +115,50 @@ class Image:
         return fits.Header.fromstring(self._header)
 
     @property
-    def wcs(self):
+    def wcs(self) -> dict[str, Any]:
         return {key: value for key, value in _cards(self._header).items()
                 if key in _WCS_ALONE or key[:5] in _WCS_KEYS or key[:5] == "NAXIS"}
 
-    def celestial(self):
+    def celestial(self) -> Any:
         """astropy.wcs.WCS of the two celestial axes, for plots and positions."""
         from astropy.wcs import WCS
         return WCS(self.header).celestial
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         ny, nx = self.data.shape
         return (f"<tessera.Image {self.polarisation} {self.kind} {nx} x {ny}, "
                 f"interval {self.interval}, channel {self.channel}, "
                 f"{self.freq_hz / 1e6:.6g} MHz>")
 
 
-class Images(list):
+class Images(list[Image]):
     """The images of a run, in the order in which the program writes its files."""
 
-    def select(self, **wanted):
+    def select(self, **wanted: Any) -> Images:
         """Those whose attributes are as given: select(kind="dirty", polarisation="Q")."""
         return Images(i for i in self
                       if all(getattr(i, key) == value for key, value in wanted.items()))
 
-    def _first(self, kind):
+    def _first(self, kind: str) -> Image:
         found = self.select(kind=kind)
         if not found:
             raise KeyError(f"there is no {kind} image")
         return found[0]
 
     @property
-    def dirty(self):
+    def dirty(self) -> Image:
         """The first dirty image."""
         return self._first("dirty")
 
     @property
-    def psf(self):
+    def psf(self) -> Image:
         """The first point spread function."""
         return self._first("psf")
 
 
-def _text(name, value):
-    """An option's value as the command line has it; None for a switch."""
-    if value is True:
-        return None
-    if name == "scale" and not isinstance(value, str):
-        unit = getattr(value, "to_value", None)  # an astropy Quantity, or radians
-        return f"{float(unit('rad') if unit else value)!r}rad"
-    if isinstance(value, (tuple, list)):
-        return ",".join(_text(name, v) for v in value)
-    if isinstance(value, float):
-        return repr(float(value))
-    return str(value)
-
-
-def image(obs, *, size, scale, **options):
+def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[int]],
+          scale: Angle, subtract: Union[None, Path, npt.ArrayLike] = None,
+          **options: Option) -> Images:
     """Make dirty images and point spread functions of observations.
 
     Parameters
@@ -172,12 +169,17 @@ def image(obs, *, size, scale, **options):
         pixels in x and y
     scale : str, float or astropy.units.Quantity
         pixel size: "1.5asec" (uas, mas, asec, amin, deg, rad), or radians
+    subtract : path, or array of shape (ny, nx) or (nstokes, ny, nx), optional
+        subtracts the visibilities of this model first: a FITS image, or pixels in Jy/pixel
+        of the image's size of pixel: row 0 is South, column 0 East, pixel [ny//2, nx//2]
+        is the phase centre. The planes of a third axis are Stokes I, Q, U, V in this
+        order, as many of them as there are. Pixels that are not finite count as 0.
     **options
         those of `tessera image --help` by their long names, - written as _:
         weight="briggs:0" (the default; "natural", "uniform"), stokes="IQUV",
         accuracy=1e-4, channels_out=4, intervals_out=10, channels="0:8", field="3C273",
         spw="0,2", uvrange="1k:20k", center="12:30:49.4,+12:23:28", threads=2,
-        memory="8GB", subtract="model.fits", w="none", no_psf=True, ...
+        memory="8GB", w="none", no_psf=True, ...
         With output="NAME" (and overwrite=True, preview=True) the program's files are
         written too. log="info" shows progress on stderr.
 
@@ -188,19 +190,20 @@ def image(obs, *, size, scale, **options):
 
     Raises
     ------
-    ValueError (options, bad data), OSError (files), MemoryError; all are tessera.Error.
+    ValueError (options, bad data), TypeError (type of the model), OSError (files),
+    MemoryError; all are tessera.Error.
 
     >>> images = tessera.image("obs.ms", size=2048, scale="1.5asec")   # doctest: +SKIP
     >>> images.dirty.data.max(), images.dirty.beam_deg                 # doctest: +SKIP
     """
     run = _Run()
-    paths = [obs] if isinstance(obs, (str, bytes, os.PathLike)) else list(obs)
+    paths: Sequence[Any] = [obs] if isinstance(obs, (str, bytes, os.PathLike)) else list(obs)
     for path in paths:
-        run.set("obs", path)
-    for key, value in dict(size=size, scale=scale, **options).items():
-        name = key.replace("_", "-")
-        if value is None or value is False:
-            continue
-        run.set(name, _text(name, value))
+        run.set("obs", os.fsdecode(path))
+    run.set_all(dict(size=size, scale=scale, **options))
+    if is_path(subtract):
+        run.set_all(dict(subtract=subtract))
+    elif subtract is not None:
+        lib.library.tess_image_subtract(run.handle, model_of(subtract, None, run))
     run.run()
-    return Images(run.images())
+    return run.images()
