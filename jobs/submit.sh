@@ -10,7 +10,9 @@
 #   --array channels:N    an array of N images of as many groups of channels (Slurm)
 #   --array fields:F,...  an array of images of these fields (Slurm)
 #   --gpus N              GPU nodes: N GPUs on each, a rank for each
-#   --within MINUTES      use more cores until the estimated time is below (default 30)
+#   --within MINUTES      use more cores until the estimated time is below (default 30, or
+#                         what fits into --time). A job of a minute gets no further ranks,
+#                         and no job gets ranks that make it less than 10 % faster
 #   --most-nodes N        but not more nodes than these (default 16)
 #   --nodes N, --tasks N (a node), --threads N (a rank), --memory MIB (a node),
 #   --time MINUTES        instead of what would be found. Threads: the fewest (1, 2, 4,
@@ -39,10 +41,12 @@ more_memory=1.4
 ample_memory=3
 # Host memory of a rank that CUDA and its libraries take up [MiB].
 cuda_memory=2048
-# Cores of the smallest job.
-fewest_cores=8
+# So many cores are not counted: a job gets them unless it takes less than so long without [s].
+few_cores=8 short_job=60
+# More cores that leave so much of the time are of no use.
+no_gain=.9
 
-dry_run=no scheduler='' array='' gpus='' within=30 most_nodes=16
+dry_run=no scheduler='' array='' gpus='' within='' most_nodes=16
 nodes='' tasks='' threads='' memory='' minutes='' cores='' node_memory='' partition=''
 extra=()
 
@@ -82,14 +86,45 @@ read_options() {
         shift
     done
     image=("$@")
-    [ $# -gt 0 ] || job_fail 'nothing to image; see --help'
-    name=$(job_option '-o|--output' "$@")
-    [ -n "$name" ] || job_fail 'no -o NAME given'
     local number
-    for number in "${gpus:-1}" "$within" "$most_nodes" "${nodes:-1}" "${tasks:-1}" \
+    for number in "${gpus:-1}" "${within:-1}" "$most_nodes" "${nodes:-1}" "${tasks:-1}" \
         "${threads:-1}" "${memory:-1}" "${minutes:-1}" "${cores:-1}" "${node_memory:-1}"; do
         [[ $number =~ ^[1-9][0-9]*$ ]] || job_fail "'$number' is not a positive number"
     done
+}
+
+# Fills missing: what has to be given and is not, for one message about all of it.
+find_missing() {
+    missing=()
+    name=$(job_option '-o|--out|--outp|--outpu|--output' ${image[@]+"${image[@]}"})
+    # a file of options may have the others
+    if [ -z "$(job_option --config ${image[@]+"${image[@]}"})" ]; then
+        [ -n "$(first_observation)$(first_plain_word)" ] || missing+=('an observation')
+        [ -n "$(job_option '--si|--siz|--size' ${image[@]+"${image[@]}"})" ] ||
+            missing+=('--size N')
+        [ -n "$(job_option '--sca|--scal|--scale' ${image[@]+"${image[@]}"})" ] ||
+            missing+=('--scale ANGLE')
+    fi
+    [ -n "$name" ] || missing+=('-o NAME')
+}
+
+# The first word that is neither an option nor, as far as words tell, the value of one.
+first_plain_word() {
+    local word before=''
+    for word in ${image[@]+"${image[@]}"}; do
+        if [[ $word != -* && ($before != -* || $before == *=*) ]]; then
+            printf '%s' "$word"
+            return 0
+        fi
+        before=$word
+    done
+}
+
+refuse_missing() {
+    [ ${#missing[@]} -gt 0 ] || return 0
+    local text
+    printf -v text '%s, ' "${missing[@]}"
+    job_fail "missing: ${text%, }; see --help"
 }
 
 find_program() {
@@ -105,11 +140,11 @@ find_scheduler() {
         elif command -v qsub >/dev/null; then
             scheduler=pbs
         else
-            job_fail 'neither sbatch nor qsub is here; give --scheduler slurm|pbs'
+            missing+=('--scheduler slurm|pbs (neither sbatch nor qsub is here)')
         fi
     fi
     case $scheduler:$array in
-    slurm:* | pbs:) ;;
+    slurm:* | pbs: | :*) ;;
     pbs:*) job_fail 'arrays are there for Slurm only' ;;
     *) job_fail "--scheduler $scheduler; it is slurm or pbs" ;;
     esac
@@ -131,7 +166,7 @@ find_nodes() {
     local found='' found_cores='' found_memory='' found_nodes='' limit=''
     longest=''
     if [ "$scheduler" = slurm ] && command -v sinfo >/dev/null; then
-        found=$(sinfo -h -e ${partition:+-p "$partition"} -o '%D %P %c %m %l' |
+        found=$(sinfo -h -e ${partition:+-p "$partition"} -o '%D %P %c %m %l' 2>/dev/null |
             awk -v any="$partition" 'any != "" || $2 ~ /\*$/' | sort -rn | head -n 1)
         read -r found_nodes _ found_cores found_memory limit <<<"$found"
         found_cores=${found_cores%+} found_memory=${found_memory%+}
@@ -145,10 +180,9 @@ find_nodes() {
             END { print cpus, int(kb / 1024) }')
     fi
     cores=${cores:-$found_cores} node_memory=${node_memory:-$found_memory}
-    if [ -z "$cores" ] || [ -z "$node_memory" ]; then
-        job_fail "$scheduler does not say what its nodes have;" \
-            'give --cores and --node-memory'
-    fi
+    [ -n "$cores" ] || missing+=('--cores N (of a node, of which no scheduler tells)')
+    [ -n "$node_memory" ] ||
+        missing+=('--node-memory MIB (of a node, of which no scheduler tells)')
 }
 
 # tessera plan's own arguments: those of an array's first task. Jobs for GPUs, which are
@@ -182,7 +216,7 @@ plan_arguments() {
 # The first word that exists as a file or folder, which options come after or before.
 first_observation() {
     local word
-    for word in "${image[@]}"; do
+    for word in ${image[@]+"${image[@]}"}; do
         if [ -e "$word" ]; then
             printf '%s' "$word"
             return 0
@@ -246,20 +280,49 @@ thread_choices() {
     fi
 }
 
-# How many cores are used, on how many nodes: more until the time is short enough and the
-# memory suffices.
+# Fills within: minutes that a job may be estimated to take.
+find_within() {
+    [ -z "$within" ] || return 0
+    within=30
+    if [ -n "$minutes" ]; then
+        within=$(awk "BEGIN { print int(($minutes - $more_minutes) / $more_time) }")
+        [ "$within" -ge 1 ] || within=1
+    fi
+}
+
+# A layout that would do, of one rank or more, and back to it.
+keep_layout() {
+    kept=("$plan_seconds" "$plan_memory" "$job_nodes" "$job_tasks" "$threads" "$busy")
+}
+take_kept() {
+    plan_seconds=${kept[0]} plan_memory=${kept[1]} job_nodes=${kept[2]}
+    job_tasks=${kept[3]} threads=${kept[4]} busy=${kept[5]}
+}
+
+# How many cores are used, on how many nodes: one if that is a short job, else more until
+# the time is short enough and the memory suffices, or more are of no use.
 find_layout() {
     local busy status
+    kept=()
     thread_choices
-    busy=$((cores < fewest_cores ? cores : fewest_cores))
+    few=$((cores < few_cores ? cores : few_cores))
+    busy=1
     [ -z "$tasks" ] || busy=$cores
     [ -z "$nodes" ] || busy=$((nodes * cores))
     while :; do
         choose_threads "$busy"
         status=$?
-        if [ $status -eq 0 ] && fits &&
-            { [ -n "$nodes" ] || holds "$plan_seconds <= 60 * $within"; }; then
-            return 0
+        if [ $status -eq 0 ] && fits; then
+            if [ ${#kept[@]} -gt 0 ] && holds "$plan_seconds > $no_gain * ${kept[0]}"; then
+                take_kept
+                fewer_cores
+                return 0
+            fi
+            keep_layout
+            if [ -n "$nodes" ] || is_short "$busy"; then
+                fewer_cores
+                return 0
+            fi
         fi
         if [ -n "$nodes" ] || [ "$busy" -ge $((most_nodes * cores)) ]; then
             [ $status -eq 0 ] && return 0
@@ -267,6 +330,27 @@ find_layout() {
         fi
         more_cores $status
     done
+}
+
+# Half as many cores where they take hardly longer: some were of no use.
+fewer_cores() {
+    while [ -z "$tasks$nodes" ] && [ "$busy" -gt 1 ]; do
+        busy=$((busy / 2))
+        [ "$busy" -le "$cores" ] || busy=$(((busy + cores - 1) / cores * cores))
+        if [ "$busy" -lt "${kept[5]}" ] && choose_threads "$busy" && fits &&
+            holds "$no_gain * $plan_seconds < ${kept[0]}"; then
+            keep_layout
+        else
+            break
+        fi
+    done
+    take_kept
+}
+
+# Whether a job on so many cores ends soon enough.
+is_short() {
+    holds "$plan_seconds <= $short_job" ||
+        { [ "$1" -ge "$few" ] && holds "$plan_seconds <= 60 * $within"; }
 }
 
 # Plans ranks on so many cores, with the fewest threads that fit the nodes' memory, else
@@ -302,12 +386,15 @@ spread() {
 
 # At least twice as many as before, or as many as are missing; whole nodes if several.
 more_cores() {
-    local factor=2
-    [ "$1" -ne 0 ] || factor=$(calculate "$plan_seconds / (60 * $within)")
+    local factor=2 most=$((most_nodes * cores)) wanted=$((60 * within))
+    if [ "$busy" -lt "$few" ]; then
+        most=$few wanted=$short_job
+    fi
+    [ "$1" -ne 0 ] || factor=$(calculate "$plan_seconds / $wanted")
     [ "$factor" -ge 2 ] || factor=2
     busy=$((busy * factor))
     [ "$busy" -le "$cores" ] || busy=$(((busy + cores - 1) / cores * cores))
-    [ "$busy" -le $((most_nodes * cores)) ] || busy=$((most_nodes * cores))
+    [ "$busy" -le "$most" ] || busy=$most
 }
 
 # Memory of a node: enough, and more where data would otherwise be read again and again.
@@ -407,9 +494,12 @@ put_in() {
 
 main() {
     read_options "$@"
+    find_missing
     find_program
     find_scheduler
     find_nodes
+    refuse_missing
+    find_within
     job_name=$(basename "$name" | tr -c 'A-Za-z0-9._\n-' _)
     script=$(readlink -f "$(dirname "$name")")/$(basename "$name").job
     errors=$(mktemp) || exit 1

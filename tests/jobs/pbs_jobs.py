@@ -80,9 +80,85 @@ def check_submit(suite, env, obs):
     return script
 
 
+def make_planner(suite, name, line):
+    """A stand-in for tessera whose plan is tessera's own but for the estimated time: `line`
+    of shell sets `time` from the number of ranks and threads."""
+    program = suite.path("bin", name)
+    with open(program, "w") as f:
+        f.write(f"""#!/bin/bash
+set -o pipefail
+ranks=${{OMPI_COMM_WORLD_SIZE:-${{PMI_SIZE:-1}}}} threads=1 word=
+for word; do [ "$before" != --threads ] || threads=$word; before=$word; done
+{line}
+{BIN} "$@" | sed "s/^time  *about [^ ]* s:/time about $time s:/"
+""")
+    os.chmod(program, 0o755)
+    return program
+
+
+def layout(result):
+    found = re.search(r"^#PBS -l select=(\d+):ncpus=\d+:mpiprocs=(\d+):ompthreads=(\d+):",
+                      result.stdout, re.M)
+    return tuple(map(int, found.groups())) if found else result.stdout
+
+
+def check_length(suite, env, obs):
+    """No more ranks than a job of its length can use: nodes x ranks x threads."""
+    folder = os.path.join(JOBS, "submit.sh")
+    base = ["--dry-run", "--scheduler", "pbs", "--cores", "16", "--node-memory", "99999",
+            "--memory", "99"]
+    image = [obs, "-o", suite.path("sky"), *OPTIONS]
+    for label, line, options, wanted in [
+            ("a second", "time=1", [], (1, 1, 1)),
+            ("100 s of one core", "time=$((100 / ranks))", [], (1, 2, 1)),
+            ("10 minutes of one core", "time=$((600 / ranks))", [], (1, 8, 1)),
+            ("2 hours of one core", "time=$((7200 / ranks))", [], (1, 8, 1)),
+            ("8 hours of one core", "time=$((28800 / ranks))", [], (1, 16, 1)),
+            ("8 hours of one core, in 8", "time=$((28800 / ranks))", ["--time", "480"],
+             (1, 8, 1)),
+            ("2 hours that ranks do not shorten", "time=7200", [], (1, 1, 1)),
+            ("2 hours that four ranks shorten",
+             "time=$((7200 / (ranks < 4 ? ranks : 4)))", [], (1, 4, 1)),
+            ("4 hours that four ranks shorten",
+             "time=$((14400 / (ranks < 4 ? ranks : 4)))", [], (1, 4, 1)),
+            ("so many nodes as told", "time=1", ["--nodes", "2"], (2, 16, 1))]:
+        program = make_planner(suite, "planner", line)
+        result = bash(suite, dict(env, TESSERA=program), folder, *base, *options, *image)
+        suite.equal(f"submit.sh, {label}", layout(result), wanted)
+
+
+def check_missing(suite, env, obs):
+    """All that is missing is named at once."""
+    empty = suite.path("none")
+    os.makedirs(empty)
+    for tool in ("bash", "dirname", "readlink", "awk", "sed", "grep", "sort", "head",
+                 "mktemp", "rm", "basename", "tr", "cat"):
+        os.symlink(shutil.which(tool), os.path.join(empty, tool))
+    alone = dict(env, PATH=empty)
+    everything = ["an observation", "--size N", "--scale ANGLE", "-o NAME",
+                  "--scheduler slurm|pbs", "--cores N", "--node-memory MIB"]
+    node = ["--scheduler", "pbs", "--cores", "4", "--node-memory", "4096"]
+    for label, words, missing in [
+            ("nothing given", [], everything),
+            ("an observation only", [obs], everything[1:]),
+            ("all but an output and a size", [*node, obs, "--scale=1asec"],
+             ["--size N", "-o NAME"]),
+            ("a file of options", ["--scheduler", "pbs", "--config", "x.conf"],
+             ["-o NAME", "--cores N", "--node-memory MIB"])]:
+        result = bash(suite, alone, os.path.join(JOBS, "submit.sh"), *words)
+        lines = result.stdout.splitlines()
+        suite.equal(f"submit.sh, {label}: status", result.returncode, 2)
+        suite.equal(f"submit.sh, {label}: lines {lines}", len(lines), 1)
+        for word in everything:
+            suite.equal(f"submit.sh, {label}: {word} is missing", word in lines[0],
+                        word in missing)
+
+
 def check_threads(suite, env, obs):
     """Ranks of one thread; of more where memory is too short for as many ranks, each of
     which takes 48 MiB and little else here."""
+    env = dict(env, TESSERA=make_planner(suite, "long",
+                                         "time=$((4800 / (ranks * threads)))"))
     for memory, ranks in ((4096, 4), (250, 2), (130, 1)):
         result = bash(suite, env, os.path.join(JOBS, "submit.sh"), "--dry-run",
                       "--scheduler", "pbs", "--cores", "4", "--node-memory", memory,
@@ -161,6 +237,8 @@ def main():
     obs = make_observation(suite, 1000)
     check_job(suite, env, obs, check_submit(suite, env, obs))
     check_threads(suite, env, obs)
+    check_length(suite, env, obs)
+    check_missing(suite, env, obs)
     check_idle(suite, env)
     check_shell(suite)
     suite.finish()
