@@ -69,6 +69,7 @@ static void duration_text(double seconds, char *text, size_t size)
 {
     /* a damaged file may have times that are ages apart */
     const bool is_counted = fabs(seconds) < 1e12;
+    if (is_counted) seconds = round(10 * seconds) / 10; /* as times are shown */
     const long long minutes = is_counted ? (long long)(seconds / 60) : 0;
     if (seconds < 120 || !is_counted)
         snprintf(text, size, "%.4g s", seconds);

@@ -318,7 +318,9 @@ static tess_status check_channels(const uvfits_state *state,
     *end = select->chan_end > 0 && select->chan_end < num_chan ? select->chan_end
                                                                : num_chan;
     if (*first < 0 || *first >= *end)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: channels %lld:%lld do not exist; it has 0:%lld",
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: --channels %lld:%lld do not exist; its spectral windows have "
+                  "%lld channels",
                   state->path, (long long)*first, (long long)select->chan_end,
                   (long long)num_chan);
     for (int k = 0; select->spw && k < select->num_spw; ++k)

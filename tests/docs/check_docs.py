@@ -3,8 +3,12 @@
 name their command, and docs/ builds without a warning.
 
 A block of a page of docs/manual/ that starts with ```sh is run, in order, in one folder
-for each page. A comment `<!-- not run...: reason -->` above it says why it is not.
+for each page. A comment `<!-- not run...: reason -->` above it says why it is not. A block
+that starts with ```console has commands behind "$ ", and below each what it prints, on
+standard output or error: that is what it has to print today, in the folder that the page's
+other blocks leave. --write puts what is printed into the pages.
 """
+import difflib
 import os
 import re
 import sys
@@ -15,6 +19,7 @@ from e2e import BIN, ROOT, Suite, mpi_environment, mpiexec, run  # noqa: E402
 
 DOCS = os.path.join(ROOT, "docs")
 README_LINES = 200
+WRITE = "--write" in sys.argv
 
 
 def pages():
@@ -82,6 +87,51 @@ def check_commands(suite):
         suite.ran(f"{name}: {len(wanted)} blocks of commands", result)
 
 
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
+
+
+def printed(suite, env, page, block):
+    """The block as it would be today."""
+    lines = []
+    for line in block.splitlines():
+        if not line.startswith("$ "):
+            continue
+        result = run(["bash", "-c", f"({line[2:]}) 2>&1"], 60, cwd=suite.path(page), env=env)
+        lines += [line] + [text.rstrip() for text in result.out.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def check_outputs(suite):
+    """What pages show as printed by a command is what it prints."""
+    env = mpi_environment()
+    env["PATH"] = os.path.dirname(BIN) + ":" + env["PATH"]
+    env.pop("ARGP_HELP_FMT", None)  # a user's own layout of help
+    folder = os.path.join(DOCS, "manual")
+    count = 0
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".md"):
+            continue
+        path = os.path.join(folder, name)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        os.makedirs(suite.path(name[:-3]), exist_ok=True)
+        blocks = CONSOLE.findall(text)
+        count += len(blocks)
+        today = [printed(suite, env, name[:-3], block) for block in blocks]
+        if WRITE and today != blocks:
+            rest = iter(today)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(CONSOLE.sub(lambda _: f"```console\n{next(rest)}```", text))
+            continue
+        for block, now in zip(blocks, today):
+            command = block.splitlines()[0]
+            differs = difflib.unified_diff(block.splitlines(), now.splitlines(), name,
+                                           "printed today", lineterm="", n=0)
+            suite.equal(f"{name}, {command}: what differs (check_docs.py --write)",
+                        list(differs), [])
+    suite.true(f"{count} blocks of output in the manual", count > 0)
+
+
 def check_results(suite):
     """A page of results says for each table what made it, on which machine."""
     folder = os.path.join(DOCS, "results")
@@ -119,6 +169,7 @@ def main():
     check_links(suite)
     check_results(suite)
     check_commands(suite)
+    check_outputs(suite)
     check_html(suite)
     suite.finish()
 
