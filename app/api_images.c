@@ -169,7 +169,6 @@ tess_status tess_image_run(tess_image *image)
     args.opts.take = take;
     args.opts.take_context = image;
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
-    TESS_TRY(tess_profile_summary(comm, &profile));
     if (args.profile)
         TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
 cleanup:

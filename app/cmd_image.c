@@ -40,7 +40,7 @@ static void log_options(const tess_cli *cli)
                                k ? "; " : "", cli->used[k].name, cli->used[k].value);
         used += n > 0 ? (size_t)n : 0;
     }
-    tess_log_info("options: %s", text);
+    tess_log_detail("options: %s", text);
 }
 
 /* Open NAME.log, which is none of the inputs and none of the other files. */
@@ -147,7 +147,6 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     if (args.opts.checkpoint.folder) TESS_TRY(identify(comm, &args, &identity));
     TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
-    TESS_TRY(tess_profile_summary(comm, &profile));
     if (args.profile)
         TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
     if (args.trace)

@@ -14,6 +14,7 @@
 #include "tess_profile.h"
 #include "threads.h"
 #include "trace_file.h"
+#include "words.h"
 
 static const char doc[] =
     "Predict the visibilities of a model image, for every row of an observation, "
@@ -164,6 +165,26 @@ cleanup:
     return status;
 }
 
+/* The last lines of the log. Collective. */
+static tess_status tell_end(tess_comm *comm, const tess_predict_opts *opts,
+                            const tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    int64_t num_vis = profile->visibilities;
+    double seconds = tess_time_now() - profile->start_s;
+    TESS_TRY(tess_comm_allreduce_i64(comm, &num_vis, 1, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, &seconds, 1, TESS_MAX));
+    if (opts->model) tess_words_tell("model", "%s", opts->model);
+    tess_words_tell("visibilities", "%lld predicted", (long long)num_vis);
+    tess_words_tell("seconds", "%.2f", seconds);
+    if (opts->column)
+        tess_words_tell("data column", "%s of %s", opts->column, opts->obs);
+    else if (opts->output)
+        tess_words_tell("files", "%s", opts->output);
+cleanup:
+    return status;
+}
+
 tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
 {
     return tess_cmd_predict_memory(comm, argc, argv, &(tess_predict_memory){0});
@@ -191,6 +212,7 @@ tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
+    TESS_TRY(tell_end(comm, &args.opts, &profile));
     if (args.profile)
         TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.opts.overwrite));
     if (args.trace)

@@ -93,7 +93,7 @@ cleanup:
 static void log_ignored(const visibility_counts *counts)
 {
     const int64_t *count = counts->ignored;
-    tess_log_info(
+    tess_log_detail(
         "visibilities: %lld used; ignored: %lld flagged, %lld of weight <= 0, "
         "%lld not finite, %lld autocorrelations, %lld beyond the grid, %lld "
         "outside --uvrange",
@@ -105,12 +105,14 @@ static void log_ignored(const visibility_counts *counts)
         (long long)count[TESS_IGNORED_UVRANGE]);
 }
 
-tess_status image_check_ignored(const image_run *run)
+tess_status image_check_ignored(image_run *run)
 {
     tess_status status = TESS_OK;
     visibility_counts counts;
     TESS_TRY(count_visibilities(run, &counts));
     log_ignored(&counts);
+    run->counts.used = counts.used;
+    memcpy(run->counts.ignored, counts.ignored, sizeof run->counts.ignored);
     if (run->job.extent.num_vis == 0) TESS_TRY(refuse_nothing(run, &counts));
     warn_beyond(run, &counts);
 cleanup:

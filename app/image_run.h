@@ -5,6 +5,7 @@
 #define TESS_IMAGE_RUN_H
 
 #include "imager.h"
+#include "imager_summary.h"
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 #define IMAGE_ROW_BYTES 48.0
@@ -41,7 +42,9 @@ typedef struct image_run {
     imager_job job; /* one plan for all outputs */
     imager_checkpoint checkpoint;
     imager_output output, means; /* by the team, and by all ranks */
-    imager_teams teams;          /* once there are several, `comm` is this rank's */
+    imager_summary summary;
+    imager_counts counts;
+    imager_teams teams; /* once there are several, `comm` is this rank's */
 } image_run;
 
 static inline bool image_subtracts(const tess_image_opts *opts)
@@ -74,10 +77,10 @@ void image_free_run(image_run *run);
 
 /* ---- image_ignored.c ---- */
 
-/** Log how many visibilities are used, and ignored for which reasons; warn of many that
- *  the grid does not reach. TESS_ERR_USAGE and TESS_ERR_INPUT when none is left: an
+/** Count how many visibilities are used, and ignored for which reasons; warn of many
+ * that the grid does not reach. TESS_ERR_USAGE and TESS_ERR_INPUT when none is left: an
  *  option leaves all out, or the data are bad. Collective. */
-tess_status image_check_ignored(const image_run *run);
+tess_status image_check_ignored(image_run *run);
 
 /* ---- image_data.c ---- */
 

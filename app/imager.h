@@ -5,7 +5,8 @@
  * (samples that do not fit), imager_window.c (brick sums that do not), imager_teams.c
  * (outputs side by side), imager_checkpoint.c, imager_bookmark.c (what of data that are
  *  being read goes into one), imager_model.c (prediction),
- * imager_output.c (files), imager_estimate.c (for `plan`).
+ * imager_output.c (files), imager_summary.c (the last lines of the log),
+ * imager_estimate.c (for `plan`).
  */
 #ifndef TESS_IMAGER_PRIVATE_H
 #define TESS_IMAGER_PRIVATE_H
@@ -481,6 +482,7 @@ void imager_rows_blank(const imager_rows *rows);
 typedef struct imager_product {
     imager_rows rows;
     double sum_weights;
+    double variance; /**< Σ W²/w with statistical weights w; of PSFs 0, NAN: unknown */
 } imager_product;
 
 /** Number of teams for the planned job, whose communicator has all ranks: forced, or
@@ -731,6 +733,8 @@ tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t cou
 void imager_checkpoint_finish(imager_checkpoint *checkpoint);
 void imager_checkpoint_free(imager_checkpoint *checkpoint); /**< Local. */
 
+struct imager_summary;
+
 /** Where products go. */
 typedef struct imager_output {
     tess_comm *comm;
@@ -740,6 +744,7 @@ typedef struct imager_output {
     const tess_pol *pol;
     int num_pol;
     tess_profile *profile;
+    struct imager_summary *summary; /**< gets what is told of the images in the end */
 } imager_output;
 
 /** Check that all files of the run can be written. Collective. */
@@ -754,6 +759,12 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
 /** Log the names of the files that this has written. Local. */
 void imager_output_log(const imager_output *output, int64_t interval, int64_t channel,
                        int num_psf);
+
+/** Names of all images and previews of a run with `num_psf` PSFs of each output, in the
+ *  order of intervals, channels, kinds and polarisations. TESS_ERR_ALLOC. Local. */
+tess_status imager_output_names(const imager_output *output, int num_psf, char ***names,
+                                int64_t *count);
+void imager_output_names_free(char **names, int64_t count); /**< Local. */
 
 void imager_rows_free(imager_rows *rows);
 

@@ -502,6 +502,7 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                          .num = checkpoint->job->num_images};
     for (int64_t k = 0; k < state->num_mean; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
+        mean[k].variance = (double)NAN; /* is in no checkpoint */
         TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
                                   &mean[k].rows));
         TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, &wanted,

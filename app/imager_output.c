@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "imager.h"
+#include "imager_summary.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -164,32 +165,38 @@ cleanup:
 /* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
  * while the beam found is larger than was expected. */
 static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
-                            double uvw_max_lambda, tess_beam *beam)
+                            double uvw_max_lambda, tess_beam *beam,
+                            struct imager_found *found)
 {
     tess_status status = TESS_OK;
+    tess_beam_failure failure = TESS_BEAM_COLLAPSED;
     const int64_t nx = output->opts->nx, ny = output->opts->ny;
     const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
     const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
     double start = 1 / (uvw_max_lambda * output->opts->scale_rad);
     int64_t side = 0;
     *beam = (tess_beam){0};
+    found->beam_failure = TESS_BEAM_FEW_PIXELS;
     if (!(uvw_max_lambda > 0)) return TESS_OK;
+    found->beam_expected = start;
     side = tess_beam_box(start, INT32_MAX);
     for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
         const int64_t side_x = side < limit_x ? side : limit_x;
         const int64_t side_y = side < limit_y ? side : limit_y;
         double *box = NULL;
         TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
-        if (box) status = tess_beam_fit(box, side_x, side_y, start, beam);
+        if (box) status = tess_beam_fit(box, side_x, side_y, start, beam, &failure);
         tess_free(box);
         TESS_TRY(tess_comm_agree(output->comm, status));
         TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));
+        TESS_TRY(tess_comm_bcast(output->comm, &failure, sizeof failure, 0));
         if (!tess_beam_box_is_small(beam->major, side) ||
             (side_x >= limit_x && side_y >= limit_y))
             break;
         start = beam->major;
         side = tess_beam_box(start, INT32_MAX);
     }
+    found->beam_failure = failure;
 cleanup:
     return status;
 }
@@ -337,30 +344,69 @@ cleanup:
     return status;
 }
 
+/* The files of an output: name[4 num_pol] at most, NULL where memory was short. */
+static int names_of_output(const imager_output *output, int64_t interval,
+                           int64_t channel, int num_psf, char **name)
+{
+    int count = 0;
+    for (int k = 0; k < output->num_pol + num_psf; ++k) {
+        const bool is_psf = k >= output->num_pol;
+        const tess_pol *pol = named_pol(output, is_psf ? k - output->num_pol : k);
+        const char *kind = is_psf ? "psf" : "dirty";
+        name[count++] = file_name(output, interval, channel, pol, kind, "fits");
+        if (output->opts->preview)
+            name[count++] = file_name(output, interval, channel, pol, kind, "png");
+    }
+    return count;
+}
+
+tess_status imager_output_names(const imager_output *output, int num_psf,
+                                char ***names_out, int64_t *count_out)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    const int64_t channels = opts->channels_out, several = channels > 1;
+    const int64_t most =
+        opts->intervals_out * (channels + several) * 4 * output->num_pol;
+    int64_t count = 0;
+    char **names = tess_alloc_zero(most, sizeof *names);
+    if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        for (int64_t c = 0; c < channels + several; ++c)
+            count += names_of_output(output, t, c < channels ? c : -1, num_psf,
+                                     names + count);
+    for (int64_t k = 0; k < count; ++k)
+        if (!names[k]) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
+    *names_out = names;
+    *count_out = count;
+    names = NULL;
+cleanup:
+    imager_output_names_free(names, names ? count : 0);
+    return status;
+}
+
+void imager_output_names_free(char **names, int64_t count)
+{
+    for (int64_t k = 0; names && k < count; ++k)
+        free(names[k]); /* from asprintf */
+    tess_free(names);
+}
+
 static void log_one(char *path)
 {
-    if (path) tess_log_info("wrote %s", path);
+    if (path) tess_log_detail("wrote %s", path);
     free(path); /* from asprintf */
 }
 
 void imager_output_log(const imager_output *output, int64_t interval, int64_t channel,
                        int num_psf)
 {
-    const tess_image_opts *opts = output->opts;
-    if (!opts->output) return;
-    for (int k = 0; k < output->num_pol; ++k) {
-        const tess_pol *pol = named_pol(output, k);
-        log_one(file_name(output, interval, channel, pol, "dirty", "fits"));
-        if (opts->preview)
-            log_one(file_name(output, interval, channel, pol, "dirty", "png"));
-    }
-    for (int k = 0; k < num_psf; ++k) {
-        const tess_pol *pol = named_pol(output, k);
-        log_one(file_name(output, interval, channel, pol, "psf", "fits"));
-        if (opts->preview)
-            log_one(file_name(output, interval, channel, pol, "psf", "png"));
-    }
-    if (opts->used_options && interval == 0 && channel == 0)
+    char *name[4 * TESS_MAX_POL];
+    if (!output->opts->output) return;
+    const int count = names_of_output(output, interval, channel, num_psf, name);
+    for (int k = 0; k < count; ++k)
+        log_one(name[k]);
+    if (output->opts->used_options && interval == 0 && channel == 0)
         log_one(options_name(output));
 }
 
@@ -368,7 +414,7 @@ void imager_output_log(const imager_output *output, int64_t interval, int64_t ch
  * Collective. */
 static tess_status find_beam(const imager_output *output, const imager_product *psf,
                              int num_psf, const imager_extent *extent,
-                             tess_image_meta *meta)
+                             tess_image_meta *meta, struct imager_found *found)
 {
     tess_status status = TESS_OK;
     tess_beam beam = {0};
@@ -376,10 +422,13 @@ static tess_status find_beam(const imager_output *output, const imager_product *
     while (first < num_psf && !(psf[first].sum_weights > 0))
         ++first;
     if (first == num_psf) return TESS_OK;
-    TESS_TRY(fit_beam(output, &psf[first].rows, extent->uvw_max_lambda, &beam));
+    TESS_TRY(fit_beam(output, &psf[first].rows, extent->uvw_max_lambda, &beam, found));
     meta->beam_major_rad = beam.major * output->opts->scale_rad;
     meta->beam_minor_rad = beam.minor * output->opts->scale_rad;
     meta->beam_pa_rad = beam.angle;
+    found->beam_major_rad = meta->beam_major_rad;
+    found->beam_minor_rad = meta->beam_minor_rad;
+    found->beam_pa_rad = meta->beam_pa_rad;
 cleanup:
     return status;
 }
@@ -416,6 +465,41 @@ static void warn_of_blank(const imager_output *output, const char *name,
                       name, (long long)channel, (long long)interval);
 }
 
+/* Noise of an image whose weights are 1/σ² of correlations that are independent. The
+ * image is Σ W Re V / ΣW, and the variance of Re V is that of a correlation's real
+ * part; half of it where V combines two of them, each times 1/2 in absolute value.
+ * (Briggs 1995, chapter 3; Thompson, Moran and Swenson 2017, chapter 6.) Of two weights
+ * the smaller one counts (prepare.h), so that this is what the noise is at most. */
+static double expected_noise(const imager_output *output, int k,
+                             const imager_product *product)
+{
+    const tess_source_info *info = output->info;
+    const tess_pol_mix mix =
+        tess_pol_mix_of(&output->pol[k], info->corr, info->num_corr);
+    const double combined = mix.num == 2 ? sqrt(0.5) : 1;
+    return combined * sqrt(product->variance) / product->sum_weights;
+}
+
+/* What the last lines tell of an output's images, by the first of these ranks.
+ * Collective. */
+static tess_status find_all(const imager_output *output, int64_t interval,
+                            int64_t channel, const imager_product *product,
+                            const struct imager_found *shared)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < output->num_pol; ++k) {
+        struct imager_found found = *shared;
+        found.made = 1;
+        found.noise_jy = expected_noise(output, k, &product[k]);
+        TESS_TRY(imager_summary_measure(output->comm, &product[k].rows,
+                                        output->opts->layout.threads, &found));
+        if (tess_comm_rank(output->comm) == 0)
+            *imager_summary_at(output->summary, interval, channel, k) = found;
+    }
+cleanup:
+    return status;
+}
+
 tess_status imager_output_write(const imager_output *output, int64_t interval,
                                 int64_t channel, const imager_product *product,
                                 int num_psf, const imager_extent *extent)
@@ -423,13 +507,16 @@ tess_status imager_output_write(const imager_output *output, int64_t interval,
     tess_status status = TESS_OK;
     char name[8];
     tess_image_meta shared, meta;
+    struct imager_found found = {0};
     double mark = tess_time_now();
     const bool is_mean = channel < 0;
     tess_held_files held = {.overwrite = output->opts->overwrite,
                             .last = interval == output->opts->intervals_out - 1 &&
                                     is_mean == (output->opts->channels_out > 1)};
     fill_meta(output, interval, channel, extent, &shared);
-    TESS_TRY(find_beam(output, product + output->num_pol, num_psf, extent, &shared));
+    TESS_TRY(
+        find_beam(output, product + output->num_pol, num_psf, extent, &shared, &found));
+    TESS_TRY(find_all(output, interval, channel, product, &found));
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
     tess_image_product to = {
         .polarisation = name, .interval = interval, .channel = channel, .meta = &meta};

@@ -741,17 +741,17 @@ void imager_job_log(imager_job *job)
                       (long long)job->num_outputs);
     tess_partition_balance(job->partition, &largest, &mean, &split);
     if (ranks > 1)
-        tess_log_info(
+        tess_log_detail(
             "partition: %d w-group%s of %d ranks, FFT groups of %d, %lld split "
             "bricks, predicted imbalance %.1f %%",
             job->num_groups, job->num_groups == 1 ? "" : "s", ranks / job->num_groups,
             job->fft_ranks, (long long)split,
             mean > 0 ? 100 * (largest / mean - 1) : 0);
     if (job->alone && job->worst_pixel)
-        tess_log_info("every rank predicts what it has read, from the whole model");
+        tess_log_detail("every rank predicts what it has read, from the whole model");
     else if (job->alone)
-        tess_log_info("every rank images what it has read; images are summed %s",
-                      tess_device_comm_text(job->devices));
+        tess_log_detail("every rank images what it has read; images are summed %s",
+                        tess_device_comm_text(job->devices));
     snprintf(job->profile->plan, sizeof job->profile->plan,
              "%s; %d teams, %d w-groups, FFT groups of %d ranks", text,
              job->num_teams > 1 ? job->num_teams : 1, job->num_groups, job->fft_ranks);

@@ -341,7 +341,7 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
     if (run.writer) {
         TESS_TRY(tess_vis_finish(run.writer));
         tess_profile_lap(profile, TESS_STAGE_WRITE, &mark);
-        tess_log_info("wrote %s", opts->column ? opts->column : opts->output);
+        tess_log_detail("wrote %s", opts->column ? opts->column : opts->output);
     }
 cleanup:
     tess_profile_stop_meter(profile);

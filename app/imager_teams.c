@@ -231,7 +231,7 @@ cleanup:
 /* What all ranks know of one rank's images. */
 typedef struct rank_rows {
     int64_t output, row_first, num_rows;
-    double sum_weights[4 * TESS_MAX_POL];
+    double sum_weights[4 * TESS_MAX_POL], variance[4 * TESS_MAX_POL];
 } rank_rows;
 
 void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
@@ -270,6 +270,7 @@ static const double *add_rows(const imager_teams *teams, int team,
         arrived += pixels;
     }
     mean->sum_weights += weight;
+    mean->variance += told[team * teams->members].variance[image];
     return arrived;
 }
 
@@ -311,8 +312,10 @@ tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int6
     if (output >= 0) {
         own.row_first = product[0].rows.row_first;
         own.num_rows = product[0].rows.num_rows;
-        for (int k = 0; k < num_images; ++k)
+        for (int k = 0; k < num_images; ++k) {
             own.sum_weights[k] = product[k].sum_weights;
+            own.variance[k] = product[k].variance;
+        }
     }
     TESS_TRY(tess_comm_agree(teams->all, told ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_allgather(teams->all, &own, sizeof own, told));

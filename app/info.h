@@ -80,7 +80,5 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
 tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
                                  const tess_info *info);
 
-/** "2017-04-05 00:46:47.0" of MJD seconds UTC. */
-void tess_info_time_text(double mjd_s, char *text, size_t size);
 
 #endif

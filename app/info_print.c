@@ -4,58 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "info.h"
 #include "polar.h"
 #include "tess_const.h"
 #include "tess_fits_array.h"
 #include "tess_text.h"
+#include "words.h"
 
 enum { SHOWN_BYTES = 1024, MOST_COLUMNS = 8 };
 
 /* ---- texts ---- */
-
-void tess_info_time_text(double mjd_s, char *text, size_t size)
-{
-    const double unix_zero_mjd = 40587;
-    const double tenths = round(10 * (mjd_s - unix_zero_mjd * TESS_SECONDS_PER_DAY));
-    if (!(fabs(tenths) < 1e13)) {
-        snprintf(text, size, "unknown");
-        return;
-    }
-    const double whole = floor(tenths / 10);
-    const time_t seconds = (time_t)whole;
-    struct tm parts;
-    char stamp[40];
-    gmtime_r(&seconds, &parts);
-    strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M:%S", &parts);
-    snprintf(text, size, "%s.%d", stamp, (int)(tenths - 10 * whole));
-}
-
-/* Sexagesimal, rounded once so that no part reads 60. */
-static void sexagesimal(double value, int decimals, char *text, size_t size)
-{
-    const double scale = pow(10, decimals), units = round(fabs(value) * 3600 * scale);
-    const double seconds = fmod(units, 60 * scale) / scale;
-    const long long minutes = (long long)(units / (60 * scale));
-    const int length =
-        snprintf(text, size, "%s%02lld:%02lld:%0*.*f", value < 0 ? "-" : "",
-                 minutes / 60, minutes % 60, decimals + 3, decimals, seconds);
-    if (length < 0 || (size_t)length >= size) snprintf(text, size, "unknown");
-}
-
-static void ra_text(double rad, char *text, size_t size)
-{
-    double hours = fmod(rad / TESS_RAD_PER_DEG / 15, 24);
-    if (hours < 0) hours += 24;
-    sexagesimal(hours, 4, text, size);
-}
-
-static void dec_text(double rad, char *text, size_t size)
-{
-    sexagesimal(rad / TESS_RAD_PER_DEG, 3, text, size);
-}
 
 static void length_text(double m, char *text, size_t size)
 {
@@ -115,8 +74,8 @@ static void print_line(FILE *out, const char *label, const char *text)
 static void print_times(FILE *out, const tess_vis_meta *meta, const tess_info *info)
 {
     char start[48], end[48], duration[48];
-    tess_info_time_text(info->time_start_mjd_s, start, sizeof start);
-    tess_info_time_text(info->time_end_mjd_s, end, sizeof end);
+    tess_words_time(info->time_start_mjd_s, start, sizeof start);
+    tess_words_time(info->time_end_mjd_s, end, sizeof end);
     duration_text(info->time_end_mjd_s - info->time_start_mjd_s, duration,
                   sizeof duration);
     fprintf(out, "%-14s%s to %s UTC (%s)\n", "Time", start, end, duration);
@@ -132,8 +91,8 @@ static void print_fields(FILE *out, const tess_vis_meta *meta)
     for (int k = 0; k < meta->num_fields; ++k) {
         const tess_vis_field *field = &meta->field[k];
         char ra[32], dec[32], copy[SHOWN_BYTES];
-        ra_text(field->ra_rad, ra, sizeof ra);
-        dec_text(field->dec_rad, dec, sizeof dec);
+        tess_words_ra(field->ra_rad, 4, ra, sizeof ra);
+        tess_words_dec(field->dec_rad, 3, dec, sizeof dec);
         fprintf(out, "  %4d  %-20s %15s %15s %12lld\n", field->id,
                 *field->name ? shown(field->name, copy) : "-", ra, dec,
                 (long long)field->num_rows);

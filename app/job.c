@@ -59,9 +59,9 @@ tess_status tess_job_log(tess_comm *comm, int threads, const char *command_line)
     describe_hosts(hosts, ranks, text, sizeof text);
     tess_log_info("tessera %s on %d rank%s, %d thread%s each", tess_version_full(),
                   ranks, ranks == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
-    tess_log_info("hosts: %s", text);
-    if (batch_job()) tess_log_info("batch job: %s", batch_job());
-    tess_log_info("command: %s", command_line);
+    tess_log_detail("hosts: %s", text);
+    if (batch_job()) tess_log_detail("batch job: %s", batch_job());
+    tess_log_detail("command: %s", command_line);
 cleanup:
     tess_free(hosts);
     return status;

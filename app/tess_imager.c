@@ -68,7 +68,8 @@ tess_status image_set_up(image_run *run)
                                   .outputs = &run->outputs,
                                   .pol = run->pol,
                                   .num_pol = run->num_pol,
-                                  .profile = run->profile};
+                                  .profile = run->profile,
+                                  .summary = &run->summary};
     run->means = run->output;
     run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.rank_bytes);
     if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
@@ -92,6 +93,8 @@ tess_status image_set_up(image_run *run)
         TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
                                          &opts->layout, run->profile, &run->subtract));
     TESS_TRY(imager_outputs_create(run->comm, run->source, opts, &run->outputs));
+    status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
+    TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.num_outputs = run->outputs.num;
     tess_log_info("%lld rows x %lld channels in %d observation%s",
                   (long long)run->info->num_rows,
@@ -321,7 +324,7 @@ static tess_status empty_products(const image_run *run, int num_images,
     const int64_t first = run->opts->ny * rank / size;
     const int64_t end = run->opts->ny * (rank + 1) / size;
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
-        product[k].sum_weights = 0;
+        product[k].sum_weights = product[k].variance = 0;
         status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
         if (status == TESS_OK) imager_rows_blank(&product[k].rows);
     }
@@ -345,6 +348,7 @@ static void add_to_mean(imager_product *mean, const imager_product *product, int
         for (int64_t i = 0; i < pixels; ++i)
             to[i] += product[k].sum_weights * imager_pixel(rows, i);
         mean[k].sum_weights += product[k].sum_weights;
+        mean[k].variance += product[k].variance;
     }
 }
 
@@ -363,6 +367,24 @@ static void finish_mean(imager_product *mean, int count)
     }
 }
 
+/* Σ W²/w of each image; natural weights have no density, and W = w. `density_scale`:
+ * what it was made of had been multiplied by that. */
+static void note_variances(const image_run *run, const tess_density *density,
+                           int num_weight, double density_scale, double *variance)
+{
+    for (int k = 0; density && k < run->num_pol; ++k)
+        variance[k] =
+            tess_density_variance(density, num_weight == 1 ? 0 : k) / density_scale;
+}
+
+static void take_variances(const image_run *run, const double *variance,
+                           imager_product *product)
+{
+    const bool natural = run->opts->weighting == TESS_NATURAL;
+    for (int k = 0; k < run->num_pol; ++k)
+        product[k].variance = natural ? product[k].sum_weights : variance[k];
+}
+
 /* Make the products of one output, from these samples if they have been dealt, which
  * are freed. Collective in the team. */
 static tess_status make_products(image_run *run, int64_t output, tess_samples *dealt,
@@ -371,6 +393,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     tess_status status = TESS_OK;
     imager_data data = {.cached = *dealt};
     tess_density *density = NULL;
+    double variance[2 * TESS_MAX_POL] = {0};
     const imager_stages stages = {.comm = run->comm,
                                   .folder = run->opts->dump_stages,
                                   .interval = output / run->outputs.num_channels,
@@ -381,9 +404,15 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
         return empty_products(run, run->job.num_images, product);
     }
     TESS_TRY(image_data_for(run, output, &data));
+    const int num_weight =
+        data.in_memory ? data.cached.num_weight : data.block.num_weight;
+    const double density_scale =
+        run->density ? 1 : data.weight_scale; /* the survey's */
     TESS_TRY(weigh(run, &data, &density));
+    note_variances(run, density, num_weight, density_scale, variance);
     TESS_TRY(apply_density(run, &data, &density));
     TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
+    take_variances(run, variance, product);
 cleanup:
     imager_bookmark_forget(&run->checkpoint.bookmark, IMAGER_DENSITY);
     tess_density_destroy(density);
@@ -428,7 +457,7 @@ static tess_status start_mean(image_run *run, channel_mean *mean)
     if (mean->started) return TESS_OK;
     mean_rows(run, &first, &count);
     for (int k = 0; k < run->job.num_images && status == TESS_OK; ++k) {
-        mean->product[k].sum_weights = 0;
+        mean->product[k].sum_weights = mean->product[k].variance = 0;
         status =
             imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
     }
@@ -568,7 +597,22 @@ void image_free_run(image_run *run)
     tess_samples_free(&run->all);
     tess_free(run->row_time);
     tess_free(run->chan_wanted);
+    imager_summary_free(&run->summary);
     imager_teams_free(&run->teams);
+}
+
+/* The last lines of the log, after those of the profile. Collective. */
+static tess_status tell_end(image_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_comm *all = run->teams.all;
+    tess_profile_stop_meter(run->profile);
+    run->profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run->source);
+    TESS_TRY(tess_profile_summary(all, run->profile));
+    run->summary.num_psf = num_psf(run);
+    TESS_TRY(imager_summary_tell(all, &run->means, &run->counts));
+cleanup:
+    return status;
 }
 
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
@@ -602,10 +646,9 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         run.job.checkpoint = &run.checkpoint;
     TESS_TRY(image_outputs(&run));
     imager_checkpoint_finish(&run.checkpoint);
+    TESS_TRY(tell_end(&run));
 cleanup:
     tess_profile_stop_meter(profile);
-    if (run.source)
-        profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     image_free_run(&run);
     return status;
 }

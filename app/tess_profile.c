@@ -328,8 +328,8 @@ static void log_ignored(const totals *sum)
                          (long long)sum->ignored[k], ignored_names[k]);
             used += n > 0 ? (size_t)n : 0;
         }
-    tess_log_info("%lld visibilities; ignored: %s", (long long)sum->visibilities,
-                  used ? line : "none");
+    tess_log_detail("%lld visibilities; ignored: %s", (long long)sum->visibilities,
+                    used ? line : "none");
 }
 
 /* Who takes part in a stream of rows; the same threads read and write, one after the
@@ -362,9 +362,9 @@ static void log_streaming(const totals *sum, int ranks)
     for (int k = 0; k < STREAM_PARTS; ++k)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.0f %%",
                                  k ? ", " : "", name[k], 100 * busy[k] / s->seconds);
-    tess_log_info("streamed %s to and from GPUs in %.2f s; busy: %s; bound by the %s",
-                  tess_mem_text((double)s->bytes), s->seconds / ranks, line,
-                  name[busiest]);
+    tess_log_detail("streamed %s to and from GPUs in %.2f s; busy: %s; bound by the %s",
+                    tess_mem_text((double)s->bytes), s->seconds / ranks, line,
+                    name[busiest]);
 }
 
 /* What checkpoints took, and would at the usual distance. */
@@ -373,11 +373,11 @@ static void log_checkpoints(const totals *sum)
     const double minutes = 10;
     if (sum->checkpoints == 0) return;
     const double n = (double)sum->checkpoints, each_s = sum->checkpoint_max_s / n;
-    tess_log_info("checkpoints: %lld of %s, %.3f s each; one every %g minutes takes "
-                  "%.2g %% of the time",
-                  (long long)sum->checkpoints,
-                  tess_mem_text((double)sum->checkpoint_bytes / n), each_s, minutes,
-                  100 * each_s / (60 * minutes));
+    tess_log_detail("checkpoints: %lld of %s, %.3f s each; one every %g minutes takes "
+                    "%.2g %% of the time",
+                    (long long)sum->checkpoints,
+                    tess_mem_text((double)sum->checkpoint_bytes / n), each_s, minutes,
+                    100 * each_s / (60 * minutes));
 }
 
 static void log_energy(const totals *sum)
@@ -393,35 +393,36 @@ static void log_energy(const totals *sum)
     if (!isnan(sum->cpu_j))
         snprintf(line + strlen(line), sizeof line - strlen(line), "processors %.0f J",
                  sum->cpu_j);
-    tess_log_info("energy: %s; %.3g visibilities per joule", line,
-                  (double)sum->visibilities / joules);
+    tess_log_detail("energy: %s; %.3g visibilities per joule", line,
+                    (double)sum->visibilities / joules);
 }
 
 static void log_totals(const totals *sum, int ranks)
 {
-    tess_log_info("stage         slowest     mean   in MPI   visibilities/s");
+    tess_log_detail("stage         slowest     mean   in MPI   visibilities/s");
     for (int s = 0; s < TESS_NUM_STAGES; ++s) {
         if (sum->stage_max_s[s] <= 0) continue;
         char rate[32] = "";
         if (sum->stage_visibilities[s] > 0)
             snprintf(rate, sizeof rate, "%10.2f M",
                      1e-6 * (double)sum->stage_visibilities[s] / sum->stage_max_s[s]);
-        tess_log_info("  %-10s %8.3f s %7.3f s %7.3f %s", stage_names[s],
-                      sum->stage_max_s[s], sum->stage_sum_s[s] / ranks,
-                      sum->stage_mpi_s[s] / ranks, rate);
+        tess_log_detail("  %-10s %8.3f s %7.3f s %7.3f %s", stage_names[s],
+                        sum->stage_max_s[s], sum->stage_sum_s[s] / ranks,
+                        sum->stage_mpi_s[s] / ranks, rate);
     }
     if (sum->grid_busy > 0)
-        tess_log_info("threads were busy for %.1f %% of the time of gridding",
-                      100 * sum->grid_busy / ranks);
+        tess_log_detail("threads were busy for %.1f %% of the time of gridding",
+                        100 * sum->grid_busy / ranks);
     if (ranks > 1 && sum->grid_own_sum_s > 0)
-        tess_log_info("gridding: the busiest rank %.1f %% above the mean, by processor "
-                      "time; predicted %.1f %%",
-                      100 * measured_imbalance(sum, ranks),
-                      100 * predicted_imbalance(sum, ranks));
+        tess_log_detail(
+            "gridding: the busiest rank %.1f %% above the mean, by processor "
+            "time; predicted %.1f %%",
+            100 * measured_imbalance(sum, ranks),
+            100 * predicted_imbalance(sum, ranks));
     if (sum->merged_visibilities > 0)
-        tess_log_info("%lld visibilities were gridded along with another at their "
-                      "position",
-                      (long long)sum->merged_visibilities);
+        tess_log_detail("%lld visibilities were gridded along with another at their "
+                        "position",
+                        (long long)sum->merged_visibilities);
     log_streaming(sum, ranks);
     log_checkpoints(sum);
     log_energy(sum);
@@ -430,7 +431,7 @@ static void log_totals(const totals *sum, int ranks)
     if (sum->between_bytes > 0)
         snprintf(between, sizeof between, ", %s between nodes",
                  tess_mem_text((double)sum->between_bytes));
-    tess_log_info(
+    tess_log_detail(
         "%.2f s in all, %.1f %% in communication (%s sent%s); memory per rank "
         "at most %s",
         sum->max_s, 100 * communication_fraction(sum),

@@ -1,6 +1,6 @@
 /** @file tess_profile.h
  *  Where time, bytes and visibilities went, per rank and stage; written as JSON by
- *  --profile and summed up in the last log lines.
+ *  --profile and summed up in lines of the log that --verbose shows.
  */
 #ifndef TESS_PROFILE_H
 #define TESS_PROFILE_H
@@ -107,7 +107,7 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage);
 void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu);
 void tess_profile_stop_meter(tess_profile *profile); /**< Local. */
 
-/** Log a short table of totals (rank 0). Collective. */
+/** Log a table of totals, as details (rank 0). Collective. */
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,

@@ -194,6 +194,15 @@ void tess_log_info(const char *format, ...)
     va_end(args);
 }
 
+void tess_log_detail(const char *format, ...)
+{
+    if (out.rank != 0) return;
+    va_list args;
+    va_start(args, format);
+    write_line(out.level >= TESS_LOG_DEBUG, NULL, format, args);
+    va_end(args);
+}
+
 void tess_log_debug(const char *format, ...)
 {
     if (out.level < TESS_LOG_DEBUG) return;

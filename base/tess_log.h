@@ -42,6 +42,9 @@ void tess_log_close(void);
 /** One line of information. */
 void tess_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** One line of rank 0 that the file gets, and the terminal only at TESS_LOG_DEBUG. */
+void tess_log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /** One line shown only at TESS_LOG_DEBUG, on any rank. */
 void tess_log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

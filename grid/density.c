@@ -15,7 +15,10 @@ struct tess_density {
     density_layout layout;
     double **page;         /* [num_grids][pages_y][pages_x] or NULL */
     double mean_square[8]; /* Σ W² / Σ W of each grid, after the sum */
-    bool finished;         /* pages are factors */
+    double variance[8];    /* Σ W_c (factor of c)² of each grid, when finished */
+    bool *counts;  /* [num_pages] this rank's copy of a page is the one that counts in
+                      sums  over the ranks; NULL but in tess_density_finish */
+    bool finished; /* pages are factors */
 };
 
 /* WSClean rounds the sides of its padded image up to a multiple of four, and its grid
@@ -70,6 +73,7 @@ void tess_density_destroy(tess_density *density)
     for (int64_t k = 0; density->page && k < num_pages(density); ++k)
         tess_free(density->page[k]);
     tess_free(density->page);
+    tess_free(density->counts);
     tess_free(density);
 }
 
@@ -166,9 +170,10 @@ cleanup:
     return status;
 }
 
-/* One page on its way: number, then cells. */
+/* One page on its way. */
 typedef struct page_message {
     int64_t number;
+    int64_t counts; /* on the way back: 1 for one of its copies, 0 for the others */
     double cell[DENSITY_PAGE_CELLS];
 } page_message;
 
@@ -187,6 +192,7 @@ static tess_status pack_pages(const tess_density *density, int size, page_messag
         for (int64_t k = owner; k < num_pages(density); k += size) {
             if (!density->page[k]) continue;
             message[at].number = k;
+            message[at].counts = 0;
             memcpy(message[at++].cell, density->page[k], sizeof message->cell);
             bytes[owner] += (int64_t)sizeof *message;
         }
@@ -236,6 +242,7 @@ static tess_status sum_pages(const tess_density *density, page_message *message,
     if (!total) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     for (int64_t k = 0; k < count; ++k) {
         double **page = &total[message[k].number];
+        message[k].counts = !*page;
         if (!*page)
             *page = message[k].cell;
         else
@@ -282,7 +289,8 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
     page_message *send = NULL, *back = NULL;
     void *at_owner = NULL, *returned = NULL;
     int64_t *counts = tess_alloc_zero(3 * size, sizeof *counts), received = 0, own = 0;
-    if (!counts || !sums)
+    density->counts = tess_alloc_zero(num_pages(density), sizeof *density->counts);
+    if (!counts || !sums || !density->counts)
         status = TESS_ERR_ALLOC;
     else
         status = pack_pages(density, size, &send, counts);
@@ -298,8 +306,10 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
     TESS_TRY(tess_comm_alltoallv(comm, at_owner, counts + size, &returned,
                                  counts + 2 * size));
     back = returned;
-    for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k)
+    for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k) {
         memcpy(density->page[back[k].number], back[k].cell, sizeof back->cell);
+        density->counts[back[k].number] = back[k].counts != 0;
+    }
     TESS_TRY(tess_comm_allreduce_f64(comm, sums, 2 * parts, TESS_SUM));
     for (int k = 0; k < density->layout.num_grids; ++k)
         density->mean_square[k] = mean_square_of(density, sums, k);
@@ -348,18 +358,48 @@ cleanup:
     return status;
 }
 
+/* f² of a page's grid. */
+static double robustness_of(const tess_density *density, int64_t page)
+{
+    const int64_t which = page / (density->layout.pages_x * density->layout.pages_y);
+    return pow(5 * pow(10, -density->opts.robust), 2) / density->mean_square[which];
+}
+
 /* Densities become factors of weights. */
 static void to_factors(tess_density *density)
 {
     const bool uniform = density->opts.weighting == TESS_UNIFORM;
     for (int64_t k = 0; k < num_pages(density); ++k) {
-        const int64_t which = k / (density->layout.pages_x * density->layout.pages_y);
-        const double f2 =
-            pow(5 * pow(10, -density->opts.robust), 2) / density->mean_square[which];
+        const double f2 = robustness_of(density, k);
         double *page = density->page[k];
         for (int c = 0; page && c < DENSITY_PAGE_CELLS; ++c)
             if (page[c] > 0) page[c] = uniform ? 1 / page[c] : 1 / (1 + page[c] * f2);
     }
+}
+
+/* Add what a page's cells have of the variance: `page` has factors from which the
+ * density follows, `used` those that multiply weights. */
+static void add_variance(tess_density *density, int64_t number, const double *page,
+                         const double *used)
+{
+    const bool uniform = density->opts.weighting == TESS_UNIFORM;
+    const double f2 = robustness_of(density, number);
+    double sum = 0;
+    if (!density->counts[number]) return;
+    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
+        if (!(page[c] > 0)) continue;
+        const double weight = uniform ? 1 / page[c] : (1 / page[c] - 1) / f2;
+        sum += weight * used[c] * used[c];
+    }
+    density->variance[number / (density->layout.pages_x * density->layout.pages_y)] +=
+        sum;
+}
+
+static void sum_variance(tess_density *density)
+{
+    for (int64_t k = 0; k < num_pages(density); ++k)
+        if (density->page[k])
+            add_variance(density, k, density->page[k], density->page[k]);
 }
 
 /* A cell's factor, capped at rank_filter × the mean of the cells around it that have
@@ -400,6 +440,7 @@ static tess_status filter_ranks(tess_density *density)
                     capped(density, which, i + c % DENSITY_PAGE, j + c / DENSITY_PAGE);
     }
     for (int64_t k = 0; k < num_pages(density); ++k) {
+        if (density->page[k]) add_variance(density, k, density->page[k], filtered[k]);
         tess_free(density->page[k]);
         density->page[k] = filtered[k];
         filtered[k] = NULL;
@@ -419,10 +460,17 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm)
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(sum_over_ranks(density, comm));
     to_factors(density);
-    if (filter) status = filter_ranks(density);
+    if (filter)
+        status = filter_ranks(density);
+    else
+        sum_variance(density);
     TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_allreduce_f64(comm, density->variance, density->layout.num_grids,
+                                     TESS_SUM));
     density->finished = true;
 cleanup:
+    tess_free(density->counts);
+    density->counts = NULL;
     return status;
 }
 
@@ -460,6 +508,13 @@ tess_status tess_density_apply(const tess_density *density, tess_samples *sample
     for (int64_t row = row_first; row < row_end; ++row)
         apply_to_row(density, samples, row);
     return TESS_OK;
+}
+
+double tess_density_variance(const tess_density *density, int which)
+{
+    return density->finished && which < density->layout.num_grids
+               ? density->variance[which]
+               : (double)NAN;
 }
 
 /* ---- as it is ---- */
@@ -519,6 +574,7 @@ tess_status tess_density_move(tess_density *density, tess_mover *mover)
     if (head[1] < 0 || head[1] > num_pages(density))
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: weight density of another image");
     TESS_TRY(tess_move(mover, density->mean_square, sizeof density->mean_square));
+    TESS_TRY(tess_move(mover, density->variance, sizeof density->variance));
     density->finished = head[0] != 0;
     status = mover->reads ? read_pages(density, head[1], mover)
                           : write_pages(density, mover);

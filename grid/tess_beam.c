@@ -182,10 +182,44 @@ static bool fit(beam_problem *problem, double start, double *memory, tess_beam *
     return to_beam(param, box, beam);
 }
 
+/* Pixels from the peak on in one direction to the first that is less than half of it,
+ * or not finite; `*falls` is false when the edge comes before. */
+static int64_t lobe(const double *psf, int64_t nx, int64_t ny, int step_x, int step_y,
+                    bool *falls)
+{
+    int64_t i = nx / 2, j = ny / 2, count = 0;
+    const double half = 0.5 * psf[j * nx + i];
+    *falls = true;
+    for (;; ++count) {
+        i += step_x;
+        j += step_y;
+        if (i < 0 || j < 0 || i >= nx || j >= ny) break;
+        if (!(psf[j * nx + i] >= half)) return count;
+    }
+    *falls = false;
+    return count;
+}
+
+/* Why the fit has failed: what it ends in says little, as it may collapse to a line on
+ * a lobe that is wide. */
+static tess_beam_failure diagnose(const double *psf, int64_t nx, int64_t ny)
+{
+    static const int step[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};
+    int64_t least = INT64_MAX;
+    for (int k = 0; k < 4; ++k) {
+        bool falls;
+        const int64_t pixels = lobe(psf, nx, ny, step[k][0], step[k][1], &falls);
+        if (!falls) return TESS_BEAM_ENDLESS;
+        if (pixels < least) least = pixels;
+    }
+    return least < 1 ? TESS_BEAM_NARROW : TESS_BEAM_COLLAPSED;
+}
+
 tess_status tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
-                          tess_beam *beam)
+                          tess_beam *beam, tess_beam_failure *failure)
 {
     tess_status status = TESS_OK;
+    tess_beam_failure why = TESS_BEAM_FEW_PIXELS;
     beam_problem problem = {.psf = psf + ny / 2 * nx + nx / 2,
                             .stride = nx,
                             .nx = nx - nx / 2,
@@ -203,8 +237,10 @@ tess_status tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double star
         for (int k = 0; !success && k < MAX_RESTARTS; ++k)
             success = fit(&problem, start *= 0.5, memory, &found);
         if (!success) found = (tess_beam){0};
+        why = success ? TESS_BEAM_FOUND : diagnose(psf, nx, ny);
     }
     *beam = found;
+    *failure = why;
 cleanup:
     tess_free(memory);
     return status;

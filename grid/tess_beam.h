@@ -15,6 +15,15 @@ typedef struct tess_beam {
     double major, minor, angle;
 } tess_beam;
 
+/** Why there is no beam. */
+typedef enum tess_beam_failure {
+    TESS_BEAM_FOUND,
+    TESS_BEAM_FEW_PIXELS, /**< as few as the fit has parameters, or all of them 0 */
+    TESS_BEAM_ENDLESS,  /**< at least half the peak up to the edge in some direction */
+    TESS_BEAM_NARROW,   /**< less than half the peak one pixel off it */
+    TESS_BEAM_COLLAPSED /**< neither: the fit did not end in an ellipse */
+} tess_beam_failure;
+
 /** Side of the box to fit in for a beam of this FWHM [pixels]: ten beams, even, at
  *  least ten pixels, at most `limit`. */
 int64_t tess_beam_box(double beam, int64_t limit);
@@ -25,7 +34,7 @@ bool tess_beam_box_is_small(double beam, int64_t side);
 /** Fit a Gaussian of unit height at pixel (nx/2, ny/2) to psf[ny][nx] (row 0
  *  southernmost, column 0 easternmost), from a circular start of FWHM `start` [pixels].
  *  Pixels that are not finite are left out. `beam` is zero when no fit ends in an
- *  ellipse of at least half a pixel. TESS_ERR_ALLOC. Local.
+ *  ellipse of at least half a pixel; `failure` says why. TESS_ERR_ALLOC. Local.
  *
  *  Users compare with WSClean and restore at its beam: this is the fit of its version
  *  3.1, found by watching its steps, to five digits or better wherever that stops. It
@@ -34,6 +43,6 @@ bool tess_beam_box_is_small(double beam, int64_t side);
  *  after 500 steps: on a very elongated PSF, or one on a pedestal, it is no
  *  least-squares fit. Where it collapses to a line, narrower starts are tried. */
 tess_status tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
-                          tess_beam *beam);
+                          tess_beam *beam, tess_beam_failure *failure);
 
 #endif

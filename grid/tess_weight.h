@@ -64,6 +64,12 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm);
 tess_status tess_density_apply(const tess_density *density, tess_samples *samples,
                                int64_t row_first, int64_t row_end, int num_threads);
 
+/** Σ W²/w over the samples of all ranks that have a weight `which`, with natural
+ * weights w and imaging weights W: Σ W_c (factor of c)² over the cells. Where weights
+ * are 1/σ², it is the variance of Σ W Re V. NAN before tess_density_finish, and for
+ * weights that the density is not made of (first_density). Local. */
+double tess_density_variance(const tess_density *density, int which);
+
 /** Whether tess_density_finish has been at it. Local. */
 bool tess_density_is_finished(const tess_density *density);
 

@@ -189,8 +189,8 @@ def check_balance(suite, obs):
     the log and in the profile."""
     profile, ranks = suite.path("balance.json"), 3
     result = tessera("image", obs, "--size", "200", "--scale", "20asec", "--threads", "1",
-                     "--accuracy", "1e-9", "--profile", profile, "--overwrite", "-o",
-                     suite.path("balance"), ranks=ranks)
+                     "--accuracy", "1e-9", "--profile", profile, "--overwrite", "--verbose",
+                     "-o", suite.path("balance"), ranks=ranks)
     if not suite.ran("balance", result):
         return
     with open(profile) as f:
@@ -242,8 +242,8 @@ def check_nodes(suite, obs):
     profile = suite.path("nodes.json")
     options = [obs, "--size", "200", "--scale", "20asec", "--force-fft-ranks", "1"]
     wanted = make_images(suite, "one-node", options, 4)
-    result = tessera("image", *options, "--profile", profile, "--overwrite", "-o",
-                     suite.path("nodes"), ranks=4,
+    result = tessera("image", *options, "--profile", profile, "--overwrite", "--verbose",
+                     "-o", suite.path("nodes"), ranks=4,
                      env=mpi_environment() | {"TESS_NODE_RANKS": "2"})
     if not suite.ran("two nodes", result) or not wanted:
         return

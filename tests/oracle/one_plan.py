@@ -133,7 +133,7 @@ def check_streamed_model(suite, s):
             if mode == "streamed":
                 suite.true("said so", SAYS[mode] in result.err)
             found[mode] = [read_image(f"{prefix}-{n}.fits")[0]
-                           for n in ("I-dirty", "Q-dirty", "psf")]
+                           for n in ("I-dirty", "Q-dirty", "I-psf")]
         for a, b, n in zip(found["streamed"], found["cached"], ("I", "Q", "PSF")):
             # plans of the model's prediction may differ: its accuracy
             suite.below(f"streamed residual {n} on {ranks} ranks: L2 to cached",

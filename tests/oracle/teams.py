@@ -59,7 +59,7 @@ def check_equal(suite, label, prefix, reference):
 
 def check_layouts(suite, obs):
     double = ["--accuracy", str(EPS), "--weight", "uniform", "--stokes", "I,XX"]
-    names = [n.replace("-dirty", "-I-dirty") for n in NAMES]
+    names = [n.replace("-dirty", "-I-dirty").replace("-psf", "-I-psf") for n in NAMES]
     prefix, _ = run(suite, "one rank", obs, *double)
     wanted = {n: read_image(f"{prefix}{n}.fits")[0] for n in names}
     for mode, (kilobytes, says) in MODES.items():
@@ -67,7 +67,7 @@ def check_layouts(suite, obs):
             label = f"{mode}, {teams} teams of {ranks} ranks"
             memory = ["--memory", f"{kilobytes * ranks}kB"] if kilobytes else []
             prefix, result = run(suite, label, obs, *double, *memory, "--force-teams",
-                                 teams, ranks=ranks)
+                                 teams, "--verbose", ranks=ranks)
             suite.true(f"{label}: kept so", not says or says in result.err)
             suite.true(f"{label}: said so", f"each of {teams} teams" in result.err)
             suite.equal(f"{label}: files in the log", result.err.count("wrote "),

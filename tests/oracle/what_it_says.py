@@ -8,8 +8,8 @@ import shlex
 
 import numpy as np
 
-from e2e import (ASEC, C_M_S, ROOT, Suite, casacore_python, have_ms, mpiexec, read_image,
-                 run, simulate, tessera, write_sky)
+from e2e import (ASEC, C_M_S, ROOT, Suite, casacore_python, fits_module, have_ms, mpiexec,
+                 read_image, run, simulate, tessera, write_sky)
 import uvfits
 
 COMMANDS = ("image", "predict", "simulate", "info", "plan", "compare", "bench")
@@ -373,12 +373,194 @@ def check_compare(suite):
                and "24" in result.out and "L2" not in result.out)
 
 
+LABELS = ["observation", "data column", "visibilities", "weighting", "beam", "peak", "rms",
+          "noise", "seconds", "files"]
+UNITS = {"Jy": 1, "mJy": 1e-3, "uJy": 1e-6, "nJy": 1e-9}
+STAGES = "stage         slowest"
+
+
+def last_lines(result):
+    """Label and text of the lines that end the log, in order."""
+    found = []
+    for line in reversed(result.err.splitlines()):
+        match = re.match(r"\[ *[\d.]+ s\] ([^:]+): +(.*)", line)
+        if not match or match[1] == "plan":
+            break
+        found.insert(0, (match[1], match[2]))
+    return found
+
+
+def flux(text):
+    number, unit = re.match(r"(\S+) (\w+)/beam", text).groups()
+    return float(number) * UNITS[unit]
+
+
+def make_noise(suite, name, same=False, rows=4000):
+    """Nothing but noise of the weights, a few samples of which are not used."""
+    rng = np.random.default_rng(5)
+    shape = (rows, 4, 2)
+    weight = rng.uniform(20, 300, shape).astype("f4")
+    weight[..., 1] = weight[..., 0]     # both hands, as those of most receivers
+    sigma = 1 / np.sqrt(weight)
+    vis = sigma * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    weight[:7, 1] = -1                  # flagged, as is what has no weight in UVFITS
+    weight[7:9, 2] = 0
+    vis[9, 0] = np.nan
+    path = suite.path(name + ".uvfits")
+    uvw = uvfits.random_tracks(rows, 450.0)
+    uvw[-3:] = 4000, 0, 0               # beyond the grid
+    uvfits.write(path, uvw, 1e9 + 1e7 * np.arange(4), vis, weight)
+    good = np.ones(shape[:2], bool)
+    good[:7, 1] = good[7:9, 2] = good[9, 0] = good[-3:] = False
+    return path, weight[..., 0], good
+
+
+def check_last_lines(suite):
+    """What an astronomer wants to know, on any number of ranks: numbers that are those of
+    the files, and a noise that is there. Stages and memory are for --verbose and logs."""
+    fits = fits_module()
+    from astropy.coordinates import SkyCoord
+    from astropy.wcs import WCS
+    obs, weight, good = make_noise(suite, "noise")
+    image = ("image", obs, "--size", "96,80", "--scale", "20asec", "--reproducible",
+             "--overwrite")
+    for weighting, words in (("natural", "natural"), ("briggs:0.5", "Briggs, robust 0.5"),
+                             ("uniform", "uniform"), ("XX", "Briggs, robust 0")):
+        prefix, profile = suite.path("told"), suite.path("told.json")
+        options = ["--stokes", "XX"] if weighting == "XX" else ["--weight", weighting]
+        lines = {}
+        for ranks, more in [(r, m) for r in RANKS for m in ([], ["--memory", "2MB"])]:
+            label = " ".join([weighting, str(ranks), *more])
+            result = tessera(*image, *options, *more, "--profile", profile, "-o", prefix,
+                             ranks=ranks)
+            if not suite.ran(f"last lines, {label}", result):
+                continue
+            found = lines[label] = last_lines(result)
+            suite.equal(f"{label}: labels", [name for name, _ in found], LABELS)
+            suite.true(f"{label}: no stages on the terminal", STAGES not in result.err
+                       and "in communication" not in result.err)
+        found = dict(next(iter(lines.values())))
+        for label, other in lines.items():
+            suite.equal(f"{label}: as on one rank",
+                        [text for name, text in other if name != "seconds"],
+                        [text for name, text in found.items() if name != "seconds"])
+        with open(profile) as f, open(prefix + ".log") as log:
+            totals, told = json.load(f)["totals"], log.read()
+        suite.true("stages in log and profile", STAGES in told and "hosts: " in told
+                   and "memory per rank at most" in told and totals["stages"]["grid"])
+        with fits.open(prefix + "-dirty.fits") as hdus:
+            pixels, header = np.array(hdus[0].data[0, 0], "f8"), hdus[0].header
+        suite.equal("weighting", found["weighting"], words)
+        suite.equal("visibilities", found["visibilities"], f"{good.sum()} used, "
+                    f"{good.size - good.sum()} ignored: 9 flagged, 1 not finite, 12 beyond the grid (too long for --scale)")
+        suite.equal("the profile's", totals["visibilities"], good.sum())
+        # three digits, four of the peak
+        beam = re.match(r"(\S+) x (\S+) arcsec, PA (\S+) deg", found["beam"])
+        for text, key, unit in zip(beam.groups(), ("BMAJ", "BMIN", "BPA"), (3600, 3600, 1)):
+            suite.below(f"{weighting}: {key}", abs(float(text) / header[key] / unit - 1), 6e-3)
+        y, x = np.unravel_index(np.abs(pixels).argmax(), pixels.shape)
+        suite.below(f"{weighting}: peak", abs(flux(found["peak"]) / pixels[y, x] - 1), 6e-4)
+        ra, dec = found["peak"].split(" at ")[1].split()
+        place = WCS(header).celestial.pixel_to_world(x, y)
+        # told to 1 arcsec and 0.1 s
+        suite.below(f"{weighting}: place of the peak [arcsec]", place.separation(SkyCoord(
+            ra, dec, unit=("hourangle", "deg"), frame=place.frame)).arcsec, 1.0)
+        rms = np.sqrt(np.mean(pixels ** 2))
+        suite.below(f"{weighting}: rms", abs(flux(found["rms"]) / rms - 1), 6e-3)
+        noise = flux(found["noise"])
+        suite.true("expected from weights", found["noise"].endswith("from the weights"))
+        # the rms of n independent pixels scatters by 1/sqrt(2 n); the beam has some 20
+        # pixels in natural weighting: n > 380, so that 5 sigma are 0.18
+        suite.below(f"{weighting}: noise / rms - 1", abs(noise / rms - 1), 0.18)
+        if weighting == "natural":      # of two hands, each of that weight
+            exact = 1 / np.sqrt(2 * weight[good].sum())
+            suite.below("natural: noise", abs(noise / exact - 1), 6e-3)
+    result = tessera(*image, "--verbose", "-o", suite.path("told"))
+    suite.true("--verbose: stages, and then the last lines", STAGES in result.err and
+               "memory per rank at most" in result.err and "hosts: " in result.err and
+               [name for name, _ in last_lines(result)][-10:] == LABELS)
+    suite.true("--quiet: nothing", not tessera(*image, "--quiet", "-o",
+                                               suite.path("told")).err)
+
+
+def check_last_lines_of_many(suite):
+    """A line for each of a few images, ranges of many: never more than twelve lines. The
+    numbers of teams of ranks are those of one."""
+    obs, weight, good = make_noise(suite, "many")
+    image = ("image", obs, "--size", "96,80", "--scale", "20asec", "--reproducible",
+             "--overwrite", "--weight", "natural")
+    few = ["--channels-out", "2"]
+    many = ["--channels-out", "4", "--intervals-out", "2", "--stokes", "I,XX"]
+    for options in (few, many):
+        wanted = None
+        for ranks, more in [(1, [])] + [(3, []), (3, ["--force-teams", "3"])][:len(RANKS) * 2 - 2]:
+            label = " ".join([*options, str(ranks), *more])
+            result = tessera(*image, *options, *more, "-o", suite.path("of-many"),
+                             ranks=ranks)
+            if not suite.ran(label, result):
+                continue
+            found = [line for line in last_lines(result) if line[0] != "seconds"]
+            suite.true(f"{label}: {len(found)} lines", 9 <= len(found) <= 11)
+            wanted = wanted or found
+            suite.equal(f"{label}: as on one rank", found, wanted)
+            told = dict(found)
+            if options == few:
+                suite.equal(f"{label}: images", told["images"], "3")
+                for name, chans in (("0000", [0, 1]), ("0001", [2, 3]), ("MFS", range(4))):
+                    used = good[:, chans]
+                    exact = 1 / np.sqrt(2 * weight[:, chans][used].sum())
+                    noise = flux(told[name].split("from the weights ")[1])
+                    suite.below(f"{label}: noise of {name}", abs(noise / exact - 1), 6e-3)
+                suite.equal(f"{label}: files", told["files"].split(" in ")[0], ", ".join(
+                    f"of-many-{name}" for name in
+                    ["0000-dirty.fits", "0000-psf.fits", "0001-dirty.fits", "0001-psf.fits",
+                     "MFS-dirty.fits", "MFS-psf.fits"]) + ", of-many.conf, of-many.log")
+            else:
+                suite.equal(f"{label}: images", told["images"], "20")
+                low, high = re.match(r"(.*) \(.*-MFS-I\) to (.*) \(.*-XX\) expected",
+                                     told["noise"]).groups()
+                suite.true(f"{label}: noise {low} {high}", 0 < flux(low) < flux(high))
+                suite.true(f"{label}: files {told['files']}",
+                           "t0000-0000-I-dirty.fits ... " in told["files"]
+                           and "(30 files)" in told["files"])
+
+
+def check_no_beam(suite):
+    """One warning that says why, and no beam in the headers."""
+    fits, freq = fits_module(), np.array([1e9])
+    tracks = uvfits.random_tracks(400, 450.0)
+    line, point = tracks.copy(), np.zeros_like(tracks)
+    line[:, 1:] = 0
+    for name, uvw, size, scale, says in (
+            ("narrow", tracks, "64", "100asec", "smaller --scale"),
+            ("line", line, "128", "20asec", "one direction"),
+            ("point", point, "64", "20asec", "length 0"),
+            ("few", tracks, "2", "20asec", "larger --size")):
+        obs = suite.path(name + ".uvfits")
+        uvfits.write(obs, uvw, freq, np.ones((400, 1, 2), "c8"), np.ones((400, 1, 2)))
+        for ranks in RANKS:
+            prefix, label = suite.path(f"{name}-{ranks}"), f"no beam, {name}, {ranks} ranks"
+            result = tessera("image", obs, "--size", size, "--scale", scale, "-o", prefix,
+                             "--weight", "natural", ranks=ranks)
+            if not suite.ran(label, result):
+                continue
+            warned = [s for s in result.err.splitlines() if "no beam" in s]
+            suite.true(f"{label}: {warned}", len(warned) == 1 and says in warned[0]
+                       and warned[0].startswith("tessera: warning: "))
+            suite.equal(f"{label}: last lines", dict(last_lines(result))["beam"],
+                        "none could be fitted")
+            for kind in ("dirty", "psf"):
+                suite.true(f"{label}: header of {kind}", not {"BMAJ", "BMIN", "BPA"} & set(
+                    fits.getheader(f"{prefix}-{kind}.fits")))
+
+
 def main():
     suite = Suite("what_it_says")
     for check in (check_help, check_version, check_info, check_info_flags,
                   check_info_windows, check_info_numbers,
                   check_data_column, check_options, check_stokes, check_scale, check_channels,
-                  check_plan, check_compare):
+                  check_plan, check_compare, check_last_lines,
+                  check_last_lines_of_many, check_no_beam):
         check(suite)
     suite.finish()
 

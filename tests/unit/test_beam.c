@@ -46,8 +46,21 @@ static double *make_psf(int64_t nx, int64_t ny, const tess_beam *beam)
 static tess_beam fit(const double *psf, int64_t nx, int64_t ny, double start)
 {
     tess_beam beam = {-1, -1, -1};
-    assert_int_equal(tess_beam_fit(psf, nx, ny, start, &beam), TESS_OK);
+    tess_beam_failure failure = TESS_BEAM_COLLAPSED;
+    assert_int_equal(tess_beam_fit(psf, nx, ny, start, &beam, &failure), TESS_OK);
+    assert_int_equal(failure == TESS_BEAM_FOUND, beam.major > 0);
     return beam;
+}
+
+/* Why there is no beam. */
+static tess_beam_failure why_none(const double *psf, int64_t nx, int64_t ny,
+                                  double start)
+{
+    tess_beam beam = {-1, -1, -1};
+    tess_beam_failure failure = TESS_BEAM_FOUND;
+    assert_int_equal(tess_beam_fit(psf, nx, ny, start, &beam, &failure), TESS_OK);
+    assert_true(!(fabs(beam.major) + fabs(beam.minor) + fabs(beam.angle) > 0));
+    return failure;
 }
 
 /* The fit stops when a step is below 1e-7 of the box, which is up to 22 minor axes
@@ -101,13 +114,17 @@ static void test_failure(void **state)
     double psf[100];
     for (int k = 0; k < 100; ++k)
         psf[k] = (double)NAN;
-    assert_true(fit(psf, 10, 10, 3.0).major == 0);
+    assert_int_equal(why_none(psf, 10, 10, 3.0), TESS_BEAM_FEW_PIXELS);
     /* no beam is narrower than a pixel */
     for (int k = 0; k < 100; ++k)
         psf[k] = k == 55;
-    assert_true(fit(psf, 10, 10, 1.0).major == 0);
+    assert_int_equal(why_none(psf, 10, 10, 1.0), TESS_BEAM_NARROW);
     /* a quadrant of one pixel cannot be fitted */
-    assert_true(fit(psf, 2, 2, 1.0).major == 0);
+    assert_int_equal(why_none(psf, 2, 2, 1.0), TESS_BEAM_FEW_PIXELS);
+    /* stripes: the lobe has no end along them */
+    for (int k = 0; k < 100; ++k)
+        psf[k] = cos(0.7 * (k % 10 - 5));
+    assert_int_equal(why_none(psf, 10, 10, 4.0), TESS_BEAM_ENDLESS);
 }
 
 /* What `wsclean -reuse-psf` 3.1.0 writes for these PSFs, stored in single precision:

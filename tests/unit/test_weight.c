@@ -38,6 +38,7 @@ typedef struct scene {
     double inv_lambda[CHANS];
     tess_samples samples;
     double natural[2 * VIS];
+    double variance[2]; /* that the density told */
 } scene;
 
 static scene *make_scene(const sizes *sizes, bool is_double, int num_weight)
@@ -170,11 +171,14 @@ static void weigh(scene *s, const tess_weight_opts *opts, int threads, bool move
     assert_int_equal(tess_density_add(density, &s->samples, 300, ROWS, threads),
                      TESS_OK);
     assert_false(tess_density_is_finished(density));
+    assert_true(isnan(tess_density_variance(density, 0)));
     assert_int_equal(tess_density_finish(density, self), TESS_OK);
     if (move) density = moved(s, opts, density);
     assert_true(tess_density_is_finished(density));
     assert_int_equal(tess_density_apply(density, &s->samples, 0, ROWS, threads),
                      TESS_OK);
+    for (int k = 0; k < s->samples.num_weight; ++k)
+        s->variance[k] = tess_density_variance(density, k);
     tess_density_destroy(density);
     tess_comm_free(self);
 }
@@ -222,6 +226,43 @@ static void test_against_definition(void **state)
         }
 }
 
+/* Σ W²/w, summed up cell by cell, is that of the samples. Weights in single precision
+ * are rounded; the density of a cell follows from its factor, which is at least 1e-3
+ * from 1 here. A density that is of the first weights alone does not know that of
+ * others. */
+static void test_variance(void **state)
+{
+    static const tess_weight_opts opts[] = {
+        {.weighting = TESS_UNIFORM},
+        {.weighting = TESS_BRIGGS},
+        {.weighting = TESS_BRIGGS, .robust = 2},
+        {.weighting = TESS_UNIFORM, .rank_filter = 2},
+        {.weighting = TESS_BRIGGS, .rank_filter = 1.2},
+        {.weighting = TESS_BRIGGS, .first_density = true}};
+    for (int k = 0; k < 6; ++k)
+        for (int mode = 0; mode < 4; ++mode) {
+            scene *s = make_scene(&SIZES[mode], mode / 2, 1 + mode % 2);
+            const int num_weight = s->samples.num_weight;
+            const double tolerance = s->samples.is_double ? 1e-10 : 0x1p-22;
+            weigh(s, &opts[k], 1 + mode % 2, mode % 2);
+            for (int which = 0; which < num_weight; ++which) {
+                double sum = 0;
+                for (int at = which; at < VIS * num_weight; at += num_weight) {
+                    const double weight =
+                        s->samples.is_double ? ((double *)s->samples.weight)[at]
+                                             : (double)((float *)s->samples.weight)[at];
+                    if (weight > 0) sum += weight * weight / s->natural[at];
+                }
+                if (opts[k].first_density && which > 0)
+                    assert_true(isnan(s->variance[which]));
+                else
+                    assert_true(sum > 0 &&
+                                fabs(s->variance[which] / sum - 1) < tolerance);
+            }
+            free_scene(s);
+        }
+}
+
 /* Every occupied cell of uniform weighting has a sum of 1. */
 static void test_uniform_cells(void **state)
 {
@@ -253,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_variance),
         cmocka_unit_test(test_uniform_cells),
         cmocka_unit_test(test_no_weights),
     };

@@ -1,0 +1,544 @@
+/* The last lines of `tessera image`, in an astronomer's words. */
+#define _GNU_SOURCE
+#include "imager_summary.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tess_const.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "words.h"
+
+/* Up to so many images have a line each. */
+enum { MOST_LINES = 4, MOST_FILES = 8 };
+
+/* ---- what is found ---- */
+
+tess_status imager_summary_create(const imager_outputs *outputs, int num_pol,
+                                  imager_summary *summary)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = outputs->num_channels + (outputs->num_channels > 1);
+    *summary = (imager_summary){.num_channels = channels,
+                                .num_intervals = outputs->num_intervals,
+                                .num_pol = num_pol};
+    summary->image = tess_alloc_zero(outputs->num_intervals * channels * num_pol,
+                                     sizeof *summary->image);
+    if (!summary->image)
+        TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
+cleanup:
+    return status;
+}
+
+void imager_summary_free(imager_summary *summary)
+{
+    tess_free(summary->image);
+    *summary = (imager_summary){0};
+}
+
+struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
+                                       int64_t channel, int pol)
+{
+    const int64_t place = channel < 0 ? summary->num_channels - 1 : channel;
+    return summary->image +
+           (interval * summary->num_channels + place) * summary->num_pol + pol;
+}
+
+/* What one rank's rows have. */
+typedef struct part {
+    double squares, count;
+    double peak, pixel; /* pixel < 0: none */
+} part;
+
+/* The larger peak, of equal ones the first, so that the number of ranks and threads
+ * does not matter. */
+static void take_peak(part *sum, double peak, double pixel)
+{
+    if (pixel < 0) return;
+    const bool equal = !(fabs(peak) < fabs(sum->peak) || fabs(peak) > fabs(sum->peak));
+    if (sum->pixel >= 0 &&
+        (fabs(peak) < fabs(sum->peak) || (equal && pixel > sum->pixel)))
+        return;
+    sum->peak = peak;
+    sum->pixel = pixel;
+}
+
+static void add_part(part *sum, const part *more)
+{
+    sum->squares += more->squares;
+    sum->count += more->count;
+    take_peak(sum, more->peak, more->pixel);
+}
+
+static part measure_rows(const imager_rows *rows, int threads)
+{
+    part all = {.pixel = -1};
+#pragma omp parallel num_threads(threads)
+    {
+        part own = {.pixel = -1};
+#pragma omp for schedule(static) nowait
+        for (int64_t j = 0; j < rows->num_rows; ++j)
+            for (int64_t i = 0; i < rows->nx; ++i) {
+                const double value = imager_pixel(rows, j * rows->nx + i);
+                if (!isfinite(value)) continue;
+                own.squares += value * value;
+                ++own.count;
+                if (own.pixel < 0 || fabs(value) > fabs(own.peak)) {
+                    own.peak = value;
+                    own.pixel = (double)((rows->row_first + j) * rows->nx + i);
+                }
+            }
+#pragma omp critical(tess_imager_summary)
+        add_part(&all, &own);
+    }
+    return all;
+}
+
+tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
+                                   int threads, struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(comm);
+    const part own = measure_rows(rows, threads);
+    part sum = {.pixel = -1}, *parts = tess_alloc(ranks, sizeof *parts);
+    TESS_TRY(tess_comm_agree(comm, parts ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, parts));
+    for (int k = 0; k < ranks; ++k)
+        add_part(&sum, &parts[k]);
+    found->has_data = sum.count > 0;
+    found->peak_jy = sum.peak;
+    found->peak_pixel = sum.pixel;
+    found->rms_jy = sum.count > 0 ? sqrt(sum.squares / sum.count) : 0;
+cleanup:
+    tess_free(parts);
+    return status;
+}
+
+/* ---- what is told ---- */
+
+/* Append to a text of limited size. */
+__attribute__((format(printf, 3, 4))) static void add(char *text, size_t size,
+                                                      const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    if (used < size) vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* " and 2 more observations" */
+static void add_others(char *text, size_t size, int num_obs)
+{
+    if (num_obs > 1)
+        add(text, size, " and %d more observation%s", num_obs - 1,
+            num_obs > 2 ? "s" : "");
+}
+
+static void tell_observation(const imager_output *output)
+{
+    const tess_source_info *info = output->info;
+    const tess_vis_meta *meta = info->meta;
+    const double *span = output->outputs->interval_span;
+    const double end_s = span[2 * output->outputs->num_intervals - 1];
+    char text[400], start[48], end[48], band[64];
+    double centre_hz, width_hz;
+    snprintf(text, sizeof text, "%s", meta->object[0] ? meta->object : "unnamed field");
+    if (meta->telescope[0]) add(text, sizeof text, ", %s", meta->telescope);
+    tess_words_time(span[0], start, sizeof start);
+    tess_words_time(end_s, end, sizeof end);
+    const bool same_day = strncmp(start, end, strlen("YYYY-MM-DD")) == 0;
+    start[strcspn(start, ".")] = end[strcspn(end, ".")] = '\0';
+    if (span[0] > 0 && end_s > 0)
+        add(text, sizeof text, ", %s to %s UTC", start,
+            same_day ? end + strlen("YYYY-MM-DD ") : end);
+    imager_outputs_band(output->outputs, info, -1, &centre_hz, &width_hz);
+    tess_words_band(centre_hz - width_hz / 2, centre_hz + width_hz / 2, band,
+                    sizeof band);
+    add(text, sizeof text, ", %s", band);
+    tess_words_tell("observation", "%s", text);
+}
+
+static void tell_column(const imager_output *output)
+{
+    const tess_source_info *info = output->info;
+    char text[400];
+    if (info->data_column[0])
+        snprintf(text, sizeof text, "%s of %.200s", info->data_column,
+                 name_of(info->meta->path));
+    else
+        snprintf(text, sizeof text, "none, %.200s is %s", name_of(info->meta->path),
+                 info->meta->format);
+    add_others(text, sizeof text, output->opts->num_obs);
+    tess_words_tell("data column", "%s", text);
+}
+
+static void tell_counts(const imager_counts *counts)
+{
+    static const char *const reason[TESS_NUM_IGNORED] = {
+        [TESS_IGNORED_FLAGGED] = "flagged",
+        [TESS_IGNORED_WEIGHT] = "of weight 0 or less",
+        [TESS_IGNORED_NOT_FINITE] = "not finite",
+        [TESS_IGNORED_AUTOCORR] = "autocorrelations",
+        [TESS_IGNORED_BEYOND_UV] = "beyond the grid (too long for --scale)",
+        [TESS_IGNORED_UVRANGE] = "outside --uvrange"};
+    char text[512] = "";
+    int64_t ignored = 0;
+    for (int k = 0; k < TESS_NUM_IGNORED; ++k) {
+        if (counts->ignored[k] == 0) continue;
+        add(text, sizeof text, "%s%lld %s", ignored > 0 ? ", " : "",
+            (long long)counts->ignored[k], reason[k]);
+        ignored += counts->ignored[k];
+    }
+    if (ignored > 0)
+        tess_words_tell("visibilities", "%lld used, %lld ignored: %s",
+                        (long long)counts->used, (long long)ignored, text);
+    else
+        tess_words_tell("visibilities", "%lld used, none ignored",
+                        (long long)counts->used);
+}
+
+static void tell_weighting(const tess_image_opts *opts)
+{
+    char text[128];
+    if (opts->weighting == TESS_BRIGGS)
+        snprintf(text, sizeof text, "Briggs, robust %g", opts->robust);
+    else
+        snprintf(text, sizeof text, "%s",
+                 opts->weighting == TESS_UNIFORM ? "uniform" : "natural");
+    if (opts->weighting != TESS_NATURAL && opts->rank_filter > 0)
+        add(text, sizeof text, ", rank filter %g", opts->rank_filter);
+    tess_words_tell("weighting", "%s", text);
+}
+
+/* ---- images ---- */
+
+/* "t0001-0003-Q" as in file names, "" for the only image. */
+static void image_name(const imager_output *output, int64_t number, char text[64])
+{
+    const imager_summary *summary = output->summary;
+    const int64_t pol = number % summary->num_pol;
+    const int64_t place = number / summary->num_pol % summary->num_channels;
+    const int64_t interval = number / summary->num_pol / summary->num_channels;
+    char name[8];
+    text[0] = '\0';
+    if (summary->num_intervals > 1) add(text, 64, "t%04lld", (long long)interval);
+    if (summary->num_channels > 1 && place == summary->num_channels - 1)
+        add(text, 64, "%sMFS", text[0] ? "-" : "");
+    else if (summary->num_channels > 1)
+        add(text, 64, "%s%04lld", text[0] ? "-" : "", (long long)place);
+    tess_pol_name(&output->pol[pol], name);
+    if (summary->num_pol > 1) add(text, 64, "%s%s", text[0] ? "-" : "", name);
+}
+
+static int64_t num_images(const imager_summary *summary)
+{
+    return summary->num_intervals * summary->num_channels * summary->num_pol;
+}
+
+/* Extremes of a number over the images. */
+typedef struct range {
+    double low, high;
+    int64_t first_low, first_high; /* images, -1: none */
+} range;
+
+static range range_of(const imager_summary *summary, size_t member)
+{
+    range r = {INFINITY, -INFINITY, -1, -1};
+    for (int64_t k = 0; k < num_images(summary); ++k) {
+        const struct imager_found *found = &summary->image[k];
+        const double value = *(const double *)((const char *)found + member);
+        const bool is_beam = member <= offsetof(struct imager_found, beam_pa_rad);
+        if (!(found->has_data > 0) || isnan(value) ||
+            (is_beam && !(found->beam_major_rad > 0)))
+            continue;
+        if (value < r.low) {
+            r.low = value;
+            r.first_low = k;
+        }
+        if (value > r.high) {
+            r.high = value;
+            r.first_high = k;
+        }
+    }
+    return r;
+}
+
+#define RANGE(summary, name) range_of(summary, offsetof(struct imager_found, name))
+
+/* "8.75" or "8.75 to 8.9" */
+static void add_span(char *text, size_t size, const range *r, double unit)
+{
+    char low[32], high[32];
+    snprintf(low, sizeof low, "%.3g", r->low / unit);
+    snprintf(high, sizeof high, "%.3g", r->high / unit);
+    if (strcmp(low, high) == 0)
+        add(text, size, "%s", low);
+    else
+        add(text, size, "(%s to %s)", low, high);
+}
+
+static void tell_beams(const imager_output *output)
+{
+    const imager_summary *summary = output->summary;
+    const range major = RANGE(summary, beam_major_rad),
+                minor = RANGE(summary, beam_minor_rad),
+                pa = RANGE(summary, beam_pa_rad);
+    char text[256] = "";
+    double unit_rad;
+    if (major.first_high < 0) {
+        tess_words_tell("beam", "%s",
+                        output->opts->make_psf ? "none could be fitted"
+                                               : "not fitted, as --no-psf is given");
+        return;
+    }
+    const char *unit = tess_words_angle_unit(major.high, &unit_rad);
+    add_span(text, sizeof text, &major, unit_rad);
+    add(text, sizeof text, " x ");
+    add_span(text, sizeof text, &minor, unit_rad);
+    add(text, sizeof text, " %s, PA ", unit);
+    add_span(text, sizeof text, &pa, TESS_RAD_PER_DEG);
+    add(text, sizeof text, " deg");
+    tess_words_tell("beam", "%s", text);
+}
+
+/* Where a pixel is on the sky, as precisely as its size; "" beyond the horizon. SIN
+ * projection: FITS paper II, section 5.1.5. */
+static void position_text(const imager_output *output, double number, char *text,
+                          size_t size)
+{
+    const tess_image_opts *opts = output->opts;
+    const tess_geom geom = {
+        .nx = opts->nx, .ny = opts->ny, .scale_rad = opts->scale_rad};
+    const double l = tess_geom_l(&geom, (int64_t)number % opts->nx);
+    const double m = tess_geom_m(&geom, (int64_t)number / opts->nx);
+    const double n2 = 1 - l * l - m * m, n = sqrt(fmax(n2, 0));
+    const double s = sin(output->info->dec_rad), c = cos(output->info->dec_rad);
+    const double dec = asin(fmin(fmax(m * c + n * s, -1), 1));
+    const double ra = output->info->ra_rad + atan2(l, n * c - m * s);
+    const double places = -log10(opts->scale_rad / TESS_RAD_PER_ASEC);
+    const int decimals = places < 0 ? 0 : places > 8 ? 9 : 1 + (int)places;
+    char ra_text[48], dec_text[48];
+    text[0] = '\0';
+    if (n2 < 0) return;
+    tess_words_ra(ra, decimals + 1, ra_text, sizeof ra_text);
+    tess_words_dec(dec, decimals, dec_text, sizeof dec_text);
+    snprintf(text, size, " at %s %s", ra_text, dec_text);
+}
+
+static void tell_only_image(const imager_output *output,
+                            const struct imager_found *found)
+{
+    char flux[64], at[128];
+    tess_words_flux(found->peak_jy, 4, flux, sizeof flux);
+    position_text(output, found->peak_pixel, at, sizeof at);
+    tess_words_tell("peak", "%s%s", flux, at);
+    tess_words_flux(found->rms_jy, 3, flux, sizeof flux);
+    tess_words_tell("rms", "%s", flux);
+    tess_words_flux(found->noise_jy, 3, flux, sizeof flux);
+    if (isnan(found->noise_jy))
+        tess_words_tell("noise",
+                        "not known from the weights of another Stokes parameter");
+    else
+        tess_words_tell("noise", "%s expected from the weights", flux);
+}
+
+static void tell_each_image(const imager_output *output)
+{
+    const imager_summary *summary = output->summary;
+    for (int64_t k = 0; k < num_images(summary); ++k) {
+        const struct imager_found *found = &summary->image[k];
+        char name[64], peak[64], rms[64], noise[96];
+        if (!(found->made > 0)) continue;
+        image_name(output, k, name);
+        if (!(found->has_data > 0)) {
+            tess_words_tell(name, "no data");
+            continue;
+        }
+        tess_words_flux(found->peak_jy, 4, peak, sizeof peak);
+        tess_words_flux(found->rms_jy, 3, rms, sizeof rms);
+        tess_words_flux(found->noise_jy, 3, noise, sizeof noise);
+        if (isnan(found->noise_jy)) snprintf(noise, sizeof noise, "unknown");
+        tess_words_tell(name, "peak %s, rms %s, noise expected from the weights %s",
+                        peak, rms, noise);
+    }
+}
+
+/* "0.7 Jy/beam (0003-Q) to 1.5 Jy/beam (MFS-I)" */
+static void tell_range(const imager_output *output, const char *label, int digits,
+                       const range *r, const char *more)
+{
+    char low[64], high[64], low_name[64], high_name[64];
+    if (r->first_low < 0) {
+        tess_words_tell(label, "unknown");
+        return;
+    }
+    tess_words_flux(r->low, digits, low, sizeof low);
+    tess_words_flux(r->high, digits, high, sizeof high);
+    image_name(output, r->first_low, low_name);
+    image_name(output, r->first_high, high_name);
+    if (strcmp(low, high) == 0)
+        tess_words_tell(label, "%s%s", low, more);
+    else
+        tess_words_tell(label, "%s (%s) to %s (%s)%s", low, low_name, high, high_name,
+                        more);
+}
+
+static void tell_images(const imager_output *output)
+{
+    const imager_summary *summary = output->summary;
+    int64_t made = 0, without = 0, last = 0;
+    for (int64_t k = 0; k < num_images(summary); ++k) {
+        if (!(summary->image[k].made > 0)) continue;
+        ++made;
+        without += !(summary->image[k].has_data > 0);
+        last = k;
+    }
+    if (num_images(summary) > made)
+        tess_words_tell("images", "%lld, and %lld made before this run continued",
+                        (long long)made, (long long)(num_images(summary) - made));
+    else if (made > 1)
+        tess_words_tell("images", "%lld%s", (long long)made,
+                        without > 0 ? ", some of them without data" : "");
+    if (made == 0) return;
+    tell_beams(output);
+    if (num_images(summary) == 1) {
+        tell_only_image(output, &summary->image[last]);
+    } else if (made <= MOST_LINES) {
+        tell_each_image(output);
+    } else {
+        const range peak = RANGE(summary, peak_jy), rms = RANGE(summary, rms_jy),
+                    noise = RANGE(summary, noise_jy);
+        tell_range(output, "peak", 4, &peak, "");
+        tell_range(output, "rms", 3, &rms, "");
+        tell_range(output, "noise", 3, &noise, " expected from the weights");
+    }
+}
+
+/* ---- warnings ---- */
+
+/* Why, and what helps. */
+static void why_no_beam(const imager_output *output, const struct imager_found *found,
+                        char *text, size_t size)
+{
+    const tess_image_opts *opts = output->opts;
+    const int64_t side = opts->nx < opts->ny ? opts->nx : opts->ny;
+    switch ((tess_beam_failure)(int)found->beam_failure) {
+    case TESS_BEAM_FEW_PIXELS:
+        snprintf(text, size, "%lld x %lld pixels are too few; choose a larger --size",
+                 (long long)opts->nx, (long long)opts->ny);
+        break;
+    case TESS_BEAM_ENDLESS:
+        if (found->beam_expected > 0.5 * (double)side)
+            snprintf(text, size,
+                     "its main lobe, of about %.3g pixels, is as wide as the image; "
+                     "choose a larger --size or --scale",
+                     found->beam_expected);
+        else
+            snprintf(text, size,
+                     "its main lobe does not fall off in one direction, in which the "
+                     "visibilities have next to no resolution; use more of them, or a "
+                     "larger --size");
+        break;
+    case TESS_BEAM_NARROW:
+        snprintf(text, size,
+                 "its main lobe is less than two pixels across; choose a smaller "
+                 "--scale");
+        break;
+    case TESS_BEAM_COLLAPSED:
+    case TESS_BEAM_FOUND:
+        snprintf(text, size,
+                 "its main lobe is not like a Gaussian, and the fit did not "
+                 "converge");
+        break;
+    }
+    if (!(found->beam_expected > 0))
+        snprintf(text, size,
+                 "all visibilities have baselines of length 0, which see no structure");
+}
+
+static void warn_of_beams(const imager_output *output)
+{
+    const imager_summary *summary = output->summary;
+    const struct imager_found *first = NULL;
+    int64_t failed = 0, made = 0;
+    char why[256], name[64] = "", others[128] = "";
+    for (int64_t k = 0; k < num_images(summary); k += summary->num_pol) {
+        const struct imager_found *found = &summary->image[k];
+        made += found->made > 0;
+        if (!(found->made > 0 && found->beam_failure > 0)) continue;
+        if (failed++ == 0) {
+            first = found;
+            image_name(output, k, name);
+        }
+    }
+    if (!first) return;
+    why_no_beam(output, first, why, sizeof why);
+    if (made > 1)
+        snprintf(others, sizeof others, "s of %lld of %lld outputs, like %s",
+                 (long long)failed, (long long)made, name);
+    tess_log_warn("no beam could be fitted to the PSF%s: %s. The headers have no BMAJ",
+                  others, why);
+}
+
+/* ---- files ---- */
+
+/* Names of the files; of many images the first and the last. */
+static void tell_files(const imager_output *output)
+{
+    char text[1400] = "", **names = NULL;
+    int64_t count = 0;
+    const tess_image_opts *opts = output->opts;
+    if (!opts->output) return;
+    if (imager_output_names(output, output->summary->num_psf, &names, &count) !=
+        TESS_OK)
+        return; /* the images are there, whatever is said of them */
+    if (count > MOST_FILES)
+        snprintf(text, sizeof text, "%s ... %s (%lld files)", name_of(names[0]),
+                 name_of(names[count - 1]), (long long)count);
+    for (int64_t k = 0; k < count && count <= MOST_FILES; ++k)
+        add(text, sizeof text, "%s%s", k > 0 ? ", " : "", name_of(names[k]));
+    if (opts->used_options) /* of the command line: it has a log, too */
+        add(text, sizeof text, ", %s.conf, %s.log", name_of(opts->output),
+            name_of(opts->output));
+    const char *name = name_of(opts->output);
+    if (name > opts->output)
+        add(text, sizeof text, " in %.*s", (int)(name - opts->output), opts->output);
+    tess_words_tell("files", "%s", text);
+    imager_output_names_free(names, count);
+}
+
+/* ---- all of it ---- */
+
+tess_status imager_summary_tell(tess_comm *all, const imager_output *output,
+                                const imager_counts *counts)
+{
+    tess_status status = TESS_OK;
+    const int64_t numbers = (int64_t)(sizeof(struct imager_found) / sizeof(double));
+    double seconds = tess_time_now() - output->profile->start_s;
+    TESS_TRY(tess_comm_allreduce_f64(all, (double *)output->summary->image,
+                                     numbers * num_images(output->summary), TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(all, &seconds, 1, TESS_MAX));
+    if (tess_comm_rank(all) != 0) return TESS_OK;
+    warn_of_beams(output);
+    tell_observation(output);
+    tell_column(output);
+    tell_counts(counts);
+    tell_weighting(output->opts);
+    tell_images(output);
+    tess_words_tell("seconds", "%.2f", seconds);
+    tell_files(output);
+cleanup:
+    return status;
+}

@@ -1,0 +1,55 @@
+/** @file imager_summary.h  (private to app/)
+ *  What the last lines of `tessera image` tell of the images: beams, peaks, rms and the
+ *  noise to be expected. Filled in by imager_output.c while images are written.
+ */
+#ifndef TESS_IMAGER_SUMMARY_H
+#define TESS_IMAGER_SUMMARY_H
+
+#include "imager.h"
+
+/** Of one image. All are doubles, so that ranks can sum arrays of them; an image has
+ * one rank that tells of it, and zeros on all others. */
+struct imager_found {
+    double made;                                        /**< 1: by this run */
+    double has_data;                                    /**< 1: pixels are not NaN */
+    double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< 0: none */
+    double beam_failure;  /**< a tess_beam_failure; 0 too where no PSF was made */
+    double beam_expected; /**< FWHM [pixels] that the longest baseline lets expect */
+    double peak_jy;       /**< of the largest absolute value, with its sign */
+    double peak_pixel;    /**< its number, row · nx + column */
+    double rms_jy;        /**< √(mean of squares) over all pixels that are not NaN */
+    double noise_jy;      /**< expected if weights are 1/σ²; NAN: unknown */
+};
+
+typedef struct imager_summary {
+    int64_t num_channels,
+        num_intervals;          /**< the former with the mean, if there is one */
+    int num_pol, num_psf;       /**< PSFs of each output */
+    struct imager_found *image; /**< [num_intervals][num_channels][num_pol] */
+} imager_summary;
+
+/** TESS_ERR_ALLOC. Local. */
+tess_status imager_summary_create(const imager_outputs *outputs, int num_pol,
+                                  imager_summary *summary);
+void imager_summary_free(imager_summary *summary); /**< Local. */
+
+/** Where the image of an output channel (-1: the mean) and interval is told of. Local.
+ */
+struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
+                                       int64_t channel, int pol);
+
+/** Peak and rms of an image from its rows on all ranks. Collective. */
+tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
+                                   int threads, struct imager_found *found);
+
+/** Visibilities of the run, over all ranks. */
+typedef struct imager_counts {
+    int64_t used, ignored[TESS_NUM_IGNORED];
+} imager_counts;
+
+/** Log what was made of what; warn of beams that could not be fitted. `all`: every rank
+ *  of the run. Collective. */
+tess_status imager_summary_tell(tess_comm *all, const imager_output *output,
+                                const imager_counts *counts);
+
+#endif
