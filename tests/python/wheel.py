@@ -19,6 +19,9 @@ SOURCE = os.path.join(ROOT, "app", "python")
 LIBRARY = os.environ.get("TESSERA_LIBRARY", os.path.join(
     os.path.dirname(os.path.dirname(BIN)), "lib"))
 NEEDS = ["numpy", "astropy", "mypy"]
+with open(os.path.join(SOURCE, "tessera", "_version.py"), encoding="utf-8") as _file:
+    SERIES = ".".join(_file.read().split('"')[-2].split(".")[:2])
+SONAME = f"libtessera.so.{SERIES}"
 
 
 class Fresh:
@@ -56,7 +59,7 @@ class Fresh:
 
     def finds_library(self):
         return self.run([os.path.join(SOURCE, "tessera", "_find.py"),
-                         "0.1"]).status == 0
+                         SERIES]).status == 0
 
     def package(self):
         """The installed module's folder."""
@@ -90,7 +93,7 @@ def install(suite, fresh):
 def check_contents(suite, fresh, before):
     found = sorted(os.listdir(fresh.package()))
     suite.true(f"the wheel holds {found}",
-               ("libtessera.so.0.1" in found) == FULL and "py.typed" in found and
+               (SONAME in found) == FULL and "py.typed" in found and
                "CMakeLists.txt" not in found)
     if FULL and have_ms():
         suite.true("with the check of MeasurementSets, which can be run", os.access(
@@ -128,9 +131,9 @@ def check_old_library(suite, fresh):
     """A library of the series that lacks calls is passed over, in words."""
     if FULL or not shutil.which("cc"):
         return
-    source, old = suite.path("old.c"), suite.path("libtessera.so.0.1")
+    source, old = suite.path("old.c"), suite.path(SONAME)
     with open(source, "w") as file:
-        file.write('const char *tess_version(void) { return "0.1.0"; }\n')
+        file.write('const char *tess_version(void) { return "%s.0"; }\n' % SERIES)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", old, source], check=True)
     result = fresh.run(["-c", "import tessera"], TESSERA_LIBRARY=old)
     suite.true("an old library is an ImportError that says what it lacks",
