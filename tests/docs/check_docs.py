@@ -2,20 +2,17 @@
 """Pages of the project: links lead somewhere, commands of the manual run, tables of results
 name their command, and docs/ builds without a warning.
 
-A block of a page of docs/manual/ that starts with ```sh is run, in order, in one folder
-for each page. A comment `<!-- not run...: reason -->` above it says why it is not. A block
-that starts with ```console has commands behind "$ ", and below each what it prints, on
-standard output or error: that is what it has to print today, in the folder that the page's
-other blocks leave. --write puts what is printed into the pages.
+manual_commands.py says which blocks of the manual are run. A ```console block has to show
+what its commands print today; --write puts that into the pages.
 """
-import difflib
 import os
 import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
-from e2e import BIN, ROOT, Suite, mpi_environment, mpiexec, run  # noqa: E402
+import manual_commands  # noqa: E402
+from e2e import BIN, ROOT, Suite, have_ms, mpi_environment, mpiexec, run  # noqa: E402
 
 DOCS = os.path.join(ROOT, "docs")
 README_LINES = 200
@@ -59,77 +56,76 @@ def check_links(suite):
     suite.equal(f"links of {len(pages())} pages that lead nowhere", broken, [])
 
 
-def blocks(text):
-    """(runs?, commands) of each ```sh block."""
-    for match in re.finditer(r"(<!-- not run[^>]*-->\n)?```sh\n(.*?)```", text, re.S):
-        yield match.group(1) is None, match.group(2)
+def manual_environment():
+    """Environment in which the manual's commands find tessera, and a Python with astropy."""
+    env = mpi_environment()
+    env["PATH"] = os.pathsep.join([os.path.dirname(BIN), os.path.dirname(sys.executable),
+                                   env["PATH"]])
+    env.pop("ARGP_HELP_FMT", None)  # a user's own layout of --help
+    return env
 
 
 def check_commands(suite):
-    """Each page's blocks, one after the other, by one shell that stops at a failure."""
-    env = mpi_environment()
-    env["PATH"] = os.path.dirname(BIN) + ":" + env["PATH"]
-    env["PATH"] = os.path.dirname(sys.executable) + ":" + env["PATH"]  # astropy
-    folder = os.path.join(DOCS, "manual")
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".md"):
+    """The blocks of each page, one after the other, by one shell that stops at a failure."""
+    missing = [] if mpiexec() else ["mpirun"]
+    missing += [] if have_ms() else [".ms"]
+    shown = 0
+    for name, text in manual_commands.pages():
+        wanted = manual_commands.blocks(text)
+        chosen = [(kind, body) for kind, body in wanted
+                  if not (kind == "sh" and any(word in body for word in missing))
+                  and not (kind == "console" and WRITE)]
+        if not chosen:
             continue
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            wanted = [code for runs, code in blocks(file.read()) if runs]
-        if not wanted:
-            continue
-        if not mpiexec() and any("mpirun" in code for code in wanted):
-            suite.skipped(f"{name}: no MPI launcher")
-            continue
-        work = suite.path(name[:-3])
-        os.makedirs(work)
-        result = run(["bash", "-euc", "\n".join(wanted)], 300, cwd=work, env=env)
-        suite.ran(f"{name}: {len(wanted)} blocks of commands", result)
+        if len(chosen) < len(wanted) and not WRITE:
+            suite.skipped(f"{name}.md: {len(wanted) - len(chosen)} blocks with "
+                          + " or ".join(missing))
+        shown += sum(kind == "console" for kind, _ in chosen)
+        work = suite.path(manual_commands.folder(name, text))
+        os.makedirs(work, exist_ok=True)
+        result = run(["bash", "-c", manual_commands.script(chosen)], 300, cwd=work,
+                     env=manual_environment())
+        suite.ran(f"{name}.md: {len(chosen)} blocks run, and print what the page shows "
+                  "(--write renews that)", result)
+    suite.true(f"{shown} blocks of output in the manual", shown > 0 or WRITE)
 
 
-CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
+def write_outputs(suite):
+    """Puts into the pages what their ```console blocks print today."""
+    for name, text in manual_commands.pages():
+        work = suite.path(manual_commands.folder(name, text))
+        os.makedirs(work, exist_ok=True)
+
+        def renew(match):
+            lines = ["```console"]
+            for command, _ in manual_commands.console_commands(match.group(1)):
+                result = run(["bash", "-c", f"({command}) 2>&1"], 60, cwd=work,
+                             env=manual_environment())
+                lines += ["$ " + command] + [s.rstrip() for s in result.out.splitlines()]
+            return "\n".join(lines) + "\n```"
+
+        today = re.sub(r"^```console\n(.*?)^```$", renew, text, flags=re.S | re.M)
+        if today != text:
+            with open(os.path.join(manual_commands.MANUAL, name + ".md"), "w",
+                      encoding="utf-8") as file:
+                file.write(today)
 
 
-def printed(suite, env, page, block):
-    """The block as it would be today."""
-    lines = []
-    for line in block.splitlines():
-        if not line.startswith("$ "):
-            continue
-        result = run(["bash", "-c", f"({line[2:]}) 2>&1"], 60, cwd=suite.path(page), env=env)
-        lines += [line] + [text.rstrip() for text in result.out.splitlines()]
-    return "\n".join(lines) + "\n"
+def first_block(text, heading):
+    """The commands of the first block below a heading."""
+    return re.search(rf"^## {heading}$.*?```sh\n(.*?)```", text, re.S | re.M).group(1)
 
 
-def check_outputs(suite):
-    """What pages show as printed by a command is what it prints."""
-    env = mpi_environment()
-    env["PATH"] = os.path.dirname(BIN) + ":" + env["PATH"]
-    env.pop("ARGP_HELP_FMT", None)  # a user's own layout of help
-    folder = os.path.join(DOCS, "manual")
-    count = 0
-    for name in sorted(os.listdir(folder)):
-        if not name.endswith(".md"):
-            continue
-        path = os.path.join(folder, name)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        os.makedirs(suite.path(name[:-3]), exist_ok=True)
-        blocks = CONSOLE.findall(text)
-        count += len(blocks)
-        today = [printed(suite, env, name[:-3], block) for block in blocks]
-        if WRITE and today != blocks:
-            rest = iter(today)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(CONSOLE.sub(lambda _: f"```console\n{next(rest)}```", text))
-            continue
-        for block, now in zip(blocks, today):
-            command = block.splitlines()[0]
-            differs = difflib.unified_diff(block.splitlines(), now.splitlines(), name,
-                                           "printed today", lineterm="", n=0)
-            suite.equal(f"{name}, {command}: what differs (check_docs.py --write)",
-                        list(differs), [])
-    suite.true(f"{count} blocks of output in the manual", count > 0)
+def check_build_commands(suite):
+    """docs/manual/install.md shows the commands of README's section Build, which
+    tests/fresh/bare_machine.sh runs."""
+    readme = first_block(manual_commands.read(os.path.join(ROOT, "README.md")), "Build")
+    readme = "".join(line.replace("$SUDO", "sudo") for line in
+                     readme.splitlines(keepends=True) if not line.startswith("SUDO="))
+    section = re.search(r"^## On Debian and Ubuntu$(.*?)^## ",
+                        dict(manual_commands.pages())["install"], re.S | re.M).group(1)
+    suite.equal("commands of install.md", "".join(re.findall(r"```sh\n(.*?)```", section,
+                                                             re.S)), readme)
 
 
 def check_results(suite):
@@ -168,8 +164,10 @@ def main():
     check_readme(suite)
     check_links(suite)
     check_results(suite)
+    check_build_commands(suite)
     check_commands(suite)
-    check_outputs(suite)
+    if WRITE:
+        write_outputs(suite)
     check_html(suite)
     suite.finish()
 

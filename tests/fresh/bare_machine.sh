@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What a new user does first, on a bare Debian 12: the commands under "Build" in README.md,
-# jobs/quickstart.sh, and tests/run.sh up to its first tests. All three run in a chroot of a
-# minimal system with an empty environment: once as root, once as a user who has sudo.
+# What a new user does first, on a bare Debian 12: the commands under "Build" in README.md, the
+# commands of docs/manual/, jobs/quickstart.sh, and tests/run.sh up to its first tests. All of
+# these run in a chroot of a minimal system with an empty environment: once as root, once as
+# a user who has sudo.
 #
 #   bash tests/fresh/bare_machine.sh [root] [visitor]     default: one after the other
 #
-# Needs root and mmdebstrap; exit status 77 (skipped) without them. The minimal system comes
+# Needs root, mmdebstrap and python3; exit status 77 (skipped) without them. The minimal system comes
 # from this machine's own apt sources. The folder $TESS_TEST_CACHE, by default
 # ~/.cache/tessera-tests, keeps that system and the packages that are installed into it.
 set -eu
@@ -27,7 +28,7 @@ skip() {
 check_needs() {
     local tool
     [ "$(id -u)" -eq 0 ] || skip "a chroot needs root"
-    for tool in mmdebstrap unshare flock git; do
+    for tool in mmdebstrap unshare flock git python3; do
         command -v $tool >/dev/null || skip "$tool is not installed"
     done
     unshare --mount --pid --fork true 2>/dev/null ||
@@ -135,6 +136,18 @@ print_build_block() {
          inblock' README.md
 }
 
+# Prints the commands of docs/manual/ for the user $1. Before them come the settings that the
+# manual names for root, who needs no sudo.
+print_manual() {
+    if [ "$1" = root ]; then
+        echo 'sudo() { "$@"; }'
+        echo 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1'
+        # shellcheck disable=SC2016  # the bare machine's shell expands this
+        echo 'export PATH=~/.local/bin:$PATH'
+    fi
+    python3 tests/docs/manual_commands.py
+}
+
 fail() {
     tail -n 40 "$cache/log"
     say "FAILED $*"
@@ -155,7 +168,9 @@ check_user() {
     say "$user: unpacking the minimal system"
     unpack_machine "$user"
     step "$user" "the commands of README's Build section" "$(print_build_block)
-~/.local/bin/tessera --version"
+tessera --version"
+    step "$user" "the commands of docs/manual/" "$(print_manual "$user")"
+    grep -a '^== .*\.md' "$cache/log"
     step "$user" "bash jobs/quickstart.sh" "bash jobs/quickstart.sh
 test -s out/quickstart/meerkat-dirty.fits"
     step "$user" "bash tests/run.sh --first" "bash tests/run.sh --first"
@@ -173,4 +188,4 @@ trap remove_machine EXIT
 for user in "$@"; do
     check_user "$user"
 done
-say "a bare $release runs README's Build section, the quickstart and the first tests"
+say "a bare $release runs README's Build section, the manual, the quickstart and the first tests"
