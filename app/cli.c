@@ -1,3 +1,5 @@
+/* Parses the command line of a subcommand on every rank, with argp. One rank prints the
+ * error or the help. Options from --config come before those of the command line. */
 #define _GNU_SOURCE
 #include "cli.h"
 
@@ -11,8 +13,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* The argp at the top of a run, and the state that its groups share (argp's hook is
- * one per group). */
+/* The topmost argp, and the command line that all groups of options share. Groups find
+ * it here because argp passes each group an input of its own. */
 typedef struct run {
     struct argp root; /* first: argp_state.root_argp points here */
     tess_cli *cli;
@@ -51,11 +53,11 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     case 'v':
         cli->verbose = true;
         break;
-    case OPT_CONFIG: /* taken out before argp saw it */
+    case OPT_CONFIG: /* tess_cli_parse() has removed these before argp starts */
     case 'h':
     case OPT_HELP_ALL:
-    case OPT_VERSION: /* seen by main() */
-        break;        /* as above */
+    case OPT_VERSION: /* main() handles this one */
+        break;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -118,7 +120,7 @@ static void name_option(const tess_cli *cli, int index, const char *name,
 {
     char *message = tess_strdup(tess_error_message());
     const int line = tess_params_line(&cli->params, index);
-    if (!message) return; /* the bare message will do */
+    if (!message) return; /* the message stays without the option's name */
     tess_error_clear();
     if (line > 0)
         tess_error_record(status, __FILE__, __LINE__, __func__, "%s:%d: %s: %s",
@@ -145,7 +147,7 @@ error_t tess_cli_result(struct argp_state *state, const struct argp_option *opti
 
 /* ---- running argp ---- */
 
-/* Stands above the subcommand's parser, to learn where argp stops. */
+/* Passes the input to the subcommand's parser, and records where argp stops. */
 static error_t parse_root(int key, char *arg, struct argp_state *state)
 {
     (void)arg;
@@ -171,7 +173,7 @@ static tess_status run_argp(tess_cli *cli)
     if (cli->status != TESS_OK) return cli->status;
     if (error == ENOMEM) TESS_FAIL(TESS_ERR_ALLOC, "arguments");
     if (error) {
-        /* getopt steps over an option that it refuses, argp stops at an argument */
+        /* The index is behind a refused option, but at a refused argument. */
         int index = cli->failed_index;
         const bool option = index > 1 && params->argv[index - 1][0] == '-';
         if (option || index >= params->argc) --index;
@@ -185,7 +187,7 @@ cleanup:
 
 typedef enum help_wish { NO_HELP, HELP, HELP_ALL } help_wish;
 
-/* --help wins over everything else on the command line, mistakes included. */
+/* With --help, the rest of the command line is ignored, even if it has mistakes. */
 static help_wish wanted_help(int argc, char **argv)
 {
     help_wish wish = NO_HELP;
@@ -242,7 +244,7 @@ char *tess_cli_used_text(const tess_cli *cli, const char *command_line)
                 quote);
     }
 cleanup:
-    /* open_memstream's text is from malloc; callers free with tess_free() */
+    /* open_memstream() uses malloc(), but callers free the text with tess_free(). */
     if (out && fclose(out) == 0) copy = tess_strdup(text);
     tess_free(one_line);
     free(text);

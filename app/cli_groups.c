@@ -1,3 +1,5 @@
+/* The groups of options that several subcommands share: which visibilities, how to
+ * grid, and how to lay out the work. */
 #define _GNU_SOURCE
 #include "calibrate.h"
 #include "cli.h"
@@ -169,7 +171,7 @@ cleanup:
     return status;
 }
 
-/* Options that say nothing without --w projection. */
+/* Parses the options that have an effect with --w projection only. */
 static bool parse_projection(int key, char *arg, tess_gridding *gridding,
                              tess_status *status)
 {

@@ -1,6 +1,6 @@
-/* Prints the help of a subcommand from a copy of its options. For --help-all none of
- * them is hidden. Without it the hidden ones are left out: argp would leave out their
- * lines, but print the headings of groups that have become empty. */
+/* Prints the help of a subcommand from a copy of its options. For --help-all, no option
+ * of the copy is hidden. For --help, the copy has no hidden options. argp itself would
+ * leave out their lines, but would print the headings of groups without lines. */
 #define _GNU_SOURCE
 #include "cli_help.h"
 
@@ -38,7 +38,7 @@ static int count_hidden(const struct argp *argp)
 
 /* ---- the copy ---- */
 
-/* An argp, what it points to, and the copies of its children. */
+/* A copy of an argp, with its own options, and the copies of its children. */
 typedef struct shown {
     struct argp argp;
     struct argp_option *options;

@@ -1,5 +1,5 @@
-/* Explains a command line that argp refuses. People who come from other imagers write
- * the options of those; the message names the option that has the same meaning here. */
+/* Explains why argp refuses a command line. Users of other imagers may write options of
+ * those imagers. The message then names the option of tessera with the same meaning. */
 #define _GNU_SOURCE
 #include "cli_mistakes.h"
 
@@ -16,8 +16,9 @@
 
 enum { MAX_LENGTH = 64, MAX_TEXT = 512, MAX_VALUE = 48 };
 
-/* A word of another program, and the option that has its meaning: how it is written in
- * front of the value and behind it, and what stands for a value that was not given. */
+/* An option of another program, and tessera's option with the same meaning. The message
+ * shows the texts `before` and `behind` around the value. It shows `value` if the user
+ * gave no value. */
 typedef struct synonym {
     const char *word, *option, *before, *value, *behind;
 } synonym;
@@ -44,14 +45,14 @@ static const synonym synonyms[] = {
     {"pixel-size", "scale", "--scale ", "ANGLE", ""},
     {"epsilon", "accuracy", "--accuracy ", "E", ""},
     {"wgridder-accuracy", "accuracy", "--accuracy ", "E", ""},
-    {"mem", "memory", "--memory ", "SIZE", NULL}, /* a percentage there */
+    {"mem", "memory", "--memory ", "SIZE", NULL}, /* WSClean: a percentage */
     {"abs-mem", "memory", "--memory ", "SIZE", NULL},
     {"nthreads", "threads", "--threads ", "N", ""},
     {"j", "threads", "--threads ", "N", ""},
     {"temp-dir", "scratch", "--scratch ", "DIR", ""},
     {"column", "datacolumn", "--datacolumn ", "NAME", ""},
     {"data-column", "datacolumn", "--datacolumn ", "NAME", ""},
-    {"channel-range", "channels", "--channels ", "A:B", NULL}, /* two values there */
+    {"channel-range", "channels", "--channels ", "A:B", NULL}, /* WSClean: two values */
     {"nchan", "channels-out", "--channels-out ", "N", ""},
     {"interval", "intervals", "--intervals ", "A:B", NULL},
     {"spws", "spw", "--spw ", "LIST", ""},
@@ -68,7 +69,7 @@ static const synonym synonyms[] = {
     {"force", "overwrite", "--overwrite", NULL, ""},
 };
 
-/* What has no option here, of WSClean's command line. */
+/* Options of WSClean that have no counterpart in tessera, and a remark on each. */
 static const struct {
     const char *word, *remark;
 } absent[] = {
@@ -98,15 +99,15 @@ static void for_each(const struct argp *argp,
         for_each(child->argp, see, context);
 }
 
-/* A search for options that begin with a word, and for the nearest one. */
+/* A search for the options that begin with a word, and for those nearest to it. */
 typedef struct search {
     const char *word;
     size_t length;
-    const struct argp_option *exact, *begins, *letter; /* letter: with one dash */
+    const struct argp_option *exact, *begins, *letter; /* letter: short, like -o */
     int num_begins;
-    char names[MAX_TEXT];      /* of those that begin so, "--size, --stokes" */
-    char shown[MAX_TEXT];      /* of them, those of --help */
-    int distance, num_nearest; /* of the nearest ones */
+    char names[MAX_TEXT];      /* options that begin with it: "--size, --stokes" */
+    char shown[MAX_TEXT];      /* those of `names` that --help shows */
+    int distance, num_nearest; /* distance and number of the nearest options */
     char nearest[MAX_TEXT];    /* "--size or --spw" */
 } search;
 
@@ -115,8 +116,8 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Letters to change, insert, leave out, or swap with the next (Damerau-Levenshtein
- * distance without overlapping swaps). */
+/* The number of letters to change, insert, leave out, or swap with the next letter
+ * (Damerau-Levenshtein distance without overlapping swaps). */
 static int distance_of(const char *a, size_t n, const char *b)
 {
     int row[3][MAX_LENGTH + 1];
@@ -174,11 +175,12 @@ static search search_for(const struct argp *argp, const char *word, size_t lengt
 
 /* ---- what was meant ---- */
 
-/* An option as it was written: its name in the letters of tessera's, and its value. */
+/* An option as the user wrote it: its name in lower case with '-' for '_', and its
+ * value. */
 typedef struct written {
     char word[MAX_LENGTH + 1];
     size_t length;
-    char value[MAX_VALUE]; /* "": none, or one that a shell would not leave as it is */
+    char value[MAX_VALUE]; /* "": no value, or a value that needs quotes in a shell */
 } written;
 
 static written written_as(const char *word, const char *next)
@@ -198,7 +200,8 @@ static written written_as(const char *word, const char *next)
     return w;
 }
 
-/* The option of these with the meaning of a word of another program. */
+/* Writes which option of `argp` has the meaning of another program's option. False if
+ * there is none. */
 static bool advise(const struct argp *argp, const written *w, char text[MAX_TEXT])
 {
     for (size_t k = 0; k < sizeof synonyms / sizeof *synonyms; ++k) {
@@ -225,8 +228,9 @@ static bool remark_on(const written *w, char text[MAX_TEXT])
     return false;
 }
 
-/* "; did you mean ...?", or nothing where no option is near: a third of the letters may
- * be wrong. Of a single letter, which is near to all of them, the first one counts. */
+/* Writes "; did you mean ...?", or nothing if no option is near. A near option differs
+ * in at most a third of the letters. A single letter would be near to every option, so
+ * only options that begin with it count. */
 static void suggest(const struct argp *argp, const written *w, char text[MAX_TEXT])
 {
     const search s = search_for(argp, w->word, w->length);
@@ -308,12 +312,12 @@ static bool is_unit(const char *text)
     return is;
 }
 
-/* Two words that are one value of an option in quotes, or with another sign between. */
+/* An option whose value some users write as two words: which words these are, and how
+ * to write the value as one word. */
 typedef struct split_value {
     const char *option;
     bool (*first)(const char *text), (*second)(const char *text);
-    bool takes_first; /* the one value is "first between second", else "between second"
-                       */
+    bool takes_first; /* the value is first + between + second; else between + second */
     const char *between;
 } split_value;
 
@@ -328,8 +332,8 @@ static const split_value split_values[] = {
     {"scale", is_number, is_unit, true, ""},
 };
 
-/* The value of option `name` that begins at argv[k]: behind "=", or the next word.
- * *last is the index of its word; NULL: argv[k] is not that option. */
+/* The value of option `name` if argv[k] is that option, else NULL. The value stands
+ * behind "=" or is the next word. *last is the index of the word that holds it. */
 static const char *value_at(const char *name, int argc, char **argv, int k, int *last)
 {
     const size_t length = strlen(name);
@@ -351,7 +355,7 @@ tess_status cli_check_split(const struct argp *argp, int argc, char **argv)
             const char *value = value_at(s->option, argc, argv, k, &last);
             if (!value || last + 1 >= argc) continue;
             const char *next = argv[last + 1];
-            /* a file may have any name */
+            /* The second word may be an observation whose name looks like a value. */
             if (!s->first(value) || !s->second(next) || access(next, F_OK) == 0 ||
                 !search_for(argp, s->option, strlen(s->option)).exact)
                 continue;

@@ -1,3 +1,5 @@
+/* tessera bench: times gridding and degridding of made-up visibilities, and measures
+ * the machine for the planner. */
 #define _GNU_SOURCE
 #include <argp.h>
 #include <stdio.h>
@@ -243,7 +245,7 @@ static void print_peer(const bench_args *args, const tess_bench_case *what,
            found->peer.version);
 }
 
-/* The lists that are swept, the last one fastest. */
+/* The lists of values to combine. The last list varies fastest. */
 enum { ORDER, VIS, SIZE, SUPPORT, PRECISION, ACCURACY, NUM_LISTS };
 
 static void lists_of(const bench_args *args, const tess_bench_list *list[NUM_LISTS])
@@ -256,7 +258,7 @@ static void lists_of(const bench_args *args, const tess_bench_list *list[NUM_LIS
     list[ACCURACY] = &args->accuracy;
 }
 
-/* The k-th combination of them. */
+/* The k-th combination of the lists' values. */
 static tess_bench_case case_of(const bench_args *args, int k)
 {
     const tess_bench_list *list[NUM_LISTS];
@@ -283,8 +285,8 @@ static int count_cases(const bench_args *args)
     return count;
 }
 
-/* A kernel that cannot reach the accuracy is no mistake then: others of the lists may.
- */
+/* Whether the user chose the kernel or the precision. A combination that cannot reach
+ * the accuracy is then no error, because other combinations may reach it. */
 static bool is_forced(const tess_bench_case *what)
 {
     return what->support > 0 || what->precision != TESS_PRECISION_AUTO;

@@ -1,3 +1,5 @@
+/* tessera bench gcf: times gridding and degridding with tables of convolution
+ * functions, by each strategy. */
 #include <stdio.h>
 
 #include "bench_gcf_study.h"
@@ -7,7 +9,7 @@
 #include "tess_map.h"
 #include "threads.h"
 
-/* Is a strategy one of those that are timed when none is asked for? */
+/* Whether a strategy is timed if the user asks for none. */
 static bool by_default(const tess_bench_gcf_args *args, tess_gcf_strategy strategy,
                        bool degrid)
 {
@@ -22,7 +24,7 @@ static bool by_default(const tess_bench_gcf_args *args, tess_gcf_strategy strate
     return false;
 }
 
-/* The strategies to be timed: those asked for, or the default. */
+/* Lists the strategies to time: those that the user asks for, or the default ones. */
 static tess_status list_strategies(const tess_bench_gcf_args *args, bool degrid,
                                    tess_gcf_strategy *strategy, int *count)
 {
@@ -80,7 +82,7 @@ static tess_status run_all(const tess_bench_gcf_args *args)
         tess_bench_gcf_case what;
         tess_bench_gcf_case_of(args, value, strategy, &what);
         if (what.order >= TESS_BENCH_GCF_SETS) {
-            /* they bring their own */
+            /* A data set has its own size and kernels: it needs one combination. */
             if (value[3] != args->size.value[0] || value[6] != args->gcf.value[0])
                 continue;
             if (!args->given.vis) what.num_points = INT64_MAX;
@@ -102,7 +104,7 @@ tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
     char name[] = "bench gcf";
     tess_bench_gcf_args args;
     tess_cli cli = {0};
-    argv[0] = name; /* as help prints it */
+    argv[0] = name; /* the name that the help prints */
     TESS_TRY(tess_cli_parse(comm, &tess_bench_gcf_argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (args.opts.threads == 0)

@@ -1,3 +1,4 @@
+/* tessera compare: prints how two FITS images, or the images of two folders, differ. */
 #define _GNU_SOURCE
 #include <argp.h>
 #include <float.h>
@@ -68,11 +69,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {options, parse, "A B", doc, children, NULL, NULL};
 
-/* One line per pair of images. */
+/* Prints one line for a pair of images. */
 static void report(const tess_compare_result *result, void *context)
 {
     (void)context;
-    char name[sizeof result->name], header[sizeof result->header]; /* of files */
+    char name[sizeof result->name], header[sizeof result->header]; /* copies to clean */
     snprintf(name, sizeof name, "%s", result->name);
     snprintf(header, sizeof header, "%s", result->header);
     printf("%-8s %s: ", result->differs ? "differs" : "agrees", tess_text_clean(name));
@@ -98,7 +99,7 @@ tess_status tess_cmd_compare(tess_comm *comm, int argc, char **argv)
     if (args.num_paths != 2)
         TESS_FAIL(TESS_ERR_USAGE, "two FITS files or two folders are needed");
     if (!cli.quiet) args.opts.report = report;
-    /* files are read once, by one rank */
+    /* One rank reads the files and compares them. */
     if (tess_comm_rank(comm) == 0)
         status = tess_compare_files(args.path[0], args.path[1], &args.opts, &result);
     status = tess_comm_agree(comm, status);

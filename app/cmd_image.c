@@ -1,3 +1,4 @@
+/* tessera image: parses the options, starts the log, and calls the imager. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static const char doc[] =
     "  mpirun -n 8 tessera image a.ms b.ms -o sky --size 8192 --scale 2asec \\\n"
     "      --stokes IQUV --channels-out 4 --memory 64GB --profile sky.json";
 
-/* The used options as one line of the log. */
+/* Logs the used options in one line. */
 static void log_options(const tess_cli *cli)
 {
     char text[1900] = "";
@@ -43,7 +44,7 @@ static void log_options(const tess_cli *cli)
     tess_log_detail("options: %s", text);
 }
 
-/* Open NAME.log, which is none of the inputs and none of the other files. */
+/* Opens NAME.log, after a check that it is no input and no other output. */
 static tess_status open_log(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -57,11 +58,11 @@ static tess_status open_log(const tess_image_opts *opts)
         TESS_TRY(tess_out_check_distinct(opts->beside[k], path));
     TESS_TRY(tess_log_open(path, opts->overwrite));
 cleanup:
-    free(path); /* from asprintf */
+    free(path); /* not tess_free(): asprintf() uses malloc() */
     return status;
 }
 
-/* Start NAME.log. */
+/* Starts NAME.log. Collective. */
 static tess_status prepare(tess_comm *comm, const tess_image_args *args)
 {
     tess_status status = TESS_OK, own = TESS_OK;
@@ -73,7 +74,8 @@ cleanup:
     return status;
 }
 
-/* Options that do not change what is computed: a run may be continued with others. */
+/* Whether an option leaves the result the same. A run may continue from a checkpoint
+ * with other values of such options. */
 static bool changes_nothing(const char *name)
 {
     static const char *const names[] = {
@@ -96,8 +98,8 @@ static void add_input(FILE *out, const char *path)
         fprintf(out, "%s: %s\n", path, state);
 }
 
-/* What determines the images, as lines of text: options, and size and time of the
- * inputs. From malloc. */
+/* A text that identifies the result: the version, the options, and the size and time of
+ * each input. A checkpoint stores it. The text is from malloc(). */
 static char *identity_of(const tess_image_args *args)
 {
     char *text = NULL;
@@ -115,7 +117,7 @@ static char *identity_of(const tess_image_args *args)
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 
-/* The first rank looks at the inputs for all. */
+/* Rank 0 makes the text that identifies the result, and sends it to all. Collective. */
 static tess_status identify(tess_comm *comm, tess_image_args *args, char **identity)
 {
     tess_status status = TESS_OK;

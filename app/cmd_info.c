@@ -1,3 +1,5 @@
+/* tessera info: reads through an observation (info_scan.c) and prints what it holds
+ * (info_print.c). */
 #define _GNU_SOURCE
 #include <argp.h>
 #include <stdio.h>
@@ -49,7 +51,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     info_args *args = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        if (args->obs) return ARGP_ERR_UNKNOWN; /* one is enough */
+        if (args->obs) return ARGP_ERR_UNKNOWN; /* there may be one only */
         args->obs = arg;
         return 0;
     case OPT_JSON:
@@ -75,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {options, parse, "OBS", doc, children, NULL, NULL};
 
-/* Samples that are read through in seconds. */
+/* Whether the samples are so few that reading all of them takes seconds. */
 static bool is_small(const tess_vis_meta *meta)
 {
     const double few = 2e8;
@@ -86,8 +88,8 @@ static bool is_small(const tess_vis_meta *meta)
     return samples <= few;
 }
 
-/* Open with the data if they are to be looked at. A set without the data column can
- * still be described. */
+/* Opens the observation with its samples if `info` shall count flags, and without them
+ * otherwise. A set without a data column can be described, too. */
 static tess_status open_set(const info_args *args, bool *flags,
                             tess_vis_reader **reader)
 {
@@ -121,7 +123,7 @@ static int fields_with_rows(const tess_vis_meta *meta)
     return count;
 }
 
-/* The fields one by one, so that it is known which one a sample is of. */
+/* Reads each field separately, so that its flags can be counted separately. */
 static tess_status add_each_field(const info_args *args, const tess_vis_meta *meta,
                                   tess_info *info)
 {
@@ -145,7 +147,7 @@ cleanup:
 
 static tess_status describe(const info_args *args, FILE *out)
 {
-    enum { MOST_FIELDS = 64 }; /* the set is opened once for each */
+    enum { MOST_FIELDS = 64 }; /* each field opens the set again */
     tess_status status = TESS_OK;
     tess_vis_reader *reader = NULL;
     tess_info info = {0};
@@ -167,7 +169,8 @@ cleanup:
     return status;
 }
 
-/* `args` may ask for JSON already. */
+/* Parses the options into `args` and describes the observation. The caller may have set
+ * args.json. */
 static tess_status run(tess_comm *comm, int argc, char **argv, info_args args,
                        FILE *out)
 {
@@ -178,7 +181,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, info_args args,
     if (!args.obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
-    /* a description is the work of one rank */
+    /* One rank describes the observation. */
     if (tess_comm_rank(comm) == 0) status = describe(&args, out);
     status = tess_comm_agree(comm, status);
 cleanup:

@@ -1,3 +1,4 @@
+/* tessera plan: shows how tessera image would make an image with the same options. */
 #define _GNU_SOURCE
 #include "commands.h"
 #include "image_args.h"

@@ -1,3 +1,5 @@
+/* tessera predict: parses the options and predicts the visibilities of a model image.
+ */
 #define _GNU_SOURCE
 #include <argp.h>
 
@@ -73,7 +75,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[2] = &opts->layout;
         return 0;
     case ARGP_KEY_ARG:
-        if (args->obs) return ARGP_ERR_UNKNOWN; /* one is enough */
+        if (args->obs) return ARGP_ERR_UNKNOWN; /* there may be one only */
         args->obs = arg;
         return 0;
     case OPT_OBS:
@@ -129,7 +131,7 @@ cleanup:
     return status;
 }
 
-/* Whether the outputs can be written, and are neither inputs nor each other. */
+/* Checks that each output can be written, and is no input and no other output. */
 static tess_status check_outputs(const predict_args *args)
 {
     tess_status status = TESS_OK;
@@ -152,7 +154,7 @@ cleanup:
     return status;
 }
 
-/* Threads, and where the outputs go. */
+/* Sets the threads, checks the outputs and starts the log. Collective. */
 static tess_status prepare(tess_comm *comm, predict_args *args)
 {
     tess_status status = TESS_OK, own = TESS_OK;

@@ -1,3 +1,5 @@
+/* tessera simulate: parses the array, the sky and the times, and simulates the
+ * observation. */
 #define _GNU_SOURCE
 #include <argp.h>
 #include <erfa.h>
@@ -112,7 +114,7 @@ static const char doc[] =
     "time, towards the apparent place of the phase centre; UT1 = UTC unless --dut1. "
     "The same seed gives the same noise on any number of ranks and threads.";
 
-/* What parsing collects. */
+/* The parsed options. */
 typedef struct arguments {
     tess_simulate_opts opts;
     bool list_layouts;
@@ -131,7 +133,7 @@ static const unit flux_units[] = {{"", 1.0},     {"Jy", 1.0},  {"mJy", 1e-3},
                                   {"uJy", 1e-6}, {"kJy", 1e3}, {NULL, 0.0}};
 static const unit length_units[] = {{"", 1.0}, {"m", 1.0}, {"km", 1e3}, {NULL, 0.0}};
 
-/* A number >= 0 with one of these units. */
+/* Parses a number >= 0 with one of these units. */
 static tess_status parse_quantity(const char *text, const unit *units,
                                   const char *valid, double *value)
 {
@@ -150,7 +152,7 @@ cleanup:
     return status;
 }
 
-/* UTC as YYYY-MM-DD or YYYY-MM-DDThh:mm[:ss[.s]][Z]. */
+/* Parses UTC as YYYY-MM-DD or YYYY-MM-DDThh:mm[:ss[.s]][Z]. */
 static tess_status parse_start(const char *text, double *mjd_s, bool *has_time)
 {
     tess_status status = TESS_OK;
@@ -183,7 +185,7 @@ cleanup:
     return status;
 }
 
-/* A duration or angle with a sign: -1h, 1h30m, -15deg. */
+/* Parses a duration or angle with a sign: -1h, 1h30m, -15deg. */
 static tess_status parse_hour_angle(const char *text, double *rad)
 {
     tess_status status = TESS_OK;
@@ -212,7 +214,7 @@ static tess_status parse_pol(const char *text, tess_simulate_opts *opts)
     TESS_TRY(tess_parse_stokes(text, pol, &count));
     if (count > TESS_MAX_CORR)
         TESS_FAIL(TESS_ERR_USAGE, "'%s' has more than %d", text, (int)TESS_MAX_CORR);
-    /* Stokes are 1..4, circular -1..-4, linear -5..-8. */
+    /* Codes: Stokes parameters 1..4, circular -1..-4, linear -5..-8. */
     for (int k = 1; k < count; ++k)
         if ((pol[k] > 0) != (pol[0] > 0) || (pol[k] < -4) != (pol[0] < -4))
             TESS_FAIL(TESS_ERR_USAGE,

@@ -1,3 +1,5 @@
+/* Parses the options of tessera image and tessera plan, and checks those that can be
+ * checked without data. */
 #define _GNU_SOURCE
 #include "image_args.h"
 
@@ -145,7 +147,7 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     state->child_inputs[2] = &opts->layout;
 }
 
-/* Options that name or switch something. */
+/* Parses the options whose value is a name, or that have no value. */
 static bool parse_plain(int key, char *arg, tess_image_args *args)
 {
     tess_image_opts *opts = &args->opts;
@@ -246,7 +248,7 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
 
 /* ---- checks of the options together ---- */
 
-/* Observations of the command line replace those of a parameter file. */
+/* Takes the observations of the command line, or else those of the --config file. */
 static tess_status choose_obs(tess_image_args *args)
 {
     tess_status status = TESS_OK;
@@ -281,7 +283,7 @@ cleanup:
     return status;
 }
 
-/* An image that no memory of the job could hold, whatever else is needed. */
+/* Refuses an image that is larger than the memory of the whole job. */
 static tess_status check_memory(tess_comm *comm, const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -299,13 +301,14 @@ cleanup:
     return status;
 }
 
-/* The corners of an all-sky image lie beyond the horizon, its edges may not. */
+/* Refuses an image whose edges lie beyond the horizon. Its corners may. */
 static tess_status check_field(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     const int64_t longest = opts->nx > opts->ny ? opts->nx : opts->ny;
     const double edge = (double)(longest / 2) * opts->scale_rad;
-    /* a pixel more, so that l = -1 ... 1 may be covered by a size that is even */
+    /* One more pixel is allowed, because an even size needs it to cover l = -1 ... 1.
+     */
     if (edge > 1 + 1.01 * opts->scale_rad || opts->scale_rad > 1)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%lld x %lld pixels of %g deg are larger than the half-sky (l and m "
@@ -316,7 +319,7 @@ cleanup:
     return status;
 }
 
-/* W-projection on a GPU forms sums in no fixed order. */
+/* Refuses --reproducible for w-projection on a GPU, which adds in no fixed order. */
 static tess_status check_backend(tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -332,8 +335,8 @@ cleanup:
     return status;
 }
 
-/* What is to be the same elsewhere is planned by what is the same everywhere, and so
- * are images made in another program's memory. */
+/* Chooses the built-in costs for runs that another machine must be able to repeat or to
+ * continue, and for calls of the library. */
 static void choose_calibration(tess_image_args *args)
 {
     tess_image_opts *opts = &args->opts;
@@ -385,7 +388,8 @@ cleanup:
     return status;
 }
 
-/* Files beside the images can be written, and are neither inputs nor each other. */
+/* Checks that each file beside the images can be written, and is no input and no other
+ * output. */
 static tess_status check_beside(const tess_image_args *args)
 {
     tess_status status = TESS_OK;
@@ -400,12 +404,12 @@ cleanup:
     return status;
 }
 
-/* A plan writes its profile alone. */
+/* Lists the files beside the images. `tessera plan` writes the profile only. */
 static void choose_beside(tess_image_args *args)
 {
     tess_image_opts *opts = &args->opts;
     if (args->is_plan) args->trace = opts->gridding.write_gcf = NULL;
-    /* a run that goes on may have written them before it stopped */
+    /* A run that continues may have written these files before it stopped. */
     args->overwrite = opts->overwrite || opts->checkpoint.resume;
     opts->gridding.overwrite_gcf = args->overwrite;
     opts->beside[0] = args->profile;

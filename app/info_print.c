@@ -1,3 +1,5 @@
+/* Prints the description of an observation that info_scan.c made, as text or as JSON.
+ */
 #define _GNU_SOURCE
 #include <jansson.h>
 #include <math.h>
@@ -26,9 +28,9 @@ static void length_text(double m, char *text, size_t size)
 
 static void duration_text(double seconds, char *text, size_t size)
 {
-    /* a damaged file may have times that are ages apart */
+    /* The times of a damaged file may be too far apart for an integer. */
     const bool is_counted = fabs(seconds) < 1e12;
-    if (is_counted) seconds = round(10 * seconds) / 10; /* as times are shown */
+    if (is_counted) seconds = round(10 * seconds) / 10; /* the text shows tenths */
     const long long minutes = is_counted ? (long long)(seconds / 60) : 0;
     if (seconds < 120 || !is_counted)
         snprintf(text, size, "%.4g s", seconds);
@@ -58,7 +60,7 @@ static double percent(int64_t part, int64_t whole)
 
 /* ---- for people ---- */
 
-/* A name of the file's as it may be shown, which need not be text. */
+/* Copies a name from the file without the bytes that a terminal should not get. */
 static const char *shown(const char *name, char copy[SHOWN_BYTES])
 {
     snprintf(copy, SHOWN_BYTES, "%s", name);
@@ -114,7 +116,7 @@ static void print_windows(FILE *out, const tess_info *info)
     }
 }
 
-/* A row for each field, a column for each of some windows. */
+/* Prints a row for each field, with a column for each window from `first` to `end`. */
 static void print_flags_of(FILE *out, const tess_vis_meta *meta, const tess_info *info,
                            int first, int end)
 {
@@ -205,14 +207,14 @@ static void print_rows(FILE *out, const tess_vis_meta *meta, const tess_info *in
 
 /* ---- what to image ---- */
 
-/* Whether a window has what a Stokes parameter is made of. */
+/* Whether a window has the correlations for a Stokes parameter. */
 static bool makes(const tess_info_spw *spw, tess_corr stokes)
 {
     const tess_pol pol = {.code = stokes};
     return tess_pol_mix_of(&pol, spw->corr, spw->num_corr).num > 0;
 }
 
-/* Stokes parameters that some window can make, "IQ"; "" where none can. */
+/* Writes the Stokes parameters that at least one window can make, like "IQ", or "". */
 static void stokes_text(const tess_info *info, char text[5])
 {
     int count = 0;
@@ -225,8 +227,8 @@ static void stokes_text(const tess_info *info, char text[5])
     text[count] = '\0';
 }
 
-/* Of several fields the one with the most usable samples, else rows; -1: there is one.
- */
+/* The field with the most usable samples, or, if samples were not counted, with the
+ * most rows. It is -1 if there is only one field. */
 static int main_field(const tess_vis_meta *meta, const tess_info *info)
 {
     int best = -1, count = 0;
@@ -245,7 +247,7 @@ static int main_field(const tess_vis_meta *meta, const tess_info *info)
     return count > 1 ? best : -1;
 }
 
-/* A word as a shell takes it. */
+/* Prints a word, in quotes if a shell needs them. */
 static void print_word(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -263,7 +265,8 @@ static void print_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-/* Names of which others begin alike or are the same are given by number, too. */
+/* Prints --field with the name of a field, or with its number if the name is not
+ * unique. */
 static void print_field(FILE *out, const tess_vis_meta *meta, int field)
 {
     char copy[SHOWN_BYTES];
@@ -278,7 +281,7 @@ static void print_field(FILE *out, const tess_vis_meta *meta, int field)
         fprintf(out, "%d", meta->field[field].id);
 }
 
-/* "tessera image ..."; nothing where there is nothing to image. */
+/* Prints the command for a first image, or nothing if no sample is usable. */
 static void print_command(FILE *out, const tess_vis_meta *meta, const tess_info *info)
 {
     char scale[32], stokes[5], copy[SHOWN_BYTES];
@@ -336,7 +339,7 @@ void tess_info_print(FILE *out, const tess_vis_meta *meta, const tess_info *info
 
 /* ---- JSON ---- */
 
-/* Names come from files: bytes that are not UTF-8 are shown as '?'. */
+/* A JSON string of a name from a file. It has '?' for bytes that are not UTF-8. */
 static json_t *json_text(const char *text)
 {
     json_t *value = json_string(text);
@@ -440,7 +443,7 @@ static void put_suggestion(json_t *root, const tess_vis_meta *meta,
     put(root, "suggested_scale_asec", info->scale_rad / TESS_RAD_PER_ASEC);
     put_count(root, "suggested_size", info->size);
     FILE *text = open_memstream(&command, &size);
-    if (!text) return; /* what is short of memory can do without */
+    if (!text) return; /* without memory, the description has no command */
     print_command(text, meta, info);
     if (fclose(text) == 0 && *command) put_text(root, "suggested_command", command);
     free(command);
@@ -502,7 +505,7 @@ tess_status tess_info_print_json(FILE *out, const tess_vis_meta *meta,
     if (info->num_cells > 0) json_object_set_new(root, "flags", json_flags(meta, info));
     put_rows(root, info);
     put_suggestion(root, meta, info);
-    /* ASCII, as terminals act upon control characters beyond it, too */
+    /* ASCII only, because terminals obey some control characters beyond ASCII. */
     if (json_dumpf(root, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0 ||
         fputc('\n', out) == EOF)
         TESS_FAIL(TESS_ERR_IO, "the description cannot be written");

@@ -1,3 +1,5 @@
+/* Reads through an observation and collects its windows, times, baselines and flags,
+ * for info_print.c to print. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 
-/* Samples of one block read: some tens of MB. */
+/* The samples that are read at a time take some tens of MB. */
 enum { BLOCK_SAMPLES = 1 << 22, MAX_BLOCK_ROWS = 1 << 16 };
 
 /* ---- channels ---- */
@@ -18,7 +20,8 @@ static void widen(double low, double high, double *min, double *max)
     if (*max == 0 || high > *max) *max = high;
 }
 
-/* A window descends when the channel after the first one has a lower frequency. */
+/* The width of a channel. It is negative if the next channel of the window has a lower
+ * frequency. */
 static double signed_width(const tess_vis_segment *segment, int64_t first)
 {
     const int64_t next = first + 1;
@@ -28,7 +31,8 @@ static double signed_width(const tess_vis_segment *segment, int64_t first)
     return descends ? -segment->chan_width_hz[first] : segment->chan_width_hz[first];
 }
 
-/* The window of these channels, that another field may have had before; makes it. */
+/* Finds the window of these channels, which another field may have added before, or
+ * adds it. */
 static tess_status find_window(const tess_vis_segment *segment, int64_t first,
                                tess_info *info, int *found)
 {
@@ -58,7 +62,8 @@ cleanup:
     return status;
 }
 
-/* The window of each channel of a segment, which a window counts once. */
+/* Finds the window of each channel of a segment, and adds the segment to each window.
+ */
 static tess_status add_channels(const tess_vis_segment *segment, int *window,
                                 tess_info *info)
 {
@@ -84,11 +89,12 @@ cleanup:
 
 /* ---- rows ---- */
 
-/* Distinct time stamps, kept sorted: observations have thousands, rows come in runs. */
+/* Adds a time stamp to the sorted list, unless the list has it. The list is short, and
+ * consecutive rows mostly have the same or a later time. */
 static tess_status add_time(tess_info *info, double time)
 {
     tess_status status = TESS_OK;
-    enum { SAME_S_INVERSE = 1000 }; /* UVFITS keeps times to about a millisecond */
+    enum { SAME_S_INVERSE = 1000 }; /* UVFITS stores times to about 1 ms */
     const double slack = 1.0 / SAME_S_INVERSE;
     int64_t low = 0, high = info->num_times;
     if (high > 0 && time > info->time[high - 1] + slack) low = high;
@@ -134,7 +140,7 @@ static void count_sample(const float *vis, float weight, tess_info_samples *samp
         ++samples->weight_not_positive;
 }
 
-/* Into count[window]. */
+/* Counts the samples of a block in count[window]. */
 static void count_samples(const tess_vis_block *block, const int *window,
                           tess_info_samples *count)
 {
@@ -164,7 +170,7 @@ cleanup:
     return status;
 }
 
-/* `count` is NULL, or has room for each window. */
+/* Reads a segment in blocks. `count` is NULL, or has an element for each window. */
 static tess_status scan_segment(tess_vis_reader *reader, int number, const int *window,
                                 tess_info_samples *count, tess_info *info)
 {
@@ -198,7 +204,7 @@ static void add_samples(const tess_info_samples *more, tess_info_samples *to)
     to->not_finite += more->not_finite;
 }
 
-/* Counts of the windows to the whole, and, for a field >= 0, to its cells. */
+/* Adds the counts of each window to the total and, for a field >= 0, to that field. */
 static tess_status add_counts(const tess_info_samples *count, int field,
                               tess_info *info)
 {
@@ -226,8 +232,9 @@ cleanup:
 
 /* ---- what to image ---- */
 
-/* A pixel of 1/(5 max |uv|) puts some five pixels across the beam; the field is that
- * of the largest dish, or a few hundred beams where that is unknown or too much. */
+/* Suggests a scale and a size. A pixel of 1/(5 max |uv|) puts about five pixels across
+ * the beam. The image covers the field of view of the largest dish, or a few hundred
+ * beams if that field is unknown or too large. */
 static void suggest(const tess_vis_meta *meta, tess_info *info)
 {
     enum {
@@ -237,7 +244,7 @@ static void suggest(const tess_vis_meta *meta, tess_info *info)
         MAX_SIZE = 4096,
         STEP = 256
     };
-    const double vlbi_m = 300e3; /* beyond it the dish's field is never filled */
+    const double vlbi_m = 300e3; /* longer arrays cannot fill the dish's field */
     if (!(info->max_uv_lambda > 0)) return;
     double diameter = 0;
     for (int k = 0; k < meta->num_antennas; ++k)
@@ -251,9 +258,9 @@ static void suggest(const tess_vis_meta *meta, tess_info *info)
         size = STEP * ceil(1.2 * wavelength / diameter / scale / STEP);
     }
     size = fmin(size, MAX_SIZE);
-    size = fmin(size, 2 * floor(1 / scale)); /* the horizon */
+    size = fmin(size, 2 * floor(1 / scale)); /* up to the horizon */
     if (size < 2) return;
-    /* two digits are enough of a hint */
+    /* The suggested scale has two digits. */
     const double unit = pow(10, floor(log10(scale / TESS_RAD_PER_ASEC)) - 1);
     info->scale_rad =
         fmax(1, floor(scale / TESS_RAD_PER_ASEC / unit)) * unit * TESS_RAD_PER_ASEC;
@@ -298,7 +305,7 @@ cleanup:
 void tess_info_finish(const tess_vis_meta *meta, tess_info *info)
 {
     if (info->num_times > 0) {
-        /* time stamps are centres of integrations */
+        /* A time stamp is the centre of an integration. */
         const double half = 0.5 * meta->integration_s;
         info->time_start_mjd_s = info->time[0] - half;
         info->time_end_mjd_s = info->time[info->num_times - 1] + half;

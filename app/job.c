@@ -1,3 +1,4 @@
+/* Logs the hosts and the batch job, and finds the memory that the job may use. */
 #define _GNU_SOURCE
 #include "job.h"
 
@@ -12,8 +13,8 @@
 
 enum { HOST_BYTES = 64, MAX_HOSTS_SHOWN = 16 };
 
-/* "2 nodes: n01 (4 ranks), n02 (4 ranks)"; ranks of a node are usually neighbours,
- * and runs of equal names are counted together. */
+/* Writes "2 nodes: n01 (4 ranks), n02 (4 ranks)". Consecutive ranks with the same host
+ * name count as one node, because ranks of a node are usually neighbours. */
 static void describe_hosts(const char *hosts, int ranks, char *text, size_t size)
 {
     size_t used = 0;

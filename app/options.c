@@ -1,3 +1,5 @@
+/* Parses the values of command line options: numbers with units, angles, times, lists.
+ */
 #define _GNU_SOURCE
 #include "options.h"
 
@@ -12,7 +14,7 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 
-/* A unit and what it is worth; tables end with a NULL name. */
+/* A unit and its size in SI units. A table of units ends with a NULL name. */
 typedef struct unit {
     const char *name;
     double factor;
@@ -68,8 +70,8 @@ static const unit duration_units[] = {
     {NULL, 0},
 };
 
-/* Number at the start of `text`; `*end` is what follows. strtod would also take hex,
- * "inf" and "nan", and leading blanks. */
+/* Reads the number at the start of `text`; `*end` is the text behind it. strtod() alone
+ * would also accept hexadecimal numbers, "inf", "nan" and leading blanks. */
 static int read_number(const char *text, double *value, const char **end)
 {
     const char *digits = text + (*text == '+' || *text == '-');
@@ -90,7 +92,7 @@ static const unit *find_unit(const unit *units, const char *name, size_t length)
     return NULL;
 }
 
-/* Number and unit, with blanks between them or not, nothing else. */
+/* Reads a number and a unit, with or without blanks between them. */
 static int read_quantity(const char *text, const unit *units, double *value)
 {
     const char *end = NULL;
@@ -192,7 +194,7 @@ tess_status tess_parse_size(const char *text, int64_t *nx, int64_t *ny)
                   "'%s' is not an image size; write 2048 or 2048,1024 (pixels)", text);
     if (x < 1 || y < 1)
         TESS_FAIL(TESS_ERR_USAGE, "'%s': an image needs at least one pixel", text);
-    /* one row and one column must stay countable in bytes */
+    /* The bytes of one row and of one column must fit into an integer. */
     if (x > INT32_MAX || y > INT32_MAX)
         TESS_FAIL(TESS_ERR_USAGE, "'%s': at most %d pixels a side", text, INT32_MAX);
     *nx = x;
@@ -227,7 +229,7 @@ cleanup:
     return status;
 }
 
-/* "1h30m": numbers and units in turn; a plain number only alone */
+/* Reads "1h30m": pairs of a number and a unit. One number without a unit is seconds. */
 static int read_duration(const char *text, double *seconds)
 {
     double sum = 0;
@@ -259,8 +261,8 @@ cleanup:
     return status;
 }
 
-/* "[+-]A:B:C", or with the unit letter of `separators` after each part; parts may be
- * missing at the end. The value is in units of A, B and C below 60. */
+/* Reads "[+-]A:B:C", or parts that end in the letters of `separators`, like "AhBmCs". B
+ * and C must be below 60. The last parts may be missing. The value is in units of A. */
 static int read_sexagesimal(const char *text, const char *separators, double *value)
 {
     const double sign = *text == '-' ? -1 : 1;
@@ -284,7 +286,7 @@ static int read_sexagesimal(const char *text, const char *separators, double *va
         else if (*end)
             return -1;
         else if (parts == 0)
-            return -1; /* a plain number: not this form */
+            return -1; /* a plain number has another meaning */
         rest = end;
         ++parts;
     }
@@ -366,11 +368,11 @@ cleanup:
     return status;
 }
 
-/* What follows "briggs" or "robust" and one of ":", "=" and " "; "" where nothing
- * does, NULL where the text is neither. */
+/* The text behind "briggs" or "robust" and one of ":", "=" and " ". It is "" if nothing
+ * follows, and NULL if the text begins with neither word. */
 static const char *after_briggs(const char *text)
 {
-    const size_t length = strlen("briggs"); /* of "robust", too */
+    const size_t length = strlen("briggs"); /* "robust" is as long */
     if (strncasecmp(text, "briggs", length) != 0 &&
         strncasecmp(text, "robust", length) != 0)
         return NULL;
@@ -413,7 +415,7 @@ tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
     tess_status status = TESS_OK;
     tess_corr found[TESS_MAX_POL];
     int count = 0;
-    /* without a comma, letters of Stokes parameters may run together: IQUV */
+    /* Letters of Stokes parameters need no commas: IQUV */
     const bool letters = !strchr(text, ',') && strspn(text, "IQUViquv") == strlen(text);
     const char *rest = text;
     do {
@@ -470,7 +472,7 @@ cleanup:
     return status;
 }
 
-/* "0.5k" */
+/* Reads a length in wavelengths like "0.5k". */
 static int read_wavelengths(const char *text, double *value, const char **end)
 {
     if (read_number(text, value, end) || *value < 0) return -1;
@@ -503,7 +505,7 @@ cleanup:
     return status;
 }
 
-/* one entry of a list: "3" or "0-3" */
+/* Reads one entry of a list: "3" or "0-3". */
 static int read_span(const char *text, int64_t *from, int64_t *to, const char **end)
 {
     if (!isdigit((unsigned char)*text) || read_integer(text, from, end)) return -1;
@@ -613,7 +615,8 @@ cleanup:
     return status;
 }
 
-/* The backend that has the strategy, where one is to be chosen. */
+/* Checks that the backend has the strategy. For --backend auto, it chooses a backend
+ * that has it. */
 static tess_status check_strategy(tess_gridding *gridding)
 {
     tess_status status = TESS_OK;
