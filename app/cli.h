@@ -1,6 +1,7 @@
 /** @file cli.h  (private to app/)
- *  Running argp for a subcommand on every rank: one error message instead of argp's
- *  own output, --config files, help from rank 0, and a record of the options used.
+ *  Parses the command line of a subcommand on every rank. It adds to argp: one error
+ *  message instead of argp's output, --config files, help from rank 0, and a record of
+ *  the used options.
  *
  *  A subcommand declares a `struct argp` as usual (with tess_cli_common_argp among its
  *  children), and its parser ends each handled option with tess_cli_result().
@@ -24,15 +25,15 @@ typedef struct tess_cli_used {
 /** State of one command line. Zero it before use; end with tess_cli_free(). */
 typedef struct tess_cli {
     const char *command;     /**< "image" */
-    const struct argp *argp; /**< of the subcommand */
-    void *input;             /**< for the subcommand's parser */
-    bool help;               /**< help was printed: there is nothing to do */
+    const struct argp *argp; /**< the subcommand's options */
+    void *input;             /**< the input of the subcommand's parser */
+    bool help;               /**< help was printed, and the subcommand has to end */
     bool quiet, verbose;
-    tess_status status;  /**< of the first option that failed */
-    tess_params params;  /**< arguments with those of --config in front */
+    tess_status status;  /**< the status of the first option that failed */
+    tess_params params;  /**< the options of --config, then the arguments */
     tess_cli_used *used; /**< [num_used], in the order of first use */
     int64_t num_used, capacity_used;
-    int failed_index; /**< private: where argp stopped, 0 = nowhere */
+    int failed_index; /**< private: the argument where argp stopped, or 0 */
 } tess_cli;
 
 /** Options that every subcommand has: --config, --quiet, --verbose, --help,
@@ -67,7 +68,7 @@ char *tess_cli_command_line(int argc, char **argv);
 
 void tess_cli_free(tess_cli *cli);
 
-/** Whether it is the entry that ends a table of options. */
+/** Whether `option` is the entry that ends a table of options. */
 static inline bool cli_option_is_end(const struct argp_option *option)
 {
     return !option->name && !option->key && !option->doc && !option->group;

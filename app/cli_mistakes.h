@@ -1,5 +1,5 @@
 /** @file cli_mistakes.h  (private to app/)
- *  What is wrong with a command line that argp refuses, and what was probably meant.
+ *  Explains what is wrong with a command line, and which option was probably meant.
  */
 #ifndef CLI_MISTAKES_H
 #define CLI_MISTAKES_H
@@ -8,20 +8,20 @@
 
 #include "tess_status.h"
 
-/** TESS_ERR_USAGE that says what is wrong with an argument that argp refused, and which
- *  option of `argp` or its children was probably meant: "-size" is --size, "--robust"
- *  with the `next` word 0 is --weight briggs:0, "--sise" is near --size. `next` is NULL
- *  behind the last argument. Local. */
+/** Returns TESS_ERR_USAGE. The message says why argp refused the argument `arg`, and
+ * which option of `argp` or its children was probably meant: "-size" is --size,
+ * "--robust" with the `next` word 0 is --weight briggs:0, "--sise" is near --size.
+ * `next` is NULL if `arg` is the last argument. Local. */
 tess_status cli_explain_mistake(const struct argp *argp, const char *arg,
                                 const char *next);
 
-/** TESS_ERR_USAGE when the value of an option is in two words, of which argp would take
- *  the second for an observation: "--weight briggs 0", "--size 64 64", "--scale 1
- * asec". Local. */
+/** TESS_ERR_USAGE if the value of an option is written as two words, like "--weight
+ * briggs 0", "--size 64 64" or "--scale 1 asec". argp would take the second word for an
+ *  observation. Local. */
 tess_status cli_check_split(const struct argp *argp, int argc, char **argv);
 
-/** TESS_ERR_USAGE when an argument is a long option with one dash, which argp would
- * take for short options: "-overwrite" would be "-o verwrite". Local. */
+/** TESS_ERR_USAGE if an argument is a long option with one dash. argp would take it for
+ *  short options: "-overwrite" would be "-o verwrite". Local. */
 tess_status cli_check_dashes(const struct argp *argp, int argc, char **argv);
 
 #endif

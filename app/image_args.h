@@ -1,5 +1,5 @@
 /** @file image_args.h  (private to app/)
- *  The options of `tessera image`, which `tessera plan` takes too.
+ *  The options that `tessera image` and `tessera plan` share.
  */
 #ifndef TESS_IMAGE_ARGS_H
 #define TESS_IMAGE_ARGS_H
@@ -15,12 +15,12 @@ typedef struct tess_image_args {
     tess_image_opts opts;    /**< complete after parsing */
     const char *profile;     /**< --profile, or NULL */
     const char *trace;       /**< --trace, or NULL */
-    bool overwrite;          /**< may these two be there already? */
-    tess_cli cli;            /**< cli.help: there is nothing to do */
-    bool is_plan;            /**< no output is asked for or checked */
-    bool in_memory;          /**< there need not be an output */
+    bool overwrite;          /**< whether these two files may exist already */
+    tess_cli cli;            /**< cli.help: the subcommand has to end */
+    bool is_plan;            /**< the run needs no output, and none is checked */
+    bool in_memory;          /**< the run may have no output */
     const char **obs;        /**< private: observations of the command line */
-    const char **config_obs; /**< private: and those of --config */
+    const char **config_obs; /**< private: observations of --config */
     int64_t num_obs, capacity_obs, num_config_obs, capacity_config_obs;
     char *command_line, *used_options;
 } tess_image_args;

@@ -1,5 +1,6 @@
 /** @file job.h  (private to app/)
- *  What a log should say about the job: version, hosts, batch job, command line.
+ *  Logs the version, the hosts, the batch job and the command line, and finds the
+ * memory of the job.
  */
 #ifndef TESS_JOB_H
 #define TESS_JOB_H
@@ -12,8 +13,8 @@
 /** Log version, ranks, threads, hosts and the number of the batch job. Collective. */
 tess_status tess_job_log(tess_comm *comm, int threads, const char *command_line);
 
-/** Memory that all nodes of the job may use together [bytes], with `per_node` bytes on
- *  each when that is not 0; the same on every rank. Collective. */
+/** Memory that all nodes of the job may use together [bytes]. If `per_node` is not 0,
+ * it is the memory of each node. The result is the same on every rank. Collective. */
 tess_status tess_job_memory(tess_comm *comm, int64_t per_node, double *bytes);
 
 #endif

@@ -1,7 +1,8 @@
 /** @file options.h  (private to app/)
- *  Values of command line options. Every parser takes the text of one value, returns
- *  TESS_OK and sets its outputs, or returns TESS_ERR_USAGE with a message that quotes
- *  the text and shows valid forms; outputs are then untouched. All are Local.
+ *  Parses the values of command line options. Every parser takes the text of one value,
+ *  sets its outputs and returns TESS_OK. If the text is not valid, the outputs stay
+ *  untouched, and the parser returns TESS_ERR_USAGE with a message that quotes the text
+ *  and shows valid forms. All are Local.
  *
  *  The messages do not name the option; tess_cli_result() of cli.h puts it in front.
  */
@@ -13,7 +14,7 @@
 #include "tess_imager.h"
 #include "tess_status.h"
 
-/** Whole number in [min, max]: "512", "1e6" is not one. */
+/** Whole number in [min, max] like "512". "1e6" is not valid. */
 tess_status tess_parse_integer(const char *text, int64_t min, int64_t max,
                                int64_t *value);
 
@@ -55,8 +56,8 @@ tess_status tess_parse_radec(const char *text, double *ra_rad, double *dec_rad);
 tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
                               double *robust);
 
-/** "I", "IQUV", "XX,YY", "RR,LL,RL"...: letters of Stokes parameters run together, or
- *  names with commas, in capital letters or not; each once, at most TESS_MAX_POL. */
+/** "I", "IQUV", "XX,YY", "RR,LL,RL"...: letters of Stokes parameters without commas, or
+ *  names with commas, in capital or small letters; each once, at most TESS_MAX_POL. */
 tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
                               int *num_pol);
 
@@ -71,7 +72,7 @@ tess_status tess_parse_uvrange(const char *text, double *min, double *max);
  */
 tess_status tess_parse_list(const char *text, int capacity, int *values, int *count);
 
-/** "own" or "first": whose density weighs a Stokes parameter. */
+/** "own" or "first": the Stokes parameter whose density gives the weights. */
 tess_status tess_parse_density(const char *text, bool *first);
 
 /** "auto", "stacking", "projection" or "none". */
@@ -83,8 +84,8 @@ tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing);
 /** "auto", or a strategy's name (tess_gcf_strategy_name). */
 tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);
 
-/** Whether options of gridding go together; --backend auto becomes the one that has the
- * strategy, where only one does. */
+/** TESS_ERR_USAGE if options of gridding contradict each other. If only one backend has
+ *  the strategy, --backend auto becomes that backend. */
 tess_status tess_check_gridding(tess_gridding *gridding);
 
 #endif
