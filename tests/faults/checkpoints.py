@@ -322,7 +322,7 @@ def check_outputs(suite):
     wanted = reference(suite, options)
     for _ in range(5):
         fresh(suite)
-        child = start(suite, options, 1)
+        child = start(suite, [*options, "--verbose"], 1)
         told = wait_for_line(child, "-0000-dirty.fits")
         child.send_signal(signal.SIGUSR1)
         status, err = end(child)
@@ -538,7 +538,7 @@ def check_cost(suite, obs):
     profile = suite.path("cost.json")
     status, err = end(start(suite, [
         obs, "--size", "160,120", "--scale", "25asec", "--checkpoint-every", "0.001s",
-        "--profile", profile, *MANY_STEPS], 1))
+        "--profile", profile, "--verbose", *MANY_STEPS], 1))
     suite.equal("cost: status", status, 0)
     if status != 0:
         return
