@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "calibrate.h"
-#include "decode.h"
+#include "tess_decode.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_samples.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "density_device.h"
+#include "tess_density_device.h"
 #include "device_rows.h"
 #include "tess_device.h"
 #include "tess_log.h"

@@ -8,7 +8,7 @@
 
 #include "tess_profile.h"
 #include "tess_vis.h"
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 #include "uv_range.h"
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-# tess_isa_sources(file macro table [options...]): compile `file` for the portable
-# instruction set and once more for each of base/tess_isa.h, with `macro` naming the table it
-# defines; the right one is picked at run time. FMA contraction and vectorised square roots
-# are allowed in these files alone; `options` come last. Sanitizers look at every access of
-# the unrolled loops: at -O3 such a file takes minutes to compile.
+# tess_isa_sources(file macro table [options...]): compile `file` of the folder's module for
+# the portable instruction set and once more for each of base/tess_isa.h, with `macro` naming
+# the table it defines; the right one is picked at run time. FMA contraction and vectorised
+# square roots are allowed in these files alone; `options` come last. Sanitizers look at every
+# access of the unrolled loops: at -O3 such a file takes minutes to compile.
 set(optimise -O3)
 if(TESS_SANITIZE)
     set(optimise -O1)
@@ -14,13 +14,13 @@ set(TESS_ISA_avx512 -mavx512f -mavx512cd -mavx512dq -mavx512vl -mfma)
 # Fuzzers look at code that sees bytes of files. The gridder's loops, which do not, are
 # portable and not sanitized for them: clang takes minutes over each.
 function(tess_isa_sources file macro table)
-    target_sources(tessera_core PRIVATE ${file})
+    target_sources(${TESS_MODULE} PRIVATE ${file})
     set_source_files_properties(${file} PROPERTIES
                                 COMPILE_OPTIONS "${TESS_ISA_OPTIONS};${ARGN}")
     if(TESS_FUZZ)
-        target_compile_definitions(tessera_core PUBLIC TESS_ISA_PORTABLE_ONLY)
+        target_compile_definitions(${TESS_MODULE} PUBLIC TESS_ISA_PORTABLE_ONLY)
         if(NOT file MATCHES "^decode")
-            set_source_files_properties(${file} TARGET_DIRECTORY tessera_core PROPERTIES
+            set_source_files_properties(${file} TARGET_DIRECTORY ${TESS_MODULE} PROPERTIES
                                         COMPILE_OPTIONS "-O0;-fno-sanitize=all")
         endif()
         return()
@@ -31,9 +31,7 @@ function(tess_isa_sources file macro table)
     foreach(isa avx2 knl avx512)
         add_library(${table}_${isa} OBJECT ${file})
         target_include_directories(${table}_${isa} PRIVATE
-            ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/base
-            ${PROJECT_SOURCE_DIR}/mpi ${PROJECT_SOURCE_DIR}/fft
-            ${PROJECT_SOURCE_DIR}/include)
+            $<TARGET_PROPERTY:${TESS_MODULE},INCLUDE_DIRECTORIES>)
         target_compile_definitions(${table}_${isa} PRIVATE ${macro}=${table}_${isa})
         target_compile_options(${table}_${isa} PRIVATE ${TESS_ISA_${isa}})
         tess_warnings(${table}_${isa})

@@ -1,4 +1,4 @@
-#include "density_device.h"
+#include "tess_density_device.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #define TESS_GRID_CUDA_H
 
 #include "tess_grid.h"
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 /** A set's part of a step: its bricks [first, end) have sums. */
 typedef struct cuda_part {

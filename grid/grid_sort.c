@@ -5,7 +5,7 @@
 #include <omp.h>
 #endif
 
-#include "counting.h"
+#include "tess_counting.h"
 #include "keys.h"
 #include "tess_isa.h"
 #include "tess_mem.h"

@@ -11,7 +11,7 @@
 #ifndef TESS_PROJECTION_CUDA_H
 #define TESS_PROJECTION_CUDA_H
 
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 #ifdef __cplusplus
 extern "C" {

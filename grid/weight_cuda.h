@@ -8,7 +8,7 @@
 #define TESS_WEIGHT_CUDA_H
 
 #include "density.h"
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 /* Decoding of one instruction set; see decode.h. Values are moved as words, which are
  * turned and dealt out by shuffles of whole vectors. */
 #define _DEFAULT_SOURCE /* be32toh */
-#include "decode.h"
+#include "tess_decode.h"
 
 #include <endian.h>
 #include <string.h>

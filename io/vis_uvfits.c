@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "decode.h"
+#include "tess_decode.h"
 #include "fits_guard.h"
 #include "tess_const.h"
 #include "tess_input.h"

@@ -28,19 +28,19 @@ Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
     # ---- conventions: directions, signs, Stokes parameters ----
-    ("geom-l-sign", "grid/tess_geom.c",
+    ("geom-l-sign", "grid/kernel/tess_geom.c",
      "return geom->l0 - (double)(i - geom->nx / 2) * geom->scale_rad;",
      "return geom->l0 + (double)(i - geom->nx / 2) * geom->scale_rad;",
      "unit.geom"),
-    ("geom-odd-middle", "grid/tess_geom.c",
+    ("geom-odd-middle", "grid/kernel/tess_geom.c",
      "(double)(j - geom->ny / 2) * tess_geom_scale_m(geom)",
      "(double)(j - (geom->ny + 1) / 2) * tess_geom_scale_m(geom)",
      "unit.geom"),
-    ("geom-horizon", "grid/tess_geom.c",
+    ("geom-horizon", "grid/kernel/tess_geom.c",
      "return r2 < 1.0 ? -r2 / (sqrt(1.0 - r2) + 1.0) : -1.0;",
      "return r2 < 1.0 ? -r2 / (sqrt(1.0 - r2) + 1.0) : 0.0;",
      "unit.geom"),
-    ("geom-odd-transform", "grid/tess_geom.c",
+    ("geom-odd-transform", "grid/kernel/tess_geom.c",
      "for (int64_t size = n + n % 2;; size += 2)",
      "for (int64_t size = n;; size += 1)",
      "unit.geom"),
@@ -130,11 +130,11 @@ TABLE = [Mutant(*entry) for entry in [
      "mpi.core_ranks.np2"),
 
     # ---- kernels, corrections, sorting, tiles ----
-    ("kernel-start", "grid/tess_kernel.c",
+    ("kernel-start", "grid/kernel/tess_kernel.c",
      "const double lower = g - 0.5 * kernel->support;",
      "const double lower = g - 0.5 * (kernel->support - 1);",
      "unit.kernel"),
-    ("kernel-fraction", "grid/tess_kernel.c",
+    ("kernel-fraction", "grid/kernel/tess_kernel.c",
      "const double y = 2.0 * fraction - 1.0;",
      "const double y = 1.0 - 2.0 * fraction;",
      "unit.kernel"),

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counting.h"
+#include "tess_counting.h"
 #include "gcf_grid.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -21,7 +21,7 @@ extern "C" {
 extern const tess_grid_ops tess_grid_ops_cpu;
 extern const tess_degrid_ops tess_degrid_ops_cpu;
 }
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 static int num_failed, num_checked;
 

@@ -1,6 +1,6 @@
 /* tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick sums
  * only, no whole planes. */
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 #include <string.h>
 

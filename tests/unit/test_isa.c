@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
+#include "tess_decode.h"
 #include "draw.h"
 #include "pipeline.h"
 #include "screen.h"

@@ -1,4 +1,4 @@
-/** @file counting.h  (private to grid/)
+/** @file tess_counting.h
  *  Counting sorts by several threads, each of which counts and moves a share of the
  *  elements, in order.
  */

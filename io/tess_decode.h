@@ -1,4 +1,4 @@
-/** @file decode.h  (of io/; app/calibrate_memory.c times it)
+/** @file tess_decode.h
  *  Visibilities of UVFITS groups to values of this machine; compiled for each
  *  instruction set (decode_isa.c).
  */

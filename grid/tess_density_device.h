@@ -1,4 +1,4 @@
-/** @file density_device.h
+/** @file tess_density_device.h
  *  Imaging weights of samples that are in device memory (tess_weight.h): counted and
  *  applied there, while pages of cells are summed over ranks in host memory.
  */
@@ -6,7 +6,7 @@
 #define TESS_DENSITY_DEVICE_H
 
 #include "tess_weight.h"
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 /** As tess_density_add, for all samples. TESS_ERR_ALLOC when cells do not fit on the
  *  device. Waits; Local. */

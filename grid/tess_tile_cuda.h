@@ -1,4 +1,4 @@
-/** @file tile_cuda.h  (private to grid/, degrid/ and the cuda backend)
+/** @file tess_tile_cuda.h  (for degrid/ and the cuda backend)
  *  The innermost work on a GPU: rows of visibilities sorted to bricks, visibilities to
  *  brick sums (or whole w-planes) and back. Geometry, folding, w-phases, weights and
  *  polarisations are those of the CPU's tile loops; only the order of sums differs,
