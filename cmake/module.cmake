@@ -3,9 +3,9 @@
 #   tess_module(grid USES base mpi fft)   in the folder's CMakeLists.txt
 #
 # makes the object library tess_grid of what target_sources() adds to it, and puts its
-# objects into tessera_core. A header named tess_*.h is public: those of a module are linked
-# to in a folder of the build, the only one that modules which use it search. Any other
-# header is private: the compiler does not find it from outside.
+# objects into tessera_core. A header named tess_*.h or tess_*.cuh is public: links to a
+# module's public headers lie in a folder of the build, which is all that other modules
+# search. Any other header is private: the compiler does not find it from outside.
 
 # Folders of private headers, for tests, which look inside.
 set_property(GLOBAL PROPERTY TESS_PRIVATE_FOLDERS "")
@@ -16,7 +16,8 @@ function(tess_module name)
     set(public ${CMAKE_BINARY_DIR}/modules/${name})
     file(REMOVE_RECURSE ${public}) # a header may have got another name
     file(MAKE_DIRECTORY ${public})
-    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tess_*.h)
+    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tess_*.h
+         ${CMAKE_CURRENT_SOURCE_DIR}/tess_*.cuh)
     foreach(header ${headers})
         get_filename_component(file ${header} NAME)
         file(CREATE_LINK ${header} ${public}/${file} SYMBOLIC)

@@ -5,7 +5,7 @@
 #include <cufft.h>
 #include <math.h>
 
-#include "cuda_complex.cuh"
+#include "tess_cuda_complex.cuh"
 #include "tess_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"

@@ -13,7 +13,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "cuda_complex.cuh"
+#include "tess_cuda_complex.cuh"
 #include "tile_cuda.h"
 
 enum {

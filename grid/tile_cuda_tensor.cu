@@ -34,7 +34,7 @@
  * with one product and support 4); steps not unrolled (3 %). */
 #include <cuda_fp16.h>
 
-#include "cuda_mma.cuh"
+#include "tess_cuda_mma.cuh"
 #include "tile_cuda.cuh"
 
 #ifndef TILE_SUPPORT

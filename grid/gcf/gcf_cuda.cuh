@@ -9,7 +9,7 @@
 #ifndef TESS_GCF_CUDA_CUH
 #define TESS_GCF_CUDA_CUH
 
-#include "cuda_complex.cuh"
+#include "tess_cuda_complex.cuh"
 #include "gcf_cuda.h"
 #include "tess_cuda.h"
 #include "tess_device.h"

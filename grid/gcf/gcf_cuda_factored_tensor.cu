@@ -26,7 +26,7 @@
 #ifndef SIMT_EMULATED
 #include <cuda_fp16.h>
 
-#include "cuda_mma.cuh"
+#include "tess_cuda_mma.cuh"
 #endif
 
 namespace

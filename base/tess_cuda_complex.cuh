@@ -1,4 +1,4 @@
-/** @file cuda_complex.cuh
+/** @file tess_cuda_complex.cuh
  *  Complex numbers of either precision in kernels.
  */
 #ifndef TESS_CUDA_COMPLEX_CUH

@@ -1,4 +1,4 @@
-/** @file cuda_mma.cuh
+/** @file tess_cuda_mma.cuh
  *  Products of small matrices on tensor cores.
  */
 #ifndef TESS_CUDA_MMA_CUH
