@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "tess_cuda_complex.cuh"
-#include "tile_cuda.h"
+#include "tess_tile_cuda.h"
 
 enum {
     CUDA_SUB = 8,           /* start cells of a sub-tile, per axis */
