@@ -1,4 +1,4 @@
-/* The cuda backend's samples and brick sums; the work itself is tile_cuda.h's. */
+/* The cuda backend's samples and brick sums; the work itself is tess_tile_cuda.h's. */
 #include "grid_cuda.h"
 
 #include <math.h>

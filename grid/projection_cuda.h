@@ -1,12 +1,12 @@
 /** @file projection_cuda.h  (private to grid/ and degrid/)
  *  W-projection on a GPU: samples in device memory to brick sums and back, by the
- *  strategies of gcf/. What tile_cuda.h is to w-stacking.
+ *  strategies of gcf/. What tess_tile_cuda.h is to w-stacking.
  *
  *  The sums of bricks lie one below the other: to a strategy they are one tall grid,
  * and the pols of a brick are grids that begin some lines further down. Samples become
  *  points of it some rows at a time, as many as memory allows.
  *
- *  All fail as tile_cuda.h does, wait, and are Local.
+ *  All fail as tess_tile_cuda.h does, wait, and are Local.
  */
 #ifndef TESS_PROJECTION_CUDA_H
 #define TESS_PROJECTION_CUDA_H

@@ -1,4 +1,4 @@
-/* Which device kernel does what; see tile_cuda.h. */
+/* Which device kernel does what; see tess_tile_cuda.h. */
 #include <cmath>
 
 #include "tile_cuda.cuh"

@@ -1,5 +1,5 @@
 /* What the device kernels share: the plan as they want it, the sorted work, and where a
- * visibility lies. See tile_cuda.h.
+ * visibility lies. See tess_tile_cuda.h.
  *
  * A brick's visibilities are sorted to four *sub-tiles* of 8×8 start cells, so that
  * with a support of W a sub-tile's footprint is 8 + W − 1 cells wide: 16 up to W = 9,

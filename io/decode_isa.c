@@ -1,4 +1,4 @@
-/* Decoding of one instruction set; see decode.h. Values are moved as words, which are
+/* Decoding of one instruction set; see tess_decode.h. Values are moved as words, which are
  * turned and dealt out by shuffles of whole vectors. */
 #define _DEFAULT_SOURCE /* be32toh */
 #include "tess_decode.h"

@@ -1,4 +1,4 @@
-/* tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick sums
+/* tess_tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick sums
  * only, no whole planes. */
 #include "tess_tile_cuda.h"
 
