@@ -41,9 +41,9 @@ install(CODE "
 ")
 
 include(cmake/man.cmake)
-install(FILES app/completion/tessera.bash
+install(FILES app/cli/completion/tessera.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tessera)
-install(FILES app/completion/_tessera
+install(FILES app/cli/completion/_tessera
         DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 
 # The batch scripts and studies find tessera on PATH. quickstart.sh builds the source and

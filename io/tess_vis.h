@@ -133,7 +133,7 @@ typedef struct tess_vis_numbers {
 /** How the rows of a segment lie in its file, for those who decode them elsewhere than
  *  in memory of this process: values are big-endian and single precision, a sample is
  *  the triplet (re, im, weight) at chan_offset[chan] + 3 corr, a weight <= 0 is a flag.
- *  The numbers of antennas are parameters, or both are in `baseline`: app/raw_sample.h.
+ *  The numbers of antennas are parameters, or both are in `baseline`: app/imager/samples/raw_sample.h.
  *  Arrays belong to the reader. */
 typedef struct tess_vis_raw {
     int64_t row_bytes;

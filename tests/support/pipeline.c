@@ -8,7 +8,7 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 
-/* Below this the program works in double precision (app/imager_predict.c). */
+/* Below this the program works in double precision (app/imager/engine/imager_predict.c). */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
 
 static void store(void *array, bool is_double, int64_t at, double value)

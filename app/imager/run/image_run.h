@@ -1,4 +1,4 @@
-/** @file image_run.h  (private to app/tess_imager.c, image_data.c and image_plan.c)
+/** @file image_run.h  (private to app/imager/run/tess_imager.c, image_data.c and image_plan.c)
  *  A run of `image` or `plan`: what its parts share.
  */
 #ifndef TESS_IMAGE_RUN_H
