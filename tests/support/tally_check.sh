@@ -9,6 +9,7 @@ mkdir -p "$1"
 cat >"$1/CTestTestfile.cmake" <<'TESTS'
 add_test(good true)
 add_test(bad false)
+add_test(checks sh -c "echo '  ok      a'; echo '  FAILED  b: 2 (limit 1)'; exit 1")
 add_test(whole sh -c "echo 'skipped: no device'; exit 77")
 add_test(cases sh -c "echo '  skipped: no ranks'; exit 77")
 add_test(part sh -c "echo '  ok a'; echo '  skipped: no casacore'; echo 'not skipped: b'")
@@ -22,7 +23,9 @@ cat >"$1/expected" <<'TALLY'
    all of whole: no device
    part of part: no casacore
    part of ranks: test_two
-3 passed, 1 failed
+   failed in checks: b: 2 (limit 1)
+   failed: bad
+3 passed, 2 failed
 TALLY
 tess_say() {
     echo "== $*"
