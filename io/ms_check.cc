@@ -10,6 +10,7 @@
 #include <casacore/casa/Arrays/Array.h>
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/casa/Arrays/Vector.h>
+#include <casacore/casa/Exceptions/Error.h>
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <string>
 
 using casacore::ArrayColumn;
@@ -66,12 +68,21 @@ void say(const std::string &text)
         _exit(1); /* nobody listens */
 }
 
-/* One step: whatever casacore throws in it is for the ranks to say. */
+/* Whether MAX_BYTES is what bounds this process, and not a limit of the user's. */
+bool is_bounded_here = false;
+
+/* One step: whatever casacore throws in it is for the ranks to say. Lack of memory is
+ * not, as nothing bounds the ranks: no sound set needs as much as this process may
+ * have. */
 template <class Step> void attempt(const std::string &what, Step step)
 {
     say(what);
     try {
         step();
+    } catch (const casacore::AllocError &) {
+        if (is_bounded_here) std::abort();
+    } catch (const std::bad_alloc &) {
+        if (is_bounded_here) std::abort();
     } catch (...) {
     }
 }
@@ -96,9 +107,23 @@ double num_values(const IPosition &shape)
     return count;
 }
 
-/* Each cell by itself, since their shapes may differ, and then several at once as the
- * ranks read them, which goes another way through casacore. */
-template <class T> void read_arrays(const Table &table, const char *name)
+/* Several cells at once, as the ranks read them. */
+template <class T> void read_range(const Table &table, const char *name)
+{
+    const ArrayColumn<T> column(table, name);
+    const rownr_t rows = table.nrow();
+    if (rows == 0 || !column.isDefined(0) || num_values(column.shape(0)) > MAX_VALUES)
+        return;
+    const int64_t cell_bytes =
+        static_cast<int64_t>(column.shape(0).product()) * int64_t{sizeof(T)};
+    const rownr_t fit =
+        static_cast<rownr_t>(WHOLE_BYTES / std::max<int64_t>(cell_bytes, 1));
+    const rownr_t count = std::min(rows, std::max<rownr_t>(fit, 1));
+    (void)column.getColumnRange(Slicer(IPosition(1, 0), IPosition(1, count)));
+}
+
+/* Each cell by itself, since their shapes may differ. */
+template <class T> void read_cells(const Table &table, const char *name)
 {
     const ArrayColumn<T> column(table, name);
     const rownr_t rows = table.nrow();
@@ -112,14 +137,6 @@ template <class T> void read_arrays(const Table &table, const char *name)
             continue;
         const casacore::Array<T> cell = column(row);
         bytes += static_cast<int64_t>(cell.nelements() * sizeof(T));
-    }
-    if (rows > 0 && column.isDefined(0) && num_values(column.shape(0)) <= MAX_VALUES) {
-        const int64_t cell_bytes =
-            static_cast<int64_t>(column.shape(0).product()) * int64_t{sizeof(T)};
-        const rownr_t fit =
-            static_cast<rownr_t>(WHOLE_BYTES / std::max<int64_t>(cell_bytes, 1));
-        const rownr_t count = std::min(rows, std::max<rownr_t>(fit, 1));
-        (void)column.getColumnRange(Slicer(IPosition(1, 0), IPosition(1, count)));
     }
 }
 
@@ -195,31 +212,38 @@ class Set
             attempt(prefix_ + name_ + column, [&] { read_scalars<T>(table_, column); });
     }
 
+    /* One cell and several go different ways through casacore, and each leaves behind
+     * what the other finds; the ranks begin with several. */
     template <class T> void arrays(const char *column)
     {
-        if (has(column))
-            attempt(prefix_ + name_ + column, [&] { read_arrays<T>(table_, column); });
+        const std::string what = prefix_ + name_ + column;
+        if (!has(column)) return;
+        attempt(what, [&] { read_range<T>(table_, column); });
+        attempt(what, [&] { read_cells<T>(table_, column); });
+        attempt(what, [&] { read_range<T>(table_, column); });
     }
 
     std::string prefix_, path_, name_;
     Table main_, table_;
 };
 
-void limit(int resource, rlim_t most)
+/* Returns whether that lowers the limit. */
+bool limit(int resource, rlim_t most)
 {
     struct rlimit now;
-    if (getrlimit(static_cast<__rlimit_resource_t>(resource), &now) != 0) return;
-    now.rlim_cur = std::min(now.rlim_cur, most);
-    (void)setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+    if (getrlimit(static_cast<__rlimit_resource_t>(resource), &now) != 0) return false;
+    if (now.rlim_cur <= most) return false;
+    now.rlim_cur = most;
+    return setrlimit(static_cast<__rlimit_resource_t>(resource), &now) == 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, MAX_CPU_S);
-    if (!has_shadow) limit(RLIMIT_AS, MAX_BYTES);
+    (void)limit(RLIMIT_CORE, 0);
+    (void)limit(RLIMIT_CPU, MAX_CPU_S);
+    if (!has_shadow) is_bounded_here = limit(RLIMIT_AS, MAX_BYTES);
     casacore::LogSinkInterface *silent = new casacore::NullLogSink;
     casacore::LogSink::globalSink(silent);
     for (int k = 2; k < argc; ++k)
