@@ -63,7 +63,7 @@ def check_jobs(suite, prefix, env):
 def check_completion(suite, env):
     script = ('source "$1"; COMP_WORDS=(tessera {}); COMP_CWORD={}; _tessera; '
               'echo "${{COMPREPLY[@]}}"')
-    path = os.path.join(ROOT, "app", "completion", "tessera.bash")
+    path = os.path.join(ROOT, "app", "cli", "completion", "tessera.bash")
     for words, at, expected in (("im", 1, "image"), ("image --wei", 2,
                                 "--weight --weighting-rank-filter"),
                                 ("image --force-pw", 2, "--force-pw")):
