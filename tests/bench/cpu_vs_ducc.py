@@ -54,7 +54,7 @@ from e2e import BIN, ROOT, mpi_environment, run, skip, tessera  # noqa: E402
 import uvfits  # noqa: E402
 import workloads  # noqa: E402
 
-sys.path.insert(0, os.path.join(ROOT, "app"))
+sys.path.insert(0, os.path.join(ROOT, "app", "bench"))
 from bench_peer import Captured, ducc_stages  # noqa: E402
 
 sys.path.insert(0, os.path.join(ROOT, "app", "python"))
