@@ -8,21 +8,31 @@
 /** From the least to the best. */
 typedef enum tess_isa {
     TESS_ISA_PORTABLE,
-    TESS_ISA_AVX2,         /**< AVX2 and FMA */
-    TESS_ISA_KNL,          /**< AVX-512F and CD alone, all that a Xeon Phi has */
-    TESS_ISA_AVX512,       /**< AVX-512F, CD, DQ and VL */
+    TESS_ISA_AVX2,   /**< AVX2 and FMA */
+    TESS_ISA_KNL,    /**< AVX-512F and CD alone, all that a Xeon Phi has */
+    TESS_ISA_AVX512, /**< AVX-512F, CD, DQ and VL */
     TESS_NUM_ISA
 } tess_isa;
 
 /** The tables of functions of one kind, `name`_portable and so on, by tess_isa. */
-#if defined(__x86_64__) && !defined(TESS_ISA_PORTABLE_ONLY)
-#define TESS_ISA_TABLES(name)                                                        \
-    {&name##_portable, &name##_avx2, &name##_knl, &name##_avx512}
-#define TESS_NUM_ISA_BUILT TESS_NUM_ISA /* the first so many of tess_isa */
+#if !defined(__x86_64__) || defined(TESS_ISA_PORTABLE_ONLY)
+#define TESS_ISA_TABLES(name)                                                          \
+    {                                                                                  \
+        &name##_portable, &name##_portable, &name##_portable, &name##_portable         \
+    }
+#define TESS_NUM_ISA_BUILT 1 /* the first so many of tess_isa */
+#elif defined(TESS_ISA_NO_AVX512)
+#define TESS_ISA_TABLES(name)                                                          \
+    {                                                                                  \
+        &name##_portable, &name##_avx2, &name##_avx2, &name##_avx2                     \
+    }
+#define TESS_NUM_ISA_BUILT (TESS_ISA_AVX2 + 1)
 #else
-#define TESS_ISA_TABLES(name)                                                        \
-    {&name##_portable, &name##_portable, &name##_portable, &name##_portable}
-#define TESS_NUM_ISA_BUILT 1
+#define TESS_ISA_TABLES(name)                                                          \
+    {                                                                                  \
+        &name##_portable, &name##_avx2, &name##_knl, &name##_avx512                    \
+    }
+#define TESS_NUM_ISA_BUILT TESS_NUM_ISA
 #endif
 
 /** "portable", "avx2", "knl" or "avx512". */

@@ -1,5 +1,6 @@
 # tess_isa_sources(file macro table [options...]): compile `file` of the folder's module for
-# the portable instruction set and once more for each of base/tess_isa.h, with `macro` naming
+# the portable instruction set and once more for each of base/tess_isa.h (those of AVX-512
+# only with TESS_AVX512), with `macro` naming
 # the table it defines; the right one is picked at run time. FMA contraction and vectorised
 # square roots are allowed in these files alone; `options` come last. Sanitizers look at every
 # access of the unrolled loops: at -O3 such a file takes minutes to compile.
@@ -28,7 +29,11 @@ function(tess_isa_sources file macro table)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         return()
     endif()
-    foreach(isa avx2 knl avx512)
+    set(sets avx2)
+    if(TESS_AVX512)
+        list(APPEND sets knl avx512)
+    endif()
+    foreach(isa ${sets})
         add_library(${table}_${isa} OBJECT ${file})
         target_include_directories(${table}_${isa} PRIVATE
             $<TARGET_PROPERTY:${TESS_MODULE},INCLUDE_DIRECTORIES>)

@@ -12,7 +12,8 @@ static void print_processors(FILE *out)
         fprintf(out, "%s%s", isa ? ", " : "", tess_isa_name((tess_isa)isa));
     const tess_isa best = tess_isa_best();
     fprintf(out, "; here: %s\n",
-            tess_isa_name((int)best < TESS_NUM_ISA_BUILT ? best : TESS_ISA_PORTABLE));
+            tess_isa_name(
+                best < TESS_NUM_ISA_BUILT ? best : (tess_isa)(TESS_NUM_ISA_BUILT - 1)));
 }
 
 void tess_built_print(FILE *out)

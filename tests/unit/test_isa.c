@@ -190,6 +190,7 @@ static void test_choice(void **state)
         assert_ptr_equal(tile_table_best(), &tile_table_avx2);
         assert_ptr_equal(screen_table_best(), &screen_table_avx2);
     }
+#ifndef TESS_ISA_NO_AVX512
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd")) {
         setenv("TESS_ISA", "knl", 1);
         assert_ptr_equal(tile_table_best(), &tile_table_knl);
@@ -201,6 +202,7 @@ static void test_choice(void **state)
         assert_ptr_equal(tile_table_best(), &tile_table_avx512);
         assert_ptr_equal(decode_table_best(), &decode_table_avx512);
     }
+#endif
 #endif
     unsetenv("TESS_ISA");
 }
