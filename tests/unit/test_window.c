@@ -10,6 +10,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,14 +89,22 @@ static void goes_by_the_memory_there_is(void **state)
     tess_grid_plan_destroy(job.plan);
 }
 
-/* The lowest of some rates of new memory. */
-static double lowest_rate(void)
+static int ascending(const void *a, const void *b)
 {
-    enum { TIMES = 12 };
-    double lowest = INFINITY;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lower quartile of some rates of new memory: below it are moments in which a
+ * virtual host provides pages slowly. */
+static double usual_rate(void)
+{
+    enum { TIMES = 15 };
+    double rate[TIMES];
     for (int k = 0; k < TIMES; ++k)
-        lowest = fmin(lowest, tess_calibrate_touch(1, 0));
-    return lowest;
+        rate[k] = tess_calibrate_touch(1, 0);
+    qsort(rate, TIMES, sizeof *rate, ascending);
+    return rate[TIMES / 4];
 }
 
 /* Processes that want the core that this one is bound to. */
@@ -122,9 +131,9 @@ static void other_work_does_not_count(void **state)
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    const double alone = lowest_rate();
+    const double alone = usual_rate();
     compete(other, OTHERS);
-    const double busy = lowest_rate();
+    const double busy = usual_rate();
     for (int k = 0; k < OTHERS; ++k) {
         kill(other[k], SIGKILL);
         waitpid(other[k], NULL, 0);
