@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imager.h"
+#include "imager_job.h"
+#include "imager_window.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -10,7 +10,7 @@
 #include "calibrate.h"
 #include "cli.h"
 #include "commands.h"
-#include "imager.h"
+#include "imager_job.h"
 #include "options.h"
 #include "tess_log.h"
 #include "tess_version.h"

@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "core_backend.h"
-#include "imager.h"
+#include "imager_data.h"
+#include "imager_job.h"
+#include "imager_outputs.h"
+#include "imager_rows.h"
+#include "imager_run.h"
+#include "imager_stages.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "calibrate.h"
-#include "imager.h"
+#include "imager_job.h"
+#include "imager_window.h"
 #include "tess_grid.h"
 
 static void make_job(bool is_double, tess_layout *layout, imager_job *job)

@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imager.h"
+#include "exchange.h"
+#include "imager_estimate.h"
+#include "imager_job.h"
+#include "imager_outputs.h"
+#include "imager_passes.h"
+#include "imager_window.h"
 #include "tess_mem.h"
 
 /* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on

@@ -3,7 +3,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "imager.h"
+#include "exchange.h"
+#include "imager_job.h"
+#include "imager_model.h"
+#include "imager_outputs.h"
+#include "imager_window.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "imager.h"
+#include "imager_outputs.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

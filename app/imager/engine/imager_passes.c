@@ -2,7 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "imager.h"
+#include "exchange.h"
+#include "imager_job.h"
+#include "imager_passes.h"
+#include "imager_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "calibrate.h"
-#include "imager.h"
+#include "imager_job.h"
+#include "imager_outputs.h"
 #include "tess_device_comm.h"
 #include "tess_fits_kernels.h"
 #include "tess_log.h"

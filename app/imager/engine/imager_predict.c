@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "imager_model.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -2,7 +2,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "imager.h"
+#include "imager_estimate.h"
+#include "imager_job.h"
+#include "imager_outputs.h"
+#include "imager_rows.h"
+#include "imager_teams.h"
+#include "imager_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

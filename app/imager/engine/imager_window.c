@@ -2,7 +2,8 @@
 #include <math.h>
 
 #include "calibrate.h"
-#include "imager.h"
+#include "imager_job.h"
+#include "imager_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

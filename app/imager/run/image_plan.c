@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "image_run.h"
+#include "imager_estimate.h"
+#include "imager_passes.h"
+#include "imager_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -4,8 +4,15 @@
 #ifndef TESS_IMAGE_RUN_H
 #define TESS_IMAGE_RUN_H
 
-#include "imager.h"
+#include "imager_bookmark.h"
+#include "imager_checkpoint.h"
+#include "imager_data.h"
+#include "imager_job.h"
+#include "imager_model.h"
+#include "imager_output.h"
+#include "imager_outputs.h"
 #include "imager_summary.h"
+#include "imager_teams.h"
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 #define IMAGE_ROW_BYTES 48.0

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "imager.h"
+#include "imager_bookmark.h"
+#include "imager_data.h"
+#include "imager_job.h"
+#include "imager_outputs.h"
+#include "imager_passes.h"
+#include "imager_run.h"
 #include "tess_exact.h"
 #include "tess_log.h"
 

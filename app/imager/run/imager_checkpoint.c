@@ -15,7 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "imager.h"
+#include "imager_bookmark.h"
+#include "imager_checkpoint.h"
+#include "imager_job.h"
+#include "imager_rows.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

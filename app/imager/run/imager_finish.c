@@ -2,7 +2,11 @@
  */
 #include <math.h>
 
-#include "imager.h"
+#include "imager_data.h"
+#include "imager_job.h"
+#include "imager_rows.h"
+#include "imager_run.h"
+#include "imager_stages.h"
 #include "tess_mem.h"
 
 /* Pixels of a row above the horizon that are not finite. */

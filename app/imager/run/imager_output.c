@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imager.h"
+#include "imager_output.h"
+#include "imager_outputs.h"
+#include "imager_rows.h"
 #include "imager_summary.h"
+#include "tess_beam.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"

@@ -2,7 +2,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "imager.h"
+#include "imager_bookmark.h"
+#include "imager_checkpoint.h"
+#include "imager_data.h"
+#include "imager_job.h"
+#include "imager_model.h"
+#include "imager_passes.h"
+#include "imager_rows.h"
+#include "imager_run.h"
+#include "imager_stages.h"
+#include "imager_window.h"
 #include "tess_exact.h"
 #include "tess_hash.h"
 #include "tess_log.h"

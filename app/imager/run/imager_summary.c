@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tess_beam.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"

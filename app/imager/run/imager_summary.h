@@ -5,7 +5,9 @@
 #ifndef TESS_IMAGER_SUMMARY_H
 #define TESS_IMAGER_SUMMARY_H
 
-#include "imager.h"
+#include "imager_output.h"
+#include "imager_outputs.h"
+#include "imager_rows.h"
 
 /** Of one image. All are doubles, so that ranks can sum arrays of them; an image has
  * one rank that tells of it, and zeros on all others. */

@@ -8,6 +8,10 @@
 
 #include "calibrate.h"
 #include "image_run.h"
+#include "imager_rows.h"
+#include "imager_run.h"
+#include "imager_stages.h"
+#include "imager_window.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"

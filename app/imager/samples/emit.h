@@ -5,7 +5,7 @@
 #ifndef TESS_EMIT_H
 #define TESS_EMIT_H
 
-#include "imager.h"
+#include "imager_model.h"
 
 /** Can it be done? From UVFITS rows that can be read as they are into a copy of their
  *  file, on a device that holds the whole model. The predictor's model is open. Local,

@@ -1,0 +1,47 @@
+/** @file imager_data.h  (private to app/imager/)
+ *  The samples of one image, set after set.
+ */
+#ifndef TESS_IMAGER_DATA_H
+#define TESS_IMAGER_DATA_H
+
+#include "polar.h"
+#include "source.h"
+#include "spool.h"
+#include "tess_profile.h"
+#include "tess_samples.h"
+#include "tess_weight.h"
+
+struct imager_predictor;
+
+/** Samples of one image, as a sequence of sets: one set when they fit in memory. */
+typedef struct imager_data {
+    tess_source *source;
+    tess_samples cached; /* all of them, when `in_memory` */
+    tess_samples block;  /* the current set otherwise */
+    bool in_memory;
+    double kept_bytes;              /* beside these: samples of all outputs */
+    int64_t num_sets;               /* the same on all ranks */
+    int64_t next_set;               /* that is read without skipping */
+    double largest_set_bytes;       /* of the sets so far, on this rank */
+    int64_t set_blocks;             /* blocks of the source in a set */
+    tess_spool *spool;              /* keeps sets that have been read, or NULL */
+    bool force_scratch;             /* keep the spool, be it faster or not */
+    int64_t num_vis;                /* of the image, over all ranks */
+    int64_t num_runs;               /* formed by imager_count_bricks, on this rank */
+    bool with_planes;               /* which it is to tell of each brick, too */
+    double vis_scale, weight_scale; /* powers of two: samples are handed out times
+                                       these, so that products of very small numbers
+                                       are in range */
+    bool is_scaled;                 /* `cached` is */
+    const tess_density *density;    /* weights that are still to be applied, or NULL */
+    struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
+    const tess_pol *pol;               /* polarisations of the samples, for the model */
+    int threads;
+    tess_profile *profile;
+} imager_data;
+
+/** The k-th set of samples, scaled, weights applied, model not yet subtracted. Sets
+ * must be asked for in order, from any one on. Local. */
+tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
+
+#endif

@@ -1,0 +1,138 @@
+/** @file imager_job.h  (private to app/imager/)
+ *  What stands between samples and images: the plan, how ranks share it, planes
+ *  and steps.
+ */
+#ifndef TESS_IMAGER_JOB_H
+#define TESS_IMAGER_JOB_H
+
+#include "imager_outputs.h"
+#include "steps.h"
+#include "tess_backend.h"
+#include "tess_comm.h"
+#include "tess_costs.h"
+#include "tess_geom.h"
+#include "tess_grid.h"
+#include "tess_imager.h"
+#include "tess_partition.h"
+#include "tess_planes.h"
+#include "tess_profile.h"
+#include "tess_projection.h"
+#include "tess_samples.h"
+
+struct imager_checkpoint;
+struct tess_device_comm;
+
+/** Everything between samples and images for one plan. */
+typedef struct imager_job {
+    tess_comm *comm;
+    const tess_layout *layout;
+    const tess_gridding *gridding;
+    tess_geom geom;
+    bool worst_pixel;        /* plan for prediction (tess_grid_opts) */
+    int num_pol, num_images; /* grids: polarisations, and PSFs */
+    int64_t rank_bytes;      /* memory this rank may use */
+    tess_profile *profile;
+    imager_extent extent; /* of all that the plan serves */
+    int64_t num_outputs;  /* sets of images that share the plan; 0: one */
+    double mean_bytes;    /* of this rank's share of means over their channels */
+    int num_teams;        /* each of which makes so many; 0: one */
+    const tess_backend *backend;
+    tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
+                         has, which are summed in the end (ingest.h); of this rank
+                         only, owned by whoever set it */
+    struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
+    struct imager_checkpoint *checkpoint; /* or NULL */
+    bool logged, measured; /* the plan, and the error of w-projection, have been told */
+    bool need_told;        /* so has memory that a rank needs beyond its share */
+    tess_projection_error error; /* of this rank's samples */
+    int num_groups, fft_ranks;   /* Pw and F */
+    tess_costs costs;            /* what was planned by, when measured; else nothing */
+    tess_grid_plan *plan;
+    tess_partition *partition;
+    tess_planes *planes;
+    tess_steps *steps;
+} imager_job;
+
+/** The ranks that work on one set of images together. */
+tess_comm *imager_team(const imager_job *job);
+
+/** The backend of this name on all ranks, with its device taken. "auto" is the cpu as
+ *  soon as one rank has no device. Collective. */
+tess_status imager_backend(tess_comm *comm, const char *name,
+                           const tess_backend **backend);
+
+/** Log which one was taken for that name and what it computes on. Local. */
+void imager_backend_log(const char *name, const tess_backend *backend);
+
+/** Begin to measure energy when the profile wants it: of each GPU by one of its ranks,
+ *  of a node's processors by its first. Collective. */
+tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
+                         tess_profile *profile);
+
+/** Memory that this rank may use [bytes]. Collective. */
+tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
+                              int64_t *bytes);
+
+/** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory
+ *  it would need when it cannot fit. Collective. */
+tess_status imager_job_plan(imager_job *job);
+
+/** Anew, how the ranks of job->comm share w-planes and their transforms. Errors as of
+ *  imager_job_plan. Local. */
+tess_status imager_job_share(imager_job *job);
+
+/** How so many ranks would; and what images and a plane then take on one of them, with
+ *  finished rows [bytes]. Local. */
+void imager_shares(const imager_job *job, int ranks, int *num_groups, int *fft_ranks);
+double imager_team_bytes(const imager_job *job, int ranks);
+
+/** Have the plan's costs be measured ones from here on, for an estimate, whatever it
+ * was made by; nothing when the layout does not want that. Collective. */
+tess_status imager_job_calibrate(imager_job *job);
+
+/** Threads for sorting: no more than memory allows to be of use, where that is known.
+ */
+int imager_sort_threads(const imager_job *job);
+
+/** Sort samples to bricks with `in_place`, for the backend to work on as they are; else
+ *  only count them by brick, as they will be sent. Local. */
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks);
+
+/** What images and a plane take on a rank, pieces excepted [bytes]. Local. */
+double imager_planes_bytes(const imager_job *job);
+
+/** Partition the bricks of the sorted list (this rank's) and make the steps; set up the
+ *  planes, or clear them when an earlier output has used them (a model stays).
+ *  Collective. */
+tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
+                                 bool forward);
+void imager_job_free(imager_job *job); /* Collective. */
+
+/** With --reproducible, the samples of a part of a brick that is summed alone, and of
+ *  which several ranks may share a brick: all of it where the backend sorts them, and
+ *  cuts bricks itself. Local. */
+int64_t imager_part_vis(const imager_job *job);
+
+/** Add the error of w-projection at some of these samples (tess_projection_measure) to
+ *  the job's. Nothing for other plans. Local. */
+tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
+                               bool weighted);
+
+/** Sum it over ranks, once for a plan; log it, and keep it in the profile.
+ *  TESS_ERR_USAGE when it is too large (tess_projection_accept). Collective. */
+tess_status imager_job_tell_error(imager_job *job);
+
+/** Log (rank 0, once) and keep in the profile what was planned. */
+void imager_job_log(imager_job *job);
+
+/** After the model images were set, by tess_planes_image: correct them where the
+ * backend works, if it wants them uncorrected (tess_grid_ops). Local. */
+tess_status imager_place_model(const imager_job *job);
+
+/** Fill samples->vis, sent and returned over the ranks. The model images must be set.
+ *  Collective. */
+tess_status imager_job_predict(imager_job *job, tess_samples *samples,
+                               const tess_brick_list *runs);
+
+#endif

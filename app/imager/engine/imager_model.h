@@ -1,0 +1,59 @@
+/** @file imager_model.h  (private to app/imager/)
+ *  Model images, and visibilities that are predicted from them.
+ */
+#ifndef TESS_IMAGER_MODEL_H
+#define TESS_IMAGER_MODEL_H
+
+#include "imager_job.h"
+#include "polar.h"
+#include "tess_comm.h"
+#include "tess_fits.h"
+#include "tess_geom.h"
+#include "tess_imager.h"
+#include "tess_profile.h"
+#include "tess_samples.h"
+
+/** A model image to predict from. */
+typedef struct imager_model {
+    tess_fits_model fits;
+    tess_geom geom; /* of its pixels, where its header has them */
+    int num_stokes;
+    int stokes_index[4]; /* plane of I, Q, U, V in the file, or -1 */
+    int stokes[4];       /* codes 1..4 of the grids */
+    bool per_beam;       /* its header says Jy/beam */
+    bool is_checked;     /* what its pixels add up to, and how many are blank */
+    double scale; /* a power of two: visibilities are predicted of the model times
+                     this, so that products of very small pixels are in range */
+} imager_model;
+
+/** Open the model of a file or, where `path` is NULL, of pixels in memory, and check it
+ *  against the phase centre and, when `scale_rad` is not 0, against the image's pixels.
+ *  Local. */
+tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
+                              double ra_rad, double dec_rad, double scale_rad,
+                              imager_model *model);
+
+/** Prediction from a model for one set of samples after the other. Plan, FFT plans and
+ *  the corrected model are kept as long as they serve the next set too. */
+typedef struct imager_predictor {
+    imager_model model;
+    imager_job job;
+} imager_predictor;
+
+/** A predictor for a model that is open. Nothing is planned yet. Collective. */
+tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
+                                    const tess_gridding *gridding,
+                                    const tess_layout *layout, tess_profile *profile,
+                                    imager_predictor *predictor);
+void imager_predictor_free(imager_predictor *predictor); /* Collective. */
+
+/** Predict the Stokes visibilities of the model, times model.scale, at the samples'
+ *  positions: samples->num_pol is model.num_stokes. Collective. */
+tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
+
+/** Subtract the model, times `vis_scale`, from samples of these polarisations.
+ *  Collective. */
+tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
+                                      double vis_scale, tess_samples *samples);
+
+#endif

@@ -1,0 +1,45 @@
+/** @file imager_rows.h  (private to app/imager/)
+ *  Finished images, distributed over the ranks by rows.
+ */
+#ifndef TESS_IMAGER_ROWS_H
+#define TESS_IMAGER_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+/** Rows of a finished image on this rank. */
+typedef struct imager_rows {
+    int64_t row_first, num_rows, nx;
+    bool is_double; /**< the plan's precision; of means and of nothing, true */
+    void *value;    /**< [num_rows][nx] double or float; owned */
+} imager_rows;
+
+/** Pixel k of all rows. */
+static inline double imager_pixel(const imager_rows *rows, int64_t k)
+{
+    return rows->is_double ? ((const double *)rows->value)[k]
+                           : (double)((const float *)rows->value)[k];
+}
+
+/** Pixels [first, first + count) in double precision. */
+void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double *out);
+
+/** Rows of zeros, in double precision. TESS_ERR_ALLOC. Local. */
+tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
+                             imager_rows *rows);
+
+/** Make every pixel NaN: an image without weights is undefined, not zero. Local. */
+void imager_rows_blank(const imager_rows *rows);
+
+/** One image (dirty or PSF) of one polarisation. */
+typedef struct imager_product {
+    imager_rows rows;
+    double sum_weights;
+    double variance; /**< Σ W²/w with statistical weights w; of PSFs 0, NAN: unknown */
+} imager_product;
+
+void imager_rows_free(imager_rows *rows);
+
+#endif

@@ -1,0 +1,78 @@
+/** @file imager_checkpoint.h  (private to app/imager/)
+ *  The checkpoints of a run of `image`.
+ */
+#ifndef TESS_IMAGER_CHECKPOINT_H
+#define TESS_IMAGER_CHECKPOINT_H
+
+#include "imager_bookmark.h"
+#include "imager_job.h"
+#include "imager_rows.h"
+#include "tess_checkpoint.h"
+#include "tess_comm.h"
+#include "tess_imager.h"
+#include "tess_profile.h"
+
+/** The checkpoints of a run. */
+typedef struct imager_checkpoint {
+    tess_comm *comm;
+    const tess_checkpoint_opts *opts;
+    tess_profile *profile;
+    const imager_job *job;
+    tess_checkpoint_state state;
+    imager_bookmark bookmark;
+    int64_t num_turned;         /**< blocks of it when the last one was written */
+    bool resumed;               /**< there was one to continue */
+    bool sums_wait;             /**< its sums have not been taken yet */
+    bool means_wait;            /**< nor its means over channels */
+    bool has_worked;            /**< something has been done since the start */
+    bool unsaved;               /**< outputs are complete that no checkpoint tells of,
+                                     or the last one could not be written */
+    bool lacking;               /**< the last one could not be written */
+    bool bookmark_lacking;      /**< the last one that was to have it is without it */
+    int64_t num_done;           /**< planes done when the last one was written */
+    const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
+    int num_mean;
+    double deadline_s, written_s,
+        looked_s;              /**< tess_time_now(): to be at the end by, of
+                     the last checkpoint, and of the last look at the clock */
+    double longest_s, write_s; /**< time between looks, and of a checkpoint, at most */
+    double bytes_s;            /**< at which this rank's were written */
+} imager_checkpoint;
+
+/** Make ready to write checkpoints, from SIGUSR1 and SIGTERM on too, or find the one to
+ *  continue. Nothing happens without a folder. TESS_ERR_INPUT when there is one of
+ *  another run, TESS_ERR_IO. Collective. */
+tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
+                                    tess_profile *profile,
+                                    imager_checkpoint *checkpoint);
+
+/** Between blocks that are read, with what has become of the last one: saves what is
+ * not, and is TESS_ERR_STOPPED, when the run is to end; otherwise what has become of
+ * any rank's. Collective, but where there is no folder, or NULL or zeros in place of
+ * it: then nothing happens. */
+tess_status imager_checkpoint_look(imager_checkpoint *checkpoint, tess_status status);
+
+/** See that the plan is that of the sums there are. Collective. */
+tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint,
+                                   const imager_job *job);
+
+/** Continue with the sums of the first output that is to be made, and watch its steps.
+ *  Collective. */
+tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
+                                    const imager_job *job);
+
+/** Take up these rows of the means over channels that had begun:
+ *  mean[state.num_mean]. Local. */
+tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
+                                   int64_t row_first, int64_t num_rows,
+                                   imager_product *mean);
+
+/** So many more outputs are complete, with the means whose last channel is among them.
+ *  May end the run with TESS_ERR_STOPPED. Collective. */
+tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count);
+
+/** All is done. Collective. */
+void imager_checkpoint_finish(imager_checkpoint *checkpoint);
+void imager_checkpoint_free(imager_checkpoint *checkpoint); /**< Local. */
+
+#endif
