@@ -2,6 +2,7 @@
  * the machine for the planner. */
 #define _GNU_SOURCE
 #include <argp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "imager_job.h"
-#include "options.h"
+#include "option_rules.h"
 #include "tess_log.h"
 #include "tess_version.h"
 #include "threads.h"
@@ -93,63 +94,38 @@ typedef struct bench_args {
     int threads, repeat;
 } bench_args;
 
-static tess_status parse_vis(const char *text, double *value)
+static const char *const precision_names[] = {"auto", "single", "double", NULL};
+static const char *const order_names[] = {"tracks", "random", NULL};
+
+/* The peer's name, checked. */
+static tess_status take_peer(const tess_option_rule *rule, const char *text,
+                             void *value)
 {
-    return tess_parse_number(text, 1, 1e12, value);
+    const tess_status status = tess_bench_peer_check(text);
+    return status == TESS_OK ? tess_take_text(rule, text, value) : status;
 }
 
-static tess_status parse_size(const char *text, double *value)
-{
-    return tess_parse_number(text, 16, 1e6, value);
-}
+#define AT(member) offsetof(bench_args, member)
 
-static tess_status parse_accuracy(const char *text, double *value)
-{
-    return tess_parse_number(text, 1e-12, 1e-1, value);
-}
+static const tess_option_rule rules[] = {
+    {OPT_VIS, tess_bench_take_numbers, .offset = AT(vis), .min = 1, .max = 1e12},
+    {OPT_SIZE, tess_bench_take_numbers, .offset = AT(size), .min = 16, .max = 1e6},
+    {OPT_ACCURACY, tess_bench_take_numbers, .offset = AT(accuracy), .min = 1e-12,
+     .max = 1e-1},
+    {OPT_SUPPORT, tess_bench_take_integers, .offset = AT(support),
+     .min = TESS_MIN_SUPPORT, .max = TESS_MAX_SUPPORT},
+    /* no one names the precision "auto", word 0 */
+    {OPT_PRECISION, tess_bench_take_words, .offset = AT(precision), .min = 1,
+     .words = precision_names},
+    {OPT_ORDER, tess_bench_take_words, .offset = AT(order), .words = order_names},
+    {OPT_BACKEND, tess_take_text, .offset = AT(backend)},
+    {OPT_COMPARE, take_peer, .offset = AT(compare)},
+    {OPT_THREADS, tess_take_int, .offset = AT(threads), .min = 1, .max = 4096},
+    {OPT_REPEAT, tess_take_int, .offset = AT(repeat), .min = 1, .max = 1000},
+    {0},
+};
 
-static tess_status parse_support(const char *text, double *value)
-{
-    int64_t number = 0;
-    const tess_status status =
-        tess_parse_integer(text, TESS_MIN_SUPPORT, TESS_MAX_SUPPORT, &number);
-    *value = (double)number;
-    return status;
-}
-
-static tess_status parse_precision(const char *text, double *value)
-{
-    tess_status status = TESS_OK;
-    if (strcmp(text, "single") == 0)
-        *value = TESS_PRECISION_SINGLE;
-    else if (strcmp(text, "double") == 0)
-        *value = TESS_PRECISION_DOUBLE;
-    else
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is neither 'single' nor 'double'", text);
-cleanup:
-    return status;
-}
-
-static tess_status parse_order(const char *text, double *value)
-{
-    tess_status status = TESS_OK;
-    if (strcmp(text, "tracks") == 0)
-        *value = TESS_BENCH_TRACKS;
-    else if (strcmp(text, "random") == 0)
-        *value = TESS_BENCH_RANDOM;
-    else
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is neither 'tracks' nor 'random'", text);
-cleanup:
-    return status;
-}
-
-static tess_status parse_int(const char *text, int max, int *value)
-{
-    int64_t number = 0;
-    const tess_status status = tess_parse_integer(text, 1, max, &number);
-    if (status == TESS_OK) *value = (int)number;
-    return status;
-}
+#undef AT
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -174,39 +150,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             return ARGP_ERR_UNKNOWN;
         args->chosen = true;
         return 0;
-    case OPT_VIS:
-        status = tess_bench_list_parse(arg, parse_vis, &args->vis);
-        break;
-    case OPT_SIZE:
-        status = tess_bench_list_parse(arg, parse_size, &args->size);
-        break;
-    case OPT_ACCURACY:
-        status = tess_bench_list_parse(arg, parse_accuracy, &args->accuracy);
-        break;
-    case OPT_SUPPORT:
-        status = tess_bench_list_parse(arg, parse_support, &args->support);
-        break;
-    case OPT_PRECISION:
-        status = tess_bench_list_parse(arg, parse_precision, &args->precision);
-        break;
-    case OPT_ORDER:
-        status = tess_bench_list_parse(arg, parse_order, &args->order);
-        break;
-    case OPT_BACKEND:
-        args->backend = arg;
-        break;
-    case OPT_COMPARE:
-        status = tess_bench_peer_check(arg);
-        args->compare = arg;
-        break;
-    case OPT_THREADS:
-        status = parse_int(arg, 4096, &args->threads);
-        break;
-    case OPT_REPEAT:
-        status = parse_int(arg, 1000, &args->repeat);
-        break;
     default:
-        return ARGP_ERR_UNKNOWN;
+        if (!tess_option_take(rules, key, arg, args, &status)) return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, options, key, arg, status);
 }

@@ -2,6 +2,9 @@
  * functions, by each strategy. */
 #include <stdio.h>
 
+#include "bench_gcf_names.h"
+#include "bench_gcf_options.h"
+#include "bench_gcf_print.h"
 #include "bench_gcf_study.h"
 #include "bench_gcf_tune.h"
 #include "cli.h"
@@ -88,7 +91,7 @@ static tess_status run_all(const tess_bench_gcf_args *args)
             if (!args->given.vis) what.num_points = INT64_MAX;
         }
         TESS_TRY(list_strategies(args, what.degrid, strategy, &what.num_strategies));
-        TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
+        TESS_TRY(tess_bench_gcf_run(&what, args->repeat, found));
         if (k == 0) tess_bench_gcf_print(&what, 0, found, args->markdown, true);
         for (int s = 0; s < what.num_strategies; ++s)
             tess_bench_gcf_print(&what, s, found, args->markdown, false);
@@ -110,9 +113,9 @@ tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv)
     if (args.opts.threads == 0)
         TESS_TRY(tess_threads_default(comm, &args.opts.threads));
     if (tess_comm_rank(comm) == 0)
-        status = args.tune              ? tess_bench_gcf_tune(&args)
-                 : args.study.count > 0 ? tess_bench_gcf_study_run(&args)
-                                        : run_all(&args);
+        status = args.tune                     ? tess_bench_gcf_tune(&args)
+                 : args.study.tables.count > 0 ? tess_bench_gcf_study_run(&args)
+                                               : run_all(&args);
     status = tess_comm_agree(comm, status);
 cleanup:
     tess_cli_free(&cli);

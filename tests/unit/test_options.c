@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "option_rules.h"
 #include "options.h"
 #include "tess_const.h"
 
@@ -302,6 +303,51 @@ static void lists(void **state)
     assert_int_equal(count, 4);
 }
 
+/* A table of rules finds an option by its key, sets its value and notes that it was
+ * given; a value that is not valid leaves the input as it was. */
+static void rules(void **state)
+{
+    typedef struct target {
+        int number, word;
+        bool flag, given;
+        const char *text;
+    } target;
+    target input = {.number = 7};
+    enum { NUMBER = 1, WORD, FLAG, TEXT, OTHER };
+    static const char *const words[] = {"none", "first", "second", NULL};
+    const tess_option_rule table[] = {
+        {NUMBER, tess_take_int, .offset = 0, .min = 2, .max = 9,
+         .given = offsetof(target, given)},
+        {WORD, tess_take_word, .offset = offsetof(target, word), .min = 1,
+         .words = words},
+        {FLAG, tess_take_flag, .offset = offsetof(target, flag)},
+        {TEXT, tess_take_text, .offset = offsetof(target, text)},
+        {0},
+    };
+    tess_status status = TESS_OK;
+    assert_false(tess_option_take(table, OTHER, "1", &input, &status));
+    assert_false(tess_option_take(table, 0, "1", &input, &status));
+    assert_true(tess_option_take(table, NUMBER, "10", &input, &status));
+    assert_refused(status, "10");
+    assert_int_equal(input.number, 7);
+    assert_false(input.given);
+    assert_true(tess_option_take(table, NUMBER, "9", &input, &status));
+    assert_int_equal(status, TESS_OK);
+    assert_int_equal(input.number, 9);
+    assert_true(input.given && !input.flag);
+    assert_true(tess_option_take(table, WORD, "second", &input, &status));
+    assert_int_equal(status, TESS_OK);
+    assert_int_equal(input.word, 2);
+    assert_true(tess_option_take(table, WORD, "none", &input, &status));
+    assert_non_null(strstr(tess_error_message(), "write first or second"));
+    assert_refused(status, "none");
+    assert_int_equal(input.word, 2);
+    assert_true(tess_option_take(table, FLAG, NULL, &input, &status));
+    assert_true(input.flag);
+    assert_true(tess_option_take(table, TEXT, "name", &input, &status));
+    assert_string_equal(input.text, "name");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +363,7 @@ int main(void)
         cmocka_unit_test_setup(stokes, clear),
         cmocka_unit_test_setup(ranges, clear),
         cmocka_unit_test_setup(lists, clear),
+        cmocka_unit_test_setup(rules, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,13 @@
+/* Parses the options of `tessera bench gcf`. */
 #include "bench_gcf_options.h"
-#include "bench_gcf_study.h"
 
+#include <stddef.h>
 #include <string.h>
 
+#include "bench_gcf_names.h"
+#include "bench_gcf_probes.h"
 #include "cli.h"
-#include "options.h"
+#include "option_rules.h"
 #include "tess_const.h"
 
 static const char doc[] =
@@ -184,231 +187,145 @@ static const struct argp_child children[] = {
     {0},
 };
 
-/* The place of a word among words. */
-static tess_status parse_word(const char *text, const char *const *words, int count,
-                              const char *what, double *value)
+static tess_status take_strategies(const tess_option_rule *rule, const char *text,
+                                   void *value)
 {
-    tess_status status = TESS_OK;
-    for (int k = 0; k < count; ++k)
-        if (strcmp(text, words[k]) == 0) {
-            *value = k;
-            goto cleanup;
-        }
-    TESS_FAIL(TESS_ERR_USAGE, "'%s' is no %s", text, what);
-cleanup:
-    return status;
-}
-
-const char *const tess_bench_gcf_backend_name[] = {"cpu", "cuda"};
-const char *const tess_bench_gcf_operation_name[] = {"grid", "degrid"};
-const char *const tess_bench_gcf_precision_name[] = {"single", "double"};
-const char *const tess_bench_gcf_order_name[] = {"random",    "sorted",    "tracks",
-                                                 "baselines", "synthetic", "low-30",
-                                                 "low-56",    "low-82"};
-
-static tess_status parse_operation(const char *text, double *value)
-{
-    return parse_word(text, tess_bench_gcf_operation_name, 2, "operation", value);
-}
-
-static tess_status parse_precision(const char *text, double *value)
-{
-    return parse_word(text, tess_bench_gcf_precision_name, 2, "precision", value);
-}
-
-static tess_status parse_order(const char *text, double *value)
-{
-    return parse_word(text, tess_bench_gcf_order_name, TESS_BENCH_GCF_NUM_ORDERS,
-                      "order", value);
-}
-
-static tess_status parse_table(const char *text, double *value)
-{
-    const char *name[TESS_BENCH_MOST];
-    int count = 0;
-    for (; tess_bench_gcf_table_name(count); ++count)
-        name[count] = tess_bench_gcf_table_name(count);
-    return parse_word(text, name, count, "table of a study", value);
-}
-
-static tess_status parse_strategy(const char *text, double *value)
-{
-    const char *name[TESS_GCF_NUM_STRATEGIES];
+    const char *name[TESS_GCF_NUM_STRATEGIES + 1] = {NULL};
+    tess_option_rule with_names = *rule;
     for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
         name[k] = tess_gcf_strategy_name((tess_gcf_strategy)k);
-    return parse_word(text, name, TESS_GCF_NUM_STRATEGIES, "strategy", value);
+    with_names.words = name;
+    return tess_bench_take_words(&with_names, text, value);
 }
 
-static tess_status parse_gcf(const char *text, double *value)
+static tess_status take_tables(const tess_option_rule *rule, const char *text,
+                               void *value)
+{
+    tess_bench_list all = {.count = TESS_BENCH_GCF_NUM_TABLES};
+    if (strcmp(text, "all") != 0) return tess_bench_take_words(rule, text, value);
+    for (int k = 0; k < all.count; ++k)
+        all.value[k] = k;
+    *(tess_bench_list *)value = all;
+    return TESS_OK;
+}
+
+/* Widths of kernels: multiples of TESS_GCF_STEP. */
+static tess_status take_widths(const tess_option_rule *rule, const char *text,
+                               void *value)
 {
     tess_status status = TESS_OK;
-    int64_t cells;
-    TESS_TRY(tess_parse_integer(text, TESS_GCF_STEP, 512, &cells));
-    if (cells % TESS_GCF_STEP != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is no multiple of %d", text, TESS_GCF_STEP);
-    *value = (double)cells;
+    tess_bench_list widths;
+    TESS_TRY(tess_bench_take_integers(rule, text, &widths));
+    for (int k = 0; k < widths.count; ++k)
+        if ((int)widths.value[k] % TESS_GCF_STEP != 0)
+            TESS_FAIL(TESS_ERR_USAGE, "'%g' is not a multiple of %d", widths.value[k],
+                      TESS_GCF_STEP);
+    *(tess_bench_list *)value = widths;
 cleanup:
     return status;
 }
 
-static tess_status parse_vis(const char *text, double *value)
+/* Numbers of polarisations: 1, 2 or 4. */
+static tess_status take_pols(const tess_option_rule *rule, const char *text,
+                             void *value)
 {
-    return tess_parse_number(text, 1, 1e12, value);
-}
-
-static tess_status parse_size(const char *text, double *value)
-{
-    int64_t cells = 0;
-    const tess_status status = tess_parse_integer(text, 16, 1000000, &cells);
-    if (status == TESS_OK) *value = (double)cells;
+    tess_status status = TESS_OK;
+    tess_bench_list pols;
+    TESS_TRY(tess_bench_take_integers(rule, text, &pols));
+    for (int k = 0; k < pols.count; ++k)
+        if ((int)pols.value[k] == 3)
+            TESS_FAIL(TESS_ERR_USAGE, "'3' is not valid; write 1, 2 or 4");
+    *(tess_bench_list *)value = pols;
+cleanup:
     return status;
 }
 
-static tess_status parse_int(const char *text, int64_t low, int64_t high, int *value)
-{
-    int64_t number = 0;
-    const tess_status status = tess_parse_integer(text, low, high, &number);
-    if (status == TESS_OK) *value = (int)number;
-    return status;
-}
+#define AT(member) offsetof(tess_bench_gcf_args, member)
 
-static tess_status parse_pol(const char *text, double *value)
+static const tess_option_rule rules[] = {
+    {OPT_BACKEND, tess_take_word, .offset = AT(opts.backend),
+     .words = tess_bench_gcf_backend_name},
+    {OPT_OPERATION, tess_bench_take_words, .offset = AT(operation),
+     .words = tess_bench_gcf_operation_name, .given = AT(given.operation)},
+    {OPT_STRATEGY, take_strategies, .offset = AT(strategy)},
+    {OPT_GCF, take_widths, .offset = AT(gcf), .min = TESS_GCF_STEP, .max = 512,
+     .given = AT(given.gcf)},
+    {OPT_VIS, tess_bench_take_numbers, .offset = AT(vis), .min = 1, .max = 1e12,
+     .given = AT(given.vis)},
+    {OPT_SIZE, tess_bench_take_integers, .offset = AT(size), .min = 16, .max = 1000000,
+     .given = AT(given.size)},
+    {OPT_POL, take_pols, .offset = AT(pol), .min = 1, .max = 4},
+    {OPT_PRECISION, tess_bench_take_words, .offset = AT(precision),
+     .words = tess_bench_gcf_precision_name},
+    {OPT_ORDER, tess_bench_take_words, .offset = AT(order),
+     .words = tess_bench_gcf_order_name},
+    {OPT_STUDY, take_tables, .offset = AT(study.tables),
+     .words = tess_bench_gcf_table_name},
+    {OPT_OUT, tess_take_text, .offset = AT(study.out)},
+    {OPT_OVERWRITE, tess_take_flag, .offset = AT(overwrite)},
+    {OPT_WITHIN, tess_take_number, .offset = AT(study.within_min), .min = 0.01,
+     .max = 1e5},
+    {OPT_SHRINK, tess_take_number, .offset = AT(shrink),
+     .min = TESS_BENCH_GCF_LEAST_SHRINK, .max = 1},
+    {OPT_PLANES, tess_take_int, .offset = AT(planes), .min = 1,
+     .max = TESS_GCF_MAX_PLANES},
+    {OPT_OVERSAMPLING, tess_take_int, .offset = AT(oversampling), .min = 1,
+     .max = TESS_GCF_MAX_OVERSAMPLING},
+    {OPT_FIELD, tess_take_scale, .offset = AT(field_rad)},
+    {OPT_ERROR, tess_take_number, .offset = AT(opts.factor_error), .min = 1e-12,
+     .max = 0.5},
+    {OPT_LEAST, tess_take_int, .offset = AT(opts.least_cells),
+     .max = TESS_GCF_MAX_SUPPORT},
+    {OPT_SHAPE, tess_take_int, .offset = AT(opts.shape), .max = TESS_GCF_SHAPES},
+    {OPT_SINGLE_TAPS, tess_take_flag, .offset = AT(opts.single_taps)},
+    {OPT_MERGE, tess_take_flag, .offset = AT(opts.merge)},
+    {OPT_TUNE, tess_take_flag, .offset = AT(tune)},
+    {OPT_FORMULA, tess_take_flag, .offset = AT(formula)},
+    {OPT_FAST_MATH, tess_take_flag, .offset = AT(opts.fast_math)},
+    {OPT_THREADS, tess_take_int, .offset = AT(opts.threads), .min = 1, .max = 4096},
+    {OPT_REPEAT, tess_take_int, .offset = AT(repeat), .min = 1, .max = 1000},
+    {OPT_MARKDOWN, tess_take_flag, .offset = AT(markdown)},
+    {0},
+};
+
+#undef AT
+
+static void set_defaults(tess_bench_gcf_args *args)
 {
-    static const char *const pols[] = {"1", "2", "4"};
-    const tess_status status =
-        parse_word(text, pols, 3, "number of polarisations", value);
-    if (status == TESS_OK) *value = (double)(1 << (int)*value);
-    return status;
+    *args = (tess_bench_gcf_args){.operation = {{0}, 1},
+                                  .gcf = {{8, 32, 128}, 3},
+                                  .vis = {{1e5}, 1},
+                                  .size = {{4096}, 1},
+                                  .pol = {{1}, 1},
+                                  .precision = {{0}, 1},
+                                  .order = {{TESS_BENCH_GCF_RANDOM}, 1},
+                                  .planes = 8,
+                                  .oversampling = 8,
+                                  .field_rad = 10 * TESS_RAD_PER_DEG,
+                                  .shrink = 1,
+                                  .study = {.within_min = 10},
+                                  .energy_s = 0.5,
+                                  .repeat = 3};
+    tess_gcf_grid_opts_default(&args->opts);
+    args->opts.factor_error = 1e-3;
+    args->opts.threads = 0;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    tess_bench_gcf_args *args = state->input;
     tess_status status = TESS_OK;
-    double word = 0;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        *args = (tess_bench_gcf_args){.operation = {{0}, 1},
-                                      .gcf = {{8, 32, 128}, 3},
-                                      .vis = {{1e5}, 1},
-                                      .size = {{4096}, 1},
-                                      .pol = {{1}, 1},
-                                      .precision = {{0}, 1},
-                                      .order = {{TESS_BENCH_GCF_RANDOM}, 1},
-                                      .planes = 8,
-                                      .oversampling = 8,
-                                      .field_rad = 10 * TESS_RAD_PER_DEG,
-                                      .shrink = 1,
-                                      .within_min = 10,
-                                      .energy_s = 0.5,
-                                      .repeat = 3};
-        state->child_inputs[0] = args;
-        tess_gcf_grid_opts_default(&args->opts);
-        args->opts.factor_error = 1e-3;
-        args->opts.threads = 0;
+    if (key == ARGP_KEY_INIT) {
+        set_defaults(state->input);
+        state->child_inputs[0] = state->input;
         return 0;
-    case OPT_BACKEND:
-        status = parse_word(arg, tess_bench_gcf_backend_name, 2,
-                            "backend of this command", &word);
-        args->opts.backend = (tess_gcf_backend)word;
-        break;
-    case OPT_OPERATION:
-        status = tess_bench_list_parse(arg, parse_operation, &args->operation);
-        args->given.operation = true;
-        break;
-    case OPT_STRATEGY:
-        status = tess_bench_list_parse(arg, parse_strategy, &args->strategy);
-        break;
-    case OPT_GCF:
-        status = tess_bench_list_parse(arg, parse_gcf, &args->gcf);
-        args->given.gcf = true;
-        break;
-    case OPT_VIS:
-        status = tess_bench_list_parse(arg, parse_vis, &args->vis);
-        args->given.vis = true;
-        break;
-    case OPT_SIZE:
-        status = tess_bench_list_parse(arg, parse_size, &args->size);
-        args->given.size = true;
-        break;
-    case OPT_POL:
-        status = tess_bench_list_parse(arg, parse_pol, &args->pol);
-        break;
-    case OPT_PRECISION:
-        status = tess_bench_list_parse(arg, parse_precision, &args->precision);
-        break;
-    case OPT_ORDER:
-        status = tess_bench_list_parse(arg, parse_order, &args->order);
-        break;
-    case OPT_STUDY:
-        if (strcmp(arg, "all") == 0)
-            for (int k = 0; tess_bench_gcf_table_name(k); ++k)
-                args->study.value[args->study.count++] = k;
-        else
-            status = tess_bench_list_parse(arg, parse_table, &args->study);
-        break;
-    case OPT_OUT:
-        args->out = arg;
-        break;
-    case OPT_OVERWRITE:
-        args->overwrite = true;
-        break;
-    case OPT_WITHIN:
-        status = tess_parse_number(arg, 0.01, 1e5, &args->within_min);
-        break;
-    case OPT_SHRINK:
-        status = tess_parse_number(arg, TESS_BENCH_GCF_LEAST_SHRINK, 1, &args->shrink);
-        break;
-    case OPT_PLANES:
-        status = parse_int(arg, 1, TESS_GCF_MAX_PLANES, &args->planes);
-        break;
-    case OPT_OVERSAMPLING:
-        status = parse_int(arg, 1, TESS_GCF_MAX_OVERSAMPLING, &args->oversampling);
-        break;
-    case OPT_FIELD:
-        status = tess_parse_scale(arg, &args->field_rad);
-        break;
-    case OPT_ERROR:
-        status = tess_parse_number(arg, 1e-12, 0.5, &args->opts.factor_error);
-        break;
-    case OPT_LEAST:
-        status = parse_int(arg, 0, TESS_GCF_MAX_SUPPORT, &args->opts.least_cells);
-        break;
-    case OPT_SHAPE:
-        status = parse_int(arg, 0, TESS_GCF_SHAPES, &args->opts.shape);
-        break;
-    case OPT_SINGLE_TAPS:
-        args->opts.single_taps = true;
-        break;
-    case OPT_MERGE:
-        args->opts.merge = true;
-        break;
-    case OPT_TUNE:
-        args->tune = true;
-        break;
-    case OPT_FORMULA:
-        args->formula = true;
-        break;
-    case OPT_FAST_MATH:
-        args->opts.fast_math = true;
-        break;
-    case OPT_THREADS:
-        status = parse_int(arg, 1, 4096, &args->opts.threads);
-        break;
-    case OPT_REPEAT:
-        status = tess_parse_integer(arg, 1, 1000, &args->repeat);
-        break;
-    case OPT_MARKDOWN:
-        args->markdown = true;
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
     }
+    if (!tess_option_take(rules, key, arg, state->input, &status))
+        return ARGP_ERR_UNKNOWN;
     return tess_cli_result(state, options, key, arg, status);
 }
 
-const struct argp tess_bench_gcf_argp = {options,  parse, NULL, doc,
-                                         children, NULL,  NULL};
+const struct argp tess_bench_gcf_argp = {
+    .options = options, .parser = parse, .doc = doc, .children = children};
 
 void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
                             const tess_gcf_strategy *strategy,

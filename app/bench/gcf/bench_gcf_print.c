@@ -1,8 +1,10 @@
+/* Prints the table of `tessera bench gcf`, as CSV or Markdown. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "bench_gcf_options.h"
+#include "bench_gcf_names.h"
+#include "bench_gcf_print.h"
 #include "tess_version.h"
 
 typedef struct printer {

@@ -1,11 +1,12 @@
-/* Options of bench gcf for other ways to do the same, as studies have compared them. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+/* Parses the options of `tessera bench gcf` that change how a strategy works. */
+#include "bench_gcf_probes.h"
 
-#include "bench_gcf_options.h"
+#include <stddef.h>
+
+#include "bench_gcf_args.h"
+#include "bench_gcf_names.h"
 #include "cli.h"
-#include "options.h"
+#include "option_rules.h"
 
 enum {
     OPT_ATOMICS = 0x200,
@@ -104,168 +105,65 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static const char *const atomics_name[TESS_GCF_NUM_ATOMICS] = {"native", "cas",
-                                                               "plain"};
-static const char *const sort_name[TESS_GCF_NUM_SORTS] = {"chosen", "tile", "layer",
-                                                          "kernel"};
-static const char *const extra_name[] = {"none", "phase", "sine", "both"};
-
-/* Words from number `first` on. */
-static tess_status parse_name(const char *text, const char *const *name, int first,
-                              int end, int *value)
+/* --extra, which implies --formula. `value` is the parser's whole input. */
+static tess_status take_extra(const tess_option_rule *rule, const char *text,
+                              void *value)
 {
-    tess_status status = TESS_OK;
-    int k = first;
-    while (k < end && strcmp(text, name[k]) != 0)
-        ++k;
-    if (k == end) TESS_FAIL(TESS_ERR_USAGE, "'%s' is none of its words", text);
-    *value = k;
-cleanup:
+    tess_bench_gcf_args *args = value;
+    const tess_status status = tess_take_word(rule, text, &args->extra);
+    if (status == TESS_OK) args->formula = true;
     return status;
 }
 
-static tess_status parse_count(const char *text, int64_t most, int *value)
+/* --narrow: 0 cells are kept as −1, because 0 stands for the default. */
+static tess_status take_narrow(const tess_option_rule *rule, const char *text,
+                               void *value)
 {
-    int64_t number = 0;
-    const tess_status status = tess_parse_integer(text, 1, most, &number);
-    if (status == TESS_OK) *value = (int)number;
+    int *narrow = value;
+    const tess_status status = tess_take_int(rule, text, narrow);
+    if (status == TESS_OK && *narrow == 0) *narrow = -1;
     return status;
 }
 
-/* Options with a value. */
-static tess_status parse_value(int key, char *arg, tess_bench_gcf_args *args)
-{
-    tess_gcf_probes *probes = &args->opts.probes;
-    tess_status status = TESS_OK;
-    int64_t cells = 0;
-    int word = 0;
-    switch (key) {
-    case OPT_ATOMICS:
-        status = parse_name(arg, atomics_name, 0, TESS_GCF_NUM_ATOMICS, &word);
-        probes->atomics = (tess_gcf_atomics)word;
-        return status;
-    case OPT_SORT:
-        status = parse_name(arg, sort_name, 1, TESS_GCF_NUM_SORTS, &word);
-        probes->sort = (tess_gcf_sort)word;
-        return status;
-    case OPT_EXTRA:
-        status = parse_name(arg, extra_name, 1, 4, &args->extra);
-        args->formula = true;
-        return status;
-    case OPT_FACTOR:
-        return tess_parse_number(arg, 0, 1e9, &probes->tile_factor);
-    case OPT_NARROW:
-        status = tess_parse_integer(arg, 0, TESS_GCF_MAX_SUPPORT, &cells);
-        probes->narrow = cells > 0 ? (int)cells : -1;
-        return status;
-    case OPT_ENERGY:
-        return tess_parse_number(arg, 0, 3600, &args->energy_s);
-    case OPT_PIECES:
-        return parse_count(arg, 65536, &probes->pieces);
-    case OPT_CENTER:
-        return parse_count(arg, 1000000, &probes->center_radius);
-    case OPT_BIN:
-        return parse_count(arg, 2 * TESS_GCF_MAX_SUPPORT, &probes->bin);
-    case OPT_BLOCK:
-        return parse_count(arg, 1024, &probes->block);
-    case OPT_CELLS:
-        return parse_count(arg, 8, &probes->cells);
-    case OPT_STRIPES:
-        return parse_count(arg, 64, &probes->stripes);
-    case OPT_BOUNDS:
-        return parse_count(arg, 64, &probes->bounds);
-    default:
-        return parse_count(arg, 65536, &probes->points);
-    }
-}
+#define AT(member)    offsetof(tess_bench_gcf_args, member)
+#define PROBE(member) AT(opts.probes.member)
+
+static const tess_option_rule rules[] = {
+    {OPT_ATOMICS, tess_take_word, .offset = PROBE(atomics),
+     .words = tess_bench_gcf_atomics_name},
+    {OPT_SORT, tess_take_word, .offset = PROBE(sort), .min = 1,
+     .words = tess_bench_gcf_sort_name},
+    {OPT_FACTOR, tess_take_number, .offset = PROBE(tile_factor), .max = 1e9},
+    {OPT_NARROW, take_narrow, .offset = PROBE(narrow), .max = TESS_GCF_MAX_SUPPORT},
+    {OPT_PIECES, tess_take_int, .offset = PROBE(pieces), .min = 1, .max = 65536},
+    {OPT_CENTER, tess_take_int, .offset = PROBE(center_radius), .min = 1,
+     .max = 1000000},
+    {OPT_CUBE, tess_take_flag, .offset = PROBE(cube)},
+    {OPT_BOX, tess_take_flag, .offset = PROBE(active_box)},
+    {OPT_MANAGED, tess_take_flag, .offset = PROBE(managed)},
+    {OPT_ARRAYS, tess_take_flag, .offset = PROBE(arrays)},
+    {OPT_DIVERGENT, tess_take_flag, .offset = PROBE(divergent)},
+    {OPT_SERIAL_TILES, tess_take_flag, .offset = PROBE(serial_tiles)},
+    {OPT_BIN, tess_take_int, .offset = PROBE(bin), .min = 1,
+     .max = 2 * TESS_GCF_MAX_SUPPORT},
+    {OPT_BLOCK, tess_take_int, .offset = PROBE(block), .min = 1, .max = 1024},
+    {OPT_CELLS, tess_take_int, .offset = PROBE(cells), .min = 1, .max = 8},
+    {OPT_STRIPES, tess_take_int, .offset = PROBE(stripes), .min = 1, .max = 64},
+    {OPT_BOUNDS, tess_take_int, .offset = PROBE(bounds), .min = 1, .max = 64},
+    {OPT_POINTS, tess_take_int, .offset = PROBE(points), .min = 1, .max = 65536},
+    {OPT_EXTRA, take_extra, .offset = 0, .min = 1, .words = tess_bench_gcf_extra_name},
+    {OPT_NORMALISE, tess_take_flag, .offset = AT(normalise)},
+    {OPT_INTENSITY, tess_take_text, .offset = AT(intensity)},
+    {OPT_ENERGY, tess_take_number, .offset = AT(energy_s), .max = 3600},
+    {0},
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    tess_bench_gcf_args *args = state->input;
-    tess_gcf_probes *probes = &args->opts.probes;
     tess_status status = TESS_OK;
-    switch (key) {
-    case OPT_CUBE:
-        probes->cube = true;
-        break;
-    case OPT_BOX:
-        probes->active_box = true;
-        break;
-    case OPT_MANAGED:
-        probes->managed = true;
-        break;
-    case OPT_ARRAYS:
-        probes->arrays = true;
-        break;
-    case OPT_DIVERGENT:
-        probes->divergent = true;
-        break;
-    case OPT_SERIAL_TILES:
-        probes->serial_tiles = true;
-        break;
-    case OPT_NORMALISE:
-        args->normalise = true;
-        break;
-    case OPT_INTENSITY:
-        args->intensity = arg;
-        break;
-    default:
-        if (key < OPT_ATOMICS || key > OPT_ENERGY) return ARGP_ERR_UNKNOWN;
-        status = parse_value(key, arg, args);
-    }
+    if (!tess_option_take(rules, key, arg, state->input, &status))
+        return ARGP_ERR_UNKNOWN;
     return tess_cli_result(state, options, key, arg, status);
 }
 
-const struct argp tess_bench_gcf_probes_argp = {options, parse, NULL, NULL,
-                                                NULL,    NULL,  NULL};
-
-/* ---- what was switched, as text ---- */
-
-void tess_bench_gcf_switches(const tess_bench_gcf_case *what, char *text, size_t size)
-{
-    const tess_gcf_grid_opts *opts = &what->opts;
-    const tess_gcf_probes *probes = &opts->probes;
-    const bool plain = probes->atomics == TESS_GCF_PLAIN;
-    const struct {
-        const char *name, *word; /* with a word, */
-        double number;           /* or a number; unless 0 */
-    } list[] = {
-        {"atomics", plain ? "plain(WRONG)" : atomics_name[probes->atomics],
-         probes->atomics != TESS_GCF_NATIVE},
-        {"sort", sort_name[probes->sort], probes->sort != TESS_GCF_SORT_CHOSEN},
-        {"tile-factor", NULL, probes->tile_factor},
-        {"narrow", probes->narrow < 0 ? "0" : NULL, probes->narrow},
-        {"pieces", NULL, probes->pieces},
-        {"center-radius", NULL, probes->center_radius},
-        {"cube", "", probes->cube},
-        {"active-box", "", probes->active_box},
-        {"managed", "", probes->managed},
-        {"arrays", "", probes->arrays},
-        {"divergent", "", probes->divergent},
-        {"serial-tiles", "", probes->serial_tiles},
-        {"bin", NULL, probes->bin},
-        {"block", NULL, probes->block},
-        {"cells", NULL, probes->cells},
-        {"stripes", NULL, probes->stripes},
-        {"bounds", NULL, probes->bounds},
-        {"points", NULL, probes->points},
-        {"shape", NULL, opts->shape},
-        {"single-taps", "", opts->single_taps},
-        {"merge", "", opts->merge},
-        {"formula", "", what->is_formula},
-        {"fast-math", "", opts->fast_math},
-        {"extra", extra_name[what->extra], what->extra},
-        {"normalise", "", what->normalise},
-    };
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t k = 0; k < sizeof list / sizeof *list && used < size; ++k) {
-        char number[32];
-        snprintf(number, sizeof number, "%g", list[k].number);
-        const char *value = list[k].word ? list[k].word : number;
-        if (list[k].number != 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%s%s%s",
-                                     used > 0 ? " " : "", list[k].name,
-                                     *value ? "=" : "", value);
-    }
-}
+const struct argp tess_bench_gcf_probes_argp = {.options = options, .parser = parse};

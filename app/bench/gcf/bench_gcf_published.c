@@ -2,7 +2,8 @@
  * published or, for two codes, as they ran on a GPU of today. */
 #include <string.h>
 
-#include "bench_gcf_study.h"
+#include "bench_gcf_names.h"
+#include "bench_gcf_published.h"
 
 enum {
     RANDOM = TESS_BENCH_GCF_RANDOM,
@@ -79,7 +80,7 @@ tess_bench_gcf_published_for(const tess_bench_gcf_row *row)
     const tess_bench_gcf_published *of;
     if (!row->whole) return NULL;
     for (int k = 0; (of = tess_bench_gcf_published_at(k)) != NULL; ++k)
-        if (strcmp(of->table, tess_bench_gcf_table_name(row->table)) == 0 &&
+        if (strcmp(of->table, tess_bench_gcf_table_name[row->table]) == 0 &&
             fits(of->order, row->what.order) && fits(of->operation, row->what.degrid) &&
             fits(of->is_double, row->what.is_double) &&
             fits(of->support, row->what.support) &&

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench_gcf_study.h"
+#include "bench_gcf_names.h"
+#include "bench_gcf_published.h"
+#include "bench_gcf_report.h"
 #include "tess_backend.h"
 #include "tess_cache.h"
 #include "tess_log.h"
@@ -58,7 +60,8 @@ cleanup:
     return status;
 }
 
-double tess_bench_gcf_all_s(const tess_bench_gcf_row *row)
+/* Seconds of all stages: placing, sorting, gridding and copies of the grid. */
+static double all_seconds(const tess_bench_gcf_row *row)
 {
     return row->found.sort_s + row->found.seconds + row->found.cells_s;
 }
@@ -88,9 +91,8 @@ static void csv_line(FILE *file, const tess_bench_gcf_row *row)
     fprintf(file, "%lld,%.3f,%.3f,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.2e,",
             (long long)found->merged, found->mean_rank,
             (double)found->table_bytes / 1048576, found->sort_s, found->seconds,
-            found->copy_s, found->cells_s, tess_bench_gcf_all_s(row),
-            found->point_cells, found->study_cells, found->gflops, found->all_gflops,
-            found->difference);
+            found->copy_s, found->cells_s, all_seconds(row), found->point_cells,
+            found->study_cells, found->gflops, found->all_gflops, found->difference);
     for (size_t k = 0; k < sizeof reading / sizeof *reading; ++k) {
         if (isfinite(reading[k])) fprintf(file, "%.4g", reading[k]);
         if (k + 1 < sizeof reading / sizeof *reading) fputc(',', file);
@@ -108,8 +110,8 @@ tess_status tess_bench_gcf_write_csv(const tess_bench_gcf_study *study, int tabl
     tess_status status = TESS_OK;
     study_file out;
     char name[64];
-    snprintf(name, sizeof name, "%s.csv", tess_bench_gcf_table_name(table));
-    TESS_TRY(open_file(study->args->out, name, &out));
+    snprintf(name, sizeof name, "%s.csv", tess_bench_gcf_table_name[table]);
+    TESS_TRY(open_file(study->args->study.out, name, &out));
     fputs(
         "operation,backend,strategy,variant,threads,order,visibilities,size,gcf,planes,"
         "oversampling,polarisations,precision,merged,rank,table_mib,sort_s,seconds,"
@@ -206,7 +208,7 @@ static void write_rates(FILE *file, const tess_bench_gcf_study *study, int table
 /* All published times of a set, and how often ours goes into them. */
 static void set_cells(FILE *file, const tess_bench_gcf_row *row)
 {
-    const double ms = 1e3 * tess_bench_gcf_all_s(row);
+    const double ms = 1e3 * all_seconds(row);
     const tess_bench_gcf_published *of;
     const char *between = " ";
     for (int k = 0; (of = tess_bench_gcf_published_at(k)) != NULL; ++k) {
@@ -243,7 +245,7 @@ static void write_sets(FILE *file, const tess_bench_gcf_study *study, int table)
             tess_gcf_strategy_name(row->strategy), (long long)found->num_points,
             row->what.num_planes, row->what.support, 1e-9 * found->point_cells,
             1e-9 * found->study_cells, 1e3 * found->sort_s, 1e3 * found->seconds,
-            1e3 * found->cells_s, 1e3 * tess_bench_gcf_all_s(row), found->gflops);
+            1e3 * found->cells_s, 1e3 * all_seconds(row), found->gflops);
         if (isfinite(row->joules)) fprintf(file, " %.3g", 1e6 * joules_per_vis(row));
         fputs(" |", file);
         set_cells(file, row);
@@ -307,9 +309,9 @@ static void write_picture(FILE *file, const char *folder, const char *name)
 
 static void write_table(FILE *file, const tess_bench_gcf_study *study, int table)
 {
-    const char *name = tess_bench_gcf_table_name(table);
-    fprintf(file, "\n## %s\n", tess_bench_gcf_table_title(table));
-    write_picture(file, study->args->out, name);
+    const char *name = tess_bench_gcf_table_name[table];
+    fprintf(file, "\n## %s\n", tess_bench_gcf_table_title[table]);
+    write_picture(file, study->args->study.out, name);
     if (strcmp(name, "sets") == 0)
         write_sets(file, study, table);
     else
@@ -330,19 +332,19 @@ static void write_machine(FILE *file, const tess_bench_gcf_args *args)
         cuda->text(text, sizeof text);
         fprintf(file, "; timed on %s", text);
     }
-    fprintf(file, ". tessera %s. Medians of %lld runs.\n", tess_version_full(),
-            (long long)args->repeat);
+    fprintf(file, ". tessera %s. Medians of %d runs.\n", tess_version_full(),
+            args->repeat);
 }
 
 tess_status tess_bench_gcf_write_report(const tess_bench_gcf_study *study)
 {
     tess_status status = TESS_OK;
     study_file out;
-    TESS_TRY(open_file(study->args->out, "report.md", &out));
+    TESS_TRY(open_file(study->args->study.out, "report.md", &out));
     FILE *file = out.stream;
     fputs("# Gridding with tabulated convolution functions\n\n", file);
     write_machine(file, study->args);
-    for (int t = 0; tess_bench_gcf_table_name(t); ++t)
+    for (int t = 0; tess_bench_gcf_table_name[t]; ++t)
         for (int k = 0; k < study->num_rows; ++k)
             if (study->row[k].table == t) {
                 write_table(file, study, t);

@@ -1,3 +1,5 @@
+/* Measures the tables of a study: makes their cases, as large as the time allows, and
+ * runs them. */
 #define _GNU_SOURCE
 #include "bench_gcf_study.h"
 
@@ -9,7 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tess_const.h"
+#include "bench_gcf_names.h"
+#include "bench_gcf_options.h"
+#include "bench_gcf_report.h"
+#include "bench_gcf_rows.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -58,7 +63,6 @@ typedef struct variant {
 
 /* A table: lists of what its cases have, all combinations; none: one usual value. */
 typedef struct table {
-    const char *name, *title;
     tess_bench_list operation, order, vis, size, pol, precision, gcf;
     double degrid_vis, degrid_size; /* usual ones of degridding on a GPU, as published;
                                        0: those of gridding */
@@ -79,71 +83,54 @@ static void with_compare_and_swap(tess_bench_gcf_case *what)
     what->opts.probes.atomics = TESS_GCF_CAS;
 }
 
-static const table tables[] = {
-    {.name = "size",
-     .title = "Size of the convolution function, random and sorted points",
-     .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_SORTED}, 2},
-     .gcf = {{8, 16, 32, 64, 128, 256, 512}, 7},
-     .degrid_vis = 4e6,
-     .degrid_size = 8192},
-    {.name = "points",
-     .title = "Number of points",
-     .vis = {{1e3, 1e4, 1e5, 1e6, 1e7, 1e8}, 6}},
-    {.name = "image",
-     .title = "Size of the grid",
-     .size = {{1024, 2048, 4096, 8192, 16384}, 5}},
-    {.name = "pol",
-     .title = "Polarisations in one pass, tracks",
-     .order = {{TESS_BENCH_GCF_TRACKS, TESS_BENCH_GCF_BASELINES}, 2},
-     .pol = {{1, 2, 4}, 3},
-     .gcf = {{64}, 1}},
-    {.name = "precision",
-     .title = "Single and double precision",
-     .precision = {{0, 1}, 2},
-     .gcf = {{32, 128}, 2},
-     .degrid_vis = 4e6,
-     .degrid_size = 8192},
-    {.name = "atomics",
-     .title = "Atomic additions: native, or by compare-and-swap",
-     .operation = {{0}, 1},
-     .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_TRACKS}, 2},
-     .precision = {{0, 1}, 2},
-     .only = {TESS_GCF_ATOMIC, TESS_GCF_SCATTER, TESS_GCF_WARP, TESS_GCF_WINDOW,
-              TESS_GCF_COARSE},
-     .num_only = 5,
-     .variant = {{"native", NULL}, {"compare-and-swap", with_compare_and_swap}},
-     .num_variants = 2},
-    {.name = "computed",
-     .title = "Kernels of a formula: computed, or read from a table",
-     .operation = {{1}, 1},
-     .pol = {{1, 4}, 2},
-     .gcf = {{32, 128}, 2},
-     .is_formula = true,
-     .only = {TESS_GCF_ATOMIC, TESS_GCF_GATHER, TESS_GCF_COMPUTED},
-     .num_only = 3,
-     .variant = {{"", NULL}, {"fast-math", with_fast_math}},
-     .num_variants = 2},
-    {.name = "sets",
-     .title = "The four data sets of the tiled study",
-     .operation = {{0}, 1},
-     .order = {{TESS_BENCH_GCF_SETS, TESS_BENCH_GCF_SETS + 1, TESS_BENCH_GCF_SETS + 2,
-                TESS_BENCH_GCF_SETS + 3},
-               4},
-     .only = {TESS_GCF_TILED, TESS_GCF_FACTORED},
-     .num_only = 2},
+static const table tables[TESS_BENCH_GCF_NUM_TABLES] = {
+    [TESS_BENCH_GCF_TABLE_SIZE] = {.order = {{TESS_BENCH_GCF_RANDOM,
+                                              TESS_BENCH_GCF_SORTED},
+                                             2},
+                                   .gcf = {{8, 16, 32, 64, 128, 256, 512}, 7},
+                                   .degrid_vis = 4e6,
+                                   .degrid_size = 8192},
+    [TESS_BENCH_GCF_TABLE_POINTS] = {.vis = {{1e3, 1e4, 1e5, 1e6, 1e7, 1e8}, 6}},
+    [TESS_BENCH_GCF_TABLE_IMAGE] = {.size = {{1024, 2048, 4096, 8192, 16384}, 5}},
+    [TESS_BENCH_GCF_TABLE_POL] = {.order = {{TESS_BENCH_GCF_TRACKS,
+                                             TESS_BENCH_GCF_BASELINES},
+                                            2},
+                                  .pol = {{1, 2, 4}, 3},
+                                  .gcf = {{64}, 1}},
+    [TESS_BENCH_GCF_TABLE_PRECISION] = {.precision = {{0, 1}, 2},
+                                        .gcf = {{32, 128}, 2},
+                                        .degrid_vis = 4e6,
+                                        .degrid_size = 8192},
+    [TESS_BENCH_GCF_TABLE_ATOMICS] =
+        {.operation = {{0}, 1},
+         .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_TRACKS}, 2},
+         .precision = {{0, 1}, 2},
+         .only = {TESS_GCF_ATOMIC, TESS_GCF_SCATTER, TESS_GCF_WARP, TESS_GCF_WINDOW,
+                  TESS_GCF_COARSE},
+         .num_only = 5,
+         .variant = {{"native", NULL}, {"compare-and-swap", with_compare_and_swap}},
+         .num_variants = 2},
+    [TESS_BENCH_GCF_TABLE_COMPUTED] = {.operation = {{1}, 1},
+                                       .pol = {{1, 4}, 2},
+                                       .gcf = {{32, 128}, 2},
+                                       .is_formula = true,
+                                       .only = {TESS_GCF_ATOMIC, TESS_GCF_GATHER,
+                                                TESS_GCF_COMPUTED},
+                                       .num_only = 3,
+                                       .variant = {{"", NULL},
+                                                   {"fast-math", with_fast_math}},
+                                       .num_variants = 2},
+    [TESS_BENCH_GCF_TABLE_SETS] = {.operation = {{0}, 1},
+                                   .order = {{TESS_BENCH_GCF_SETS,
+                                              TESS_BENCH_GCF_SETS + 1,
+                                              TESS_BENCH_GCF_SETS + 2,
+                                              TESS_BENCH_GCF_SETS + 3},
+                                             4},
+                                   .only = {TESS_GCF_TILED, TESS_GCF_FACTORED},
+                                   .num_only = 2},
 };
 
-enum { NUM_TABLES = sizeof tables / sizeof *tables, LISTS = 7 };
-
-const char *tess_bench_gcf_table_name(int k)
-{
-    return k < NUM_TABLES ? tables[k].name : NULL;
-}
-
-const char *tess_bench_gcf_table_title(int k)
-{
-    return k < NUM_TABLES ? tables[k].title : NULL;
-}
+enum { LISTS = 7 };
 
 /* ---- cases ---- */
 
@@ -366,8 +353,8 @@ static double seconds_of_all(const tess_bench_gcf_args *args, double most, int *
 {
     double seconds = 0;
     *lines = 0;
-    for (int t = 0; t < args->study.count; ++t) {
-        const table *of = &tables[(int)args->study.value[t]];
+    for (int t = 0; t < args->study.tables.count; ++t) {
+        const table *of = &tables[(int)args->study.tables.value[t]];
         const int cases = count_cases(of, args);
         for (int k = 0; k < cases; ++k) {
             tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
@@ -387,7 +374,7 @@ static double seconds_of_all(const tess_bench_gcf_args *args, double most, int *
  * meter needs. 0: there is none, or they are not asked for. */
 static double energy_seconds(const tess_bench_gcf_args *args, int lines)
 {
-    const double share = ENERGY_SHARE * 60 * args->within_min / fmax(lines, 1);
+    const double share = ENERGY_SHARE * 60 * args->study.within_min / fmax(lines, 1);
     return tess_bench_gcf_has_meter(args->opts.backend)
                ? fmin(args->energy_s, fmax(LEAST_ENERGY_S, share))
                : 0;
@@ -399,7 +386,7 @@ static double energy_seconds(const tess_bench_gcf_args *args, int lines)
 static double longest_case(const tess_bench_gcf_args *args, double *energy_s)
 {
     enum { HALVINGS = 50 };
-    const double all = 60 * args->within_min;
+    const double all = 60 * args->study.within_min;
     double low = 0, high = all;
     int lines;
     seconds_of_all(args, all, &lines);
@@ -452,6 +439,7 @@ static tess_status run_case(tess_bench_gcf_study *study, int table_number, int n
 {
     tess_status status = TESS_OK;
     const table *of = &tables[table_number];
+    const char *table_name = tess_bench_gcf_table_name[table_number];
     const tess_bench_gcf_args *args = study->args;
     tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
     tess_bench_gcf_result found[TESS_GCF_NUM_STRATEGIES];
@@ -463,19 +451,19 @@ static tess_status run_case(tess_bench_gcf_study *study, int table_number, int n
     if (what.num_strategies == 0) return TESS_OK;
     describe(&what, as->name, text, sizeof text);
     if (what.size < what.support + 4) {
-        leave_out(study, "%s: %s: the grid is too small", of->name, text);
+        leave_out(study, "%s: %s: the grid is too small", table_name, text);
         return TESS_OK;
     }
     if (!fit(of, study, study->case_s * weight_of(of), &what, &why)) {
-        leave_out(study, "%s: %s: %s", of->name, text, why);
+        leave_out(study, "%s: %s: %s", table_name, text, why);
         return TESS_OK;
     }
     describe(&what, as->name, text, sizeof text);
-    tess_log_info("%s: %s", of->name, text);
+    tess_log_info("%s: %s", table_name, text);
     what.energy_s = study->energy_s;
-    status = tess_bench_gcf_run(&what, (int)args->repeat, found);
+    status = tess_bench_gcf_run(&what, args->repeat, found);
     if (status == TESS_ERR_ALLOC) {
-        leave_out(study, "%s: %s: %s", of->name, text, tess_error_message());
+        leave_out(study, "%s: %s: %s", table_name, text, tess_error_message());
         tess_error_clear();
         return TESS_OK;
     }
@@ -535,18 +523,18 @@ tess_status tess_bench_gcf_study_run(const tess_bench_gcf_args *args)
 {
     tess_status status = TESS_OK;
     tess_bench_gcf_study study = {.args = args};
-    if (!args->out) TESS_FAIL(TESS_ERR_USAGE, "--study wants --out FOLDER");
-    TESS_TRY(make_folder(args->out, args->overwrite));
+    if (!args->study.out) TESS_FAIL(TESS_ERR_USAGE, "--study wants --out FOLDER");
+    TESS_TRY(make_folder(args->study.out, args->overwrite));
     study.row = tess_alloc(MOST_ROWS, sizeof *study.row);
     study.note = tess_alloc(MOST_NOTES, sizeof *study.note);
     if (!study.row || !study.note) TESS_FAIL(TESS_ERR_ALLOC, "tables of a study");
     study.case_s = longest_case(args, &study.energy_s);
-    for (int k = 0; k < args->study.count; ++k)
-        TESS_TRY(run_table(&study, (int)args->study.value[k]));
-    TESS_TRY(tess_bench_gcf_plot(args->out));
+    for (int k = 0; k < args->study.tables.count; ++k)
+        TESS_TRY(run_table(&study, (int)args->study.tables.value[k]));
+    TESS_TRY(tess_bench_gcf_plot(args->study.out));
     /* with the plots */
     TESS_TRY(tess_bench_gcf_write_report(&study));
-    printf("%s/report.md\n", args->out);
+    printf("%s/report.md\n", args->study.out);
 cleanup:
     tess_free(study.row);
     tess_free(study.note);

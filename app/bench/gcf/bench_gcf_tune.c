@@ -1,6 +1,9 @@
+/* Times the strategies that `--w projection` may take, and keeps which is fastest. */
 #include "bench_gcf_tune.h"
 
 #include <stdio.h>
+
+#include "bench_gcf_names.h"
 
 /* Something to be timed. */
 typedef struct candidates {
@@ -62,7 +65,7 @@ static tess_status tune_class(const tess_bench_gcf_args *args, tess_gcf_tuning *
     if (list.count == 0)
         TESS_FAIL(TESS_ERR_RESOURCE, "this tessera has no strategies on %s",
                   tess_bench_gcf_backend_name[out->backend]);
-    TESS_TRY(tess_bench_gcf_run(&what, (int)args->repeat, found));
+    TESS_TRY(tess_bench_gcf_run(&what, args->repeat, found));
     for (int k = 1; k < list.count; ++k)
         if (rate_of(&found[k]) > rate_of(&found[best])) best = k;
     for (int k = 0; k < list.count; ++k)

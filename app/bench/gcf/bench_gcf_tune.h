@@ -4,7 +4,7 @@
 #ifndef TESS_BENCH_GCF_TUNE_H
 #define TESS_BENCH_GCF_TUNE_H
 
-#include "bench_gcf_options.h"
+#include "bench_gcf_args.h"
 
 /** Time every strategy that the backend has for images or predictions, on a GPU in all
  *  shapes of its blocks, on tracks of kernels of several widths, in both precisions;

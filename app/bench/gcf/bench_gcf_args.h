@@ -1,0 +1,33 @@
+/** @file bench_gcf_args.h  (private to app/)
+ *  The values of the options of `tessera bench gcf`.
+ */
+#ifndef TESS_BENCH_GCF_ARGS_H
+#define TESS_BENCH_GCF_ARGS_H
+
+#include "bench_gcf.h"
+#include "bench_list.h"
+
+/** The benchmark times every combination of the lists' values. A word of a list is kept
+ *  as its index among the names of bench_gcf_names.h. */
+typedef struct tess_bench_gcf_args {
+    tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
+    int repeat;
+    int planes, oversampling;
+    double field_rad, energy_s;
+    bool markdown, tune, formula, normalise;
+    double shrink;
+    struct {
+        bool operation, gcf, vis, size;
+    } given; /**< options that the user gave: their defaults depend on other options */
+    struct {
+        tess_bench_list tables; /**< --study: indices of the tables; none: no study */
+        const char *out;        /**< --out */
+        double within_min;      /**< --within */
+    } study;
+    bool overwrite;
+    int extra;               /**< as in tess_bench_gcf_case */
+    const char *intensity;   /**< --intensity, or NULL */
+    tess_gcf_grid_opts opts; /**< threads 0: none given; the strategy is not set */
+} tess_bench_gcf_args;
+
+#endif
