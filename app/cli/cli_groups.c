@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "option_rules.h"
 #include "options.h"
 
 /* ---- which visibilities ---- */
@@ -304,75 +305,81 @@ static const struct argp_option layout_options[] = {
     {0},
 };
 
-static tess_status parse_int(const char *text, int max, int *value)
+static tess_status take_memory(const tess_option_rule *rule, const char *text,
+                               void *value)
 {
-    int64_t number = 0;
-    const tess_status status = tess_parse_integer(text, 1, max, &number);
-    if (status == TESS_OK) *value = (int)number;
-    return status;
+    (void)rule;
+    return tess_parse_memory(text, value);
 }
+
+/* --force-w-range. `value` is the parser's whole input. */
+static tess_status take_w_range(const tess_option_rule *rule, const char *text,
+                                void *value)
+{
+    tess_layout *layout = value;
+    (void)rule;
+    return tess_parse_uvrange(text, &layout->forced.w_min_lambda,
+                              &layout->forced.w_max_lambda);
+}
+
+/* An option that switches something off. */
+static tess_status take_off(const tess_option_rule *rule, const char *text, void *value)
+{
+    (void)rule, (void)text;
+    *(bool *)value = false;
+    return TESS_OK;
+}
+
+static tess_status take_one(const tess_option_rule *rule, const char *text, void *value)
+{
+    (void)rule, (void)text;
+    *(int *)value = 1;
+    return TESS_OK;
+}
+
+#define AT(member)     offsetof(tess_layout, member)
+#define FORCED(member) .offset = AT(forced.member)
+#define MAX_WHOLE      9007199254740992.0 /* up to 2^53 a double is exact */
+
+enum { MAX_THREADS = 4096, MAX_FORCED = 1 << 20 };
+
+static const tess_option_rule layout_rules[] = {
+    {OPT_THREADS, tess_take_int, .offset = AT(threads), .min = 1, .max = MAX_THREADS},
+    {OPT_MEMORY, take_memory, .offset = AT(memory_bytes)},
+    {OPT_NO_CALIBRATION, take_off, .offset = AT(calibrate)},
+    {OPT_FORCE_PW, tess_take_int, FORCED(pw), .min = 1, .max = MAX_FORCED},
+    {OPT_FORCE_FFT_RANKS, tess_take_int, FORCED(fft_ranks), .min = 1,
+     .max = MAX_FORCED},
+    {OPT_FORCE_TEAMS, tess_take_int, FORCED(teams), .min = 1, .max = MAX_FORCED},
+    {OPT_FORCE_BLOCK_PLANES, tess_take_int, FORCED(block_planes), .min = 1,
+     .max = MAX_FORCED},
+    {OPT_FORCE_PLANE_WINDOW, tess_take_int, FORCED(plane_window), .min = 1,
+     .max = MAX_FORCED},
+    {OPT_FORCE_CHUNK, tess_take_int64, FORCED(chunk), .min = 1, .max = INT32_MAX},
+    {OPT_FORCE_SPLIT, take_one, FORCED(split)},
+    {OPT_FORCE_PASSES, tess_take_int, FORCED(passes), .min = 1, .max = MAX_FORCED},
+    {OPT_FORCE_SCRATCH, take_one, FORCED(scratch)},
+    {OPT_FORCE_ROUND_BYTES, tess_take_int64, FORCED(round_bytes), .min = 1,
+     .max = MAX_WHOLE},
+    {OPT_FORCE_W_RANGE, take_w_range, .offset = 0},
+    {OPT_FORCE_NUM_VIS, tess_take_int64, FORCED(num_vis), .min = 1, .max = MAX_WHOLE},
+    {OPT_FORCE_NCCL, take_one, FORCED(nccl)},
+    {0},
+};
+
+#undef AT
+#undef FORCED
 
 static error_t parse_layout(int key, char *arg, struct argp_state *state)
 {
-    enum { MAX_THREADS = 4096, MAX_FORCED = 1 << 20 };
     tess_layout *layout = state->input;
     tess_status status = TESS_OK;
-    switch (key) {
-    case ARGP_KEY_INIT:
+    if (key == ARGP_KEY_INIT) {
         layout->calibrate = tess_calibrate_allowed();
         return 0;
-    case OPT_NO_CALIBRATION:
-        layout->calibrate = false;
-        break;
-    case OPT_THREADS:
-        status = parse_int(arg, MAX_THREADS, &layout->threads);
-        break;
-    case OPT_MEMORY:
-        status = tess_parse_memory(arg, &layout->memory_bytes);
-        break;
-    case OPT_FORCE_PW:
-        status = parse_int(arg, MAX_FORCED, &layout->force_pw);
-        break;
-    case OPT_FORCE_FFT_RANKS:
-        status = parse_int(arg, MAX_FORCED, &layout->force_fft_ranks);
-        break;
-    case OPT_FORCE_TEAMS:
-        status = parse_int(arg, MAX_FORCED, &layout->force_teams);
-        break;
-    case OPT_FORCE_BLOCK_PLANES:
-        status = parse_int(arg, MAX_FORCED, &layout->force_block_planes);
-        break;
-    case OPT_FORCE_PLANE_WINDOW:
-        status = parse_int(arg, MAX_FORCED, &layout->force_plane_window);
-        break;
-    case OPT_FORCE_CHUNK:
-        status = tess_parse_integer(arg, 1, INT32_MAX, &layout->force_chunk);
-        break;
-    case OPT_FORCE_SPLIT:
-        layout->force_split = 1;
-        break;
-    case OPT_FORCE_SCRATCH:
-        layout->force_scratch = 1;
-        break;
-    case OPT_FORCE_PASSES:
-        status = parse_int(arg, MAX_FORCED, &layout->force_passes);
-        break;
-    case OPT_FORCE_ROUND_BYTES:
-        status = tess_parse_integer(arg, 1, INT64_MAX, &layout->force_round_bytes);
-        break;
-    case OPT_FORCE_W_RANGE:
-        status = tess_parse_uvrange(arg, &layout->force_w_min_lambda,
-                                    &layout->force_w_max_lambda);
-        break;
-    case OPT_FORCE_NUM_VIS:
-        status = tess_parse_integer(arg, 1, INT64_MAX, &layout->force_num_vis);
-        break;
-    case OPT_FORCE_NCCL:
-        layout->force_nccl = 1;
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
     }
+    if (!tess_option_take(layout_rules, key, arg, layout, &status))
+        return ARGP_ERR_UNKNOWN;
     return tess_cli_result(state, layout_options, key, arg, status);
 }
 

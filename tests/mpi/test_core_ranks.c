@@ -174,8 +174,8 @@ static void compare_with_one(const tess_layout *layout, double accuracy,
     const int size = tess_comm_size(world), rank = tess_comm_rank(world);
     const int64_t first = ROWS * rank / size, count = ROWS * (rank + 1) / size - first;
     const tess_layout plain = {.threads = 1,
-                               .force_block_planes = layout->force_block_planes,
-                               .force_chunk = layout->force_chunk};
+                               .forced.block_planes = layout->forced.block_planes,
+                               .forced.chunk = layout->forced.chunk};
     scene *s = make_scene();
     tess_comm *self;
     assert_int_equal(tess_comm_self(&self), TESS_OK);
@@ -215,12 +215,12 @@ static void test_layouts(void **state)
     const int size = tess_comm_size(world);
     for (int d = 1; d <= size; ++d) {
         if (size % d != 0) continue;
-        const tess_layout slabs = {.threads = 1, .force_fft_ranks = d};
+        const tess_layout slabs = {.threads = 1, .forced.fft_ranks = d};
         const tess_layout groups = {.threads = 1,
-                                    .force_pw = d,
-                                    .force_block_planes = 3,
-                                    .force_chunk = 8,
-                                    .force_split = 1};
+                                    .forced.pw = d,
+                                    .forced.block_planes = 3,
+                                    .forced.chunk = 8,
+                                    .forced.split = 1};
         compare_with_one(&slabs, 1e-9, &middle);
         compare_with_one(&slabs, 1e-4, &middle);
         compare_with_one(&groups, 1e-9, &middle);

@@ -69,7 +69,7 @@ static tess_status image(const char *name, const char *backend, double accuracy,
     opts.gridding.w_mode = w_mode;
     opts.gridding.projection = tables();
     opts.layout.threads = 1;
-    opts.layout.force_nccl = force_nccl;
+    opts.layout.forced.nccl = force_nccl;
     opts.weighting = weighting;
     opts.num_pol = weighting == TESS_NATURAL ? 1 : 4;
     for (int k = 0; k < opts.num_pol; ++k)

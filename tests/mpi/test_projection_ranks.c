@@ -203,7 +203,7 @@ static void test_parts(void **state)
     make_images(s, &with, &whole);
     assert_int_equal(pipeline_predict(&with, s->model, &whole.predicted[0][0]),
                      TESS_OK);
-    with.layout.force_chunk = 4 * CHANS;
+    with.layout.forced.chunk = 4 * CHANS;
     make_images(s, &with, &parts);
     assert_int_equal(pipeline_predict(&with, s->model, &parts.predicted[0][0]),
                      TESS_OK);

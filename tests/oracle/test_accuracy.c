@@ -261,7 +261,7 @@ static void make_scene(const accuracy_case *is, uint64_t seed, scene *of)
                             .ny = is->ny,
                             .scale_rad = is->field_rad / (double)longer},
                    .gridding = {.w_mode = is->w_mode, .backend = "auto"},
-                   .layout = {.threads = 1, .force_block_planes = is->block_planes},
+                   .layout = {.threads = 1, .forced.block_planes = is->block_planes},
                    .num_pol = 1,
                    .num_rows = is->num_rows,
                    .num_chan = is->num_chan,

@@ -197,7 +197,7 @@ static void assert_same_predictions(tess_comm *comm, const char *const path[2],
                                   .gridding = {.accuracy = accuracy,
                                                .w_mode = w_mode,
                                                .backend = k ? "cuda" : "cpu"},
-                                  .layout = {.threads = 3, .force_passes = passes},
+                                  .layout = {.threads = 3, .forced.passes = passes},
                                   .overwrite = true};
         opts.gridding.projection = tables();
         tess_profile_start(&profile[k]);

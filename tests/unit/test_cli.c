@@ -127,8 +127,8 @@ static void groups_get_their_values(void **state)
     assert_int_equal(f->args.flags, 1);
     assert_int_equal(f->args.layout.threads, 3);
     assert_true(f->args.layout.memory_bytes == 8LL << 30);
-    assert_int_equal(f->args.layout.force_pw, 2);
-    assert_int_equal(f->args.layout.force_split, 1);
+    assert_int_equal(f->args.layout.forced.pw, 2);
+    assert_int_equal(f->args.layout.forced.split, 1);
     assert_int_equal(f->args.selection.num_spw, 2);
     assert_true(f->args.selection.chan_first == 3 && f->args.selection.chan_end == 9);
     assert_true(f->args.selection.uv_max_lambda == 1000);

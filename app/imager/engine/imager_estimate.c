@@ -179,7 +179,7 @@ static double pieces_bytes(const imager_job *job, const plane_load *load, int pl
 static bool in_place(const imager_job *job, const imager_workload *work)
 {
     return tess_comm_size(job->comm) == 1 && work->cached &&
-           job->layout->force_passes <= 1;
+           job->layout->forced.passes <= 1;
 }
 
 /* Samples of the slice, or of a set of blocks; of several outputs, those of one apart.
@@ -193,7 +193,7 @@ static double own_bytes(const imager_workload *work)
 static double bytes_beside_sums(const imager_job *job, const imager_workload *work)
 {
     const bool several = work->num_outputs > 1 || work->copy_bytes > 0;
-    if (!work->cached || in_place(job, work) || job->layout->force_passes > 1)
+    if (!work->cached || in_place(job, work) || job->layout->forced.passes > 1)
         return own_bytes(work);
     return several ? work->sample_bytes : 0;
 }
@@ -399,7 +399,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     TESS_TRY(make_load(job, &own, &load));
     sums_by_blocks(job, &own, &load, &all, &sums);
     TESS_TRY(occupied_share(job, &own, &lines));
-    if (!work->cached || job->layout->force_passes > 1)
+    if (!work->cached || job->layout->forced.passes > 1)
         TESS_TRY(plan_passes(job, &own, &found, all, &sums, &planes, &several));
     if (!several) TESS_TRY(planes_at_once(job, work, &own, &planes));
     if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);

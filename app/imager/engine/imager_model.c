@@ -291,7 +291,7 @@ static tess_status predict_owned(imager_job *job, tess_samples *owned,
                                  const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
-    int window = job->plan->num_planes > 1 ? job->layout->force_plane_window : 0;
+    int window = job->plan->num_planes > 1 ? job->layout->forced.plane_window : 0;
     const double samples_bytes = imager_samples_bytes(owned) +
                                  (other != owned ? imager_samples_bytes(other) : 0);
     if (!job->layout->reproducible)
@@ -320,7 +320,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
         return tess_comm_agree(job->comm, status);
     }
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
-                                  job->layout->force_round_bytes, &exchange);
+                                  job->layout->forced.round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(tess_exchange_send(exchange, samples, false, NULL, NULL));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);

@@ -196,7 +196,7 @@ static void passes_with(const imager_job *job, const block_load *load,
                         const imager_sums_size *size, int planes_at_once, double left,
                         imager_passes *passes)
 {
-    const int planes = job->plan->num_planes, forced = job->layout->force_passes;
+    const int planes = job->plan->num_planes, forced = job->layout->forced.passes;
     passes->planes_at_once = planes_at_once;
     passes->num_windows =
         planes_at_once > 0 ? (planes + planes_at_once - 1) / planes_at_once : 1;
@@ -221,14 +221,14 @@ static void passes_with(const imager_job *job, const block_load *load,
 static bool by_planes(const imager_job *job)
 {
     return job->num_groups == 1 && !job->backend->start && job->plan->num_planes > 1 &&
-           job->layout->force_plane_window >= 0;
+           job->layout->forced.plane_window >= 0;
 }
 
 /* The fewest passes over data; of as few, those with the sums of most planes. */
 static void choose(const imager_job *job, const block_load *load,
                    const imager_sums_size *size, double room, imager_passes *passes)
 {
-    const int forced = by_planes(job) ? job->layout->force_plane_window : 0;
+    const int forced = by_planes(job) ? job->layout->forced.plane_window : 0;
     const int most = by_planes(job) ? job->plan->num_planes - 1 : 0;
     int best = -1, fewest = 0;
     for (int k = 0; k <= most && forced == 0; ++k) {

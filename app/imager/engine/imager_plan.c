@@ -284,7 +284,7 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
 static int choose_groups(const imager_job *job, int ranks)
 {
     const tess_grid_plan *plan = job->plan;
-    if (job->layout->force_pw > 0) return job->layout->force_pw;
+    if (job->layout->forced.pw > 0) return job->layout->forced.pw;
     if (job->layout->reproducible) return 1;
     int limit = plan->num_planes / (2 * plan->w_support);
     if (limit > plan->num_blocks) limit = plan->num_blocks;
@@ -300,7 +300,7 @@ static int choose_groups(const imager_job *job, int ranks)
  * --reproducible there is one. */
 static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
 {
-    if (job->layout->force_fft_ranks > 0) return job->layout->force_fft_ranks;
+    if (job->layout->forced.fft_ranks > 0) return job->layout->forced.fft_ranks;
     if (job->layout->reproducible) return ranks;
     const int at_once = job->plan->block_planes * num_groups * job->num_images;
     int fft_ranks = tess_partition_sharers(ranks, at_once > 1 ? at_once : 1);
@@ -519,9 +519,9 @@ tess_status imager_job_plan(imager_job *job)
     opts.w_span_lambda = job->extent.w_span_lambda < 0
                              ? opts.w_max_lambda - opts.w_min_lambda
                              : job->extent.w_span_lambda;
-    if (layout->force_w_max_lambda > 0) {
-        opts.w_min_lambda = fmin(opts.w_min_lambda, layout->force_w_min_lambda);
-        opts.w_max_lambda = fmax(opts.w_max_lambda, layout->force_w_max_lambda);
+    if (layout->forced.w_max_lambda > 0) {
+        opts.w_min_lambda = fmin(opts.w_min_lambda, layout->forced.w_min_lambda);
+        opts.w_max_lambda = fmax(opts.w_max_lambda, layout->forced.w_max_lambda);
     }
     opts.do_w =
         gridding->w_mode == TESS_W_STACKING ||
@@ -534,11 +534,11 @@ tess_status imager_job_plan(imager_job *job)
         opts.projection = &projection;
     }
     opts.num_vis =
-        layout->force_num_vis > 0 ? layout->force_num_vis : job->extent.num_vis;
+        layout->forced.num_vis > 0 ? layout->forced.num_vis : job->extent.num_vis;
     opts.num_pol = job->num_images;
     opts.threads = layout->threads;
-    opts.block_planes = layout->force_block_planes;
-    opts.chunk = layout->force_chunk;
+    opts.block_planes = layout->forced.block_planes;
+    opts.chunk = layout->forced.chunk;
     opts.repeatable = layout->reproducible;
     if (opts.projection && gridding->gcf) {
         TESS_TRY(read_kernels(job, &file, &kernels));
@@ -654,7 +654,7 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
         .cost_vis_s = tess_grid_cost_vis(plan),
         .cost_run_s = VIS_OF_RUN * tess_grid_cost_vis(plan),
         .cost_brick_s = brick_cost_s(plan),
-        .always_split = job->layout->force_split > 0};
+        .always_split = job->layout->forced.split > 0};
     tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
     double mark = tess_time_now();
     int64_t *slab_line = tess_alloc(job->fft_ranks + 1, sizeof *slab_line);

@@ -301,7 +301,7 @@ static tess_status set_up(predict_run *run)
         bytes += (double)num_vis * TESS_MAX_CORR * sizeof(float) +
                  (double)num_rows * ROW_BYTES;
     int64_t batches = 1 + (int64_t)(bytes / (BATCH_SHARE * (double)rank_bytes));
-    if (opts->layout.force_passes > 0) batches = opts->layout.force_passes;
+    if (opts->layout.forced.passes > 0) batches = opts->layout.forced.passes;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
     run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
     if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;

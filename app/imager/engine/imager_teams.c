@@ -69,7 +69,7 @@ tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *
                                 int *num)
 {
     tess_status status = TESS_OK;
-    const int ranks = tess_comm_size(job->comm), forced = job->layout->force_teams;
+    const int ranks = tess_comm_size(job->comm), forced = job->layout->forced.teams;
     const int64_t outputs = need->outputs->num - need->first_output;
     double least, longest;
     *num = 1;

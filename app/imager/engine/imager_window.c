@@ -194,7 +194,7 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
     imager_sums_size size;
     double room =
         -((double)job->rank_bytes - other_bytes); /* the largest: least room */
-    const int force = job->layout->force_plane_window;
+    const int force = job->layout->forced.plane_window;
     *planes_at_once = 0;
     if (job->num_groups > 1 || job->backend->start || job->plan->num_planes == 1 ||
         force < 0)

@@ -144,8 +144,8 @@ static tess_status wants_ingest(const image_run *run, bool *wanted)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     const tess_layout *layout = &opts->layout;
-    const bool forced = layout->force_passes > 0 || layout->force_pw > 0 ||
-                        layout->force_fft_ranks > 0 || layout->force_split > 0 ||
+    const bool forced = layout->forced.passes > 0 || layout->forced.pw > 0 ||
+                        layout->forced.fft_ranks > 0 || layout->forced.split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here =
         run->outputs.num == 1 && !image_subtracts(opts) && !opts->dump_stages &&
@@ -168,7 +168,7 @@ static tess_status take_in(image_run *run)
     if (tess_comm_size(run->comm) > 1) {
         status = tess_comm_self(&run->job.alone);
         TESS_TRY(tess_comm_agree(run->comm, status));
-        const unsigned allowed = opts->layout.force_nccl ? TESS_SUM_BY_NCCL
+        const unsigned allowed = opts->layout.forced.nccl ? TESS_SUM_BY_NCCL
                                  : bytes >= NCCL_BYTES
                                      ? TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL
                                      : TESS_SUM_BY_PEERS;

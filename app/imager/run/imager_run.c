@@ -133,7 +133,7 @@ static tess_status goes_over(const imager_job *job, const imager_data *data, boo
 {
     const int ranks = tess_comm_size(job->comm);
     const double share = (double)data->num_vis * (ranks > 1 ? UNEVEN : 1) / ranks;
-    int64_t here = !data->in_memory || job->layout->force_passes > 1 ||
+    int64_t here = !data->in_memory || job->layout->forced.passes > 1 ||
                    share > (double)most_vis(job, data);
     const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MAX);
     *over = here != 0;
@@ -543,7 +543,7 @@ static tess_status run_sent(imager_job *job, imager_data *data, bool over,
     tess_exchange *exchange = NULL;
     status = tess_exchange_create(job->comm, job->plan, job->partition, true,
                                   data->in_memory ? &data->cached : &data->block,
-                                  job->layout->force_round_bytes, &exchange);
+                                  job->layout->forced.round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(over ? run_passes(job, data, counted, exchange, psf, sums)
                   : run_once(job, data, counted, exchange, 0, psf, sums));

@@ -248,7 +248,7 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
         data->block = tess_source_samples(run->source);
         data->subtract = image_subtracts(run->opts) ? &run->subtract : NULL;
         data->set_blocks = blocks_of_set(run);
-        data->force_scratch = run->job.layout->force_scratch;
+        data->force_scratch = run->job.layout->forced.scratch;
         if (run->opts->scratch)
             status = tess_spool_create(run->opts->scratch, &data->spool);
         TESS_TRY(tess_comm_agree(run->comm, status));

@@ -41,29 +41,34 @@ typedef struct tess_selection {
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
 
-/** How work is laid out; zero means that the planner chooses. The force_ members exist
- *  for tests and scaling studies (--force-pw 2 ...), and are listed in --help. */
+/** Choices that tests and scaling studies take from the planner (--force-pw 2 ...).
+ *  --help-all lists the options. Zero means that the planner chooses. */
+typedef struct tess_forced {
+    int pw;           /**< w-groups */
+    int fft_ranks;    /**< ranks that share one plane's FFT (slabs); divides the number
+                           of ranks */
+    int teams;        /**< teams of ranks that make outputs side by side */
+    int block_planes; /**< w-planes per brick */
+    int plane_window; /**< w-planes whose sums are held at a time */
+    int64_t chunk;    /**< visibilities per chunk of a brick */
+    int split;        /**< 1: cut bricks at chunk borders even when they are not hot */
+    int passes;       /**< passes over the data */
+    int scratch;      /**< 1: keep data in --scratch, even if that is slower */
+    double w_min_lambda, w_max_lambda; /**< plan for at least this range of |w|; maximum
+                                            0: the range of the data */
+    int64_t round_bytes; /**< bytes that a rank sends in one round of the exchange */
+    int64_t num_vis;     /**< plan for this number of visibilities in an image */
+    int nccl;            /**< 1: sum images by NCCL, however small they are */
+} tess_forced;
+
+/** How work is laid out. */
 typedef struct tess_layout {
-    int threads;            /**< --threads, per rank */
-    int64_t memory_bytes;   /**< --memory, per node */
-    int force_pw;           /**< w-groups */
-    int force_fft_ranks;    /**< ranks that share one plane's FFT (slabs); divides the
-                               ranks */
-    int force_block_planes; /**< w-planes per brick */
-    int force_plane_window; /**< w-planes whose sums are held at a time */
-    int64_t force_chunk;    /**< visibilities per chunk of a brick */
-    int force_split;        /**< 1: cut bricks at chunk borders even when not hot */
-    int force_passes;       /**< passes over the data */
-    int force_scratch;      /**< 1: keep data in --scratch, be it faster or not */
-    double force_w_min_lambda, force_w_max_lambda; /**< plan for this range of |w|, at
-                                      least; max 0 = that of the data */
-    int64_t force_round_bytes; /**< a rank sends in one round of the exchange */
-    int64_t force_num_vis;     /**< plan for this many visibilities an image */
-    bool reproducible;         /**< --reproducible: the same sums on any number of ranks
-                                    and threads */
-    bool calibrate;            /**< plan large runs by costs measured on this machine */
-    int force_nccl;            /**< 1: sum images by NCCL, however small */
-    int force_teams;           /**< teams of ranks that make outputs side by side */
+    int threads;          /**< --threads, per rank; 0: the planner chooses */
+    int64_t memory_bytes; /**< --memory, per node; 0: what the job may use */
+    bool reproducible;    /**< --reproducible: the same sums on any number of ranks and
+                               threads */
+    bool calibrate;       /**< plan large runs by costs measured on this machine */
+    tess_forced forced;
 } tess_layout;
 
 /** Gridding of one plan; shared by image, predict and plan. */
@@ -128,12 +133,12 @@ typedef struct tess_image_opts {
     int64_t intervals_out; /**< default 1 */
     bool make_psf;         /**< --no-psf */
     bool overwrite, preview;
-    const char *beside[3];   /**< other files that the run writes, or NULL: no image may
-                                  have their names */
-    const char *subtract;    /**< --subtract MODEL.fits, or NULL */
+    const char *beside[3]; /**< other files that the run writes, or NULL: no image may
+                                have their names */
+    const char *subtract;  /**< --subtract MODEL.fits, or NULL */
     const tess_fits_pixels *subtract_pixels; /**< or a model in memory, or NULL */
-    const char *dump_stages; /**< --dump-stages DIR, or NULL */
-    const char *scratch;     /**< --scratch DIR, on each node, or NULL */
+    const char *dump_stages;                 /**< --dump-stages DIR, or NULL */
+    const char *scratch; /**< --scratch DIR, on each node, or NULL */
     tess_checkpoint_opts checkpoint;
     const char *command_line; /**< for HISTORY */
     const char *used_options; /**< text of the used options, written to NAME.conf */
@@ -146,11 +151,11 @@ typedef tess_status tess_predict_taker(void *context, const tess_vis_meta *meta,
 
 typedef struct tess_predict_opts {
     const char *obs;
-    const char *model;  /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
+    const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
     const tess_fits_pixels *pixels; /**< where that is NULL: a model in memory */
-    const char *output; /**< -o OUT.uvfits, or NULL */
-    const char *column; /**< --column of the MS, or NULL */
-    tess_predict_taker *take; /**< gets all where there is neither of them */
+    const char *output;             /**< -o OUT.uvfits, or NULL */
+    const char *column;             /**< --column of the MS, or NULL */
+    tess_predict_taker *take;       /**< gets all where there is neither of them */
     void *take_context;
     tess_selection selection;
     tess_gridding gridding;

@@ -67,7 +67,7 @@ static emit_batch next_batch(const imager_predictor *predictor,
     const tess_samples like = samples_like(predictor, source);
     const double room = room_for_rows(predictor);
     const int64_t num_spans = tess_source_num_spans(source);
-    const int force = predictor->job.layout->force_passes;
+    const int force = predictor->job.layout->forced.passes;
     const int64_t most = force > 0 ? (num_spans + force - 1) / force : num_spans;
     tess_source_rows rows;
     while (batch.end_span < num_spans && batch.end_span - first_span < most) {
@@ -97,8 +97,8 @@ bool emit_possible(const imager_predictor *predictor, const tess_source *source)
     tess_source_rows rows;
     const tess_samples like = samples_like(predictor, source);
     const tess_layout *layout = predictor->job.layout;
-    if (!predictor->job.backend->start || layout->force_pw > 0 ||
-        layout->force_fft_ranks > 0 || layout->force_split > 0)
+    if (!predictor->job.backend->start || layout->forced.pw > 0 ||
+        layout->forced.fft_ranks > 0 || layout->forced.split > 0)
         return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
