@@ -1,4 +1,4 @@
-# Words for app/api/tess_version.c.in: git revision, build options, versions of libraries.
+# Words for base/tess_version.c.in: git revision, build options, versions of libraries.
 set(TESS_GIT_REVISION "")
 find_package(Git QUIET)
 if(GIT_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/.git)

@@ -10,8 +10,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_scale.h"
+#include "tess_threads.h"
 #include "tessera/tess_arrays.h"
-#include "threads.h"
 
 /* The widest error that a kernel is made for, and the smallest in single precision. */
 static const double LARGEST_ACCURACY = 1e-2, SINGLE_ACCURACY = 1e-5;

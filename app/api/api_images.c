@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "api_options.h"
-#include "image_args.h"
 #include "tess_fits.h"
+#include "tess_image_args.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_profile.h"

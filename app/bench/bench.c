@@ -1,10 +1,10 @@
-#include "bench.h"
+#include "tess_bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_list.h"
+#include "tess_bench_list.h"
 #include "tess_const.h"
 #include "tess_degrid.h"
 #include "tess_log.h"

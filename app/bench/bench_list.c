@@ -1,6 +1,6 @@
 /* Lists of numbers that benchmarks sweep: how they are parsed and combined. */
 #define _GNU_SOURCE
-#include "bench_list.h"
+#include "tess_bench_list.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "bench_peer.h"
+#include "tess_bench_peer.h"
 
 #include <errno.h>
 #include <jansson.h>

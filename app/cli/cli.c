@@ -1,7 +1,7 @@
 /* Parses the command line of a subcommand on every rank, with argp. One rank prints the
  * error or the help. Options from --config come before those of the command line. */
 #define _GNU_SOURCE
-#include "cli.h"
+#include "tess_cli.h"
 
 #include <errno.h>
 #include <stdio.h>

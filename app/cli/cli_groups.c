@@ -1,8 +1,8 @@
 /* The groups of options that several subcommands share: which visibilities, how to
  * grid, and how to lay out the work. */
 #define _GNU_SOURCE
-#include "calibrate.h"
-#include "cli.h"
+#include "tess_calibrate.h"
+#include "tess_cli.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "tess_cli.h"
 #include "tess_mem.h"
 
 static int count_options(const struct argp_option *options)

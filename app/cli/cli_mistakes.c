@@ -11,8 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "options.h"
+#include "tess_cli.h"
 
 enum { MAX_LENGTH = 64, MAX_TEXT = 512, MAX_VALUE = 48 };
 

@@ -6,16 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench.h"
-#include "bench_list.h"
-#include "calibrate.h"
-#include "cli.h"
-#include "commands.h"
 #include "imager_job.h"
 #include "option_rules.h"
+#include "tess_bench.h"
+#include "tess_bench_list.h"
+#include "tess_calibrate.h"
+#include "tess_cli.h"
+#include "tess_commands.h"
 #include "tess_log.h"
+#include "tess_threads.h"
 #include "tess_version.h"
-#include "threads.h"
 
 static const char doc[] =
     "Time gridding or degridding alone, on visibilities made up in memory, and print a "

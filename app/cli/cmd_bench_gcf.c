@@ -2,15 +2,15 @@
  * functions, by each strategy. */
 #include <stdio.h>
 
-#include "bench_gcf_names.h"
 #include "bench_gcf_options.h"
-#include "bench_gcf_print.h"
-#include "bench_gcf_study.h"
-#include "bench_gcf_tune.h"
-#include "cli.h"
-#include "commands.h"
+#include "tess_bench_gcf_names.h"
+#include "tess_bench_gcf_print.h"
+#include "tess_bench_gcf_study.h"
+#include "tess_bench_gcf_tune.h"
+#include "tess_cli.h"
+#include "tess_commands.h"
 #include "tess_map.h"
-#include "threads.h"
+#include "tess_threads.h"
 
 /* Whether a strategy is timed if the user asks for none. */
 static bool by_default(const tess_bench_gcf_args *args, tess_gcf_strategy strategy,

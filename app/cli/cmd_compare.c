@@ -4,10 +4,10 @@
 #include <float.h>
 #include <stdio.h>
 
-#include "cli.h"
-#include "commands.h"
 #include "compare.h"
 #include "options.h"
+#include "tess_cli.h"
+#include "tess_commands.h"
 #include "tess_text.h"
 
 static const char doc[] =

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "image_args.h"
 #include "job.h"
 #include "tess_checkpoint.h"
+#include "tess_commands.h"
+#include "tess_image_args.h"
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"

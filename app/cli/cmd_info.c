@@ -4,9 +4,9 @@
 #include <argp.h>
 #include <stdio.h>
 
-#include "cli.h"
-#include "commands.h"
 #include "info.h"
+#include "tess_cli.h"
+#include "tess_commands.h"
 #include "tess_log.h"
 #include "tess_vis.h"
 

@@ -1,7 +1,7 @@
 /* tessera plan: shows how tessera image would make an image with the same options. */
 #define _GNU_SOURCE
-#include "commands.h"
-#include "image_args.h"
+#include "tess_commands.h"
+#include "tess_image_args.h"
 #include "tess_imager.h"
 #include "tess_profile.h"
 

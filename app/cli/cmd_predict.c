@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include <argp.h>
 
-#include "cli.h"
-#include "commands.h"
 #include "job.h"
 #include "options.h"
+#include "tess_cli.h"
+#include "tess_commands.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"
@@ -14,9 +14,9 @@
 #include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_profile.h"
-#include "threads.h"
+#include "tess_threads.h"
+#include "tess_words.h"
 #include "trace_file.h"
-#include "words.h"
 
 static const char doc[] =
     "Predict the visibilities of a model image, for every row of an observation, "

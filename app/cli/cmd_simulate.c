@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "commands.h"
 #include "options.h"
-#include "sim_layout.h"
-#include "simulate.h"
+#include "tess_cli.h"
+#include "tess_commands.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_sim_layout.h"
+#include "tess_simulate.h"
 
 enum {
     OPT_LAYOUT = 0x1000,

@@ -1,7 +1,7 @@
 /* Parses the options of tessera image and tessera plan, and checks those that can be
  * checked without data. */
 #define _GNU_SOURCE
-#include "image_args.h"
+#include "tess_image_args.h"
 
 #include <errno.h>
 #include <float.h>
@@ -14,7 +14,7 @@
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
-#include "threads.h"
+#include "tess_threads.h"
 
 enum {
     OPT_SIZE = 0x100,

@@ -8,11 +8,11 @@
 #include <strings.h>
 
 #include "info.h"
-#include "polar.h"
 #include "tess_const.h"
 #include "tess_fits_array.h"
+#include "tess_polar.h"
 #include "tess_text.h"
-#include "words.h"
+#include "tess_words.h"
 
 enum { SHOWN_BYTES = 1024, MOST_COLUMNS = 8 };
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "built.h"
-#include "commands.h"
 #include "tess_comm.h"
+#include "tess_commands.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_status.h"

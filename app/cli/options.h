@@ -4,7 +4,8 @@
  *  untouched, and the parser returns TESS_ERR_USAGE with a message that quotes the text
  *  and shows valid forms. All are Local.
  *
- *  The messages do not name the option; tess_cli_result() of cli.h puts it in front.
+ *  The messages do not name the option; tess_cli_result() of tess_cli.h puts it in
+ * front.
  */
 #ifndef TESS_OPTIONS_H
 #define TESS_OPTIONS_H

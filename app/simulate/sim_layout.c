@@ -1,4 +1,4 @@
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 #include <erfa.h>
 #include <erfam.h>

@@ -1,10 +1,9 @@
-#include "simulate.h"
+#include "tess_simulate.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "sim_layout.h"
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
@@ -12,7 +11,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
-#include "threads.h"
+#include "tess_sim_layout.h"
+#include "tess_threads.h"
 
 /* Visibilities of one block: large enough for fast writing, small beside any node's
  * memory. A MeasurementSet's writer gathers the blocks of all ranks on one. */

@@ -11,8 +11,8 @@
 #include <immintrin.h>
 #endif
 
-#include "bench.h"
 #include "draw.h"
+#include "tess_bench.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "fuzz_file.h"
-#include "image_args.h"
 #include "tess_comm.h"
+#include "tess_image_args.h"
 
 static tess_comm *comm;
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "fuzz_file.h"
-#include "sim_layout.h"
 #include "sim_sky.h"
 #include "tess_comm.h"
+#include "tess_sim_layout.h"
 
 static tess_comm *comm;
 

@@ -6,10 +6,10 @@
 
 #include "fuzz_file.h"
 #include "info.h"
-#include "polar.h"
 #include "source.h"
 #include "tess_comm.h"
 #include "tess_mem.h"
+#include "tess_polar.h"
 #include "tess_vis.h"
 
 static tess_comm *comm;

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
 #include "rank_tests.h"
 #include "tess_comm.h"
+#include "tess_commands.h"
 #include "tess_vis.h"
 
 typedef struct fixture {

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_gcf_sets.h"
-#include "sim_layout.h"
+#include "tess_bench_gcf_sets.h"
 #include "tess_const.h"
+#include "tess_sim_layout.h"
 
 /* Some times of all stations: the first and the last are among them. */
 enum { SOME = 300000 };

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "calibrate.h"
 #include "tess_cache.h"
+#include "tess_calibrate.h"
 #include "tess_comm.h"
 #include "tess_grid.h"
 #include "tess_isa.h"

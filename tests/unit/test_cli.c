@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "cli.h"
 #include "options.h"
+#include "tess_cli.h"
 #include "tess_mem.h"
 
 enum { OPT_SCALE = 0x100, OPT_OBS };

@@ -11,7 +11,7 @@
 
 #include <complex.h>
 
-#include "polar.h"
+#include "tess_polar.h"
 
 enum { RR = -1, LL = -2, RL = -3, LR = -4, XX = -5, YY = -6, XY = -7, YX = -8 };
 

@@ -14,16 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands.h"
 #include "direct_sum.h"
 #include "sim_csv.h"
-#include "sim_layout.h"
 #include "sim_noise.h"
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
+#include "tess_commands.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_sim_layout.h"
 #include "tess_vis.h"
 
 /* MJD 61041.9 = 2026-01-01T21:36 UTC, and the middle of MeerKAT. */

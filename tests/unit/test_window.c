@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "calibrate.h"
 #include "imager_job.h"
 #include "imager_window.h"
+#include "tess_calibrate.h"
 #include "tess_grid.h"
 
 static void make_job(bool is_double, tess_layout *layout, imager_job *job)

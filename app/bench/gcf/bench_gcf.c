@@ -1,13 +1,13 @@
-#include "bench_gcf.h"
+#include "tess_bench_gcf.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "bench_list.h"
 #include "tess_backend.h"
+#include "tess_bench.h"
+#include "tess_bench_list.h"
 #include "tess_const.h"
 #include "tess_device.h"
 #include "tess_log.h"

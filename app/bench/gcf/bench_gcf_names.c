@@ -1,5 +1,5 @@
 /* The words of `tessera bench gcf`, as options take them and tables have them. */
-#include "bench_gcf_names.h"
+#include "tess_bench_gcf_names.h"
 
 #include <stdio.h>
 

@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "bench_gcf_names.h"
 #include "bench_gcf_probes.h"
-#include "cli.h"
 #include "option_rules.h"
+#include "tess_bench_gcf_names.h"
+#include "tess_cli.h"
 #include "tess_const.h"
 
 static const char doc[] =

@@ -1,4 +1,4 @@
-/** @file bench_gcf_options.h  (private to app/)
+/** @file bench_gcf_options.h
  *  Parses the options of `tessera bench gcf`.
  */
 #ifndef TESS_BENCH_GCF_OPTIONS_H
@@ -6,7 +6,7 @@
 
 #include <argp.h>
 
-#include "bench_gcf_args.h"
+#include "tess_bench_gcf_args.h"
 
 /** The options. The parser's input is a tess_bench_gcf_args. */
 extern const struct argp tess_bench_gcf_argp;

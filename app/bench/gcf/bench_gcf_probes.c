@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-#include "bench_gcf_args.h"
-#include "bench_gcf_names.h"
-#include "cli.h"
 #include "option_rules.h"
+#include "tess_bench_gcf_args.h"
+#include "tess_bench_gcf_names.h"
+#include "tess_cli.h"
 
 enum {
     OPT_ATOMICS = 0x200,

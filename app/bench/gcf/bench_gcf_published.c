@@ -2,8 +2,8 @@
  * published or, for two codes, as they ran on a GPU of today. */
 #include <string.h>
 
-#include "bench_gcf_names.h"
 #include "bench_gcf_published.h"
+#include "tess_bench_gcf_names.h"
 
 enum {
     RANDOM = TESS_BENCH_GCF_RANDOM,

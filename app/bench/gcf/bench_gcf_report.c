@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench_gcf_names.h"
 #include "bench_gcf_published.h"
 #include "bench_gcf_report.h"
 #include "tess_backend.h"
+#include "tess_bench_gcf_names.h"
 #include "tess_cache.h"
 #include "tess_log.h"
 #include "tess_mem.h"

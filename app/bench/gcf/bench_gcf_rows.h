@@ -4,7 +4,7 @@
 #ifndef TESS_BENCH_GCF_ROWS_H
 #define TESS_BENCH_GCF_ROWS_H
 
-#include "bench_gcf_args.h"
+#include "tess_bench_gcf_args.h"
 
 /** One line of a table. */
 typedef struct tess_bench_gcf_row {

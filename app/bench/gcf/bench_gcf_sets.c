@@ -1,11 +1,11 @@
-#include "bench_gcf_sets.h"
+#include "tess_bench_gcf_sets.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "sim_layout.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_sim_layout.h"
 
 enum { LEAST_PLANES = 16, OVERSAMPLING = 4, TAPER_POINTS = 512, FEWER_TIMES = 8 };
 

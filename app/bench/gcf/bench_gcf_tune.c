@@ -1,9 +1,9 @@
 /* Times the strategies that `--w projection` may take, and keeps which is fastest. */
-#include "bench_gcf_tune.h"
+#include "tess_bench_gcf_tune.h"
 
 #include <stdio.h>
 
-#include "bench_gcf_names.h"
+#include "tess_bench_gcf_names.h"
 
 /* Something to be timed. */
 typedef struct candidates {

@@ -1,6 +1,6 @@
 /* The files that measured costs are kept in, and who measures. */
 #define _GNU_SOURCE
-#include "calibrate.h"
+#include "tess_calibrate.h"
 
 #include <jansson.h>
 #include <limits.h>

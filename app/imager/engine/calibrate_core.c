@@ -3,7 +3,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "calibrate.h"
+#include "tess_calibrate.h"
 #include "tess_const.h"
 #include "tess_fft.h"
 #include "tess_grid.h"

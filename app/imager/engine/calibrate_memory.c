@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "calibrate.h"
+#include "tess_calibrate.h"
 #include "tess_decode.h"
 #include "tess_log.h"
 #include "tess_mem.h"

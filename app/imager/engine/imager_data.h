@@ -4,9 +4,9 @@
 #ifndef TESS_IMAGER_DATA_H
 #define TESS_IMAGER_DATA_H
 
-#include "polar.h"
 #include "source.h"
 #include "spool.h"
+#include "tess_polar.h"
 #include "tess_profile.h"
 #include "tess_samples.h"
 #include "tess_weight.h"

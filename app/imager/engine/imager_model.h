@@ -5,11 +5,11 @@
 #define TESS_IMAGER_MODEL_H
 
 #include "imager_job.h"
-#include "polar.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
 #include "tess_geom.h"
 #include "tess_imager.h"
+#include "tess_polar.h"
 #include "tess_profile.h"
 #include "tess_samples.h"
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "calibrate.h"
 #include "imager_job.h"
 #include "imager_outputs.h"
+#include "tess_calibrate.h"
 #include "tess_device_comm.h"
 #include "tess_fits_kernels.h"
 #include "tess_log.h"

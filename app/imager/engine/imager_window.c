@@ -1,9 +1,9 @@
 /* Of how many w-planes brick sums are held at a time. */
 #include <math.h>
 
-#include "calibrate.h"
 #include "imager_job.h"
 #include "imager_window.h"
+#include "tess_calibrate.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -6,10 +6,10 @@
 
 #include "imager_outputs.h"
 #include "imager_rows.h"
-#include "polar.h"
 #include "source.h"
 #include "tess_comm.h"
 #include "tess_imager.h"
+#include "tess_polar.h"
 #include "tess_profile.h"
 
 struct imager_summary;

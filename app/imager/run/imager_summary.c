@@ -13,7 +13,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "words.h"
+#include "tess_words.h"
 
 /* Up to so many images have a line each. */
 enum { MOST_LINES = 4, MOST_FILES = 8 };

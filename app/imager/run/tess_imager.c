@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calibrate.h"
 #include "image_run.h"
 #include "imager_rows.h"
 #include "imager_run.h"
 #include "imager_stages.h"
 #include "imager_window.h"
+#include "tess_calibrate.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"

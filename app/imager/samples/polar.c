@@ -1,4 +1,4 @@
-#include "polar.h"
+#include "tess_polar.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef TESS_PREPARE_H
 #define TESS_PREPARE_H
 
-#include "polar.h"
+#include "tess_polar.h"
 #include "tess_profile.h"
 #include "tess_samples.h"
 #include "tess_vis.h"

@@ -5,9 +5,9 @@
 #ifndef TESS_SOURCE_H
 #define TESS_SOURCE_H
 
-#include "polar.h"
 #include "prepare.h"
 #include "tess_imager.h"
+#include "tess_polar.h"
 #include "tess_samples.h"
 #include "tess_vis.h"
 

@@ -4,7 +4,7 @@
  *  Source: ANTENNA table of the LOFAR HBA MeasurementSet that DP3 (lofar-astron) is
  *  tested with: the high-band fields of the core and remote stations.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"CS001HBA0", {3826896.2350, 460979.4550, 5064658.2030}},

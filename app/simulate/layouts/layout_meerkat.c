@@ -3,7 +3,7 @@
  *  Source: katsdpimager (ska-sa, BSD-3 licence), tests/meerkat_antennas.txt; agrees
  *  with the ANTENNA table of MeerKAT MeasurementSets to 0.05 mm.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"m000", {5109271.4974, 2006808.8930, -3239130.7361}},

@@ -3,7 +3,7 @@
  *  Source: Karabo-Pipeline (i4Ds, MIT licence), karabo/data/mwa.phase1.tm; agrees with
  *  the AN table of MWA UVFITS files to 9 mm.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"mwa000", {-2559399.2817, 5095533.6137, -2848817.4372}},

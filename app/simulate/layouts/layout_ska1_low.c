@@ -3,7 +3,7 @@
  *  Source: Karabo-Pipeline (i4Ds, MIT licence), karabo/data/ SKA-LOW-AA4.ska-ost-array-
  *  config-2.3.1.tm; reference height 377.8 m.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"low000", {-2565120.6720, 5085639.4454, -2861202.4843}},

@@ -3,7 +3,7 @@
  *  Source: Karabo-Pipeline (i4Ds, MIT licence), karabo/data/ SKA-MID-AA4.ska-ost-array-
  *  config-2.3.1.tm; reference height 1053 m.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"mid000", {5109237.7143, 2006795.6618, -3239109.1841}},

@@ -3,7 +3,7 @@
  *  Source: Karabo-Pipeline (i4Ds, MIT licence), karabo/data/vla.a.tm; heights of the
  *  pads are taken as 0.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"vla000", {-1601083.5508, -5040331.0894, 3553466.6696}},

@@ -3,7 +3,7 @@
  *  Source: Karabo-Pipeline (i4Ds, MIT licence), karabo/data/vla.d.tm; heights of the
  *  pads are taken as 0.
  */
-#include "sim_layout.h"
+#include "tess_sim_layout.h"
 
 static const tess_layout_antenna antennas[] = {
     {"vla000", {-1600658.6020, -5040330.3189, 3553657.8735}},

@@ -1,4 +1,4 @@
-/** @file cli.h  (private to app/)
+/** @file tess_cli.h
  *  Parses the command line of a subcommand on every rank. It adds to argp: one error
  *  message instead of argp's output, --config files, help from rank 0, and a record of
  *  the used options.

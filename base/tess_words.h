@@ -1,4 +1,4 @@
-/** @file words.h  (private to app/)
+/** @file tess_words.h
  *  Times, positions, angles and fluxes in the words of the log. All Local.
  */
 #ifndef TESS_WORDS_H

@@ -1,4 +1,4 @@
-/** @file bench_gcf_sets.h  (private to app/)
+/** @file tess_bench_gcf_sets.h
  *  The data sets of a published study of tiled gridding, simulated: NAG's port of
  *  OSKAR's w-projection to a P100, Xeon and Xeon Phi
  * (github.com/OxfordSKA/GPU-gridding, README). Published are numbers of visibilities,

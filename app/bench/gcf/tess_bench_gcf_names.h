@@ -1,4 +1,4 @@
-/** @file bench_gcf_names.h  (private to app/)
+/** @file tess_bench_gcf_names.h
  *  The words of `tessera bench gcf`: they are values of options, and entries of the
  *  tables that it prints.
  */
@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "bench_gcf.h"
+#include "tess_bench_gcf.h"
 
 /** Each array ends with NULL. */
 extern const char *const tess_bench_gcf_backend_name[];   /**< by tess_gcf_backend */

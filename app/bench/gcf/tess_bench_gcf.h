@@ -1,11 +1,11 @@
-/** @file bench_gcf.h  (private to app/)
+/** @file tess_bench_gcf.h
  *  Strategies of gridding with tables of convolution functions, timed in turns on the
  *  same points, made up on the spot.
  */
 #ifndef TESS_BENCH_GCF_H
 #define TESS_BENCH_GCF_H
 
-#include "bench_gcf_sets.h"
+#include "tess_bench_gcf_sets.h"
 #include "tess_gcf_grid.h"
 
 /** Strategies of a case, at most: each once, and once in each of its shapes. */

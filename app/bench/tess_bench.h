@@ -1,4 +1,4 @@
-/** @file bench.h  (private to app/)
+/** @file tess_bench.h
  *  The gridder and degridder of a backend, timed on visibilities made up on the spot.
  */
 #ifndef TESS_BENCH_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "bench_peer.h"
+#include "tess_bench_peer.h"
 #include "tess_grid.h"
 
 typedef enum tess_bench_order {
@@ -25,7 +25,7 @@ typedef struct tess_bench_case {
     double accuracy;
     tess_precision precision;
     int support;      /**< of the kernel; 0: as the accuracy asks for */
-    const char *peer; /**< to time as well (bench_peer.h), or NULL */
+    const char *peer; /**< to time as well (tess_bench_peer.h), or NULL */
 } tess_bench_case;
 
 /** What was found: medians over the repetitions. */

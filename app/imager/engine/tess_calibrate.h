@@ -1,4 +1,4 @@
-/** @file calibrate.h  (private to app/)
+/** @file tess_calibrate.h
  *  The costs that the planner goes by (tess_costs.h), measured on this machine and kept
  *  for later runs.
  *

@@ -1,4 +1,4 @@
-/** @file bench_list.h  (private to app/)
+/** @file tess_bench_list.h
  *  Lists of numbers that benchmarks sweep, and medians of what they time.
  */
 #ifndef TESS_BENCH_LIST_H

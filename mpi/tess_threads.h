@@ -1,4 +1,4 @@
-/** @file threads.h  (private to app/)
+/** @file tess_threads.h
  *  Threads per rank from the batch allocation.
  */
 #ifndef TESS_THREADS_H

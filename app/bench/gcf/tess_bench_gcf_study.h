@@ -1,11 +1,11 @@
-/** @file bench_gcf_study.h  (private to app/)
+/** @file tess_bench_gcf_study.h
  *  `tessera bench gcf --study`: measures again what studies of gridding with tables of
  *  convolution functions have published.
  */
 #ifndef TESS_BENCH_GCF_STUDY_H
 #define TESS_BENCH_GCF_STUDY_H
 
-#include "bench_gcf_args.h"
+#include "tess_bench_gcf_args.h"
 
 /** Measure the tables that the options name, and write a CSV file for each, report.md,
  *  and, if Python has matplotlib, plots to the folder of --out, which is made.

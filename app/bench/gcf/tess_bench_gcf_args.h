@@ -1,11 +1,11 @@
-/** @file bench_gcf_args.h  (private to app/)
+/** @file tess_bench_gcf_args.h
  *  The values of the options of `tessera bench gcf`.
  */
 #ifndef TESS_BENCH_GCF_ARGS_H
 #define TESS_BENCH_GCF_ARGS_H
 
-#include "bench_gcf.h"
-#include "bench_list.h"
+#include "tess_bench_gcf.h"
+#include "tess_bench_list.h"
 
 /** The benchmark times every combination of the lists' values. A word of a list is kept
  *  as its index among the names of bench_gcf_names.h. */

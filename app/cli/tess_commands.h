@@ -1,4 +1,4 @@
-/** @file commands.h  (private to app/)
+/** @file tess_commands.h
  *  The subcommands. Each parses its own arguments (argv[0] is the subcommand's name)
  *  and returns a status; main.c turns that into one error line and the exit status.
  *  Collective: every rank calls with the same arguments.

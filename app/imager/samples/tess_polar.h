@@ -1,4 +1,4 @@
-/** @file polar.h  (private to app/)
+/** @file tess_polar.h
  *  Polarisations: what is imaged as a combination of a set's correlations, and a
  *  correlation as a combination of predicted Stokes parameters.
  */

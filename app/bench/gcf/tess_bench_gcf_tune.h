@@ -1,10 +1,10 @@
-/** @file bench_gcf_tune.h  (private to app/)
+/** @file tess_bench_gcf_tune.h
  *  `tessera bench gcf --tune`: which strategy `--w projection` is to take.
  */
 #ifndef TESS_BENCH_GCF_TUNE_H
 #define TESS_BENCH_GCF_TUNE_H
 
-#include "bench_gcf_args.h"
+#include "tess_bench_gcf_args.h"
 
 /** Time every strategy that the backend has for images or predictions, on a GPU in all
  *  shapes of its blocks, on tracks of kernels of several widths, in both precisions;

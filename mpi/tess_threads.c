@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "threads.h"
+#include "tess_threads.h"
 
 #include <sched.h>
 #include <stdio.h>

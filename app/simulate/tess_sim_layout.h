@@ -1,4 +1,4 @@
-/** @file sim_layout.h  (private to app/)
+/** @file tess_sim_layout.h
  *  Where the antennas of a simulated observation stand: arrays that ship with the
  *  program (one table each in layouts/), or a CSV file of the user.
  */

@@ -1,6 +1,6 @@
 /* Times, positions, angles and fluxes in the words of the log. */
 #define _GNU_SOURCE
-#include "words.h"
+#include "tess_words.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/** @file bench_peer.h  (private to app/)
+/** @file tess_bench_peer.h
  *  Another program on a bench's visibilities, by way of Python: bench_peer.py, which is
  *  part of the executable, reads them from a temporary folder.
  */

@@ -1,4 +1,4 @@
-/** @file image_args.h  (private to app/)
+/** @file tess_image_args.h
  *  The options that `tessera image` and `tessera plan` share.
  */
 #ifndef TESS_IMAGE_ARGS_H
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "cli.h"
+#include "tess_cli.h"
 #include "tess_comm.h"
 #include "tess_imager.h"
 

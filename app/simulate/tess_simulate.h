@@ -1,4 +1,4 @@
-/** @file simulate.h  (private to app/)
+/** @file tess_simulate.h
  *  A simulated observation: geometry, rows, and the streaming of blocks to a writer.
  */
 #ifndef TESS_SIMULATE_H
