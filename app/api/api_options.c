@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "options.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_parse.h"
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 

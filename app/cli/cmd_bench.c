@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "imager_job.h"
+#include "option_lists.h"
 #include "option_rules.h"
 #include "tess_bench.h"
 #include "tess_bench_list.h"

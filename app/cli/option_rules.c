@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "options.h"
+#include "tess_parse.h"
 
 bool tess_option_take(const tess_option_rule *rules, int key, const char *text,
                       void *input, tess_status *status)

@@ -1,56 +1,13 @@
-/** @file options.h  (private to app/)
- *  Parses the values of command line options. Every parser takes the text of one value,
- *  sets its outputs and returns TESS_OK. If the text is not valid, the outputs stay
- *  untouched, and the parser returns TESS_ERR_USAGE with a message that quotes the text
- *  and shows valid forms. All are Local.
- *
- *  The messages do not name the option; tess_cli_result() of tess_cli.h puts it in
- * front.
+/** @file options.h  (private to app/cli/)
+ *  Parses the values of options of gridding and imaging, in the way of tess_parse.h.
+ *  tess_cli_result() of tess_cli.h puts the option's name in front of their messages.
  */
 #ifndef TESS_OPTIONS_H
 #define TESS_OPTIONS_H
 
-#include <stdint.h>
-
 #include "tess_imager.h"
+#include "tess_parse.h"
 #include "tess_status.h"
-
-/** Whole number in [min, max] like "512". "1e6" is not valid. */
-tess_status tess_parse_integer(const char *text, int64_t min, int64_t max,
-                               int64_t *value);
-
-/** Finite number in [min, max]; use -DBL_MAX and DBL_MAX for no limit. */
-tess_status tess_parse_number(const char *text, double min, double max, double *value);
-
-/** Angle with its unit: "1.5asec", "0.33 arcsec", "0.33\""; uas, mas, asec (arcsec, "),
- *  amin (arcmin, '), deg, rad. */
-tess_status tess_parse_angle(const char *text, double *rad);
-
-/** Angle > 0, for pixel scales. */
-tess_status tess_parse_scale(const char *text, double *rad);
-
-/** Image size "N" (square) or "N,M" (nx, ny), both >= 1. */
-tess_status tess_parse_size(const char *text, int64_t *nx, int64_t *ny);
-
-/** Memory with its unit: "8GB", "8G" (10^9), "8GiB" (2^30), "500M", > 0. */
-tess_status tess_parse_memory(const char *text, int64_t *bytes);
-
-/** Frequency > 0: "1.4GHz", "150MHz", "10kHz", "1e9Hz" or plain "1e9". */
-tess_status tess_parse_frequency(const char *text, double *hz);
-
-/** Time span > 0: "8h", "1h30m", "10min", "30s", "0.5d" or plain seconds "30". */
-tess_status tess_parse_duration(const char *text, double *seconds);
-
-/** Right ascension: "12:30:49.4", "12h30m49.4s", "187.7deg", "3.27rad" or plain
- *  degrees "187.7". Any number of turns is brought to [0, 2 pi). */
-tess_status tess_parse_ra(const char *text, double *rad);
-
-/** Declination in [-90, 90] degrees: "+12:23:28", "-30d43m16s", "-30.7deg", "-0.5rad"
- *  or plain degrees "-30.7". */
-tess_status tess_parse_dec(const char *text, double *rad);
-
-/** Position "RA,DEC" of the two forms above. */
-tess_status tess_parse_radec(const char *text, double *ra_rad, double *dec_rad);
 
 /** "natural", "uniform", "briggs:R" with R in [-10, 10] ("briggs" alone is R = 0); also
  *  "briggs R", "robust:R", and in capital letters. */
@@ -61,17 +18,6 @@ tess_status tess_parse_weight(const char *text, tess_weighting *weighting,
  *  names with commas, in capital or small letters; each once, at most TESS_MAX_POL. */
 tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
                               int *num_pol);
-
-/** Half-open range of counts "A:B" = [A, B), "A:" and ":B"; an open end is 0. */
-tess_status tess_parse_range(const char *text, int64_t *first, int64_t *end);
-
-/** Range of baseline lengths in wavelengths "MIN:MAX", "MIN:", ":MAX"; numbers may end
- *  in k or M ("0.5k:20k"); an open maximum is 0. */
-tess_status tess_parse_uvrange(const char *text, double *min, double *max);
-
-/** List of whole numbers >= 0 "0,2,3" and ranges "0-3", each once, at most `capacity`.
- */
-tess_status tess_parse_list(const char *text, int capacity, int *values, int *count);
 
 /** "own" or "first": the Stokes parameter whose density gives the weights. */
 tess_status tess_parse_density(const char *text, bool *first);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "options.h"
 #include "sim_csv.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_parse.h"
 
 /* Pixels read at once from a model image. */
 #define PIXELS_PER_READ ((int64_t)1 << 22)

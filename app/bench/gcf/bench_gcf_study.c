@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench_gcf_options.h"
 #include "bench_gcf_report.h"
 #include "bench_gcf_rows.h"
 #include "tess_bench_gcf_names.h"

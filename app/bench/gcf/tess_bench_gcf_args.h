@@ -30,4 +30,11 @@ typedef struct tess_bench_gcf_args {
     tess_gcf_grid_opts opts; /**< threads 0: none given; the strategy is not set */
 } tess_bench_gcf_args;
 
+/** The case that has one value of each list. The values are in this order: operation,
+ *  order, visibilities, size, polarisations, precision, width. The caller fills
+ *  `strategy` and sets their number. */
+void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
+                            const tess_gcf_strategy *strategy,
+                            tess_bench_gcf_case *what);
+
 #endif

@@ -1,4 +1,4 @@
-/** @file bench_gcf_probes.h  (private to app/)
+/** @file bench_gcf_probes.h  (private to app/cli/)
  *  Parses those options of `tessera bench gcf` that change how a strategy works
  *  (tess_gcf_probes), to compare with what studies have published.
  */
