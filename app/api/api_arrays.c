@@ -1,12 +1,11 @@
-/* Gridding of arrays in memory: the imager's steps on one rank, from the caller's
- * arrays to the caller's arrays. */
+/* Gridding of arrays in memory: from the caller's arrays to samples and an image of the
+ * gridder, and back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "imager_job.h"
-#include "imager_window.h"
 #include "tess_const.h"
+#include "tess_gridder.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_scale.h"
@@ -41,10 +40,10 @@ typedef struct array_run {
     double vis_scale, weight_scale, image_scale; /* what is gridded has been multiplied
                                                     by these powers of two */
     tess_samples samples;
-    tess_brick_list runs;
-    tess_layout layout;
-    tess_profile profile;
-    imager_job job;
+    tess_geom geom;
+    int threads;
+    tess_gridder *gridder; /* NULL without visibilities */
+    const tess_grid_plan *plan;
     tess_array_report report;
     double mark; /* time of the last lap */
 } array_run;
@@ -310,7 +309,7 @@ static tess_status take_rows(array_run *run)
     const double sign_w = run->opts->negate_w ? -1 : 1;
     int64_t bad_row = INT64_MAX, num_vis = 0;
     double w_min = INFINITY, w_max = 0, largest_weight = 0, largest_vis = 0;
-#pragma omp parallel for num_threads(run->layout.threads) schedule(static) \
+#pragma omp parallel for num_threads(run->threads) schedule(static) \
         reduction(+ : num_vis) reduction(min : bad_row, w_min) \
         reduction(max : w_max, largest_weight, largest_vis)
     for (int64_t row = 0; row < vis->num_rows; ++row) {
@@ -375,7 +374,7 @@ static void scale_array(const array_run *run, void *array, int parts, double fac
     const tess_samples *samples = &run->samples;
     const bool is_double = samples->is_double;
     const int64_t element = is_double ? 8 : 4;
-#pragma omp parallel for num_threads(run->layout.threads) schedule(static)
+#pragma omp parallel for num_threads(run->threads) schedule(static)
     for (int64_t k = 0; k < samples->num_vis; ++k) {
         const bool used =
             !samples->weight ||
@@ -414,34 +413,35 @@ cleanup:
 static tess_status make_plan(array_run *run)
 {
     tess_status status = TESS_OK;
-    imager_job *job = &run->job;
     tess_grid_opts grid;
+    tess_gridder_report spent;
     tess_grid_opts_default(&grid);
     grid.accuracy = fmin(run->opts->accuracy, LARGEST_ACCURACY);
     grid.do_w = run->opts->do_w &&
-                !tess_grid_w_negligible(&job->geom, run->w_max_lambda, grid.accuracy);
+                !tess_grid_w_negligible(&run->geom, run->w_max_lambda, grid.accuracy);
     grid.w_min_lambda = run->w_min_lambda;
     grid.w_max_lambda = run->w_max_lambda;
     grid.num_vis = run->report.num_vis;
-    grid.threads = run->layout.threads;
+    grid.threads = run->threads;
     grid.precision =
         run->samples.is_double ? TESS_PRECISION_DOUBLE : TESS_PRECISION_SINGLE;
     grid.padding_min = run->opts->padding_min;
     grid.padding_max = run->opts->padding_max;
     grid.worst_pixel = grid.mean_visibility = true;
-    TESS_TRY(tess_grid_plan_create(&job->geom, &grid, job->backend, &job->plan));
+    TESS_TRY(tess_gridder_create(&run->geom, &grid, &run->samples, run->forward,
+                                 &run->gridder));
+    tess_gridder_report_make(run->gridder, &spent);
+    run->plan = tess_gridder_plan(run->gridder);
+    run->report.sort_s = spent.sort_s;
     lap(run, &run->report.plan_s);
-    const bool skip = run->samples.weight != NULL;
-    TESS_TRY(tess_brick_list_make(job->plan, &run->samples, skip, &run->runs));
-    lap(run, &run->report.sort_s);
-    TESS_TRY(imager_job_partition(job, &run->runs, run->forward));
+    run->report.plan_s -= spent.sort_s;
 cleanup:
     return status;
 }
 
 static void note_plan(array_run *run)
 {
-    const tess_grid_plan *plan = run->job.plan;
+    const tess_grid_plan *plan = run->plan;
     tess_array_report *report = &run->report;
     report->grid_u = plan->nu;
     report->grid_v = plan->nv;
@@ -453,30 +453,34 @@ static void note_plan(array_run *run)
     tess_grid_plan_text(plan, report->plan, (int)sizeof report->plan);
 }
 
+static tess_status choose_threads(array_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_comm *alone = NULL;
+    run->threads = run->opts->threads;
+    if (run->threads > 0) return TESS_OK;
+    TESS_TRY(tess_comm_self(&alone));
+    TESS_TRY(tess_threads_default(alone, &run->threads));
+cleanup:
+    tess_comm_free(alone);
+    return status;
+}
+
 static tess_status start(array_run *run)
 {
     tess_status status = TESS_OK;
-    imager_job *job = &run->job;
     run->mark = tess_time_now();
     TESS_TRY(check_sizes(run));
     TESS_TRY(check_opts(run));
     choose_axes(run);
-    TESS_TRY(tess_comm_self(&job->comm));
-    job->layout = &run->layout;
-    job->profile = &run->profile;
-    job->geom = (tess_geom){.nx = run->l.count,
+    run->geom = (tess_geom){.nx = run->l.count,
                             .ny = run->m.count,
                             .scale_rad = run->l.step,
                             .l0 = run->l.center,
                             .m0 = run->m.center,
                             .scale_m_rad = run->m.step};
-    job->num_pol = job->num_images = job->num_groups = job->fft_ranks = 1;
-    job->rank_bytes = INT64_MAX; /* no limit was given */
-    TESS_TRY(tess_backend_find("cpu", &job->backend));
-    run->layout.threads = run->opts->threads;
-    if (run->layout.threads == 0)
-        TESS_TRY(tess_threads_default(job->comm, &run->layout.threads));
-    run->report.threads = run->layout.threads;
+    TESS_TRY(choose_threads(run));
+    run->report.threads = run->threads;
     TESS_TRY(make_channels(run));
     TESS_TRY(make_samples(run));
     TESS_TRY(take_rows(run));
@@ -490,54 +494,25 @@ cleanup:
     return status;
 }
 
-static tess_status image_planes(array_run *run)
-{
-    tess_status status = TESS_OK;
-    tess_steps *steps = run->job.steps;
-    int window;
-    TESS_TRY(imager_plane_window(&run->job, 0, &run->runs, &window));
-    TESS_TRY(window > 0 ? tess_steps_image_by_planes(steps, window, &run->samples,
-                                                     &run->runs, false)
-                        : tess_steps_image(steps, 0, tess_steps_count(steps), true,
-                                           &run->samples, &run->runs, false));
-cleanup:
-    return status;
-}
-
-static tess_status predict_planes(array_run *run)
-{
-    tess_status status = TESS_OK;
-    tess_steps *steps = run->job.steps;
-    int window;
-    TESS_TRY(imager_plane_window(&run->job, 0, &run->runs, &window));
-    TESS_TRY(window > 0 ? tess_steps_predict_by_planes(steps, window, &run->samples,
-                                                       &run->runs)
-                        : tess_steps_predict(steps, &run->samples, &run->runs));
-cleanup:
-    return status;
-}
-
 /* After the w-steps: whatever is not FFT is gridding, its set-up included. */
 static void lap_steps(array_run *run)
 {
-    const double *seconds = run->profile.stage_seconds;
+    tess_gridder_report spent;
     double steps_s = 0;
     lap(run, &steps_s);
-    const double planes_s = seconds[TESS_STAGE_FFT] + seconds[TESS_STAGE_REDUCE];
-    run->report.join_s = run->profile.join_s;
-    run->report.fft_s = planes_s - run->profile.join_s;
-    run->report.grid_s = steps_s - planes_s;
+    tess_gridder_report_make(run->gridder, &spent);
+    run->report.join_s = spent.join_s;
+    run->report.fft_s = spent.fft_s;
+    run->report.grid_s = steps_s - spent.fft_s - spent.join_s;
+    run->report.grid_utilisation = spent.grid_utilisation;
 }
 
 static void finish(array_run *run, double begin, tess_array_report *report)
 {
-    run->report.grid_utilisation = run->profile.grid_utilisation;
     if (run->borrows_vis) run->samples.vis = NULL;
     if (run->borrows_weight) run->samples.weight = NULL;
     tess_samples_free(&run->samples);
-    tess_brick_list_free(&run->runs);
-    imager_job_free(&run->job);
-    tess_comm_free(run->job.comm);
+    tess_gridder_destroy(run->gridder);
     tess_free(run->inv_lambda);
     run->report.peak_bytes = tess_mem_peak_bytes();
     run->report.total_s = tess_time_now() - begin;
@@ -554,9 +529,9 @@ static char *pixel_at(const array_run *run, int64_t row, int64_t column)
 /* What a row of the sums is multiplied by, and the image before prediction. */
 static void row_factor(const array_run *run, int64_t row, double *factor)
 {
-    const tess_geom *geom = &run->job.geom;
+    const tess_geom *geom = &run->geom;
     const double m = tess_geom_m(geom, row);
-    tess_grid_correction_row(run->job.plan, row, factor);
+    tess_grid_correction_row(run->plan, row, factor);
     for (int64_t i = 0; i < geom->nx; ++i) {
         if (isnan(factor[i])) factor[i] = 0; /* beyond the horizon */
         if (!run->opts->divide_by_n || !run->opts->do_w) continue;
@@ -568,8 +543,8 @@ static void row_factor(const array_run *run, int64_t row, double *factor)
 static void write_row(const array_run *run, const void *sums, const double *factor,
                       int64_t row)
 {
-    const int64_t nx = run->job.geom.nx;
-    const bool is_double = run->job.plan->is_double;
+    const int64_t nx = run->geom.nx;
+    const bool is_double = run->plan->is_double;
     const double vis_unit = 1 / run->vis_scale, weight_unit = 1 / run->weight_scale;
     const char *from = (const char *)sums + row * nx * (is_double ? 8 : 4);
     for (int64_t i = 0; i < nx; ++i)
@@ -582,8 +557,8 @@ static void write_row(const array_run *run, const void *sums, const double *fact
 static bool read_row(const array_run *run, void *model, const double *factor,
                      int64_t row, double *largest)
 {
-    const int64_t nx = run->job.geom.nx;
-    const bool is_double = run->job.plan->is_double;
+    const int64_t nx = run->geom.nx;
+    const bool is_double = run->plan->is_double;
     char *to = (char *)model + row * nx * (is_double ? 8 : 4);
     bool finite = true;
     for (int64_t i = 0; i < nx; ++i) {
@@ -600,20 +575,20 @@ static bool read_row(const array_run *run, void *model, const double *factor,
 static tess_status move_rows(const array_run *run, double *largest_out)
 {
     tess_status status = TESS_OK;
-    void *sums = tess_planes_image(run->job.planes, 0);
+    void *sums = tess_gridder_pixels(run->gridder);
     int64_t bad_row = INT64_MAX;
     bool short_of_memory = false;
     double largest = 0;
-#pragma omp parallel num_threads(run->layout.threads) reduction(min                    \
-                                                                : bad_row)             \
+#pragma omp parallel num_threads(run->threads) reduction(min                           \
+                                                         : bad_row)                    \
     reduction(||                                                                       \
               : short_of_memory) reduction(max                                         \
                                            : largest)
     {
-        double *factor = tess_alloc(run->job.geom.nx, sizeof *factor);
+        double *factor = tess_alloc(run->geom.nx, sizeof *factor);
         short_of_memory = !factor;
 #pragma omp for schedule(dynamic, 16)
-        for (int64_t row = 0; row < run->job.geom.ny; ++row) {
+        for (int64_t row = 0; row < run->geom.ny; ++row) {
             if (!factor) continue;
             row_factor(run, row, factor);
             if (run->forward)
@@ -665,7 +640,7 @@ static void give_rows(const array_run *run)
     if (run->borrows_vis && !vis->weight && !vis->mask && !nothing &&
         run->image_scale == 1)
         return;
-#pragma omp parallel for num_threads(run->layout.threads) schedule(static)
+#pragma omp parallel for num_threads(run->threads) schedule(static)
     for (int64_t row = 0; row < vis->num_rows; ++row)
         for (int64_t c = 0; c < vis->num_chan; ++c) {
             const double weight = nothing ? 0 : weight_at(vis, row, c);
@@ -698,7 +673,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
         clear_image(&run);
         goto cleanup;
     }
-    TESS_TRY(image_planes(&run));
+    TESS_TRY(tess_gridder_image(run.gridder));
     lap_steps(&run);
     TESS_TRY(move_rows(&run, &largest));
     lap(&run, &run.report.correct_s);
@@ -719,7 +694,7 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts,
     if (run.report.num_vis > 0) {
         TESS_TRY(read_image(&run));
         lap(&run, &run.report.correct_s);
-        TESS_TRY(predict_planes(&run));
+        TESS_TRY(tess_gridder_predict(run.gridder));
         lap_steps(&run);
     }
     give_rows(&run);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "imager_job.h"
 #include "option_lists.h"
 #include "option_rules.h"
+#include "tess_backend_choice.h"
 #include "tess_bench.h"
 #include "tess_bench_list.h"
 #include "tess_calibrate.h"

@@ -8,6 +8,7 @@
 #include "imager_outputs.h"
 #include "steps.h"
 #include "tess_backend.h"
+#include "tess_backend_choice.h"
 #include "tess_comm.h"
 #include "tess_costs.h"
 #include "tess_geom.h"
@@ -55,14 +56,6 @@ typedef struct imager_job {
 
 /** The ranks that work on one set of images together. */
 tess_comm *imager_team(const imager_job *job);
-
-/** The backend of this name on all ranks, with its device taken. "auto" is the cpu as
- *  soon as one rank has no device. Collective. */
-tess_status imager_backend(tess_comm *comm, const char *name,
-                           const tess_backend **backend);
-
-/** Log which one was taken for that name and what it computes on. Local. */
-void imager_backend_log(const char *name, const tess_backend *backend);
 
 /** Begin to measure energy when the profile wants it: of each GPU by one of its ranks,
  *  of a node's processors by its first. Collective. */
