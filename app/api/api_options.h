@@ -1,4 +1,4 @@
-/** @file api_options.h  (private to app/api_*.c)
+/** @file api_options.h  (private to app/api/)
  *  What the library's calls with options share: the options, the arguments that they
  *  become, a model in the caller's memory, and whose turn it is to run.
  */

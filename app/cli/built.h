@@ -1,4 +1,4 @@
-/** @file built.h  (private to app/)
+/** @file built.h  (private to app/cli/)
  *  What `tessera --version` prints.
  */
 #ifndef TESS_BUILT_H

@@ -1,4 +1,4 @@
-/** @file cli_help.h  (private to app/)
+/** @file cli_help.h  (private to app/cli/)
  *  Prints the help of a subcommand: the options that most users need, or all options.
  */
 #ifndef CLI_HELP_H

@@ -1,4 +1,4 @@
-/** @file cli_mistakes.h  (private to app/)
+/** @file cli_mistakes.h  (private to app/cli/)
  *  Explains what is wrong with a command line, and which option was probably meant.
  */
 #ifndef CLI_MISTAKES_H

@@ -1,4 +1,4 @@
-/** @file compare.h  (private to app/)
+/** @file compare.h  (private to app/cli/)
  *  The comparison behind `tessera compare`: two FITS images, or two folders of stage
  *  dumps (--dump-stages), whose images of equal name are compared in the order of their
  *  names, which is the order of the stages.

@@ -1,4 +1,4 @@
-/** @file info.h  (private to app/)
+/** @file info.h  (private to app/cli/)
  *  The description of an observation that `tessera info` makes and prints.
  */
 #ifndef TESS_INFO_H

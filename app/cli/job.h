@@ -1,4 +1,4 @@
-/** @file job.h  (private to app/)
+/** @file job.h  (private to app/cli/)
  *  Logs the version, the hosts, the batch job and the command line, and finds the
  * memory of the job.
  */

@@ -1,4 +1,4 @@
-/** @file trace_file.h  (private to app/)
+/** @file trace_file.h  (private to app/cli/)
  *  The traces of all ranks as one file in Chrome's trace format, which Perfetto opens.
  */
 #ifndef TESS_TRACE_FILE_H

@@ -1,4 +1,4 @@
-/** @file sim_csv.h  (private to app/)
+/** @file sim_csv.h  (private to app/simulate/)
  *  Small tables of the user: comma separated, one header line, '#' comments.
  */
 #ifndef TESS_SIM_CSV_H

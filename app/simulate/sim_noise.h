@@ -1,4 +1,4 @@
-/** @file sim_noise.h  (private to app/)
+/** @file sim_noise.h  (private to app/simulate/)
  *  Thermal noise from a counter-based generator: a value depends on seed, row, channel
  *  and correlation alone, never on the order of drawing, ranks or threads.
  */

@@ -1,4 +1,4 @@
-/** @file sim_predict.h  (private to app/)
+/** @file sim_predict.h  (private to app/simulate/)
  *  Visibilities of a list of sources as the direct sum, in double precision.
  */
 #ifndef TESS_SIM_PREDICT_H

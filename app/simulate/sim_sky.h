@@ -1,4 +1,4 @@
-/** @file sim_sky.h  (private to app/)
+/** @file sim_sky.h  (private to app/simulate/)
  *  What is simulated: point and Gaussian sources from a CSV file, or the pixels of a
  *  FITS model image.
  */

@@ -1,4 +1,4 @@
-/** @file sim_uvw.h  (private to app/)
+/** @file sim_uvw.h  (private to app/simulate/)
  *  Where an array and a direction are with respect to each other at a moment.
  *
  *  IAU 2006/2000A precession and nutation, Earth rotation angle from UT1, no polar

@@ -1,4 +1,4 @@
-/** @file exchange.h  (private to app/)
+/** @file exchange.h  (private to app/imager/)
  *  Visibilities on their way from the ranks that read them to the owners of their
  * bricks, and predicted ones on their way back.
  */

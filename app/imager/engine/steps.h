@@ -1,4 +1,4 @@
-/** @file steps.h  (private to app/)
+/** @file steps.h  (private to app/imager/)
  *  The sliding w-window: which blocks of w-planes are worked on when, and which planes
  *  are then complete.
  *

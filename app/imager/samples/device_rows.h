@@ -1,4 +1,4 @@
-/** @file device_rows.h  (private to app/)
+/** @file device_rows.h  (private to app/imager/)
  *  Rows of UVFITS files on their way to a device and back, as they are in the file:
  *  what ingest.c (images) and emit.c (predictions) share. Threads read into pinned
  *  buffers, or write from them, while the link moves others.

@@ -1,4 +1,4 @@
-/** @file emit.h  (private to app/)
+/** @file emit.h  (private to app/imager/)
  *  Prediction by the device from file to file: rows of a UVFITS file go there as they
  *  are, their visibilities are replaced, and they come back to be written.
  */

@@ -1,4 +1,4 @@
-/** @file ingest.h  (private to app/)
+/** @file ingest.h  (private to app/imager/)
  *  Samples made on the device: rows of UVFITS files go there as they are, at the speed
  *  of the link, and are decoded, weighted and surveyed there.
  */

@@ -1,4 +1,4 @@
-/** @file prepare.h  (private to app/)
+/** @file prepare.h  (private to app/imager/)
  *  From a block of a file to samples for the gridder: polarisations, flags, limits,
  *  phase centre.
  */

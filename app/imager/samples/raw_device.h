@@ -1,4 +1,4 @@
-/** @file raw_device.h  (private to app/)
+/** @file raw_device.h  (private to app/imager/)
  *  Decoding of UVFITS rows on a device: bytes of the file to samples for the gridder,
  *  with what the survey wants to know of them, and predicted samples into the bytes.
  *  raw_device.cu, or tests/support/raw_emulated.c.

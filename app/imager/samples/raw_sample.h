@@ -1,4 +1,4 @@
-/** @file raw_sample.h  (private to app/)
+/** @file raw_sample.h  (private to app/imager/)
  *  From the bytes of a UVFITS row to a sample for the gridder, as prepare.c makes it of
  *  a decoded block. One source for the device and for its emulation.
  */

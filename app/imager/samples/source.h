@@ -1,4 +1,4 @@
-/** @file source.h  (private to app/)
+/** @file source.h  (private to app/imager/)
  *  The observations of a run as one stream of samples: every rank reads its own slice
  *  of rows, block by block, while a second thread reads the next block.
  */

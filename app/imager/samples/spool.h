@@ -1,4 +1,4 @@
-/** @file spool.h  (private to app/)
+/** @file spool.h  (private to app/imager/)
  *  Sets of prepared samples in a scratch file of this rank, for the passes over data
  *  that do not fit into memory. The file has no name: it goes when the program ends,
  *  however it does.

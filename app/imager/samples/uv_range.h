@@ -1,4 +1,4 @@
-/** @file uv_range.h  (private to app/)
+/** @file uv_range.h  (private to app/imager/)
  *  Which baselines are taken, by their length. One source for the processor and for
  *  devices.
  */
