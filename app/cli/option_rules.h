@@ -1,4 +1,4 @@
-/** @file option_rules.h  (private to app/)
+/** @file option_rules.h  (private to app/cli/)
  *  Tables that say how the values of options are parsed, and where they are kept. A
  *  parser of argp looks an option up in its table in place of a case for each option:
  *

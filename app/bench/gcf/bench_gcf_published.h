@@ -1,4 +1,4 @@
-/** @file bench_gcf_published.h  (private to app/)
+/** @file bench_gcf_published.h  (private to app/bench/)
  *  Figures that studies of gridding have published, to stand beside those measured.
  */
 #ifndef TESS_BENCH_GCF_PUBLISHED_H

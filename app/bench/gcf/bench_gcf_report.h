@@ -1,4 +1,4 @@
-/** @file bench_gcf_report.h  (private to app/)
+/** @file bench_gcf_report.h  (private to app/bench/)
  *  Writes what a study has measured: tables as CSV, a report, and plots.
  */
 #ifndef TESS_BENCH_GCF_REPORT_H

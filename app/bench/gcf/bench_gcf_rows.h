@@ -1,4 +1,4 @@
-/** @file bench_gcf_rows.h  (private to app/)
+/** @file bench_gcf_rows.h  (private to app/bench/)
  *  What `tessera bench gcf --study` has measured so far.
  */
 #ifndef TESS_BENCH_GCF_ROWS_H
