@@ -18,9 +18,6 @@ tess_status gcf_check_layout(const tess_gcf_layout *layout);
 /** Error of a plane's support, TESS_ERR_USAGE. */
 tess_status gcf_check_support(int support);
 
-/** Errors of options of w-kernels, TESS_ERR_USAGE. */
-tess_status gcf_check_opts(const tess_gcf_opts *opts);
-
 /** A table with w of its planes, but without supports and data. */
 tess_status gcf_begin(const tess_gcf_layout *layout, tess_gcf **gcf);
 

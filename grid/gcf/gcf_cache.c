@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "gcf.h"
+#include "gcf_wkernel.h"
 #include "tess_cache.h"
 #include "tess_mem.h"
 

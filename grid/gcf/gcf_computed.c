@@ -6,7 +6,8 @@
  * functions and without. Processors have no such functions: the fast ones here are
  * short series that compilers make vectors of. Points are shared by threads, as
  * `atomic` has them. */
-#include "gcf_grid.h"
+#include "gcf_batch.h"
+#include "gcf_strategies.h"
 
 tess_status gcf_run_computed(const tess_gcf_plan *plan, const tess_gcf_points *points,
                              const tess_gcf_cells *cells, bool degrid,

@@ -5,7 +5,7 @@
 #ifndef TESS_GCF_CUDA_H
 #define TESS_GCF_CUDA_H
 
-#include "gcf_grid.h"
+#include "gcf_plan.h"
 
 #ifdef __cplusplus
 extern "C" {

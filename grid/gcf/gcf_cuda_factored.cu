@@ -8,6 +8,7 @@
  * Here are also the factors on the device, the entries that points become, and what is
  * done with points whose kernels do not factor. */
 #include "gcf_cuda_factored.cuh"
+#include "gcf_factor.h"
 
 #include <cmath>
 

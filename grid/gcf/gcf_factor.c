@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf_factor.h"
 #include "tess_mem.h"
 
 enum {

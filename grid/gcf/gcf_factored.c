@@ -12,7 +12,8 @@
  * cells with buffers of twice the size. */
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf_factor.h"
+#include "gcf_factored.h"
 
 enum {
     POINTS_AHEAD = 8,

@@ -1,17 +1,13 @@
-/* Plans, checks and dispatch, and where a point lies. */
+/* Makes plans for gridding with tables, and runs the strategy of a plan. */
 #include <math.h>
 #include <string.h>
 
 #include "gcf_cuda.h"
-#include "tess_isa.h"
+#include "gcf_factor.h"
+#include "gcf_merge.h"
+#include "gcf_strategies.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-const gcf_table *gcf_table_best(void)
-{
-    static const gcf_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(gcf_table);
-    return table[tess_isa_best()];
-}
 
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
 {
@@ -158,39 +154,6 @@ int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)
 int tess_gcf_plan_support(const tess_gcf_plan *plan, int plane)
 {
     return plan->gcf->plane[plane].support - 2 * gcf_skip(plan, plane);
-}
-
-/* First cell, and the table's offset, of a footprint on one axis. */
-static bool place_axis(const tess_gcf *gcf, int support, double at, int64_t cells,
-                       bool conjugate, int32_t *first, uint8_t *offset, bool *flip)
-{
-    const int q = gcf->layout.oversampling;
-    const double fine = floor(at * q + 0.5);
-    if (!(fine >= 0 && fine < (double)q * (double)cells))
-        return false; /* or no number */
-    int64_t cell = (int64_t)fine / q;
-    const int part = (int)((int64_t)fine % q);
-    cell += 1 - support / 2;
-    if (cell < 0 || cell + support > cells) return false;
-    *first = (int32_t)cell;
-    *flip = gcf->layout.is_uneven ? conjugate : part >= gcf->half_offsets;
-    *offset = (uint8_t)(*flip ? q - part : part);
-    return true;
-}
-
-bool gcf_place_point(const tess_gcf *gcf, const tess_gcf_points *points, int64_t point,
-                     int64_t nu, int64_t nv, gcf_place *place)
-{
-    const double w = points->w ? points->w[point] : 0;
-    if (!isfinite(w)) return false;
-    place->point = point;
-    place->plane = (uint16_t)tess_gcf_plane_of(gcf, w);
-    place->conjugate = w < 0;
-    const int support = gcf->plane[place->plane].support;
-    return place_axis(gcf, support, points->u[point], nu, place->conjugate, &place->u,
-                      &place->offset_u, &place->flip_u) &&
-           place_axis(gcf, support, points->v[point], nv, place->conjugate, &place->v,
-                      &place->offset_v, &place->flip_v);
 }
 
 static tess_status run_strategy(const tess_gcf_plan *plan,

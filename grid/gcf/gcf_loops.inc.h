@@ -370,8 +370,8 @@ INLINE void NAME(block)(const gcf_product_job *products, int64_t line, int64_t b
     const gcf_met *met = products->met;
     const uint16_t *list = products->list + block * GCF_MOST_PRODUCTS;
     const int64_t count = products->block_count[block];
-    REAL *cells = (REAL *)products->cells +
-                  2 * (line * job->stride + block * NAME(LANES));
+    REAL *cells =
+        (REAL *)products->cells + 2 * (line * job->stride + block * NAME(LANES));
     NAME(vector) p[BLOCK_ROWS] = {{0}}, q[BLOCK_ROWS] = {{0}}, r[BLOCK_ROWS] = {{0}};
     for (int a = 0; a < BLOCK_ROWS; ++a) {
         __builtin_prefetch(cells + 2 * a * job->stride, 1);

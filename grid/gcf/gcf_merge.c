@@ -4,7 +4,9 @@
  * before they count visibilities. */
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf.h"
+#include "gcf_merge.h"
+#include "gcf_order.h"
 #include "tess_mem.h"
 
 /* What points must share. */

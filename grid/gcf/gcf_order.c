@@ -2,7 +2,7 @@
  * digits first, that skips digits which all keys share. */
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf_order.h"
 
 enum {
     DIGIT_BITS = 8,

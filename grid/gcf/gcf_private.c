@@ -4,7 +4,8 @@
  * grow with threads × grid. */
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf_batch.h"
+#include "gcf_strategies.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

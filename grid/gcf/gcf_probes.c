@@ -1,5 +1,7 @@
 /* Which other ways of doing its work a strategy has. */
-#include "gcf_grid.h"
+#include <stddef.h>
+
+#include "tess_gcf_grid.h"
 #include "tess_log.h"
 
 #define BIT(strategy) (1u << TESS_GCF_##strategy)

@@ -13,8 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gcf_batch.h"
+#include "gcf_factored.h"
+#include "gcf_order.h"
+#include "gcf_strategies.h"
 #include "tess_counting.h"
-#include "gcf_grid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

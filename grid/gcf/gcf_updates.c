@@ -1,7 +1,7 @@
 /* How often gridding adds to each cell. */
 #include <string.h>
 
-#include "gcf_grid.h"
+#include "gcf_place.h"
 #include "tess_mem.h"
 
 tess_status tess_gcf_updates(const tess_gcf *gcf, const tess_gcf_points *points,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gcf.h"
+#include "gcf_wkernel.h"
 #include "tess_const.h"
 #include "tess_fft.h"
 #include "tess_geom.h"
