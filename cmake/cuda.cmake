@@ -1,6 +1,6 @@
 # The cuda backend. TESS_CUDA: AUTO builds it when nvcc is found, ON insists, OFF leaves it
 # out; EMULATED builds its host side with device memory and kernels emulated on the CPU
-# (tests/support/*_emulated.c), for tests without a GPU.
+# (tests/emulated/), for tests without a GPU.
 # Sets TESS_DEVICE to "cuda", "emulated" or nothing.
 set(TESS_CUDA "AUTO" CACHE STRING "GPU backend: AUTO, ON, OFF or EMULATED (for tests)")
 set_property(CACHE TESS_CUDA PROPERTY STRINGS AUTO ON OFF EMULATED)

@@ -1,6 +1,6 @@
 /** @file correct_cuda.h  (private to grid/)
  *  The grid correction in device memory: correct_cuda.cu, or
- *  tests/support/correct_emulated.c.
+ *  tests/emulated/correct_emulated.c.
  */
 #ifndef TESS_CORRECT_CUDA_H
 #define TESS_CORRECT_CUDA_H

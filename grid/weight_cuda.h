@@ -1,6 +1,6 @@
 /** @file weight_cuda.h  (private to grid/)
  *  Densities of samples in device memory: cells of all pages, one page after another
- *  (density.h). weight_cuda.cu, or tests/support/weight_emulated.c.
+ *  (density.h). weight_cuda.cu, or tests/emulated/weight_emulated.c.
  *
  *  Both are enqueued; TESS_ERR_RESOURCE for whatever the device reports. Local.
  */

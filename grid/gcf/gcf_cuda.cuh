@@ -4,7 +4,7 @@
  *  gcf_cuda.cu lists them by name.
  *
  *  Kernels are launched by gcf_launch(), so that the same sources also run on the CPU
- *  (tests/support/simt/), slowly, for sanitizers.
+ *  (tests/emulated/simt/), slowly, for sanitizers.
  */
 #ifndef TESS_GCF_CUDA_CUH
 #define TESS_GCF_CUDA_CUH

@@ -2,7 +2,7 @@
 """A device that is lost, at any moment of a run, ends all ranks, with one message and
 the right status; nothing is left under a final name, nor any temporary file.
 
-Devices are emulated (TESS_CUDA=EMULATED): tests/support/device_emulated.c counts what is
+Devices are emulated (TESS_CUDA=EMULATED): tests/emulated/device_emulated.c counts what is
 asked of them and loses one at its N-th operation, which shows at once or, as errors of a
 CUDA device do, at the next call that waits.
 """

@@ -1,7 +1,7 @@
 /** @file raw_device.h  (private to app/imager/)
  *  Decoding of UVFITS rows on a device: bytes of the file to samples for the gridder,
  *  with what the survey wants to know of them, and predicted samples into the bytes.
- *  raw_device.cu, or tests/support/raw_emulated.c.
+ *  raw_device.cu, or tests/emulated/raw_emulated.c.
  */
 #ifndef TESS_RAW_DEVICE_H
 #define TESS_RAW_DEVICE_H
