@@ -1,13 +1,12 @@
 /** @file tess_profile.h
- *  Where time, bytes and visibilities went, per rank and stage; written as JSON by
- *  --profile and summed up in lines of the log that --verbose shows.
+ *  Where time, bytes and visibilities of this rank went, by stage. Whoever works on a
+ *  stage adds to it; tess_profile_report.h tells all ranks' in the end.
  */
 #ifndef TESS_PROFILE_H
 #define TESS_PROFILE_H
 
 #include <stdint.h>
 
-#include "tess_comm.h"
 #include "tess_meter.h"
 #include "tess_trace.h"
 
@@ -106,26 +105,5 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage);
  *  time, as far as the counters tell, which are read ten times a second. Local. */
 void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu);
 void tess_profile_stop_meter(tess_profile *profile); /**< Local. */
-
-/** Log a table of totals, as details (rank 0). Collective. */
-tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
-
-/** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
- *  visibilities, mpi_seconds (waiting at the end of the stage included, which `seconds`
- *  of gridding do not count)}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
- *  grid_utilisation, grid_own_seconds, join_seconds (of the fft stage: tile sums to and
- *  from grid lines; 0 on GPUs), merged_visibilities, streaming:{bytes, seconds,
- *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,
- *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules,
- * gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
- *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
- *  peak_memory_bytes, plans, transforms, checkpoints:{number, seconds, bytes} with
- *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),
- *  grid_imbalance:{predicted, measured} (the most loaded rank over the mean, less 1),
- *  merged_visibilities}, "projection_error" with --w projection}. Energy that cannot be
- *  read is null. TESS_ERR_IO when it cannot be written, or is there and not
- * `overwrite`. Collective. */
-tess_status tess_profile_write(tess_comm *comm, const tess_profile *profile,
-                               const char *path, bool overwrite);
 
 #endif

@@ -8,11 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Over all communicators: parts of the world talk for the same program. */
-static struct {
-    int64_t bytes_sent, bytes_between;
-    double seconds;
-} spent;
+#include "tess_spent.h"
 
 /* The lowest rank of the world on this rank's node; 0 before there is a world. */
 static int own_node;
@@ -229,25 +225,14 @@ int tess_comm_size(const tess_comm *comm)
 
 void comm_account(double start, int64_t bytes)
 {
-    spent.seconds += tess_time_now() - start;
-    spent.bytes_sent += bytes;
-}
-
-void tess_comm_stats(int64_t *bytes_sent, double *seconds)
-{
-    *bytes_sent = spent.bytes_sent;
-    *seconds = spent.seconds;
-}
-
-int64_t tess_comm_bytes_between_nodes(void)
-{
-    return spent.bytes_between;
+    tess_spent_add(
+        &(tess_spent){.bytes_sent = bytes, .seconds = tess_time_now() - start});
 }
 
 void comm_account_between(const tess_comm *comm, int to, int64_t bytes)
 {
     if (comm->node && comm->node[to] != comm->node[comm->rank])
-        spent.bytes_between += bytes;
+        tess_spent_add(&(tess_spent){.bytes_between = bytes});
 }
 
 tess_status tess_comm_barrier(tess_comm *comm)

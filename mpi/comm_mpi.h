@@ -54,7 +54,7 @@ tess_status comm_window_sync(const tess_window *window);
  *  its patience is over. */
 tess_status comm_wait(MPI_Request *request, int count);
 
-/** Note bytes sent and the time since `start` for tess_comm_stats. Local. */
+/** Add bytes sent and the time since `start` to what is spent (tess_spent.h). Local. */
 void comm_account(double start, int64_t bytes);
 
 /** Note bytes that go to this rank of the communicator, if it is on another node.

@@ -100,17 +100,6 @@ int tess_comm_size(const tess_comm *comm)
     return 1;
 }
 
-void tess_comm_stats(int64_t *bytes_sent, double *seconds)
-{
-    *bytes_sent = 0;
-    *seconds = 0;
-}
-
-int64_t tess_comm_bytes_between_nodes(void)
-{
-    return 0;
-}
-
 tess_status tess_comm_barrier(tess_comm *comm)
 {
     (void)comm;

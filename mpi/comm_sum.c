@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tess_add.h"
+#include "tess_spent.h"
 
 /* Shared memory of a rank for slices of what the ranks of its node sum: two sets of
  * them, one of which is written while the other is read. As much as stays in its
@@ -261,15 +262,14 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
                                      const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
-    double start = tess_time_now(), before, after; /* seconds that calls account */
-    int64_t unused;
+    const double start = tess_time_now();
+    const double before = tess_spent_so_far().seconds; /* calls account their own */
     const int64_t value_bytes = is_double ? sizeof(double) : sizeof(float);
     scatter job = {.comm = comm,
                    .values = values,
                    .counts = counts,
                    .is_double = is_double,
                    .value_bytes = value_bytes};
-    tess_comm_stats(&unused, &before);
     if (comm_alone(comm)) {
         memcpy(out, values, (size_t)(counts[0] * value_bytes));
         goto cleanup;
@@ -278,8 +278,7 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
     TESS_TRY(comm->per_node > 1 ? scatter_by_nodes(&job, out)
                                 : scatter_flat(&job, out));
 cleanup:
-    tess_comm_stats(&unused, &after);
-    comm_account(start + after - before, job.sent);
+    comm_account(start + tess_spent_so_far().seconds - before, job.sent);
     tess_free(job.at);
     tess_free(job.member);
     return status;

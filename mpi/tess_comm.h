@@ -180,14 +180,6 @@ tess_status tess_flight_finish(tess_flight *flight, void **recv);
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,
                                      const int64_t *counts, bool is_double);
 
-/** Bytes this process has sent to others and seconds it has spent in calls of this
- *  header since start, over all communicators; for the profile. Local. */
-void tess_comm_stats(int64_t *bytes_sent, double *seconds);
-
-/** Those of the bytes sent that personalised exchanges and tess_comm_reduce_scatter
- * have sent to ranks on other nodes. Local. */
-int64_t tess_comm_bytes_between_nodes(void);
-
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,7 @@
 #include "tess_image_args.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_profile.h"
+#include "tess_profile_report.h"
 #include "tessera/tess_images.h"
 
 /* An image and what its description points to. */

@@ -12,7 +12,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
-#include "tess_profile.h"
+#include "tess_profile_report.h"
 #include "tess_version.h"
 #include "trace_file.h"
 

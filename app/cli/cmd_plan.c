@@ -3,7 +3,7 @@
 #include "tess_commands.h"
 #include "tess_image_args.h"
 #include "tess_imager.h"
-#include "tess_profile.h"
+#include "tess_profile_report.h"
 
 static const char doc[] =
     "Show how tessera image would make an image with the same options: partition, "

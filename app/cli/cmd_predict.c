@@ -13,7 +13,7 @@
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
-#include "tess_profile.h"
+#include "tess_profile_report.h"
 #include "tess_threads.h"
 #include "tess_words.h"
 #include "trace_file.h"

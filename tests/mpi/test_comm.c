@@ -16,6 +16,7 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 #include "tess_outbox.h"
+#include "tess_spent.h"
 
 enum { MOST_RANKS = 16 };
 
@@ -314,10 +315,10 @@ static void test_reduce_by_nodes(void **state)
     assert_true(values && out);
     for (int64_t i = 0; i < total; ++i)
         values[i] = (double)((rank + 1) * i);
-    int64_t between = -tess_comm_bytes_between_nodes(), first = 0;
+    int64_t between = -tess_spent_so_far().bytes_between, first = 0;
     assert_int_equal(tess_comm_reduce_scatter(world, values, out, counts, true),
                      TESS_OK);
-    between += tess_comm_bytes_between_nodes();
+    between += tess_spent_so_far().bytes_between;
     for (int k = 0; k < rank; ++k)
         first += counts[k];
     for (int64_t i = 0; i < counts[rank]; ++i)
@@ -454,20 +455,18 @@ static void test_out_of_memory(void **state)
 
 static void test_stats(void **state)
 {
-    int64_t before, after;
-    double seconds_before, seconds_after;
     int64_t send[MOST_RANKS], recv[MOST_RANKS];
     void *received = NULL;
     char data[MOST_RANKS * 10] = {0};
     for (int k = 0; k < size; ++k)
         send[k] = 10;
-    tess_comm_stats(&before, &seconds_before);
+    const tess_spent before = tess_spent_so_far();
     assert_int_equal(tess_comm_alltoallv(world, data, send, &received, recv), TESS_OK);
-    tess_comm_stats(&after, &seconds_after);
+    const tess_spent after = tess_spent_so_far();
     /* what stays on a rank is not sent; agreement inside costs a word */
-    assert_true(after - before >= 10 * (size - 1));
-    assert_true(after - before <= 10 * (size - 1) + 64);
-    assert_true(seconds_after >= seconds_before);
+    assert_true(after.bytes_sent - before.bytes_sent >= 10 * (size - 1));
+    assert_true(after.bytes_sent - before.bytes_sent <= 10 * (size - 1) + 64);
+    assert_true(after.seconds >= before.seconds);
     tess_free(received);
 }
 

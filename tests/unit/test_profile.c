@@ -13,7 +13,7 @@
 
 #include "tess_comm.h"
 #include "tess_log.h"
-#include "tess_profile.h"
+#include "tess_profile_report.h"
 #include "tess_status.h"
 
 static const char path[] = "test_profile.json";

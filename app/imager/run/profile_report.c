@@ -1,5 +1,6 @@
+/* Gathers the ranks' profiles and tells them: lines of the log, and JSON. */
 #define _GNU_SOURCE
-#include "tess_profile.h"
+#include "tess_profile_report.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -12,16 +13,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_spent.h"
 #include "tess_version.h"
-
-static const char *const stage_names[TESS_NUM_STAGES] = {
-    [TESS_STAGE_READ] = "read",         [TESS_STAGE_WEIGHT] = "weight",
-    [TESS_STAGE_PLAN] = "plan",         [TESS_STAGE_PARTITION] = "partition",
-    [TESS_STAGE_EXCHANGE] = "exchange", [TESS_STAGE_SORT] = "sort",
-    [TESS_STAGE_GRID] = "grid",         [TESS_STAGE_REDUCE] = "reduce",
-    [TESS_STAGE_FFT] = "fft",           [TESS_STAGE_CORRECT] = "correct",
-    [TESS_STAGE_WRITE] = "write",
-};
 
 static const char *const ignored_names[TESS_NUM_IGNORED] = {
     [TESS_IGNORED_FLAGGED] = "flagged",
@@ -80,108 +73,6 @@ typedef struct totals {
     int num_gpus;          /* that tell */
 } totals;
 
-const char *tess_stage_name(tess_stage stage)
-{
-    return stage_names[stage];
-}
-
-void tess_profile_start(tess_profile *profile)
-{
-    *profile = (tess_profile){0};
-    profile->start_s = tess_time_now();
-    profile->energy.total = (tess_readings){NAN, NAN, NAN, NAN};
-}
-
-static void add_span(tess_profile *profile, tess_stage stage, double begin, double end)
-{
-    profile->stage_seconds[stage] += end - begin;
-    tess_trace_add(profile->trace, TESS_LANE_STAGES, stage_names[stage], begin, end);
-}
-
-void tess_profile_since(tess_profile *profile, tess_stage stage, double begin)
-{
-    add_span(profile, stage, begin, tess_time_now());
-}
-
-/* ---- energy ---- */
-
-/* Between readings of the counters. */
-static const double METER_STEP_S = 0.1;
-
-struct tess_profile_metering {
-    tess_meter *meter;
-    double read_s; /* time of the last reading */
-    tess_readings last;
-    double stage_seconds[TESS_NUM_STAGES]; /* then */
-};
-
-/* Deal what was used since the last reading to the stages by their time since. */
-static void meter_now(tess_profile *profile)
-{
-    struct tess_profile_metering *metering = profile->metering;
-    tess_energy *energy = &profile->energy;
-    const double now = tess_time_now(), passed = now - metering->read_s;
-    tess_readings next;
-    tess_meter_read(metering->meter, &next);
-    for (int s = 0; s < TESS_NUM_STAGES && passed > 0; ++s) {
-        const double seconds = profile->stage_seconds[s] - metering->stage_seconds[s];
-        const double share = fmin(1, seconds / passed);
-        energy->stage_cpu_j[s] += share * (next.cpu_j - metering->last.cpu_j);
-        energy->stage_gpu_j[s] += share * (next.gpu_j - metering->last.gpu_j);
-        metering->stage_seconds[s] = profile->stage_seconds[s];
-    }
-    energy->total = metering->last = next;
-    metering->read_s = now;
-}
-
-void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu)
-{
-    if (!profile->wants_energy || profile->metering) return;
-    struct tess_profile_metering *made = tess_alloc_zero(1, sizeof *made);
-    if (!made) return; /* it is not worth a failure */
-    made->meter = tess_meter_create(gpu_bus_id, cpu ? TESS_METER_RAPL : NULL);
-    if (!made->meter) {
-        tess_free(made);
-        return;
-    }
-    memcpy(made->stage_seconds, profile->stage_seconds, sizeof made->stage_seconds);
-    made->read_s = tess_time_now();
-    tess_meter_read(made->meter, &made->last);
-    profile->metering = made;
-}
-
-void tess_profile_stop_meter(tess_profile *profile)
-{
-    if (!profile->metering) return;
-    meter_now(profile);
-    tess_meter_destroy(profile->metering->meter);
-    tess_free(profile->metering);
-    profile->metering = NULL;
-}
-
-/* ---- stages ---- */
-
-void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
-{
-    const double begin = *mark;
-    *mark = tess_time_now();
-    add_span(profile, stage, begin, *mark);
-    if (profile->metering && *mark - profile->metering->read_s >= METER_STEP_S)
-        meter_now(profile);
-    tess_profile_sent(profile, stage);
-}
-
-void tess_profile_sent(tess_profile *profile, tess_stage stage)
-{
-    int64_t sent;
-    double seconds;
-    tess_comm_stats(&sent, &seconds);
-    profile->stage_bytes[stage] += sent - profile->sent_before;
-    profile->stage_mpi_s[stage] += seconds - profile->mpi_before_s;
-    profile->sent_before = sent;
-    profile->mpi_before_s = seconds;
-}
-
 static void fill_entry(const tess_profile *profile, entry *e)
 {
     *e = (entry){.visibilities = profile->visibilities,
@@ -209,8 +100,10 @@ static void fill_entry(const tess_profile *profile, entry *e)
     memcpy(e->stage_visibilities, profile->stage_visibilities,
            sizeof e->stage_visibilities);
     memcpy(e->ignored, profile->ignored, sizeof e->ignored);
-    tess_comm_stats(&e->sent_bytes, &e->communication_seconds);
-    e->between_bytes = tess_comm_bytes_between_nodes();
+    const tess_spent spent = tess_spent_so_far();
+    e->communication_seconds = spent.seconds;
+    e->sent_bytes = spent.bytes_sent;
+    e->between_bytes = spent.bytes_between;
 }
 
 /* Every rank's entry on the first rank, NULL on others; `*entries` with tess_free(). */
@@ -406,9 +299,9 @@ static void log_totals(const totals *sum, int ranks)
         if (sum->stage_visibilities[s] > 0)
             snprintf(rate, sizeof rate, "%10.2f M",
                      1e-6 * (double)sum->stage_visibilities[s] / sum->stage_max_s[s]);
-        tess_log_detail("  %-10s %8.3f s %7.3f s %7.3f %s", stage_names[s],
-                        sum->stage_max_s[s], sum->stage_sum_s[s] / ranks,
-                        sum->stage_mpi_s[s] / ranks, rate);
+        tess_log_detail("  %-10s %8.3f s %7.3f s %7.3f %s",
+                        tess_stage_name((tess_stage)s), sum->stage_max_s[s],
+                        sum->stage_sum_s[s] / ranks, sum->stage_mpi_s[s] / ranks, rate);
     }
     if (sum->grid_busy > 0)
         tess_log_detail("threads were busy for %.1f %% of the time of gridding",
@@ -471,7 +364,7 @@ static json_t *rank_stages(const entry *e)
 {
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
-        json_object_set_new(stages, stage_names[s],
+        json_object_set_new(stages, tess_stage_name((tess_stage)s),
                             json_pack("{s:o, s:I, s:I, s:o}", "seconds",
                                       json_seconds(e->stage_seconds[s]), "bytes",
                                       (json_int_t)e->stage_bytes[s], "visibilities",
@@ -512,7 +405,7 @@ static json_t *energy_object(const tess_energy *energy)
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
         json_object_set_new(
-            stages, stage_names[s],
+            stages, tess_stage_name((tess_stage)s),
             json_pack("{s:o, s:o}", "cpu_joules",
                       json_known(energy->stage_cpu_j[s] + 0 * total->cpu_j),
                       "gpu_joules",
@@ -547,7 +440,7 @@ static json_t *total_stages(const totals *sum, int ranks)
     json_t *stages = json_object();
     for (int s = 0; s < TESS_NUM_STAGES; ++s)
         json_object_set_new(
-            stages, stage_names[s],
+            stages, tess_stage_name((tess_stage)s),
             json_pack("{s:o, s:o, s:o, s:I, s:I}", "seconds",
                       json_seconds(sum->stage_max_s[s]), "mean_seconds",
                       json_seconds(sum->stage_sum_s[s] / ranks), "mpi_mean_seconds",

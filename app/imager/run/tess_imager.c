@@ -15,6 +15,7 @@
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_profile_report.h"
 #include "tess_scale.h"
 
 /* Bytes of one block of a file, and its share of a rank's memory: two are read at a

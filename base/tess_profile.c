@@ -1,0 +1,118 @@
+/* The clock of the stages: time, energy and bytes go to the stage that takes them. */
+#include "tess_profile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_spent.h"
+
+static const char *const stage_names[TESS_NUM_STAGES] = {
+    [TESS_STAGE_READ] = "read",         [TESS_STAGE_WEIGHT] = "weight",
+    [TESS_STAGE_PLAN] = "plan",         [TESS_STAGE_PARTITION] = "partition",
+    [TESS_STAGE_EXCHANGE] = "exchange", [TESS_STAGE_SORT] = "sort",
+    [TESS_STAGE_GRID] = "grid",         [TESS_STAGE_REDUCE] = "reduce",
+    [TESS_STAGE_FFT] = "fft",           [TESS_STAGE_CORRECT] = "correct",
+    [TESS_STAGE_WRITE] = "write",
+};
+
+const char *tess_stage_name(tess_stage stage)
+{
+    return stage_names[stage];
+}
+
+void tess_profile_start(tess_profile *profile)
+{
+    *profile = (tess_profile){0};
+    profile->start_s = tess_time_now();
+    profile->energy.total = (tess_readings){NAN, NAN, NAN, NAN};
+}
+
+static void add_span(tess_profile *profile, tess_stage stage, double begin, double end)
+{
+    profile->stage_seconds[stage] += end - begin;
+    tess_trace_add(profile->trace, TESS_LANE_STAGES, stage_names[stage], begin, end);
+}
+
+void tess_profile_since(tess_profile *profile, tess_stage stage, double begin)
+{
+    add_span(profile, stage, begin, tess_time_now());
+}
+
+/* ---- energy ---- */
+
+/* Between readings of the counters. */
+static const double METER_STEP_S = 0.1;
+
+struct tess_profile_metering {
+    tess_meter *meter;
+    double read_s; /* time of the last reading */
+    tess_readings last;
+    double stage_seconds[TESS_NUM_STAGES]; /* then */
+};
+
+/* Deal what was used since the last reading to the stages by their time since. */
+static void meter_now(tess_profile *profile)
+{
+    struct tess_profile_metering *metering = profile->metering;
+    tess_energy *energy = &profile->energy;
+    const double now = tess_time_now(), passed = now - metering->read_s;
+    tess_readings next;
+    tess_meter_read(metering->meter, &next);
+    for (int s = 0; s < TESS_NUM_STAGES && passed > 0; ++s) {
+        const double seconds = profile->stage_seconds[s] - metering->stage_seconds[s];
+        const double share = fmin(1, seconds / passed);
+        energy->stage_cpu_j[s] += share * (next.cpu_j - metering->last.cpu_j);
+        energy->stage_gpu_j[s] += share * (next.gpu_j - metering->last.gpu_j);
+        metering->stage_seconds[s] = profile->stage_seconds[s];
+    }
+    energy->total = metering->last = next;
+    metering->read_s = now;
+}
+
+void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu)
+{
+    if (!profile->wants_energy || profile->metering) return;
+    struct tess_profile_metering *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) return; /* it is not worth a failure */
+    made->meter = tess_meter_create(gpu_bus_id, cpu ? TESS_METER_RAPL : NULL);
+    if (!made->meter) {
+        tess_free(made);
+        return;
+    }
+    memcpy(made->stage_seconds, profile->stage_seconds, sizeof made->stage_seconds);
+    made->read_s = tess_time_now();
+    tess_meter_read(made->meter, &made->last);
+    profile->metering = made;
+}
+
+void tess_profile_stop_meter(tess_profile *profile)
+{
+    if (!profile->metering) return;
+    meter_now(profile);
+    tess_meter_destroy(profile->metering->meter);
+    tess_free(profile->metering);
+    profile->metering = NULL;
+}
+
+/* ---- stages ---- */
+
+void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
+{
+    const double begin = *mark;
+    *mark = tess_time_now();
+    add_span(profile, stage, begin, *mark);
+    if (profile->metering && *mark - profile->metering->read_s >= METER_STEP_S)
+        meter_now(profile);
+    tess_profile_sent(profile, stage);
+}
+
+void tess_profile_sent(tess_profile *profile, tess_stage stage)
+{
+    const tess_spent spent = tess_spent_so_far();
+    profile->stage_bytes[stage] += spent.bytes_sent - profile->sent_before;
+    profile->stage_mpi_s[stage] += spent.seconds - profile->mpi_before_s;
+    profile->sent_before = spent.bytes_sent;
+    profile->mpi_before_s = spent.seconds;
+}
