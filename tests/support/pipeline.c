@@ -6,12 +6,13 @@
 #include "core_backend.h"
 #include "imager_data.h"
 #include "imager_job.h"
+#include "imager_model.h"
 #include "imager_outputs.h"
 #include "imager_rows.h"
-#include "imager_run.h"
 #include "imager_stages.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "visset.h"
 
 /* Below this the program works in double precision (app/imager/engine/imager_predict.c). */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
@@ -157,6 +158,8 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     tess_profile profile = {0};
     imager_job job = {0};
     imager_product product[TESS_MAX_POL + 1] = {0};
+    visset set = {0};
+    const visset_request request = {.psf = psf != NULL};
     imager_data data = {.in_memory = true,
                         .vis_scale = 1,
                         .weight_scale = 1,
@@ -169,7 +172,8 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     fill_values(vis, weight, &data.cached);
     TESS_TRY(start_job(with, &data.cached, true, num_images, &profile, &job));
     TESS_TRY(imager_job_plan(&job));
-    TESS_TRY(imager_run(&job, &data, psf != NULL, product, &no_stages));
+    TESS_TRY(visset_create(&job, &data, true, &no_stages, &set));
+    TESS_TRY(visset_image(&set, &request, &no_stages, product));
     note_facts(with, &job);
     for (int k = 0; k < num_images; ++k)
         TESS_TRY(gather_rows(with, &product[k].rows,
@@ -178,6 +182,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
 cleanup:
     for (int k = 0; k < num_images; ++k)
         imager_rows_free(&product[k].rows);
+    visset_free(&set);
     tess_samples_free(&data.cached);
     imager_job_free(&job);
     tess_free(inv_lambda);
@@ -228,7 +233,7 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     TESS_TRY(imager_job_partition(&job, &runs, false));
     note_facts(with, &job);
     status = load_model(&job, image);
-    if (status == TESS_OK) status = imager_place_model(&job);
+    if (status == TESS_OK) status = imager_model_place(&job, job.planes, job.num_images);
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_job_predict(&job, &samples, &runs));
     for (int64_t k = 0; k < 2 * samples.num_pol * samples.num_vis; ++k)

@@ -11,6 +11,7 @@
 #include "tess_samples.h"
 #include "tess_weight.h"
 
+struct imager_job_model;
 struct imager_predictor;
 
 /** Samples of one image, as a sequence of sets: one set when they fit in memory. */
@@ -34,13 +35,15 @@ typedef struct imager_data {
                                        are in range */
     bool is_scaled;                 /* `cached` is */
     const tess_density *density;    /* weights that are still to be applied, or NULL */
-    struct imager_predictor *subtract; /* model still to be subtracted, or NULL */
-    const tess_pol *pol;               /* polarisations of the samples, for the model */
+    /* a model that is subtracted where samples are read, or NULL, and how its Stokes
+     * parameters make up their polarisations */
+    struct imager_predictor *subtract;
+    const struct imager_job_model *mix;
     int threads;
     tess_profile *profile;
 } imager_data;
 
-/** The k-th set of samples, scaled, weights applied, model not yet subtracted. Sets
+/** The k-th set of samples, scaled, weights applied. Sets
  * must be asked for in order, from any one on. Local. */
 tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
 

@@ -5,6 +5,8 @@
 #ifndef TESS_IMAGER_JOB_H
 #define TESS_IMAGER_JOB_H
 
+#include <complex.h>
+
 #include "imager_outputs.h"
 #include "steps.h"
 #include "tess_backend.h"
@@ -23,13 +25,29 @@
 struct imager_checkpoint;
 struct tess_device_comm;
 
+enum { IMAGER_MAX_MODEL = 2 * TESS_MAX_POL };
+
+/** Model images whose visibilities are subtracted from samples before they are imaged.
+ */
+typedef struct imager_job_model {
+    int num;        /* model images; 0: the job has no model */
+    double scale;   /* visibilities are predicted of the model times this */
+    bool is_shared; /* they lie on the job's pixels, and are predicted on its plan */
+    bool is_set;    /* the planes hold them */
+    tess_planes *planes;
+    tess_steps *steps;
+    /* [polarisation][model image] a sample's visibility is the sum of these times the
+     * visibilities of the model images */
+    double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
+} imager_job_model;
+
 /** Everything between samples and images for one plan. */
 typedef struct imager_job {
     tess_comm *comm;
     const tess_layout *layout;
     const tess_gridding *gridding;
     tess_geom geom;
-    bool worst_pixel;        /* plan for prediction (tess_grid_opts) */
+    bool worst_pixel;        /* plan for prediction, too (tess_grid_opts) */
     int num_pol, num_images; /* grids: polarisations, and PSFs */
     int64_t rank_bytes;      /* memory this rank may use */
     tess_profile *profile;
@@ -52,6 +70,7 @@ typedef struct imager_job {
     tess_partition *partition;
     tess_planes *planes;
     tess_steps *steps;
+    imager_job_model model;
 } imager_job;
 
 /** The ranks that work on one set of images together. */
@@ -96,8 +115,8 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
 double imager_planes_bytes(const imager_job *job);
 
 /** Partition the bricks of the sorted list (this rank's) and make the steps; set up the
- *  planes, or clear them when an earlier output has used them (a model stays).
- *  Collective. */
+ *  planes, or clear them when an earlier output has used them (a model stays). With
+ *  `forward`, the same of the job's model, if it has one. Collective. */
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward);
 void imager_job_free(imager_job *job); /* Collective. */
@@ -118,10 +137,6 @@ tess_status imager_job_tell_error(imager_job *job);
 
 /** Log (rank 0, once) and keep in the profile what was planned. */
 void imager_job_log(imager_job *job);
-
-/** After the model images were set, by tess_planes_image: correct them where the
- * backend works, if it wants them uncorrected (tess_grid_ops). Local. */
-tess_status imager_place_model(const imager_job *job);
 
 /** Fill samples->vis, sent and returned over the ranks. The model images must be set.
  *  Collective. */

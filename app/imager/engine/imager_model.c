@@ -8,6 +8,7 @@
 #include "imager_model.h"
 #include "imager_outputs.h"
 #include "imager_window.h"
+#include "residual.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -127,6 +128,25 @@ cleanup:
     return status;
 }
 
+void imager_model_warn(const imager_model *model, tess_comm *comm)
+{
+    if (model->per_beam && tess_comm_rank(comm) == 0)
+        tess_log_warn("%s: its unit is %s; its values are taken as Jy/pixel",
+                      model->fits.path, model->fits.unit);
+}
+
+bool imager_model_is_on(const imager_model *model, const tess_geom *geom,
+                        double accuracy)
+{
+    const tess_geom *own = &model->geom;
+    const double pixels = (double)(geom->nx > geom->ny ? geom->nx : geom->ny);
+    if (own->nx != geom->nx || own->ny != geom->ny) return false;
+    /* baselines are shorter than half a wavelength per pixel: phases of this much */
+    const double place = fmax(fabs(own->l0 - geom->l0), fabs(own->m0 - geom->m0)) +
+                         0.5 * pixels * fabs(own->scale_rad - geom->scale_rad);
+    return 0.5 * TESS_TWO_PI * place / geom->scale_rad < 0.1 * accuracy;
+}
+
 /* ---- model to grid ---- */
 
 /* What pixels of a model add up to, on this rank. */
@@ -168,8 +188,9 @@ static void put_row(const imager_job *job, void *image, int64_t row,
 /* Rows [row, row + num_rows) of a Stokes plane, of which this rank's first is `first`;
  * adds up pixels. `value` has room for one row more. */
 static tess_status load_rows(const imager_job *job, const imager_model *model,
-                             int stokes, int64_t row, int64_t num_rows, int64_t first,
-                             double *value, model_sums *sums)
+                             tess_planes *planes, int stokes, int64_t row,
+                             int64_t num_rows, int64_t first, double *value,
+                             model_sums *sums)
 {
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx;
@@ -178,7 +199,7 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     TESS_TRY(tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
     for (int64_t k = 0; k < num_rows; ++k) {
         correct_row(job, model->scale, row + k, correction, value + k * nx, sums);
-        put_row(job, tess_planes_image(job->planes, stokes), row + k - first,
+        put_row(job, tess_planes_image(planes, stokes), row + k - first,
                 value + k * nx);
     }
 cleanup:
@@ -187,13 +208,13 @@ cleanup:
 
 /* This rank's rows of every Stokes plane, straight from the file; adds up pixels. */
 static tess_status load_model(const imager_job *job, const imager_model *model,
-                              model_sums *sums)
+                              tess_planes *planes, model_sums *sums)
 {
     enum { ROWS = 16 };
     tess_status status = TESS_OK;
     int64_t first, count, blank = 0;
     double flux_jy = 0, largest_jy = 0;
-    tess_planes_rows(job->planes, &first, &count);
+    tess_planes_rows(planes, &first, &count);
     const int64_t parts = (count + ROWS - 1) / ROWS;
 #pragma omp parallel num_threads(job->layout->threads) \
         reduction(+ : blank, flux_jy) reduction(max : largest_jy)
@@ -209,8 +230,8 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
             const int64_t at = k % parts * ROWS;
             const int64_t num_rows = count - at < ROWS ? count - at : ROWS;
             if (own == TESS_OK)
-                own = load_rows(job, model, (int)(k / parts), first + at, num_rows,
-                                first, value, &mine);
+                own = load_rows(job, model, planes, (int)(k / parts), first + at,
+                                num_rows, first, value, &mine);
         }
         tess_free(value);
         blank += mine.blank;
@@ -225,15 +246,15 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
     return status;
 }
 
-tess_status imager_place_model(const imager_job *job)
+tess_status imager_model_place(const imager_job *job, tess_planes *planes, int num)
 {
     tess_status status = TESS_OK;
     int64_t first, count;
     if (!job->backend->grid->correct) return TESS_OK;
-    tess_planes_rows(job->planes, &first, &count);
-    for (int k = 0; k < job->num_images; ++k) {
+    tess_planes_rows(planes, &first, &count);
+    for (int k = 0; k < num; ++k) {
         void *rows;
-        TESS_TRY(tess_planes_place(job->planes, k, &rows));
+        TESS_TRY(tess_planes_place(planes, k, &rows));
         TESS_TRY(job->backend->grid->correct(job->plan, 1, true, first, count, rows));
     }
 cleanup:
@@ -243,11 +264,11 @@ cleanup:
 /* Say once how much of the model is blank, refuse pixels that add up to too much, and
  * choose the scale. Collective. */
 static tess_status check_model(const imager_job *job, imager_model *model,
-                               model_sums *sums)
+                               const tess_planes *planes, model_sums *sums)
 {
     tess_status status = TESS_OK;
     int64_t first, sum[2] = {sums->blank}; /* blank pixels, rows */
-    tess_planes_rows(job->planes, &first, &sum[1]);
+    tess_planes_rows(planes, &first, &sum[1]);
     TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->flux_jy, 1, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->largest_jy, 1, TESS_MAX));
@@ -266,45 +287,50 @@ cleanup:
     return status;
 }
 
-/* Load it on all ranks; the first time as it is, and then again if it needs a scale.
- * Collective. */
-static tess_status load_everywhere(const imager_job *job, imager_model *model)
+/* The first time a model is loaded as it is, and then again if it needs a scale. */
+tess_status imager_model_load(const imager_job *job, imager_model *model,
+                              tess_planes *planes)
 {
     tess_status status = TESS_OK;
     model_sums sums;
-    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sums)));
+    TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, planes, &sums)));
     if (!model->is_checked) {
-        TESS_TRY(check_model(job, model, &sums));
+        TESS_TRY(check_model(job, model, planes, &sums));
         if (model->scale != 1)
-            TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, &sums)));
+            TESS_TRY(tess_comm_agree(job->comm, load_model(job, model, planes, &sums)));
     }
-    TESS_TRY(tess_comm_agree(job->comm, imager_place_model(job)));
+    TESS_TRY(
+        tess_comm_agree(job->comm, imager_model_place(job, planes, model->num_stokes)));
 cleanup:
     return status;
 }
 
-/* Predict everything that this rank owns, of as many planes at a time as is best.
- * `other` samples are held beside. With --reproducible all planes are summed at once:
- * the sum is then rounded in one order. Collective. */
-static tess_status predict_owned(imager_job *job, tess_samples *owned,
-                                 const tess_samples *other,
-                                 const tess_brick_list *bricks)
+/* With --reproducible all planes are summed at once: the sum is then rounded in one
+ * order. */
+tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
+                                 tess_samples *owned, const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     int window = job->plan->num_planes > 1 ? job->layout->forced.plane_window : 0;
-    const double samples_bytes = imager_samples_bytes(owned) +
-                                 (other != owned ? imager_samples_bytes(other) : 0);
     if (!job->layout->reproducible)
-        TESS_TRY(imager_plane_window(job,
-                                     imager_base_bytes(job) + imager_planes_bytes(job) +
-                                         samples_bytes +
-                                         (double)bricks->num_runs * sizeof(tess_run),
-                                     bricks, &window));
-    TESS_TRY(window > 0
-                 ? tess_steps_predict_by_planes(job->steps, window, owned, bricks)
-                 : tess_steps_predict(job->steps, owned, bricks));
+        TESS_TRY(imager_plane_window(
+            job,
+            imager_base_bytes(job) + imager_planes_bytes(job) + other_bytes +
+                (double)bricks->num_runs * (double)sizeof(tess_run),
+            bricks, &window));
+    TESS_TRY(window > 0 ? tess_steps_predict_by_planes(steps, window, owned, bricks)
+                        : tess_steps_predict(steps, owned, bricks));
 cleanup:
     return status;
+}
+
+/* Predict what this rank owns, with `other` samples beside. Collective. */
+static tess_status predict_beside(imager_job *job, const tess_samples *other,
+                                  tess_samples *owned, const tess_brick_list *bricks)
+{
+    const double bytes = imager_samples_bytes(owned) +
+                         (other != owned ? imager_samples_bytes(other) : 0);
+    return imager_predict_owned(job, job->steps, bytes, owned, bricks);
 }
 
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,
@@ -316,7 +342,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_brick_list *bricks;
     double mark = tess_time_now();
     if (tess_comm_size(imager_team(job)) == 1) {
-        status = predict_owned(job, samples, samples, runs);
+        status = predict_beside(job, samples, samples, runs);
         return tess_comm_agree(job->comm, status);
     }
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
@@ -328,7 +354,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
         tess_exchange_complete(exchange, imager_sort_threads(job), &owned, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-    TESS_TRY(predict_owned(job, owned, samples, bricks));
+    TESS_TRY(predict_beside(job, samples, owned, bricks));
     mark = tess_time_now();
     TESS_TRY(tess_exchange_return(exchange, samples));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
@@ -353,9 +379,7 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
                                   .num_images = model->num_stokes,
                                   .profile = profile,
                                   .extent = imager_extent_empty()};
-    if (model->per_beam && tess_comm_rank(comm) == 0)
-        tess_log_warn("%s: its unit is %s; its values are taken as Jy/pixel",
-                      model->fits.path, model->fits.unit);
+    imager_model_warn(model, comm);
     TESS_TRY(imager_backend(comm, gridding->backend, &predictor->job.backend));
     TESS_TRY(imager_rank_bytes(comm, layout, &predictor->job.rank_bytes));
 cleanup:
@@ -437,7 +461,7 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(tess_comm_agree(job->comm, status));
     imager_job_log(job);
     mark = tess_time_now();
-    if (fresh) TESS_TRY(load_everywhere(job, &predictor->model));
+    if (fresh) TESS_TRY(imager_model_load(job, &predictor->model, job->planes));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
     status = imager_job_measure(job, samples, false);
     TESS_TRY(tess_comm_agree(job->comm, status));
@@ -448,42 +472,9 @@ cleanup:
     return status;
 }
 
-static double *pol_value(const tess_samples *samples, int64_t sample, int pol,
-                         double out[2])
-{
-    const int64_t at = 2 * (sample * samples->num_pol + pol);
-    for (int k = 0; k < 2; ++k)
-        out[k] = samples->is_double ? ((const double *)samples->vis)[at + k]
-                                    : (double)((const float *)samples->vis)[at + k];
-    return out;
-}
-
-static void subtract_sample(const imager_model *model, const tess_pol *pol,
-                            const tess_samples *predicted, double factor,
-                            int64_t sample, tess_samples *samples)
-{
-    for (int p = 0; p < samples->num_pol; ++p) {
-        double complex coefficient[4], sum = 0;
-        tess_pol_from_stokes(pol[p].code, coefficient);
-        for (int s = 0; s < model->num_stokes; ++s) {
-            double v[2];
-            pol_value(predicted, sample, s, v);
-            sum += coefficient[model->stokes[s] - 1] * CMPLX(v[0], v[1]);
-        }
-        sum *= pol[p].imaginary ? CMPLX(0, -factor) : CMPLX(factor, 0);
-        const int64_t at = 2 * (sample * samples->num_pol + p);
-        if (samples->is_double) {
-            ((double *)samples->vis)[at] -= creal(sum);
-            ((double *)samples->vis)[at + 1] -= cimag(sum);
-        } else {
-            ((float *)samples->vis)[at] -= (float)creal(sum);
-            ((float *)samples->vis)[at + 1] -= (float)cimag(sum);
-        }
-    }
-}
-
-tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
-                                      double vis_scale, tess_samples *samples)
+tess_status imager_predictor_subtract(imager_predictor *predictor,
+                                      const imager_job_model *mix, double vis_scale,
+                                      tess_samples *samples)
 {
     tess_status status = TESS_OK;
     const imager_model *model = &predictor->model;
@@ -496,9 +487,8 @@ tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_po
     TESS_TRY(
         tess_comm_agree(predictor->job.comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(imager_predictor_run(predictor, &predicted));
-#pragma omp parallel for num_threads(predictor->job.layout->threads) schedule(static)
-    for (int64_t k = 0; k < samples->num_vis; ++k)
-        subtract_sample(model, pol, &predicted, vis_scale / model->scale, k, samples);
+    residual_subtract(mix, vis_scale / model->scale, predictor->job.layout->threads,
+                      samples, &predicted, samples);
 cleanup:
     tess_free(predicted.vis);
     return status;

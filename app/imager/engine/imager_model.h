@@ -33,6 +33,26 @@ tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
                               double ra_rad, double dec_rad, double scale_rad,
                               imager_model *model);
 
+/** Warn, on one rank, of a model whose unit is Jy/beam. Local. */
+void imager_model_warn(const imager_model *model, tess_comm *comm);
+
+/** Read the model into model planes of the job, its Stokes planes as their first
+ * images, corrected for gridding. The first time pixels are looked through:
+ * model->scale is chosen, TESS_ERR_INPUT for those that add up to too much. Collective.
+ */
+tess_status imager_model_load(const imager_job *job, imager_model *model,
+                              tess_planes *planes);
+
+/** Once `num` model images lie where tess_planes_image says, have the backend correct
+ *  them for gridding, if it does that itself (tess_grid_ops). Local. */
+tess_status imager_model_place(const imager_job *job, tess_planes *planes, int num);
+
+/** Predict the visibilities of samples that this rank owns, of as many planes at a time
+ *  as is best beside `other_bytes`; `steps`: of planes that hold the model. Collective.
+ */
+tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
+                                 tess_samples *owned, const tess_brick_list *bricks);
+
 /** Prediction from a model for one set of samples after the other. Plan, FFT plans and
  *  the corrected model are kept as long as they serve the next set too. */
 typedef struct imager_predictor {
@@ -51,9 +71,16 @@ void imager_predictor_free(imager_predictor *predictor); /* Collective. */
  *  positions: samples->num_pol is model.num_stokes. Collective. */
 tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
 
-/** Subtract the model, times `vis_scale`, from samples of these polarisations.
- *  Collective. */
-tess_status imager_predictor_subtract(imager_predictor *predictor, const tess_pol *pol,
-                                      double vis_scale, tess_samples *samples);
+/** Subtract the model, times `vis_scale`, from samples that lie anywhere, on a plan of
+ *  the predictor's own: of a model whose pixels are not the image's. Only `mix` is
+ *  looked at of what is given with it. Collective. */
+tess_status imager_predictor_subtract(imager_predictor *predictor,
+                                      const imager_job_model *mix, double vis_scale,
+                                      tess_samples *samples);
+
+/** Whether the model's pixels are those of `geom`, to a tenth of the accuracy at the
+ *  longest baselines that the grid of `geom` has. Local. */
+bool imager_model_is_on(const imager_model *model, const tess_geom *geom,
+                        double accuracy);
 
 #endif

@@ -279,6 +279,23 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .repeatable = job->layout->reproducible};
 }
 
+/* Images of the job's model, and their planes. */
+static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
+{
+    tess_planes_opts opts = planes_opts_of(job, false, fft_ranks);
+    opts.num_images = job->model.num;
+    return opts;
+}
+
+/* What all of these take on a rank [bytes]. */
+static double planes_bytes(const imager_job *job, int fft_ranks)
+{
+    const tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
+    const tess_planes_opts model = model_opts_of(job, fft_ranks);
+    return tess_planes_bytes(&opts) +
+           (job->model.is_shared ? tess_planes_bytes(&model) : 0);
+}
+
 /* w-groups: as few as keep one plane of every rank's FFT in flight; cutting in w costs
  * spilled planes, so a group has at least 2W of them. */
 static int choose_groups(const imager_job *job, int ranks)
@@ -306,9 +323,8 @@ static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
     int fft_ranks = tess_partition_sharers(ranks, at_once > 1 ? at_once : 1);
     for (int f = fft_ranks; f <= ranks; ++f) {
         if (ranks % f != 0) continue;
-        const tess_planes_opts opts = planes_opts_of(job, true, f);
         fft_ranks = f;
-        if (tess_planes_bytes(&opts) < 0.5 * (double)job->rank_bytes) break;
+        if (planes_bytes(job, f) < 0.5 * (double)job->rank_bytes) break;
     }
     return fft_ranks;
 }
@@ -336,17 +352,15 @@ cleanup:
 
 double imager_planes_bytes(const imager_job *job)
 {
-    const tess_planes_opts opts = planes_opts_of(job, true, job->fft_ranks);
-    return tess_planes_bytes(&opts);
+    return planes_bytes(job, job->fft_ranks);
 }
 
 double imager_team_bytes(const imager_job *job, int ranks)
 {
     int num_groups, fft_ranks;
     imager_shares(job, ranks, &num_groups, &fft_ranks);
-    const tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    return tess_planes_bytes(&opts) +
+    return planes_bytes(job, fft_ranks) +
            (double)sizeof(double) * job->num_images * pixels / ranks;
 }
 
@@ -579,18 +593,19 @@ cleanup:
 }
 
 /* Planes for a first set of images, or the same ones for the next. Collective. */
-static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts)
+static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts,
+                                 tess_planes **planes)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
-    if (job->planes) {
-        tess_planes_set_slabs(job->planes, opts->slab_line);
+    if (*planes) {
+        tess_planes_set_slabs(*planes, opts->slab_line);
         /* a model stays for the next samples */
-        if (opts->forward) status = tess_planes_clear(job->planes);
+        if (opts->forward) status = tess_planes_clear(*planes);
         TESS_TRY(tess_comm_agree(imager_team(job), status));
     } else {
-        TESS_TRY(tess_planes_create(imager_team(job), job->backend->planes, opts,
-                                    &job->planes));
+        TESS_TRY(
+            tess_planes_create(imager_team(job), job->backend->planes, opts, planes));
         ++job->profile->transforms;
     }
 cleanup:
@@ -602,8 +617,9 @@ cleanup:
 static void free_partition(imager_job *job)
 {
     tess_steps_destroy(job->steps);
+    tess_steps_destroy(job->model.steps);
     tess_partition_destroy(job->partition);
-    job->steps = NULL;
+    job->steps = job->model.steps = NULL;
     job->partition = NULL;
 }
 
@@ -641,6 +657,19 @@ static void note_balance(imager_job *job)
     job->profile->predicted_mean_s += mean;
 }
 
+/* Planes and steps on the partition there is. Collective. */
+static tess_status set_up_steps(imager_job *job, const tess_planes_opts *opts,
+                                tess_planes **planes, tess_steps **steps)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(set_up_planes(job, opts, planes));
+    status = tess_steps_create(imager_team(job), job->plan, job->partition,
+                               job->num_groups, *planes, job->profile, steps);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+cleanup:
+    return status;
+}
+
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward)
 {
@@ -656,6 +685,7 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
         .cost_brick_s = brick_cost_s(plan),
         .always_split = job->layout->forced.split > 0};
     tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
+    tess_planes_opts model = model_opts_of(job, job->fft_ranks);
     double mark = tess_time_now();
     int64_t *slab_line = tess_alloc(job->fft_ranks + 1, sizeof *slab_line);
     TESS_TRY(tess_comm_agree(imager_team(job), slab_line ? TESS_OK : TESS_ERR_ALLOC));
@@ -666,12 +696,11 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     note_balance(job);
     TESS_TRY(
         tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks, slab_line));
-    planes.slab_line = slab_line;
+    planes.slab_line = model.slab_line = slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
-    TESS_TRY(set_up_planes(job, &planes));
-    status = tess_steps_create(imager_team(job), plan, job->partition, job->num_groups,
-                               job->planes, job->profile, &job->steps);
-    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(set_up_steps(job, &planes, &job->planes, &job->steps));
+    if (forward && job->model.is_shared)
+        TESS_TRY(set_up_steps(job, &model, &job->model.planes, &job->model.steps));
 cleanup:
     tess_free(slab_line);
     return status;
@@ -772,8 +801,10 @@ void imager_job_free(imager_job *job)
     free_partition(job);
     if (job->planes) note_slabs(job);
     tess_planes_destroy(job->planes);
+    tess_planes_destroy(job->model.planes);
     tess_grid_plan_destroy(job->plan);
-    job->planes = NULL;
+    job->planes = job->model.planes = NULL;
+    job->model.is_set = false;
     job->plan = NULL;
     job->logged = job->measured = false;
     job->error = (tess_projection_error){0};

@@ -79,8 +79,9 @@ tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *
     if (forced > 1 && !need->possible)
         TESS_FAIL(
             TESS_ERR_USAGE,
-            "--force-teams: a model is subtracted from data that are streamed, or "
-            "a checkpoint has part of an output: there all ranks work together");
+            "--force-teams: a model of other pixels is subtracted from data that are "
+            "streamed, or a checkpoint has part of an output: there all ranks work "
+            "together");
     if (forced > 0) *num = forced;
     if (forced > 0 || !need->possible || !need->kept || job->backend->start)
         return TESS_OK;

@@ -65,6 +65,13 @@ void tess_steps_destroy(tess_steps *steps)
     tess_free(steps);
 }
 
+void tess_steps_restart(tess_steps *steps)
+{
+    steps_free_live(steps);
+    memset(steps->plane_done, 0, (size_t)steps->plan->num_planes);
+    steps->in_parts = false;
+}
+
 int tess_steps_count(const tess_steps *steps)
 {
     return steps->num_steps;

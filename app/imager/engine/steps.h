@@ -24,6 +24,9 @@ tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
                               tess_steps **steps);
 void tess_steps_destroy(tess_steps *steps); /**< NULL is fine. Local. */
 
+/** All planes are to be done once more, for other images of the same samples. Local. */
+void tess_steps_restart(tess_steps *steps);
+
 int tess_steps_count(const tess_steps *steps);
 
 /** Step in which a block is worked on. */

@@ -39,10 +39,10 @@ static bool weights_agree(const tess_samples *samples)
     return true;
 }
 
-tess_status image_subtract_model(image_run *run, tess_samples *samples)
+tess_status image_subtract_early(image_run *run, tess_samples *samples)
 {
-    if (!image_subtracts(run->opts)) return TESS_OK;
-    return imager_predictor_subtract(&run->subtract, run->pol, 1, samples);
+    if (!image_subtracts_early(run)) return TESS_OK;
+    return imager_predictor_subtract(&run->subtract, &run->job.model, 1, samples);
 }
 
 /* Memory for samples and, on several ranks, for those that others send, of which every
@@ -132,7 +132,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
     int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
     if (shared && run->all.num_weight > 1) share_weights(&run->all);
-    TESS_TRY(image_subtract_model(run, &run->all));
+    TESS_TRY(image_subtract_early(run, &run->all));
 cleanup:
     return status;
 }
@@ -334,12 +334,14 @@ tess_status image_look_at_data(image_run *run)
     tess_source_slice(run->source, &num_rows, &num_vis);
     TESS_TRY(image_fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
-    if (!fits && run->opts->layout.reproducible && image_subtracts(run->opts))
-        TESS_FAIL(
-            TESS_ERR_RESOURCE,
-            "--reproducible with --subtract needs all data in memory: %s per rank, "
-            "which may use %s; use more ranks or nodes",
-            tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+    if (!fits && run->opts->layout.reproducible && image_subtracts_early(run))
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "--reproducible with --subtract of a model whose pixels are not the "
+                  "image's "
+                  "needs all data in memory: %s per rank, which may use %s; use more "
+                  "ranks or "
+                  "nodes, or a model on the image's pixels",
+                  tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
     if (fits) {
         TESS_TRY(load_all(run, num_rows, num_vis));
     } else {

@@ -1,5 +1,5 @@
-/** @file image_run.h  (private to app/imager/run/tess_imager.c, image_data.c and image_plan.c)
- *  A run of `image` or `plan`: what its parts share.
+/** @file image_run.h  (private to app/imager/run/tess_imager.c, image_data.c and
+ * image_plan.c) A run of `image` or `plan`: what its parts share.
  */
 #ifndef TESS_IMAGE_RUN_H
 #define TESS_IMAGE_RUN_H
@@ -44,9 +44,10 @@ typedef struct image_run {
     bool *chan_wanted; /* [num_chan] of the current output */
     imager_outputs outputs;
     imager_survey survey;
-    tess_density *density; /* of the only output, when the survey made it */
-    imager_predictor subtract;
-    imager_job job; /* one plan for all outputs */
+    tess_density *density;     /* of the only output, when the survey made it */
+    imager_model model;        /* of --subtract, on the job's plan … */
+    imager_predictor subtract; /* … or of other pixels, on a plan of its own */
+    imager_job job;            /* one plan for all outputs */
     imager_checkpoint checkpoint;
     imager_output output, means; /* by the team, and by all ranks */
     imager_summary summary;
@@ -57,6 +58,12 @@ typedef struct image_run {
 static inline bool image_subtracts(const tess_image_opts *opts)
 {
     return opts->subtract || opts->subtract_pixels;
+}
+
+/* Whether the model is subtracted where samples are read. */
+static inline bool image_subtracts_early(const image_run *run)
+{
+    return run->subtract.model.num_stokes > 0;
 }
 
 static inline bool image_is_double(const image_run *run)
@@ -91,8 +98,8 @@ tess_status image_check_ignored(image_run *run);
 
 /* ---- image_data.c ---- */
 
-/** Take the model of --subtract out of samples. Collective. */
-tess_status image_subtract_model(image_run *run, tess_samples *samples);
+/** Take a model of other pixels out of samples. Collective. */
+tess_status image_subtract_early(image_run *run, tess_samples *samples);
 
 /** Whether that fits on every rank. Collective. */
 tess_status image_fits_all(const image_run *run, double bytes, bool *fits);

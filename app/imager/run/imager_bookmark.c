@@ -15,7 +15,6 @@
 #include "imager_job.h"
 #include "imager_outputs.h"
 #include "imager_passes.h"
-#include "imager_run.h"
 #include "tess_exact.h"
 #include "tess_log.h"
 

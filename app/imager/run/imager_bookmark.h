@@ -8,7 +8,6 @@
 #include "imager_data.h"
 #include "imager_job.h"
 #include "imager_outputs.h"
-#include "imager_run.h"
 #include "tess_checkpoint.h"
 #include "tess_comm.h"
 #include "tess_grid.h"
@@ -16,6 +15,7 @@
 #include "tess_profile.h"
 #include "tess_samples.h"
 #include "tess_weight.h"
+#include "visset.h"
 
 /** What the survey of the data has found so far, beside imager_outputs. */
 typedef struct imager_survey {

@@ -5,9 +5,9 @@
 #include "imager_data.h"
 #include "imager_job.h"
 #include "imager_rows.h"
-#include "imager_run.h"
 #include "imager_stages.h"
 #include "tess_mem.h"
+#include "visset_private.h"
 
 /* Pixels of a row above the horizon that are not finite. */
 static int64_t count_bad(const imager_job *job, const imager_rows *rows, int64_t row)
@@ -110,12 +110,14 @@ static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
                                               &rows->num_rows, &rows->value));
 }
 
-tess_status imager_finish(imager_job *job, const imager_data *data,
-                          const imager_sums *sums, imager_product *product,
-                          const imager_stages *stages)
+tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
+                          imager_product *product)
 {
     tess_status status = TESS_OK;
-    for (int k = 0; k < job->num_images; ++k) {
+    imager_job *job = set->job;
+    const imager_data *data = set->data;
+    const imager_sums *sums = &set->sums;
+    for (int k = 0; k < num_images; ++k) {
         const bool is_psf = k >= job->num_pol;
         const int weight = is_psf ? k - job->num_pol : (sums->num_weight == 1 ? 0 : k);
         const double sum = sums->weight[weight];
@@ -141,37 +143,4 @@ tess_status imager_finish(imager_job *job, const imager_data *data,
     }
 cleanup:
     return status;
-}
-
-void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double *out)
-{
-    for (int64_t k = 0; k < count; ++k)
-        out[k] = imager_pixel(rows, first + k);
-}
-
-tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
-                             imager_rows *rows)
-{
-    tess_status status = TESS_OK;
-    *rows = (imager_rows){row_first, num_rows, nx, true, NULL};
-    rows->value = tess_alloc_zero(num_rows * nx, sizeof(double));
-    if (!rows->value) TESS_FAIL(TESS_ERR_ALLOC, "no memory for rows of an image");
-cleanup:
-    return status;
-}
-
-void imager_rows_blank(const imager_rows *rows)
-{
-    const int64_t pixels = rows->num_rows * rows->nx;
-    for (int64_t k = 0; k < pixels; ++k)
-        if (rows->is_double)
-            ((double *)rows->value)[k] = (double)NAN;
-        else
-            ((float *)rows->value)[k] = NAN;
-}
-
-void imager_rows_free(imager_rows *rows)
-{
-    tess_free(rows->value);
-    *rows = (imager_rows){0};
 }

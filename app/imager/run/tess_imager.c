@@ -8,7 +8,6 @@
 
 #include "image_run.h"
 #include "imager_rows.h"
-#include "imager_run.h"
 #include "imager_stages.h"
 #include "imager_window.h"
 #include "tess_calibrate.h"
@@ -17,6 +16,7 @@
 #include "tess_mem.h"
 #include "tess_profile_report.h"
 #include "tess_scale.h"
+#include "visset.h"
 
 /* Bytes of one block of a file, and its share of a rank's memory: two are read at a
  * time, and their samples are in the way. */
@@ -38,6 +38,47 @@ static tess_status check_size(const image_run *run)
             "used; use more nodes or a smaller --size",
             (long long)opts->nx, (long long)opts->ny, tess_mem_text(bytes),
             tess_mem_text(all));
+cleanup:
+    return status;
+}
+
+/* The model of --subtract: its Stokes parameters become the polarisations of the
+ * samples. With the image's pixels it shares the image's plan. */
+static tess_status open_model(image_run *run, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    imager_job_model *to = &run->job.model;
+    TESS_TRY(imager_model_open(opts->subtract, opts->subtract_pixels, run->info->ra_rad,
+                               run->info->dec_rad, opts->scale_rad, model));
+    to->num = model->num_stokes;
+    for (int p = 0; p < run->num_pol; ++p) {
+        double complex stokes[4];
+        tess_pol_from_stokes(run->pol[p].code, stokes);
+        for (int k = 0; k < to->num; ++k)
+            to->mix[p][k] = stokes[model->stokes[k] - 1] *
+                            (run->pol[p].imaginary ? CMPLX(0, -1) : 1);
+    }
+cleanup:
+    return status;
+}
+
+/* Who predicts the model's visibilities. Collective. */
+static tess_status place_model(image_run *run, const imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    imager_job *job = &run->job;
+    job->model.is_shared =
+        imager_model_is_on(model, &job->geom, opts->gridding.accuracy);
+    if (!job->model.is_shared) {
+        TESS_TRY(imager_predictor_create(run->comm, model, &opts->gridding,
+                                         &opts->layout, run->profile, &run->subtract));
+        return TESS_OK;
+    }
+    run->model = *model;
+    job->worst_pixel = true;
+    imager_model_warn(model, run->comm);
 cleanup:
     return status;
 }
@@ -89,14 +130,9 @@ tess_status image_set_up(image_run *run)
         run->block_bytes);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
-    if (status == TESS_OK && image_subtracts(opts))
-        status =
-            imager_model_open(opts->subtract, opts->subtract_pixels, run->info->ra_rad,
-                              run->info->dec_rad, opts->scale_rad, &model);
+    if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (image_subtracts(opts))
-        TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
-                                         &opts->layout, run->profile, &run->subtract));
+    if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
     TESS_TRY(imager_outputs_create(run->comm, run->source, opts, &run->outputs));
     status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
     TESS_TRY(tess_comm_agree(run->comm, status));
@@ -131,7 +167,7 @@ tess_status image_form_teams(image_run *run, bool kept)
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
         .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
-                    (kept || !image_subtracts(run->opts)),
+                    (kept || !image_subtracts_early(run)),
         .checkpoints = run->opts->checkpoint.folder != NULL};
     int num;
     bool fits = true;
@@ -182,12 +218,12 @@ cleanup:
     return status;
 }
 
-/* Blocks of a set: with a model to subtract, as many as may be held, because every set
- * costs the transforms of all planes of the model. */
+/* Blocks of a set: with a model to subtract as they are read, as many as may be held,
+ * because every set costs the transforms of all planes of the model. */
 static int64_t blocks_of_set(const image_run *run)
 {
     double bytes = (double)run->block_bytes;
-    if (image_subtracts(run->opts))
+    if (image_subtracts_early(run))
         bytes = fmax(bytes, 0.25 * IMAGE_CACHE_SHARE * (double)run->job.rank_bytes);
     return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
 }
@@ -216,7 +252,6 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
                           .num_sets = 1,
                           .set_blocks = 1,
                           .num_vis = run->outputs.extent[output].num_vis,
-                          .pol = run->pol,
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
     choose_scales(run, &run->outputs.extent[output], data);
@@ -243,11 +278,12 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
         status = read_output(run, output, &data->cached);
         TESS_TRY(tess_comm_agree(run->comm, status));
         tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-        TESS_TRY(image_subtract_model(run, &data->cached));
+        TESS_TRY(image_subtract_early(run, &data->cached));
     } else {
         int64_t num_blocks;
         data->block = tess_source_samples(run->source);
-        data->subtract = image_subtracts(run->opts) ? &run->subtract : NULL;
+        data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
+        data->mix = &run->job.model;
         data->set_blocks = blocks_of_set(run);
         data->force_scratch = run->job.layout->forced.scratch;
         if (run->opts->scratch)
@@ -390,6 +426,21 @@ static void take_variances(const image_run *run, const double *variance,
         product[k].variance = natural ? product[k].sum_weights : variance[k];
 }
 
+/* Read the model that is subtracted, once: it serves all outputs. Collective. */
+static tess_status load_model(image_run *run)
+{
+    tess_status status = TESS_OK;
+    imager_job_model *to = &run->job.model;
+    double mark = tess_time_now();
+    if (!to->is_shared || to->is_set) return TESS_OK;
+    TESS_TRY(imager_model_load(&run->job, &run->model, to->planes));
+    to->scale = run->model.scale;
+    to->is_set = true;
+    tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
+cleanup:
+    return status;
+}
+
 /* Make the products of one output, from these samples if they have been dealt, which
  * are freed. Collective in the team. */
 static tess_status make_products(image_run *run, int64_t output, tess_samples *dealt,
@@ -398,6 +449,9 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     tess_status status = TESS_OK;
     imager_data data = {.cached = *dealt};
     tess_density *density = NULL;
+    visset set = {0};
+    const visset_request request = {.psf = run->opts->make_psf,
+                                    .less_model = run->job.model.is_shared};
     double variance[2 * TESS_MAX_POL] = {0};
     const imager_stages stages = {.comm = run->comm,
                                   .folder = run->opts->dump_stages,
@@ -416,9 +470,12 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     TESS_TRY(weigh(run, &data, &density));
     note_variances(run, density, num_weight, density_scale, variance);
     TESS_TRY(apply_density(run, &data, &density));
-    TESS_TRY(imager_run(&run->job, &data, run->opts->make_psf, product, &stages));
+    TESS_TRY(visset_create(&run->job, &data, true, &stages, &set));
+    TESS_TRY(load_model(run));
+    TESS_TRY(visset_image(&set, &request, &stages, product));
     take_variances(run, variance, product);
 cleanup:
+    visset_free(&set);
     imager_bookmark_forget(&run->checkpoint.bookmark, IMAGER_DENSITY);
     tess_density_destroy(density);
     image_data_free(&data);

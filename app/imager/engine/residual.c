@@ -1,0 +1,133 @@
+/* Samples less a model.
+ *
+ * Residuals of a major cycle are data less the visibilities of the whole model, never
+ * residuals of the cycle before less those of its new components: rounding does not
+ * accumulate from cycle to cycle. */
+#include "residual.h"
+
+#include <complex.h>
+
+#include "imager_model.h"
+#include "imager_window.h"
+#include "tess_mem.h"
+
+static int64_t value_bytes(const tess_samples *samples)
+{
+    return samples->is_double ? 16 : 8;
+}
+
+/* Residuals replace predictions where there are as many of a sample. */
+static bool in_place(const imager_job *job, const tess_samples *samples)
+{
+    return job->model.num == samples->num_pol;
+}
+
+double residual_bytes(const imager_job *job, const tess_samples *samples)
+{
+    const int values = job->model.num + (in_place(job, samples) ? 0 : samples->num_pol);
+    return (double)samples->num_vis * values * (double)value_bytes(samples);
+}
+
+static double complex value_of(const tess_samples *samples, int64_t at)
+{
+    if (samples->is_double) {
+        const double *vis = (const double *)samples->vis + 2 * at;
+        return CMPLX(vis[0], vis[1]);
+    }
+    const float *vis = (const float *)samples->vis + 2 * at;
+    return CMPLX(vis[0], vis[1]);
+}
+
+static void put_value(tess_samples *samples, int64_t at, double complex value)
+{
+    if (samples->is_double) {
+        double *vis = (double *)samples->vis + 2 * at;
+        vis[0] = creal(value);
+        vis[1] = cimag(value);
+        return;
+    }
+    float *vis = (float *)samples->vis + 2 * at;
+    vis[0] = (float)creal(value);
+    vis[1] = (float)cimag(value);
+}
+
+/* One sample's visibilities less `factor` times those of the model. */
+static void subtract_sample(const imager_job_model *model, double factor,
+                            const tess_samples *samples, const tess_samples *predicted,
+                            int64_t sample, tess_samples *residual)
+{
+    double complex value[IMAGER_MAX_MODEL];
+    for (int k = 0; k < model->num; ++k)
+        value[k] = factor * value_of(predicted, sample * model->num + k);
+    for (int p = 0; p < samples->num_pol; ++p) {
+        const int64_t at = sample * samples->num_pol + p;
+        double complex sum = 0;
+        for (int k = 0; k < model->num; ++k)
+            sum += model->mix[p][k] * value[k];
+        put_value(residual, at, value_of(samples, at) - sum);
+    }
+}
+
+void residual_subtract(const imager_job_model *model, double factor, int threads,
+                       const tess_samples *samples, const tess_samples *predicted,
+                       tess_samples *residual)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < samples->num_vis; ++k)
+        subtract_sample(model, factor, samples, predicted, k, residual);
+}
+
+/* The model's visibilities at the samples. Collective. */
+static tess_status predict(imager_job *job, const tess_brick_list *bricks,
+                           double other_bytes, tess_samples *predicted)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list own = {0};
+    if (job->backend->grid->load) {
+        status = job->backend->grid->load(job->plan, predicted, true, &own);
+        TESS_TRY(tess_comm_agree(imager_team(job), status));
+        bricks = &own;
+    }
+    tess_steps_restart(job->model.steps);
+    TESS_TRY(
+        imager_predict_owned(job, job->model.steps, other_bytes, predicted, bricks));
+cleanup:
+    tess_brick_list_free(&own);
+    return status;
+}
+
+tess_status residual_make(imager_job *job, const tess_samples *samples,
+                          const tess_brick_list *bricks, double vis_scale,
+                          double other_bytes, tess_samples *residual)
+{
+    tess_status status = TESS_OK;
+    const imager_job_model *model = &job->model;
+    const int64_t bytes = value_bytes(samples);
+    /* rows and positions are borrowed */
+    tess_samples predicted = *samples;
+    *residual = *samples;
+    predicted.num_pol = model->num;
+    predicted.vis = tess_alloc(samples->num_vis * model->num, (size_t)bytes);
+    residual->vis =
+        in_place(job, samples)
+            ? predicted.vis
+            : tess_alloc(samples->num_vis * samples->num_pol, (size_t)bytes);
+    TESS_TRY(tess_comm_agree(
+        imager_team(job), predicted.vis && residual->vis ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(
+        predict(job, bricks, other_bytes + residual_bytes(job, samples), &predicted));
+    double mark = tess_time_now();
+    residual_subtract(model, vis_scale / model->scale, job->layout->threads, samples,
+                      &predicted, residual);
+    tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);
+cleanup:
+    if (predicted.vis != residual->vis) tess_free(predicted.vis);
+    if (status != TESS_OK) residual_free(residual);
+    return status;
+}
+
+void residual_free(tess_samples *residual)
+{
+    tess_free(residual->vis);
+    *residual = (tess_samples){0};
+}

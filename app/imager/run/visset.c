@@ -1,0 +1,408 @@
+/* The visibility set: bricks are counted and dealt to the ranks, samples sent and
+ * sorted, weights summed, images made. */
+#include "visset.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "imager_window.h"
+#include "residual.h"
+#include "tess_exact.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "visset_private.h"
+
+/* ---- histogram of bricks ---- */
+
+void imager_join_planes(tess_plane_span *planes, tess_plane_span more)
+{
+    if (more.first < planes->first) planes->first = more.first;
+    if (more.end > planes->end) planes->end = more.end;
+}
+
+/* What a brick of the list has is added; returns what comes after it, as brick. */
+static int64_t take_brick(const tess_brick_list *from, int64_t brick, int64_t key,
+                          int64_t *num_runs, tess_brick_list *to)
+{
+    const int64_t out = to->num_bricks;
+    if (brick >= from->num_bricks || from->key[brick] != key) return brick;
+    to->num_vis[out] += from->num_vis[brick];
+    *num_runs += from->first_run[brick + 1] - from->first_run[brick];
+    if (to->planes) imager_join_planes(&to->planes[out], from->planes[brick]);
+    return brick + 1;
+}
+
+static int64_t key_at(const tess_brick_list *list, int64_t brick)
+{
+    return brick < list->num_bricks ? list->key[brick] : INT64_MAX;
+}
+
+/* Add the counts of a list to those of another. */
+static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *add)
+{
+    tess_status status = TESS_OK;
+    const int64_t most = total->num_bricks + add->num_bricks;
+    const bool with_planes = add->planes != NULL;
+    tess_brick_list sum = {.num_runs = total->num_runs + add->num_runs};
+    TESS_TRY(imager_make_counts(most, with_planes, &sum));
+    int64_t a = 0, b = 0, runs = 0;
+    while (a < total->num_bricks || b < add->num_bricks) {
+        const int64_t ka = key_at(total, a), kb = key_at(add, b), out = sum.num_bricks;
+        sum.key[out] = ka < kb ? ka : kb;
+        sum.num_vis[out] = 0;
+        sum.first_run[out] = runs;
+        if (with_planes) sum.planes[out] = (tess_plane_span){INT32_MAX, 0};
+        a = take_brick(total, a, sum.key[out], &runs, &sum);
+        b = take_brick(add, b, sum.key[out], &runs, &sum);
+        ++sum.num_bricks;
+    }
+    sum.first_run[sum.num_bricks] = runs;
+    tess_brick_list_free(total);
+    *total = sum;
+    sum = (tess_brick_list){0};
+cleanup:
+    tess_brick_list_free(&sum);
+    return status;
+}
+
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks)
+{
+    const int threads = imager_sort_threads(job);
+    return in_place ? tess_brick_list_make(job->plan, samples, skip_ignored, bricks)
+                    : tess_brick_list_count(job->plan, samples, skip_ignored, threads,
+                                            bricks);
+}
+
+tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
+                                tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples;
+    imager_bookmark *bookmark = visset_bookmark(job);
+    const imager_check check = {{data->num_sets, data->set_blocks}};
+    int64_t first;
+    if (data->in_memory) {
+        TESS_TRY(imager_data_get(data, 0, &samples));
+        return imager_sort(job, samples, true, in_place, bricks);
+    }
+    TESS_TRY(imager_bookmark_bricks(bookmark, &check, job->plan, data, bricks, &first));
+    for (int64_t k = first; k < data->num_sets; ++k) {
+        tess_brick_list runs = {0};
+        status = imager_data_get(data, k, &samples);
+        if (status == TESS_OK)
+            status = data->with_planes
+                         ? tess_brick_list_count_planes(job->plan, samples, true,
+                                                        imager_sort_threads(job), &runs)
+                         : imager_sort(job, samples, true, false, &runs);
+        if (status == TESS_OK) status = merge_counts(bricks, &runs);
+        data->num_runs += runs.num_runs;
+        tess_brick_list_free(&runs);
+        imager_bookmark_at(bookmark, IMAGER_BRICKS, k + 1);
+        TESS_TRY(imager_checkpoint_look(job->checkpoint, status));
+    }
+cleanup:
+    return status;
+}
+
+/* ---- sums over the samples ---- */
+
+static double weight_at(const tess_samples *samples, int64_t at)
+{
+    return samples->is_double ? ((const double *)samples->weight)[at]
+                              : (double)((const float *)samples->weight)[at];
+}
+
+static void add_weights_exactly(const tess_samples *samples, int threads,
+                                tess_exact *sums)
+{
+    for (int k = 0; k < samples->num_weight; ++k) {
+#pragma omp parallel num_threads(threads)
+        {
+            tess_exact own = {0};
+#pragma omp for schedule(static) nowait
+            for (int64_t s = 0; s < samples->num_vis; ++s)
+                tess_exact_add(&own, weight_at(samples, s * samples->num_weight + k));
+#pragma omp critical(tess_imager_exact)
+            for (int j = 0; j < TESS_EXACT_WORDS; ++j)
+                sums[k].word[j] += own.word[j];
+        }
+    }
+}
+
+static void add_weights(const tess_samples *samples, int threads, double *sums)
+{
+    for (int k = 0; k < samples->num_weight; ++k) {
+        double sum = 0;
+#pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static)
+        for (int64_t s = 0; s < samples->num_vis; ++s)
+            sum += weight_at(samples, s * samples->num_weight + k);
+        sums[k] += sum;
+    }
+}
+
+void visset_add_sums(visset *set, const tess_samples *samples)
+{
+    const imager_job *job = set->job;
+    imager_sums *sums = &set->sums;
+    if (samples->resident) { /* neither maps nor exact sums are wanted then */
+        for (int k = 0; k < samples->num_weight; ++k)
+            sums->weight[k] += samples->resident->sum_weights[k];
+        return;
+    }
+    if (sums->exact)
+        add_weights_exactly(samples, job->layout->threads, sums->exact);
+    else
+        add_weights(samples, job->layout->threads, sums->weight);
+    imager_map_add(&job->geom, samples, sums->map);
+}
+
+/* ΣW over ranks. Collective. */
+static tess_status sum_weights(const imager_job *job, imager_sums *sums)
+{
+    tess_status status = TESS_OK;
+    const int num_weight = sums->num_weight;
+    if (sums->exact) {
+        TESS_TRY(tess_comm_allreduce_i64(job->comm, sums->exact->word,
+                                         (int64_t)num_weight * TESS_EXACT_WORDS,
+                                         TESS_SUM));
+        for (int k = 0; k < num_weight; ++k)
+            sums->weight[k] = tess_exact_value(&sums->exact[k]);
+    } else
+        TESS_TRY(
+            tess_comm_allreduce_f64(job->comm, sums->weight, num_weight, TESS_SUM));
+cleanup:
+    return status;
+}
+
+/* ---- samples ---- */
+
+/* Ranks do not own equally many samples: at most so many times the mean. */
+static const double UNEVEN = 1.3;
+
+int64_t visset_most_vis(const imager_job *job, const imager_data *data)
+{
+    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
+    if (!job->layout->reproducible || !job->backend->grid->most_vis) return INT64_MAX;
+    return job->backend->grid->most_vis(job->plan, like);
+}
+
+/* Whether data may have to be gone over more than once. Collective. */
+static tess_status goes_over(const imager_job *job, const imager_data *data, bool *over)
+{
+    const int ranks = tess_comm_size(job->comm);
+    const double share = (double)data->num_vis * (ranks > 1 ? UNEVEN : 1) / ranks;
+    int64_t here = !data->in_memory || job->layout->forced.passes > 1 ||
+                   share > (double)visset_most_vis(job, data);
+    const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MAX);
+    *over = here != 0;
+    return status;
+}
+
+/* Parts of a brick that several ranks may share have sums of their own, on one rank
+ * too: they are then added to the planes one by one, in the same order on any number of
+ * ranks. */
+tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks)
+{
+    if (!job->layout->reproducible || job->backend->grid->load) return TESS_OK;
+    return tess_brick_list_cut(bricks, imager_part_vis(job));
+}
+
+/* ---- images ---- */
+
+double visset_other_bytes(const visset *set, const tess_samples *samples,
+                          const tess_brick_list *bricks)
+{
+    const imager_job *job = set->job;
+    const imager_data *data = set->data;
+    const bool sent = samples != &data->cached;
+    return imager_base_bytes(job) + imager_planes_bytes(job) + data->kept_bytes +
+           imager_samples_bytes(samples) +
+           (double)bricks->num_runs * (double)sizeof(tess_run) +
+           (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
+                 : 0);
+}
+
+tess_status visset_view_make(visset *set, const visset_request *request,
+                             const tess_samples *samples, tess_brick_list *bricks,
+                             double other_bytes, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    const bool loads = job->backend->grid->load != NULL;
+    *view = (visset_view){.samples = samples, .bricks = bricks};
+    if (!request->less_model && (!loads || bricks->own)) return TESS_OK;
+    if (request->less_model) {
+        /* a device has no room for samples twice */
+        if (loads) tess_brick_list_free(bricks);
+        TESS_TRY(residual_make(job, samples, bricks, set->data->vis_scale, other_bytes,
+                               &view->residual));
+        view->samples = &view->residual;
+    }
+    if (loads) {
+        status =
+            job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
+        view->bricks = &view->loaded;
+    }
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+cleanup:
+    if (status != TESS_OK) visset_view_free(view);
+    return status;
+}
+
+void visset_view_free(visset_view *view)
+{
+    tess_brick_list_free(&view->loaded);
+    residual_free(&view->residual);
+}
+
+tess_status visset_grid(visset *set, const visset_request *request,
+                        const tess_samples *samples, tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    visset_view view = {0};
+    double other = visset_other_bytes(set, samples, bricks);
+    int window;
+    tess_mem_trim();
+    TESS_TRY(visset_view_make(set, request, samples, bricks, other, &view));
+    if (request->less_model) other += residual_bytes(job, samples);
+    TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
+    TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
+    TESS_TRY(window > 0
+                 ? tess_steps_image_by_planes(job->steps, window, view.samples,
+                                              view.bricks, request->psf)
+                 : tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
+                                    view.samples, view.bricks, request->psf));
+cleanup:
+    visset_view_free(&view);
+    return status;
+}
+
+/* ---- the set ---- */
+
+/* All of a rank's images are made from what it has in memory: nothing needs to move. */
+static tess_status keep_in_place(visset *set)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    set->samples = &set->data->cached;
+    set->bricks = &set->own_bricks;
+    visset_add_sums(set, set->samples);
+    status = visset_cut_bricks(job, set->bricks);
+    if (status == TESS_OK) status = imager_job_measure(job, set->samples, true);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(imager_job_tell_error(job));
+cleanup:
+    return status;
+}
+
+/* Samples go to the owners of their bricks. Collective. */
+static tess_status start_exchange(visset *set)
+{
+    const imager_job *job = set->job;
+    const imager_data *data = set->data;
+    const tess_status status =
+        tess_exchange_create(job->comm, job->plan, job->partition, true,
+                             data->in_memory ? &data->cached : &data->block,
+                             job->layout->forced.round_bytes, &set->exchange);
+    return tess_comm_agree(job->comm, status);
+}
+
+tess_status visset_create(imager_job *job, imager_data *data, bool single,
+                          const imager_stages *stages, visset *set)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    const int num_weight =
+        data->in_memory ? data->cached.num_weight : data->block.num_weight;
+    *set = (visset){
+        .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
+    TESS_TRY(goes_over(job, data, &set->over));
+    const bool in_place = tess_comm_size(imager_team(job)) == 1 && !set->over;
+    status = imager_count_bricks(job, data, in_place, &set->own_bricks);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+    status = imager_job_partition(job, &set->own_bricks, true);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    imager_job_log(job);
+    if (job->checkpoint) TESS_TRY(imager_checkpoint_begin(job->checkpoint, job));
+    if (job->layout->reproducible) {
+        set->sums.exact = tess_alloc_zero(num_weight, sizeof *set->sums.exact);
+        TESS_TRY(
+            tess_comm_agree(job->comm, set->sums.exact ? TESS_OK : TESS_ERR_ALLOC));
+    }
+    TESS_TRY(imager_map_create(stages, &set->sums.map));
+    if (in_place) {
+        TESS_TRY(keep_in_place(set));
+        return TESS_OK;
+    }
+    TESS_TRY(start_exchange(set));
+    if (!set->over) TESS_TRY(visset_send(set));
+cleanup:
+    return status;
+}
+
+/* What is summed is complete when all samples have been seen. Collective. */
+static tess_status count(visset *set, const imager_stages *stages)
+{
+    tess_status status = TESS_OK;
+    if (set->is_counted) return TESS_OK;
+    TESS_TRY(sum_weights(set->job, &set->sums));
+    TESS_TRY(imager_map_write(stages, &set->job->geom, set->sums.map));
+    set->is_counted = true;
+cleanup:
+    return status;
+}
+
+/* No other image follows: images become rows in the memory of samples. Collective. */
+static void give_up_samples(visset *set)
+{
+    if (!set->single) return;
+    tess_exchange_destroy(set->exchange);
+    set->exchange = NULL;
+    if (set->over) return;
+    tess_samples_free(&set->data->cached);
+    tess_brick_list_free(&set->own_bricks);
+}
+
+/* Images of zero, and steps from the first on, for another image. Collective. */
+static tess_status start_again(visset *set)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    if (set->num_made++ == 0) return TESS_OK;
+    if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
+    tess_steps_restart(job->steps);
+    status = tess_planes_clear(job->planes);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+cleanup:
+    return status;
+}
+
+tess_status visset_image(visset *set, const visset_request *request,
+                         const imager_stages *stages, imager_product *product)
+{
+    tess_status status = TESS_OK;
+    const int num_psf = request->psf ? set->sums.num_weight : 0;
+    TESS_TRY(start_again(set));
+    status = set->over ? visset_go_over(set, request)
+                       : visset_grid(set, request, set->samples, set->bricks);
+    TESS_TRY(tess_comm_agree(set->job->comm, status));
+    give_up_samples(set);
+    TESS_TRY(count(set, stages));
+    TESS_TRY(visset_finish(set, set->job->num_pol + num_psf, stages, product));
+cleanup:
+    return status;
+}
+
+void visset_free(visset *set)
+{
+    if (!set->job) return;
+    imager_bookmark_forget(visset_bookmark(set->job), IMAGER_BRICKS);
+    tess_exchange_destroy(set->exchange);
+    tess_free(set->sums.map);
+    tess_free(set->sums.exact);
+    tess_brick_list_free(&set->own_bricks);
+    *set = (visset){0};
+}

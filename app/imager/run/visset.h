@@ -1,0 +1,67 @@
+/** @file visset.h  (private to app/imager/)
+ *  The visibility set: what one set of images is made of, once it has been read,
+ *  weighted and sent to the owners of its bricks.
+ *
+ *  A set is made once. An image of it, the image of it less a model, and the image of
+ * it less another model are then made without reading, weighting, sending or sorting
+ *  anything. The set itself never changes.
+ *
+ *  A rank holds the samples of its bricks and their runs. Samples that do not fit in
+ *  memory are not held: every image goes over the data once more, or over a copy of
+ * them on scratch.
+ */
+#ifndef TESS_VISSET_H
+#define TESS_VISSET_H
+
+#include "exchange.h"
+#include "imager_data.h"
+#include "imager_job.h"
+#include "imager_rows.h"
+#include "imager_stages.h"
+
+struct tess_exact;
+
+/** What is summed over the samples of a set. */
+typedef struct imager_sums {
+    int num_weight;
+    double weight[2 * TESS_MAX_POL]; /**< ΣW, over all ranks once the set has them */
+    struct tess_exact
+        *exact;  /**< [num_weight] of the same with --reproducible, or NULL */
+    double *map; /**< for --dump-stages, or NULL */
+} imager_sums;
+
+typedef struct visset {
+    imager_job *job;   /**< whose plan, partition, planes and steps serve this set;
+                            borrowed */
+    imager_data *data; /**< borrowed; where samples come from while they are read */
+    bool single;       /**< one image will be made: samples are given up early */
+    bool over;         /**< samples are not held */
+    bool is_counted;   /**< `sums` are complete */
+    int num_made;      /**< images so far */
+    imager_sums sums;
+    tess_brick_list own_bricks; /**< of this rank's slice of the data, or its bricks */
+    tess_exchange *exchange;    /**< holds what was received, or NULL */
+    tess_samples *samples;      /**< that this rank owns, in `data` or `exchange` */
+    tess_brick_list *bricks;    /**< and its bricks */
+} visset;
+
+/** Which images are made. */
+typedef struct visset_request {
+    bool psf;        /**< PSFs, too */
+    bool less_model; /**< of the samples less job->model, which is set */
+} visset_request;
+
+/** Make a set of an output's data, partition the job by it, and begin the checkpoint's
+ *  part. With `single` only one image can be made of it, in less memory. `data` are to
+ *  stay until the set is freed. Collective. */
+tess_status visset_create(imager_job *job, imager_data *data, bool single,
+                          const imager_stages *stages, visset *set);
+
+/** Make images: product[num_pol] dirty ones (or residual ones), then [num_weight] PSFs.
+ *  Collective. */
+tess_status visset_image(visset *set, const visset_request *request,
+                         const imager_stages *stages, imager_product *product);
+
+void visset_free(visset *set); /**< Zeros are fine. Collective. */
+
+#endif

@@ -1,0 +1,337 @@
+/* Samples on their way to the owners of their bricks: all at once, or, where they do
+ * not fit in memory, pass after pass over the data. */
+#include <math.h>
+
+#include "imager_model.h"
+#include "imager_window.h"
+#include "residual.h"
+#include "tess_hash.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "visset_private.h"
+
+/* Bricks of one pass: those that touch its window of planes, of these a range of
+ * w-steps, or, when there are fewer steps than passes, every n-th; none whose planes
+ * were all done before the run was resumed. */
+typedef struct pass_filter {
+    const imager_job *job;
+    tess_plane_window window;
+    int pass, num_passes; /* for the window */
+    int64_t first_set;    /* that it takes them from */
+} pass_filter;
+
+static bool by_steps(const pass_filter *filter)
+{
+    return filter->window.count == 0 &&
+           tess_steps_count(filter->job->steps) >= filter->num_passes;
+}
+
+static int pass_first_step(const pass_filter *filter, int pass)
+{
+    const int steps = tess_steps_count(filter->job->steps);
+    return (int)((int64_t)steps * pass / filter->num_passes);
+}
+
+static bool in_pass(const void *context, int64_t key)
+{
+    const pass_filter *filter = context;
+    const tess_steps *steps = filter->job->steps;
+    int64_t block, tile_u, tile_v;
+    tess_grid_brick_of_key(filter->job->plan, key, &block, &tile_u, &tile_v);
+    if (tess_steps_block_done(steps, block) ||
+        !tess_steps_block_in(steps, block, filter->window))
+        return false;
+    if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
+    const int step = tess_steps_of_block(steps, block);
+    return step >= pass_first_step(filter, filter->pass) &&
+           step < pass_first_step(filter, filter->pass + 1);
+}
+
+/* Read, weight and send the data of one pass, the first of which adds to the sums. */
+static tess_status send_pass(visset *set, const pass_filter *filter)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    imager_data *data = set->data;
+    tess_exchange *exchange = set->exchange;
+    const bool all = filter->num_passes == 1 && filter->window.count == 0;
+    const bool first =
+        filter->pass == 0 && filter->window.first == 0 && !set->is_counted;
+    tess_exchange_filter *test = all && !job->checkpoint ? NULL : in_pass;
+    for (int64_t k = filter->first_set; k < data->num_sets; ++k) {
+        tess_samples *samples = NULL;
+        TESS_TRY(tess_steps_look(job->steps));
+        double mark = tess_time_now();
+        status = imager_data_get(data, k, &samples);
+        tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_exchange_progress(exchange);
+        if (data->subtract) {
+            TESS_TRY(imager_predictor_subtract(data->subtract, data->mix,
+                                               data->vis_scale, samples));
+            mark = tess_time_now(); /* counted by the stages of prediction */
+        }
+        if (first) {
+            visset_add_sums(set, samples);
+            if (k == 0) status = imager_job_measure(job, samples, true);
+        }
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        if (first && k == 0) TESS_TRY(imager_job_tell_error(job));
+        tess_exchange_progress(exchange);
+        tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+        TESS_TRY(tess_exchange_send(exchange, samples, true, test, filter));
+        imager_bookmark_at(visset_bookmark(job), IMAGER_PASS, k + 1);
+        tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
+    }
+cleanup:
+    return status;
+}
+
+/* When all samples are sent at once, what arrives is about as much as this rank has,
+ * and of visibilities it is known. A row may come in parts, from where its brick's
+ * owners change. */
+static tess_status expect(const imager_job *job, const tess_samples *own,
+                          const tess_brick_list *counted, tess_exchange *exchange)
+{
+    const int64_t num_vis = tess_partition_num_vis(job->partition);
+    const double share =
+        own->num_vis > 0 ? 1.1 * (double)num_vis / (double)own->num_vis : 0;
+    return tess_exchange_expect(exchange, (int64_t)(2 * share * (double)own->num_rows),
+                                (int64_t)(share * (double)counted->num_runs), num_vis);
+}
+
+/* Of a pass over data that take several, a share of this rank's bricks is to come:
+ * room for it at once, as arrays that grow take twice as much. */
+static tess_status expect_pass(const tess_brick_list *owned, const pass_filter *filter,
+                               tess_exchange *exchange)
+{
+    int64_t num_vis = 0, num_runs = 0;
+    for (int64_t k = 0; k < owned->num_bricks; ++k) {
+        if (!in_pass(filter, owned->key[k])) continue;
+        num_vis += owned->num_vis[k];
+        num_runs += owned->first_run[k + 1] - owned->first_run[k];
+    }
+    return tess_exchange_expect(exchange, num_runs, num_runs, num_vis);
+}
+
+/* Samples and bricks of this rank for one pass. Collective. */
+static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
+                             tess_samples **samples, tess_brick_list **bricks)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    imager_data *data = set->data;
+    TESS_TRY(send_pass(set, filter));
+    if (last && (set->single || !set->over))
+        tess_samples_free(&data->cached); /* all of it has been sent */
+    else if (!data->in_memory && !data->spool)
+        tess_source_rewind(data->source); /* reads while this pass is gridded */
+    double mark = tess_time_now();
+    status = tess_exchange_complete(set->exchange, imager_sort_threads(job), samples,
+                                    bricks);
+    if (status == TESS_OK) status = visset_cut_bricks(job, *bricks);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+cleanup:
+    return status;
+}
+
+/* All data in one pass, from a set of blocks on. Collective. */
+static tess_status take_all(visset *set, int64_t first_set, tess_samples **samples,
+                            tess_brick_list **bricks)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const imager_data *data = set->data;
+    const pass_filter all = {.job = job, .num_passes = 1, .first_set = first_set};
+    if (data->in_memory && !job->checkpoint)
+        status = expect(job, &data->cached, &set->own_bricks, set->exchange);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(take_pass(set, &all, true, samples, bricks));
+cleanup:
+    return status;
+}
+
+tess_status visset_send(visset *set)
+{
+    return take_all(set, 0, &set->samples, &set->bricks);
+}
+
+/* Other samples are collected from here on. What a run that was stopped here finds is
+ * not progress. */
+static void begin_pass(const imager_job *job, tess_exchange *exchange, int window,
+                       int share)
+{
+    imager_bookmark *bookmark = visset_bookmark(job);
+    const imager_place place = {.window = window, .share = share};
+    tess_exchange_reset(exchange);
+    tess_steps_next_samples(job->steps);
+    if (!bookmark ||
+        (bookmark->place.window == window && bookmark->place.share == share))
+        return;
+    bookmark->place = place;
+    imager_bookmark_at(bookmark, IMAGER_PASS, 0);
+}
+
+/* Where samples of a pass are gridded: in a window of planes, or in steps. */
+typedef struct pass_work {
+    tess_plane_window window;
+    int first_step, end_step;
+    bool last; /* planes are complete after it */
+} pass_work;
+
+/* Grid the samples of a pass. Collective. */
+static tess_status grid_pass(visset *set, const visset_request *request,
+                             const pass_work *work, const tess_samples *samples,
+                             tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    tess_steps *steps = set->job->steps;
+    visset_view view = {0};
+    TESS_TRY(visset_view_make(set, request, samples, bricks,
+                              visset_other_bytes(set, samples, bricks), &view));
+    if (work->window.count > 0)
+        TESS_TRY(tess_steps_image_window(steps, work->window, work->last, view.samples,
+                                         view.bricks, request->psf));
+    else
+        TESS_TRY(tess_steps_image(steps, work->first_step, work->end_step, work->last,
+                                  view.samples, view.bricks, request->psf));
+cleanup:
+    visset_view_free(&view);
+    return status;
+}
+
+static void log_pass(const imager_passes *passes, const pass_filter *filter)
+{
+    if (passes->num_windows > 1)
+        tess_log_info("pass %d of %d over the data for w-planes %lld to %lld",
+                      filter->pass + 1, filter->num_passes,
+                      (long long)filter->window.first,
+                      (long long)(filter->window.first + filter->window.count - 1));
+    else
+        tess_log_info("pass %d of %d over the data", filter->pass + 1,
+                      filter->num_passes);
+}
+
+/* The passes for one window of planes, from a place in it on. Collective. */
+static tess_status run_window(visset *set, const visset_request *request,
+                              const tess_brick_list *owned, const imager_passes *passes,
+                              const imager_place *from)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    const int window = (int)from->window, num_passes = passes->num_shares[window];
+    pass_filter filter = {.job = job,
+                          .window = imager_passes_window(job, passes, window),
+                          .pass = (int)from->share,
+                          .num_passes = num_passes,
+                          .first_set = from->next_set};
+    for (; filter.pass < num_passes; ++filter.pass, filter.first_set = 0) {
+        const bool last = filter.pass == num_passes - 1, whole = by_steps(&filter);
+        const pass_work work = {
+            .window = filter.window,
+            .first_step = whole ? pass_first_step(&filter, filter.pass) : 0,
+            .end_step = whole ? pass_first_step(&filter, filter.pass + 1)
+                              : tess_steps_count(job->steps),
+            .last = last || (whole && filter.window.count == 0)};
+        tess_samples *samples;
+        tess_brick_list *bricks;
+        if (filter.first_set == 0) begin_pass(job, set->exchange, window, filter.pass);
+        log_pass(passes, &filter);
+        if (filter.first_set == 0) status = expect_pass(owned, &filter, set->exchange);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        TESS_TRY(take_pass(set, &filter, last && window == passes->num_windows - 1,
+                           &samples, &bricks));
+        TESS_TRY(grid_pass(set, request, &work, samples, bricks));
+    }
+cleanup:
+    return status;
+}
+
+/* What is held in every pass beside its samples and sums. */
+static double held_bytes(const imager_job *job, const imager_data *data)
+{
+    if (data->in_memory)
+        return imager_held_bytes(
+            job, data->kept_bytes + imager_samples_bytes(&data->cached), 0);
+    return imager_held_bytes(job, data->kept_bytes + data->largest_set_bytes,
+                             (double)tess_source_block_bytes(data->source));
+}
+
+/* What a bookmark in these passes depends on. */
+static imager_check check_of(const imager_job *job, const imager_data *data,
+                             const tess_brick_list *owned, const imager_passes *passes)
+{
+    double largest, mean;
+    int64_t num_split;
+    uint64_t shares = TESS_HASH_START, bricks = TESS_HASH_START;
+    const size_t num = (size_t)owned->num_bricks;
+    tess_partition_balance(job->partition, &largest, &mean, &num_split);
+    shares = tess_hash(shares, passes->num_shares,
+                       (size_t)passes->num_windows * sizeof *passes->num_shares);
+    bricks = tess_hash(bricks, owned->key, num * sizeof *owned->key);
+    bricks = tess_hash(bricks, owned->num_vis, num * sizeof *owned->num_vis);
+    bricks = tess_hash(bricks, &num_split, sizeof num_split);
+    return (imager_check){{data->num_sets, data->set_blocks, passes->planes_at_once,
+                           passes->num_windows, passes->num_reads, job->num_groups,
+                           (int64_t)shares, (int64_t)bricks}};
+}
+
+/* Where passes begin: where a run that is continued was left, else at the first.
+ * Devices keep what they have made for themselves, and stages want all samples.
+ * Collective. */
+static tess_status find_place(imager_job *job, const imager_data *data,
+                              const tess_brick_list *owned, const imager_passes *passes,
+                              tess_exchange *exchange, imager_sums *sums,
+                              imager_place *from)
+{
+    const imager_check check = check_of(job, data, owned, passes);
+    *from = (imager_place){0, 0, 0};
+    tess_status status = TESS_OK;
+    if (data->in_memory || job->backend->grid->load || sums->map) return TESS_OK;
+    TESS_TRY(
+        imager_bookmark_pass(visset_bookmark(job), &check, job, exchange, sums, from));
+    if (from->window < 0 || from->window >= passes->num_windows || from->share < 0 ||
+        from->share >= passes->num_shares[from->window])
+        TESS_FAIL(TESS_ERR_INPUT, "checkpoint: a pass that this run does not make");
+cleanup:
+    return status;
+}
+
+tess_status visset_go_over(visset *set, const visset_request *request)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    imager_data *data = set->data;
+    tess_samples *samples;
+    tess_brick_list owned = {0}, *bricks;
+    imager_passes passes = {0};
+    imager_place from;
+    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
+    double vis_bytes = (double)tess_samples_vis_bytes(held);
+    if (request->less_model)
+        vis_bytes += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
+    TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
+    TESS_TRY(imager_passes_choose(job, &owned, vis_bytes, held_bytes(job, data),
+                                  visset_most_vis(job, data), &passes));
+    TESS_TRY(find_place(job, data, &owned, &passes, set->exchange, &set->sums, &from));
+    if (passes.num_reads == 1) {
+        TESS_TRY(take_all(set, from.next_set, &samples, &bricks));
+        TESS_TRY(visset_grid(set, request, samples, bricks));
+        goto cleanup;
+    }
+    /* the first also sums what outputs need of all samples, and one that had begun has
+     * sums to be added */
+    const int64_t first = from.window;
+    for (; from.window < passes.num_windows;
+         from = (imager_place){.window = from.window + 1})
+        if (from.window == first ||
+            !tess_steps_window_done(
+                job->steps, imager_passes_window(job, &passes, (int)from.window)))
+            TESS_TRY(run_window(set, request, &owned, &passes, &from));
+cleanup:
+    imager_bookmark_forget(visset_bookmark(job), IMAGER_PASS);
+    imager_passes_free(&passes);
+    tess_brick_list_free(&owned);
+    return status;
+}

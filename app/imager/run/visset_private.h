@@ -1,0 +1,63 @@
+/** @file visset_private.h  (private to app/imager/run/visset*.c and imager_finish.c)
+ *  The parts of a visibility set's work.
+ */
+#ifndef TESS_VISSET_PRIVATE_H
+#define TESS_VISSET_PRIVATE_H
+
+#include "imager_bookmark.h"
+#include "imager_checkpoint.h"
+#include "imager_passes.h"
+#include "visset.h"
+
+static inline imager_bookmark *visset_bookmark(const imager_job *job)
+{
+    return job->checkpoint ? &job->checkpoint->bookmark : NULL;
+}
+
+/** Samples as they are gridded: those of the set or of one pass over data, or residuals
+ *  in their place. */
+typedef struct visset_view {
+    const tess_samples *samples;
+    const tess_brick_list *bricks;
+    tess_samples residual;  /**< or zeros */
+    tess_brick_list loaded; /**< what a backend that sorts has made of them, or zeros */
+} visset_view;
+
+/** What is gridded of samples and their bricks, with `other_bytes` beside both.
+ *  Collective. */
+tess_status visset_view_make(visset *set, const visset_request *request,
+                             const tess_samples *samples, tess_brick_list *bricks,
+                             double other_bytes, visset_view *view);
+void visset_view_free(visset_view *view); /**< Local. */
+
+/** Samples that the backend can take at a time, where a brick's must all be there.
+ *  Local. */
+int64_t visset_most_vis(const imager_job *job, const imager_data *data);
+
+/** What is held beside brick sums, with samples in memory [bytes]. Local. */
+double visset_other_bytes(const visset *set, const tess_samples *samples,
+                          const tess_brick_list *bricks);
+
+/** Add to the set's sums what is about to be gridded. Local. */
+void visset_add_sums(visset *set, const tess_samples *samples);
+
+/** Cut bricks into the parts that are summed alone with --reproducible. Local. */
+tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks);
+
+/** Send all samples to their owners and sort them there. Collective. */
+tess_status visset_send(visset *set);
+
+/** Grid and transform samples that are all that this rank owns, of as many planes at a
+ *  time as memory allows. Collective. */
+tess_status visset_grid(visset *set, const visset_request *request,
+                        const tess_samples *samples, tess_brick_list *bricks);
+
+/** Go over the data, pass after pass, and grid. Collective. */
+tess_status visset_go_over(visset *set, const visset_request *request);
+
+/** From the sums of all planes and of the weights to the products; the scales of the
+ *  data are undone. Collective. */
+tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
+                          imager_product *product);
+
+#endif
