@@ -558,9 +558,14 @@ static tess_status cuda_fetch(tess_planes *planes, int image, void *rows)
     return tess_device_download(rows, planes->cuda->image[image], image_bytes(planes));
 }
 
+/* Of a model nothing waits on the host any more. */
 static tess_status cuda_put_back(tess_planes *planes, int image, const void *rows)
 {
-    return tess_device_upload(planes->cuda->image[image], rows, image_bytes(planes));
+    struct planes_cuda *cuda = planes->cuda;
+    cuda->on_device[image] = true;
+    tess_free(cuda->host_image[image]);
+    cuda->host_image[image] = NULL;
+    return tess_device_upload(cuda->image[image], rows, image_bytes(planes));
 }
 
 static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,

@@ -205,6 +205,44 @@ tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_firs
     return planes->ops->reduce(planes, image, row_first, num_rows, rows);
 }
 
+/* The slab of this rank from the rows that the ranks have of it. */
+static tess_status gather_slab(const tess_planes *planes, const void *rows, void *slab)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(planes->sums);
+    const int64_t row_bytes = planes->opts.nx * planes->value_bytes / 2;
+    int64_t first, count, *bytes = tess_alloc(ranks, sizeof *bytes);
+    void *all = NULL;
+    TESS_TRY(tess_comm_agree(planes->sums, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    planes_sum_share(planes, tess_comm_rank(planes->sums), &first, &count);
+    if (ranks == 1) {
+        memcpy(slab, rows, (size_t)(count * row_bytes));
+        goto cleanup;
+    }
+    TESS_TRY(tess_comm_allgatherv(planes->sums, rows, count * row_bytes, &all, bytes));
+    memcpy(slab, all, (size_t)((planes->row_end - planes->row_first) * row_bytes));
+cleanup:
+    tess_free(all);
+    tess_free(bytes);
+    return status;
+}
+
+tess_status tess_planes_scatter(tess_planes *planes, int image, const void *rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
+    void *slab = NULL;
+    if (!planes->ops->put_back)
+        return gather_slab(planes, rows, planes->ops->image(planes, image));
+    slab = tess_alloc(pixels, (size_t)planes->value_bytes / 2);
+    TESS_TRY(tess_comm_agree(planes->sums, slab ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(gather_slab(planes, rows, slab));
+    TESS_TRY(tess_comm_agree(planes->sums, planes->ops->put_back(planes, image, slab)));
+cleanup:
+    tess_free(slab);
+    return status;
+}
+
 void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
                       int64_t *num_rows)
 {

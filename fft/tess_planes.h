@@ -55,8 +55,8 @@ typedef struct tess_planes tess_planes;
 typedef struct tess_piece {
     int32_t line, num_lines; /**< grid lines, within [0, nu) */
     int32_t cell, num_cells; /**< first cell of each; the rest may wrap around nv */
-    int64_t stride;          /**< complex values from line to line of `data`, num_cells at
-                                  least: all of a line is the piece's own */
+    int64_t stride; /**< complex values from line to line of `data`, num_cells at
+                         least: all of a line is the piece's own */
     void *data;
     int64_t order; /**< lines are summed in this order, and by rank and `data`
                         where it is equal */
@@ -75,8 +75,8 @@ typedef struct tess_plane_job {
 /** Seconds spent, for the profile. */
 typedef struct tess_planes_times {
     double exchange_s, fft_s;
-    double join_s; /**< of fft_s, mean over threads: grid lines made of pieces, or pieces
-                        cut from them; 0 where the backend does not tell */
+    double join_s;     /**< of fft_s, mean over threads: grid lines made of pieces, or
+                          pieces     cut from them; 0 where the backend does not tell */
     tess_trace *trace; /**< gets the same as spans "reduce" and "fft", or NULL */
 } tess_planes_times;
 
@@ -119,8 +119,8 @@ tess_status tess_planes_put_back(tess_planes *planes, int image, const void *row
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times);
 
-/** Fill the pieces of one plane per group from the model images; in host memory also what
- *  lies behind the cells of a line up to the stride, with zeros. Collective. */
+/** Fill the pieces of one plane per group from the model images; in host memory also
+ * what lies behind the cells of a line up to the stride, with zeros. Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 
@@ -133,6 +133,11 @@ void tess_planes_rest(tess_planes *planes);
  *  accumulated image is given up unless `reuse` is set. Collective. */
 tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
+
+/** Prediction: the inverse of tess_planes_reduce. `rows`, which tess_planes_reduce
+ * would leave to this rank, in the plan's precision, become model image `image` of all
+ * groups (or of all ranks of opts.sum_over). Collective. */
+tess_status tess_planes_scatter(tess_planes *planes, int image, const void *rows);
 
 /** The rows that tess_planes_reduce leaves to a rank. Local. */
 void tess_planes_final_rows(int64_t ny, int fft_ranks, int rank, int num_ranks,

@@ -14,7 +14,8 @@
 #include "tess_mem.h"
 #include "visset.h"
 
-/* Below this the program works in double precision (app/imager/engine/imager_predict.c). */
+/* Below this the program works in double precision
+ * (app/imager/engine/imager_predict.c). */
 static const double SINGLE_PRECISION_LIMIT = 9e-6;
 
 static void store(void *array, bool is_double, int64_t at, double value)
@@ -189,6 +190,88 @@ cleanup:
     return status;
 }
 
+/* This rank's rows of a model, as images lie. */
+static tess_status take_model(const pipeline *with, const imager_job *job,
+                              const double *image, imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = with->geom.nx;
+    int64_t first, count;
+    tess_planes_final_rows(with->geom.ny, job->fft_ranks, tess_comm_rank(with->comm),
+                           tess_comm_size(with->comm), &first, &count);
+    TESS_TRY(imager_rows_zero(first, count, nx, rows));
+    memcpy(rows->value, image + first * nx, (size_t)(count * nx) * sizeof *image);
+cleanup:
+    return status;
+}
+
+/* The image of the set less a model. Collective. */
+static tess_status residual_of(const pipeline *with, visset *set, const double *model,
+                               double *residual, double *psf)
+{
+    tess_status status = TESS_OK;
+    const imager_stages no_stages = {.comm = with->comm};
+    const visset_request request = {.psf = psf != NULL, .less_model = true};
+    const int64_t pixels = with->geom.nx * with->geom.ny;
+    imager_rows rows[TESS_MAX_POL] = {0};
+    imager_product product[TESS_MAX_POL + 1] = {0};
+    for (int k = 0; k < with->num_pol && status == TESS_OK; ++k)
+        status = take_model(with, set->job, model + k * pixels, &rows[k]);
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(imager_model_set(set->job, rows));
+    TESS_TRY(visset_image(set, &request, &no_stages, product));
+    for (int k = 0; k < with->num_pol + (psf ? 1 : 0); ++k)
+        TESS_TRY(gather_rows(with, &product[k].rows,
+                             k < with->num_pol ? residual + k * pixels : psf));
+cleanup:
+    for (int k = 0; k <= TESS_MAX_POL; ++k)
+        imager_rows_free(&product[k].rows);
+    for (int k = 0; k < TESS_MAX_POL; ++k)
+        imager_rows_free(&rows[k]);
+    return status;
+}
+
+tess_status pipeline_residuals(const pipeline *with, const double *vis,
+                               const double *weight, int num_models,
+                               const double *model, double *residual, double *psf)
+{
+    tess_status status = TESS_OK;
+    const imager_stages no_stages = {.comm = with->comm};
+    const int64_t pixels = with->num_pol * with->geom.nx * with->geom.ny;
+    tess_profile profile = {0};
+    imager_job job = {0};
+    visset set = {0};
+    imager_data data = {.in_memory = true,
+                        .vis_scale = 1,
+                        .weight_scale = 1,
+                        .num_sets = 1,
+                        .threads = with->layout.threads,
+                        .profile = &profile};
+    double *inv_lambda = make_inv_lambda(with);
+    status = inv_lambda ? make_samples(with, inv_lambda, &data.cached) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    data.num_vis = data.cached.num_vis;
+    fill_values(vis, weight, &data.cached);
+    TESS_TRY(start_job(with, &data.cached, true, with->num_pol + (psf ? 1 : 0),
+                       &profile, &job));
+    job.worst_pixel = job.model.is_shared = true;
+    job.model.num = with->num_pol;
+    for (int k = 0; k < with->num_pol; ++k)
+        job.model.mix[k][k] = 1;
+    TESS_TRY(imager_job_plan(&job));
+    TESS_TRY(visset_create(&job, &data, false, &no_stages, &set));
+    note_facts(with, &job);
+    for (int k = 0; k < num_models; ++k)
+        TESS_TRY(residual_of(with, &set, model + k * pixels, residual + k * pixels,
+                             k == 0 ? psf : NULL));
+cleanup:
+    visset_free(&set);
+    tess_samples_free(&data.cached);
+    imager_job_free(&job);
+    tess_free(inv_lambda);
+    return status;
+}
+
 /* This rank's rows of the model times the grid correction, unless the backend does
  * that. */
 static tess_status load_model(const imager_job *job, const double *image)
@@ -233,7 +316,8 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     TESS_TRY(imager_job_partition(&job, &runs, false));
     note_facts(with, &job);
     status = load_model(&job, image);
-    if (status == TESS_OK) status = imager_model_place(&job, job.planes, job.num_images);
+    if (status == TESS_OK)
+        status = imager_model_place(&job, job.planes, job.num_images);
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_job_predict(&job, &samples, &runs));
     for (int64_t k = 0; k < 2 * samples.num_pol * samples.num_vis; ++k)

@@ -44,6 +44,14 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
                            const double *weight, double *dirty, double *psf,
                            double *sum_weights);
 
+/** A visibility set of the same arrays is made once; then, for each of
+ * model[num_models] [num_pol][ny][nx] (whole, on every rank),
+ * residual[num_models][num_pol][ny][nx] is the dirty image of the set less that model.
+ * `psf` comes with the first, unless NULL. Collective. */
+tess_status pipeline_residuals(const pipeline *with, const double *vis,
+                               const double *weight, int num_models,
+                               const double *model, double *residual, double *psf);
+
 /** vis[num_rows][num_chan][num_pol][2] from image[num_pol][ny][nx], which is the same
  * on every rank; NaN counts as 0. Collective. */
 tess_status pipeline_predict(const pipeline *with, const double *image, double *vis);

@@ -5,6 +5,7 @@
 #define TESS_IMAGER_MODEL_H
 
 #include "imager_job.h"
+#include "imager_rows.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
 #include "tess_geom.h"
@@ -42,6 +43,11 @@ void imager_model_warn(const imager_model *model, tess_comm *comm);
  */
 tess_status imager_model_load(const imager_job *job, imager_model *model,
                               tess_planes *planes);
+
+/** Have rows[model.num], in Jy/pixel and where finished images lie, become the model of
+ *  the job, whose model planes are there. NaN counts as 0. TESS_ERR_INTERNAL for rows of
+ *  other ranks. Collective. */
+tess_status imager_model_set(imager_job *job, const imager_rows *rows);
 
 /** Once `num` model images lie where tess_planes_image says, have the backend correct
  *  them for gridding, if it does that itself (tess_grid_ops). Local. */

@@ -1,0 +1,103 @@
+/* A model that the ranks hold by rows, as finished images lie: onto the model planes.
+ */
+#include <math.h>
+
+#include "imager_job.h"
+#include "imager_model.h"
+#include "imager_rows.h"
+#include "tess_mem.h"
+#include "tess_scale.h"
+
+/* The largest finite pixel of any rank. Collective. */
+static tess_status largest_pixel(const imager_job *job, const imager_rows *rows,
+                                 int num, double *largest_out)
+{
+    double largest = 0;
+    for (int k = 0; k < num; ++k) {
+        const int64_t pixels = rows[k].num_rows * rows[k].nx;
+        for (int64_t i = 0; i < pixels; ++i) {
+            const double value = fabs(imager_pixel(&rows[k], i));
+            if (isfinite(value) && value > largest) largest = value;
+        }
+    }
+    *largest_out = largest;
+    return tess_comm_allreduce_f64(job->comm, largest_out, 1, TESS_MAX);
+}
+
+/* Row k times the scale and, unless the backend does that, the grid correction; zero
+ * where it is blank or beyond the horizon. */
+static void prepare_row(const imager_job *job, const imager_rows *rows, int64_t k,
+                        double *correction, void *out)
+{
+    const int64_t nx = rows->nx;
+    const bool here = !job->backend->grid->correct;
+    if (here) tess_grid_correction_row(job->plan, rows->row_first + k, correction);
+    for (int64_t i = 0; i < nx; ++i) {
+        double value = job->model.scale * imager_pixel(rows, k * nx + i);
+        if (here) value *= correction[i];
+        if (!isfinite(value)) value = 0;
+        if (job->plan->is_double)
+            ((double *)out)[k * nx + i] = value;
+        else
+            ((float *)out)[k * nx + i] = (float)value;
+    }
+}
+
+/* All of this rank's rows, in the plan's precision. Local. */
+static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
+                                void *out)
+{
+    tess_status status = TESS_OK;
+    bool complete = true;
+#pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
+    {
+        double *correction = tess_alloc(rows->nx, sizeof *correction);
+        complete = correction != NULL;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t k = 0; k < rows->num_rows; ++k)
+            if (correction) prepare_row(job, rows, k, correction, out);
+        tess_free(correction);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
+cleanup:
+    return status;
+}
+
+/* Whether rows are those that images leave to this rank. */
+static bool lie_as_images(const imager_job *job, const imager_rows *rows)
+{
+    int64_t first, count;
+    tess_comm *comm = job->alone ? job->comm : imager_team(job);
+    tess_planes_final_rows(job->geom.ny, job->alone ? 1 : job->fft_ranks,
+                           tess_comm_rank(comm), tess_comm_size(comm), &first, &count);
+    return rows->row_first == first && rows->num_rows == count &&
+           rows->nx == job->geom.nx;
+}
+
+tess_status imager_model_set(imager_job *job, const imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    imager_job_model *model = &job->model;
+    double largest;
+    void *prepared =
+        tess_alloc(rows->num_rows * rows->nx, job->plan->is_double ? 8 : 4);
+    TESS_TRY(tess_comm_agree(job->comm, prepared ? TESS_OK : TESS_ERR_ALLOC));
+    for (int k = 0; k < model->num && status == TESS_OK; ++k)
+        if (!lie_as_images(job, &rows[k]))
+            status = tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
+                                       "rows of a model lie on another rank");
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(largest_pixel(job, rows, model->num, &largest));
+    model->scale = tess_scale_for(largest, job->plan->is_double);
+    for (int k = 0; k < model->num; ++k) {
+        status = prepare_rows(job, &rows[k], prepared);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        TESS_TRY(tess_planes_scatter(model->planes, k, prepared));
+    }
+    status = imager_model_place(job, model->planes, model->num);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    model->is_set = true;
+cleanup:
+    tess_free(prepared);
+    return status;
+}

@@ -1,0 +1,278 @@
+/* Visibility sets: residual images of one set for several models, against direct sums,
+ * against fresh sets, and on several ranks against one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "pipeline.h"
+#include "rank_tests.h"
+#include "tess_const.h"
+
+enum {
+    NX = 50,
+    NY = 41,
+    ROWS = 120,
+    CHANS = 4,
+    VIS = ROWS * CHANS,
+    PIXELS = NX * NY,
+    POLS = 2,
+    POINTS = 6
+};
+
+static tess_comm *world;
+
+/* Rows, values of two polarisations, weights, and a sequence of models. */
+enum { CYCLES = 20 };
+
+typedef struct scene {
+    double uvw_m[ROWS][3], freq_hz[CHANS];
+    double vis[VIS][POLS][2], weight[VIS];
+    double model[CYCLES][POLS][PIXELS];
+    double residual[CYCLES][POLS][PIXELS], fresh[POLS][PIXELS];
+    double psf[2][PIXELS];
+} scene;
+
+static const tess_geom geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX};
+
+static scene *make_scene(void)
+{
+    scene *s = calloc(1, sizeof *s);
+    draw from = {53};
+    assert_non_null(s);
+    for (int c = 0; c < CHANS; ++c)
+        s->freq_hz[c] = 1e8 * (1 + 0.02 * c);
+    for (int k = 0; k < ROWS; ++k) {
+        /* crowded near the centre, so that bricks are hot */
+        const double spread = k % 3 ? 30.0 : 480.0;
+        s->uvw_m[k][0] = draw_uniform(&from, -spread, spread);
+        s->uvw_m[k][1] = draw_uniform(&from, -spread, spread);
+        s->uvw_m[k][2] = draw_uniform(&from, -4000, 4000);
+    }
+    for (int k = 0; k < VIS; ++k) {
+        s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
+        for (int p = 0; p < POLS; ++p)
+            for (int i = 0; i < 2; ++i)
+                s->vis[k][p][i] = draw_normal(&from);
+    }
+    for (int m = 0; m < CYCLES; ++m)
+        for (int p = 0; p < POLS; ++p)
+            for (int k = 0; k < POINTS; ++k) {
+                const int at = (int)draw_uniform(&from, 0, PIXELS);
+                s->model[m][p][at] = draw_normal(&from);
+            }
+    return s;
+}
+
+/* This rank's rows of the scene. */
+static pipeline part_of(const scene *s, tess_comm *comm, const tess_layout *layout,
+                        double accuracy, int64_t *first)
+{
+    const int size = tess_comm_size(comm), rank = tess_comm_rank(comm);
+    *first = ROWS * rank / size;
+    return (pipeline){.comm = comm,
+                      .geom = geom,
+                      .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                      .layout = *layout,
+                      .num_pol = POLS,
+                      .num_rows = ROWS * (rank + 1) / size - *first,
+                      .num_chan = CHANS,
+                      .uvw_m = s->uvw_m[*first],
+                      .freq_hz = s->freq_hz};
+}
+
+/* Residuals of a set for the models [first, first + count). */
+static void residuals(const scene *s, tess_comm *comm, const tess_layout *layout,
+                      double accuracy, int first, int count, double *residual,
+                      double *psf)
+{
+    int64_t row;
+    const pipeline with = part_of(s, comm, layout, accuracy, &row);
+    assert_int_equal(pipeline_residuals(&with, &s->vis[row * CHANS][0][0],
+                                        s->weight + row * CHANS, count,
+                                        &s->model[first][0][0], residual, psf),
+                     TESS_OK);
+}
+
+/* ---- direct sums (DESIGN, "Conventions") ---- */
+
+static double phase_of(const scene *s, int vis, int pixel)
+{
+    const double *uvw = s->uvw_m[vis / CHANS];
+    const double inv = s->freq_hz[vis % CHANS] / TESS_SPEED_OF_LIGHT_M_S;
+    const double l = tess_geom_l(&geom, pixel % NX), m = tess_geom_m(&geom, pixel / NX);
+    return TESS_TWO_PI * inv *
+           (uvw[0] * l + uvw[1] * m + uvw[2] * tess_geom_nm1(l * l + m * m));
+}
+
+/* Visibilities of one polarisation less those of a model. */
+static void subtract_directly(const scene *s, int model, int pol, double (*out)[2])
+{
+    for (int v = 0; v < VIS; ++v) {
+        memcpy(out[v], s->vis[v][pol], sizeof out[v]);
+        for (int k = 0; k < PIXELS; ++k) {
+            const double flux = s->model[model][pol][k];
+            if (flux == 0) continue;
+            out[v][0] -= flux * cos(phase_of(s, v, k));
+            out[v][1] -= flux * sin(phase_of(s, v, k));
+        }
+    }
+}
+
+static void image_directly(const scene *s, double (*vis)[2], double *image)
+{
+    double sum = 0;
+    for (int v = 0; v < VIS; ++v)
+        sum += s->weight[v];
+    for (int k = 0; k < PIXELS; ++k) {
+        image[k] = 0;
+        for (int v = 0; v < VIS; ++v) {
+            const double phase = phase_of(s, v, k);
+            image[k] +=
+                s->weight[v] / sum * (vis[v][0] * cos(phase) + vis[v][1] * sin(phase));
+        }
+    }
+}
+
+static double relative(const double *a, const double *b, int n)
+{
+    double difference = 0, size = 0;
+    for (int k = 0; k < n; ++k) {
+        difference += (a[k] - b[k]) * (a[k] - b[k]);
+        size += b[k] * b[k];
+    }
+    return sqrt(difference / size);
+}
+
+/* Both directions keep the accuracy: the error of prediction, of which no more than all
+ * goes into the image, adds to that of imaging. */
+static void test_against_direct_sums(void **state)
+{
+    (void)state;
+    enum { MODELS = 2 };
+    static const double accuracy[] = {1e-4, 1e-8};
+    scene *s = make_scene();
+    double(*vis)[2] = calloc(VIS, sizeof *vis);
+    double *image = calloc(PIXELS, sizeof *image);
+    assert_non_null(vis);
+    assert_non_null(image);
+    for (int a = 0; a < 2; ++a) {
+        const tess_layout layout = {.threads = 1};
+        residuals(s, world, &layout, accuracy[a], 0, MODELS, &s->residual[0][0][0],
+                  s->psf[0]);
+        for (int m = 0; m < MODELS; ++m)
+            for (int p = 0; p < POLS; ++p) {
+                subtract_directly(s, m, p, vis);
+                image_directly(s, vis, image);
+                assert_true(relative(s->residual[m][p], image, PIXELS) <=
+                            2 * accuracy[a]);
+            }
+        for (int v = 0; v < VIS; ++v) {
+            vis[v][0] = 1;
+            vis[v][1] = 0;
+        }
+        image_directly(s, vis, image);
+        assert_true(relative(s->psf[0], image, PIXELS) <= accuracy[a]);
+    }
+    free(vis);
+    free(image);
+    free(s);
+}
+
+/* ---- cycles ---- */
+
+/* Some cycles end where a fresh set of the last model begins, bit by bit, however
+ * planes and samples are gone over; and where one rank alone ends. */
+static void cycles(const tess_layout *layout, double accuracy, int count)
+{
+    scene *s = make_scene();
+    /* sums over planes that are predicted some at a time are rounded in another order
+     */
+    const tess_layout plain = {.threads = 1,
+                               .reproducible = true,
+                               .forced.plane_window = layout->forced.plane_window};
+    tess_comm *self;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    residuals(s, world, layout, accuracy, 0, count, &s->residual[0][0][0], s->psf[0]);
+    residuals(s, world, layout, accuracy, count - 1, 1, &s->fresh[0][0], s->psf[1]);
+    assert_memory_equal(s->residual[count - 1], s->fresh, sizeof s->fresh);
+    assert_memory_equal(s->psf[0], s->psf[1], sizeof s->psf[0]);
+    residuals(s, self, &plain, accuracy, count - 1, 1, &s->fresh[0][0], s->psf[1]);
+    assert_memory_equal(s->residual[count - 1], s->fresh, sizeof s->fresh);
+    assert_memory_equal(s->psf[0], s->psf[1], sizeof s->psf[0]);
+    tess_comm_free(self);
+    free(s);
+}
+
+static void test_cycles(void **state)
+{
+    (void)state;
+    static const tess_layout layouts[] = {
+        {.threads = 1, .reproducible = true},
+        {.threads = 2, .reproducible = true},
+        {.threads = 1, .reproducible = true, .forced.plane_window = 3},
+        {.threads = 1, .reproducible = true, .forced.passes = 3},
+        {.threads = 1,
+         .reproducible = true,
+         .forced.passes = 2,
+         .forced.plane_window = 4},
+    };
+    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; ++k) {
+        cycles(&layouts[k], 1e-4, k == 0 ? CYCLES : 2);
+        cycles(&layouts[k], 1e-8, 2);
+    }
+}
+
+/* Every divisor of the ranks as FFT group and as number of w-groups: within rounding of
+ * one rank, bounded by a tenth of the accuracy. */
+static void test_layouts(void **state)
+{
+    (void)state;
+    enum { MODELS = 3 };
+    const int size = tess_comm_size(world);
+    const tess_layout plain = {.threads = 1, .forced.block_planes = 3};
+    scene *s = make_scene();
+    double(*one)[POLS][PIXELS] = calloc(MODELS, sizeof *one);
+    tess_comm *self;
+    assert_non_null(one);
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    for (int d = 1; d <= size; ++d) {
+        if (size % d != 0) continue;
+        const tess_layout slabs = {
+            .threads = 1, .forced.fft_ranks = d, .forced.block_planes = 3};
+        const tess_layout groups = {
+            .threads = 1, .forced.pw = d, .forced.block_planes = 3, .forced.split = 1};
+        residuals(s, self, &plain, 1e-8, 0, MODELS, &one[0][0][0], s->psf[0]);
+        for (int k = 0; k < 2; ++k) {
+            residuals(s, world, k ? &groups : &slabs, 1e-8, 0, MODELS,
+                      &s->residual[0][0][0], s->psf[1]);
+            for (int m = 0; m < MODELS; ++m)
+                assert_true(relative(&s->residual[m][0][0], &one[m][0][0],
+                                     POLS * PIXELS) < 1e-9);
+            assert_true(relative(s->psf[1], s->psf[0], PIXELS) < 1e-9);
+        }
+    }
+    tess_comm_free(self);
+    free(one);
+    free(s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_direct_sums),
+        cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_layouts),
+    };
+    if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    TEST_ON_RANKS(world, tests);
+    tess_comm_finish(world);
+    return 0;
+}
