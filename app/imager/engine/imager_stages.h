@@ -26,9 +26,10 @@ tess_status imager_stages_start(tess_comm *comm, const char *folder, bool overwr
 tess_status imager_stages_write(const imager_stages *to, const char *stage, int image,
                                 const tess_geom *geom, const imager_rows *rows);
 
-/** Maps of what is about to be gridded: Σ w and Σ w|V|² of the first polarisation on a
- *  coarse uv-plane, the same for any number of ranks. `*map` stays NULL when nothing is
- *  to be written; free it with tess_free(). Collective. */
+/** Maps of what is about to be gridded, before a model is subtracted: Σ w and Σ w|V|²
+ * of the first polarisation on a coarse uv-plane, the same for any number of ranks.
+ * `*map` stays NULL when nothing is to be written; free it with tess_free().
+ * Collective. */
 tess_status imager_map_create(const imager_stages *to, double **map);
 
 /** Add samples, unless `map` is NULL. Local. */
