@@ -1,6 +1,6 @@
 /* Bricks cut into parts of a fixed number of samples. */
+#include "tess_bricks.h"
 #include "tess_mem.h"
-#include "tess_samples.h"
 
 /* Most of what the cuts add: bricks, and a run for each. */
 static int64_t num_cuts(const tess_brick_list *list, int64_t most)

@@ -5,11 +5,10 @@
 #include <omp.h>
 #endif
 
-#include "tess_counting.h"
 #include "keys.h"
-#include "tess_isa.h"
+#include "tess_bricks.h"
+#include "tess_counting.h"
 #include "tess_mem.h"
-#include "tess_samples.h"
 
 static int64_t key_at(const tess_grid_plan *plan, const tess_row_scale *row,
                       double inv_lambda)
@@ -122,12 +121,6 @@ static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *sample
         }
     }
     return total;
-}
-
-const key_table *key_table_best(void)
-{
-    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
-    return table[tess_isa_best()];
 }
 
 int32_t tess_runs_of_row(const tess_grid_plan *plan, const tess_samples *samples,

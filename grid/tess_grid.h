@@ -21,11 +21,11 @@
 #include <stdint.h>
 
 #include "tess_backend.h"
+#include "tess_bricks.h"
 #include "tess_costs.h"
 #include "tess_geom.h"
 #include "tess_kernel.h"
 #include "tess_log.h"
-#include "tess_samples.h"
 #include "tess_status.h"
 #include "tess_trace.h"
 

@@ -5,7 +5,7 @@
 #ifndef TESS_MOVED_H
 #define TESS_MOVED_H
 
-#include "tess_samples.h"
+#include "tess_bricks.h"
 
 /** Whether all rows lie in the channel table of `num_chan`, and have samples of their
  *  own. Local. */

@@ -1,14 +1,15 @@
 /* The groups of options that several subcommands share: which visibilities, how to
  * grid, and how to lay out the work. */
 #define _GNU_SOURCE
-#include "tess_calibrate.h"
-#include "tess_cli.h"
+#include "cli_groups.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "option_rules.h"
 #include "options.h"
+#include "tess_calibrate.h"
+#include "tess_cli.h"
 
 /* ---- which visibilities ---- */
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <argp.h>
 
+#include "cli_groups.h"
 #include "job.h"
 #include "options.h"
 #include "tess_cli.h"

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "cli_groups.h"
 #include "job.h"
 #include "options.h"
 #include "tess_const.h"

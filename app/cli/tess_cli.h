@@ -74,16 +74,4 @@ static inline bool cli_option_is_end(const struct argp_option *option)
     return !option->name && !option->key && !option->doc && !option->group;
 }
 
-/* ---- groups of options that subcommands share; each a child of their argp ---- */
-
-/** --datacolumn --field --spw --channels --intervals --uvrange --center;
- *  input: tess_selection, zeroed. */
-extern const struct argp tess_selection_argp;
-
-/** --accuracy --w --backend; input: tess_gridding, defaults are set here. */
-extern const struct argp tess_gridding_argp;
-
-/** --threads --memory and the --force- options; input: tess_layout, zeroed. */
-extern const struct argp tess_layout_argp;
-
 #endif

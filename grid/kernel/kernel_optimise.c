@@ -2,7 +2,9 @@
  * kernel_table.h with KERNEL_TABLE_PROGRAM defined (target kernel_table). */
 #include <math.h>
 
+#include "kernel_optimise.h"
 #include "kernel_quality.h"
+#include "tess_kernel.h"
 #include "tess_const.h"
 
 /* β p/W lies around the asymptotic optimum of p = ½, π(1 − 1/2σ)/2 (arXiv:1808.06736,

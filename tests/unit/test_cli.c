@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "cli_groups.h"
 #include "options.h"
 #include "tess_cli.h"
 #include "tess_mem.h"

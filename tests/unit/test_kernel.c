@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "draw.h"
+#include "kernel_optimise.h"
 #include "kernel_quality.h"
 
 static const double TWO_PI = 6.283185307179586;

@@ -9,7 +9,7 @@
 #include "tess_decode.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_samples.h"
+#include "tess_bricks.h"
 
 /* Beyond the caches of most processors, and little enough to be quick. */
 static const int64_t BYTES = 24 << 20;
