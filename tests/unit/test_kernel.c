@@ -11,6 +11,7 @@
 #include "draw.h"
 #include "kernel_optimise.h"
 #include "kernel_quality.h"
+#include "tess_kernel.h"
 
 static const double TWO_PI = 6.283185307179586;
 
