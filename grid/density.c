@@ -84,12 +84,6 @@ double tess_density_quantum(double largest, int64_t num_vis)
     return ldexp(1, exponent - 62);
 }
 
-static double weight_at(const tess_samples *samples, int64_t index)
-{
-    return samples->is_double ? ((const double *)samples->weight)[index]
-                              : (double)((const float *)samples->weight)[index];
-}
-
 const density_layout *density_layout_of(const tess_density *density)
 {
     return &density->layout;
@@ -139,7 +133,8 @@ static bool add_row(tess_density *density, const tess_samples *samples, int64_t 
     for (int32_t c = 0; c < samples->num_chan[row]; ++c)
         for (int k = 0; k < samples->num_weight; ++k) {
             const int64_t sample = samples->vis_first[row] + c;
-            const double weight = weight_at(samples, sample * samples->num_weight + k);
+            const double weight =
+                tess_samples_weight(samples, sample * samples->num_weight + k);
             int64_t number;
             int cell;
             if (weight == 0) continue;
@@ -482,7 +477,7 @@ static void apply_to_row(const tess_density *density, tess_samples *samples,
     for (int32_t c = 0; c < samples->num_chan[row]; ++c)
         for (int k = 0; k < samples->num_weight; ++k) {
             const int64_t at = (samples->vis_first[row] + c) * samples->num_weight + k;
-            double weight = weight_at(samples, at);
+            double weight = tess_samples_weight(samples, at);
             int64_t number;
             int cell;
             if (weight == 0) continue;

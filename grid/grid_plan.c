@@ -13,10 +13,6 @@
 
 enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8 };
 
-/* Below this ε the rounding of single precision (kernel values, FFT, sums of many
- * visibilities: a few 1e-6 together) would break the promise. */
-static const double SINGLE_PRECISION_LIMIT = 9e-6;
-
 /* Share of ε that the estimated error, for visibilities without order, may use up; the
  * rest is for sky and coverage that put more of the error than of the image into the
  * field. Errors gather in the outer quarter of each axis, so a corner block has up to
@@ -111,9 +107,9 @@ double tess_grid_cost(const tess_grid_plan *plan)
            tess_grid_cost_plane(plan, 1) * plan->num_planes * plan->opts.num_pol;
 }
 
-/* By [is_double], on an H200 (docs/results/tables.md): a cell of a w-kernel, of MeerKAT's
- * tracks with kernels of 8 to 32 cells; a cell of a separable kernel and plane; a cell
- * of a plane transformed, screened and added. Sorting a visibility. */
+/* By [is_double], on an H200 (docs/results/tables.md): a cell of a w-kernel, of
+ * MeerKAT's tracks with kernels of 8 to 32 cells; a cell of a separable kernel and
+ * plane; a cell of a plane transformed, screened and added. Sorting a visibility. */
 static const double DEVICE_TAP_S[2] = {2e-12, 4e-12};
 static const double DEVICE_UPDATE_S[2] = {.2e-12, .7e-12};
 static const double DEVICE_CELL_S[2] = {20e-12, 40e-12};
@@ -497,7 +493,7 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
     plan->backend = backend;
     plan->keys = key_table_best();
     plan->is_double = opts->precision == TESS_PRECISION_AUTO
-                          ? opts->accuracy < SINGLE_PRECISION_LIMIT
+                          ? opts->accuracy < TESS_SINGLE_ACCURACY
                           : opts->precision == TESS_PRECISION_DOUBLE;
     plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
     if (opts->projection) {

@@ -34,10 +34,7 @@ static bool ignored(const tess_samples *samples, int64_t k)
     if (samples->num_weight == 0) return false;
     for (int j = 0; j < samples->num_weight; ++j) {
         const int64_t at = k * samples->num_weight + j;
-        const bool zero = samples->is_double
-                              ? ((const double *)samples->weight)[at] == 0
-                              : ((const float *)samples->weight)[at] == 0;
-        if (!zero) return false;
+        if (tess_samples_weight(samples, at) != 0) return false;
     }
     return true;
 }

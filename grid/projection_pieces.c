@@ -5,6 +5,7 @@
 #include "locate.h"
 #include "projection_pieces.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 int projection_outer_threads(const tess_grid_plan *plan)
 {
@@ -89,19 +90,6 @@ static void place_points(const tile_job *job, const tess_brick_list *bricks,
     }
 }
 
-static double number_at(const void *array, bool is_double, int64_t k)
-{
-    return is_double ? ((const double *)array)[k] : (double)((const float *)array)[k];
-}
-
-static void put_number(void *array, bool is_double, int64_t k, double x)
-{
-    if (is_double)
-        ((double *)array)[k] = x;
-    else
-        ((float *)array)[k] = (float)x;
-}
-
 /* Weighted visibilities (or weights, for a PSF) of polarisation `pol` of the sums, with
  * their phases, to out[k · step]. */
 static void load_values(const tile_job *job, const piece_points *points, int pol,
@@ -114,18 +102,18 @@ static void load_values(const tile_job *job, const piece_points *points, int pol
     for (int64_t k = 0; k < points->count; ++k) {
         const int64_t sample = points->sample[k];
         const double w =
-            number_at(samples->weight, full, sample * samples->num_weight + weight);
+            tess_real_at(samples->weight, full, sample * samples->num_weight + weight);
         const int64_t from = 2 * (sample * samples->num_pol + which);
         double re = w, im = 0;
         if (!ones) {
-            re = w * number_at(samples->vis, full, from);
-            im = w * number_at(samples->vis, full, from + 1);
+            re = w * tess_real_at(samples->vis, full, from);
+            im = w * tess_real_at(samples->vis, full, from + 1);
             if (points->conjugate[k]) im = -im;
         }
         const double *phase = points->phase + 2 * k;
         const int64_t to = 2 * (k * together + place);
-        put_number(points->vis, full, to, re * phase[0] - im * phase[1]);
-        put_number(points->vis, full, to + 1, re * phase[1] + im * phase[0]);
+        tess_real_set(points->vis, full, to, re * phase[0] - im * phase[1]);
+        tess_real_set(points->vis, full, to + 1, re * phase[1] + im * phase[0]);
     }
 }
 
@@ -136,13 +124,14 @@ static void store_values(const tile_job *job, const piece_points *points, int po
     const bool full = job->samples->is_double;
     for (int64_t k = 0; k < points->count; ++k) {
         const int64_t from = 2 * (k * together + place);
-        const double re = number_at(points->vis, full, from);
-        const double im = number_at(points->vis, full, from + 1);
+        const double re = tess_real_at(points->vis, full, from);
+        const double im = tess_real_at(points->vis, full, from + 1);
         const double *phase = points->phase + 2 * k;
         const double turned = im * phase[0] - re * phase[1];
         const int64_t to = 2 * (points->sample[k] * job->num_pol + pol);
-        put_number(job->vis_out, full, to, re * phase[0] + im * phase[1]);
-        put_number(job->vis_out, full, to + 1, points->conjugate[k] ? -turned : turned);
+        tess_real_set(job->vis_out, full, to, re * phase[0] + im * phase[1]);
+        tess_real_set(job->vis_out, full, to + 1,
+                      points->conjugate[k] ? -turned : turned);
     }
 }
 

@@ -181,8 +181,7 @@ cleanup:
 static bool counts(const tess_samples *samples, int64_t sample)
 {
     const int64_t at = sample * samples->num_weight;
-    return samples->is_double ? ((const double *)samples->weight)[at] > 0
-                              : ((const float *)samples->weight)[at] > 0;
+    return tess_samples_weight(samples, at) > 0;
 }
 
 static tess_status measure(const tess_grid_plan *plan, const tess_samples *samples,

@@ -35,7 +35,11 @@ enum {
                                   shared by threads */
 };
 
-/** Precision of grid and images; auto: single where it keeps the promise. */
+/** Images of a smaller ε are made in double precision: the rounding of single precision
+ *  (kernel values, FFT, sums of many visibilities) comes to a few 1e-6. */
+#define TESS_SINGLE_ACCURACY 9e-6
+
+/** Precision of grid and images. Auto is single for ε ≥ TESS_SINGLE_ACCURACY. */
 typedef enum tess_precision {
     TESS_PRECISION_AUTO,
     TESS_PRECISION_SINGLE,

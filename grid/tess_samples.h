@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_real.h"
 #include "tess_status.h"
 
 enum { TESS_RESIDENT_MAX_WEIGHTS = 4 };
@@ -54,6 +55,12 @@ typedef struct tess_samples {
     int64_t capacity_rows, capacity_vis;
     tess_resident *resident; /**< then the arrays above are NULL; NULL otherwise */
 } tess_samples;
+
+/** Weight number `at` of all, in host memory: at = sample·num_weight + k. */
+static inline double tess_samples_weight(const tess_samples *samples, int64_t at)
+{
+    return tess_real_at(samples->weight, samples->is_double, at);
+}
 
 /** TESS_ERR_RESOURCE if there are more rows than a tess_run can number in 32 bits.
  *  Local. */

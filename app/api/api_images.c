@@ -10,6 +10,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_profile_report.h"
+#include "tess_real.h"
 #include "tessera/tess_images.h"
 
 /* An image and what its description points to. */
@@ -107,8 +108,7 @@ static void extremes(const void *pixel, bool is_double, int64_t count, double *m
     *min = INFINITY;
     *max = -INFINITY;
     for (int64_t k = 0; k < count; ++k) {
-        const double value =
-            is_double ? ((const double *)pixel)[k] : (double)((const float *)pixel)[k];
+        const double value = tess_real_at(pixel, is_double, k);
         if (!isfinite(value)) continue;
         if (value < *min) *min = value;
         if (value > *max) *max = value;

@@ -9,6 +9,7 @@
 #include "tess_degrid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 /* An array of 64 antennas within 4 km, at 30° South, that looks at −30°: like MeerKAT.
  */
@@ -226,8 +227,7 @@ static double sum_of(const tess_samples *samples)
 {
     double sum = 0;
     for (int64_t k = 0; k < 2 * samples->num_vis; ++k)
-        sum += samples->is_double ? fabs(((const double *)samples->vis)[k])
-                                  : fabs((double)((const float *)samples->vis)[k]);
+        sum += fabs(tess_real_at(samples->vis, samples->is_double, k));
     return sum;
 }
 

@@ -23,6 +23,7 @@
 #include "direct_sum.h"
 #include "draw.h"
 #include "pipeline.h"
+#include "tess_grid.h"
 #include "tess_log.h"
 
 #define SPEED_OF_LIGHT_M_S 299792458.0
@@ -351,7 +352,7 @@ static bool check_image(scene *of, double accuracy)
     bool good = true;
     assert_int_equal(
         pipeline_image(&of->with, of->vis, of->weight, of->image, NULL, NULL), TESS_OK);
-    assert_int_equal(of->facts.is_double, accuracy < 9e-6);
+    assert_int_equal(of->facts.is_double, accuracy < TESS_SINGLE_ACCURACY);
     if (accuracy == 1e-4) assert_true(of->facts.num_blocks >= is->least_blocks);
     const double error = tess_direct_rel_l2(is->nx * is->ny, of->image, of->image_true);
     good &= kept(of, accuracy, "error of the image", error, accuracy);

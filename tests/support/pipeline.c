@@ -11,12 +11,9 @@
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "tess_const.h"
+#include "tess_grid.h"
 #include "tess_mem.h"
 #include "visset.h"
-
-/* Below this the program works in double precision
- * (app/imager/engine/imager_predict.c). */
-static const double SINGLE_PRECISION_LIMIT = 9e-6;
 
 static void store(void *array, bool is_double, int64_t at, double value)
 {
@@ -37,7 +34,7 @@ static tess_status make_samples(const pipeline *with, const double *inv_lambda,
 {
     tess_status status = TESS_OK;
     const int64_t num_vis = with->num_rows * with->num_chan;
-    samples->is_double = with->gridding.accuracy < SINGLE_PRECISION_LIMIT;
+    samples->is_double = with->gridding.accuracy < TESS_SINGLE_ACCURACY;
     samples->num_pol = with->num_pol;
     samples->num_weight = 1;
     samples->inv_lambda = inv_lambda;

@@ -14,6 +14,7 @@
 #include "tess_map.h"
 #include "tess_mem.h"
 #include "tess_meter.h"
+#include "tess_real.h"
 
 enum { ANTENNAS = 64, BASELINES = ANTENNAS * (ANTENNAS - 1) / 2, TILE = 64 };
 
@@ -247,10 +248,8 @@ static double difference(bool is_double, int threads, const void *a, const void 
     double square = 0, norm = 0;
 #pragma omp parallel for num_threads(threads) reduction(+ : square, norm)
     for (int64_t k = 0; k < 2 * values; ++k) {
-        const double x =
-            is_double ? ((const double *)a)[k] : (double)((const float *)a)[k];
-        const double y =
-            is_double ? ((const double *)b)[k] : (double)((const float *)b)[k];
+        const double x = tess_real_at(a, is_double, k);
+        const double y = tess_real_at(b, is_double, k);
         square += (x - y) * (x - y);
         norm += y * y;
     }

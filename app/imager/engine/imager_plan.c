@@ -141,9 +141,7 @@ static bool has_weight(const tess_samples *samples, int64_t sample)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
         const int64_t at = sample * samples->num_weight + k;
-        if (samples->is_double ? ((const double *)samples->weight)[at] != 0
-                               : ((const float *)samples->weight)[at] != 0)
-            return true;
+        if (tess_samples_weight(samples, at) != 0) return true;
     }
     return false;
 }

@@ -5,8 +5,10 @@
 
 #include "emit.h"
 #include "imager_model.h"
+#include "tess_grid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 enum { BLOCK_BYTES = 32 << 20 };
 
@@ -155,12 +157,8 @@ static void mix_sample(const predict_run *run, const predicted_block *from,
         tess_pol_from_stokes(from->corr[c], coefficient);
         for (int s = 0; s < model->num_stokes; ++s) {
             const int64_t at = 2 * (sample * samples->num_pol + s);
-            const double re = samples->is_double
-                                  ? ((const double *)samples->vis)[at]
-                                  : (double)((const float *)samples->vis)[at];
-            const double im = samples->is_double
-                                  ? ((const double *)samples->vis)[at + 1]
-                                  : (double)((const float *)samples->vis)[at + 1];
+            const double re = tess_real_at(samples->vis, samples->is_double, at);
+            const double im = tess_real_at(samples->vis, samples->is_double, at + 1);
             sum += coefficient[model->stokes[s] - 1] * CMPLX(re, im);
         }
         sum *= CMPLX(phase_re / model->scale, phase_im / model->scale);
@@ -285,9 +283,9 @@ static tess_status set_up(predict_run *run)
                                run->info->dec_rad, 0, &model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
-        status =
-            tess_source_setup(run->source, &first, 1, 0, opts->gridding.accuracy < 9e-6,
-                              opts->layout.threads, BLOCK_BYTES);
+        status = tess_source_setup(run->source, &first, 1, 0,
+                                   opts->gridding.accuracy < TESS_SINGLE_ACCURACY,
+                                   opts->layout.threads, BLOCK_BYTES);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
@@ -295,7 +293,8 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */
-    double bytes = (double)num_vis * 3 * (opts->gridding.accuracy < 9e-6 ? 16 : 8) *
+    double bytes = (double)num_vis * 3 *
+                   (opts->gridding.accuracy < TESS_SINGLE_ACCURACY ? 16 : 8) *
                    model.num_stokes;
     if (run->makes_rows)
         bytes += (double)num_vis * TESS_MAX_CORR * sizeof(float) +

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_real.h"
 #include "tess_status.h"
 
 /** Rows of a finished image on this rank. */
@@ -19,8 +20,7 @@ typedef struct imager_rows {
 /** Pixel k of all rows. */
 static inline double imager_pixel(const imager_rows *rows, int64_t k)
 {
-    return rows->is_double ? ((const double *)rows->value)[k]
-                           : (double)((const float *)rows->value)[k];
+    return tess_real_at(rows->value, rows->is_double, k);
 }
 
 /** Pixels [first, first + count) in double precision. */

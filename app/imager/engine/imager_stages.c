@@ -14,6 +14,7 @@
 #include "imager_stages.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 static const char ENDING[] = ".stage.fits";
 
@@ -122,11 +123,6 @@ tess_status imager_map_create(const imager_stages *to, double **map)
     return tess_comm_agree(to->comm, *map || !to->folder ? TESS_OK : TESS_ERR_ALLOC);
 }
 
-static double number_at(const void *array, bool is_double, int64_t k)
-{
-    return is_double ? ((const double *)array)[k] : (double)((const float *)array)[k];
-}
-
 void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *map)
 {
     const double per_metre = geom->scale_rad * SIDE; /* of ±1/(2 scale) */
@@ -140,9 +136,9 @@ void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *
             const int64_t v = 2 * k * samples->num_pol;
             if (!(x >= 0 && x < SIDE && y >= 0 && y < SIDE)) continue;
             const double weight =
-                number_at(samples->weight, full, k * samples->num_weight);
-            const double re = number_at(samples->vis, full, v);
-            const double im = number_at(samples->vis, full, v + 1);
+                tess_real_at(samples->weight, full, k * samples->num_weight);
+            const double re = tess_real_at(samples->vis, full, v);
+            const double im = tess_real_at(samples->vis, full, v + 1);
             const int64_t cell = (int64_t)y * SIDE + (int64_t)x;
             map[cell] += weight;
             map[CELLS + cell] += weight * (re * re + im * im);

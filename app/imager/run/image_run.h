@@ -13,6 +13,7 @@
 #include "imager_outputs.h"
 #include "imager_summary.h"
 #include "imager_teams.h"
+#include "tess_grid.h"
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 #define IMAGE_ROW_BYTES 48.0
@@ -68,7 +69,7 @@ static inline bool image_subtracts_early(const image_run *run)
 
 static inline bool image_is_double(const image_run *run)
 {
-    return run->opts->gridding.accuracy < 9e-6;
+    return run->opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
 }
 
 /* ---- tess_imager.c ---- */

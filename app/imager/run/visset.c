@@ -107,12 +107,6 @@ cleanup:
 
 /* ---- sums over the samples ---- */
 
-static double weight_at(const tess_samples *samples, int64_t at)
-{
-    return samples->is_double ? ((const double *)samples->weight)[at]
-                              : (double)((const float *)samples->weight)[at];
-}
-
 static void add_weights_exactly(const tess_samples *samples, int threads,
                                 tess_exact *sums)
 {
@@ -122,7 +116,8 @@ static void add_weights_exactly(const tess_samples *samples, int threads,
             tess_exact own = {0};
 #pragma omp for schedule(static) nowait
             for (int64_t s = 0; s < samples->num_vis; ++s)
-                tess_exact_add(&own, weight_at(samples, s * samples->num_weight + k));
+                tess_exact_add(
+                    &own, tess_samples_weight(samples, s * samples->num_weight + k));
 #pragma omp critical(tess_imager_exact)
             for (int j = 0; j < TESS_EXACT_WORDS; ++j)
                 sums[k].word[j] += own.word[j];
@@ -136,7 +131,7 @@ static void add_weights(const tess_samples *samples, int threads, double *sums)
         double sum = 0;
 #pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static)
         for (int64_t s = 0; s < samples->num_vis; ++s)
-            sum += weight_at(samples, s * samples->num_weight + k);
+            sum += tess_samples_weight(samples, s * samples->num_weight + k);
         sums[k] += sum;
     }
 }
