@@ -1,3 +1,4 @@
+/* Finds a backend by its name, or the best one that this machine has. */
 #include "tess_backend.h"
 
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Finds the folder that keeps measurements of this machine between runs, and the name
+ * of the processor. */
 #define _GNU_SOURCE
 #include "tess_cache.h"
 

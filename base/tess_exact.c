@@ -1,3 +1,4 @@
+/* Adds doubles exactly, so that the sum does not depend on their order. */
 #include "tess_exact.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Opens files for reading, and explains why a file cannot be opened. */
 #define _GNU_SOURCE
 #include "tess_input.h"
 

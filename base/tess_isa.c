@@ -1,3 +1,4 @@
+/* Chooses the instruction set of the inner loops for this processor. */
 #include "tess_isa.h"
 
 #include <stdbool.h>

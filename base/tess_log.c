@@ -1,3 +1,4 @@
+/* Writes log lines to stderr and to the log file, shows progress, and measures time. */
 #define _GNU_SOURCE
 #include "tess_log.h"
 

@@ -1,3 +1,5 @@
+/* Allocates aligned memory with checked sizes, and finds out how much memory the
+ * process may use. */
 #define _GNU_SOURCE
 #include "tess_mem.h"
 

@@ -1,3 +1,5 @@
+/* Reads how much energy processors and a GPU have used, and the clock and temperature
+ * of the GPU. */
 #define _GNU_SOURCE
 #include "tess_meter.h"
 

@@ -1,3 +1,5 @@
+/* Writes output files under temporary names, and gives them their final names when they
+ * are complete. */
 #define _GNU_SOURCE
 #include "tess_out_file.h"
 

@@ -1,3 +1,4 @@
+/* Adds up what this process spends on communication. */
 #include "tess_spent.h"
 
 static tess_spent spent;

@@ -1,3 +1,4 @@
+/* Names the statuses, and keeps the record of an error. */
 #include "tess_status.h"
 
 #include <pthread.h>

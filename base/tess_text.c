@@ -1,3 +1,4 @@
+/* Makes text of files and users safe for a terminal, and writes angles as text. */
 #include "tess_text.h"
 
 #include <math.h>

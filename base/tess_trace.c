@@ -1,3 +1,4 @@
+/* Records what each thread of a rank did when, for --trace. */
 #include "tess_trace.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* Keeps a thread that does pieces of work in the background, one after another. */
 #include "tess_worker.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* Passes the calls of degridding to the plan's backend. */
 #include "tess_degrid.h"
 
 tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,

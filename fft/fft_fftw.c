@@ -1,3 +1,5 @@
+/* Plans one-dimensional transforms of many lines with FFTW, and keeps its wisdom
+ * between runs. */
 #define _GNU_SOURCE
 #include "tess_fft.h"
 

@@ -1,3 +1,4 @@
+/* Chooses the w-screen loops for this processor, and counts the bytes that they use. */
 #include "screen.h"
 
 #include "tess_isa.h"

@@ -1,3 +1,5 @@
+/* Counts and applies imaging weights of samples in device memory, while the pages of
+ * the density are summed over ranks in host memory. */
 #include "tess_density_device.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Fits an elliptical Gaussian, the restoring beam, to the centre of the PSF. */
 #include "tess_beam.h"
 
 #include <cminpack.h>

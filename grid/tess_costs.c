@@ -1,3 +1,5 @@
+/* Gives the built-in costs of the parts of the work, which the planner uses where
+ * nothing was measured. */
 #include "tess_costs.h"
 
 #include <math.h>

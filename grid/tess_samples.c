@@ -1,3 +1,4 @@
+/* Allocates, scales and lists the arrays of prepared visibilities. */
 #include "tess_samples.h"
 
 #include <string.h>

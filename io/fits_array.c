@@ -1,3 +1,4 @@
+/* Reads FITS images of any axes: finds the pixels, and reads them in pieces. */
 #define _GNU_SOURCE
 #include "tess_fits_array.h"
 

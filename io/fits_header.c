@@ -1,3 +1,4 @@
+/* Writes the header of an image file as text. */
 #include "fits_header.h"
 
 #include <fitsio.h>

@@ -1,3 +1,4 @@
+/* Writes images as FITS files: each rank writes the rows that it has. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

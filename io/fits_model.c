@@ -1,3 +1,5 @@
+/* Reads model images: checks their axes and projection, and reads rows of a Stokes
+ * plane. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

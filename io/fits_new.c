@@ -1,3 +1,4 @@
+/* Creates files that CFITSIO writes, under a temporary name. */
 #define _GNU_SOURCE
 #include "fits_new.h"
 

@@ -1,3 +1,5 @@
+/* Keeps finished files under their temporary names until all files of a run are
+ * complete. */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* Writes a large file in memory (tmpfs) by several threads through a mapping. */
 #define _GNU_SOURCE
 #include "out_map.h"
 

@@ -1,3 +1,5 @@
+/* Opens and creates visibility sets: finds the format of a set, and calls its reader or
+ * writer. */
 #define _GNU_SOURCE
 #include "tess_vis.h"
 

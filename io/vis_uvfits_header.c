@@ -1,3 +1,4 @@
+/* Reads the header of a UVFITS file: how its random groups are laid out. */
 #include "vis_uvfits.h"
 
 #include <math.h>

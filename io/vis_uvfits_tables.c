@@ -1,3 +1,4 @@
+/* Reads the tables of a UVFITS file: antennas, frequencies and sources. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 

@@ -1,3 +1,4 @@
+/* Chooses the way in which ranks sum arrays of their devices. */
 #include "device_comm.h"
 
 #include "tess_log.h"

@@ -1,3 +1,4 @@
+/* Exchanges messages between ranks; those of one node read them where they lie. */
 #include "tess_outbox.h"
 
 #include "tess_mem.h"

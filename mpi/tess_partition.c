@@ -1,3 +1,4 @@
+/* Shares the bricks among the ranks by their cost. */
 #include "tess_partition.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Finds the number of threads of a rank from the batch allocation. */
 #define _GNU_SOURCE
 #include "tess_threads.h"
 

@@ -1,3 +1,5 @@
+/* Makes visibilities up in memory, and times the gridder or the degridder of a backend
+ * on them. */
 #include "tess_bench.h"
 
 #include <math.h>

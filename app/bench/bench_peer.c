@@ -1,3 +1,5 @@
+/* Times another program on a benchmark's visibilities: writes them to a temporary
+ * folder, and runs bench_peer.py there. */
 #define _GNU_SOURCE
 #include "tess_bench_peer.h"
 

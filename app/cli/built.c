@@ -1,3 +1,4 @@
+/* Prints the version of the program and what it was built with. */
 #include "built.h"
 
 #include "tess_comm.h"

@@ -1,3 +1,4 @@
+/* Compares two FITS images, or two folders of stage dumps, within tolerances. */
 #define _GNU_SOURCE
 #include "compare.h"
 

@@ -1,3 +1,4 @@
+/* Reads a parameter file, and puts its options before those of the command line. */
 #define _GNU_SOURCE
 #include "tess_params.h"
 

@@ -1,3 +1,5 @@
+/* Gathers the traces of all ranks, and writes them as one file in Chrome's trace
+ * format. */
 #define _GNU_SOURCE
 #include "trace_file.h"
 

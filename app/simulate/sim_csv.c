@@ -1,3 +1,4 @@
+/* Reads small CSV tables that the user wrote, with one header line and comments. */
 #define _GNU_SOURCE
 #include "sim_csv.h"
 

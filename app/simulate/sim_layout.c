@@ -1,3 +1,5 @@
+/* Finds the antennas of a simulated array: among the layouts that ship with the
+ * program, or in a CSV file. */
 #include "tess_sim_layout.h"
 
 #include <erfa.h>

@@ -1,3 +1,4 @@
+/* Draws thermal noise from a counter-based generator. */
 #include "sim_noise.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Computes the visibilities of a list of sources as the direct sum, in double
+ * precision. */
 #include "sim_predict.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Reads the simulated sky: sources from a CSV file, or the pixels of a FITS model
+ * image. */
 #include "sim_sky.h"
 
 #include <ctype.h>

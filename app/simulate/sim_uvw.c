@@ -1,3 +1,5 @@
+/* Computes the frame of the baselines for a direction and a time, and the time of an
+ * hour angle. */
 #include "sim_uvw.h"
 
 #include <erfa.h>

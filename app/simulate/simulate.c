@@ -1,3 +1,5 @@
+/* Simulates an observation: computes its geometry and rows, and streams blocks of
+ * visibilities to a writer. */
 #include "tess_simulate.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Computes where pixels and cells lie on the sky and on the uv plane. */
 #include "tess_geom.h"
 
 #include <math.h>

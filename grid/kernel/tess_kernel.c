@@ -1,3 +1,5 @@
+/* Makes a gridding kernel: its parameters, its piecewise polynomials, its grid
+ * correction and its error. */
 #include "tess_kernel.h"
 
 #include <math.h>

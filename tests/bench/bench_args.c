@@ -1,3 +1,4 @@
+/* Parses the command line that the benchmarks of the gridder share. */
 #include "bench_args.h"
 
 #include <argp.h>

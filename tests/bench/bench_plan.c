@@ -1,3 +1,4 @@
+/* Makes the gridder's plan and samples from a benchmark's set. */
 #include "bench_plan.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Makes the visibilities of a benchmark: reads a workload's .npz file, or makes up
+ * tracks. */
 #define _GNU_SOURCE
 #include "bench_set.h"
 

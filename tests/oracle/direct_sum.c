@@ -1,3 +1,5 @@
+/* Computes predicted visibilities and dirty images as direct sums, without the
+ * program's code. */
 #include "direct_sum.h"
 
 #include <math.h>

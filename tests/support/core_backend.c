@@ -1,3 +1,5 @@
+/* Names the backend that tests of the computing core run on, and skips a test whose
+ * backend has no device. */
 #include "core_backend.h"
 
 #include <stdio.h>

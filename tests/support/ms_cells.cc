@@ -1,3 +1,4 @@
+/* Sets cells of a MeasurementSet that tessera does not write, by casacore. */
 #include "ms_cells.h"
 
 #include <casacore/casa/Arrays/Array.h>

@@ -1,3 +1,4 @@
+/* Runs the computing core from arrays to arrays, without files and weights. */
 #include "pipeline.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Makes points and tables of convolution functions, and times the strategies of
+ * gridding with tables on them, in turns. */
 #include "tess_bench_gcf.h"
 
 #include <math.h>

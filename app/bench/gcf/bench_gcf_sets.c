@@ -1,3 +1,4 @@
+/* Simulates the data sets of a published study of tiled gridding. */
 #include "tess_bench_gcf_sets.h"
 
 #include <math.h>

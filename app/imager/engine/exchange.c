@@ -1,3 +1,5 @@
+/* Sends visibilities from the ranks that read them to the owners of their bricks, and
+ * predicted ones back, in rounds of bounded size. */
 #include "exchange.h"
 
 #include <string.h>

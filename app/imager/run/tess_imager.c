@@ -1,3 +1,5 @@
+/* Runs `tessera image`: sets the run up, forms teams of ranks, and makes the images of
+ * one output after another. */
 #define _GNU_SOURCE
 #include "tess_imager.h"
 

@@ -1,3 +1,4 @@
+/* Moves rows of UVFITS files to a device, and back, through pinned buffers. */
 #include "device_rows.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Forms Stokes parameters from correlations, and correlations from predicted Stokes
+ * parameters. */
 #include "tess_polar.h"
 
 #include <stdio.h>

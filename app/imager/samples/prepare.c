@@ -1,3 +1,5 @@
+/* Makes samples for the gridder from a block of a file: forms polarisations, applies
+ * flags and limits, and rotates the phase centre. */
 #include "prepare.h"
 
 #include <float.h>

@@ -1,3 +1,5 @@
+/* Reads this rank's slice of all observations block by block, while a second thread
+ * reads the next block. */
 #include "source.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Keeps prepared samples in an unnamed scratch file, for passes over data that do not
+ * fit into memory. */
 #define _GNU_SOURCE
 #include "spool.h"
 
