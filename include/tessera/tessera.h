@@ -11,5 +11,6 @@
 #include "tess_command.h"
 #include "tess_images.h"
 #include "tess_model.h"
+#include "tess_session.h"
 
 #endif

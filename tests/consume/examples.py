@@ -118,6 +118,28 @@ def check_python(suite, obs, env):
         suite.true("its file", os.path.isfile(suite.path("predicted.uvfits")))
 
 
+    check_solvers(suite, obs, env)
+
+
+def check_solvers(suite, obs, env):
+    """Two deconvolutions over a session find the source, which lies on a pixel."""
+    import numpy as np
+    model = suite.path("model.npy")
+    for name, args, limit in (("clean.py", [model], 0.01), ("nonnegative.py", ["30", model],
+                                                            0.05)):
+        result = run([sys.executable, os.path.join(EXAMPLES, "python", name), obs, "256",
+                      "10asec", *args], 300, env=env)
+        if not suite.ran(name, result):
+            continue
+        found = np.load(model)
+        suite.equal(f"{name}: its brightest pixel",
+                    tuple(map(int, np.unravel_index(found.argmax(), found.shape))),
+                    (128, 128))
+        # gradients leave it spread over the beam, about five pixels wide
+        suite.below(f"{name}: flux around the source (Jy)",
+                    abs(found[120:137, 120:137].sum() - 1.5), 1.5 * limit)
+
+
 def check_shell(suite, sky, obs, env):
     from e2e import fits_module, read_image
     fits = fits_module()

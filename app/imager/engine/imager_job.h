@@ -70,6 +70,7 @@ typedef struct imager_job {
     tess_partition *partition;
     tess_planes *planes;
     tess_steps *steps;
+    int64_t *slab_line; /* [fft_ranks + 1] of the planes, by the partition */
     imager_job_model model;
 } imager_job;
 
@@ -120,6 +121,19 @@ double imager_planes_bytes(const imager_job *job);
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward);
 void imager_job_free(imager_job *job); /* Collective. */
+
+/** What of a job belongs to one set of samples. */
+typedef struct imager_job_part {
+    tess_partition *partition;
+    tess_steps *steps, *model_steps;
+    int64_t *slab_line; /* [fft_ranks + 1] */
+} imager_job_part;
+
+/** Take that out of the job, which then has none; put it back, for the job to work on
+ *  this set. Local. */
+void imager_job_take_part(imager_job *job, imager_job_part *part);
+void imager_job_put_part(imager_job *job, imager_job_part *part);
+void imager_job_part_free(imager_job_part *part); /* Zeros are fine. Local. */
 
 /** With --reproducible, the samples of a part of a brick that is summed alone, and of
  *  which several ranks may share a brick: all of it where the backend sorts them, and

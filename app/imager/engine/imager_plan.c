@@ -614,11 +614,38 @@ cleanup:
 /* What depends on the bricks of one set of images. */
 static void free_partition(imager_job *job)
 {
-    tess_steps_destroy(job->steps);
-    tess_steps_destroy(job->model.steps);
-    tess_partition_destroy(job->partition);
-    job->steps = job->model.steps = NULL;
+    imager_job_part part;
+    imager_job_take_part(job, &part);
+    imager_job_part_free(&part);
+}
+
+void imager_job_take_part(imager_job *job, imager_job_part *part)
+{
+    *part =
+        (imager_job_part){job->partition, job->steps, job->model.steps, job->slab_line};
     job->partition = NULL;
+    job->steps = job->model.steps = NULL;
+    job->slab_line = NULL;
+}
+
+void imager_job_put_part(imager_job *job, imager_job_part *part)
+{
+    job->partition = part->partition;
+    job->steps = part->steps;
+    job->model.steps = part->model_steps;
+    job->slab_line = part->slab_line;
+    *part = (imager_job_part){0};
+    tess_planes_set_slabs(job->planes, job->slab_line);
+    if (job->model.planes) tess_planes_set_slabs(job->model.planes, job->slab_line);
+}
+
+void imager_job_part_free(imager_job_part *part)
+{
+    tess_steps_destroy(part->steps);
+    tess_steps_destroy(part->model_steps);
+    tess_partition_destroy(part->partition);
+    tess_free(part->slab_line);
+    *part = (imager_job_part){0};
 }
 
 /* More visibilities than any brick has. */
@@ -685,22 +712,22 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
     tess_planes_opts model = model_opts_of(job, job->fft_ranks);
     double mark = tess_time_now();
-    int64_t *slab_line = tess_alloc(job->fft_ranks + 1, sizeof *slab_line);
-    TESS_TRY(tess_comm_agree(imager_team(job), slab_line ? TESS_OK : TESS_ERR_ALLOC));
     free_partition(job);
+    job->slab_line = tess_alloc(job->fft_ranks + 1, sizeof *job->slab_line);
+    TESS_TRY(
+        tess_comm_agree(imager_team(job), job->slab_line ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key,
                                    bricks->num_vis, bricks->first_run,
                                    bricks->num_bricks, &job->partition));
     note_balance(job);
-    TESS_TRY(
-        tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks, slab_line));
-    planes.slab_line = model.slab_line = slab_line;
+    TESS_TRY(tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks,
+                               job->slab_line));
+    planes.slab_line = model.slab_line = job->slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
     TESS_TRY(set_up_steps(job, &planes, &job->planes, &job->steps));
     if (forward && job->model.is_shared)
         TESS_TRY(set_up_steps(job, &model, &job->model.planes, &job->model.steps));
 cleanup:
-    tess_free(slab_line);
     return status;
 }
 

@@ -148,8 +148,8 @@ static tess_status wants_ingest(const image_run *run, bool *wanted)
                         layout->forced.fft_ranks > 0 || layout->forced.split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here =
-        run->outputs.num == 1 && !image_subtracts(opts) && !opts->dump_stages &&
-        !forced &&
+        run->outputs.num == 1 && !run->stays && !image_subtracts(opts) &&
+        !opts->dump_stages && !forced &&
         ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
     *wanted = here != 0;

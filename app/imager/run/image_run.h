@@ -53,6 +53,7 @@ typedef struct image_run {
     imager_output output, means; /* by the team, and by all ranks */
     imager_summary summary;
     imager_counts counts;
+    bool stays;         /* samples are imaged more than once: they are host memory's */
     imager_teams teams; /* once there are several, `comm` is this rank's */
 } image_run;
 
@@ -83,6 +84,15 @@ tess_status image_form_teams(image_run *run, bool kept);
 
 /** Samples of an output, of which a team has been sent its own in `data->cached`. */
 tess_status image_data_for(image_run *run, int64_t output, imager_data *data);
+
+/** Density of an output's samples, NULL with natural weights, unless the survey has
+ * made it: `data` gets it, to be applied. Collective. */
+tess_status image_weigh(image_run *run, imager_data *data, tess_density **density);
+
+/** Change the weights of samples that are in memory, once, and give the density up.
+ *  Collective. */
+tess_status image_apply_density(image_run *run, imager_data *data,
+                                tess_density **density);
 
 /** NULL-safe for a zeroed one. Local. */
 void image_data_free(imager_data *data);

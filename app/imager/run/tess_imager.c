@@ -307,7 +307,7 @@ void image_data_free(imager_data *data)
 }
 
 /* Density of an output's samples, unless the survey has made it. Collective. */
-static tess_status weigh(image_run *run, imager_data *data, tess_density **density)
+tess_status image_weigh(image_run *run, imager_data *data, tess_density **density)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
@@ -344,8 +344,8 @@ cleanup:
 
 /* Weights of samples that are in memory are changed there, once: what gridding needs
  * memory for follows, and the density is given up. Collective. */
-static tess_status apply_density(image_run *run, imager_data *data,
-                                 tess_density **density)
+tess_status image_apply_density(image_run *run, imager_data *data,
+                                tess_density **density)
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
@@ -469,9 +469,9 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
         data.in_memory ? data.cached.num_weight : data.block.num_weight;
     const double density_scale =
         run->density ? 1 : data.weight_scale; /* the survey's */
-    TESS_TRY(weigh(run, &data, &density));
+    TESS_TRY(image_weigh(run, &data, &density));
     note_variances(run, density, num_weight, density_scale, variance);
-    TESS_TRY(apply_density(run, &data, &density));
+    TESS_TRY(image_apply_density(run, &data, &density));
     TESS_TRY(visset_create(&run->job, &data, true, &stages, &set));
     TESS_TRY(load_model(run));
     TESS_TRY(visset_image(&set, &request, &stages, product));

@@ -304,6 +304,18 @@ static tess_status start_exchange(visset *set)
     return tess_comm_agree(job->comm, status);
 }
 
+/* What is summed is complete when all samples have been seen. Collective. */
+static tess_status count(visset *set, const imager_stages *stages)
+{
+    tess_status status = TESS_OK;
+    if (set->is_counted) return TESS_OK;
+    TESS_TRY(sum_weights(set->job, &set->sums));
+    TESS_TRY(imager_map_write(stages, &set->job->geom, set->sums.map));
+    set->is_counted = true;
+cleanup:
+    return status;
+}
+
 tess_status visset_create(imager_job *job, imager_data *data, bool single,
                           const imager_stages *stages, visset *set)
 {
@@ -328,24 +340,10 @@ tess_status visset_create(imager_job *job, imager_data *data, bool single,
             tess_comm_agree(job->comm, set->sums.exact ? TESS_OK : TESS_ERR_ALLOC));
     }
     TESS_TRY(imager_map_create(stages, &set->sums.map));
-    if (in_place) {
-        TESS_TRY(keep_in_place(set));
-        return TESS_OK;
-    }
-    TESS_TRY(start_exchange(set));
-    if (!set->over) TESS_TRY(visset_send(set));
-cleanup:
-    return status;
-}
-
-/* What is summed is complete when all samples have been seen. Collective. */
-static tess_status count(visset *set, const imager_stages *stages)
-{
-    tess_status status = TESS_OK;
-    if (set->is_counted) return TESS_OK;
-    TESS_TRY(sum_weights(set->job, &set->sums));
-    TESS_TRY(imager_map_write(stages, &set->job->geom, set->sums.map));
-    set->is_counted = true;
+    if (!in_place) TESS_TRY(start_exchange(set));
+    if (set->over) return TESS_OK;
+    TESS_TRY(in_place ? keep_in_place(set) : visset_send(set));
+    TESS_TRY(count(set, stages));
 cleanup:
     return status;
 }
@@ -361,12 +359,23 @@ static void give_up_samples(visset *set)
     tess_brick_list_free(&set->own_bricks);
 }
 
+void visset_leave(visset *set)
+{
+    imager_job_take_part(set->job, &set->part);
+    set->has_left = true; /* planes may be used by others meanwhile */
+}
+
+void visset_enter(visset *set)
+{
+    imager_job_put_part(set->job, &set->part);
+}
+
 /* Images of zero, and steps from the first on, for another image. Collective. */
 static tess_status start_again(visset *set)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    if (set->num_made++ == 0) return TESS_OK;
+    if (set->num_made++ == 0 && !set->has_left) return TESS_OK;
     if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
     tess_steps_restart(job->steps);
     status = tess_planes_clear(job->planes);
@@ -399,5 +408,6 @@ void visset_free(visset *set)
     tess_free(set->sums.map);
     tess_free(set->sums.exact);
     tess_brick_list_free(&set->own_bricks);
+    imager_job_part_free(&set->part);
     *set = (visset){0};
 }

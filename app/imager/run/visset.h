@@ -31,13 +31,15 @@ typedef struct imager_sums {
 } imager_sums;
 
 typedef struct visset {
-    imager_job *job;   /**< whose plan, partition, planes and steps serve this set;
-                            borrowed */
-    imager_data *data; /**< borrowed; where samples come from while they are read */
-    bool single;       /**< one image will be made: samples are given up early */
-    bool over;         /**< samples are not held */
-    bool is_counted;   /**< `sums` are complete */
-    int num_made;      /**< images so far */
+    imager_job *job;      /**< whose plan, partition, planes and steps serve this set;
+                               borrowed */
+    imager_data *data;    /**< borrowed; where samples come from while they are read */
+    bool single;          /**< one image will be made: samples are given up early */
+    bool over;            /**< samples are not held */
+    bool is_counted;      /**< `sums` are complete */
+    int num_made;         /**< images so far */
+    bool has_left;        /**< the job at least once */
+    imager_job_part part; /**< of the job for this set, while another set has the job */
     imager_sums sums;
     tess_brick_list own_bricks; /**< of this rank's slice of the data, or its bricks */
     tess_exchange *exchange;    /**< holds what was received, or NULL */
@@ -61,6 +63,11 @@ tess_status visset_create(imager_job *job, imager_data *data, bool single,
  *  Collective. */
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
+
+/** Give the job up, for another set of the same plan to be made or imaged, and take it
+ *  again: before a model is set. Local. */
+void visset_leave(visset *set);
+void visset_enter(visset *set);
 
 void visset_free(visset *set); /**< Zeros are fine. Collective. */
 

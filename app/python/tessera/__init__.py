@@ -1,6 +1,7 @@
 """tessera: fast and accurate radio-interferometric gridding and imaging.
 
     tessera.image                            observations in files to images in memory
+    tessera.Session                          observations that stay open, for deconvolution
     tessera.predict                          a model image to visibilities
     tessera.info, simulate                   describe an observation; make one
     tessera.wgridder.vis2dirty, dirty2vis    arrays in memory, as ducc0.wgridder
@@ -14,10 +15,12 @@ from ._library import (ArrayTypeError, Error, FileError, InputError, ResourceErr
 from ._version import VERSION as __version__
 from .commands import Prediction, Predictions, info, predict, simulate
 from .imager import Image, Images, image
+from .session import Session, Weights
 
-__all__ = ["wgridder", "image", "Image", "Images", "predict", "Prediction", "Predictions",
-           "info", "simulate", "Error", "UsageError", "ArrayTypeError", "InputError",
-           "FileError", "ResourceError", "library_version", "__version__"]
+__all__ = ["wgridder", "image", "Image", "Images", "Session", "Weights", "predict",
+           "Prediction", "Predictions", "info", "simulate", "Error", "UsageError",
+           "ArrayTypeError", "InputError", "FileError", "ResourceError", "library_version",
+           "__version__"]
 
 
 def library_version() -> str:

@@ -98,6 +98,18 @@ class Model(ctypes.Structure):
                 ("pixel", ctypes.c_void_p), ("scale", ctypes.c_char_p)]
 
 
+class SessionInfo(ctypes.Structure):
+    """tess_session_info"""
+    _fields_ = [("num_intervals", c_i64), ("num_channels", c_i64), ("num_pol", c_int),
+                ("nx", c_i64), ("ny", c_i64), ("scale_rad", c_f64), ("ra_rad", c_f64),
+                ("dec_rad", c_f64), ("is_double", c_bool)]
+
+
+class SessionWeights(ctypes.Structure):
+    """tess_session_weights"""
+    _fields_ = [("sum", c_f64), ("freq_hz", c_f64), ("num_vis", c_i64)]
+
+
 class Predicted(ctypes.Structure):
     """tess_predicted"""
     _fields_ = [("num_rows", c_i64), ("num_chan", c_i64), ("num_corr", c_int),
@@ -131,6 +143,20 @@ library.tess_image_destroy.argtypes = [ctypes.c_void_p]
 library.tess_image_destroy.restype = None
 library.tess_image_subtract.argtypes = [ctypes.c_void_p, _P(Model)]
 library.tess_image_subtract.restype = None
+
+library.tess_session_create.argtypes = [_P(ctypes.c_void_p)]
+library.tess_session_set.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+library.tess_session_open.argtypes = [ctypes.c_void_p]
+library.tess_session_info_of.argtypes = [ctypes.c_void_p]
+library.tess_session_info_of.restype = _P(SessionInfo)
+library.tess_session_polarisation.argtypes = [ctypes.c_void_p, c_int]
+library.tess_session_polarisation.restype = ctypes.c_char_p
+library.tess_session_weights_of.argtypes = [ctypes.c_void_p, c_i64, c_i64, c_int,
+                                            _P(SessionWeights)]
+library.tess_session_image.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
+                                       ctypes.c_void_p, ctypes.c_void_p]
+library.tess_session_destroy.argtypes = [ctypes.c_void_p]
+library.tess_session_destroy.restype = None
 
 library.tess_command_create.argtypes = [ctypes.c_char_p, _P(ctypes.c_void_p)]
 library.tess_command_set.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]

@@ -1,0 +1,248 @@
+/* A session: the visibility sets of all outputs of observations, held at once. */
+#include "tess_imager_session.h"
+
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+#include "image_run.h"
+#include "imager_window.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "visset.h"
+
+/* An output's samples and what was made of them. */
+typedef struct session_output {
+    imager_data data;
+    visset set; /* zeros: there are no visibilities */
+} session_output;
+
+struct imager_session {
+    image_run run;
+    tess_image_opts opts;
+    session_output *output; /* [run.outputs.num] */
+    imager_session_facts facts;
+};
+
+/* The model has the polarisations of the samples. The visibilities of a cross-hand are
+ * those of its real image plus i times those of its imaginary one; the samples of the
+ * latter are −i times the former's. */
+static void expect_model(image_run *run)
+{
+    imager_job_model *model = &run->job.model;
+    model->num = run->num_pol;
+    model->is_shared = true;
+    run->job.worst_pixel = true;
+    for (int p = 0; p < run->num_pol; ++p)
+        for (int k = 0; k < run->num_pol; ++k)
+            model->mix[p][k] = run->pol[p].code != run->pol[k].code
+                                   ? 0
+                                   : (run->pol[p].imaginary ? CMPLX(0, -1) : 1) *
+                                         (run->pol[k].imaginary ? CMPLX(0, 1) : 1);
+}
+
+/* All samples are to stay in memory: those of an output are copied out of all. */
+static tess_status check_kept(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    if (run->mode != DATA_CACHED)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "a session keeps all samples in memory: %s a rank, which may use %s; "
+                  "raise --memory, or select fewer channels or times",
+                  tess_mem_text(image_cached_bytes(run)),
+                  tess_mem_text((double)run->job.rank_bytes));
+cleanup:
+    return status;
+}
+
+/* The set of one output. Collective. */
+static tess_status open_output(imager_session *session, int64_t k)
+{
+    tess_status status = TESS_OK;
+    image_run *run = &session->run;
+    session_output *output = &session->output[k];
+    tess_density *density = NULL;
+    const imager_stages no_stages = {.comm = run->comm};
+    if (run->outputs.extent[k].num_vis == 0) return TESS_OK;
+    TESS_TRY(image_data_for(run, k, &output->data));
+    TESS_TRY(image_weigh(run, &output->data, &density));
+    TESS_TRY(image_apply_density(run, &output->data, &density));
+    TESS_TRY(visset_create(&run->job, &output->data, false, &no_stages, &output->set));
+    if (output->set.over)
+        TESS_FAIL(TESS_ERR_RESOURCE, "a session cannot take passes over data");
+    visset_leave(&output->set);
+cleanup:
+    tess_density_destroy(density);
+    return status;
+}
+
+static void note_facts(imager_session *session)
+{
+    const image_run *run = &session->run;
+    imager_session_facts *facts = &session->facts;
+    *facts = (imager_session_facts){.num_intervals = run->outputs.num_intervals,
+                                    .num_channels = run->outputs.num_channels,
+                                    .num_pol = run->num_pol,
+                                    .nx = session->opts.nx,
+                                    .ny = session->opts.ny,
+                                    .scale_rad = session->opts.scale_rad,
+                                    .ra_rad = run->info->ra_rad,
+                                    .dec_rad = run->info->dec_rad,
+                                    .is_double = run->job.plan->is_double};
+    for (int p = 0; p < run->num_pol; ++p)
+        tess_pol_name(&run->pol[p], facts->pol[p]);
+    tess_planes_final_rows(session->opts.ny, run->job.fft_ranks,
+                           tess_comm_rank(run->comm), tess_comm_size(run->comm),
+                           &facts->row_first, &facts->num_rows);
+}
+
+/* Read, weight, send and sort. Collective. */
+static tess_status open_all(imager_session *session)
+{
+    tess_status status = TESS_OK;
+    image_run *run = &session->run;
+    TESS_TRY(image_set_up(run));
+    TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
+    expect_model(run);
+    TESS_TRY(image_look_at_data(run));
+    TESS_TRY(check_kept(run));
+    TESS_TRY(image_check_ignored(run));
+    if (tess_comm_rank(run->comm) == 0) imager_outputs_warn(&run->outputs);
+    TESS_TRY(imager_job_plan(&run->job));
+    session->output = tess_alloc_zero(run->outputs.num, sizeof *session->output);
+    TESS_TRY(tess_comm_agree(run->comm, session->output ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < run->outputs.num; ++k)
+        TESS_TRY(open_output(session, k));
+    tess_samples_free(&run->all);
+    note_facts(session);
+cleanup:
+    return status;
+}
+
+tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
+                                tess_profile *profile, imager_session **session_out)
+{
+    tess_status status = TESS_OK;
+    imager_session *session = tess_alloc_zero(1, sizeof *session);
+    TESS_TRY(tess_comm_agree(comm, session ? TESS_OK : TESS_ERR_ALLOC));
+    session->opts = *opts;
+    session->opts.output = session->opts.subtract = session->opts.scratch = NULL;
+    session->opts.dump_stages = NULL;
+    session->opts.subtract_pixels = NULL;
+    session->opts.checkpoint = (tess_checkpoint_opts){0};
+    session->opts.make_psf = true;
+    session->run = (image_run){.comm = comm,
+                               .opts = &session->opts,
+                               .profile = profile,
+                               .stays = true,
+                               .teams = {.all = comm, .num = 1}};
+    TESS_TRY(open_all(session));
+    *session_out = session;
+    session = NULL;
+cleanup:
+    imager_session_close(session);
+    return status;
+}
+
+void imager_session_close(imager_session *session)
+{
+    if (!session) return;
+    for (int64_t k = 0; session->output && k < session->run.outputs.num; ++k) {
+        visset_free(&session->output[k].set);
+        image_data_free(&session->output[k].data);
+    }
+    tess_free(session->output);
+    image_free_run(&session->run);
+    tess_free(session);
+}
+
+const imager_session_facts *imager_session_facts_of(const imager_session *session)
+{
+    return &session->facts;
+}
+
+void imager_session_weights(const imager_session *session, int64_t interval,
+                            int64_t channel, double *sum, double *freq_hz,
+                            int64_t *num_vis)
+{
+    const imager_outputs *outputs = &session->run.outputs;
+    const int64_t k = interval * outputs->num_channels + channel;
+    const imager_extent *extent = &outputs->extent[k];
+    const visset *set = &session->output[k].set;
+    *num_vis = extent->num_vis;
+    *freq_hz = extent->num_vis > 0 ? extent->freq_sum / (double)extent->num_vis : 0;
+    for (int p = 0; p < session->run.num_pol; ++p)
+        sum[p] = set->job ? set->sums.weight[set->sums.num_weight == 1 ? 0 : p] /
+                                session->output[k].data.weight_scale
+                          : 0;
+}
+
+/* ---- images ---- */
+
+/* The model's rows on the planes of an output. Collective. */
+static tess_status set_model(imager_session *session, const double *model)
+{
+    tess_status status = TESS_OK;
+    const imager_session_facts *facts = &session->facts;
+    const int64_t pixels = facts->num_rows * facts->nx;
+    imager_rows rows[2 * TESS_MAX_POL] = {0};
+    for (int p = 0; p < facts->num_pol; ++p) {
+        status =
+            imager_rows_zero(facts->row_first, facts->num_rows, facts->nx, &rows[p]);
+        if (status == TESS_OK)
+            memcpy(rows[p].value, model + p * pixels, (size_t)pixels * sizeof *model);
+        TESS_TRY(tess_comm_agree(session->run.comm, status));
+    }
+    TESS_TRY(imager_model_set(&session->run.job, rows));
+cleanup:
+    for (int p = 0; p < facts->num_pol; ++p)
+        imager_rows_free(&rows[p]);
+    return status;
+}
+
+static void fill_nan(double *value, int64_t count)
+{
+    for (int64_t k = 0; value && k < count; ++k)
+        value[k] = (double)NAN;
+}
+
+tess_status imager_session_image(imager_session *session, int64_t interval,
+                                 int64_t channel, const double *model, double *image,
+                                 double *psf)
+{
+    tess_status status = TESS_OK;
+    const imager_session_facts *facts = &session->facts;
+    const imager_outputs *outputs = &session->run.outputs;
+    const int64_t pixels = facts->num_rows * facts->nx;
+    const imager_stages no_stages = {.comm = session->run.comm};
+    const visset_request request = {.psf = psf != NULL, .less_model = model != NULL};
+    imager_product product[4 * TESS_MAX_POL] = {0};
+    visset *set;
+    if (interval < 0 || interval >= outputs->num_intervals || channel < 0 ||
+        channel >= outputs->num_channels)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "there is no output channel %lld of interval %lld; the session has "
+                  "%lld and %lld of them",
+                  (long long)channel, (long long)interval,
+                  (long long)outputs->num_channels, (long long)outputs->num_intervals);
+    set = &session->output[interval * outputs->num_channels + channel].set;
+    if (!set->job) {
+        fill_nan(image, facts->num_pol * pixels);
+        fill_nan(psf, facts->num_pol * pixels);
+        return TESS_OK;
+    }
+    visset_enter(set);
+    status = model ? set_model(session, model) : TESS_OK;
+    if (status == TESS_OK) status = visset_image(set, &request, &no_stages, product);
+    visset_leave(set);
+    TESS_TRY(status);
+    for (int p = 0; p < facts->num_pol; ++p) {
+        const int weight = facts->num_pol + (set->sums.num_weight == 1 ? 0 : p);
+        imager_pixels(&product[p].rows, 0, pixels, image + p * pixels);
+        if (psf) imager_pixels(&product[weight].rows, 0, pixels, psf + p * pixels);
+    }
+cleanup:
+    for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
+        imager_rows_free(&product[k].rows);
+    return status;
+}

@@ -1,0 +1,52 @@
+/** @file tess_imager_session.h
+ *  Observations that stay open: read, weighted, sent and sorted once, then imaged as
+ * often as asked, less one model after another. What deconvolution calls.
+ *
+ *  Each output, an output channel of an interval, has a visibility set. A rank holds
+ * the samples of its bricks of all sets, and rows of images.
+ */
+#ifndef TESS_IMAGER_SESSION_H
+#define TESS_IMAGER_SESSION_H
+
+#include "tess_imager.h"
+
+typedef struct imager_session imager_session;
+
+/** What the images of a session are. */
+typedef struct imager_session_facts {
+    int64_t num_intervals, num_channels;
+    int num_pol;                   /**< images of an output */
+    char pol[2 * TESS_MAX_POL][8]; /**< "I", "XX", "XYi" */
+    int64_t nx, ny;                /**< pixels */
+    int64_t row_first, num_rows;   /**< of images on this rank */
+    double scale_rad, ra_rad, dec_rad;
+    bool is_double; /**< precision of what is gridded */
+} imager_session_facts;
+
+/** Open observations with the options of an image. Files, means over channels, models
+ *  and checkpoints of the options play no part. Errors as of tess_imager_image();
+ *  TESS_ERR_RESOURCE when the samples do not fit in memory. `comm`, `opts` and
+ * `profile` are borrowed. Collective. */
+tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
+                                tess_profile *profile, imager_session **session);
+void imager_session_close(imager_session *session); /**< NULL is fine. Collective. */
+
+/** Facts; valid until the session is closed. Local. */
+const imager_session_facts *imager_session_facts_of(const imager_session *session);
+
+/** ΣW of each polarisation of an output, and its PSF's, into sum[num_pol]; the mean
+ *  frequency [Hz] of its visibilities and their number. Local. */
+void imager_session_weights(const imager_session *session, int64_t interval,
+                            int64_t channel, double *sum, double *freq_hz,
+                            int64_t *num_vis);
+
+/** Images of an output, this rank's rows of them, less the model's visibilities:
+ *  image[num_pol][num_rows][nx] in Jy/beam, NaN beyond the horizon, from
+ *  model[num_pol][num_rows][nx] in Jy/pixel (NULL: nothing is subtracted; pixels that
+ *  are not finite count as 0), and PSFs psf[num_pol][num_rows][nx], unless NULL.
+ *  TESS_ERR_USAGE for an output that is not there. Collective. */
+tess_status imager_session_image(imager_session *session, int64_t interval,
+                                 int64_t channel, const double *model, double *image,
+                                 double *psf);
+
+#endif

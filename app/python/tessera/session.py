@@ -1,0 +1,147 @@
+"""Observations that stay open: images of them less one model after another."""
+from __future__ import annotations
+
+import ctypes
+import os
+from types import TracebackType
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library as lib
+from ._options import Angle, Call, Option, Path
+
+__all__ = ["Session", "Weights"]
+
+
+class Weights:
+    """What an output is made of.
+
+    Attributes
+    ----------
+    sum : float
+        sum of the imaging weights
+    freq_hz : float
+        mean frequency of the visibilities; 0 without any
+    num_vis : int
+        visibilities that are imaged
+    """
+
+    def __init__(self, made: lib.SessionWeights) -> None:
+        self.sum: float = made.sum
+        self.freq_hz: float = made.freq_hz
+        self.num_vis: int = made.num_vis
+
+    def __repr__(self) -> str:
+        return (f"<tessera.Weights sum {self.sum:.6g}, {self.num_vis} visibilities, "
+                f"{self.freq_hz / 1e6:.6g} MHz>")
+
+
+class Session:
+    """Observations that are read, weighted and sorted once, and imaged as often as asked:
+    what a deconvolution of your own calls.
+
+    Parameters are those of `tessera.image`: observations, `size`, `scale` and options.
+    Options of files ("output", "subtract", "checkpoint", "scratch") play no part.
+
+    An output is an output channel (`channels_out`) of an interval (`intervals_out`); most
+    sessions have one. Images are float64 arrays of shape (ny, nx), or
+    (polarisations, ny, nx) with several `stokes`: row 0 is South, column 0 East. They are
+    NaN beyond the horizon, and everywhere where an output has no visibilities.
+
+    Attributes
+    ----------
+    shape : shape of the images
+    polarisations : names of the images of an output, like ["I", "Q"]
+    num_channels, num_intervals : number of outputs
+    scale_rad : size of a pixel
+    ra_rad, dec_rad : position of pixel [ny//2, nx//2]
+
+    >>> with tessera.Session("obs.ms", size=1024, scale="1.5asec") as session:
+    ...     model = np.zeros(session.shape)                    # doctest: +SKIP
+    ...     residual = session.residual(model)                 # doctest: +SKIP
+    """
+
+    def __init__(self, obs: Union[Path, Sequence[Path]], *,
+                 size: Union[int, str, Sequence[int]], scale: Angle,
+                 **options: Option) -> None:
+        library = lib.library
+        self._call: Optional[Call] = Call(library.tess_session_create,
+                                          library.tess_session_set,
+                                          library.tess_session_destroy)
+        paths: Sequence[Any] = ([obs] if isinstance(obs, (str, bytes, os.PathLike))
+                                else list(obs))
+        for path in paths:
+            self._call.set("obs", os.fsdecode(path))
+        self._call.set_all(dict(size=size, scale=scale, **options))
+        lib.check(library.tess_session_open(self._call.handle))
+        info = library.tess_session_info_of(self._call.handle).contents
+        self.num_intervals: int = info.num_intervals
+        self.num_channels: int = info.num_channels
+        self.scale_rad: float = info.scale_rad
+        self.ra_rad: float = info.ra_rad
+        self.dec_rad: float = info.dec_rad
+        self.polarisations: list[str] = [
+            library.tess_session_polarisation(self._call.handle, k).decode()
+            for k in range(info.num_pol)]
+        planes = (info.num_pol,) if info.num_pol > 1 else ()
+        self.shape: tuple[int, ...] = planes + (info.ny, info.nx)
+
+    @property
+    def _handle(self) -> ctypes.c_void_p:
+        if self._call is None:
+            raise lib.UsageError("the session is closed")
+        return self._call.handle
+
+    def _image(self, channel: int, interval: int, model: Optional[npt.NDArray[np.float64]],
+               with_psf: bool) -> list[npt.NDArray[np.float64]]:
+        images = [np.empty(self.shape) for _ in range(1 + with_psf)]
+        lib.check(lib.library.tess_session_image(
+            self._handle, interval, channel,
+            None if model is None else model.ctypes.data, images[0].ctypes.data,
+            images[1].ctypes.data if with_psf else None))
+        return images
+
+    def dirty(self, channel: int = 0, interval: int = 0) -> npt.NDArray[np.float64]:
+        """The dirty image of an output in Jy/beam."""
+        return self._image(channel, interval, None, False)[0]
+
+    def psf(self, channel: int = 0, interval: int = 0) -> npt.NDArray[np.float64]:
+        """The point spread function of an output; 1 at pixel [ny//2, nx//2]."""
+        return self._image(channel, interval, None, True)[1]
+
+    def residual(self, model: npt.ArrayLike, channel: int = 0,
+                 interval: int = 0) -> npt.NDArray[np.float64]:
+        """The image of an output less a model, in Jy/beam.
+
+        The visibilities of `model`, an array of the session's shape in Jy/pixel, are
+        predicted and subtracted from the data, and the difference is imaged. Pixels that
+        are not finite count as 0. Nothing accumulates from call to call.
+        """
+        pixels = np.asarray(model)
+        if pixels.dtype.kind not in "fiu":
+            raise lib.ArrayTypeError(f"the model has type {pixels.dtype}, not float64")
+        if pixels.shape != self.shape:
+            raise lib.UsageError(f"the model has shape {pixels.shape}, the session's images "
+                                 f"{self.shape}")
+        pixels = np.ascontiguousarray(pixels, np.float64)
+        return self._image(channel, interval, pixels, False)[0]
+
+    def weights(self, channel: int = 0, interval: int = 0, polarisation: int = 0) -> Weights:
+        """What an output is made of, for one of its polarisations."""
+        made = lib.SessionWeights()
+        lib.check(lib.library.tess_session_weights_of(self._handle, interval, channel,
+                                                      polarisation, ctypes.byref(made)))
+        return Weights(made)
+
+    def close(self) -> None:
+        """Give the visibilities up. The session cannot be used after it."""
+        self._call = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
