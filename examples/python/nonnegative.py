@@ -1,5 +1,6 @@
-"""A non-negative sky by projected gradients over a session: the smallest sum of W |V - P x|^2
-with x >= 0, whose gradient is the residual image.
+"""A sparse, non-negative sky by gradients over a session: the smallest sum of W |V - P x|^2 and
+of a penalty on the flux, with x >= 0. The gradient of the first is the residual image. The
+penalty chooses among skies that fit alike: no baseline is so short that it sees a background.
 
 usage: python nonnegative.py OBS SIZE SCALE STEPS MODEL.npy
 """
@@ -8,6 +9,8 @@ import sys
 import numpy as np
 
 import tessera
+
+PENALTY = 0.02  # of the peak of the dirty image
 
 
 def curvature(session, steps=8):
@@ -23,13 +26,14 @@ def curvature(session, steps=8):
 def solve(session, steps):
     """FISTA (Beck & Teboulle 2009): steps along the gradient with momentum."""
     step = 1 / (1.1 * curvature(session))
+    penalty = PENALTY * session.dirty().max()
     x = previous = np.zeros(session.shape)
     t = 1.0
     for k in range(steps):
         t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
         point = x + (before - 1) / t * (x - previous)
         residual = session.residual(point)
-        previous, x = x, np.maximum(point + step * residual, 0)
+        previous, x = x, np.maximum(point + step * (residual - penalty), 0)
         print(f"step {k}: residual rms {residual.std():.4g} Jy/beam, model {x.sum():.4g} Jy")
     return x
 

@@ -125,8 +125,8 @@ def check_solvers(suite, obs, env):
     """Two deconvolutions over a session find the source, which lies on a pixel."""
     import numpy as np
     model = suite.path("model.npy")
-    for name, args, limit in (("clean.py", [model], 0.01), ("nonnegative.py", ["30", model],
-                                                            0.05)):
+    for name, args, limit in (("clean.py", [model], 0.01),
+                              ("nonnegative.py", ["60", model], 0.15)):
         result = run([sys.executable, os.path.join(EXAMPLES, "python", name), obs, "256",
                       "10asec", *args], 300, env=env)
         if not suite.ran(name, result):
@@ -135,7 +135,7 @@ def check_solvers(suite, obs, env):
         suite.equal(f"{name}: its brightest pixel",
                     tuple(map(int, np.unravel_index(found.argmax(), found.shape))),
                     (128, 128))
-        # gradients leave it spread over the beam, about five pixels wide
+        # gradients leave it spread over some pixels, less the penalty of 2 %
         suite.below(f"{name}: flux around the source (Jy)",
                     abs(found[120:137, 120:137].sum() - 1.5), 1.5 * limit)
 
