@@ -95,8 +95,8 @@ TABLE = [Mutant(*entry) for entry in [
      "(u >= range->limit && v >= range->limit)",
      "unit.prepare"),
     ("sample-ignored-by-one-weight", "grid/grid_sort.c",
-     "if (!zero) return false;",
-     "return zero;",
+     "if (tess_samples_weight(samples, at) != 0) return false;",
+     "return tess_samples_weight(samples, at) == 0;",
      "unit.sort"),
 
     # ---- imaging weights ----

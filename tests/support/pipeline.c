@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "core_backend.h"
-#include "imager_data.h"
 #include "imager_job.h"
 #include "imager_model.h"
-#include "imager_outputs.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
+#include "output_table.h"
+#include "sample_sets.h"
 #include "tess_const.h"
 #include "tess_grid.h"
 #include "tess_mem.h"
@@ -159,7 +159,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     imager_product product[TESS_MAX_POL + 1] = {0};
     visset set = {0};
     const visset_request request = {.psf = psf != NULL};
-    imager_data data = {.in_memory = true,
+    sample_sets data = {.in_memory = true,
                         .vis_scale = 1,
                         .weight_scale = 1,
                         .num_sets = 1,
@@ -239,7 +239,7 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
     tess_profile profile = {0};
     imager_job job = {0};
     visset set = {0};
-    imager_data data = {.in_memory = true,
+    sample_sets data = {.in_memory = true,
                         .vis_scale = 1,
                         .weight_scale = 1,
                         .num_sets = 1,

@@ -7,9 +7,9 @@
 #include "exchange.h"
 #include "imager_estimate.h"
 #include "imager_job.h"
-#include "imager_outputs.h"
 #include "imager_passes.h"
 #include "imager_window.h"
+#include "output_table.h"
 #include "tess_mem.h"
 
 /* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on
@@ -445,7 +445,7 @@ double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
                          (COLLECTIVE_S * log2(n) + MESSAGE_S * (n - 1));
 }
 
-double imager_estimate_deal(const imager_job *job, const imager_outputs *outputs,
+double imager_estimate_deal(const imager_job *job, const output_table *outputs,
                             int ranks, double vis_bytes)
 {
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;

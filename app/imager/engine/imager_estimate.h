@@ -6,7 +6,7 @@
 #define TESS_IMAGER_ESTIMATE_H
 
 #include "imager_job.h"
-#include "imager_outputs.h"
+#include "output_table.h"
 #include "tess_costs.h"
 #include "tess_samples.h"
 
@@ -49,7 +49,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
  * of this many ranks, and what having several teams adds in all. Local. */
 double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
                               double vis_bytes);
-double imager_estimate_deal(const imager_job *job, const imager_outputs *outputs,
+double imager_estimate_deal(const imager_job *job, const output_table *outputs,
                             int ranks, double vis_bytes);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <complex.h>
 
-#include "imager_outputs.h"
+#include "output_table.h"
 #include "steps.h"
 #include "tess_backend.h"
 #include "tess_backend_choice.h"

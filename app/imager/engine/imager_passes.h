@@ -4,8 +4,8 @@
 #ifndef TESS_IMAGER_PASSES_H
 #define TESS_IMAGER_PASSES_H
 
-#include "imager_data.h"
 #include "imager_job.h"
+#include "sample_sets.h"
 #include "steps.h"
 #include "tess_samples.h"
 
@@ -51,7 +51,7 @@ tess_plane_window imager_passes_window(const imager_job *job,
 
 /** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
  *  does, and this is local; else collective. */
-tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
+tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool in_place,
                                 tess_brick_list *bricks);
 
 #endif

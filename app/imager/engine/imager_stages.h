@@ -11,7 +11,7 @@
 
 /** Where --dump-stages puts what the stages of an output made, as images named
  *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. Samples and sums are in units of the
- * scales of imager_data. */
+ * scales of sample_sets. */
 typedef struct imager_stages {
     tess_comm *comm;
     const char *folder; /**< NULL: nowhere, and all of these do nothing */

@@ -4,10 +4,10 @@
 
 #include "imager_estimate.h"
 #include "imager_job.h"
-#include "imager_outputs.h"
 #include "imager_rows.h"
 #include "imager_teams.h"
 #include "imager_window.h"
+#include "output_table.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -30,7 +30,7 @@ static const double CHECKPOINT_ROUND_S = 60;
 static double seconds_of(const imager_job *job, const imager_teams_need *need,
                          int teams, double *longest)
 {
-    const imager_outputs *outputs = need->outputs;
+    const output_table *outputs = need->outputs;
     const int ranks = tess_comm_size(job->comm);
     double total = 0;
     *longest = 0;
@@ -52,7 +52,7 @@ static double seconds_of(const imager_job *job, const imager_teams_need *need,
  * and the team's images fit. */
 static bool fits(const imager_job *job, const imager_teams_need *need, int teams)
 {
-    const imager_outputs *outputs = need->outputs;
+    const output_table *outputs = need->outputs;
     const int ranks = tess_comm_size(job->comm), members = ranks / teams;
     double all = 0, largest = 0;
     for (int64_t k = 0; k < outputs->num; ++k) {
@@ -125,7 +125,7 @@ typedef struct parcel {
 } parcel;
 
 /* The samples of the round's outputs, one after the other. Local. */
-static tess_status pack(const imager_teams *teams, const imager_outputs *outputs,
+static tess_status pack(const imager_teams *teams, const output_table *outputs,
                         int64_t first_output, const tess_samples *from,
                         const double *row_time, parcel *out)
 {
@@ -144,8 +144,8 @@ static tess_status pack(const imager_teams *teams, const imager_outputs *outputs
     TESS_TRY(tess_samples_reserve(&out->samples, 0, held));
     for (int g = 0; g < teams->num; ++g) {
         if (first_output + g < outputs->num)
-            TESS_TRY(imager_outputs_choose(outputs, first_output + g, from, row_time,
-                                           &out->samples));
+            TESS_TRY(output_table_choose(outputs, first_output + g, from, row_time,
+                                         &out->samples));
         out->row[g + 1] = out->samples.num_rows;
         out->vis[g + 1] = out->samples.num_vis;
     }
@@ -194,7 +194,7 @@ cleanup:
     return status;
 }
 
-tess_status imager_teams_deal(const imager_teams *teams, const imager_outputs *outputs,
+tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
                               int64_t first_output, tess_samples *from,
                               const double *row_time, tess_samples *to)
 {

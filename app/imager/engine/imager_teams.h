@@ -5,8 +5,8 @@
 #define TESS_IMAGER_TEAMS_H
 
 #include "imager_job.h"
-#include "imager_outputs.h"
 #include "imager_rows.h"
+#include "output_table.h"
 #include "tess_comm.h"
 #include "tess_samples.h"
 
@@ -22,7 +22,7 @@ typedef struct imager_teams {
 
 /** What the number of teams depends on. */
 typedef struct imager_teams_need {
-    const imager_outputs *outputs;
+    const output_table *outputs;
     int64_t first_output;        /**< to be made: those before are done */
     double vis_bytes, row_bytes; /**< of a sample, and of a row, a sample */
     bool kept;                   /**< samples are kept in memory */
@@ -43,7 +43,7 @@ void imager_teams_free(imager_teams *teams); /**< Collective in the team. */
 /** Send samples of the round from `first_output` on to the teams that make them; the
  *  team's own come in `to`, in the order of the file on its ranks. `from` is freed in
  *  the last round. Collective. */
-tess_status imager_teams_deal(const imager_teams *teams, const imager_outputs *outputs,
+tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
                               int64_t first_output, tess_samples *from,
                               const double *row_time, tess_samples *to);
 

@@ -1,18 +1,18 @@
-/** @file image_run.h  (private to app/imager/run/tess_imager.c, image_data.c and
- * image_plan.c) A run of `image` or `plan`: what its parts share.
+/** @file image_run.h  (private to app/imager/run/tess_imager.c, run_samples.c and
+ * plan_run.c) A run of `image` or `plan`: what its parts share.
  */
 #ifndef TESS_IMAGE_RUN_H
 #define TESS_IMAGE_RUN_H
 
+#include "image_files.h"
 #include "imager_bookmark.h"
 #include "imager_checkpoint.h"
-#include "imager_data.h"
 #include "imager_job.h"
 #include "imager_model.h"
-#include "imager_output.h"
-#include "imager_outputs.h"
 #include "imager_summary.h"
 #include "imager_teams.h"
+#include "output_table.h"
+#include "sample_sets.h"
 #include "tess_grid.h"
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
@@ -43,14 +43,14 @@ typedef struct image_run {
     tess_samples all;  /* everything, in DATA_CACHED */
     double *row_time;  /* [rows] of `all`, NULL for one output */
     bool *chan_wanted; /* [num_chan] of the current output */
-    imager_outputs outputs;
+    output_table outputs;
     imager_survey survey;
     tess_density *density;     /* of the only output, when the survey made it */
     imager_model model;        /* of --subtract, on the job's plan … */
     imager_predictor subtract; /* … or of other pixels, on a plan of its own */
     imager_job job;            /* one plan for all outputs */
     imager_checkpoint checkpoint;
-    imager_output output, means; /* by the team, and by all ranks */
+    image_files output, means; /* by the team, and by all ranks */
     imager_summary summary;
     imager_counts counts;
     bool stays;         /* samples are imaged more than once: they are host memory's */
@@ -83,31 +83,31 @@ tess_status image_set_up(image_run *run);
 tess_status image_form_teams(image_run *run, bool kept);
 
 /** Samples of an output, of which a team has been sent its own in `data->cached`. */
-tess_status image_data_for(image_run *run, int64_t output, imager_data *data);
+tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
 
 /** Density of an output's samples, NULL with natural weights, unless the survey has
  * made it: `data` gets it, to be applied. Collective. */
-tess_status image_weigh(image_run *run, imager_data *data, tess_density **density);
+tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density);
 
 /** Change the weights of samples that are in memory, once, and give the density up.
  *  Collective. */
-tess_status image_apply_density(image_run *run, imager_data *data,
+tess_status image_apply_density(image_run *run, sample_sets *data,
                                 tess_density **density);
 
 /** NULL-safe for a zeroed one. Local. */
-void image_data_free(imager_data *data);
+void image_data_free(sample_sets *data);
 
 /** End what set_up has begun. Collective. */
 void image_free_run(image_run *run);
 
-/* ---- image_ignored.c ---- */
+/* ---- run_ignored.c ---- */
 
 /** Count how many visibilities are used, and ignored for which reasons; warn of many
  * that the grid does not reach. TESS_ERR_USAGE and TESS_ERR_INPUT when none is left: an
  *  option leaves all out, or the data are bad. Collective. */
 tess_status image_check_ignored(image_run *run);
 
-/* ---- image_data.c ---- */
+/* ---- run_samples.c ---- */
 
 /** Take a model of other pixels out of samples. Collective. */
 tess_status image_subtract_early(image_run *run, tess_samples *samples);

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "imager_bookmark.h"
-#include "imager_data.h"
 #include "imager_job.h"
-#include "imager_outputs.h"
 #include "imager_passes.h"
+#include "output_table.h"
+#include "sample_sets.h"
 #include "tess_exact.h"
 #include "tess_log.h"
 
@@ -104,7 +104,7 @@ static bool extent_is_sound(const imager_extent *extent)
 }
 
 /* Of `num_rows` rows at most. */
-static bool outputs_are_sound(const imager_outputs *outputs, int64_t num_rows)
+static bool outputs_are_sound(const output_table *outputs, int64_t num_rows)
 {
     const int64_t seen = outputs->rows_seen;
     if (seen < 0 || seen > num_rows) return false;
@@ -129,7 +129,7 @@ static bool counts_are_sound(const tess_profile *profile)
 static tess_status move_survey(const imager_bookmark *bookmark, tess_mover *mover)
 {
     tess_status status = TESS_OK;
-    const imager_outputs *outputs = bookmark->outputs;
+    const output_table *outputs = bookmark->outputs;
     tess_profile *profile = bookmark->profile;
     const int64_t num = outputs->num, intervals = outputs->num_intervals;
     TESS_TRY(move_found(bookmark->survey, mover));
@@ -391,7 +391,7 @@ cleanup:
 }
 
 tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
-                                   imager_survey *survey, imager_outputs *outputs,
+                                   imager_survey *survey, output_table *outputs,
                                    tess_profile *profile, int64_t *next_block)
 {
     tess_status status = TESS_OK;
@@ -421,7 +421,7 @@ tess_status imager_bookmark_density(imager_bookmark *bookmark,
 }
 
 tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
-                                   const tess_grid_plan *plan, imager_data *data,
+                                   const tess_grid_plan *plan, sample_sets *data,
                                    tess_brick_list *bricks, int64_t *next_set)
 {
     bool found;

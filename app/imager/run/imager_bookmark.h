@@ -5,9 +5,9 @@
 #define TESS_IMAGER_BOOKMARK_H
 
 #include "exchange.h"
-#include "imager_data.h"
 #include "imager_job.h"
-#include "imager_outputs.h"
+#include "output_table.h"
+#include "sample_sets.h"
 #include "tess_checkpoint.h"
 #include "tess_comm.h"
 #include "tess_grid.h"
@@ -17,10 +17,10 @@
 #include "tess_weight.h"
 #include "visset.h"
 
-/** What the survey of the data has found so far, beside imager_outputs. */
+/** What the survey of the data has found so far, beside output_table. */
 typedef struct imager_survey {
     bool weights_differ; /**< the polarisations of some sample have several weights */
-    bool summed;         /**< imager_outputs_sum has been called */
+    bool summed;         /**< output_table_sum has been called */
 } imager_survey;
 
 /** Which samples are on their way: of this window of planes, in this pass for it, from
@@ -61,11 +61,11 @@ typedef struct imager_bookmark {
     tess_mover *left; /**< what has not been taken up of the run that is continued */
     int64_t left_section; /**< that comes next there */
     imager_survey *survey;
-    imager_outputs *outputs;
+    output_table *outputs;
     tess_profile *profile;
     tess_density *density;
     const tess_grid_plan *plan;
-    imager_data *data;
+    sample_sets *data;
     tess_brick_list *bricks;
     imager_job *job;
     tess_exchange *exchange;
@@ -85,13 +85,13 @@ tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
  * that far with the same numbers, and the next block or set is told: else 0.
  * Collective. */
 tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
-                                   imager_survey *survey, imager_outputs *outputs,
+                                   imager_survey *survey, output_table *outputs,
                                    tess_profile *profile, int64_t *next_block);
 tess_status imager_bookmark_density(imager_bookmark *bookmark,
                                     const imager_check *check, tess_density *density,
                                     int64_t *next_set);
 tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
-                                   const tess_grid_plan *plan, imager_data *data,
+                                   const tess_grid_plan *plan, sample_sets *data,
                                    tess_brick_list *bricks, int64_t *next_set);
 tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *check,
                                  imager_job *job, tess_exchange *exchange,

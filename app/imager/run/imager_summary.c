@@ -20,7 +20,7 @@ enum { MOST_LINES = 4, MOST_FILES = 8 };
 
 /* ---- what is found ---- */
 
-tess_status imager_summary_create(const imager_outputs *outputs, int num_pol,
+tess_status imager_summary_create(const output_table *outputs, int num_pol,
                                   imager_summary *summary)
 {
     tess_status status = TESS_OK;
@@ -147,7 +147,7 @@ static void add_others(char *text, size_t size, int num_obs)
             num_obs > 2 ? "s" : "");
 }
 
-static void tell_observation(const imager_output *output)
+static void tell_observation(const image_files *output)
 {
     const tess_source_info *info = output->info;
     const tess_vis_meta *meta = info->meta;
@@ -164,14 +164,14 @@ static void tell_observation(const imager_output *output)
     if (span[0] > 0 && end_s > 0)
         add(text, sizeof text, ", %s to %s UTC", start,
             same_day ? end + strlen("YYYY-MM-DD ") : end);
-    imager_outputs_band(output->outputs, info, -1, &centre_hz, &width_hz);
+    output_table_band(output->outputs, info, -1, &centre_hz, &width_hz);
     tess_words_band(centre_hz - width_hz / 2, centre_hz + width_hz / 2, band,
                     sizeof band);
     add(text, sizeof text, ", %s", band);
     tess_words_tell("observation", "%s", text);
 }
 
-static void tell_column(const imager_output *output)
+static void tell_column(const image_files *output)
 {
     const tess_source_info *info = output->info;
     char text[400];
@@ -226,7 +226,7 @@ static void tell_weighting(const tess_image_opts *opts)
 /* ---- images ---- */
 
 /* "t0001-0003-Q" as in file names, "" for the only image. */
-static void image_name(const imager_output *output, int64_t number, char text[64])
+static void image_name(const image_files *output, int64_t number, char text[64])
 {
     const imager_summary *summary = output->summary;
     const int64_t pol = number % summary->num_pol;
@@ -290,7 +290,7 @@ static void add_span(char *text, size_t size, const range *r, double unit)
         add(text, size, "(%s to %s)", low, high);
 }
 
-static void tell_beams(const imager_output *output)
+static void tell_beams(const image_files *output)
 {
     const imager_summary *summary = output->summary;
     const range major = RANGE(summary, beam_major_rad),
@@ -316,7 +316,7 @@ static void tell_beams(const imager_output *output)
 
 /* Where a pixel is on the sky, as precisely as its size; "" beyond the horizon. SIN
  * projection: FITS paper II, section 5.1.5. */
-static void position_text(const imager_output *output, double number, char *text,
+static void position_text(const image_files *output, double number, char *text,
                           size_t size)
 {
     const tess_image_opts *opts = output->opts;
@@ -338,8 +338,7 @@ static void position_text(const imager_output *output, double number, char *text
     snprintf(text, size, " at %s %s", ra_text, dec_text);
 }
 
-static void tell_only_image(const imager_output *output,
-                            const struct imager_found *found)
+static void tell_only_image(const image_files *output, const struct imager_found *found)
 {
     char flux[64], at[128];
     tess_words_flux(found->peak_jy, 4, flux, sizeof flux);
@@ -355,7 +354,7 @@ static void tell_only_image(const imager_output *output,
         tess_words_tell("noise", "%s expected from the weights", flux);
 }
 
-static void tell_each_image(const imager_output *output)
+static void tell_each_image(const image_files *output)
 {
     const imager_summary *summary = output->summary;
     for (int64_t k = 0; k < num_images(summary); ++k) {
@@ -377,7 +376,7 @@ static void tell_each_image(const imager_output *output)
 }
 
 /* "0.7 Jy/beam (0003-Q) to 1.5 Jy/beam (MFS-I)" */
-static void tell_range(const imager_output *output, const char *label, int digits,
+static void tell_range(const image_files *output, const char *label, int digits,
                        const range *r, const char *more)
 {
     char low[64], high[64], low_name[64], high_name[64];
@@ -396,7 +395,7 @@ static void tell_range(const imager_output *output, const char *label, int digit
                         more);
 }
 
-static void tell_images(const imager_output *output)
+static void tell_images(const image_files *output)
 {
     const imager_summary *summary = output->summary;
     int64_t made = 0, without = 0, last = 0;
@@ -430,7 +429,7 @@ static void tell_images(const imager_output *output)
 /* ---- warnings ---- */
 
 /* Why, and what helps. */
-static void why_no_beam(const imager_output *output, const struct imager_found *found,
+static void why_no_beam(const image_files *output, const struct imager_found *found,
                         char *text, size_t size)
 {
     const tess_image_opts *opts = output->opts;
@@ -469,7 +468,7 @@ static void why_no_beam(const imager_output *output, const struct imager_found *
                  "all visibilities have baselines of length 0, which see no structure");
 }
 
-static void warn_of_beams(const imager_output *output)
+static void warn_of_beams(const image_files *output)
 {
     const imager_summary *summary = output->summary;
     const struct imager_found *first = NULL;
@@ -496,14 +495,13 @@ static void warn_of_beams(const imager_output *output)
 /* ---- files ---- */
 
 /* Names of the files; of many images the first and the last. */
-static void tell_files(const imager_output *output)
+static void tell_files(const image_files *output)
 {
     char text[1400] = "", **names = NULL;
     int64_t count = 0;
     const tess_image_opts *opts = output->opts;
     if (!opts->output) return;
-    if (imager_output_names(output, output->summary->num_psf, &names, &count) !=
-        TESS_OK)
+    if (image_files_names(output, output->summary->num_psf, &names, &count) != TESS_OK)
         return; /* the images are there, whatever is said of them */
     if (count > MOST_FILES)
         snprintf(text, sizeof text, "%s ... %s (%lld files)", name_of(names[0]),
@@ -517,12 +515,12 @@ static void tell_files(const imager_output *output)
     if (name > opts->output)
         add(text, sizeof text, " in %.*s", (int)(name - opts->output), opts->output);
     tess_words_tell("files", "%s", text);
-    imager_output_names_free(names, count);
+    image_files_names_free(names, count);
 }
 
 /* ---- all of it ---- */
 
-tess_status imager_summary_tell(tess_comm *all, const imager_output *output,
+tess_status imager_summary_tell(tess_comm *all, const image_files *output,
                                 const imager_counts *counts)
 {
     tess_status status = TESS_OK;

@@ -1,13 +1,13 @@
 /** @file imager_summary.h  (private to app/imager/)
  *  What the last lines of `tessera image` tell of the images: beams, peaks, rms and the
- *  noise to be expected. Filled in by imager_output.c while images are written.
+ *  noise to be expected. Filled in by image_files.c while images are written.
  */
 #ifndef TESS_IMAGER_SUMMARY_H
 #define TESS_IMAGER_SUMMARY_H
 
-#include "imager_output.h"
-#include "imager_outputs.h"
+#include "image_files.h"
 #include "imager_rows.h"
+#include "output_table.h"
 
 /** Of one image. All are doubles, so that ranks can sum arrays of them; an image has
  * one rank that tells of it, and zeros on all others. */
@@ -31,7 +31,7 @@ typedef struct imager_summary {
 } imager_summary;
 
 /** TESS_ERR_ALLOC. Local. */
-tess_status imager_summary_create(const imager_outputs *outputs, int num_pol,
+tess_status imager_summary_create(const output_table *outputs, int num_pol,
                                   imager_summary *summary);
 void imager_summary_free(imager_summary *summary); /**< Local. */
 
@@ -51,7 +51,7 @@ typedef struct imager_counts {
 
 /** Log what was made of what; warn of beams that could not be fitted. `all`: every rank
  *  of the run. Collective. */
-tess_status imager_summary_tell(tess_comm *all, const imager_output *output,
+tess_status imager_summary_tell(tess_comm *all, const image_files *output,
                                 const imager_counts *counts);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* An output's samples and what was made of them. */
 typedef struct session_output {
-    imager_data data;
+    sample_sets data;
     visset set; /* zeros: there are no visibilities */
 } session_output;
 
@@ -107,7 +107,7 @@ static tess_status open_all(imager_session *session)
     TESS_TRY(image_look_at_data(run));
     TESS_TRY(check_kept(run));
     TESS_TRY(image_check_ignored(run));
-    if (tess_comm_rank(run->comm) == 0) imager_outputs_warn(&run->outputs);
+    if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
     TESS_TRY(imager_job_plan(&run->job));
     session->output = tess_alloc_zero(run->outputs.num, sizeof *session->output);
     TESS_TRY(tess_comm_agree(run->comm, session->output ? TESS_OK : TESS_ERR_ALLOC));
@@ -165,7 +165,7 @@ void imager_session_weights(const imager_session *session, int64_t interval,
                             int64_t channel, double *sum, double *freq_hz,
                             int64_t *num_vis)
 {
-    const imager_outputs *outputs = &session->run.outputs;
+    const output_table *outputs = &session->run.outputs;
     const int64_t k = interval * outputs->num_channels + channel;
     const imager_extent *extent = &outputs->extent[k];
     const visset *set = &session->output[k].set;
@@ -212,7 +212,7 @@ tess_status imager_session_image(imager_session *session, int64_t interval,
 {
     tess_status status = TESS_OK;
     const imager_session_facts *facts = &session->facts;
-    const imager_outputs *outputs = &session->run.outputs;
+    const output_table *outputs = &session->run.outputs;
     const int64_t pixels = facts->num_rows * facts->nx;
     const imager_stages no_stages = {.comm = session->run.comm};
     const visset_request request = {.psf = psf != NULL, .less_model = model != NULL};

@@ -110,14 +110,14 @@ tess_status image_set_up(image_run *run)
                               &run->source));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
-    run->output = (imager_output){.comm = run->comm,
-                                  .opts = opts,
-                                  .info = run->info,
-                                  .outputs = &run->outputs,
-                                  .pol = run->pol,
-                                  .num_pol = run->num_pol,
-                                  .profile = run->profile,
-                                  .summary = &run->summary};
+    run->output = (image_files){.comm = run->comm,
+                                .opts = opts,
+                                .info = run->info,
+                                .outputs = &run->outputs,
+                                .pol = run->pol,
+                                .num_pol = run->num_pol,
+                                .profile = run->profile,
+                                .summary = &run->summary};
     run->means = run->output;
     run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.rank_bytes);
     if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
@@ -135,7 +135,7 @@ tess_status image_set_up(image_run *run)
     if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
-    TESS_TRY(imager_outputs_create(run->comm, run->source, opts, &run->outputs));
+    TESS_TRY(output_table_create(run->comm, run->source, opts, &run->outputs));
     status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.num_outputs = run->outputs.num;
@@ -213,7 +213,7 @@ static tess_status read_output(image_run *run, int64_t output, tess_samples *out
         block.num_rows = block.num_vis = 0;
         TESS_TRY(tess_source_next(run->source, by_channel ? &block : out, NULL, NULL));
         if (by_channel)
-            TESS_TRY(imager_outputs_choose(&run->outputs, output, &block, NULL, out));
+            TESS_TRY(output_table_choose(&run->outputs, output, &block, NULL, out));
     }
 cleanup:
     tess_samples_free(&block);
@@ -234,7 +234,7 @@ static int64_t blocks_of_set(const image_run *run)
  * one that is alone in its cell, and all are at most 1. Briggs weights are proportional
  * to natural ones: a common factor leaves f² W_c as it is. */
 static void choose_scales(const image_run *run, const imager_extent *extent,
-                          imager_data *data)
+                          sample_sets *data)
 {
     const bool is_double = image_is_double(run);
     data->vis_scale = tess_scale_for(extent->largest_vis_jy, is_double);
@@ -244,12 +244,12 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
 }
 
 /* Samples of an output, of which a team has been sent its own in `data->cached`. */
-tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
+tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
     const tess_samples dealt = data->cached;
-    *data = (imager_data){.source = run->source,
+    *data = (sample_sets){.source = run->source,
                           .in_memory = run->mode != DATA_STREAMED,
                           .num_sets = 1,
                           .set_blocks = 1,
@@ -274,8 +274,8 @@ tess_status image_data_for(image_run *run, int64_t output, imager_data *data)
                                       .inv_lambda = run->all.inv_lambda};
         status = tess_samples_reserve(&data->cached, 0, run->outputs.num_held[output]);
         if (status == TESS_OK)
-            status = imager_outputs_choose(&run->outputs, output, &run->all,
-                                           run->row_time, &data->cached);
+            status = output_table_choose(&run->outputs, output, &run->all,
+                                         run->row_time, &data->cached);
     } else if (run->mode == DATA_PER_OUTPUT) {
         status = read_output(run, output, &data->cached);
         TESS_TRY(tess_comm_agree(run->comm, status));
@@ -299,7 +299,7 @@ cleanup:
     return status;
 }
 
-void image_data_free(imager_data *data)
+void image_data_free(sample_sets *data)
 {
     tess_samples_free(&data->cached);
     tess_samples_free(&data->block);
@@ -307,7 +307,7 @@ void image_data_free(imager_data *data)
 }
 
 /* Density of an output's samples, unless the survey has made it. Collective. */
-tess_status image_weigh(image_run *run, imager_data *data, tess_density **density)
+tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
@@ -326,7 +326,7 @@ tess_status image_weigh(image_run *run, imager_data *data, tess_density **densit
         TESS_TRY(imager_bookmark_density(bookmark, &check, *density, &first));
     for (int64_t k = first; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
-        status = imager_data_get(data, k, &samples);
+        status = sample_sets_get(data, k, &samples);
         if (status == TESS_OK)
             status = tess_density_add(*density, samples, 0, samples->num_rows,
                                       data->threads);
@@ -344,13 +344,13 @@ cleanup:
 
 /* Weights of samples that are in memory are changed there, once: what gridding needs
  * memory for follows, and the density is given up. Collective. */
-tess_status image_apply_density(image_run *run, imager_data *data,
+tess_status image_apply_density(image_run *run, sample_sets *data,
                                 tess_density **density)
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
     if (!data->in_memory) return TESS_OK;
-    status = imager_data_get(data, 0, &samples);
+    status = sample_sets_get(data, 0, &samples);
     TESS_TRY(tess_comm_agree(run->comm, status));
     tess_density_destroy(*density);
     *density = NULL;
@@ -449,7 +449,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
                                  imager_product *product)
 {
     tess_status status = TESS_OK;
-    imager_data data = {.cached = *dealt};
+    sample_sets data = {.cached = *dealt};
     tess_density *density = NULL;
     visset set = {0};
     const visset_request request = {.psf = run->opts->make_psf,
@@ -535,9 +535,9 @@ static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean
 {
     tess_status status = TESS_OK;
     finish_mean(mean->product, run->job.num_images);
-    TESS_TRY(imager_output_write(&run->means, interval, -1, mean->product, num_psf(run),
-                                 &mean->extent));
-    imager_output_log(&run->means, interval, -1, num_psf(run));
+    TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, num_psf(run),
+                               &mean->extent));
+    image_files_log(&run->means, interval, -1, num_psf(run));
 cleanup:
     free_products(mean->product, MOST_IMAGES);
     mean->extent = imager_extent_empty();
@@ -581,8 +581,8 @@ static tess_status make_output(image_run *run, int64_t output, tess_samples *dea
     tess_status status = TESS_OK;
     const int64_t channels = run->outputs.num_channels;
     TESS_TRY(make_products(run, output, dealt, product));
-    TESS_TRY(imager_output_write(&run->output, output / channels, output % channels,
-                                 product, num_psf(run), &run->outputs.extent[output]));
+    TESS_TRY(image_files_write(&run->output, output / channels, output % channels,
+                               product, num_psf(run), &run->outputs.extent[output]));
 cleanup:
     return status;
 }
@@ -604,7 +604,7 @@ static tess_status image_round(image_run *run, int64_t first, int64_t end,
     if (run->teams.num > 1) TESS_TRY(tess_comm_agree(run->teams.all, status));
     TESS_TRY(status);
     for (int64_t k = first; k < end; ++k)
-        imager_output_log(&run->output, k / channels, k % channels, num_psf(run));
+        image_files_log(&run->output, k / channels, k % channels, num_psf(run));
     TESS_TRY(add_round(run, first, end, product, mean));
 cleanup:
     tess_samples_free(&dealt);
@@ -656,7 +656,7 @@ void image_free_run(image_run *run)
     imager_predictor_free(&run->subtract);
     tess_density_destroy(run->density);
     imager_checkpoint_free(&run->checkpoint);
-    imager_outputs_free(&run->outputs);
+    output_table_free(&run->outputs);
     tess_source_close(run->source);
     tess_samples_free(&run->all);
     tess_free(run->row_time);
@@ -693,12 +693,12 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
     own.overwrite =
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
-    TESS_TRY(imager_output_check(&run.output));
+    TESS_TRY(image_files_check(&run.output));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_look_at_data(&run));
     TESS_TRY(image_check_ignored(&run));
-    if (tess_comm_rank(comm) == 0) imager_outputs_warn(&run.outputs);
+    if (tess_comm_rank(comm) == 0) output_table_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));
     if (opts->checkpoint.folder)
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));

@@ -74,7 +74,7 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                                             bricks);
 }
 
-tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool in_place,
+tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool in_place,
                                 tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
@@ -83,13 +83,13 @@ tess_status imager_count_bricks(const imager_job *job, imager_data *data, bool i
     const imager_check check = {{data->num_sets, data->set_blocks}};
     int64_t first;
     if (data->in_memory) {
-        TESS_TRY(imager_data_get(data, 0, &samples));
+        TESS_TRY(sample_sets_get(data, 0, &samples));
         return imager_sort(job, samples, true, in_place, bricks);
     }
     TESS_TRY(imager_bookmark_bricks(bookmark, &check, job->plan, data, bricks, &first));
     for (int64_t k = first; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
-        status = imager_data_get(data, k, &samples);
+        status = sample_sets_get(data, k, &samples);
         if (status == TESS_OK)
             status = data->with_planes
                          ? tess_brick_list_count_planes(job->plan, samples, true,
@@ -175,7 +175,7 @@ cleanup:
 /* Ranks do not own equally many samples: at most so many times the mean. */
 static const double UNEVEN = 1.3;
 
-int64_t visset_most_vis(const imager_job *job, const imager_data *data)
+int64_t visset_most_vis(const imager_job *job, const sample_sets *data)
 {
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
     if (!job->layout->reproducible || !job->backend->grid->most_vis) return INT64_MAX;
@@ -183,7 +183,7 @@ int64_t visset_most_vis(const imager_job *job, const imager_data *data)
 }
 
 /* Whether data may have to be gone over more than once. Collective. */
-static tess_status goes_over(const imager_job *job, const imager_data *data, bool *over)
+static tess_status goes_over(const imager_job *job, const sample_sets *data, bool *over)
 {
     const int ranks = tess_comm_size(job->comm);
     const double share = (double)data->num_vis * (ranks > 1 ? UNEVEN : 1) / ranks;
@@ -209,7 +209,7 @@ double visset_other_bytes(const visset *set, const tess_samples *samples,
                           const tess_brick_list *bricks)
 {
     const imager_job *job = set->job;
-    const imager_data *data = set->data;
+    const sample_sets *data = set->data;
     const bool sent = samples != &data->cached;
     return imager_base_bytes(job) + imager_planes_bytes(job) + data->kept_bytes +
            imager_samples_bytes(samples) +
@@ -296,7 +296,7 @@ cleanup:
 static tess_status start_exchange(visset *set)
 {
     const imager_job *job = set->job;
-    const imager_data *data = set->data;
+    const sample_sets *data = set->data;
     const tess_status status =
         tess_exchange_create(job->comm, job->plan, job->partition, true,
                              data->in_memory ? &data->cached : &data->block,
@@ -316,7 +316,7 @@ cleanup:
     return status;
 }
 
-tess_status visset_create(imager_job *job, imager_data *data, bool single,
+tess_status visset_create(imager_job *job, sample_sets *data, bool single,
                           const imager_stages *stages, visset *set)
 {
     tess_status status = TESS_OK;

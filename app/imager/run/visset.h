@@ -14,10 +14,10 @@
 #define TESS_VISSET_H
 
 #include "exchange.h"
-#include "imager_data.h"
 #include "imager_job.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
+#include "sample_sets.h"
 
 struct tess_exact;
 
@@ -33,7 +33,7 @@ typedef struct imager_sums {
 typedef struct visset {
     imager_job *job;      /**< whose plan, partition, planes and steps serve this set;
                                borrowed */
-    imager_data *data;    /**< borrowed; where samples come from while they are read */
+    sample_sets *data;    /**< borrowed; where samples come from while they are read */
     bool single;          /**< one image will be made: samples are given up early */
     bool over;            /**< samples are not held */
     bool is_counted;      /**< `sums` are complete */
@@ -56,7 +56,7 @@ typedef struct visset_request {
 /** Make a set of an output's data, partition the job by it, and begin the checkpoint's
  *  part. With `single` only one image can be made of it, in less memory. `data` are to
  *  stay until the set is freed. Collective. */
-tess_status visset_create(imager_job *job, imager_data *data, bool single,
+tess_status visset_create(imager_job *job, sample_sets *data, bool single,
                           const imager_stages *stages, visset *set);
 
 /** Make images: product[num_pol] dirty ones (or residual ones), then [num_weight] PSFs.

@@ -52,7 +52,7 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    imager_data *data = set->data;
+    sample_sets *data = set->data;
     tess_exchange *exchange = set->exchange;
     const bool all = filter->num_passes == 1 && filter->window.count == 0;
     const bool first =
@@ -62,7 +62,7 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
         tess_samples *samples = NULL;
         TESS_TRY(tess_steps_look(job->steps));
         double mark = tess_time_now();
-        status = imager_data_get(data, k, &samples);
+        status = sample_sets_get(data, k, &samples);
         tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
@@ -120,7 +120,7 @@ static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    imager_data *data = set->data;
+    sample_sets *data = set->data;
     TESS_TRY(send_pass(set, filter));
     if (last && (set->single || !set->over))
         tess_samples_free(&data->cached); /* all of it has been sent */
@@ -142,7 +142,7 @@ static tess_status take_all(visset *set, int64_t first_set, tess_samples **sampl
 {
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
-    const imager_data *data = set->data;
+    const sample_sets *data = set->data;
     const pass_filter all = {.job = job, .num_passes = 1, .first_set = first_set};
     if (data->in_memory && !job->checkpoint)
         status = expect(job, &data->cached, &set->own_bricks, set->exchange);
@@ -249,7 +249,7 @@ cleanup:
 }
 
 /* What is held in every pass beside its samples and sums. */
-static double held_bytes(const imager_job *job, const imager_data *data)
+static double held_bytes(const imager_job *job, const sample_sets *data)
 {
     if (data->in_memory)
         return imager_held_bytes(
@@ -259,7 +259,7 @@ static double held_bytes(const imager_job *job, const imager_data *data)
 }
 
 /* What a bookmark in these passes depends on. */
-static imager_check check_of(const imager_job *job, const imager_data *data,
+static imager_check check_of(const imager_job *job, const sample_sets *data,
                              const tess_brick_list *owned, const imager_passes *passes)
 {
     double largest, mean;
@@ -280,7 +280,7 @@ static imager_check check_of(const imager_job *job, const imager_data *data,
 /* Where passes begin: where a run that is continued was left, else at the first.
  * Devices keep what they have made for themselves, and stages want all samples.
  * Collective. */
-static tess_status find_place(imager_job *job, const imager_data *data,
+static tess_status find_place(imager_job *job, const sample_sets *data,
                               const tess_brick_list *owned, const imager_passes *passes,
                               tess_exchange *exchange, imager_sums *sums,
                               imager_place *from)
@@ -302,7 +302,7 @@ tess_status visset_go_over(visset *set, const visset_request *request)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    imager_data *data = set->data;
+    sample_sets *data = set->data;
     tess_samples *samples;
     tess_brick_list owned = {0}, *bricks;
     imager_passes passes = {0};

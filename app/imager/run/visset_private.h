@@ -1,4 +1,4 @@
-/** @file visset_private.h  (private to app/imager/run/visset*.c and imager_finish.c)
+/** @file visset_private.h  (private to app/imager/run/visset*.c and visset_finish.c)
  *  The parts of a visibility set's work.
  */
 #ifndef TESS_VISSET_PRIVATE_H
@@ -32,7 +32,7 @@ void visset_view_free(visset_view *view); /**< Local. */
 
 /** Samples that the backend can take at a time, where a brick's must all be there.
  *  Local. */
-int64_t visset_most_vis(const imager_job *job, const imager_data *data);
+int64_t visset_most_vis(const imager_job *job, const sample_sets *data);
 
 /** What is held beside brick sums, with samples in memory [bytes]. Local. */
 double visset_other_bytes(const visset *set, const tess_samples *samples,

@@ -6,7 +6,7 @@
 #define TESS_INGEST_H
 
 #include "imager_job.h"
-#include "imager_outputs.h"
+#include "output_table.h"
 
 /** Can the samples of `num_images` images of this geometry be made so? The source must
  *  be set up for few polarisations, all its blocks lie in files that can be read as

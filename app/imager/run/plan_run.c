@@ -12,7 +12,7 @@
 #include "tess_mem.h"
 
 /* What this rank would do with its slice. Collective. */
-static tess_status workload_of(const image_run *run, bool kept, const imager_data *data,
+static tess_status workload_of(const image_run *run, bool kept, const sample_sets *data,
                                imager_workload *work)
 {
     tess_status status = TESS_OK;
@@ -111,7 +111,7 @@ static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
                                    imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
-    imager_data data = {0};
+    sample_sets data = {0};
     tess_brick_list bricks = {0};
     imager_workload work;
     TESS_TRY(image_data_for(run, output, &data));
@@ -153,7 +153,7 @@ static tess_status estimate_outputs(image_run *run, const tess_image_opts *opts,
                                     imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
-    const imager_outputs *outputs = &run->outputs;
+    const output_table *outputs = &run->outputs;
     const int64_t shown[] = {outputs->num - 1, 0, outputs->num / 2};
     const int num_shown = kept ? 3 : 1;
     imager_estimate other[3] = {0};

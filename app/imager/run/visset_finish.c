@@ -2,10 +2,10 @@
  */
 #include <math.h>
 
-#include "imager_data.h"
 #include "imager_job.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
+#include "sample_sets.h"
 #include "tess_mem.h"
 #include "visset_private.h"
 
@@ -115,7 +115,7 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    const imager_data *data = set->data;
+    const sample_sets *data = set->data;
     const imager_sums *sums = &set->sums;
     for (int k = 0; k < num_images; ++k) {
         const bool is_psf = k >= job->num_pol;

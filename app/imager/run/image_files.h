@@ -1,11 +1,11 @@
-/** @file imager_output.h  (private to app/imager/)
+/** @file image_files.h  (private to app/imager/)
  *  The files of a run: names, checks, headers, pixels.
  */
-#ifndef TESS_IMAGER_OUTPUT_H
-#define TESS_IMAGER_OUTPUT_H
+#ifndef TESS_IMAGE_FILES_H
+#define TESS_IMAGE_FILES_H
 
-#include "imager_outputs.h"
 #include "imager_rows.h"
+#include "output_table.h"
 #include "source.h"
 #include "tess_comm.h"
 #include "tess_imager.h"
@@ -15,34 +15,34 @@
 struct imager_summary;
 
 /** Where products go. */
-typedef struct imager_output {
+typedef struct image_files {
     tess_comm *comm;
     const tess_image_opts *opts;
     const tess_source_info *info;
-    const imager_outputs *outputs;
+    const output_table *outputs;
     const tess_pol *pol;
     int num_pol;
     tess_profile *profile;
     struct imager_summary *summary; /**< gets what is told of the images in the end */
-} imager_output;
+} image_files;
 
 /** Check that all files of the run can be written. Collective. */
-tess_status imager_output_check(const imager_output *output);
+tess_status image_files_check(const image_files *output);
 
 /** Write the products of an output channel (-1: MFS) and interval. `num_psf` of them
  *  are PSFs. Collective. */
-tess_status imager_output_write(const imager_output *output, int64_t interval,
-                                int64_t channel, const imager_product *product,
-                                int num_psf, const imager_extent *extent);
+tess_status image_files_write(const image_files *output, int64_t interval,
+                              int64_t channel, const imager_product *product,
+                              int num_psf, const imager_extent *extent);
 
 /** Log the names of the files that this has written. Local. */
-void imager_output_log(const imager_output *output, int64_t interval, int64_t channel,
-                       int num_psf);
+void image_files_log(const image_files *output, int64_t interval, int64_t channel,
+                     int num_psf);
 
 /** Names of all images and previews of a run with `num_psf` PSFs of each output, in the
  *  order of intervals, channels, kinds and polarisations. TESS_ERR_ALLOC. Local. */
-tess_status imager_output_names(const imager_output *output, int num_psf, char ***names,
-                                int64_t *count);
-void imager_output_names_free(char **names, int64_t count); /**< Local. */
+tess_status image_files_names(const image_files *output, int num_psf, char ***names,
+                              int64_t *count);
+void image_files_names_free(char **names, int64_t count); /**< Local. */
 
 #endif

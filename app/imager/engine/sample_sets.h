@@ -1,8 +1,8 @@
-/** @file imager_data.h  (private to app/imager/)
+/** @file sample_sets.h  (private to app/imager/)
  *  The samples of one image, set after set.
  */
-#ifndef TESS_IMAGER_DATA_H
-#define TESS_IMAGER_DATA_H
+#ifndef TESS_SAMPLE_SETS_H
+#define TESS_SAMPLE_SETS_H
 
 #include "source.h"
 #include "spool.h"
@@ -15,7 +15,7 @@ struct imager_job_model;
 struct imager_predictor;
 
 /** Samples of one image, as a sequence of sets: one set when they fit in memory. */
-typedef struct imager_data {
+typedef struct sample_sets {
     tess_source *source;
     tess_samples cached; /* all of them, when `in_memory` */
     tess_samples block;  /* the current set otherwise */
@@ -41,10 +41,10 @@ typedef struct imager_data {
     const struct imager_job_model *mix;
     int threads;
     tess_profile *profile;
-} imager_data;
+} sample_sets;
 
 /** The k-th set of samples, scaled, weights applied. Sets
  * must be asked for in order, from any one on. Local. */
-tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples);
+tess_status sample_sets_get(sample_sets *data, int64_t k, tess_samples **samples);
 
 #endif

@@ -2,8 +2,8 @@
  */
 #include <math.h>
 
-#include "imager_data.h"
 #include "imager_window.h"
+#include "sample_sets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -13,7 +13,7 @@ enum { LEAST_READS_AGAIN = 2 };
 
 /* The first set has taken so long to read: is a scratch file the faster place for the
  * next times? Its disk is asked, with the set that it was given in `write_s`. */
-static tess_status weigh_spool(imager_data *data, double source_s, double write_s)
+static tess_status weigh_spool(sample_sets *data, double source_s, double write_s)
 {
     tess_status status = TESS_OK;
     double read_s;
@@ -33,7 +33,7 @@ cleanup:
 }
 
 /* What has been read for the first time is kept. */
-static tess_status keep_set(imager_data *data, int64_t k, double source_s)
+static tess_status keep_set(sample_sets *data, int64_t k, double source_s)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
@@ -50,7 +50,7 @@ cleanup:
 
 /* Into data->block: from the observations, or, where there is a spool, from these for
  * the first time only. */
-static tess_status read_set(imager_data *data, int64_t k)
+static tess_status read_set(sample_sets *data, int64_t k)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
@@ -71,13 +71,13 @@ cleanup:
     return status;
 }
 
-static tess_status scale(const imager_data *data, tess_samples *samples)
+static tess_status scale(const sample_sets *data, tess_samples *samples)
 {
     return tess_samples_scale(samples, data->vis_scale, data->weight_scale,
                               data->threads);
 }
 
-tess_status imager_data_get(imager_data *data, int64_t k, tess_samples **samples)
+tess_status sample_sets_get(sample_sets *data, int64_t k, tess_samples **samples)
 {
     tess_status status = TESS_OK;
     if (data->in_memory) {

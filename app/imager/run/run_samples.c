@@ -80,7 +80,7 @@ double image_cached_bytes(const image_run *run)
 /* Times of all outputs together, all channels. */
 static void want_all(image_run *run)
 {
-    const imager_outputs *outputs = &run->outputs;
+    const output_table *outputs = &run->outputs;
     tess_source_filter(run->source, NULL, outputs->interval_begin[0],
                        outputs->interval_begin[outputs->num_intervals]);
 }
@@ -88,9 +88,9 @@ static void want_all(image_run *run)
 /* Times and channels of one output. */
 void image_want_output(image_run *run, int64_t output)
 {
-    const imager_outputs *outputs = &run->outputs;
+    const output_table *outputs = &run->outputs;
     const double *begin = outputs->interval_begin + output / outputs->num_channels;
-    imager_outputs_channels(outputs, output % outputs->num_channels, run->chan_wanted);
+    output_table_channels(outputs, output % outputs->num_channels, run->chan_wanted);
     tess_source_filter(run->source, outputs->num_channels > 1 ? run->chan_wanted : NULL,
                        begin[0], begin[1]);
 }
@@ -124,8 +124,8 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
     tess_source_rest(run->source);
     tess_source_read_in_turn(run->source, false);
     if (status == TESS_OK)
-        status = imager_outputs_add(&run->outputs, &run->all, run->row_time,
-                                    run->info->freq_hz, run->opts->layout.threads);
+        status = output_table_add(&run->outputs, &run->all, run->row_time,
+                                  run->info->freq_hz, run->opts->layout.threads);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
@@ -213,7 +213,7 @@ static tess_status sum_outputs(image_run *run)
 {
     tess_status status = TESS_OK;
     if (run->survey.summed) return TESS_OK;
-    TESS_TRY(imager_outputs_sum(run->comm, &run->outputs));
+    TESS_TRY(output_table_sum(run->comm, &run->outputs));
     run->survey.summed = true;
 cleanup:
     return status;
@@ -260,8 +260,8 @@ tess_status image_survey_blocks(image_run *run)
         status = tess_source_next(run->source, &block, timed ? &row_time : NULL,
                                   run->profile);
         if (status == TESS_OK)
-            status = imager_outputs_add(&run->outputs, &block, row_time,
-                                        run->info->freq_hz, threads);
+            status = output_table_add(&run->outputs, &block, row_time,
+                                      run->info->freq_hz, threads);
         if (status == TESS_OK && run->density)
             status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
         if (block.num_weight > 1 && !weights_agree(&block))
@@ -286,7 +286,7 @@ cleanup:
 /* The largest output that this rank may have to hold. */
 double image_largest_output_bytes(const image_run *run)
 {
-    const imager_outputs *outputs = &run->outputs;
+    const output_table *outputs = &run->outputs;
     const double rows = (double)run->info->num_rows, vis = (double)run->info->num_vis;
     double largest = 0;
     for (int64_t k = 0; k < outputs->num; ++k) {
@@ -307,7 +307,7 @@ tess_status image_finish_survey(image_run *run)
     const int num_weight =
         run->mode == DATA_CACHED ? run->all.num_weight : like.num_weight;
     TESS_TRY(sum_outputs(run));
-    run->job.extent = imager_outputs_union(&run->outputs);
+    run->job.extent = output_table_union(&run->outputs);
     run->job.num_pol = run->num_pol;
     run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);
 cleanup:

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "imager_output.h"
-#include "imager_outputs.h"
+#include "image_files.h"
 #include "imager_rows.h"
 #include "imager_summary.h"
+#include "output_table.h"
 #include "tess_beam.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -20,7 +20,7 @@ static const double SINGLE_FILE_ACCURACY = 1e-6;
 enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
 
 /* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
-static char *file_name(const imager_output *output, int64_t interval, int64_t channel,
+static char *file_name(const image_files *output, int64_t interval, int64_t channel,
                        const tess_pol *pol, const char *kind, const char *suffix)
 {
     char time[32] = "", chan[32] = "", polarisation[16] = "", name[8], *path = NULL;
@@ -45,19 +45,19 @@ static char *file_name(const imager_output *output, int64_t interval, int64_t ch
 /* A polarisation is part of every name when there are several, PSFs included; one part
  * of a cross-hand would otherwise be mistaken for the other. Polarisations with the
  * same weights have one PSF, which is named after the first. */
-static const tess_pol *named_pol(const imager_output *output, int k)
+static const tess_pol *named_pol(const image_files *output, int k)
 {
     return output->num_pol > 1 ? &output->pol[k] : NULL;
 }
 
 /* NAME.conf: the options used. */
-static char *options_name(const imager_output *output)
+static char *options_name(const image_files *output)
 {
     char *path = NULL;
     return asprintf(&path, "%s.conf", output->opts->output) < 0 ? NULL : path;
 }
 
-static tess_status check_one(const imager_output *output, char *path, bool overwrite)
+static tess_status check_one(const image_files *output, char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -75,7 +75,7 @@ cleanup:
 }
 
 /* Names of one kind of image, and of its preview. */
-static tess_status check_kind(const imager_output *output, int64_t interval,
+static tess_status check_kind(const image_files *output, int64_t interval,
                               int64_t channel, const tess_pol *pol, const char *kind)
 {
     tess_status status = TESS_OK;
@@ -91,7 +91,7 @@ cleanup:
 }
 
 /* Names of an output channel of an interval. */
-static tess_status check_names(const imager_output *output, int64_t interval,
+static tess_status check_names(const image_files *output, int64_t interval,
                                int64_t channel)
 {
     tess_status status = TESS_OK;
@@ -105,7 +105,7 @@ cleanup:
     return status;
 }
 
-static tess_status check_all(const imager_output *output)
+static tess_status check_all(const image_files *output)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -118,7 +118,7 @@ cleanup:
     return status;
 }
 
-tess_status imager_output_check(const imager_output *output)
+tess_status image_files_check(const image_files *output)
 {
     const bool checks = output->opts->output && tess_comm_rank(output->comm) == 0;
     const tess_status status = checks ? check_all(output) : TESS_OK;
@@ -128,7 +128,7 @@ tess_status imager_output_check(const imager_output *output)
 /* ---- beam ---- */
 
 /* The middle box of an image on rank 0, side × side; elsewhere *box stays NULL. */
-static tess_status gather_box(const imager_output *output, const imager_rows *rows,
+static tess_status gather_box(const image_files *output, const imager_rows *rows,
                               int64_t side_x, int64_t side_y, double **box)
 {
     tess_status status = TESS_OK;
@@ -167,7 +167,7 @@ cleanup:
 
 /* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
  * while the beam found is larger than was expected. */
-static tess_status fit_beam(const imager_output *output, const imager_rows *psf,
+static tess_status fit_beam(const image_files *output, const imager_rows *psf,
                             double uvw_max_lambda, tess_beam *beam,
                             struct imager_found *found)
 {
@@ -234,7 +234,7 @@ static void antennas_centre(const tess_vis_meta *meta, double place_m[3])
 }
 
 /* `channel`: -1 for the mean of all. */
-static void fill_meta(const imager_output *output, int64_t interval, int64_t channel,
+static void fill_meta(const image_files *output, int64_t interval, int64_t channel,
                       const imager_extent *extent, tess_image_meta *meta)
 {
     const tess_image_opts *opts = output->opts;
@@ -251,9 +251,9 @@ static void fill_meta(const imager_output *output, int64_t interval, int64_t cha
                               .time_start_mjd_s = span[0],
                               .time_end_mjd_s = span[1],
                               .history = opts->command_line};
-    imager_outputs_band(output->outputs, info, channel, &meta->freq_hz,
-                        &meta->bandwidth_hz);
-    imager_outputs_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
+    output_table_band(output->outputs, info, channel, &meta->freq_hz,
+                      &meta->bandwidth_hz);
+    output_table_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
     if (extent->num_vis > 0)
         meta->freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
     antennas_centre(info->meta, meta->place_m);
@@ -266,7 +266,7 @@ static void fill_meta(const imager_output *output, int64_t interval, int64_t cha
 }
 
 /* Write a file of the product, or its preview. */
-static tess_status write_file(const imager_output *output, const tess_pol *named,
+static tess_status write_file(const image_files *output, const tess_pol *named,
                               const tess_image_product *product, bool preview,
                               tess_held_files *held)
 {
@@ -302,7 +302,7 @@ cleanup:
 
 /* Give a product to files and taker. `named`: its polarisation when that is part of the
  * name. */
-static tess_status write_image(const imager_output *output, const tess_pol *named,
+static tess_status write_image(const image_files *output, const tess_pol *named,
                                const imager_rows *rows, tess_image_product *product,
                                tess_held_files *held)
 {
@@ -331,8 +331,7 @@ cleanup:
 }
 
 /* All files of an output get their names together; NAME.conf goes with the first. */
-static tess_status publish(const imager_output *output, bool first,
-                           tess_held_files *held)
+static tess_status publish(const image_files *output, bool first, tess_held_files *held)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -348,8 +347,8 @@ cleanup:
 }
 
 /* The files of an output: name[4 num_pol] at most, NULL where memory was short. */
-static int names_of_output(const imager_output *output, int64_t interval,
-                           int64_t channel, int num_psf, char **name)
+static int names_of_output(const image_files *output, int64_t interval, int64_t channel,
+                           int num_psf, char **name)
 {
     int count = 0;
     for (int k = 0; k < output->num_pol + num_psf; ++k) {
@@ -363,8 +362,8 @@ static int names_of_output(const imager_output *output, int64_t interval,
     return count;
 }
 
-tess_status imager_output_names(const imager_output *output, int num_psf,
-                                char ***names_out, int64_t *count_out)
+tess_status image_files_names(const image_files *output, int num_psf, char ***names_out,
+                              int64_t *count_out)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -384,11 +383,11 @@ tess_status imager_output_names(const imager_output *output, int num_psf,
     *count_out = count;
     names = NULL;
 cleanup:
-    imager_output_names_free(names, names ? count : 0);
+    image_files_names_free(names, names ? count : 0);
     return status;
 }
 
-void imager_output_names_free(char **names, int64_t count)
+void image_files_names_free(char **names, int64_t count)
 {
     for (int64_t k = 0; names && k < count; ++k)
         free(names[k]); /* from asprintf */
@@ -401,8 +400,8 @@ static void log_one(char *path)
     free(path); /* from asprintf */
 }
 
-void imager_output_log(const imager_output *output, int64_t interval, int64_t channel,
-                       int num_psf)
+void image_files_log(const image_files *output, int64_t interval, int64_t channel,
+                     int num_psf)
 {
     char *name[4 * TESS_MAX_POL];
     if (!output->opts->output) return;
@@ -415,7 +414,7 @@ void imager_output_log(const imager_output *output, int64_t interval, int64_t ch
 
 /* The beam of the first PSF that has weights: what of `meta` all images share.
  * Collective. */
-static tess_status find_beam(const imager_output *output, const imager_product *psf,
+static tess_status find_beam(const image_files *output, const imager_product *psf,
                              int num_psf, const imager_extent *extent,
                              tess_image_meta *meta, struct imager_found *found)
 {
@@ -438,7 +437,7 @@ cleanup:
 
 /* What is said of one image of polarisation `k`: without weights it has no
  * visibilities, no mean frequency and no beam. */
-static tess_image_meta meta_of(const imager_output *output, int k,
+static tess_image_meta meta_of(const image_files *output, int k,
                                const imager_product *product,
                                const tess_image_meta *shared)
 {
@@ -454,8 +453,8 @@ static tess_image_meta meta_of(const imager_output *output, int k,
 }
 
 /* One polarisation may have no weights where another has some. */
-static void warn_of_blank(const imager_output *output, const char *name,
-                          int64_t interval, int64_t channel)
+static void warn_of_blank(const image_files *output, const char *name, int64_t interval,
+                          int64_t channel)
 {
     if (tess_comm_rank(output->comm) != 0) return;
     if (channel < 0)
@@ -473,7 +472,7 @@ static void warn_of_blank(const imager_output *output, const char *name,
  * part; half of it where V combines two of them, each times 1/2 in absolute value.
  * (Briggs 1995, chapter 3; Thompson, Moran and Swenson 2017, chapter 6.) Of two weights
  * the smaller one counts (prepare.h), so that this is what the noise is at most. */
-static double expected_noise(const imager_output *output, int k,
+static double expected_noise(const image_files *output, int k,
                              const imager_product *product)
 {
     const tess_source_info *info = output->info;
@@ -485,7 +484,7 @@ static double expected_noise(const imager_output *output, int k,
 
 /* What the last lines tell of an output's images, by the first of these ranks.
  * Collective. */
-static tess_status find_all(const imager_output *output, int64_t interval,
+static tess_status find_all(const image_files *output, int64_t interval,
                             int64_t channel, const imager_product *product,
                             const struct imager_found *shared)
 {
@@ -503,9 +502,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_output_write(const imager_output *output, int64_t interval,
-                                int64_t channel, const imager_product *product,
-                                int num_psf, const imager_extent *extent)
+tess_status image_files_write(const image_files *output, int64_t interval,
+                              int64_t channel, const imager_product *product,
+                              int num_psf, const imager_extent *extent)
 {
     tess_status status = TESS_OK;
     char name[8];

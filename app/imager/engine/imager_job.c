@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "imager_job.h"
-#include "imager_outputs.h"
+#include "output_table.h"
 #include "tess_calibrate.h"
 #include "tess_device_comm.h"
 #include "tess_fits_kernels.h"

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "imager_outputs.h"
+#include "output_table.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
 /* Channels in order of frequency are dealt to the output channels in equal numbers. */
-static tess_status deal_channels(const tess_source_info *info, imager_outputs *outputs)
+static tess_status deal_channels(const tess_source_info *info, output_table *outputs)
 {
     tess_status status = TESS_OK;
     const int64_t n = info->num_chan, out = outputs->num_channels;
@@ -31,7 +31,7 @@ cleanup:
 
 /* Times at which the intervals begin: equal numbers of integrations each. */
 static tess_status deal_times(tess_source *source, const tess_selection *selection,
-                              imager_outputs *outputs)
+                              output_table *outputs)
 {
     tess_status status = TESS_OK;
     const int64_t intervals = outputs->num_intervals, begin = selection->interval_first;
@@ -65,7 +65,7 @@ cleanup:
     return status;
 }
 
-static tess_status allocate(imager_outputs *outputs)
+static tess_status allocate(output_table *outputs)
 {
     tess_status status = TESS_OK;
     const int64_t intervals = outputs->num_intervals;
@@ -85,13 +85,13 @@ cleanup:
     return status;
 }
 
-tess_status imager_outputs_create(tess_comm *comm, tess_source *source,
-                                  const tess_image_opts *opts, imager_outputs *outputs)
+tess_status output_table_create(tess_comm *comm, tess_source *source,
+                                const tess_image_opts *opts, output_table *outputs)
 {
     tess_status status = TESS_OK;
-    *outputs = (imager_outputs){.num_channels = opts->channels_out,
-                                .num_intervals = opts->intervals_out,
-                                .num = opts->channels_out * opts->intervals_out};
+    *outputs = (output_table){.num_channels = opts->channels_out,
+                              .num_intervals = opts->intervals_out,
+                              .num = opts->channels_out * opts->intervals_out};
     status = deal_channels(tess_source_info_of(source), outputs);
     if (status == TESS_OK) status = allocate(outputs);
     TESS_TRY(tess_comm_agree(comm, status));
@@ -100,7 +100,7 @@ cleanup:
     return status;
 }
 
-void imager_outputs_free(imager_outputs *outputs)
+void output_table_free(output_table *outputs)
 {
     tess_free(outputs->chan_output);
     tess_free(outputs->interval_begin);
@@ -109,11 +109,11 @@ void imager_outputs_free(imager_outputs *outputs)
     tess_free(outputs->row_end);
     tess_free(outputs->extent);
     tess_free(outputs->num_held);
-    *outputs = (imager_outputs){0};
+    *outputs = (output_table){0};
 }
 
 /* Interval of a time, -1 outside all. */
-static int64_t interval_of(const imager_outputs *outputs, double time)
+static int64_t interval_of(const output_table *outputs, double time)
 {
     const double *begin = outputs->interval_begin;
     int64_t low = 0, high = outputs->num_intervals;
@@ -127,7 +127,7 @@ static int64_t interval_of(const imager_outputs *outputs, double time)
 
 /* End of the stretch of a row's channels, from `begin`, that go to one output channel.
  */
-static int32_t stretch_end(const imager_outputs *outputs, const tess_samples *samples,
+static int32_t stretch_end(const output_table *outputs, const tess_samples *samples,
                            int64_t row, int32_t begin)
 {
     const int32_t num = samples->num_chan[row];
@@ -147,7 +147,7 @@ typedef struct found {
     int64_t *num_held;     /* [num] */
 } found;
 
-static void survey_row(const imager_outputs *outputs, const tess_samples *samples,
+static void survey_row(const output_table *outputs, const tess_samples *samples,
                        int64_t row, int64_t interval, const double *freq_hz, found *own)
 {
     for (int32_t begin = 0, end; begin < samples->num_chan[row]; begin = end) {
@@ -160,7 +160,7 @@ static void survey_row(const imager_outputs *outputs, const tess_samples *sample
     }
 }
 
-static void note_rows(imager_outputs *outputs, const double *row_time, int64_t num_rows)
+static void note_rows(output_table *outputs, const double *row_time, int64_t num_rows)
 {
     for (int64_t row = 0; row < num_rows; ++row) {
         const int64_t k = row_time ? interval_of(outputs, row_time[row]) : 0;
@@ -172,9 +172,8 @@ static void note_rows(imager_outputs *outputs, const double *row_time, int64_t n
     outputs->rows_seen += num_rows;
 }
 
-tess_status imager_outputs_add(imager_outputs *outputs, const tess_samples *samples,
-                               const double *row_time, const double *freq_hz,
-                               int threads)
+tess_status output_table_add(output_table *outputs, const tess_samples *samples,
+                             const double *row_time, const double *freq_hz, int threads)
 {
     tess_status status = TESS_OK;
     bool complete = true;
@@ -208,13 +207,13 @@ cleanup:
     return status;
 }
 
-tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs)
+tess_status output_table_sum(tess_comm *comm, output_table *outputs)
 {
     return imager_extent_sum(comm, outputs->extent, outputs->num);
 }
 
 /* "t0001-0003", as file names have it; "" for the only output. */
-static void output_name(const imager_outputs *outputs, int64_t output, char text[64])
+static void output_name(const output_table *outputs, int64_t output, char text[64])
 {
     const int64_t channels = outputs->num_channels;
     const bool has_time = outputs->num_intervals > 1, has_channel = channels > 1;
@@ -228,7 +227,7 @@ static void output_name(const imager_outputs *outputs, int64_t output, char text
 
 /* End of the stretch of outputs from `first` on that have visibilities, or that have
  * none. */
-static int64_t like_until(const imager_outputs *outputs, int64_t first)
+static int64_t like_until(const output_table *outputs, int64_t first)
 {
     int64_t end = first + 1;
     while (end < outputs->num &&
@@ -237,7 +236,7 @@ static int64_t like_until(const imager_outputs *outputs, int64_t first)
     return end;
 }
 
-void imager_outputs_warn(const imager_outputs *outputs)
+void output_table_warn(const output_table *outputs)
 {
     enum { MOST_STRETCHES = 8 };
     char list[MOST_STRETCHES * 160 + 8] = "", first[64], last[64];
@@ -261,7 +260,7 @@ void imager_outputs_warn(const imager_outputs *outputs)
             stretches > MOST_STRETCHES ? ", ..." : "");
 }
 
-imager_extent imager_outputs_union(const imager_outputs *outputs)
+imager_extent output_table_union(const output_table *outputs)
 {
     imager_extent total = imager_extent_empty();
     int64_t filled = 0;
@@ -307,9 +306,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
-                                  const tess_samples *from, const double *row_time,
-                                  tess_samples *out)
+tess_status output_table_choose(const output_table *outputs, int64_t output,
+                                const tess_samples *from, const double *row_time,
+                                tess_samples *out)
 {
     tess_status status = TESS_OK;
     const int64_t interval = output / outputs->num_channels;
@@ -328,8 +327,8 @@ cleanup:
     return status;
 }
 
-void imager_outputs_band(const imager_outputs *outputs, const tess_source_info *info,
-                         int64_t channel, double *centre_hz, double *width_hz)
+void output_table_band(const output_table *outputs, const tess_source_info *info,
+                       int64_t channel, double *centre_hz, double *width_hz)
 {
     double low = INFINITY, high = 0;
     for (int64_t k = 0; k < outputs->num_chan; ++k) {
@@ -341,8 +340,7 @@ void imager_outputs_band(const imager_outputs *outputs, const tess_source_info *
     *width_hz = high - low;
 }
 
-void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
-                             bool *wanted)
+void output_table_channels(const output_table *outputs, int64_t channel, bool *wanted)
 {
     for (int64_t k = 0; k < outputs->num_chan; ++k)
         wanted[k] = outputs->chan_output[k] == channel;

@@ -1,8 +1,8 @@
-/** @file imager_outputs.h  (private to app/imager/)
+/** @file output_table.h  (private to app/imager/)
  *  The images of a run, and which samples make which of them.
  */
-#ifndef TESS_IMAGER_OUTPUTS_H
-#define TESS_IMAGER_OUTPUTS_H
+#ifndef TESS_OUTPUT_TABLE_H
+#define TESS_OUTPUT_TABLE_H
 
 #include "source.h"
 #include "tess_comm.h"
@@ -23,7 +23,7 @@ typedef struct imager_extent {
 
 /** The images of a run, output channels × intervals, and what each is made of. Output
  *  channel c of interval t has number t · num_channels + c. */
-typedef struct imager_outputs {
+typedef struct output_table {
     int64_t num_channels, num_intervals, num; /* num: all of them */
     int64_t num_chan;                         /* channels of the table */
     int32_t *chan_output;                     /* [num_chan] output channel of each */
@@ -34,46 +34,45 @@ typedef struct imager_outputs {
     int64_t *num_held;     /* [num] samples, good or not, of this rank's slice */
     int64_t *row_first, *row_end; /* [num_intervals] rows seen are within this range */
     int64_t rows_seen;
-} imager_outputs;
+} output_table;
 
 /** Deal channels and times to the outputs. TESS_ERR_USAGE when there are too few of
  *  them. Collective. */
-tess_status imager_outputs_create(tess_comm *comm, tess_source *source,
-                                  const tess_image_opts *opts, imager_outputs *outputs);
-void imager_outputs_free(imager_outputs *outputs); /* Local. */
+tess_status output_table_create(tess_comm *comm, tess_source *source,
+                                const tess_image_opts *opts, output_table *outputs);
+void output_table_free(output_table *outputs); /* Local. */
 
 /** Survey: add what these rows, the next of this rank's slice, bring to each output.
  *  `row_time` may be NULL for a single interval. Local. */
-tess_status imager_outputs_add(imager_outputs *outputs, const tess_samples *samples,
-                               const double *row_time, const double *freq_hz,
-                               int threads);
+tess_status output_table_add(output_table *outputs, const tess_samples *samples,
+                             const double *row_time, const double *freq_hz,
+                             int threads);
 
 /** End of the survey: sum extents over ranks. Collective. */
-tess_status imager_outputs_sum(tess_comm *comm, imager_outputs *outputs);
+tess_status output_table_sum(tess_comm *comm, output_table *outputs);
 
 /** Warn, on one rank, of outputs that have no visibilities; nothing when all have.
- *  After imager_outputs_sum. Local. */
-void imager_outputs_warn(const imager_outputs *outputs);
+ *  After output_table_sum. Local. */
+void output_table_warn(const output_table *outputs);
 
 /** What a plan that serves all outputs must cover; num_vis is the mean of the outputs
  *  that have any. Local. */
-imager_extent imager_outputs_union(const imager_outputs *outputs);
+imager_extent output_table_union(const output_table *outputs);
 
 /** Append the rows and channels of one output to `out`, from all rows of the survey
  *  with their times, or, without times, from rows that are all of its interval.
  *  Local. */
-tess_status imager_outputs_choose(const imager_outputs *outputs, int64_t output,
-                                  const tess_samples *from, const double *row_time,
-                                  tess_samples *out);
+tess_status output_table_choose(const output_table *outputs, int64_t output,
+                                const tess_samples *from, const double *row_time,
+                                tess_samples *out);
 
 /** Centre and width [Hz] of the band from the lowest to the highest edge of an output
  *  channel's channels, whether they have data or not; of all channels for -1. Local. */
-void imager_outputs_band(const imager_outputs *outputs, const tess_source_info *info,
-                         int64_t channel, double *centre_hz, double *width_hz);
+void output_table_band(const output_table *outputs, const tess_source_info *info,
+                       int64_t channel, double *centre_hz, double *width_hz);
 
 /** Which channels of the table belong to an output channel, wanted[num_chan]. Local. */
-void imager_outputs_channels(const imager_outputs *outputs, int64_t channel,
-                             bool *wanted);
+void output_table_channels(const output_table *outputs, int64_t channel, bool *wanted);
 
 /** Extent of one set of samples, added to `extent`. Ignored samples do not count when
  *  `skip_ignored`; else, for prediction, samples have no values, whose largest is not
