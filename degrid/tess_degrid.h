@@ -1,6 +1,6 @@
 /** @file tess_degrid.h
- *  The adjoint of tess_grid.h on the same plan: visibilities read off brick sums whose
- *  values are a model's grid.
+ *  Degridding, the adjoint of gridding (tess_grid.h) with the same plan: visibilities
+ *  are computed from brick sums that hold the grid of a model.
  */
 #ifndef TESS_DEGRID_H
 #define TESS_DEGRID_H
@@ -19,22 +19,23 @@ struct tess_degrid_ops {
     tess_status (*degrid)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks, int64_t first,
                           const tess_brick_sums *sums, tess_grid_report *report);
-    /** All bricks are done: bring the visibilities to samples->vis, if they are not
-     *  there. NULL: they are. */
+    /** Called after all bricks: copy the visibilities to samples->vis. NULL: they are
+     *  there already. */
     tess_status (*finish)(const tess_grid_plan *plan, tess_samples *samples,
                           const tess_brick_list *bricks);
     /** Bytes of the backend's memory that sums of the bricks [first, end) take, gridded
      *  or to be degridded. NULL, as the next: they lie in the host's. */
     int64_t (*sums_bytes)(const tess_grid_plan *plan, const tess_brick_list *bricks,
                           int64_t first, int64_t end, int num_pol);
-    /** Bytes of it that sums may take now, beside what the work on them takes. */
+    /** Bytes of the backend's memory that sums may take now, in addition to the work
+     *  memory. */
     int64_t (*sums_room)(const tess_grid_plan *plan, const tess_brick_list *bricks);
 };
 
-/** Lay out brick sums for the bricks [first, end), values undefined: to be filled with
- *  the model's grid, in host memory with zeros behind the cells of a line, because lines
- *  are read in whole vectors (tess_planes_extract does both). Of `*sums` only window and
- *  spare are looked at. Local. */
+/** Lay out brick sums for the bricks [first, end). Their values are undefined; the
+ *  caller fills them with the model's grid. In host memory, zeros must follow the cells
+ *  of each line, because lines are read in whole vectors. tess_planes_extract() does
+ *  both. Only the window and `spare` of `*sums` are used as input. Local. */
 tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               tess_brick_sums *sums);

@@ -1,5 +1,5 @@
 /** @file tess_planes.h
- *  From pieces of w-planes, wherever they are, to image rows, and back.
+ *  Transforms w-planes, whose pieces lie on many ranks, to image rows, and back.
  *
  *  P ranks form Q = P/F groups of F = fft_ranks. A group transforms one plane at a
  *  time; inside it, rank f owns the grid lines [slab_line[f], slab_line[f+1]) for the
@@ -63,7 +63,7 @@ typedef struct tess_piece {
     int source;    /**< private: rank that the piece came from */
 } tess_piece;
 
-/** The plane a group transforms next. */
+/** The plane that a group transforms next. */
 typedef struct tess_plane_job {
     bool active;
     int image; /**< accumulated into, or transformed from */
@@ -86,13 +86,14 @@ tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,
                                const tess_planes_opts *opts, tess_planes **planes);
 void tess_planes_destroy(tess_planes *planes); /**< NULL is fine. Collective. */
 
-/** Other first lines of the slabs, as in tess_planes_opts; copied. Local. */
+/** Change the first lines of the slabs (slab_line of tess_planes_opts), which are
+ *  copied. Local. */
 void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line);
 
-/** Images of zero again, for the next set of images with the same plan. Local. */
+/** Set all images to zero, for the next set of images with the same plan. Local. */
 tess_status tess_planes_clear(tess_planes *planes);
 
-/** Number of groups Q: how many jobs each batch has. */
+/** The number of groups Q, which is the number of jobs in a batch. */
 int tess_planes_groups(const tess_planes *planes);
 
 /** This rank's image rows during the transforms. */
@@ -120,11 +121,11 @@ tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *jo
                                    tess_planes_times *times);
 
 /** Fill the pieces of one plane per group from the model images; in host memory also
- * what lies behind the cells of a line up to the stride, with zeros. Collective. */
+ *  what lies behind the cells of a line up to the stride, with zeros. Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times);
 
-/** No plane follows for a while: memory for exchanges between ranks is given up.
+/** Free the memory for exchanges between ranks, because no plane follows for a while.
  *  Collective. */
 void tess_planes_rest(tess_planes *planes);
 
@@ -135,8 +136,8 @@ tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_firs
                                int64_t *num_rows, void **rows);
 
 /** Prediction: the inverse of tess_planes_reduce. `rows`, which tess_planes_reduce
- * would leave to this rank, in the plan's precision, become model image `image` of all
- * groups (or of all ranks of opts.sum_over). Collective. */
+ *  would leave to this rank, in the plan's precision, become model image `image` of all
+ *  groups (or of all ranks of opts.sum_over). Collective. */
 tess_status tess_planes_scatter(tess_planes *planes, int image, const void *rows);
 
 /** The rows that tess_planes_reduce leaves to a rank. Local. */
@@ -150,10 +151,11 @@ void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,
                       int64_t *plane_bytes);
 
 /** Bytes of the backend's memory that transforms may take beside what they hold; 0
- * where it is the host's. Local. */
+ *  where it is the host's. Local. */
 int64_t tess_planes_more_bytes(const tess_planes *planes);
 
-/** Bytes a rank needs at most for such a plan, pieces excepted; for the planner. */
+/** The largest number of bytes that a rank needs for such a plan, without its pieces.
+ *  The planner uses it. */
 double tess_planes_bytes(const tess_planes_opts *opts);
 
 #endif

@@ -1,7 +1,7 @@
 /** @file tess_costs.h
- *  What the parts of the work take, in seconds on one thread: from these the planner
- *  chooses support, padding and planes, and tells beforehand how long a run will take.
- *  Local.
+ *  The costs of the parts of the work, in seconds on one thread. From them the planner
+ *  chooses support, padding and planes, and estimates how long a run takes. All
+ *  functions are Local.
  */
 #ifndef TESS_COSTS_H
 #define TESS_COSTS_H
@@ -10,7 +10,8 @@
 
 #include "tess_kernel.h"
 
-/** Work that memory bounds, not arithmetic: beyond some number, threads do not help. */
+/** Kinds of work whose speed is limited by memory: beyond some number, more threads do
+ *  not help. */
 typedef enum tess_traffic {
     TESS_TRAFFIC_COPY, /**< images put together and converted */
     TESS_TRAFFIC_SORT, /**< runs moved to where their bricks are */
@@ -37,14 +38,14 @@ typedef struct tess_costs {
     int enough_threads[TESS_NUM_TRAFFIC];
 } tess_costs;
 
-/** What is known without measuring: the same everywhere. */
+/** Built-in costs, which are the same on every machine. */
 extern const tess_costs tess_costs_builtin;
 
 /** Seconds of gridding (or degridding) a visibility of num_pol polarisations. */
 double tess_costs_vis(const tess_costs *costs, int support, int w_support,
                       bool is_double, int num_pol);
 
-/** Of so many threads, those that are of use. */
+/** The number of threads, at most `threads`, beyond which more do not help. */
 int tess_costs_threads(const tess_costs *costs, tess_traffic traffic, int threads);
 
 /** Seconds of transforming one plane of nu × nv cells, of whose lines along v this

@@ -5,14 +5,15 @@
  *  separable kernel over a (u,v,w) grid of w-planes; each plane is Fourier transformed,
  *  multiplied by its w-screen and summed.
  *
- *  Or w-projection, on one plane, with tables of w-kernels (tess_projection.h).
+ *  A plan may use w-projection in place of w-stacking: one plane, and tables of
+ *  w-kernels (tess_projection.h).
  *
  *  The unit of work is a *brick*: a tile of TESS_TILE × TESS_TILE cells (w-projection:
  *  more) over a block of w-planes, with the visibilities whose footprint starts there.
- *  A *brick sum* is what they add to the grid: the tile plus a halo of W − 1 cells and
- *  planes. Brick keys and
- *  the chunks of `chunk` visibilities, in (row, channel) order, into which a brick's
- *  work is cut depend neither on ranks nor on threads.
+ *  A *brick sum* is what these visibilities add to the grid: the tile plus a halo of W
+ *  − 1 cells and planes. The work of a brick is cut into chunks of `chunk` visibilities
+ *  in (row, channel) order. Brick keys and chunks depend neither on the number of ranks
+ *  nor on that of threads.
  */
 #ifndef TESS_GRID_H
 #define TESS_GRID_H
@@ -46,7 +47,7 @@ typedef enum tess_precision {
     TESS_PRECISION_DOUBLE
 } tess_precision;
 
-/** What a plan is made for. tess_grid_opts_default() fills the rest. */
+/** What a plan is made for. tess_grid_opts_default() sets the defaults. */
 typedef struct tess_grid_opts {
     double accuracy;      /**< ε: relative L2 error of the image */
     bool worst_pixel;     /**< for prediction: ε holds for the visibilities of every
@@ -113,8 +114,8 @@ typedef struct tess_brick_sum {
     int64_t offset; /**< of its data in the step's arena [complex values] */
 } tess_brick_sum;
 
-/** Memory of sums that are done, for those of the next planes: new memory costs as much
- *  as gridding does, in double precision. */
+/** Memory of finished sums, which the sums of the next planes use again. Getting new
+ *  memory takes as long as gridding does in double precision. */
 typedef struct tess_brick_arena {
     void *data; /**< from tess_alloc, or NULL */
     int64_t num_values;
@@ -142,11 +143,11 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
                                   const tess_backend *backend, tess_grid_plan **plan);
 void tess_grid_plan_destroy(tess_grid_plan *plan); /**< NULL is fine */
 
-/** True when w may be ignored: the phase 2π w (n−1) left out stays below ε/3. */
+/** Whether w may be ignored, because the phase 2π w (n−1) stays below ε/3. */
 bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda,
                             double accuracy);
 
-/** Relative L2 error that rounding brings to an image or a prediction. */
+/** The relative L2 error of an image or a prediction that is due to rounding. */
 double tess_grid_rounding(const tess_grid_plan *plan);
 
 /** "6160x6160 grid, 9 planes, support 6, ..." for logs. */
@@ -156,7 +157,7 @@ void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size);
 int tess_grid_brick_lines(const tess_grid_plan *plan);
 int tess_grid_brick_stride(const tess_grid_plan *plan);
 
-/** Key of a brick and back. */
+/** The key of a brick, and the brick of a key. */
 int64_t tess_grid_brick_key(const tess_grid_plan *plan, int64_t block, int64_t tile_u,
                             int64_t tile_v);
 void tess_grid_brick_of_key(const tess_grid_plan *plan, int64_t key, int64_t *block,
@@ -175,11 +176,11 @@ double tess_grid_cost_plane(const tess_grid_plan *plan, double occupied_lines);
 double tess_grid_cost(const tess_grid_plan *plan);
 
 /** The same on a device, on all of it: of a visibility sorted and gridded, and of a
- * plane transformed. */
+ *  plane transformed. */
 double tess_grid_device_cost_vis(const tess_grid_plan *plan);
 double tess_grid_device_cost_plane(const tess_grid_plan *plan);
 
-/** What gridding tells about itself. */
+/** What gridding reports about its work. */
 typedef struct tess_grid_report {
     tess_progress *progress; /**< moved on by visibilities, or NULL */
     double busy_share;       /**< out: share of the threads' time spent gridding */
@@ -195,8 +196,8 @@ struct tess_grid_ops {
      *  until the list is freed. */
     tess_status (*load)(const tess_grid_plan *plan, const tess_samples *samples,
                         bool skip_ignored, tess_brick_list *list);
-    /** Samples like these that `load` can be sure to take at a time. NULL: as many as
-     *  there are. */
+    /** The number of samples like these that `load` certainly has memory for. NULL:
+     *  there is no limit. */
     int64_t (*most_vis)(const tess_grid_plan *plan, const tess_samples *like);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
      *  offsets; allocate the arena, zeroed. */
@@ -226,8 +227,8 @@ tess_status tess_brick_list_make(const tess_grid_plan *plan,
                                  const tess_samples *samples, bool skip_ignored,
                                  tess_brick_list *list);
 
-/** begin, then grid, of the plan's backend. Of `*sums` only window and spare are looked
- *  at. */
+/** Call begin, then grid, of the plan's backend. Only the window and `spare` of `*sums`
+ *  are used as input. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,
                               bool psf, tess_brick_sums *sums,

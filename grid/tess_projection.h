@@ -16,9 +16,9 @@
 
 #include "tess_gcf_grid.h"
 
-/** Convolution functions of a user's in place of computed w-kernels. Planes, offsets
- * and the size of the grid are theirs; what they leave of the image at w = 0 (of that
- * the real part) is taken to be their taper, a product of one of l and one of m. */
+/** Convolution functions of a user, in place of computed w-kernels. They determine the
+ *  planes, the offsets and the size of the grid. Their taper is the real part of their
+ *  image at w = 0, which must be a product of a function of l and one of m. */
 typedef struct tess_projection_kernels {
     int support, oversampling, num_planes; /**< S even */
     tess_gcf_spacing spacing;
@@ -31,7 +31,7 @@ typedef struct tess_projection_kernels {
                               the plan is made */
 } tess_projection_kernels;
 
-/** What is asked for; tess_projection_opts_default() fills all. */
+/** Options of w-projection. tess_projection_opts_default() sets all of them. */
 typedef struct tess_projection_opts {
     tess_gcf_spacing spacing;
     int oversampling; /**< Q; 0: with which tables that reach the accuracy are smallest,
@@ -57,27 +57,28 @@ struct tess_samples;
 /** The table of a plan, which owns it. */
 const tess_gcf *tess_projection_table(const struct tess_grid_plan *plan);
 
-/** Squares of errors and of what they are errors of, to be summed over ranks. */
+/** Sums of squared errors and of squared true values, to be summed over ranks. */
 typedef struct tess_projection_error {
     double error, norm;
     int64_t num_vis;
 } tess_projection_error;
 
-/** What gridding makes of some of the samples, each alone, at 16 × 16 pixels all over
- *  the image, against exp(−2πi(ul + vm + w(n−1))). Degridding, being the adjoint, has
- *  the same errors. Samples of weight 0 do not count when `weighted`. TESS_ERR_ALLOC.
- *  Local. */
+/** Measure the error of gridding. Some samples are gridded, each alone, and the result
+ *  at 16 × 16 pixels all over the image is compared with exp(−2πi(ul + vm + w(n−1))).
+ *  Degridding has the same errors, because it is the adjoint. With `weighted`, samples
+ *  of weight 0 are left out. TESS_ERR_ALLOC. Local. */
 tess_status tess_projection_measure(const struct tess_grid_plan *plan,
                                     const struct tess_samples *samples, bool weighted,
                                     tess_projection_error *error);
 
-/** What would make the error of a plan of w-projection smaller, for a message. */
+/** Text for a message: which option makes the error of a plan of w-projection smaller.
+ */
 const char *tess_projection_advice(const struct tess_grid_plan *plan);
 
-/** Refuse a measured error, as a part of the image, of more than 0.3: as
- *  tess_grid_plan_create() refuses such an expected error before it makes tables, and
- *  with the same TESS_ERR_USAGE. A user's convolution functions are never refused: they
- *  may be of something else than a plain image. Local. */
+/** Refuse a measured error of more than 0.3 of the image, with TESS_ERR_USAGE.
+ *  tess_grid_plan_create() refuses such an expected error in the same way before it
+ *  makes tables. Convolution functions of a user are never refused, because they may be
+ *  made for something else than a plain image. Local. */
 tess_status tess_projection_accept(const struct tess_grid_plan *plan,
                                    double measured_error);
 

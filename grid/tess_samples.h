@@ -15,30 +15,31 @@ enum { TESS_RESIDENT_MAX_WEIGHTS = 4 };
 struct tess_density;
 struct tess_samples;
 
-/** Samples in the memory of a backend, which made them there. */
+/** Samples that a backend has made in its own memory. */
 typedef struct tess_resident {
     void *samples; /**< the backend's own: tile_cuda_samples */
     double sum_weights[TESS_RESIDENT_MAX_WEIGHTS]; /**< [num_weight], of all samples */
     double w_min_lambda, w_max_lambda;             /**< of |w|, for prediction */
-    /** What tess_density_add and tess_density_apply do to them. */
+    /** Do the work of tess_density_add() and tess_density_apply() on these samples. */
     tess_status (*add_density)(struct tess_resident *resident,
                                struct tess_density *density);
     tess_status (*apply_density)(struct tess_resident *resident,
                                  const struct tess_density *density);
-    /** What tess_samples_scale does to them. */
+    /** Do the work of tess_samples_scale() on these samples. */
     tess_status (*scale)(struct tess_resident *resident, double vis_factor,
                          double weight_factor);
-    /** A copy of up to `most` rows from all over them, a channel of each: uvw_m are
-     *  multiples of the wavelength, `vis` is undefined, `weight` 1 where samples have
-     *  none. To be freed. */
+    /** Copy one channel of up to `most` rows, spread over all samples, to host memory.
+     *  In the copy, uvw_m is in wavelengths, `vis` is undefined, and `weight` is 1 if
+     *  the samples have no weights. The caller frees it. */
     tess_status (*excerpt)(struct tess_resident *resident, int most,
                            struct tess_samples *out);
     void (*release)(struct tess_resident *resident);
 } tess_resident;
 
-/** Prepared visibilities: polarisations formed, natural or imaging weights in place,
- *  ignored ones of weight 0. Elements of `vis` and `weight` are float or double. Owned
- *  by whoever fills it; free with tess_samples_free. */
+/** Prepared visibilities: polarisations have been formed, weights are natural or
+ *  imaging weights, and an ignored visibility has weight 0. Elements of `vis` and
+ *  `weight` are float or double. Whoever fills the struct owns it and frees it with
+ *  tess_samples_free(). */
 typedef struct tess_samples {
     bool is_double;
     int num_pol;    /**< visibilities per sample */
@@ -53,7 +54,8 @@ typedef struct tess_samples {
     const double
         *inv_lambda; /**< [channels] freq/c [1/m], shared by all rows; borrowed */
     int64_t capacity_rows, capacity_vis;
-    tess_resident *resident; /**< then the arrays above are NULL; NULL otherwise */
+    tess_resident *resident; /**< samples in the memory of a backend: the arrays above
+                                are then NULL; or NULL */
 } tess_samples;
 
 /** Weight number `at` of all, in host memory: at = sample·num_weight + k. */
@@ -67,7 +69,7 @@ static inline double tess_samples_weight(const tess_samples *samples, int64_t at
 tess_status tess_samples_check_rows(int64_t num_rows);
 
 /** Make room for at least this many rows and samples; the contents stay.
- * TESS_ERR_ALLOC, and errors as of tess_samples_check_rows(). Local. */
+ *  TESS_ERR_ALLOC, and errors as of tess_samples_check_rows(). Local. */
 tess_status tess_samples_reserve(tess_samples *samples, int64_t num_rows,
                                  int64_t num_vis);
 void tess_samples_free(tess_samples *samples);
@@ -93,8 +95,8 @@ void tess_samples_list(const tess_samples *samples,
 int64_t tess_samples_vis_bytes(const tess_samples *samples);
 
 /** Whether 1/λ rises, or falls, throughout each row's part of the channel table. It
- * does in most data; the ends of a run then have its smallest and its largest 1/λ.
- * Local. */
+ *  does in most data; the ends of a run then have its smallest and its largest 1/λ.
+ *  Local. */
 bool tess_samples_in_order(const tess_samples *samples);
 
 /** The number of samples in the longest of the rows [row_first, row_end). Local. */

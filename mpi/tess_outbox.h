@@ -1,6 +1,6 @@
 /** @file tess_outbox.h
- *  What ranks leave for each other again and again: tess_comm_alltoallv() without its
- *  copies inside a node, where the others read it where it lies.
+ *  Messages that ranks exchange repeatedly. It works as tess_comm_alltoallv(), but
+ *  inside a node nothing is copied: a rank reads a message in the memory of its sender.
  */
 #ifndef TESS_OUTBOX_H
 #define TESS_OUTBOX_H
@@ -9,41 +9,40 @@
 
 typedef struct tess_outbox tess_outbox;
 
-/** Without any memory yet. Local. */
+/** Make an outbox, which has no memory yet. Local. */
 tess_status tess_outbox_create(tess_comm *comm, tess_outbox **box);
 
 /** NULL is fine. Collective. */
 void tess_outbox_free(tess_outbox *box);
 
-/** Room for what this rank leaves next, with undefined contents; owned by the box. What
- *  was left before, by any rank, is given up: it must not be used any more.
- *  Fails on all ranks when one has no memory. Collective. */
+/** Get room for the next messages of this rank, with undefined contents; the box owns
+ *  it. The earlier messages of all ranks are dropped and must not be used any more. If
+ *  one rank has no memory, the call fails on all ranks. Collective. */
 tess_status tess_outbox_room(tess_outbox *box, int64_t bytes, void **room);
 
-/** Send what has been put into the room: send_bytes[k] bytes for rank k, those for one
- *  rank after those for another. part[k] are then the recv_bytes[k] bytes (both [size])
- *  from rank k, until there is room anew: to be read only, as they may be its own.
- *  Collective. */
+/** Send the messages in the room: send_bytes[k] bytes for rank k, in the order of
+ *  ranks. Afterwards part[k] points to the recv_bytes[k] bytes from rank k (both arrays
+ *  have an element for each rank). They are valid until the next tess_outbox_room() and
+ *  must only be read, because they may lie in the memory of rank k. Collective. */
 tess_status tess_outbox_send(tess_outbox *box, const int64_t *send_bytes,
                              int64_t *recv_bytes, void **part);
 
-/** What has been sent to this rank has been read: memory of messages is given up.
- *  Local. */
+/** This rank has read its messages: free the memory of the messages. Local. */
 void tess_outbox_drop(tess_outbox *box);
 
-/** Whether every rank can read all others' rooms, as they are since the last room; the
+/** Whether every rank can read the current rooms of all other ranks. The result is the
  *  same on all ranks. Local. */
 bool tess_outbox_is_shared(const tess_outbox *box);
 
-/** The room of a rank of a shared box, to be read only. What it has put there before
- *  both called tess_outbox_meet is seen. Local. */
+/** The room of a rank of a shared box, which must only be read. The caller sees what
+ *  that rank wrote before both of them called tess_outbox_meet(). Local. */
 void *tess_outbox_of(const tess_outbox *box, int rank);
 
-/** Wait for all ranks of a shared box, which read `bytes` in this rank's room.
+/** Wait for all ranks of a shared box. They read `bytes` in the room of this rank.
  *  Collective. */
 tess_status tess_outbox_meet(const tess_outbox *box, int64_t bytes);
 
-/** Give up all memory, until there is room again. Collective. */
+/** Free all memory until the next tess_outbox_room(). Collective. */
 void tess_outbox_empty(tess_outbox *box);
 
 #endif

@@ -1,5 +1,6 @@
 /** @file tess_partition.h
- *  Who owns which brick. Knows of bricks only their key, counts and cost.
+ *  Distributes bricks over ranks. It knows the key, the number of visibilities and the
+ *  cost of a brick, and nothing else of it.
  *
  *  P ranks form Pw w-groups of Pt ranks. The blocks of w-planes are dealt to the groups
  *  in contiguous ranges of equal cost; inside a block, the bricks in order of key (rows
@@ -32,7 +33,7 @@ typedef struct tess_partition_opts {
 typedef struct tess_partition tess_partition;
 
 /** Partition the bricks of all ranks; key[n] ascending, num_vis[n] this rank's counts,
- * in runs number first_run[k] to first_run[k + 1] (NULL: it cannot tell). Collective.
+ *  in runs number first_run[k] to first_run[k + 1] (NULL: it cannot tell). Collective.
  */
 tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *opts,
                                   const int64_t *key, const int64_t *num_vis,
@@ -54,14 +55,14 @@ int64_t tess_partition_split_first(const tess_partition *partition, int64_t spli
 /** w-group that owns a block. */
 int tess_partition_group(const tess_partition *partition, int64_t block);
 
-/** Visibilities of this rank's bricks. */
+/** The number of visibilities in the bricks of this rank. */
 int64_t tess_partition_num_vis(const tess_partition *partition);
 
 /** Predicted cost of the most and of the average loaded rank [s], and split bricks. */
 void tess_partition_balance(const tess_partition *partition, double *largest_s,
                             double *mean_s, int64_t *num_split);
 
-/** Largest divisor of `ranks` that is ≤ limit, at least 1. */
+/** The largest divisor of `ranks` that does not exceed `limit`, at least 1. */
 int tess_partition_divisor(int ranks, int limit);
 
 /** Ranks that share each of so many equal pieces of work, a divisor of `ranks`: 1 while

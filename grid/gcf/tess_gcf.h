@@ -4,26 +4,27 @@
  *
  *  A grid of `field` direction cosines along each axis (cells × pixel size, so that one
  *  cell is 1/field wavelengths) takes a visibility at grid coordinates (a, b) [cells]
- * and w [wavelengths] as V·G_w(x − a, y − b) on the cells (x, y) around it, and gives
- * it back as the sum of conj(G_w)·grid:
+ *  and w [wavelengths] as V·G_w(x − a, y − b) on the cells (x, y) around it, and gives
+ *  it back as the sum of conj(G_w)·grid:
  *
  *      G_w(x,y) = ∫∫ T(p) T(q) exp(−2πi w (n(l,m) − 1)) exp(2πi (x p + y q)) dp dq
  *
  *  over |p|, |q| ≤ 1, l = p·field_l, m = q·field_m, n − 1 as in tess_geom.h, nothing
  *  beyond the horizon. T is the transform of the gridding kernel of tess_kernel.h,
- * which keeps aliases out; the image made from such a grid is divided by T(p)·T(q). The
- * grid's own field ends at |p| = ½, where T has not yet fallen: cut off there, G would
- * have the tails of a step.
+ *  which suppresses aliases; the image made from such a grid is divided by T(p)·T(q).
+ *  The field of the grid ends at |p| = ½, where T is still large. If the integral ended
+ *  there, G would have the slowly falling tails of a step.
  *
- *  G is even in x and in y, and G_{−w} = conj(G_w): a table holds w ≥ 0 only, and of
- * the `oversampling` offsets of a visibility in its cell, along each axis, those up to
- * the middle. For every plane and pair of offsets the taps lie one after another,
- * [S][S] with the second axis contiguous, S being the plane's support. What is asked
- * beyond that is the mirror image: offset o > Q/2 is offset Q − o read backwards.
+ *  G is even in x and in y, and G_{−w} = conj(G_w). A table therefore holds only planes
+ *  of w ≥ 0 and, along each axis, only the first half of the `oversampling` offsets Q
+ *  that a visibility may have in its cell. For every plane and pair of offsets the taps
+ *  are stored as [S][S] with the second axis contiguous; S is the plane's support. The
+ *  taps of an offset o > Q/2 are those of offset Q − o, read backwards.
  *
- *  Functions of a user's that are not even (is_uneven) are tabulated at all offsets
- * from 0 to Q, and for w < 0 read backwards along both axes, from offset Q − o:
- *  G_{−w}(x,y) = conj(G_w(−x,−y)), as those have whose response is real but for w.
+ *  Functions of a user that are not even (is_uneven) are tabulated at all offsets from
+ *  0 to Q. For w < 0 the taps of offset Q − o are read backwards along both axes:
+ *  G_{−w}(x,y) = conj(G_w(−x,−y)), which holds for functions whose image is real apart
+ *  from the phase of w.
  */
 #ifndef TESS_GCF_H
 #define TESS_GCF_H
@@ -50,7 +51,7 @@ typedef enum tess_gcf_spacing {
     TESS_GCF_LINEAR /**< plane = round(|w|·scale) */
 } tess_gcf_spacing;
 
-/** What a table has in common, whoever fills it. */
+/** What all tables have, whatever kernels they hold. */
 typedef struct tess_gcf_layout {
     int num_planes;      /**< of w; the last one lies at w_max */
     double w_max_lambda; /**< ≥ 0; larger |w| are taken for it */
@@ -96,7 +97,7 @@ typedef struct tess_gcf_formula {
     double turns, ripple; /**< an extra phase [1/cell²], an extra sine [1/cell] */
 } tess_gcf_formula;
 
-/** Written by create, then constant. */
+/** A table. It is constant once it has been made. */
 typedef struct tess_gcf {
     tess_gcf_layout layout;
     double scale;             /**< planes as a function of w, see tess_gcf_spacing */
@@ -110,23 +111,24 @@ typedef struct tess_gcf {
 } tess_gcf;
 
 /** One plane of 32 wavelengths' w_max, spacing sqrt, oversampling 8, single precision,
- * one thread; taper of 6 cells for padding 2, cut 1e-3, supports 8 to 512, found;
- * fields 0, to be set. */
+ *  one thread; taper of 6 cells for padding 2, cut 1e-3, supports 8 to 512, found;
+ *  fields 0, to be set. */
 void tess_gcf_opts_default(tess_gcf_opts *opts);
 
-/** Compute w-kernels by one transform a plane, planes in parallel. TESS_ERR_USAGE for
- *  options outside of their limits, TESS_ERR_ALLOC. `*gcf` is the caller's; end with
- *  tess_gcf_destroy(). Local. */
+/** Compute w-kernels by one Fourier transform for each plane, planes in parallel.
+ * TESS_ERR_USAGE for options outside of their limits, TESS_ERR_ALLOC. `*gcf` belongs to
+ *  the caller; free it with tess_gcf_destroy(). Local. */
 tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf);
 
-/** As tess_gcf_create(), from the folder of tess_cache.h if it was made before, else
- *  kept there: under a name that stands for everything in `opts` but threads. A file
- *  that is damaged, and a folder that cannot be written, do no harm. Tables of given
- *  supports are computed each time. Local. */
+/** The same, with a cache: a table that was made before is read from the folder of
+ *  tess_cache.h, and a new one is written there. The file's name stands for all members
+ *  of `opts` except threads. A damaged file, or a folder that cannot be written, is no
+ *  error. Tables whose supports are given are always computed. Local. */
 tess_status tess_gcf_create_cached(const tess_gcf_opts *opts, tess_gcf **gcf,
                                    bool *was_cached);
 
-/** Value of a user's kernel, even in x and y [cells] unless the layout says otherwise.
+/** The value of a user's kernel at (x, y) [cells]. It is even in x and y unless the
+ *  layout is uneven.
  */
 typedef void tess_gcf_function(const void *context, int plane, double x, double y,
                                double value[2]);
@@ -149,18 +151,18 @@ tess_status tess_gcf_normalise(tess_gcf *gcf);
 /** NULL is fine. */
 void tess_gcf_destroy(tess_gcf *gcf);
 
-/** Plane that |w| is taken from. */
+/** The index of the plane that serves w. */
 int tess_gcf_plane_of(const tess_gcf *gcf, double w_lambda);
 
 /** G of a plane at whole numbers (x, y) of 1/Q cell, |x|, |y| ≤ S·Q/2. */
 void tess_gcf_value(const tess_gcf *gcf, int plane, int x, int y, double value[2]);
 
-/** T at p[count], the grid correction being 1/T. */
+/** T at p[count]. The grid correction is 1/T. */
 void tess_gcf_taper(int taper_support, double padding, int64_t count, const double *p,
                     double *taper);
 
 /** Bytes of the taps, and of a cube of all planes, offsets and the largest support,
- * which tables are often kept as. */
+ *  which tables are often kept as. */
 int64_t tess_gcf_bytes(const tess_gcf *gcf);
 int64_t tess_gcf_cube_bytes(const tess_gcf *gcf);
 

@@ -1,14 +1,15 @@
 /** @file tess_gcf_grid.h
- *  Gridding and degridding with tables of convolution functions, by the strategies that
- *  studies of it have published and one of our own. All give the same sums to rounding:
+ *  Gridding and degridding with tables of convolution functions. There are several
+ *  strategies: those that studies have published, and `factored`, which is tessera's
+ *  own. All give the same sums to rounding:
  *
  *      grid:   grid[p][x][y] += Σ_k vis[k][p] · G_k(x − u_k, y − v_k)
  *      degrid: vis[k][p] = Σ_xy conj(G_k(x − u_k, y − v_k)) · grid[p][x][y]
  *
- *  G_k being the kernel of w_k's plane (its conjugate where w_k < 0), with u_k and v_k
- *  rounded to 1/Q cell. Degridding is the adjoint of gridding. Points whose footprint
- *  does not lie inside the grid as a whole are left out: they add nothing, and 0 is
- * read off for them.
+ *  G_k is the kernel of w_k's plane (its conjugate where w_k < 0); u_k and v_k are
+ *  rounded to 1/Q cell. Degridding is the adjoint of gridding. A point is left out if
+ *  any cell of its footprint lies outside of the grid: it adds nothing to the grid, and
+ *  its degridded value is 0.
  */
 #ifndef TESS_GCF_GRID_H
 #define TESS_GCF_GRID_H
@@ -23,19 +24,18 @@ enum { TESS_GCF_MAX_POL = 4, TESS_GCF_SHAPES = 6 };
 
 typedef enum tess_gcf_backend { TESS_GCF_CPU, TESS_GCF_CUDA } tess_gcf_backend;
 
-/** Not every one is there on both backends and in both directions:
- *  tess_gcf_strategy_there(). */
+/** tess_gcf_strategy_there() tells which backends and directions have a strategy. */
 typedef enum tess_gcf_strategy {
     TESS_GCF_SERIAL,   /**< one thread, point after point, as the points come */
     TESS_GCF_ATOMIC,   /**< threads share the points, cells are added to atomically */
     TESS_GCF_TILED,    /**< points sorted into tiles, summed in private buffers */
-    TESS_GCF_FACTORED, /**< so too, with kernels as sums of a few products */
+    TESS_GCF_FACTORED, /**< as `tiled`, with kernels as sums of a few products */
     /* on a GPU alone */
     TESS_GCF_SCATTER, /**< a block a point; to degrid, a thread a cell */
     TESS_GCF_GATHER,  /**< a thread a cell, points by tile; to degrid, a warp a point */
     TESS_GCF_WINDOW,  /**< sums stay in registers while a window moves along a track;
                            points that do not come in tracks are sorted by tile */
-    TESS_GCF_COARSE,  /**< so too, several cells a thread, tiles in parallel */
+    TESS_GCF_COARSE,  /**< as `window`, several cells a thread, tiles in parallel */
     TESS_GCF_WARP,    /**< a warp a point, cells are added to atomically */
     TESS_GCF_COMPUTED, /**< kernels of a formula are computed, not read; on a GPU to
                             degrid, on a CPU both */
@@ -45,7 +45,7 @@ typedef enum tess_gcf_strategy {
     TESS_GCF_NUM_STRATEGIES
 } tess_gcf_strategy;
 
-/** Visibilities and where they lie; precision is the table's. */
+/** Visibilities and their positions. Their precision is that of the table. */
 typedef struct tess_gcf_points {
     int64_t count;
     const double *u, *v; /**< [count] grid coordinates [cells] */
@@ -59,25 +59,26 @@ typedef struct tess_gcf_cells {
     void *data; /**< complex [num_pol][nu][nv] */
 } tess_gcf_cells;
 
-/** How cells are added to where several threads may. */
+/** How threads add to a cell that other threads may add to at the same time. */
 typedef enum tess_gcf_atomics {
-    TESS_GCF_NATIVE, /**< by the best instruction there is */
+    TESS_GCF_NATIVE, /**< by the processor's fastest atomic instruction */
     TESS_GCF_CAS,    /**< compare and swap, one part of a number at a time */
-    TESS_GCF_PLAIN,  /**< not atomically: sums are WRONG, for its time alone */
+    TESS_GCF_PLAIN, /**< not atomically: the sums are WRONG; to measure the time only */
     TESS_GCF_NUM_ATOMICS
 } tess_gcf_atomics;
 
-/** By what points of a tile are sorted. */
+/** The order of the points of a tile. */
 typedef enum tess_gcf_sort {
-    TESS_GCF_SORT_CHOSEN, /**< as the strategy likes it */
+    TESS_GCF_SORT_CHOSEN, /**< as the strategy chooses */
     TESS_GCF_SORT_TILE,   /**< not at all */
     TESS_GCF_SORT_LAYER,  /**< plane of w */
     TESS_GCF_SORT_KERNEL, /**< plane and offsets: neighbours read the same taps */
     TESS_GCF_NUM_SORTS
 } tess_gcf_sort;
 
-/** Other ways to do the same, as studies have compared them; all zero: none. What a
- *  strategy cannot do otherwise is refused (tess_gcf_check_probes()). */
+/** Variants of the strategies that studies have compared. With all members zero, a
+ *  strategy works in its usual way. tess_gcf_check_probes() refuses a variant that the
+ *  strategy does not have. */
 typedef struct tess_gcf_probes {
     tess_gcf_atomics atomics; /**< gridding: scatter, warp, window, coarse; atomic */
     tess_gcf_sort sort;       /**< strategies by tile */
@@ -142,7 +143,7 @@ typedef struct tess_gcf_grid_opts {
     tess_gcf_probes probes;
 } tess_gcf_grid_opts;
 
-/** A strategy for a table, with what it prepares once. */
+/** A table, a strategy, and what the strategy prepares once. */
 typedef struct tess_gcf_plan tess_gcf_plan;
 
 /** A box of cells: lines along u, cells of each along v. */
@@ -150,7 +151,7 @@ typedef struct tess_gcf_box {
     int64_t u, v, lines, cells;
 } tess_gcf_box;
 
-/** What a call did. */
+/** What a call of tess_gcf_grid() or tess_gcf_degrid() did. */
 typedef struct tess_gcf_report {
     int64_t left_out;    /**< points outside of the grid */
     int64_t merged;      /**< points that the others were merged into, or their number;
@@ -170,56 +171,59 @@ typedef struct tess_gcf_report {
                                  each tile that they meet) that were added atomically */
 } tess_gcf_report;
 
-/** On the CPU: tiled, one thread, kernels to 1e-4 in up to 6 products of at least
- *  32 cells. */
+/** The defaults: strategy `tiled` on the CPU, one thread; for `factored`, kernels to
+ *  1e-4 in up to 6 products of at least 32 cells. */
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts);
 
 /** "serial", …; NULL past the end. */
 const char *tess_gcf_strategy_name(tess_gcf_strategy strategy);
 
-/** Does a backend of this build have it, in this direction? */
+/** Whether a backend of this build has the strategy in this direction. */
 bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strategy,
                              bool degrid);
 
-/** TESS_ERR_USAGE where a probe of the options means nothing to their strategy on
- *  their backend in this direction, or is outside of its limits. */
+/** TESS_ERR_USAGE if a probe of the options has no meaning for the strategy on the
+ *  backend in this direction, or is outside of its limits. */
 tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid);
 
-/** The table is the caller's and must outlive the plan. `factored` takes its kernels
- *  apart here; a GPU is taken, and the table copied to it. TESS_ERR_USAGE for options
- *  outside of their limits or a strategy that is not there in any direction,
- *  TESS_ERR_ALLOC, TESS_ERR_RESOURCE without a GPU. Local. */
+/** Make a plan. The table belongs to the caller and must outlive the plan. For
+ *  `factored`, the kernels are factored here. On a GPU, the device is selected and the
+ *  table copied to it. TESS_ERR_USAGE for options outside of their limits or a strategy
+ *  that is not there in any direction, TESS_ERR_ALLOC, TESS_ERR_RESOURCE without a GPU.
+ *  Local. */
 tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
                                  tess_gcf_plan **plan);
 
-/** Threads of the calls that follow, in place of those of the options. */
+/** Set the number of threads of later calls, in place of that of the options. */
 void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads);
 
-/** Lock host memory into place, so that a GPU copies to and from it without a detour;
- *  unlock it before it is freed. False where that cannot be: it serves as it is. Local.
+/** Lock host memory into place, so that a GPU copies to and from it directly. Unlock it
+ *  before it is freed. The result is false if the memory cannot be locked; it can be
+ *  used all the same. Local.
  */
 bool tess_gcf_lock(void *memory, int64_t bytes);
 void tess_gcf_unlock(void *memory);
 
 /** Add points to a grid. TESS_ERR_USAGE for an impossible num_pol or grid, or a
- * strategy that is not there in this direction, TESS_ERR_ALLOC, TESS_ERR_RESOURCE; the
- * grid is then undefined. `report` may be NULL. Local. */
+ *  strategy that is not there in this direction, TESS_ERR_ALLOC, TESS_ERR_RESOURCE; the
+ *  grid is then undefined. `report` may be NULL. Local. */
 tess_status tess_gcf_grid(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           tess_gcf_cells *cells, tess_gcf_report *report);
 
-/** Read points off a grid; errors alike. There is no atomic degridding: nothing is
- *  added to in common, threads share the points and `atomic` does just that. */
+/** Set the values of points from a grid. Errors as of tess_gcf_grid(). Degridding needs
+ *  no atomic additions, because every point has a value of its own: with `atomic`,
+ *  threads only share the points. */
 tess_status tess_gcf_degrid(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                             const tess_gcf_points *points, tess_gcf_report *report);
 
-/** Let the calls that follow repeat their work, once they are done: `meter` is called
- *  before and after (`is_over`) the repetitions, which leave the result undefined. On a
- *  GPU the strategy's kernels alone, on a CPU all. 0: no more. */
+/** Let later calls repeat their work after they have finished it. `meter` is called
+ *  before the repetitions and, with `is_over`, after them; they leave the result
+ *  undefined. On a GPU, only the strategy's kernels are repeated. 0 times ends this. */
 typedef void tess_gcf_meter(void *context, bool is_over);
 void tess_gcf_plan_repeat(tess_gcf_plan *plan, int times, tess_gcf_meter *meter,
                           void *context);
 
-/** Products that a plane is made of; 0: it is taken from its table. */
+/** The number of products that replace a plane's table; 0: the table is used. */
 int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane);
 
 /** Cells along each axis that points of a plane are gridded to on a CPU: its table's
@@ -245,14 +249,14 @@ typedef struct tess_gcf_tuning {
     double gflops;
 } tess_gcf_tuning;
 
-/** Keep what was found for one backend, in place of what there was, in the folder of
- *  tess_cache.h, a file for each processor and each kind of GPU. On a GPU, one has been
- *  taken. TESS_ERR_IO. Local. */
+/** Save the results for one backend in the folder of tess_cache.h, in a file for each
+ *  processor and each kind of GPU; earlier results are replaced. For a GPU, a device
+ *  must have been selected. TESS_ERR_IO. Local. */
 tess_status tess_gcf_tuning_write(const tess_gcf_tuning *tuning, int count);
 
-/** What was kept for the direction, precision and backend of `wanted` and what is
- *  nearest to its polarisations and then to its support; false, `*found` being
- *  untouched, where there is nothing for this processor or device. Local. */
+/** Find the saved result for the direction, precision and backend of `wanted` that is
+ *  nearest to its number of polarisations and then to its support. The result is false,
+ *  and `*found` untouched, if nothing was saved for this processor or device. Local. */
 bool tess_gcf_tuned(const tess_gcf_tuning *wanted, tess_gcf_tuning *found);
 
 /** NULL is fine. */

@@ -1,9 +1,10 @@
 /** @file tess_api.h
- *  What every call of the library shares: status, message, version.
+ *  Status, error message and version, which all calls of the library share.
  *
- *  A call that can fail returns a tess_status; outputs are then undefined, inputs never
- *  changed. The library keeps no state between calls, prints nothing unless asked to,
- *  does not start MPI, and may be called from several threads at once.
+ *  A call that can fail returns a tess_status. After a failure its outputs are
+ * undefined. Inputs are never changed. The library keeps no state between calls, prints
+ *  nothing unless asked to, does not start MPI, and may be called from several threads
+ *  at once.
  */
 #ifndef TESS_API_H
 #define TESS_API_H
@@ -12,7 +13,7 @@
 extern "C" {
 #endif
 
-/** Marks what libtessera exports; everything else is hidden. */
+/** Marks the functions that libtessera exports; all others are hidden. */
 #if defined(__GNUC__)
 #define TESS_API __attribute__((visibility("default")))
 #else

@@ -17,14 +17,14 @@
  *  may have any size and sign; addresses need no alignment beyond that of the element.
  *  `vis` is used in place when its channels and rows follow one another without gaps
  *  (step_chan = size of an element, step_row = num_chan·step_chan) and no change of
- *  precision is asked for, likewise `weight` when there is no mask; otherwise the call
- *  makes a copy of its own.
+ *  precision is asked for; `weight` is used in place under the same conditions when
+ *  there is no mask. Otherwise the call makes a copy of its own.
  *
  *  Memory of a call, beside the arrays given: the copies above (8 or 16 bytes a
- *  visibility and 4 or 8 a weight; weights always when there is a mask), 40 bytes a row,
- *  positions among them, and up to 80 a run of neighbouring channels in one tile, the
- *  occupied tiles of W + 8 w-planes, one plane's occupied lines cropped to the image,
- *  and one image.
+ *  visibility and 4 or 8 a weight; weights always when there is a mask), 40 bytes a
+ *  row, positions among them, and up to 80 a run of neighbouring channels in one tile,
+ *  the occupied tiles of W + 8 w-planes, one plane's occupied lines cropped to the
+ *  image, and one image.
  */
 #ifndef TESS_ARRAYS_H
 #define TESS_ARRAYS_H
@@ -44,19 +44,19 @@ typedef struct tess_array_opts {
     int64_t nx, ny;            /**< image size [pixels] */
     double step_l, step_m;     /**< pixel size with sign [direction cosines] */
     double center_l, center_m; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), default 0 */
-    double accuracy;  /**< ε: relative L2 error of the image, and of the visibilities of
-                           any pixel; default 1e-4; from 1e-2 to 1e-12, in single
-                           precision to 1e-5. An image of N pixels whose visibilities
-                           cancel is relative to √(N Σ|W V|²)/ΣW, if that is more than
-                           its norm */
-    bool do_w;        /**< false: w is taken as 0 and n as 1; default true */
-    bool negate_w;    /**< use −w */
+    double accuracy; /**< ε: relative L2 error of the image, and of the visibilities of
+                          any pixel; default 1e-4; from 1e-2 to 1e-12, in single
+                          precision to 1e-5. An image of N pixels whose visibilities
+                          cancel is relative to √(N Σ|W V|²)/ΣW, if that is more than
+                          its norm */
+    bool do_w;       /**< false: w is taken as 0 and n as 1; default true */
+    bool negate_w;   /**< use −w */
     bool divide_by_n; /**< default false */
     bool double_grid; /**< single-precision data are gridded and transformed in
                            double precision */
     double padding_min,
-        padding_max;      /**< allowed grid size over image size; 0: chosen */
-    int threads; /**< 0: OMP_NUM_THREADS, or the cores of the allocation */
+        padding_max; /**< allowed grid size over image size; 0: chosen */
+    int threads;     /**< 0: OMP_NUM_THREADS, or the cores of the allocation */
 } tess_array_opts;
 
 /** Visibilities and where they were measured. */
@@ -118,8 +118,8 @@ TESS_API tess_status tess_vis_to_dirty(const tess_array_opts *opts,
                                        const tess_array_image *dirty,
                                        tess_array_report *report);
 
-/** Predict all visibilities of an image: vis->vis is written. NaN pixels are an error.
- *  Otherwise as tess_vis_to_dirty(). */
+/** Predict all visibilities of an image and write them to vis->vis. A NaN pixel is an
+ *  error. The other errors are those of tess_vis_to_dirty(). */
 TESS_API tess_status tess_dirty_to_vis(const tess_array_opts *opts,
                                        const tess_array_image *dirty,
                                        const tess_array_vis *vis,

@@ -10,8 +10,8 @@
  *          use(tess_command_predicted(command, 0));
  *      tess_command_destroy(command);
  *
- *  One process works, whatever MPI does around it. Runs in several threads wait for one
- *  another, because the log is the process's.
+ *  A run uses the calling process only, also in an MPI program. Runs in several threads
+ *  wait for one another, because the process has one log.
  */
 #ifndef TESS_COMMAND_H
 #define TESS_COMMAND_H
@@ -28,9 +28,9 @@ extern "C" {
 typedef struct tess_command tess_command;
 
 /** Predicted visibilities of a segment of an observation: rows that share their
- * channels and correlations (a spectral window of a MeasurementSet; a whole UVFITS
- * file). Everything belongs to the command. Rows are in the file's order, flagged or
- * not; those whose uvw is not finite have visibilities of 0. */
+ *  channels and correlations (a spectral window of a MeasurementSet; a whole UVFITS
+ *  file). Everything belongs to the command. Rows are in the file's order, flagged or
+ *  not; those whose uvw is not finite have visibilities of 0. */
 typedef struct tess_predicted {
     int64_t num_rows, num_chan;
     int num_corr;
@@ -51,15 +51,16 @@ TESS_API tess_status tess_command_create(const char *name, tess_command **comman
  *  tessera predict --help); `value` is NULL for a switch ("overwrite"). "obs" names the
  *  observation. A name given again replaces the earlier value. "log" is "quiet" (the
  *  default), "info" or "debug": what is shown on stderr. Names and values are checked
- * by tess_command_run(). Errors: TESS_ERR_ALLOC. */
+ *  by tess_command_run(). Errors: TESS_ERR_ALLOC. */
 TESS_API tess_status tess_command_set(tess_command *command, const char *name,
                                       const char *value);
 
-/** predict: the model is in memory, in place of the option "model". `model`, and what
- * it points to, must be there until the last run. NULL: it is in a file. */
+/** Of `predict`: use a model in memory, in place of the option "model". `model`, and
+ *  the arrays that it points to, must exist until the last run has ended. NULL: the
+ *  model is in a file. */
 TESS_API void tess_command_model(tess_command *command, const tess_model *model);
 
-/** Run, giving up the results of an earlier run.
+/** Run the command, after freeing the results of an earlier run.
  *    predict   writes the "output" or the "column"; without either keeps the
  *              visibilities for tess_command_predicted();
  *    simulate  writes the "output";
@@ -69,7 +70,7 @@ TESS_API void tess_command_model(tess_command *command, const tess_model *model)
 TESS_API tess_status tess_command_run(tess_command *command);
 
 /** info: what `tessera info --json` prints; "" before a run and for other commands.
- * Valid until the next run or destroy. */
+ *  Valid until the next run or destroy. */
 TESS_API const char *tess_command_text(const tess_command *command);
 
 /** predict: segments of the last run, 0 when it wrote them to a file. */

@@ -12,8 +12,8 @@
  *              use(tess_image_get(image, k));
  *      tess_image_destroy(image);
  *
- *  One process images, whatever MPI does around it. Runs in several threads wait for
- *  one another, because the log is the process's.
+ *  A run uses the calling process only, also in an MPI program. Runs in several threads
+ *  wait for one another, because the process has one log.
  */
 #ifndef TESS_IMAGES_H
 #define TESS_IMAGES_H
@@ -65,13 +65,14 @@ TESS_API tess_status tess_image_set(tess_image *image, const char *name,
                                     const char *value);
 
 /** Subtract the visibilities of a model in memory, in place of the option "subtract".
- *  Its pixels are those of the image: it has no other scale, but may have another size.
- *  `model`, and what it points to, must be there until the last run. NULL: nothing. */
+ *  The model has the pixel scale of the image, but may have another size. `model`, and
+ *  the arrays that it points to, must exist until the last run has ended. NULL: nothing
+ *  is subtracted. */
 TESS_API void tess_image_subtract(tess_image *image, const tess_model *model);
 
-/** Make the images, giving up those of an earlier run. Errors as README's table of exit
- *  statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO, TESS_ERR_ALLOC,
- *  TESS_ERR_RESOURCE. */
+/** Make the images, after freeing those of an earlier run. Errors as in the manual's
+ *  table of exit statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO,
+ *  TESS_ERR_ALLOC, TESS_ERR_RESOURCE. */
 TESS_API tess_status tess_image_run(tess_image *image);
 
 /** Images of the last run, in the order in which the program writes them. */

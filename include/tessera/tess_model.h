@@ -1,6 +1,6 @@
 /** @file tess_model.h
- *  A model of the sky in memory: what tess_command_model() predicts from and
- *  tess_image_subtract() subtracts.
+ *  A model of the sky in memory. tess_command_model() predicts visibilities from it,
+ *  and tess_image_subtract() subtracts them.
  */
 #ifndef TESS_MODEL_H
 #define TESS_MODEL_H
