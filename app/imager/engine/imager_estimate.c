@@ -238,8 +238,32 @@ cleanup:
     return status;
 }
 
+/* Ranks of a node read lines of other slabs where they lie: their own rows of these, in
+ * whole pages of memory. Between nodes lines are sent and received. In units of this
+ * rank's lines. */
+static double others_lines(const imager_job *job, bool one_node)
+{
+    const double value = job->plan->is_double ? 16 : 8, page = 4096;
+    const double line_bytes = (double)job->geom.ny * value;
+    const int f = job->fft_ranks;
+    if (f == 1) return 0;
+    return one_node ? fmin(2, (f - 1) * (1.0 / f + page / line_bytes)) : 2;
+}
+
+/* Whether all ranks of the team are on one node. Collective. */
+static tess_status on_one_node(const imager_job *job, bool *one_node)
+{
+    tess_status status = TESS_OK;
+    tess_comm *node = NULL;
+    TESS_TRY(tess_comm_node(imager_team(job), &node));
+    *one_node = tess_comm_size(node) == tess_comm_size(imager_team(job));
+cleanup:
+    tess_comm_free(node);
+    return status;
+}
+
 static void estimate_memory(const imager_job *job, const imager_workload *work,
-                            double sums, double pieces, double lines,
+                            double sums, double pieces, double lines, bool one_node,
                             imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
@@ -262,7 +286,7 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     estimate->sums = sums;
     /* pieces have become lines before these are turned into others */
     estimate->planes = job->num_images * image + plane_lines +
-                       fmax(pieces, f > 1 ? 2 * plane_lines : 0);
+                       fmax(pieces, others_lines(job, one_node) * plane_lines);
     const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
     /* buffers of files are given up when all samples are kept, and so are densities
      * that have been applied to these */
@@ -393,7 +417,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     plane_load load = {0};
     double all = 0, sums = 0, lines = 0;
     int planes = 0;
-    bool several = false;
+    bool several = false, one_node;
     *estimate = (imager_estimate){0};
     TESS_TRY(imager_owned_bricks(job, bricks, &own));
     TESS_TRY(make_load(job, &own, &load));
@@ -404,8 +428,9 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     if (!several) TESS_TRY(planes_at_once(job, work, &own, &planes));
     if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);
     const int sets = planes > 0 ? (job->plan->num_planes + planes - 1) / planes : 1;
+    TESS_TRY(on_one_node(job, &one_node));
     estimate_memory(job, &found, sums, pieces_bytes(job, &load, planes), lines,
-                    estimate);
+                    one_node, estimate);
     estimate_time(job, &found, lines, sets > 1 ? sums : all, sets, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
