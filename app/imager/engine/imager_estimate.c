@@ -199,7 +199,7 @@ static double bytes_beside_sums(const imager_job *job, const imager_workload *wo
 }
 
 /* Of how many planes this rank's sums will be held at a time, 0: of all. What the
- * run goes by (imager_run.c) are the samples of the output. Collective. */
+ * run goes by (visset_passes.c) are the samples of the output. Collective. */
 static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
                                   const tess_brick_list *own, int *planes)
 {
