@@ -1,0 +1,114 @@
+/* Sessions of the library: calls in and out of order, and residuals of a file's
+ * visibilities, with all memory given back. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tessera/tessera.h"
+#include "uvfits_sample.h"
+
+enum { NX = 40, NY = 32, PIXELS = NX * NY, CENTRE = NY / 2 * NX + NX / 2 };
+
+static const char *path = "session-sample.uvfits";
+
+static tess_session *new_session(void)
+{
+    tess_session *session = NULL;
+    assert_int_equal(tess_session_create(&session), TESS_OK);
+    assert_int_equal(tess_session_set(session, "obs", path), TESS_OK);
+    assert_int_equal(tess_session_set(session, "size", "40,32"), TESS_OK);
+    assert_int_equal(tess_session_set(session, "scale", "2.8asec"), TESS_OK);
+    assert_int_equal(tess_session_set(session, "threads", "2"), TESS_OK);
+    return session;
+}
+
+static void test_order_of_calls(void **state)
+{
+    (void)state;
+    double image[PIXELS];
+    tess_session_weights weights;
+    tess_session *session = new_session();
+    assert_null(tess_session_info_of(session));
+    assert_null(tess_session_polarisation(session, 0));
+    assert_int_equal(tess_session_image(session, 0, 0, NULL, image, NULL),
+                     TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_last_error(), "not open"));
+    assert_int_equal(tess_session_weights_of(session, 0, 0, 0, &weights),
+                     TESS_ERR_USAGE);
+    assert_int_equal(tess_session_set(session, "size", "many"), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_ERR_USAGE);
+    assert_int_equal(tess_session_set(session, "size", "40,32"), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_OK); /* after a failure */
+    assert_int_equal(tess_session_open(session), TESS_ERR_USAGE);
+    assert_non_null(tess_session_info_of(session));
+    assert_int_equal(tess_session_image(session, 0, 1, NULL, image, NULL),
+                     TESS_ERR_USAGE);
+    assert_int_equal(tess_session_weights_of(session, 0, 0, 1, &weights),
+                     TESS_ERR_USAGE);
+    tess_session_destroy(session);
+    tess_session_destroy(NULL);
+}
+
+/* A point at the phase centre has visibilities of its flux everywhere: the residual is
+ * the dirty image less the PSF times the flux, within the accuracy of either. */
+static void test_residual(void **state)
+{
+    (void)state;
+    double dirty[PIXELS], psf[PIXELS], residual[PIXELS], model[PIXELS] = {0}, size = 0;
+    tess_session_weights weights;
+    tess_session *session = new_session();
+    assert_int_equal(tess_session_open(session), TESS_OK);
+    const tess_session_info *info = tess_session_info_of(session);
+    assert_true(info->nx == NX && info->ny == NY && info->num_pol == 1);
+    assert_true(info->num_channels == 1 && info->num_intervals == 1);
+    assert_string_equal(tess_session_polarisation(session, 0), "I");
+    assert_int_equal(tess_session_weights_of(session, 0, 0, 0, &weights), TESS_OK);
+    assert_true(weights.sum > 0 && weights.num_vis > 0 && weights.freq_hz > 1e9);
+    assert_int_equal(tess_session_image(session, 0, 0, NULL, dirty, psf), TESS_OK);
+    assert_true(fabs(psf[CENTRE] - 1) < 1e-4);
+    model[CENTRE] = 1000;
+    for (int turn = 0; turn < 2; ++turn) {
+        double error = 0;
+        assert_int_equal(tess_session_image(session, 0, 0, model, residual, NULL),
+                         TESS_OK);
+        size = 0;
+        for (int k = 0; k < PIXELS; ++k) {
+            const double expected = dirty[k] - model[CENTRE] * psf[k];
+            error += pow(residual[k] - expected, 2);
+            size += pow(dirty[k], 2) + pow(model[CENTRE] * psf[k], 2);
+        }
+        assert_true(sqrt(error / size) < 3e-4);
+    }
+    tess_session_destroy(session);
+}
+
+static int write_sample(void **state)
+{
+    (void)state;
+    make(&plain, path);
+    return 0;
+}
+
+static int remove_sample(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order_of_calls),
+        cmocka_unit_test(test_residual),
+    };
+    return cmocka_run_group_tests(tests, write_sample, remove_sample);
+}
