@@ -76,7 +76,7 @@ typedef struct tess_plane_job {
 typedef struct tess_planes_times {
     double exchange_s, fft_s;
     double join_s;     /**< of fft_s, mean over threads: grid lines made of pieces, or
-                          pieces     cut from them; 0 where the backend does not tell */
+                            pieces cut from them; 0 where the backend does not tell */
     tess_trace *trace; /**< gets the same as spans "reduce" and "fft", or NULL */
 } tess_planes_times;
 

@@ -40,6 +40,10 @@ def main(obs: Path) -> int:
     predicted: tessera.Predictions = tessera.predict(obs, model=model, scale=5.8e-5)
     found: tessera.Prediction = predicted[0]
     tessera.image([obs], size=64, scale=5.8e-5, subtract=model)
+    with tessera.Session(obs, size=64, scale=5.8e-5) as session:
+        left: npt.NDArray[np.float64] = session.residual(model, channel=0)
+        weights: tessera.Weights = session.weights()
+        print(left.shape == session.shape, weights.num_vis, session.polarisations[0])
     try:
         tessera.predict(obs, model=model, scale="12 apples")
     except tessera.UsageError as error:
