@@ -12,6 +12,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 #include "tess_scale.h"
 
 /* A model belongs to a pointing when its reference position is this close [pixels], and
@@ -156,33 +157,25 @@ typedef struct model_sums {
     double largest_jy; /* of these */
 } model_sums;
 
-/* One row of the model times the grid correction, which some backends see to later;
- * zero where it is blank or beyond the horizon. */
-static void correct_row(const imager_job *job, double scale, int64_t row,
-                        double *correction, double *value, model_sums *sums)
+static void add_pixels(const double *value, int64_t count, model_sums *sums)
 {
-    const bool here = !job->backend->grid->correct;
-    if (here) tess_grid_correction_row(job->plan, row, correction);
-    for (int64_t i = 0; i < job->geom.nx; ++i) {
+    for (int64_t i = 0; i < count; ++i)
         if (isfinite(value[i])) {
             sums->flux_jy += fabs(value[i]);
             sums->largest_jy = fmax(sums->largest_jy, fabs(value[i]));
         } else
             ++sums->blank;
-        value[i] *= here ? scale * correction[i] : scale;
-        if (!isfinite(value[i])) value[i] = 0;
-    }
 }
 
-static void put_row(const imager_job *job, void *image, int64_t row,
-                    const double *value)
+void imager_model_put_row(const imager_job *job, double scale, int64_t row,
+                          const double *pixel, double *correction, void *out)
 {
-    const int64_t nx = job->geom.nx;
-    if (job->plan->is_double)
-        memcpy((double *)image + row * nx, value, (size_t)nx * sizeof *value);
-    else
-        for (int64_t i = 0; i < nx; ++i)
-            ((float *)image)[row * nx + i] = (float)value[i];
+    const bool here = !job->backend->grid->correct;
+    if (here) tess_grid_correction_row(job->plan, row, correction);
+    for (int64_t i = 0; i < job->geom.nx; ++i) {
+        const double value = pixel[i] * (here ? scale * correction[i] : scale);
+        tess_real_set(out, job->plan->is_double, i, isfinite(value) ? value : 0.0);
+    }
 }
 
 /* Rows [row, row + num_rows) of a Stokes plane, of which this rank's first is `first`;
@@ -193,15 +186,15 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
                              model_sums *sums)
 {
     tess_status status = TESS_OK;
-    const int64_t nx = job->geom.nx;
+    const int64_t nx = job->geom.nx, real_bytes = job->plan->is_double ? 8 : 4;
     const int plane = model->stokes_index[model->stokes[stokes] - 1];
     double *correction = value + num_rows * nx;
     TESS_TRY(tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
-    for (int64_t k = 0; k < num_rows; ++k) {
-        correct_row(job, model->scale, row + k, correction, value + k * nx, sums);
-        put_row(job, tess_planes_image(planes, stokes), row + k - first,
-                value + k * nx);
-    }
+    add_pixels(value, num_rows * nx, sums);
+    for (int64_t k = 0; k < num_rows; ++k)
+        imager_model_put_row(job, model->scale, row + k, value + k * nx, correction,
+                             (char *)tess_planes_image(planes, stokes) +
+                                 (row + k - first) * nx * real_bytes);
 cleanup:
     return status;
 }
@@ -280,7 +273,7 @@ static tess_status check_model(const imager_job *job, imager_model *model,
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: pixels add up to %.3g Jy; predictions are made of at most %.0e",
                   model->fits.path, share * sums->flux_jy, MOST_FLUX_JY);
-    if (sum[0] > 0 && tess_comm_rank(job->comm) == 0)
+    if (sum[0] > 0 && tess_comm_rank(job->comm) == 0 && !model->is_told)
         tess_log_warn("%s: %lld pixels are blank or not finite; they count as 0",
                       model->fits.path, (long long)(sum[0] * job->geom.ny / sum[1]));
 cleanup:

@@ -23,6 +23,7 @@ typedef struct imager_model {
     int stokes[4];       /* codes 1..4 of the grids */
     bool per_beam;       /* its header says Jy/beam */
     bool is_checked;     /* what its pixels add up to, and how many are blank */
+    bool is_told;        /* other ranks warn of blank pixels */
     double scale; /* a power of two: visibilities are predicted of the model times
                      this, so that products of very small pixels are in range */
 } imager_model;
@@ -44,9 +45,16 @@ void imager_model_warn(const imager_model *model, tess_comm *comm);
 tess_status imager_model_load(const imager_job *job, imager_model *model,
                               tess_planes *planes);
 
+/** One row of a model, pixel[nx] in Jy/pixel, as it lies on model planes: out[nx], of
+ * the plan's precision, is the row times `scale` and, unless the backend corrects it
+ * later, the grid correction, which needs correction[nx] to work in. Pixels that are
+ * blank or beyond the horizon become zero. Local. */
+void imager_model_put_row(const imager_job *job, double scale, int64_t row,
+                          const double *pixel, double *correction, void *out);
+
 /** Have rows[model.num], in Jy/pixel and where finished images lie, become the model of
- *  the job, whose model planes are there. NaN counts as 0. TESS_ERR_INTERNAL for rows of
- *  other ranks. Collective. */
+ *  the job, whose model planes are there. NaN counts as 0. TESS_ERR_INTERNAL for rows
+ * of other ranks. Collective. */
 tess_status imager_model_set(imager_job *job, const imager_rows *rows);
 
 /** Once `num` model images lie where tess_planes_image says, have the backend correct

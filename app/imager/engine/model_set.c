@@ -24,39 +24,25 @@ static tess_status largest_pixel(const imager_job *job, const imager_rows *rows,
     return tess_comm_allreduce_f64(job->comm, largest_out, 1, TESS_MAX);
 }
 
-/* Row k times the scale and, unless the backend does that, the grid correction; zero
- * where it is blank or beyond the horizon. */
-static void prepare_row(const imager_job *job, const imager_rows *rows, int64_t k,
-                        double *correction, void *out)
-{
-    const int64_t nx = rows->nx;
-    const bool here = !job->backend->grid->correct;
-    if (here) tess_grid_correction_row(job->plan, rows->row_first + k, correction);
-    for (int64_t i = 0; i < nx; ++i) {
-        double value = job->model.scale * imager_pixel(rows, k * nx + i);
-        if (here) value *= correction[i];
-        if (!isfinite(value)) value = 0;
-        if (job->plan->is_double)
-            ((double *)out)[k * nx + i] = value;
-        else
-            ((float *)out)[k * nx + i] = (float)value;
-    }
-}
-
 /* All of this rank's rows, in the plan's precision. Local. */
 static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
                                 void *out)
 {
     tess_status status = TESS_OK;
+    const int64_t nx = rows->nx, real_bytes = job->plan->is_double ? 8 : 4;
     bool complete = true;
 #pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
     {
-        double *correction = tess_alloc(rows->nx, sizeof *correction);
-        complete = correction != NULL;
+        double *pixel = tess_alloc(2 * nx, sizeof *pixel);
+        complete = pixel != NULL;
 #pragma omp for schedule(dynamic, 16)
-        for (int64_t k = 0; k < rows->num_rows; ++k)
-            if (correction) prepare_row(job, rows, k, correction, out);
-        tess_free(correction);
+        for (int64_t k = 0; k < rows->num_rows; ++k) {
+            if (!pixel) continue;
+            imager_pixels(rows, k * nx, nx, pixel);
+            imager_model_put_row(job, job->model.scale, rows->row_first + k, pixel,
+                                 pixel + nx, (char *)out + k * nx * real_bytes);
+        }
+        tess_free(pixel);
     }
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
 cleanup:

@@ -10,6 +10,7 @@
 #include "imager_model.h"
 #include "imager_window.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 static int64_t value_bytes(const tess_samples *samples)
 {
@@ -30,25 +31,14 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
 
 static double complex value_of(const tess_samples *samples, int64_t at)
 {
-    if (samples->is_double) {
-        const double *vis = (const double *)samples->vis + 2 * at;
-        return CMPLX(vis[0], vis[1]);
-    }
-    const float *vis = (const float *)samples->vis + 2 * at;
-    return CMPLX(vis[0], vis[1]);
+    return CMPLX(tess_real_at(samples->vis, samples->is_double, 2 * at),
+                 tess_real_at(samples->vis, samples->is_double, 2 * at + 1));
 }
 
 static void put_value(tess_samples *samples, int64_t at, double complex value)
 {
-    if (samples->is_double) {
-        double *vis = (double *)samples->vis + 2 * at;
-        vis[0] = creal(value);
-        vis[1] = cimag(value);
-        return;
-    }
-    float *vis = (float *)samples->vis + 2 * at;
-    vis[0] = (float)creal(value);
-    vis[1] = (float)cimag(value);
+    tess_real_set(samples->vis, samples->is_double, 2 * at, creal(value));
+    tess_real_set(samples->vis, samples->is_double, 2 * at + 1, cimag(value));
 }
 
 /* One sample's visibilities less `factor` times those of the model. */
