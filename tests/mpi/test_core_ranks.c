@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw.h"
+#include "crowded_rows.h"
 #include "pipeline.h"
 #include "rank_tests.h"
 #include "tess_mem.h"
@@ -115,15 +115,7 @@ static scene *make_scene(void)
     scene *s = calloc(1, sizeof *s);
     draw from = {31};
     assert_non_null(s);
-    for (int c = 0; c < CHANS; ++c)
-        s->freq_hz[c] = 1e8 * (1 + 0.02 * c);
-    for (int k = 0; k < ROWS; ++k) {
-        /* crowded near the centre, so that bricks are hot */
-        const double spread = k % 3 ? 30.0 : 480.0;
-        s->uvw_m[k][0] = draw_uniform(&from, -spread, spread);
-        s->uvw_m[k][1] = draw_uniform(&from, -spread, spread);
-        s->uvw_m[k][2] = draw_uniform(&from, -9000, 9000);
-    }
+    draw_crowded_rows(&from, ROWS, 9000, s->uvw_m, CHANS, s->freq_hz);
     for (int k = 0; k < ROWS * CHANS; ++k)
         for (int i = 0; i < 2; ++i)
             s->vis[k][i] = draw_normal(&from);
@@ -146,16 +138,6 @@ static pipeline part_of(const scene *s, tess_comm *comm, int64_t first, int64_t 
                       .num_chan = CHANS,
                       .uvw_m = s->uvw_m[first],
                       .freq_hz = s->freq_hz};
-}
-
-static double relative(const double *a, const double *b, int n)
-{
-    double difference = 0, size = 0;
-    for (int k = 0; k < n; ++k) {
-        difference += (a[k] - b[k]) * (a[k] - b[k]);
-        size += b[k] * b[k];
-    }
-    return sqrt(difference / size);
 }
 
 /* Sums in another order differ by rounding, half a unit in the last place

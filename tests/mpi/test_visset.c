@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw.h"
+#include "crowded_rows.h"
 #include "pipeline.h"
 #include "rank_tests.h"
 #include "tess_const.h"
@@ -47,15 +47,7 @@ static scene *make_scene(void)
     scene *s = calloc(1, sizeof *s);
     draw from = {53};
     assert_non_null(s);
-    for (int c = 0; c < CHANS; ++c)
-        s->freq_hz[c] = 1e8 * (1 + 0.02 * c);
-    for (int k = 0; k < ROWS; ++k) {
-        /* crowded near the centre, so that bricks are hot */
-        const double spread = k % 3 ? 30.0 : 480.0;
-        s->uvw_m[k][0] = draw_uniform(&from, -spread, spread);
-        s->uvw_m[k][1] = draw_uniform(&from, -spread, spread);
-        s->uvw_m[k][2] = draw_uniform(&from, -4000, 4000);
-    }
+    draw_crowded_rows(&from, ROWS, 4000, s->uvw_m, CHANS, s->freq_hz);
     for (int k = 0; k < VIS; ++k) {
         s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
         for (int p = 0; p < POLS; ++p)
@@ -139,16 +131,6 @@ static void image_directly(const scene *s, double (*vis)[2], double *image)
                 s->weight[v] / sum * (vis[v][0] * cos(phase) + vis[v][1] * sin(phase));
         }
     }
-}
-
-static double relative(const double *a, const double *b, int n)
-{
-    double difference = 0, size = 0;
-    for (int k = 0; k < n; ++k) {
-        difference += (a[k] - b[k]) * (a[k] - b[k]);
-        size += b[k] * b[k];
-    }
-    return sqrt(difference / size);
 }
 
 /* Both directions keep the accuracy: the error of prediction, of which no more than all

@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from e2e import Suite, l2_error, mpiexec, read_image, skip, tessera
+from e2e import Suite, fits_module, l2_error, mpiexec, read_image, skip, tessera
 from fields_and_cubes import NX, NY, Samples
 
 EPS = 1e-9
@@ -108,6 +108,27 @@ def check_reproducible(suite, obs):
     check_equal(suite, "continued", prefix, wanted)
 
 
+def check_subtracted(suite, obs):
+    """Teams subtract a model of the image's pixels, each for its outputs; one of them warns of
+    blank pixels."""
+    exact, model = ["--reproducible", "--weight", "natural"], suite.path("model.fits")
+    prefix, _ = run(suite, "for a model", obs, *exact)
+    with fits_module().open(f"{prefix}-t0000-MFS-dirty.fits") as file:
+        pixels, header = file[0].data, file[0].header
+        pixels[...] = 0
+        pixels[0, 0, 40, 20], pixels[0, 0, 3, 3] = 0.5, np.nan
+        header["BUNIT"] = "Jy/pixel"
+        file.writeto(model, overwrite=True)
+    less = [*exact, "--subtract", model]
+    prefix, _ = run(suite, "subtracted, one rank", obs, *less)
+    wanted = images(prefix)
+    for ranks, teams in LAYOUTS:
+        label = f"subtracted, {teams} teams of {ranks} ranks"
+        prefix, result = run(suite, label, obs, *less, "--force-teams", teams, ranks=ranks)
+        check_equal(suite, label, prefix, wanted)
+        suite.equal(f"{label}: warnings of blank pixels", result.err.count("are blank"), 1)
+
+
 def check_choice(suite, obs):
     """The planner's choice, in the plan and in the profile."""
     profile = suite.path("profile.json")
@@ -140,6 +161,7 @@ def main():
     obs = observe(suite).path
     check_layouts(suite, obs)
     check_reproducible(suite, obs)
+    check_subtracted(suite, obs)
     check_choice(suite, obs)
     suite.finish()
 

@@ -146,6 +146,17 @@ static void fill_values(const double *vis, const double *weight, tess_samples *s
         store(samples->weight, samples->is_double, k, weight[k]);
 }
 
+/* One set of samples in memory, still empty. */
+static sample_sets kept_samples(const pipeline *with, tess_profile *profile)
+{
+    return (sample_sets){.in_memory = true,
+                         .vis_scale = 1,
+                         .weight_scale = 1,
+                         .num_sets = 1,
+                         .threads = with->layout.threads,
+                         .profile = profile};
+}
+
 tess_status pipeline_image(const pipeline *with, const double *vis,
                            const double *weight, double *dirty, double *psf,
                            double *sum_weights)
@@ -159,12 +170,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     imager_product product[TESS_MAX_POL + 1] = {0};
     visset set = {0};
     const visset_request request = {.psf = psf != NULL};
-    sample_sets data = {.in_memory = true,
-                        .vis_scale = 1,
-                        .weight_scale = 1,
-                        .num_sets = 1,
-                        .threads = with->layout.threads,
-                        .profile = &profile};
+    sample_sets data = kept_samples(with, &profile);
     double *inv_lambda = make_inv_lambda(with);
     status = inv_lambda ? make_samples(with, inv_lambda, &data.cached) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(with->comm, status));
@@ -239,12 +245,7 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
     tess_profile profile = {0};
     imager_job job = {0};
     visset set = {0};
-    sample_sets data = {.in_memory = true,
-                        .vis_scale = 1,
-                        .weight_scale = 1,
-                        .num_sets = 1,
-                        .threads = with->layout.threads,
-                        .profile = &profile};
+    sample_sets data = kept_samples(with, &profile);
     double *inv_lambda = make_inv_lambda(with);
     status = inv_lambda ? make_samples(with, inv_lambda, &data.cached) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(with->comm, status));
