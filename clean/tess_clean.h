@@ -1,0 +1,238 @@
+/** @file tess_clean.h
+ *  CLEAN of images that are distributed by rows: the minor cycles between two residual
+ *  images that a caller makes from the visibilities (Högbom 1974; Clark 1980; Cornwell
+ *  2008, arXiv:0806.2228; Offringa & Smirnov 2017, arXiv:1706.06786), and restoring.
+ *
+ *  A rank holds, for P ranks: its rows of the arrays that the caller gives, 1/P of a
+ * few padded spectra (the residual's and the PSF's of each image, the kernels' where a
+ *  kernel is not negligible), 1/P of the image at each scale that is measured, and the
+ *  list of candidates with its values. The ranks of a node share one copy of the
+ * current scale's PSF, convolved twice with the kernel, for each image. A rank sends:
+ * its part of a spectrum once for each transform; its candidates once for each
+ * sub-minor loop; its best candidate in each iteration where lists are long enough to
+ * be divided, and nothing where they are short; its rows of the shared PSF once for
+ *  each change of scale.
+ *
+ *  Components are chosen by (largest |value|, then lowest pixel index) over all ranks.
+ *  The sequence of components does not depend on the number of ranks or threads.
+ *
+ *  Order of calls: create, set_psf for each image, set_mask and state_put where needed,
+ *  then minor for each residual image. docs/design/clean.md tells what they do.
+ */
+#ifndef TESS_CLEAN_H
+#define TESS_CLEAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+typedef struct tess_clean tess_clean;
+typedef struct tess_clean_ops tess_clean_ops; /* clean/clean_ops.h */
+
+/** Most scales of a multiscale CLEAN, scale 0 included. */
+enum { TESS_CLEAN_MOST_SCALES = 32 };
+
+typedef enum tess_clean_shape {
+    TESS_CLEAN_TAPERED_QUADRATIC, /**< ½(1 + cos(2πr/(n+1))) (1 − (r/α)²) */
+    TESS_CLEAN_GAUSSIAN           /**< of standard deviation 3α/16 */
+} tess_clean_shape;
+
+typedef enum tess_clean_local_rms {
+    TESS_CLEAN_GLOBAL_RMS,
+    TESS_CLEAN_LOCAL_RMS,         /**< sqrt(Gaussian ∗ residual²) */
+    TESS_CLEAN_LOCAL_RMS_WITH_MIN /**< at least .3 × |minimum| within the window */
+} tess_clean_local_rms;
+
+/** The images that are cleaned jointly, and this rank's rows of them: any division into
+ *  slabs of consecutive rows in the order of ranks, ranks without rows included. */
+typedef struct tess_clean_images {
+    int64_t nx, ny;
+    int64_t row_first, num_rows;
+    int num_images;       /**< one model, residual and PSF each; 1 unless joined */
+    const double *weight; /**< [num_images], >= 0, of the mean in which peaks are
+                               found; NULL: 1 each; copied. Weight 0: the image has no
+                               data and gets no components */
+    bool rows_are_double; /**< residual and PSF rows are arrays of double, not float */
+} tess_clean_images;
+
+/** A Gaussian beam: FWHM along both axes [pixels along l], position angle from North
+ *  through East [rad], and the height of a pixel over its width. */
+typedef struct tess_clean_beam {
+    double major_px, minor_px, angle_rad;
+    double pixel_aspect; /**< 0: 1 */
+} tess_clean_beam;
+
+/** What tess_clean_create wants to know. Thresholds are of |peak|, in multiscale of the
+ *  biased peak. */
+typedef struct tess_clean_opts {
+    double gain;           /**< (0, 1]; .1 */
+    double mgain;          /**< (0, 1]; .8 */
+    double first_mgain;    /**< that of the first major iteration; 0: mgain */
+    double threshold_jy;   /**< [Jy/beam]; 0: none */
+    double auto_threshold; /**< in σ; 0: none */
+    double auto_mask;      /**< in σ; 0: no automatic mask */
+    int64_t niter;         /**< most minor iterations in all, a continued count's
+                                included */
+    bool no_negative, stop_negative;
+    double border_percent; /**< of width and height, at each edge, without components */
+
+    bool multiscale;
+    int num_scales;         /**< of `scale_px`; 0: by the beam */
+    const double *scale_px; /**< α [pixels], ascending from >= 0; copied */
+    int most_scales;        /**< of those by the beam; 0: no limit */
+    double scale_beam_px;   /**< the beam that scales and biases go by; 0: the major
+                                 axis of `beam` */
+    double scale_bias;      /**< β in (0, 1]; .6 */
+    double scale_gain;      /**< (0, 1]; .2: sub-minor loops end at .8 × the peak */
+    tess_clean_shape shape;
+
+    tess_clean_local_rms local_rms;
+    double local_rms_window; /**< in beams; 25 */
+    tess_clean_beam beam;    /**< of the window, and of scales by the beam */
+
+    bool is_double;            /**< transforms in double (ε below 1e-6) */
+    bool repeatable;           /**< the same bits on any number of ranks and threads */
+    int threads;               /**< of this rank; 1 */
+    const tess_clean_ops *ops; /**< of a backend; NULL: tess_clean_ops_cpu */
+} tess_clean_opts;
+
+extern const tess_clean_ops tess_clean_ops_cpu;
+
+/** Why a minor loop ended. */
+typedef enum tess_clean_end {
+    TESS_CLEAN_MAJOR_THRESHOLD, /**< mgain: a new residual image is due */
+    TESS_CLEAN_FINAL_THRESHOLD, /**< the threshold, or that of auto-masking */
+    TESS_CLEAN_LOOPS,    /**< multiscale: as many sub-minor loops at the threshold as
+                              are allowed; a new residual image may help */
+    TESS_CLEAN_NITER,    /**< as many iterations as are allowed */
+    TESS_CLEAN_NEGATIVE, /**< stop_negative: the next component is negative */
+    TESS_CLEAN_DIVERGED, /**< a peak of 4 × the first; nothing has been changed */
+    TESS_CLEAN_NOTHING,  /**< no pixel may have components, or all are 0 */
+    TESS_CLEAN_STOPPED   /**< `look` said so; nothing has been changed */
+} tess_clean_end;
+
+/** "the major threshold", "the final threshold", …: for logs. Local. */
+const char *tess_clean_end_text(tess_clean_end end);
+
+/** What a minor loop has done; the same on all ranks. Values in Jy/beam. */
+typedef struct tess_clean_report {
+    tess_clean_end end;
+    bool again; /**< a new residual image and another minor loop make sense: the end is
+                     the major threshold or `loops`, or auto-masking is over */
+    int phase;  /**< of this loop: 1, or 2 with the automatic mask */
+    int64_t iterations;       /**< of this loop */
+    int64_t total_iterations; /**< of all so far */
+    int loops;                /**< sub-minor loops */
+    int num_scales;
+    double scale_px[TESS_CLEAN_MOST_SCALES];
+    int64_t scale_iterations[TESS_CLEAN_MOST_SCALES];
+    double scale_flux_jy[TESS_CLEAN_MOST_SCALES]; /**< summed over images by weight */
+    double flux_jy;    /**< of this loop's components, likewise */
+    double peak_start; /**< largest |biased value| where components may be */
+    double peak_end;
+    int64_t peak_index;     /**< y·nx + x of peak_start's pixel; −1: none */
+    double sigma;           /**< 1.4826 · MAD of the residual at the start */
+    double rms;             /**< of the residual at the end, over pixels not NaN */
+    double threshold;       /**< at which this loop was to end */
+    double final_threshold; /**< of this phase */
+    double transforms;      /**< of the padded size, one direction each, parts counted
+                                 as such */
+    double transform_s, list_s, total_s; /**< seconds of this rank */
+} tess_clean_report;
+
+/** How a loop is doing. */
+typedef struct tess_clean_progress {
+    int64_t iterations, total_iterations;
+    double peak, peak_start, threshold;
+    double scale_px; /**< of the current sub-minor loop */
+} tess_clean_progress;
+
+/** What the caller is told between sub-minor loops. Either may be NULL. */
+typedef struct tess_clean_calls {
+    void (*progress)(void *context, const tess_clean_progress *progress); /**< Local */
+    /** Collective. `*stop`, the same on all ranks: end now, as
+     *  TESS_CLEAN_STOPPED. tess_clean_state_get may be called from here, and gives the
+     *  state from which the loop goes on. */
+    tess_status (*look)(void *context, bool *stop);
+    void *context;
+} tess_clean_calls;
+
+/** Defaults as told beside the options; niter is 0. Local. */
+void tess_clean_opts_default(tess_clean_opts *opts);
+
+/** The scales [pixels] and biases that an object with these options has; returns their
+ *  number. Arrays of TESS_CLEAN_MOST_SCALES; either may be NULL. Local. */
+int tess_clean_scales(const tess_clean_images *images, const tess_clean_opts *opts,
+                      double *scale_px, double *bias);
+
+/** Bytes that this rank will need beside the caller's arrays, and bytes of the memory
+ *  that the ranks of a node share, per node. Local. */
+void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *opts,
+                      int num_ranks, double *rank_bytes, double *node_bytes);
+
+/** Check everything and allocate what does not depend on data. Arguments are copied but
+ *  for `comm`, which is borrowed. TESS_ERR_USAGE: a gain or mgain outside (0, 1], a
+ *  threshold or border below 0, scales not ascending or too many, rows that do not
+ * cover the image. TESS_ERR_ALLOC. Collective. */
+tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
+                              const tess_clean_opts *opts, tess_clean **clean);
+void tess_clean_destroy(tess_clean *clean); /**< NULL is fine. Collective. */
+
+/** Take the PSF of an image, this rank's rows [num_rows][nx], its centre at pixel
+ *  (⌊nx/2⌋, ⌊ny/2⌋); NaN counts as 0. The rows may be freed afterwards. To be called
+ *  again when the PSF changes. TESS_ERR_INPUT: its value at the centre is not positive.
+ *  Collective. */
+tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows);
+
+/** The user's mask, this rank's rows [num_rows][nx], not 0 where components may be;
+ *  copied; NULL: everywhere. TESS_ERR_INPUT: nothing is set in it. Collective. */
+tess_status tess_clean_set_mask(tess_clean *clean, const uint8_t *rows);
+
+/** For single-scale auto-masking of a continued model: its non-zero pixels count as
+ *  found. model[num_images], rows [num_rows][nx]. Local. */
+void tess_clean_mark_model(tess_clean *clean, const double *const *model);
+
+void tess_clean_set_calls(tess_clean *clean,
+                          const tess_clean_calls *calls); /**< Local */
+
+/** One minor loop. residual[num_images]: this rank's rows [num_rows][nx] in Jy/beam,
+ * NaN beyond the horizon, updated in place: less PSF ∗ (what the model has gained).
+ *  model[num_images]: rows [num_rows][nx] in Jy/pixel, to which components are added;
+ *  pixels that are NaN in the residual get none. Arrays are untouched when the loop
+ *  diverged or was stopped, and after a failure. TESS_ERR_USAGE: a PSF is missing.
+ *  TESS_ERR_RESOURCE: the ranks of a node cannot share memory. Collective. */
+tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
+                             double *const *model, tess_clean_report *report);
+
+/** What a checkpoint keeps beside the model. */
+typedef struct tess_clean_state {
+    void *bytes; /**< phase, counts and, inside a loop, its components so far: the same
+                      on all ranks, in this machine's byte order */
+    int64_t num_bytes;
+    uint32_t *found; /**< this rank's rows [num_rows][nx]: bit s is set where
+                          auto-masking found a component of scale s; NULL without it */
+} tess_clean_state;
+
+/** Fill `state` with copies (tess_clean_state_free). Inside `look` it is the state to
+ * go on from with the residual and the model with which tess_clean_minor was called:
+ * the components found so far are in it. Local. */
+tess_status tess_clean_state_get(const tess_clean *clean, tess_clean_state *state);
+
+/** Go on from a state, before tess_clean_minor: on any number of ranks, with the same
+ *  images and options. A state of inside a loop makes the next tess_clean_minor begin
+ *  with its components. TESS_ERR_INPUT: the bytes are of other options or damaged.
+ *  Collective. */
+tess_status tess_clean_state_put(tess_clean *clean, const tess_clean_state *state);
+void tess_clean_state_free(tess_clean_state *state);
+
+/** image := model ∗ beam + residual, this rank's rows [num_rows][nx] each; the Gaussian
+ *  has height 1, so that Jy/pixel become Jy/beam. `residual` and `image` are double or
+ *  float by images->rows_are_double, and may be the same array; NaN in the residual
+ * stays NaN. A beam of zero size: the residual alone. TESS_ERR_ALLOC. Collective. */
+tess_status tess_clean_restore(tess_comm *comm, const tess_clean_images *images,
+                               const tess_clean_opts *opts, const tess_clean_beam *beam,
+                               const double *model, const void *residual, void *image);
+
+#endif
