@@ -11,8 +11,11 @@
 #include "tess_cache.h"
 #include "tess_mem.h"
 
+typedef enum fft_kind { COMPLEX, REAL_FORWARD, REAL_BACKWARD } fft_kind;
+
 struct tess_fft {
     bool is_double;
+    fft_kind kind;
     fftw_plan plan;
     fftwf_plan plan_single;
 };
@@ -73,18 +76,36 @@ static void forget(bool is_double)
         fftwf_forget_wisdom();
 }
 
+static void plan_double(tess_fft *fft, int length, int sign, unsigned flags, void *line,
+                        void *out)
+{
+    fftw_set_timelimit(MEASURE_LIMIT_S);
+    if (fft->kind == REAL_FORWARD)
+        fft->plan = fftw_plan_dft_r2c_1d(length, line, out, flags);
+    else if (fft->kind == REAL_BACKWARD)
+        fft->plan = fftw_plan_dft_c2r_1d(length, line, out, flags);
+    else
+        fft->plan = fftw_plan_dft_1d(length, line, out, sign, flags);
+}
+
+static void plan_single(tess_fft *fft, int length, int sign, unsigned flags, void *line,
+                        void *out)
+{
+    fftwf_set_timelimit(MEASURE_LIMIT_S);
+    if (fft->kind == REAL_FORWARD)
+        fft->plan_single = fftwf_plan_dft_r2c_1d(length, line, out, flags);
+    else if (fft->kind == REAL_BACKWARD)
+        fft->plan_single = fftwf_plan_dft_c2r_1d(length, line, out, flags);
+    else
+        fft->plan_single = fftwf_plan_dft_1d(length, line, out, sign, flags);
+}
+
 /* False when these flags yield no plan. */
 static bool make_plan(tess_fft *fft, int length, int sign, unsigned flags, void *line,
                       void *out)
 {
     flags |= FFTW_DESTROY_INPUT;
-    if (fft->is_double) {
-        fftw_set_timelimit(MEASURE_LIMIT_S);
-        fft->plan = fftw_plan_dft_1d(length, line, out, sign, flags);
-    } else {
-        fftwf_set_timelimit(MEASURE_LIMIT_S);
-        fft->plan_single = fftwf_plan_dft_1d(length, line, out, sign, flags);
-    }
+    (fft->is_double ? plan_double : plan_single)(fft, length, sign, flags, line, out);
     return fft->plan || fft->plan_single;
 }
 
@@ -107,8 +128,8 @@ static void find_plan(tess_fft *fft, int length, int sign, int64_t lines, void *
         wisdom_save(fft->is_double);
 }
 
-tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
-                            tess_fft **fft_out)
+static tess_status create(int64_t length, fft_kind kind, bool forward, bool is_double,
+                          int64_t lines, tess_fft **fft_out)
 {
     tess_status status = TESS_OK;
     const int sign = forward ? FFTW_FORWARD : FFTW_BACKWARD, n = (int)length;
@@ -118,6 +139,7 @@ tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_
     if (!fft || !line || !out)
         TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
     fft->is_double = is_double;
+    fft->kind = kind;
     pthread_mutex_lock(&planner);
     find_plan(fft, n, sign, lines, line, out);
     pthread_mutex_unlock(&planner);
@@ -133,12 +155,42 @@ cleanup:
     return status;
 }
 
-void tess_fft_execute(const tess_fft *fft, void *line, void *out)
+tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
+                            tess_fft **fft)
 {
-    if (fft->is_double)
+    return create(length, COMPLEX, forward, is_double, lines, fft);
+}
+
+tess_status tess_fft_create_real(int64_t length, bool forward, bool is_double,
+                                 int64_t lines, tess_fft **fft)
+{
+    return create(length, forward ? REAL_FORWARD : REAL_BACKWARD, forward, is_double,
+                  lines, fft);
+}
+
+static void execute_double(const tess_fft *fft, void *line, void *out)
+{
+    if (fft->kind == REAL_FORWARD)
+        fftw_execute_dft_r2c(fft->plan, line, out);
+    else if (fft->kind == REAL_BACKWARD)
+        fftw_execute_dft_c2r(fft->plan, line, out);
+    else
         fftw_execute_dft(fft->plan, line, out);
+}
+
+static void execute_single(const tess_fft *fft, void *line, void *out)
+{
+    if (fft->kind == REAL_FORWARD)
+        fftwf_execute_dft_r2c(fft->plan_single, line, out);
+    else if (fft->kind == REAL_BACKWARD)
+        fftwf_execute_dft_c2r(fft->plan_single, line, out);
     else
         fftwf_execute_dft(fft->plan_single, line, out);
+}
+
+void tess_fft_execute(const tess_fft *fft, void *line, void *out)
+{
+    (fft->is_double ? execute_double : execute_single)(fft, line, out);
 }
 
 void tess_fft_destroy(tess_fft *fft)

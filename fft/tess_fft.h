@@ -1,5 +1,5 @@
 /** @file tess_fft.h
- *  One-dimensional complex transforms of many lines, by FFTW. Measured plans of single
+ *  One-dimensional transforms of many lines, by FFTW. Measured plans of single
  *  lines, with lines and groups of columns copied through cache, beat FFTW's own plans
  *  for planes by a factor of three and take seconds instead of minutes to measure. Out
  *  of place, they beat those in place by up to a factor of 1.9.
@@ -20,6 +20,11 @@ typedef struct tess_fft tess_fft;
  *  cache (tess_cache.h); a folder that cannot be written is no error. Local. */
 tess_status tess_fft_create(int64_t length, bool forward, bool is_double, int64_t lines,
                             tess_fft **fft);
+
+/** The same for `length` real values, which are transformed to length/2 + 1 complex
+ * ones (forward), or made from those (backward). Local. */
+tess_status tess_fft_create_real(int64_t length, bool forward, bool is_double,
+                                 int64_t lines, tess_fft **fft);
 
 /** Transform `line` to `out`, which must not overlap; both aligned to 64 bytes. What is
  *  left in `line` is undefined. Thread-safe. */
