@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core_backend.h"
 #include "crowded_rows.h"
 #include "pipeline.h"
 #include "rank_tests.h"
@@ -175,11 +176,13 @@ static void test_against_direct_sums(void **state)
 static void cycles(const tess_layout *layout, double accuracy, int count)
 {
     scene *s = make_scene();
-    /* sums over planes that are predicted some at a time are rounded in another order
-     */
+    /* sums over planes that are predicted some at a time, as the processor's are, are
+     * rounded in another order */
+    const bool in_windows = strcmp(test_backend(), "cpu") == 0;
     const tess_layout plain = {.threads = 1,
                                .reproducible = true,
-                               .forced.plane_window = layout->forced.plane_window};
+                               .forced.plane_window =
+                                   in_windows ? layout->forced.plane_window : 0};
     tess_comm *self;
     assert_int_equal(tess_comm_self(&self), TESS_OK);
     residuals(s, world, layout, accuracy, 0, count, &s->residual[0][0][0], s->psf[0]);

@@ -304,7 +304,10 @@ tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double othe
                                  tess_samples *owned, const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
-    int window = job->plan->num_planes > 1 ? job->layout->forced.plane_window : 0;
+    /* devices hold the sums of all planes, as imager_plane_window says */
+    int window = job->plan->num_planes > 1 && !job->backend->start
+                     ? job->layout->forced.plane_window
+                     : 0;
     if (!job->layout->reproducible)
         TESS_TRY(imager_plane_window(
             job,
