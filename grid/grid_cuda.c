@@ -6,6 +6,7 @@
 
 #include "correct_cuda.h"
 #include "projection_cuda.h"
+#include "subtract_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
 
@@ -29,6 +30,7 @@ typedef struct cuda_samples {
     int64_t num_sets;
     sample_set *set;
     bool borrowed;                     /* samples belong to someone else */
+    bool derived;                      /* so does all but the visibilities; one set */
     int32_t *plane_first, *num_planes; /* [num_bricks] of the list: planes touched */
 } cuda_samples;
 
@@ -83,6 +85,11 @@ static void free_own(void *own)
 {
     cuda_samples *samples = own;
     if (!samples) return;
+    if (samples->derived && samples->set) {
+        tess_device_free(samples->set->samples.vis);
+        samples->set->samples = (tile_cuda_samples){0};
+        samples->set->list = (tile_cuda_list){0};
+    }
     for (int64_t k = 0; samples->set && k < samples->num_sets; ++k) {
         if (samples->borrowed) samples->set[k].samples = (tile_cuda_samples){0};
         drop_set(&samples->set[k]);
@@ -379,6 +386,84 @@ cleanup:
     return status;
 }
 
+/* ---- samples that stay ---- */
+
+static bool cuda_holds(const tess_brick_list *list)
+{
+    const cuda_samples *own = list->own;
+    return own && own->num_sets == 1;
+}
+
+static tess_status copy_array(const void *from, int64_t bytes, void **to)
+{
+    tess_status status = TESS_OK;
+    *to = tess_alloc(bytes, 1);
+    if (!*to) TESS_FAIL(TESS_ERR_ALLOC, "list of bricks");
+    if (bytes > 0) memcpy(*to, from, (size_t)bytes);
+cleanup:
+    return status;
+}
+
+static tess_status copy_bricks(const tess_brick_list *of, cuda_samples *own,
+                               tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    const cuda_samples *from = of->own;
+    const int64_t count = of->num_bricks;
+    const int64_t wide = count * (int64_t)sizeof(int64_t);
+    const int64_t narrow = count * (int64_t)sizeof(int32_t);
+    list->num_bricks = count;
+    TESS_TRY(copy_array(of->key, wide, (void **)&list->key));
+    TESS_TRY(copy_array(of->num_vis, wide, (void **)&list->num_vis));
+    TESS_TRY(copy_array(from->plane_first, narrow, (void **)&own->plane_first));
+    TESS_TRY(copy_array(from->num_planes, narrow, (void **)&own->num_planes));
+cleanup:
+    return status;
+}
+
+static int64_t vis_bytes(const tile_cuda_samples *samples)
+{
+    return samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
+}
+
+static tess_status cuda_derive(const tess_brick_list *of, int num_pol,
+                               tess_brick_list *derived)
+{
+    tess_status status = TESS_OK;
+    const cuda_samples *from = of->own;
+    tess_brick_list list = {.release = free_own};
+    cuda_samples *own = tess_alloc_zero(1, sizeof *own);
+    list.own = own;
+    if (!own) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    own->host = from->host;
+    own->with_data = from->with_data;
+    own->derived = true;
+    own->num_sets = 1;
+    own->set = tess_alloc_zero(1, sizeof *own->set);
+    if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
+    own->set[0] = from->set[0];
+    own->set->samples.num_pol = num_pol;
+    own->set->samples.vis = NULL;
+    TESS_TRY(tess_device_alloc(vis_bytes(&own->set->samples), "visibilities",
+                               &own->set->samples.vis));
+    TESS_TRY(copy_bricks(of, own, &list));
+    *derived = list;
+    list = (tess_brick_list){0};
+cleanup:
+    tess_brick_list_free(&list);
+    return status;
+}
+
+static tess_status cuda_subtract(const tess_subtraction *what,
+                                 const tess_brick_list *from,
+                                 const tess_brick_list *predicted,
+                                 tess_brick_list *residual)
+{
+    const cuda_samples *a = from->own, *b = predicted->own, *c = residual->own;
+    if (a->set->num_vis == 0) return TESS_OK;
+    return subtract_cuda(what, &a->set->samples, &b->set->samples, &c->set->samples);
+}
+
 /* ---- brick sums ---- */
 
 /* Of the room that there is, what sums may take: the rest is for lists of bricks, the
@@ -526,7 +611,8 @@ cleanup:
 tess_status cuda_fetch_vis(tess_samples *samples, const tess_brick_list *bricks)
 {
     const cuda_samples *own = bricks->own;
-    if (samples->resident || own->num_sets > 1 || !own->set[0].there) return TESS_OK;
+    if (samples->resident || own->derived || own->num_sets > 1 || !own->set[0].there)
+        return TESS_OK;
     return download_vis(samples, &own->set[0]);
 }
 
@@ -567,6 +653,9 @@ cleanup:
 
 const tess_grid_ops tess_grid_ops_cuda = {.load = cuda_load,
                                           .most_vis = most_vis,
+                                          .holds = cuda_holds,
+                                          .derive = cuda_derive,
+                                          .subtract = cuda_subtract,
                                           .begin = cuda_begin,
                                           .grid = cuda_grid,
                                           .correct = correct_cuda};

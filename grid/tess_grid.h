@@ -188,6 +188,14 @@ typedef struct tess_grid_report {
     tess_trace *trace;       /**< gets a span of each thread, or NULL */
 } tess_grid_report;
 
+/** What of a model is in a sample's visibilities: `factor` times, for polarisation p,
+ *  the sum over the model images k of mix[p][k] times the visibility of image k. */
+typedef struct tess_subtraction {
+    double factor;
+    int num_pol, num_model;
+    const double *mix; /**< [num_pol][num_model][2], complex */
+} tess_subtraction;
+
 /** The backend's functions for gridding. */
 struct tess_grid_ops {
     /** Take the samples to where the backend works and sort them there: fills
@@ -199,6 +207,22 @@ struct tess_grid_ops {
     /** The number of samples like these that `load` certainly has memory for. NULL:
      *  there is no limit. */
     int64_t (*most_vis)(const tess_grid_plan *plan, const tess_samples *like);
+    /** Whether all samples of a list that `load` has filled stay where the backend
+     *  works until the list is freed, so that using it copies none of them. NULL, as
+     *  the next two, without `load`. */
+    bool (*holds)(const tess_brick_list *list);
+    /** The samples of a list that is held, with `num_pol` visibilities of their own,
+     *  which are undefined and stay where the backend works. All else is borrowed from
+     *  `of`, and the order is the same. Prediction writes to these visibilities, and
+     *  gridding reads them. */
+    tess_status (*derive)(const tess_brick_list *of, int num_pol,
+                          tess_brick_list *derived);
+    /** The visibilities of `residual` become those of `from` less those of `predicted`,
+     *  which are those of the model images. Both lists are derived from `from`, and may
+     *  be the same one. */
+    tess_status (*subtract)(const tess_subtraction *what, const tess_brick_list *from,
+                            const tess_brick_list *predicted,
+                            tess_brick_list *residual);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
      *  offsets; allocate the arena, zeroed. */
     tess_status (*begin)(const tess_grid_plan *plan, const tess_samples *samples,
