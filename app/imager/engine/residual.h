@@ -24,6 +24,18 @@ tess_status residual_make(imager_job *job, const tess_samples *samples,
 void residual_subtract(const imager_job_model *model, double factor, int threads,
                        const tess_samples *samples, const tess_samples *predicted,
                        tess_samples *residual);
+/** residual_make() where a backend holds the samples: none of them is copied from or to
+ *  the host's memory. `held` is the list of the samples; `derived` becomes that of the
+ *  residuals (tess_grid_ops), which lasts as long as `held` does. Collective in the
+ *  job's team. */
+tess_status residual_make_held(imager_job *job, const tess_samples *samples,
+                               const tess_brick_list *held, double vis_scale,
+                               double other_bytes, tess_brick_list *derived);
+/** Whether this rank's backend has room for what residual_make_held() takes, with brick
+ *  sums beside. Local. */
+bool residual_has_room(const imager_job *job, const tess_samples *samples,
+                       const tess_brick_list *held);
+
 void residual_free(tess_samples *residual); /**< Zeros are fine. Local. */
 
 #endif

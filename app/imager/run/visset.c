@@ -218,27 +218,87 @@ double visset_other_bytes(const visset *set, const tess_samples *samples,
                  : 0);
 }
 
+/* Whether the backend has room to load all samples at once. */
+static bool can_load(const imager_job *job, const tess_samples *samples)
+{
+    return job->backend->grid->most_vis(job->plan, samples) >= samples->num_vis;
+}
+
+static tess_status on_all_ranks(const imager_job *job, bool here, bool *everywhere)
+{
+    int64_t all = here;
+    const tess_status status =
+        tess_comm_allreduce_i64(imager_team(job), &all, 1, TESS_MIN);
+    *everywhere = all != 0;
+    return status;
+}
+
+/* The samples as the backend holds them, all at once and with room for residuals on
+ * every rank: `bricks`, or `*loaded`, which is filled then; else NULL. Collective. */
+static tess_status hold(const imager_job *job, const tess_samples *samples,
+                        const tess_brick_list *bricks, tess_brick_list *loaded,
+                        const tess_brick_list **held)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_ops *ops = job->backend->grid;
+    const tess_brick_list *list = bricks->own ? bricks : loaded;
+    bool fits;
+    *held = NULL;
+    if (!ops->holds) return TESS_OK;
+    TESS_TRY(on_all_ranks(job, bricks->own || can_load(job, samples), &fits));
+    if (!fits) return TESS_OK;
+    if (!bricks->own) status = ops->load(job->plan, samples, true, loaded);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(on_all_ranks(
+        job, ops->holds(list) && residual_has_room(job, samples, list), &fits));
+    if (fits)
+        *held = list;
+    else
+        tess_brick_list_free(loaded);
+cleanup:
+    return status;
+}
+
+/* Residuals, made where the samples are if there is room. Collective. */
+static tess_status make_residuals(visset *set, const tess_samples *samples,
+                                  tess_brick_list *bricks, double other_bytes,
+                                  visset_view *view)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    const double scale = set->data->vis_scale;
+    const tess_brick_list *held;
+    TESS_TRY(hold(job, samples, bricks, &view->loaded, &held));
+    if (held) {
+        TESS_TRY(
+            residual_make_held(job, samples, held, scale, other_bytes, &view->derived));
+        view->residual = *samples;
+        view->residual.vis = NULL; /* the backend has them */
+        view->bricks = &view->derived;
+    } else {
+        /* a device has no room for samples twice */
+        if (job->backend->grid->load) tess_brick_list_free(bricks);
+        TESS_TRY(
+            residual_make(job, samples, bricks, scale, other_bytes, &view->residual));
+    }
+    view->samples = &view->residual;
+cleanup:
+    return status;
+}
+
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
                              double other_bytes, visset_view *view)
 {
     tess_status status = TESS_OK;
-    imager_job *job = set->job;
+    const imager_job *job = set->job;
     const bool loads = job->backend->grid->load != NULL;
     *view = (visset_view){.samples = samples, .bricks = bricks};
-    if (!request->less_model && (!loads || bricks->own)) return TESS_OK;
-    if (request->less_model) {
-        /* a device has no room for samples twice */
-        if (loads) tess_brick_list_free(bricks);
-        TESS_TRY(residual_make(job, samples, bricks, set->data->vis_scale, other_bytes,
-                               &view->residual));
-        view->samples = &view->residual;
-    }
-    if (loads) {
-        status =
-            job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
-        view->bricks = &view->loaded;
-    }
+    if (request->less_model)
+        TESS_TRY(make_residuals(set, samples, bricks, other_bytes, view));
+    if (!loads || view->bricks->own) return TESS_OK;
+    status = job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
+    view->bricks = &view->loaded;
     TESS_TRY(tess_comm_agree(imager_team(job), status));
 cleanup:
     if (status != TESS_OK) visset_view_free(view);
@@ -247,6 +307,7 @@ cleanup:
 
 void visset_view_free(visset_view *view)
 {
+    tess_brick_list_free(&view->derived);
     tess_brick_list_free(&view->loaded);
     residual_free(&view->residual);
 }
@@ -304,6 +365,30 @@ static tess_status start_exchange(visset *set)
     return tess_comm_agree(job->comm, status);
 }
 
+/* From here on the backend holds the samples, if it has room for them and, where other
+ * outputs share it, for as many once more: those that it does not hold are loaded for
+ * every image. Collective. */
+static tess_status keep_loaded(visset *set)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const tess_brick_list *held;
+    bool stays;
+    double mark = tess_time_now();
+    if (set->single) return TESS_OK;
+    TESS_TRY(hold(job, set->samples, set->bricks, &set->loaded, &held));
+    TESS_TRY(on_all_ranks(
+        job, job->num_outputs <= 1 || (held && can_load(job, set->samples)), &stays));
+    if (!stays) {
+        tess_brick_list_free(&set->loaded);
+        if (set->bricks->own) tess_brick_list_free(set->bricks);
+    } else if (held == &set->loaded)
+        set->bricks = &set->loaded;
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
+cleanup:
+    return status;
+}
+
 /* What is summed is complete when all samples have been seen. Collective. */
 static tess_status count(visset *set, const imager_stages *stages)
 {
@@ -343,6 +428,7 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     if (!in_place) TESS_TRY(start_exchange(set));
     if (set->over) return TESS_OK;
     TESS_TRY(in_place ? keep_in_place(set) : visset_send(set));
+    if (job->backend->grid->holds) TESS_TRY(keep_loaded(set));
     TESS_TRY(count(set, stages));
 cleanup:
     return status;
@@ -404,6 +490,7 @@ void visset_free(visset *set)
 {
     if (!set->job) return;
     imager_bookmark_forget(visset_bookmark(set->job), IMAGER_BRICKS);
+    tess_brick_list_free(&set->loaded);
     tess_exchange_destroy(set->exchange);
     tess_free(set->sums.map);
     tess_free(set->sums.exact);

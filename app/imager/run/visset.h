@@ -8,7 +8,8 @@
  *
  *  A rank holds the samples of its bricks and their runs. Samples that do not fit in
  *  memory are not held: every image goes over the data once more, or over a copy of
- * them on scratch.
+ * them on scratch. On a GPU that has room for the samples they stay there: they are
+ *  imaged, subtracted from and imaged again without being copied.
  */
 #ifndef TESS_VISSET_H
 #define TESS_VISSET_H
@@ -45,6 +46,9 @@ typedef struct visset {
     tess_exchange *exchange;    /**< holds what was received, or NULL */
     tess_samples *samples;      /**< that this rank owns, in `data` or `exchange` */
     tess_brick_list *bricks;    /**< and its bricks */
+    tess_brick_list loaded;     /**< the samples as the backend holds them from image to
+                                     image; zeros where it sorts none, or has no room for
+                                     them, or `own_bricks` has them */
 } visset;
 
 /** Which images are made. */

@@ -21,6 +21,7 @@ typedef struct visset_view {
     const tess_brick_list *bricks;
     tess_samples residual;  /**< or zeros */
     tess_brick_list loaded; /**< what a backend that sorts has made of them, or zeros */
+    tess_brick_list derived; /**< residuals where the backend holds samples, or zeros */
 } visset_view;
 
 /** What is gridded of samples and their bricks, with `other_bytes` beside both.

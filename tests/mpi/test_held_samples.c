@@ -1,0 +1,210 @@
+/* Visibility sets on a device: it holds the samples from image to image. Copies to it
+ * and from it, and sorts, are counted; without room the samples are loaded for every
+ * image, and the images are the same, bit by bit. Without a GPU its emulation is
+ * tested. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crowded_rows.h"
+#include "pipeline.h"
+#include "rank_tests.h"
+#include "tess_backend.h"
+#include "tess_device.h"
+#include "tess_planes.h"
+#include "tess_tile_cuda.h"
+
+enum {
+    SKIPPED = 77,
+    NX = 24,
+    NY = 20,
+    ROWS = 3000,
+    CHANS = 4,
+    VIS = ROWS * CHANS,
+    PIXELS = NX * NY,
+    POLS = 2,
+    CYCLES = 4
+};
+
+static tess_comm *world;
+
+/* ---- what is counted ---- */
+
+static struct counted {
+    int64_t sorts, bytes;
+} counted;
+
+static bool is_full; /* the device has no room beside what it holds */
+
+tess_status __real_tile_cuda_sort(const tess_grid_plan *plan,
+                                  const tile_cuda_samples *samples, bool skip_ignored,
+                                  struct CUstream_st *stream, tile_cuda_list *list);
+tess_status __wrap_tile_cuda_sort(const tess_grid_plan *plan,
+                                  const tile_cuda_samples *samples, bool skip_ignored,
+                                  struct CUstream_st *stream, tile_cuda_list *list);
+tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
+tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
+tess_status __real_tess_device_copy_of(const void *host, int64_t bytes,
+                                       const char *what, const void **out);
+tess_status __wrap_tess_device_copy_of(const void *host, int64_t bytes,
+                                       const char *what, const void **out);
+tess_status __real_tess_device_download(void *to, const void *from, int64_t bytes);
+tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes);
+int64_t __real_tess_planes_more_bytes(const tess_planes *planes);
+int64_t __wrap_tess_planes_more_bytes(const tess_planes *planes);
+
+tess_status __wrap_tile_cuda_sort(const tess_grid_plan *plan,
+                                  const tile_cuda_samples *samples, bool skip_ignored,
+                                  struct CUstream_st *stream, tile_cuda_list *list)
+{
+    ++counted.sorts;
+    return __real_tile_cuda_sort(plan, samples, skip_ignored, stream, list);
+}
+
+tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
+{
+    counted.bytes += bytes;
+    return __real_tess_device_upload(to, from, bytes);
+}
+
+tess_status __wrap_tess_device_copy_of(const void *host, int64_t bytes,
+                                       const char *what, const void **out)
+{
+    counted.bytes += bytes;
+    return __real_tess_device_copy_of(host, bytes, what, out);
+}
+
+tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
+{
+    counted.bytes += bytes;
+    return __real_tess_device_download(to, from, bytes);
+}
+
+int64_t __wrap_tess_planes_more_bytes(const tess_planes *planes)
+{
+    return is_full ? INT64_MAX / 4 : __real_tess_planes_more_bytes(planes);
+}
+
+/* ---- a set ---- */
+
+typedef struct scene {
+    double uvw_m[ROWS][3], freq_hz[CHANS];
+    double vis[VIS][POLS][2], weight[VIS];
+    double model[CYCLES][POLS][PIXELS];
+} scene;
+
+static scene *make_scene(void)
+{
+    scene *s = calloc(1, sizeof *s);
+    draw from = {71};
+    assert_non_null(s);
+    draw_crowded_rows(&from, ROWS, 300, s->uvw_m, CHANS, s->freq_hz);
+    for (int k = 0; k < VIS; ++k) {
+        s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
+        for (int p = 0; p < POLS; ++p)
+            for (int i = 0; i < 2; ++i)
+                s->vis[k][p][i] = draw_normal(&from);
+    }
+    for (int m = 0; m < CYCLES; ++m)
+        for (int p = 0; p < POLS; ++p)
+            for (int k = 0; k < 6; ++k)
+                s->model[m][p][draw_index(&from, PIXELS)] = draw_normal(&from);
+    return s;
+}
+
+static void residuals(const scene *s, double accuracy, int first, int count,
+                      double *residual)
+{
+    const int size = tess_comm_size(world), rank = tess_comm_rank(world);
+    const int64_t row = ROWS * rank / size;
+    const pipeline with = {.comm = world,
+                           .geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX},
+                           .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                           .layout = {.threads = 1, .reproducible = true},
+                           .num_pol = POLS,
+                           .num_rows = ROWS * (rank + 1) / size - row,
+                           .num_chan = CHANS,
+                           .uvw_m = s->uvw_m[row],
+                           .freq_hz = s->freq_hz};
+    counted = (struct counted){0};
+    assert_int_equal(pipeline_residuals(&with, &s->vis[row * CHANS][0][0],
+                                        s->weight + row * CHANS, count,
+                                        &s->model[first][0][0], residual, NULL),
+                     TESS_OK);
+}
+
+/* ---- tests ---- */
+
+/* The samples are sorted once for all images. On one rank, where nothing else passes
+ * through the host's memory but images, models and lists of bricks, a further cycle
+ * copies less than half of the samples' visibilities. */
+static void test_loaded_once(void **state)
+{
+    (void)state;
+    scene *s = make_scene();
+    double(*residual)[POLS][PIXELS] = calloc(CYCLES, sizeof *residual);
+    assert_non_null(residual);
+    residuals(s, 1e-8, 0, 1, &residual[0][0][0]);
+    const struct counted one = counted;
+    residuals(s, 1e-8, 0, CYCLES, &residual[0][0][0]);
+    assert_int_equal(one.sorts, 1);
+    assert_int_equal(counted.sorts, 1);
+    if (tess_comm_size(world) == 1)
+        assert_in_range((counted.bytes - one.bytes) / (CYCLES - 1), 1,
+                        sizeof s->vis / 2);
+    free(residual);
+    free(s);
+}
+
+/* Residuals that the device makes of samples that it holds are those that the processor
+ * makes of what the device predicts. */
+static void test_same_without_room(void **state)
+{
+    (void)state;
+    static const double accuracy[] = {1e-4, 1e-8};
+    enum { MODELS = 2 };
+    scene *s = make_scene();
+    double(*held)[POLS][PIXELS] = calloc(MODELS, sizeof *held);
+    double(*loaded)[POLS][PIXELS] = calloc(MODELS, sizeof *loaded);
+    assert_non_null(held);
+    assert_non_null(loaded);
+    for (int a = 0; a < 2; ++a) {
+        residuals(s, accuracy[a], 0, MODELS, &held[0][0][0]);
+        is_full = true;
+        residuals(s, accuracy[a], 0, MODELS, &loaded[0][0][0]);
+        is_full = false;
+        assert_true(counted.sorts >= 2 * MODELS);
+        assert_memory_equal(held, loaded, MODELS * sizeof *held);
+    }
+    free(held);
+    free(loaded);
+    free(s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loaded_once),
+        cmocka_unit_test(test_same_without_room),
+    };
+    const tess_backend *backend;
+    setenv("TESS_EMULATED", "1000000000000", 0);
+    setenv("TESS_TEST_BACKEND", "cuda", 1);
+    if (tess_backend_find("cuda", &backend) != TESS_OK) {
+        fprintf(stderr, "skipped: %s\n", tess_error_message());
+        return SKIPPED;
+    }
+    if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    TEST_ON_RANKS(world, tests);
+    tess_comm_finish(world);
+    return 0;
+}
