@@ -94,7 +94,7 @@ def check_cross_hand(suite, obs):
 
 
 def check_errors(suite, obs):
-    session = tessera.Session(obs, **OPTIONS)
+    session = tessera.Session(obs, reproducible=True, **OPTIONS)
     cases = [("a model of another shape", ValueError, "shape",
               lambda: session.residual(np.zeros((3, 3)))),
              ("a complex model", TypeError, "complex",
@@ -130,7 +130,8 @@ def check_errors(suite, obs):
 
 def check_several(suite, obs):
     """Sessions do not disturb one another."""
-    first, second = (tessera.Session(obs, size=64, scale=s) for s in ("12asec", "20asec"))
+    first, second = (tessera.Session(obs, size=64, scale=s, reproducible=True)
+                     for s in ("12asec", "20asec"))
     expected = first.dirty()
     second.dirty()
     suite.true("two at once", np.array_equal(first.dirty(), expected))
