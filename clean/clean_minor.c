@@ -1,0 +1,406 @@
+/* The order of work of a minor loop: thresholds, choice of scale, sub-minor loops, and
+ * what is left to do when they end. It sees peaks and components only. */
+#include <math.h>
+#include <string.h>
+
+#include "clean_object.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* A peak that grows to so many times the first one means divergence. */
+static const double DIVERGED = 4;
+
+/* A single scale's list of candidates may be so long, or a sixteenth of the image;
+ * longer ones are cleaned in several steps, each from .8 times the last one's peak. */
+enum { LONG_LIST = 1 << 16, SHARE_OF_IMAGE = 16 };
+static const double STEP = 0.8;
+
+typedef struct minor {
+    tess_clean *clean;
+    tess_clean_report *report;
+    int best; /* scale with the largest biased peak; −1: none */
+    double psf_peak[TESS_CLEAN_MOST_SCALES];
+    bool reached; /* a single scale's list has been cleaned to the threshold */
+    bool diverged, stopped, negative;
+    double list_s;
+} minor;
+
+static bool is_multiscale(const tess_clean *clean)
+{
+    return clean->setup.num_scales > 1 || clean->setup.scale_px[0] > 0;
+}
+
+static double best_peak(const minor *run)
+{
+    return run->best < 0 ? 0 : run->clean->inner.peak[run->best];
+}
+
+/* ---- thresholds ---- */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static void find_thresholds(minor *run)
+{
+    tess_clean *clean = run->clean;
+    const tess_clean_opts *opts = &clean->setup.opts;
+    clean_inner *inner = &clean->inner;
+    const double share = clean->facts.majors == 0 && opts->first_mgain > 0
+                             ? opts->first_mgain
+                             : opts->mgain;
+    const double times = clean_records(clean) ? opts->auto_mask : opts->auto_threshold;
+    inner->final_threshold = larger(times * inner->sigma, opts->threshold_jy);
+    inner->peak_start = best_peak(run);
+    inner->threshold = larger(inner->peak_start * (1 - share), inner->final_threshold);
+}
+
+/* ---- scales ---- */
+
+/* Measure the residual at the active scales; the best one's image is kept. Collective.
+ */
+static tess_status measure(minor *run)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    clean_inner *inner = &clean->inner;
+    run->best = -1;
+    for (int s = 0; s < clean->setup.num_scales; ++s) {
+        clean_peak peak;
+        if (!inner->active[s]) continue;
+        TESS_TRY(clean->ops->measure(clean->work, s, &peak));
+        inner->peak[s] = peak.index < 0 ? 0 : fabs(peak.value) * clean->setup.bias[s];
+        if (!(inner->peak[s] > best_peak(run))) continue;
+        run->best = s;
+        run->negative = peak.value < 0;
+        if (inner->loops == 0) inner->peak_index = peak.index;
+        clean->ops->keep(clean->work);
+    }
+cleanup:
+    return status;
+}
+
+/* Which scales are to be measured after a sub-minor loop at scale `cleaned`. */
+static void activate(minor *run, int cleaned)
+{
+    clean_inner *inner = &run->clean->inner;
+    const double least = (1 - run->clean->setup.opts.gain) * inner->peak[cleaned];
+    for (int s = 0; s < run->clean->setup.num_scales; ++s)
+        inner->active[s] =
+            s == cleaned || (run->psf_peak[s] > 0 && inner->peak[s] > least);
+}
+
+/* ---- sub-minor loops ---- */
+
+static void tell(void *context, int64_t iterations, double peak)
+{
+    const minor *run = context;
+    const tess_clean *clean = run->clean;
+    const clean_inner *inner = &clean->inner;
+    const tess_clean_progress progress = {
+        .iterations = inner->iterations + iterations,
+        .total_iterations = clean->facts.iterations + inner->iterations + iterations,
+        .peak = peak * clean->setup.bias[run->best],
+        .peak_start = inner->peak_start,
+        .threshold = inner->threshold,
+        .scale_px = clean->setup.scale_px[run->best]};
+    if (clean->calls.progress) clean->calls.progress(clean->calls.context, &progress);
+}
+
+/* Where a single scale's list begins: at the threshold, unless it is too long then.
+ * Collective. */
+static tess_status single_threshold(minor *run, double *threshold)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    const tess_clean_images *images = &clean->setup.images;
+    const double most =
+        larger(LONG_LIST, (double)images->nx * (double)images->ny / SHARE_OF_IMAGE);
+    double from = clean->inner.threshold;
+    int64_t pixels;
+    TESS_TRY(clean->ops->count(clean->work, run->best, from, &pixels));
+    for (double next = STEP * best_peak(run); (double)pixels > most; next *= STEP) {
+        if (next <= clean->inner.threshold) break;
+        int64_t fewer;
+        TESS_TRY(clean->ops->count(clean->work, run->best, next, &fewer));
+        if ((double)fewer > most && from > clean->inner.threshold) break;
+        from = next;
+    }
+    *threshold = from;
+cleanup:
+    return status;
+}
+
+static tess_status loop_threshold(minor *run, double *threshold)
+{
+    const tess_clean *clean = run->clean;
+    if (!is_multiscale(clean)) return single_threshold(run, threshold);
+    *threshold = larger((1 - clean->setup.opts.scale_gain) * best_peak(run),
+                        clean->inner.threshold);
+    return TESS_OK;
+}
+
+/* Find components of the best scale, and subtract them. Collective. */
+static tess_status sub_minor(minor *run, double threshold)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    clean_inner *inner = &clean->inner;
+    const clean_setup *setup = &clean->setup;
+    const int scale = run->best;
+    const double bias = setup->bias[scale];
+    const int64_t before = clean->log.found.count;
+    clean_components merged = {.num_images = setup->images.num_images};
+    clean_loop loop = {.scale = scale,
+                       .list_from = threshold / bias,
+                       .until = threshold / bias,
+                       .gain = setup->opts.gain / run->psf_peak[scale],
+                       .diverged = DIVERGED * inner->peak_start / bias,
+                       .most = setup->opts.niter - clean->facts.iterations -
+                               inner->iterations,
+                       .progress = tell,
+                       .context = run};
+    TESS_TRY(clean->ops->loop(clean->work, &loop, &clean->log.found));
+    inner->iterations += loop.iterations;
+    inner->scale_iterations[scale] += loop.iterations;
+    run->list_s += loop.seconds;
+    run->diverged = fabs(loop.peak.value) > loop.diverged;
+    status = clean_log_close(&clean->log, scale);
+    if (status == TESS_OK)
+        status =
+            clean_components_copy(&merged, &clean->log.found, before, loop.iterations);
+    TESS_TRY(tess_comm_agree(setup->comm, status));
+    if (!run->diverged) TESS_TRY(clean->ops->subtract(clean->work, scale, &merged));
+cleanup:
+    clean_components_free(&merged);
+    return status;
+}
+
+static int most_repeats(const tess_clean *clean)
+{
+    const int by_scales = 3 * clean->setup.num_scales / 2;
+    if (!is_multiscale(clean)) return 1;
+    return by_scales > 8 ? by_scales : 8;
+}
+
+static bool goes_on(const minor *run)
+{
+    const tess_clean *clean = run->clean;
+    const clean_inner *inner = &clean->inner;
+    if (run->diverged || run->stopped || run->best < 0) return false;
+    if (inner->repeats >= most_repeats(clean)) return false;
+    if (run->negative && clean->setup.opts.stop_negative) return false;
+    return best_peak(run) > inner->threshold &&
+           clean->facts.iterations + inner->iterations < clean->setup.opts.niter;
+}
+
+static tess_status look(minor *run)
+{
+    const tess_clean_calls *calls = &run->clean->calls;
+    return calls->look ? calls->look(calls->context, &run->stopped) : TESS_OK;
+}
+
+/* Collective. */
+static tess_status all_loops(minor *run)
+{
+    tess_status status = TESS_OK;
+    clean_inner *inner = &run->clean->inner;
+    while (goes_on(run)) {
+        const int scale = run->best;
+        const int64_t before = inner->iterations;
+        double threshold;
+        TESS_TRY(loop_threshold(run, &threshold));
+        TESS_TRY(sub_minor(run, threshold));
+        if (run->diverged) break;
+        ++inner->loops;
+        if (threshold == inner->threshold || inner->iterations == before)
+            ++inner->repeats;
+        activate(run, scale);
+        TESS_TRY(measure(run));
+        if (best_peak(run) > DIVERGED * inner->peak_start) run->diverged = true;
+        if (goes_on(run)) TESS_TRY(look(run));
+    }
+cleanup:
+    return status;
+}
+
+/* ---- begin and end ---- */
+
+/* Subtract what a state's loops have found. Collective. */
+static tess_status replay(minor *run)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    const clean_log *log = &clean->log;
+    clean_components merged = {.num_images = clean->setup.images.num_images};
+    int64_t from = 0;
+    for (int64_t k = 0; k < log->num_loops; ++k) {
+        clean_components_clear(&merged);
+        TESS_TRY(tess_comm_agree(
+            clean->setup.comm,
+            clean_components_copy(&merged, &log->found, from, log->loop[k].count)));
+        TESS_TRY(clean->ops->subtract(clean->work, (int)log->loop[k].scale, &merged));
+        from += log->loop[k].count;
+    }
+cleanup:
+    clean_components_free(&merged);
+    return status;
+}
+
+static tess_status begin(minor *run, void *const *residual)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    const bool resumed = clean->log.num_loops > 0;
+    const clean_begin data = {.residual = residual,
+                              .mask = clean->mask,
+                              .found = clean_is_masked(clean) ? clean->found : NULL,
+                              .local_rms = clean->setup.opts.local_rms !=
+                                               TESS_CLEAN_GLOBAL_RMS &&
+                                           !clean_is_masked(clean)};
+    double sigma;
+    for (int k = 0; k < clean->setup.images.num_images; ++k)
+        if (!clean->has_psf[k]) TESS_FAIL(TESS_ERR_USAGE, "image %d has no PSF", k);
+    clean->ops->psf_peaks(clean->work, run->psf_peak);
+    TESS_TRY(clean->ops->begin(clean->work, &data, &sigma));
+    if (resumed) {
+        TESS_TRY(replay(run));
+        TESS_TRY(measure(run));
+        return status;
+    }
+    clean->inner = (clean_inner){.sigma = sigma, .peak_index = -1};
+    for (int s = 0; s < clean->setup.num_scales; ++s)
+        clean->inner.active[s] = run->psf_peak[s] > 0;
+    TESS_TRY(measure(run));
+    find_thresholds(run);
+cleanup:
+    return status;
+}
+
+static tess_clean_end end_of(const minor *run)
+{
+    const tess_clean *clean = run->clean;
+    const clean_inner *inner = &clean->inner;
+    const bool at_final = inner->threshold == inner->final_threshold;
+    if (run->diverged) return TESS_CLEAN_DIVERGED;
+    if (run->stopped) return TESS_CLEAN_STOPPED;
+    if (run->best < 0) return TESS_CLEAN_NOTHING;
+    if (best_peak(run) <= inner->threshold)
+        return at_final ? TESS_CLEAN_FINAL_THRESHOLD : TESS_CLEAN_MAJOR_THRESHOLD;
+    if (clean->facts.iterations + inner->iterations >= clean->setup.opts.niter)
+        return TESS_CLEAN_NITER;
+    if (run->negative && clean->setup.opts.stop_negative) return TESS_CLEAN_NEGATIVE;
+    if (is_multiscale(clean)) return TESS_CLEAN_LOOPS;
+    return at_final ? TESS_CLEAN_FINAL_THRESHOLD : TESS_CLEAN_MAJOR_THRESHOLD;
+}
+
+/* Found pixels of a scale, for the automatic mask. */
+static void mark(tess_clean *clean, int scale, const clean_components *merged)
+{
+    const tess_clean_images *images = &clean->setup.images;
+    const int64_t first = images->row_first * images->nx;
+    const int64_t end = first + images->num_rows * images->nx;
+    for (int64_t k = clean_components_from(merged, first);
+         k < merged->count && merged->index[k] < end; ++k)
+        clean->found[merged->index[k] - first] |= UINT32_C(1) << scale;
+}
+
+/* Add what was found to the models. Local. */
+static tess_status add_found(minor *run, double *const *model)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    const clean_setup *setup = &clean->setup;
+    clean_components merged = {.num_images = setup->images.num_images};
+    for (int s = 0; s < setup->num_scales; ++s) {
+        TESS_TRY(clean_log_of_scale(&clean->log, s, &merged));
+        for (int64_t c = 0; c < merged.count; ++c)
+            for (int k = 0; k < merged.num_images; ++k)
+                run->report->scale_flux_jy[s] +=
+                    setup->weight[k] * merged.flux[c * merged.num_images + k];
+        run->report->flux_jy += run->report->scale_flux_jy[s];
+        if (merged.count == 0) continue;
+        TESS_TRY(clean->ops->add(clean->work, s, &merged, model));
+        if (clean_records(clean)) mark(clean, s, &merged);
+    }
+cleanup:
+    clean_components_free(&merged);
+    return status;
+}
+
+static void fill_report(const minor *run)
+{
+    const tess_clean *clean = run->clean;
+    const clean_inner *inner = &clean->inner;
+    tess_clean_report *report = run->report;
+    report->end = end_of(run);
+    report->phase = clean->facts.phase;
+    report->iterations = inner->iterations;
+    report->loops = inner->loops;
+    report->num_scales = clean->setup.num_scales;
+    for (int s = 0; s < clean->setup.num_scales; ++s) {
+        report->scale_px[s] = clean->setup.scale_px[s];
+        report->scale_iterations[s] = inner->scale_iterations[s];
+    }
+    report->peak_start = inner->peak_start;
+    report->peak_index = inner->peak_index;
+    report->peak_end = best_peak(run);
+    report->sigma = inner->sigma;
+    report->threshold = inner->threshold;
+    report->final_threshold = inner->final_threshold;
+    report->list_s = run->list_s;
+}
+
+/* Whether another minor loop makes sense; auto-masking may be over. */
+static bool goes_on_after(tess_clean *clean, tess_clean_end end)
+{
+    if (end == TESS_CLEAN_FINAL_THRESHOLD && clean_records(clean)) {
+        clean->facts.phase = 2;
+        return true;
+    }
+    return end == TESS_CLEAN_MAJOR_THRESHOLD || end == TESS_CLEAN_LOOPS;
+}
+
+static tess_status finish(minor *run, void *const *residual, double *const *model)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = run->clean;
+    fill_report(run);
+    if (run->diverged || run->stopped) {
+        run->report->iterations = run->stopped ? clean->inner.iterations : 0;
+        run->report->total_iterations =
+            clean->facts.iterations + run->report->iterations;
+        if (run->diverged) clean_log_clear(&clean->log);
+        return TESS_OK;
+    }
+    TESS_TRY(tess_comm_agree(clean->setup.comm, add_found(run, model)));
+    TESS_TRY(clean->ops->finish(clean->work, residual, &run->report->rms));
+    clean->facts.iterations += clean->inner.iterations;
+    ++clean->facts.majors;
+    run->report->total_iterations = clean->facts.iterations;
+    run->report->again = goes_on_after(clean, run->report->end);
+    clean_log_clear(&clean->log);
+cleanup:
+    return status;
+}
+
+tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
+                             double *const *model, tess_clean_report *report)
+{
+    tess_status status = TESS_OK;
+    const double start = tess_time_now();
+    double transforms, seconds;
+    minor run = {.clean = clean, .report = report};
+    *report = (tess_clean_report){0};
+    clean->ops->spent(clean->work, &transforms, &seconds);
+    TESS_TRY(begin(&run, residual));
+    TESS_TRY(all_loops(&run));
+    TESS_TRY(finish(&run, residual, model));
+    clean->ops->spent(clean->work, &report->transforms, &report->transform_s);
+    report->transforms -= transforms;
+    report->transform_s -= seconds;
+    report->total_s = tess_time_now() - start;
+cleanup:
+    return status;
+}

@@ -1,0 +1,63 @@
+/** @file clean_object.h  (private to clean/)
+ *  A CLEAN between and inside its minor loops.
+ */
+#ifndef TESS_CLEAN_OBJECT_H
+#define TESS_CLEAN_OBJECT_H
+
+#include "clean_ops.h"
+
+/** What lasts from one minor loop to the next. */
+typedef struct clean_facts {
+    int32_t phase; /**< 1; 2 when auto-masking is over */
+    int32_t majors;
+    int64_t iterations;
+} clean_facts;
+
+/** What lasts from one sub-minor loop to the next. */
+typedef struct clean_inner {
+    double sigma, threshold, final_threshold, peak_start;
+    int64_t peak_index, iterations;
+    int32_t loops, repeats;              /**< repeats: of loops at the threshold */
+    double peak[TESS_CLEAN_MOST_SCALES]; /**< last measured |biased peak| */
+    uint8_t active[TESS_CLEAN_MOST_SCALES];
+    int64_t scale_iterations[TESS_CLEAN_MOST_SCALES];
+} clean_inner;
+
+/** A sub-minor loop that was: its components follow those of the loop before. */
+typedef struct clean_past {
+    int64_t scale, count;
+} clean_past;
+
+/** The components of a minor loop, in the order in which they were found. */
+typedef struct clean_log {
+    int64_t num_loops, room;
+    clean_past *loop;
+    clean_components found;
+} clean_log;
+
+struct tess_clean {
+    clean_setup setup;
+    const tess_clean_ops *ops;
+    clean_work *work;
+    tess_clean_calls calls;
+    uint8_t *mask;   /* rows of the user's, or NULL */
+    uint32_t *found; /* rows of the automatic mask, or NULL */
+    bool *has_psf;   /* [num_images] */
+    clean_facts facts;
+    clean_inner inner; /* with log.num_loops > 0, or inside a minor loop */
+    clean_log log;
+};
+
+/** A sub-minor loop has found those components of the log that no loop has. Local. */
+tess_status clean_log_close(clean_log *log, int scale);
+void clean_log_clear(clean_log *log); /**< Local */
+
+/** Components of a scale in the log, merged by pixel. Local. */
+tess_status clean_log_of_scale(const clean_log *log, int scale,
+                               clean_components *merged);
+
+/** Whether the automatic mask is being recorded, and whether it holds. Local. */
+bool clean_records(const tess_clean *clean);
+bool clean_is_masked(const tess_clean *clean);
+
+#endif

@@ -1,0 +1,91 @@
+/** @file clean_ops.h  (private to clean/)
+ *  What a backend does for a minor loop. The order of work (clean_minor.c) sees peaks,
+ *  components and thresholds; images, spectra and lists of candidates are the
+ * backend's, in memory of its own.
+ */
+#ifndef TESS_CLEAN_OPS_H
+#define TESS_CLEAN_OPS_H
+
+#include "clean_components.h"
+#include "tess_clean.h"
+
+/** What does not change during the life of an object; outlives the backend's memory. */
+typedef struct clean_setup {
+    tess_comm *comm;
+    tess_clean_images images;
+    tess_clean_opts opts;
+    double *weight; /**< [num_images], of sum 1 */
+    int num_scales;
+    double scale_px[TESS_CLEAN_MOST_SCALES], bias[TESS_CLEAN_MOST_SCALES];
+    int64_t border_x, border_y; /**< pixels without components at each edge */
+} clean_setup;
+
+/** Pixels that may have components of a scale: [first, end) of columns and rows, the
+ *  user's borders and the scale's applied. Local. */
+void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
+                  int64_t y_range[2]);
+
+/** The best pixel: its value times the local factor, without bias. */
+typedef struct clean_peak {
+    double value;  /**< signed; 0 without a pixel */
+    int64_t index; /**< y·nx + x; −1: no pixel may have components */
+} clean_peak;
+
+/** What a minor loop begins with. */
+typedef struct clean_begin {
+    void *const *residual; /**< the caller's rows */
+    const uint8_t *mask;   /**< rows of the user's mask, or NULL */
+    const uint32_t *found; /**< rows of the automatic mask where it holds, or NULL */
+    bool local_rms;
+} clean_begin;
+
+/** A sub-minor loop. */
+typedef struct clean_loop {
+    int scale;
+    double list_from; /**< least |value| of candidates, without bias */
+    double until;     /**< ends at a peak of this or less, without bias */
+    double gain;      /**< of a component: gain / (PSF ∗ K)(0) of the mean PSF */
+    double diverged;  /**< a peak above it ends the loop, without bias */
+    int64_t most;     /**< iterations */
+    void (*progress)(void *context, int64_t iterations, double peak); /**< or NULL */
+    void *context;
+    /* results */
+    int64_t iterations;
+    clean_peak peak; /**< of the list at the end */
+    double seconds;
+} clean_loop;
+
+typedef struct clean_work clean_work; /* the backend's memory */
+
+/** Functions that are Collective unless they say Local. */
+struct tess_clean_ops {
+    const char *name;
+    tess_status (*create)(const clean_setup *setup, clean_work **work);
+    void (*destroy)(clean_work *work);
+    tess_status (*set_psf)(clean_work *work, int image, const void *rows);
+    /** (PSF ∗ K)(0) of the mean PSF, for each scale. Local. */
+    void (*psf_peaks)(const clean_work *work, double *peak);
+    /** Take the residual images. `sigma` gets the MAD's, or the least local one. */
+    tess_status (*begin)(clean_work *work, const clean_begin *begin, double *sigma);
+    /** The peak of the residual at a scale. The image of the last measured scale can be
+     *  kept, for the sub-minor loop. */
+    tess_status (*measure)(clean_work *work, int scale, clean_peak *peak);
+    void (*keep)(clean_work *work); /**< Local */
+    /** Pixels of the kept scale with |value| >= `from`, over all ranks. */
+    tess_status (*count)(clean_work *work, int scale, double from, int64_t *pixels);
+    /** The sub-minor loop on the kept image; components are appended to `found`. */
+    tess_status (*loop)(clean_work *work, clean_loop *loop, clean_components *found);
+    /** Subtract components of a scale from the residual; sorts and merges them. */
+    tess_status (*subtract)(clean_work *work, int scale, clean_components *merged);
+    /** Put the residual's rows, but for NaN pixels, which stay as they are; `rms` of
+     *  the mean over the others. */
+    tess_status (*finish)(clean_work *work, void *const *residual, double *rms);
+    /** Add components of a scale to rows of the models. Local. */
+    tess_status (*add)(clean_work *work, int scale, const clean_components *merged,
+                       double *const *model);
+    void (*spent)(const clean_work *work, double *transforms, double *seconds);
+    void (*bytes)(const clean_setup *setup, int num_ranks, double *rank_bytes,
+                  double *node_bytes);
+};
+
+#endif

@@ -1,0 +1,157 @@
+/* The state of a CLEAN for checkpoints: between minor loops, and inside of one, where
+ * it also has the components found so far. */
+#include <string.h>
+
+#include "clean_object.h"
+#include "tess_mem.h"
+
+/* What the bytes begin with. They are of one machine's byte order. */
+typedef struct state_head {
+    char name[8]; /* and version */
+    int64_t nx, ny, num_images, num_scales;
+    double scale_px[TESS_CLEAN_MOST_SCALES];
+    clean_facts facts;
+    clean_inner inner;
+    int64_t num_loops, count;
+} state_head;
+
+static const char NAME[8] = "clean 1";
+
+static void fill_head(const tess_clean *clean, state_head *head)
+{
+    const clean_setup *setup = &clean->setup;
+    memset(head, 0, sizeof *head); /* with what lies between fields */
+    memcpy(head->name, NAME, sizeof NAME);
+    head->nx = setup->images.nx;
+    head->ny = setup->images.ny;
+    head->num_images = setup->images.num_images;
+    head->num_scales = setup->num_scales;
+    memcpy(head->scale_px, setup->scale_px, sizeof head->scale_px);
+    head->facts = clean->facts;
+    if (clean->log.num_loops == 0) return;
+    head->inner = clean->inner;
+    head->num_loops = clean->log.num_loops;
+    head->count = clean->log.found.count;
+}
+
+static int64_t bytes_of(const state_head *head)
+{
+    return (int64_t)sizeof *head + head->num_loops * (int64_t)sizeof(clean_past) +
+           head->count * (1 + head->num_images) * 8;
+}
+
+static char *put(char *to, const void *from, int64_t count, size_t bytes)
+{
+    if (count > 0) memcpy(to, from, (size_t)count * bytes);
+    return to + (size_t)count * bytes;
+}
+
+tess_status tess_clean_state_get(const tess_clean *clean, tess_clean_state *state)
+{
+    tess_status status = TESS_OK;
+    const clean_log *log = &clean->log;
+    const int64_t pixels = clean->setup.images.num_rows * clean->setup.images.nx;
+    state_head head;
+    tess_clean_state made = {0};
+    fill_head(clean, &head);
+    made.num_bytes = bytes_of(&head);
+    made.bytes = tess_alloc(made.num_bytes, 1);
+    if (!made.bytes) TESS_FAIL(TESS_ERR_ALLOC, "state of CLEAN");
+    if (clean->found) {
+        made.found = tess_alloc(pixels, sizeof *made.found);
+        if (!made.found) TESS_FAIL(TESS_ERR_ALLOC, "state of CLEAN");
+        put((char *)made.found, clean->found, pixels, sizeof *made.found);
+    }
+    char *to = put(made.bytes, &head, 1, sizeof head);
+    to = put(to, log->loop, head.num_loops, sizeof *log->loop);
+    to = put(to, log->found.index, head.count, sizeof *log->found.index);
+    put(to, log->found.flux, head.count * head.num_images, sizeof *log->found.flux);
+    *state = made;
+    made = (tess_clean_state){0};
+cleanup:
+    tess_clean_state_free(&made);
+    return status;
+}
+
+/* Whether the bytes can be this object's. */
+static bool is_of(const tess_clean *clean, const tess_clean_state *state,
+                  state_head *head)
+{
+    state_head own;
+    if (state->num_bytes < (int64_t)sizeof *head) return false;
+    memcpy(head, state->bytes, sizeof *head);
+    fill_head(clean, &own);
+    if (memcmp(head->name, own.name, sizeof own.name) != 0 || head->nx != own.nx ||
+        head->ny != own.ny || head->num_images != own.num_images ||
+        head->num_scales != own.num_scales ||
+        memcmp(head->scale_px, own.scale_px, sizeof own.scale_px) != 0)
+        return false;
+    if (head->facts.phase < 1 || head->facts.phase > 2 || head->facts.iterations < 0 ||
+        head->num_loops < 0 || head->count < 0 || head->count > INT64_MAX / 1024 ||
+        head->num_loops > INT64_MAX / 1024 || !state->found != !clean->found)
+        return false;
+    return state->num_bytes == bytes_of(head);
+}
+
+/* The loops and components behind the head. */
+static tess_status take_log(const state_head *head, const char *from, clean_log *log)
+{
+    tess_status status = TESS_OK;
+    int64_t loops = 0, all = 0;
+    const char *index = from + head->num_loops * (int64_t)sizeof(clean_past);
+    const char *flux = index + head->count * 8;
+    double *values = tess_alloc(head->num_images, sizeof *values);
+    if (!values) TESS_FAIL(TESS_ERR_ALLOC, "components of a state");
+    for (; loops < head->num_loops; ++loops) {
+        clean_past past;
+        memcpy(&past, from + loops * (int64_t)sizeof past, sizeof past);
+        if (past.scale < 0 || past.scale >= head->num_scales || past.count < 0 ||
+            past.count > head->count - all)
+            TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
+        for (int64_t c = all; c < all + past.count; ++c) {
+            int64_t pixel;
+            memcpy(&pixel, index + c * 8, sizeof pixel);
+            memcpy(values, flux + c * head->num_images * 8,
+                   (size_t)head->num_images * sizeof *values);
+            if (pixel < 0 || pixel >= head->nx * head->ny)
+                TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
+            TESS_TRY(clean_components_add(&log->found, pixel, values));
+        }
+        TESS_TRY(clean_log_close(log, (int)past.scale));
+        all += past.count;
+    }
+    if (all != head->count) TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
+cleanup:
+    tess_free(values);
+    return status;
+}
+
+static tess_status put_state(tess_clean *clean, const tess_clean_state *state)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = clean->setup.images.num_rows * clean->setup.images.nx;
+    state_head head;
+    clean_log_clear(&clean->log);
+    if (!is_of(clean, state, &head))
+        TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged or of other options");
+    TESS_TRY(take_log(&head, (const char *)state->bytes + sizeof head, &clean->log));
+    clean->facts = head.facts;
+    clean->inner = head.inner;
+    if (clean->found)
+        put((char *)clean->found, state->found, pixels, sizeof *clean->found);
+cleanup:
+    if (status != TESS_OK) clean_log_clear(&clean->log);
+    return status;
+}
+
+tess_status tess_clean_state_put(tess_clean *clean, const tess_clean_state *state)
+{
+    return tess_comm_agree(clean->setup.comm, put_state(clean, state));
+}
+
+void tess_clean_state_free(tess_clean_state *state)
+{
+    tess_free(state->bytes);
+    tess_free(state->found);
+    *state = (tess_clean_state){0};
+}

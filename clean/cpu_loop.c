@@ -1,0 +1,268 @@
+/* The sub-minor loop: finds the best candidate, adds a component there and subtracts
+ * the PSF at all candidates, until the best is small enough. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu_list.h"
+#include "cpu_window.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Candidates that make a thread worth waking. */
+enum { EACH_THREAD = 1 << 14 };
+
+/* Iterations from one call of `progress` to the next. */
+enum { TELL_EACH = 256 };
+
+/* A candidate, as ranks tell it: its values of each image follow. */
+typedef struct best {
+    double metric; /* signed mean times factor */
+    int64_t index; /* −1: none; FAILED: its rank has failed */
+} best;
+
+enum { FAILED = -2 };
+
+typedef struct loop_team {
+    clean_work *work;
+    clean_loop *loop;
+    const cpu_list *list;
+    clean_components *found;
+
+    cpu_psf *psf; /* [num_images] */
+    int threads;
+    double *largest; /* [num_blocks] */
+    best *own;       /* [threads] */
+    char *told;      /* [ranks] what each has found */
+    int64_t told_bytes;
+    double *flux; /* [num_images] of the component */
+    bool done;
+    tess_status status;
+} loop_team;
+
+static bool is_better(const best *one, const best *other)
+{
+    const double a = fabs(one->metric), b = fabs(other->metric);
+    if (one->index < 0 || other->index < 0) return one->index > other->index;
+    return a > b || (a == b && one->index < other->index);
+}
+
+/* What a candidate is chosen by. */
+static double metric_of(const loop_team *team, int64_t k)
+{
+    const cpu_list *list = team->list;
+    const double *weight = team->work->setup->weight;
+    double sum = 0;
+    if (list->num_images == 1)
+        sum = list->value[k];
+    else
+        for (int i = 0; i < list->num_images; ++i)
+            sum += weight[i] * list->value[i * list->count + k];
+    return list->factor ? sum * list->factor[k] : sum;
+}
+
+static void block_range(const cpu_list *list, int64_t block, int64_t *first,
+                        int64_t *end)
+{
+    const int64_t last = list->block[block + 1];
+    *first = list->run[list->block[block]].first;
+    *end = list->run[last - 1].first + list->run[last - 1].count;
+}
+
+static double largest_of_block(const loop_team *team, int64_t block)
+{
+    const bool positive = team->work->setup->opts.no_negative;
+    int64_t first, end;
+    double largest = 0;
+    block_range(team->list, block, &first, &end);
+    if (team->list->num_images == 1 && !team->list->factor)
+        return team->work->loops->largest_value(team->list->value + first, end - first,
+                                                positive);
+    for (int64_t k = first; k < end; ++k) {
+        const double metric = metric_of(team, k);
+        const double value = positive ? metric : fabs(metric);
+        if (value > largest) largest = value;
+    }
+    return largest;
+}
+
+/* The best of this thread's blocks, whose maxima are known. */
+static best best_of(const loop_team *team, int64_t begin, int64_t end_block)
+{
+    const bool positive = team->work->setup->opts.no_negative;
+    int64_t block = -1, first, end;
+    for (int64_t b = begin; b < end_block; ++b)
+        if (team->largest[b] > (block < 0 ? 0 : team->largest[block])) block = b;
+    if (block < 0) return (best){0, -1};
+    block_range(team->list, block, &first, &end);
+    for (int64_t k = first; k < end; ++k) {
+        const double metric = metric_of(team, k);
+        if ((positive ? metric : fabs(metric)) == team->largest[block])
+            return (best){metric, k};
+    }
+    return (best){0, -1};
+}
+
+/* Of all threads; its place in the list. */
+static best best_here(const loop_team *team)
+{
+    best chosen = {0, -1};
+    for (int t = 0; t < team->threads; ++t)
+        if (is_better(&team->own[t], &chosen)) chosen = team->own[t];
+    return chosen;
+}
+
+/* Of all ranks: its pixel, and its values into team->flux. Collective where the list is
+ * divided. */
+static tess_status choose(loop_team *team, best *chosen)
+{
+    tess_status status = TESS_OK;
+    const cpu_list *list = team->list;
+    tess_comm *comm = team->work->setup->comm;
+    const size_t values = (size_t)list->num_images * sizeof(double);
+    best own = best_here(team);
+    if (team->status != TESS_OK) own = (best){0, FAILED};
+    for (int i = 0; i < list->num_images; ++i)
+        team->flux[i] = own.index < 0 ? 0 : list->value[i * list->count + own.index];
+    if (own.index >= 0) own.index = list->index[own.index];
+    *chosen = own;
+    if (!list->divided) return team->status;
+    char *send = team->told + tess_comm_size(comm) * team->told_bytes;
+    const char *from = NULL;
+    memcpy(send, &own, sizeof own);
+    memcpy(send + sizeof own, team->flux, values);
+    TESS_TRY(tess_comm_allgather(comm, send, team->told_bytes, team->told));
+    for (int k = 0; k < tess_comm_size(comm); ++k) {
+        const char *told = team->told + k * team->told_bytes;
+        best other;
+        memcpy(&other, told, sizeof other);
+        if (other.index == FAILED) return team->status ? team->status : TESS_ERR_PEER;
+        if (from && !is_better(&other, chosen)) continue;
+        *chosen = other;
+        from = told;
+    }
+    memcpy(team->flux, from + sizeof own, values);
+cleanup:
+    return status;
+}
+
+static bool ends_at(const loop_team *team, const best *chosen)
+{
+    const clean_loop *loop = team->loop;
+    const double peak = fabs(chosen->metric);
+    if (chosen->index < 0 || peak <= loop->until || peak > loop->diverged) return true;
+    if (chosen->metric < 0 && team->work->setup->opts.stop_negative) return true;
+    return loop->iterations >= loop->most;
+}
+
+/* One thread: choose, and add the component. */
+static void begin_iteration(loop_team *team)
+{
+    clean_loop *loop = team->loop;
+    const clean_setup *setup = team->work->setup;
+    best chosen = {0, -1};
+    const tess_status status = choose(team, &chosen);
+    loop->peak = (clean_peak){chosen.metric, chosen.index};
+    team->done = status != TESS_OK || ends_at(team, &chosen);
+    if (status != TESS_OK) team->status = status;
+    if (team->done) return;
+    for (int i = 0; i < setup->images.num_images; ++i)
+        team->flux[i] *= loop->gain;
+    /* the others learn of a failure when they choose again */
+    team->status = clean_components_add(team->found, chosen.index, team->flux);
+    ++loop->iterations;
+    if (loop->progress && loop->iterations % TELL_EACH == 0)
+        loop->progress(loop->context, loop->iterations, fabs(chosen.metric));
+}
+
+static void subtract_block(const loop_team *team, int64_t block)
+{
+    const cpu_list *list = team->list;
+    const clean_work *work = team->work;
+    const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
+    for (int i = 0; i < list->num_images; ++i)
+        work->loops->subtract[work->is_double](
+            list->run + list->block[block], list->block[block + 1] - list->block[block],
+            &team->psf[i], index % nx, index / nx, team->flux[i],
+            list->value + i * list->count);
+}
+
+static void work_on(loop_team *team, int thread)
+{
+#pragma omp single
+    team->threads = cpu_threads();
+    const int64_t blocks = team->list->num_blocks;
+    const int64_t begin = blocks * thread / team->threads;
+    const int64_t end = blocks * (thread + 1) / team->threads;
+    for (int64_t b = begin; b < end; ++b)
+        team->largest[b] = largest_of_block(team, b);
+    team->own[thread] = best_of(team, begin, end);
+    for (;;) {
+#pragma omp barrier
+#pragma omp master
+        begin_iteration(team);
+#pragma omp barrier
+        if (team->done) break;
+        for (int64_t b = begin; b < end; ++b) {
+            subtract_block(team, b);
+            team->largest[b] = largest_of_block(team, b);
+        }
+        team->own[thread] = best_of(team, begin, end);
+    }
+}
+
+static int threads_for(const clean_work *work, const cpu_list *list)
+{
+    const int64_t useful = 1 + list->count / EACH_THREAD;
+    return useful < work->setup->opts.threads ? (int)useful : work->setup->opts.threads;
+}
+
+static tess_status team_allocate(loop_team *team)
+{
+    tess_status status = TESS_OK;
+    const int images = team->list->num_images;
+    const int ranks = tess_comm_size(team->work->setup->comm);
+    team->told_bytes = (int64_t)(sizeof(best) + (size_t)images * sizeof(double));
+    team->psf = tess_alloc_zero(images, sizeof *team->psf);
+    team->largest = tess_alloc_zero(team->list->num_blocks, sizeof *team->largest);
+    team->own = tess_alloc_zero(team->threads, sizeof *team->own);
+    team->told = tess_alloc_zero(ranks + 1, (size_t)team->told_bytes);
+    team->flux = tess_alloc_zero(images, sizeof *team->flux);
+    if (!team->psf || !team->largest || !team->own || !team->told || !team->flux)
+        TESS_FAIL(TESS_ERR_ALLOC, "sub-minor loop");
+    for (int i = 0; i < images; ++i)
+        team->psf[i] = cpu_window_psf(team->work->window, i);
+cleanup:
+    return status;
+}
+
+static void team_free(loop_team *team)
+{
+    tess_free(team->psf);
+    tess_free(team->largest);
+    tess_free(team->own);
+    tess_free(team->told);
+    tess_free(team->flux);
+}
+
+tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found)
+{
+    tess_status status = TESS_OK;
+    tess_comm *comm = work->setup->comm;
+    cpu_list list = {0};
+    loop_team team = {.work = work, .loop = loop, .list = &list, .found = found};
+    TESS_TRY(cpu_window_fill(work, loop->scale));
+    const double start = tess_time_now();
+    TESS_TRY(cpu_list_make(work, loop->scale, loop->list_from, &list));
+    team.threads = threads_for(work, &list);
+    TESS_TRY(tess_comm_agree(comm, team_allocate(&team)));
+#pragma omp parallel num_threads(team.threads)
+    {
+        work_on(&team, cpu_thread());
+    }
+    TESS_TRY(tess_comm_agree(comm, team.status));
+    loop->seconds = tess_time_now() - start;
+cleanup:
+    team_free(&team);
+    cpu_list_free(&list);
+    return status;
+}

@@ -1,0 +1,184 @@
+/* Noise of an image that is distributed by rows: median absolute deviation and root
+ * mean square, exactly the same on any number of ranks. Medians are found by counting
+ * the values in intervals of their bits, 16 bits at a time. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu_work.h"
+#include "tess_exact.h"
+#include "tess_mem.h"
+#include "tess_real.h"
+
+enum { BITS = 16, BINS = 1 << BITS };
+
+/* Values whose ranks are asked for: pixels, or their distances from a centre. */
+typedef struct values {
+    const clean_work *work;
+    const void *rows;
+    bool distances;
+    double centre;
+    int64_t count; /* over all ranks */
+    int64_t *bins; /* [threads][BINS] */
+} values;
+
+/* Whole numbers in the order of the values. */
+static uint64_t key_of(const values *from, int64_t k)
+{
+    const clean_work *work = from->work;
+    double value = tess_real_at(from->rows, work->is_double, k);
+    if (from->distances) value = fabs(value - from->centre);
+    if (work->is_double) {
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+    }
+    const float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
+}
+
+static double value_of(const values *from, uint64_t key)
+{
+    if (from->work->is_double) {
+        const uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    const uint32_t low = (uint32_t)key;
+    const uint32_t bits = low >> 31 ? low & ~(UINT32_C(1) << 31) : ~low;
+    float single;
+    memcpy(&single, &bits, sizeof single);
+    return (double)single;
+}
+
+/* Count the values that agree with `prefix` above the bits from `shift` on, by those
+ * bits, over all ranks. Collective. */
+static tess_status count_bins(values *from, uint64_t prefix, int shift)
+{
+    const clean_work *work = from->work;
+    const int threads = work->setup->opts.threads;
+    memset(from->bins, 0, (size_t)threads * BINS * sizeof *from->bins);
+#pragma omp parallel num_threads(threads)
+    {
+        int64_t *bins = from->bins + (int64_t)cpu_thread() * BINS;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < work->pixels; ++k) {
+            if (work->is_nan[k]) continue;
+            const uint64_t key = key_of(from, k), high = key >> shift;
+            if (high >> BITS == prefix) ++bins[high & (BINS - 1)];
+        }
+    }
+    for (int t = 1; t < threads; ++t)
+        for (int64_t b = 0; b < BINS; ++b)
+            from->bins[b] += from->bins[(int64_t)t * BINS + b];
+    return tess_comm_allreduce_i64(work->setup->comm, from->bins, BINS, TESS_SUM);
+}
+
+/* The bin in which the value of rank `*place` lies, and its rank there. */
+static int64_t bin_of(const values *from, int64_t *place)
+{
+    int64_t bin = 0;
+    while (bin < BINS - 1 && *place >= from->bins[bin])
+        *place -= from->bins[bin++];
+    return bin;
+}
+
+/* The value of rank `place` from below, and the next unless NULL. Collective. */
+static tess_status select_pair(values *from, int64_t place, double *value, double *next)
+{
+    tess_status status = TESS_OK;
+    const int bits = from->work->is_double ? 64 : 32;
+    uint64_t prefix = 0;
+    int64_t left = place;
+    for (int shift = bits - BITS; shift >= 0; shift -= BITS) {
+        TESS_TRY(count_bins(from, prefix, shift));
+        prefix = prefix << BITS | (uint64_t)bin_of(from, &left);
+    }
+    *value = value_of(from, prefix);
+    if (!next) return TESS_OK;
+    *next = *value;
+    int64_t bin = (int64_t)(prefix & (BINS - 1));
+    if (left + 1 < from->bins[bin] || place + 1 >= from->count) return TESS_OK;
+    while (++bin < BINS)
+        if (from->bins[bin] > 0) {
+            *next = value_of(from, (prefix & ~(uint64_t)(BINS - 1)) | (uint64_t)bin);
+            return TESS_OK;
+        }
+    TESS_TRY(select_pair(from, place + 1, next, NULL));
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status median(values *from, double *value)
+{
+    tess_status status = TESS_OK;
+    double low, high;
+    TESS_TRY(select_pair(from, (from->count - 1) / 2, &low, &high));
+    *value = from->count % 2 ? low : 0.5 * (low + high);
+cleanup:
+    return status;
+}
+
+static int64_t own_count(const clean_work *work)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < work->pixels; ++k)
+        count += !work->is_nan[k];
+    return count;
+}
+
+tess_status cpu_deviation(const clean_work *work, const void *rows, double *sigma)
+{
+    /* of a Gaussian: 1 / Φ⁻¹(3/4) */
+    static const double PER_DEVIATION = 1.482602218505602;
+    tess_status status = TESS_OK;
+    tess_comm *comm = work->setup->comm;
+    values from = {.work = work, .rows = rows, .count = own_count(work)};
+    double deviation = 0;
+    *sigma = 0;
+    from.bins =
+        tess_alloc((int64_t)work->setup->opts.threads * BINS, sizeof *from.bins);
+    TESS_TRY(tess_comm_agree(comm, from.bins ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allreduce_i64(comm, &from.count, 1, TESS_SUM));
+    if (from.count > 0) {
+        TESS_TRY(median(&from, &from.centre));
+        from.distances = true;
+        TESS_TRY(median(&from, &deviation));
+    }
+    *sigma = PER_DEVIATION * deviation;
+cleanup:
+    tess_free(from.bins);
+    return status;
+}
+
+tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    tess_comm *comm = setup->comm;
+    const int threads = setup->opts.threads;
+    int64_t count = own_count(work);
+    tess_exact *sum = tess_alloc_zero(threads, sizeof *sum);
+    TESS_TRY(tess_comm_agree(comm, sum ? TESS_OK : TESS_ERR_ALLOC));
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < work->pixels; ++k) {
+        double mean = 0;
+        if (work->is_nan[k]) continue;
+        for (int i = 0; i < setup->images.num_images; ++i)
+            mean += setup->weight[i] *
+                    tess_real_at(residual[i], setup->images.rows_are_double, k);
+        tess_exact_add(&sum[cpu_thread()], mean * mean);
+    }
+    for (int t = 1; t < threads; ++t)
+        for (int w = 0; w < TESS_EXACT_WORDS; ++w)
+            sum->word[w] += sum[t].word[w];
+    TESS_TRY(tess_comm_allreduce_i64(comm, &count, 1, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_i64(comm, sum->word, TESS_EXACT_WORDS, TESS_SUM));
+    *rms = count > 0 ? sqrt(tess_exact_value(sum) / (double)count) : 0;
+cleanup:
+    tess_free(sum);
+    return status;
+}

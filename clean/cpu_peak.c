@@ -1,0 +1,85 @@
+/* Finds the peak of an image over all ranks: the largest value, then the lowest pixel.
+ */
+#include <math.h>
+
+#include "cpu_work.h"
+#include "tess_mem.h"
+#include "tess_real.h"
+
+/* The peak is better if it is larger, or as large and earlier. */
+static bool is_better(const clean_peak *one, const clean_peak *other)
+{
+    const double a = fabs(one->value), b = fabs(other->value);
+    if (one->index < 0 || other->index < 0) return one->index > other->index;
+    return a > b || (a == b && one->index < other->index);
+}
+
+/* The first pixel of a row with this |value|. */
+static clean_peak peak_of_row(const clean_work *work, const void *line,
+                              const uint8_t *allowed, const int64_t x_range[2],
+                              double largest)
+{
+    const bool positive = work->setup->opts.no_negative;
+    for (int64_t x = x_range[0]; x < x_range[1]; ++x) {
+        const double value = tess_real_at(line, work->is_double, x);
+        if (allowed[x] && (positive ? value : fabs(value)) == largest)
+            return (clean_peak){value, x};
+    }
+    return (clean_peak){0, -1};
+}
+
+/* Whether any pixel of a row may have components. */
+static clean_peak search_row(const clean_work *work, const cpu_slot *slot, int64_t row,
+                             const int64_t x_range[2], double beaten)
+{
+    const bool positive = work->setup->opts.no_negative;
+    const uint8_t *allowed = cpu_allowed_row(work, slot->scale, row);
+    const char *line = cpu_row(work, slot->mean, row);
+    const double largest = work->loops->largest[work->is_double](
+        line + (size_t)x_range[0] * work->real_bytes, allowed + x_range[0],
+        x_range[1] - x_range[0], positive);
+    if (largest < beaten || (largest == 0 && beaten == 0)) return (clean_peak){0, -1};
+    return peak_of_row(work, line, allowed, x_range, largest);
+}
+
+static clean_peak own_peak(const clean_work *work, const cpu_slot *slot)
+{
+    const tess_clean_images *images = &work->setup->images;
+    clean_peak best = {0, -1};
+    int64_t x_range[2], y_range[2];
+    clean_inside(work->setup, slot->scale, x_range, y_range);
+    if (x_range[0] >= x_range[1]) return best;
+#pragma omp parallel num_threads(work->setup->opts.threads)
+    {
+        clean_peak own = {0, -1};
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < images->num_rows; ++row) {
+            const int64_t y = images->row_first + row;
+            if (y < y_range[0] || y >= y_range[1]) continue;
+            clean_peak peak = search_row(work, slot, row, x_range, fabs(own.value));
+            if (peak.index >= 0) peak.index += y * images->nx;
+            if (is_better(&peak, &own)) own = peak;
+        }
+#pragma omp critical(clean_peak)
+        if (is_better(&own, &best)) best = own;
+    }
+    return best;
+}
+
+tess_status cpu_slot_peak(const clean_work *work, const cpu_slot *slot,
+                          clean_peak *peak)
+{
+    tess_status status = TESS_OK;
+    tess_comm *comm = work->setup->comm;
+    const int size = tess_comm_size(comm);
+    clean_peak own = own_peak(work, slot), best = {0, -1};
+    clean_peak *all = tess_alloc(size, sizeof *all);
+    TESS_TRY(tess_comm_agree(comm, all ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, all));
+    for (int k = 0; k < size; ++k)
+        if (is_better(&all[k], &best)) best = all[k];
+    *peak = best;
+cleanup:
+    tess_free(all);
+    return status;
+}

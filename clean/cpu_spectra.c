@@ -1,0 +1,341 @@
+/* Rows and spectra of the cpu backend: residuals at scales, PSFs, and what components
+ * change in them. */
+#include <math.h>
+#include <string.h>
+
+#include "clean_scales.h"
+#include "cpu_window.h"
+#include "tess_mem.h"
+#include "tess_real.h"
+
+bool cpu_is_multiscale(const clean_work *work)
+{
+    return work->setup->num_scales > 1 || work->setup->scale_px[0] > 0;
+}
+
+/* ---- products of columns ---- */
+
+#define PRODUCTS(REAL, SUFFIX)                                                         \
+    static void times_kernel_##SUFFIX(const void *a, const void *b, int power,         \
+                                      int64_t length, void *line)                      \
+    {                                                                                  \
+        const REAL *restrict from = a, *restrict kernel = b;                           \
+        REAL *restrict to = line;                                                      \
+        for (int64_t k = 0; k < length; ++k) {                                         \
+            const REAL by = power == 2 ? kernel[k] * kernel[k] : kernel[k];            \
+            to[2 * k] = from[2 * k] * by;                                              \
+            to[2 * k + 1] = from[2 * k + 1] * by;                                      \
+        }                                                                              \
+    }                                                                                  \
+    /* line := line · psf · kernel */                                                \
+    static void times_psf_##SUFFIX(void *line, const void *psf, const void *b,         \
+                                   int64_t length)                                     \
+    {                                                                                  \
+        const REAL *restrict p = psf, *restrict kernel = b;                            \
+        REAL *restrict to = line;                                                      \
+        for (int64_t k = 0; k < length; ++k) {                                         \
+            const REAL by = kernel ? kernel[k] : 1;                                    \
+            const REAL re = to[2 * k] * by, im = to[2 * k + 1] * by;                   \
+            to[2 * k] = re * p[2 * k] - im * p[2 * k + 1];                             \
+            to[2 * k + 1] = re * p[2 * k + 1] + im * p[2 * k];                         \
+        }                                                                              \
+    }                                                                                  \
+    static void less_##SUFFIX(const void *line, int64_t count, void *from)             \
+    {                                                                                  \
+        const REAL *restrict less = line;                                              \
+        REAL *restrict to = from;                                                      \
+        for (int64_t k = 0; k < count; ++k)                                            \
+            to[k] -= less[k];                                                          \
+    }                                                                                  \
+    static void real_parts_##SUFFIX(const void *line, int64_t count, void *to)         \
+    {                                                                                  \
+        const REAL *from = line;                                                       \
+        for (int64_t k = 0; k < count; ++k)                                            \
+            ((REAL *)to)[k] = from[2 * k];                                             \
+    }
+PRODUCTS(float, single)
+PRODUCTS(double, double)
+
+void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
+                      int64_t column, void *line)
+{
+    const char *from = (const char *)a + (size_t)column * cpu_line_bytes(work);
+    if (!b) {
+        memcpy(line, from, cpu_line_bytes(work));
+        return;
+    }
+    const char *kernel = (const char *)b + (size_t)column * cpu_line_bytes(work) / 2;
+    (work->is_double ? times_kernel_double : times_kernel_single)(from, kernel, power,
+                                                                  work->length, line);
+}
+
+static void less(const clean_work *work, const void *line, int64_t count, void *from)
+{
+    (work->is_double ? less_double : less_single)(line, count, from);
+}
+
+/* One transform's context. */
+typedef struct transform {
+    clean_work *work;
+    int image, scale;
+    const void *rows; /* the caller's */
+    cpu_slot *slot;
+    const clean_components *found;
+    const double *kernel; /* [2·half + 1]², and how wide */
+    int64_t half;
+} transform;
+
+static const void *kernel_of(const transform *job)
+{
+    return job->work->kernel ? job->work->kernel[job->scale] : NULL;
+}
+
+/* ---- kernels and PSFs ---- */
+
+static bool give_kernel_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    const clean_work *work = job->work;
+    const tess_clean_images *images = &work->setup->images;
+    const int64_t dy = images->row_first + row - images->ny / 2, half = job->half;
+    if (dy < -half || dy > half) return false;
+    memset(line, 0, (size_t)images->nx * work->real_bytes);
+    for (int64_t dx = -half; dx <= half; ++dx) {
+        const int64_t x = images->nx / 2 + dx;
+        if (x < 0 || x >= images->nx) continue;
+        tess_real_set(line, work->is_double, x,
+                      job->kernel[(dy + half) * (2 * half + 1) + dx + half]);
+    }
+    return true;
+}
+
+static void take_kernel(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    const clean_work *work = job->work;
+    (work->is_double ? real_parts_double : real_parts_single)(
+        line, work->length,
+        (char *)work->kernel[job->scale] + (size_t)column * cpu_line_bytes(work) / 2);
+}
+
+tess_status cpu_make_kernel(clean_work *work, int scale)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    const double alpha = setup->scale_px[scale];
+    const int64_t half = clean_kernel_half(setup->opts.shape, alpha);
+    transform job = {.work = work, .scale = scale, .half = half};
+    double *kernel = NULL;
+    if (!(alpha > 0)) return TESS_OK;
+    kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
+    work->kernel[scale] = tess_alloc(work->columns, cpu_line_bytes(work) / 2);
+    TESS_TRY(tess_comm_agree(setup->comm,
+                             kernel && work->kernel[scale] ? TESS_OK : TESS_ERR_ALLOC));
+    clean_kernel_fill(setup->opts.shape, alpha, kernel);
+    job.kernel = kernel;
+    TESS_TRY(
+        tess_convolve_forward(work->plan, true, give_kernel_row, take_kernel, &job));
+cleanup:
+    tess_free(kernel);
+    return status;
+}
+
+/* A value of the caller's rows; NaN counts as 0. */
+static double value_at(const clean_work *work, const void *rows, int64_t k)
+{
+    const double value = tess_real_at(rows, work->setup->images.rows_are_double, k);
+    return isfinite(value) ? value : 0;
+}
+
+static bool give_caller_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    const int64_t nx = job->work->setup->images.nx;
+    for (int64_t x = 0; x < nx; ++x)
+        tess_real_set(line, job->work->is_double, x,
+                      value_at(job->work, job->rows, row * nx + x));
+    return true;
+}
+
+static void take_psf(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    memcpy(cpu_column(job->work, job->work->psf[job->image], column), line,
+           cpu_line_bytes(job->work));
+}
+
+tess_status cpu_make_psf(clean_work *work, int image, const void *rows)
+{
+    transform job = {.work = work, .image = image, .rows = rows};
+    return tess_convolve_forward(work->plan, true, give_caller_row, take_psf, &job);
+}
+
+/* ---- residuals ---- */
+
+static bool give_slot_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    memcpy(line, cpu_row(job->work, job->slot->image[job->image], row),
+           (size_t)job->work->setup->images.nx * job->work->real_bytes);
+    return true;
+}
+
+static void take_residual(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    memcpy(cpu_column(job->work, job->work->residual[job->image], column), line,
+           cpu_line_bytes(job->work));
+}
+
+tess_status cpu_make_residual(clean_work *work, cpu_slot *slot)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < work->setup->images.num_images; ++k) {
+        transform job = {.work = work, .image = k, .slot = slot};
+        TESS_TRY(tess_convolve_forward(work->plan, false, give_slot_row, take_residual,
+                                       &job));
+    }
+cleanup:
+    return status;
+}
+
+static bool give_scale_column(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    cpu_times_kernel(job->work, job->work->residual[job->image], kernel_of(job), 1,
+                     column, line);
+    return true;
+}
+
+static void take_slot_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    memcpy(cpu_row(job->work, job->slot->image[job->image], row), line,
+           (size_t)job->work->setup->images.nx * job->work->real_bytes);
+}
+
+tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < work->setup->images.num_images; ++k) {
+        transform job = {.work = work, .image = k, .scale = scale, .slot = slot};
+        TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
+                                       take_slot_row, &job));
+    }
+    slot->scale = scale;
+    slot->version = work->version;
+    cpu_slot_mean(work, slot);
+cleanup:
+    return status;
+}
+
+static bool give_plain_column(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    cpu_times_kernel(job->work, job->work->residual[job->image], NULL, 1, column, line);
+    return true;
+}
+
+tess_status cpu_make_plain(clean_work *work, cpu_slot *slot)
+{
+    tess_status status = TESS_OK;
+    slot->scale = -1;
+    for (int k = 0; k < work->setup->images.num_images; ++k) {
+        transform job = {.work = work, .image = k, .slot = slot};
+        TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_plain_column,
+                                       take_slot_row, &job));
+    }
+cleanup:
+    return status;
+}
+
+/* ---- components ---- */
+
+static bool give_component_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    const clean_work *work = job->work;
+    const tess_clean_images *images = &work->setup->images;
+    const int64_t begin = (images->row_first + row) * images->nx;
+    const clean_components *found = job->found;
+    int64_t k = clean_components_from(found, begin);
+    if (k == found->count || found->index[k] >= begin + images->nx) return false;
+    memset(line, 0, (size_t)images->nx * work->real_bytes);
+    for (; k < found->count && found->index[k] < begin + images->nx; ++k)
+        tess_real_set(line, work->is_double, found->index[k] - begin,
+                      found->flux[k * found->num_images + job->image]);
+    return true;
+}
+
+static void times_psf(const transform *job, int64_t column, void *line)
+{
+    const clean_work *work = job->work;
+    const char *kernel = kernel_of(job);
+    (work->is_double ? times_psf_double : times_psf_single)(
+        line, cpu_column(work, work->psf[job->image], column),
+        kernel ? kernel + (size_t)column * cpu_line_bytes(work) / 2 : NULL,
+        work->length);
+}
+
+/* Multiscale: the residual's spectrum changes. */
+static void take_less(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    const clean_work *work = job->work;
+    times_psf(job, column, line);
+    less(work, line, 2 * work->length,
+         cpu_column(work, work->residual[job->image], column));
+}
+
+/* One scale: the product goes back to an image at once. */
+static void take_product(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    times_psf(job, column, line);
+    take_residual(context, column, line);
+}
+
+static void take_less_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    const clean_work *work = job->work;
+    less(work, line, work->setup->images.nx,
+         cpu_row(work, job->slot->image[job->image], row));
+}
+
+static tess_status subtract_image(clean_work *work, transform *job)
+{
+    tess_status status = TESS_OK;
+    if (cpu_is_multiscale(work)) {
+        TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row, take_less,
+                                       job));
+        return status;
+    }
+    TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row, take_product,
+                                   job));
+    TESS_TRY(
+        tess_convolve_inverse(work->plan, NULL, give_scale_column, take_less_row, job));
+cleanup:
+    return status;
+}
+
+tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_comm_agree(work->setup->comm, clean_components_merge(merged)));
+    for (int k = 0; k < work->setup->images.num_images; ++k) {
+        transform job = {.work = work,
+                         .image = k,
+                         .scale = scale,
+                         .found = merged,
+                         .slot = &work->slot[0]};
+        if (merged->count > 0) TESS_TRY(subtract_image(work, &job));
+    }
+    ++work->version;
+    if (!cpu_is_multiscale(work)) {
+        work->slot[0].version = work->version;
+        cpu_slot_mean(work, &work->slot[0]);
+    }
+cleanup:
+    return status;
+}

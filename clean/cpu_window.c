@@ -1,0 +1,303 @@
+/* Makes the twice-convolved PSF of a scale and puts its rows where all ranks of a node
+ * can read them. A rank of a node of n keeps about 1/n of the rows. */
+#include "cpu_window.h"
+
+#include <string.h>
+
+#include "tess_mem.h"
+
+/* A rank's place among those of its node. */
+typedef struct place {
+    int32_t rank, size;
+} place;
+
+struct cpu_window {
+    tess_comm *node; /* of this rank's */
+    tess_window *shared;
+    place *place;  /* [ranks] */
+    int *neighbor; /* [node's ranks] their numbers among all */
+    bool one_node;
+    size_t real_bytes;
+    int num_images;
+    const void **row; /* [num_images][most rows] */
+    int64_t most_rows;
+    /* of the current scale */
+    int scale; /* −1: none */
+    int64_t half_x, half_y, stride;
+    /* being filled */
+    const clean_work *work;
+    int image;
+    char *to; /* this rank's rows, made in order */
+};
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t half_of(int64_t pixels, int64_t border, int64_t reach)
+{
+    return most(0, least_of(pixels - 1 - 2 * border, pixels / 2 + reach));
+}
+
+void cpu_window_half(const clean_setup *setup, int scale, int64_t *half_x,
+                     int64_t *half_y)
+{
+    const double alpha = setup->scale_px[scale];
+    const int64_t reach = 2 * clean_kernel_half(setup->opts.shape, alpha);
+    const int64_t edge = clean_scale_border(alpha);
+    *half_x = half_of(setup->images.nx, most(edge, setup->border_x), reach);
+    *half_y = half_of(setup->images.ny, most(edge, setup->border_y), reach);
+}
+
+/* Reals from row to row. */
+static int64_t stride_of(int64_t half_x)
+{
+    return (2 * half_x + 1 + 15) / 16 * 16;
+}
+
+static int64_t share(int64_t rows, int64_t size)
+{
+    return (rows + size - 1) / size;
+}
+
+/* Most bytes of one rank's part, where `size` ranks share. */
+static int64_t part_bytes(const clean_setup *setup, int64_t size, int64_t *most_rows)
+{
+    int64_t bytes = 64;
+    *most_rows = 1;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        int64_t half_x, half_y;
+        cpu_window_half(setup, s, &half_x, &half_y);
+        const int64_t rows = 2 * half_y + 1;
+        bytes =
+            most(bytes, share(rows, size) * stride_of(half_x) *
+                            setup->images.num_images * (setup->opts.is_double ? 8 : 4));
+        *most_rows = most(*most_rows, rows);
+    }
+    return bytes;
+}
+
+double cpu_window_bytes(const clean_setup *setup)
+{
+    int64_t rows;
+    return (double)part_bytes(setup, 1, &rows);
+}
+
+/* Who is where, and who the others of this rank's node are. Collective. */
+static tess_status find_places(cpu_window *window, tess_comm *comm)
+{
+    tess_status status = TESS_OK;
+    const int rank = tess_comm_rank(comm), size = tess_comm_size(comm);
+    const place own = {tess_comm_rank(window->node), tess_comm_size(window->node)};
+    window->place = tess_alloc_zero(size, sizeof *window->place);
+    window->neighbor = tess_alloc_zero(own.size, sizeof *window->neighbor);
+    TESS_TRY(tess_comm_agree(comm, window->place && window->neighbor ? TESS_OK
+                                                                     : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, window->place));
+    TESS_TRY(tess_comm_allgather(window->node, &rank, sizeof rank, window->neighbor));
+    window->one_node = own.size == size;
+cleanup:
+    return status;
+}
+
+static tess_status is_readable(const cpu_window *window)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < tess_comm_size(window->node); ++k)
+        if (!tess_window_of(window->shared, window->neighbor[k]))
+            TESS_FAIL(
+                TESS_ERR_RESOURCE,
+                "the ranks of a node cannot share memory for the PSF (is /dev/shm "
+                "too small?); use fewer ranks with more threads");
+cleanup:
+    return status;
+}
+
+tess_status cpu_window_create(clean_work *work, cpu_window **window_out)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    tess_comm *comm = setup->comm;
+    cpu_window *window = tess_alloc_zero(1, sizeof *window);
+    TESS_TRY(tess_comm_agree(comm, window ? TESS_OK : TESS_ERR_ALLOC));
+    window->real_bytes = work->real_bytes;
+    window->num_images = setup->images.num_images;
+    window->scale = -1;
+    TESS_TRY(tess_comm_node(comm, &window->node));
+    TESS_TRY(find_places(window, comm));
+    int64_t bytes = part_bytes(setup, tess_comm_size(window->node), &window->most_rows);
+    window->row =
+        tess_alloc_zero(window->most_rows * window->num_images, sizeof *window->row);
+    TESS_TRY(tess_comm_agree(comm, window->row ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allreduce_i64(comm, &bytes, 1, TESS_MAX));
+    TESS_TRY(tess_window_create(comm, bytes, &window->shared));
+    TESS_TRY(tess_comm_agree(comm, is_readable(window)));
+    *window_out = window;
+    window = NULL;
+cleanup:
+    cpu_window_free(window);
+    return status;
+}
+
+void cpu_window_free(cpu_window *window)
+{
+    if (!window) return;
+    tess_window_free(window->shared);
+    tess_comm_free(window->node);
+    tess_free(window->place);
+    tess_free(window->neighbor);
+    tess_free(window->row);
+    tess_free(window);
+}
+
+void cpu_window_forget(cpu_window *window)
+{
+    if (window) window->scale = -1;
+}
+
+cpu_psf cpu_window_psf(const cpu_window *window, int image)
+{
+    return (cpu_psf){window->row + image * window->most_rows, window->half_x,
+                     window->half_y};
+}
+
+static size_t row_bytes(const cpu_window *window)
+{
+    return (size_t)window->stride * window->real_bytes;
+}
+
+/* Where the rows of an image are in the node's parts. */
+static void find_rows(cpu_window *window, int image)
+{
+    const int64_t rows = 2 * window->half_y + 1;
+    const int64_t each = share(rows, tess_comm_size(window->node));
+    for (int64_t r = 0; r < rows; ++r) {
+        const char *part = tess_window_of(window->shared, window->neighbor[r / each]);
+        window->row[image * window->most_rows + r] =
+            part + (size_t)(image * each + r % each) * row_bytes(window);
+    }
+}
+
+static bool give_column(void *context, int64_t column, void *line)
+{
+    const cpu_window *window = context;
+    const clean_work *work = window->work;
+    cpu_times_kernel(work, work->psf[window->image],
+                     work->kernel ? work->kernel[window->scale] : NULL, 2, column,
+                     line);
+    return true;
+}
+
+static void take_row(void *context, int64_t row, void *line)
+{
+    const cpu_window *window = context;
+    memcpy(window->to + (size_t)row * row_bytes(window), line,
+           (size_t)(2 * window->half_x + 1) * window->real_bytes);
+}
+
+/* Rows [first, end) of `rows` that are the k-th of `size` shares. */
+static void share_range(int64_t rows, int64_t size, int64_t k, int64_t *first,
+                        int64_t *end)
+{
+    *first = least_of(rows, k * share(rows, size));
+    *end = least_of(rows, *first + share(rows, size));
+}
+
+/* Send the rows that this rank has made, [first, end), to the ranks of each node that
+ * keep them. Collective. */
+static tess_status spread(cpu_window *window, tess_comm *comm, int64_t first,
+                          int64_t end, char *to)
+{
+    tess_status status = TESS_OK;
+    const int64_t rows = 2 * window->half_y + 1;
+    const int size = tess_comm_size(comm);
+    int64_t total = 0;
+    char *send = NULL;
+    void *recv = NULL;
+    int64_t *bytes = tess_alloc_zero(2 * (int64_t)size, sizeof *bytes);
+    for (int pass = 0; bytes && pass < 2; ++pass) {
+        if (pass == 1) send = tess_alloc(total, 1);
+        if (pass == 1 && !send) break;
+        total = 0;
+        for (int k = 0; k < size; ++k) {
+            int64_t begin, stop;
+            share_range(rows, window->place[k].size, window->place[k].rank, &begin,
+                        &stop);
+            begin = most(begin, first);
+            stop = most(begin, least_of(stop, end));
+            bytes[k] = (stop - begin) * (int64_t)row_bytes(window);
+            if (send && bytes[k] > 0)
+                memcpy(send + total,
+                       window->to + (size_t)(begin - first) * row_bytes(window),
+                       (size_t)bytes[k]);
+            total += bytes[k];
+        }
+    }
+    TESS_TRY(tess_comm_agree(comm, bytes && send ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_alltoallv(comm, send, bytes, &recv, bytes + size));
+    total = 0;
+    for (int k = 0; k < size; ++k)
+        total += bytes[size + k];
+    memcpy(to, recv, (size_t)total); /* ranks' rows follow one another */
+cleanup:
+    tess_free(bytes);
+    tess_free(send);
+    tess_free(recv);
+    return status;
+}
+
+/* Make one image's rows. Collective. */
+static tess_status fill_image(clean_work *work, cpu_window *window, int image)
+{
+    tess_status status = TESS_OK;
+    tess_comm *comm = work->setup->comm;
+    const int64_t rows = 2 * window->half_y + 1;
+    const int64_t each = share(rows, tess_comm_size(window->node));
+    char *own = (char *)tess_window_own(window->shared) +
+                (size_t)(image * each) * row_bytes(window);
+    char *made = NULL;
+    int64_t first, end;
+    share_range(rows, tess_comm_size(comm), tess_comm_rank(comm), &first, &end);
+    if (!window->one_node) {
+        made = tess_alloc(end - first, row_bytes(window));
+        TESS_TRY(tess_comm_agree(comm, made ? TESS_OK : TESS_ERR_ALLOC));
+    }
+    const tess_convolve_part part = {-window->half_x, 2 * window->half_x + 1,
+                                     first - window->half_y, end - first};
+    window->work = work;
+    window->image = image;
+    window->to = made ? made : own;
+    TESS_TRY(tess_convolve_inverse(work->plan, &part, give_column, take_row, window));
+    if (made) TESS_TRY(spread(window, comm, first, end, own));
+    find_rows(window, image);
+cleanup:
+    tess_free(made);
+    return status;
+}
+
+tess_status cpu_window_fill(clean_work *work, int scale)
+{
+    tess_status status = TESS_OK;
+    cpu_window *window = work->window;
+    int64_t bytes = 0;
+    if (window->scale == scale) return TESS_OK;
+    /* nobody may still read what is written next */
+    TESS_TRY(tess_window_meet(window->shared, 0));
+    window->scale = scale;
+    cpu_window_half(work->setup, scale, &window->half_x, &window->half_y);
+    window->stride = stride_of(window->half_x);
+    for (int k = 0; k < window->num_images; ++k) {
+        TESS_TRY(fill_image(work, window, k));
+        bytes += (2 * window->half_y + 1) * (int64_t)row_bytes(window);
+    }
+    TESS_TRY(tess_window_meet(window->shared, bytes));
+cleanup:
+    if (status != TESS_OK) window->scale = -1;
+    return status;
+}

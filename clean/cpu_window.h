@@ -1,0 +1,33 @@
+/** @file cpu_window.h  (private to clean/)
+ *  The current scale's PSF, convolved twice with the kernel, of each image: one copy in
+ *  memory that the ranks of a node share.
+ */
+#ifndef TESS_CLEAN_CPU_WINDOW_H
+#define TESS_CLEAN_CPU_WINDOW_H
+
+#include "clean_scales.h"
+#include "cpu_work.h"
+
+/** Pixels to each side of the centre that candidates of a scale can be apart from one
+ *  another and the PSF reaches. Local. */
+void cpu_window_half(const clean_setup *setup, int scale, int64_t *half_x,
+                     int64_t *half_y);
+
+/** Bytes of the largest window, over all ranks of a node. Local. */
+double cpu_window_bytes(const clean_setup *setup);
+
+/** Ask for the memory. TESS_ERR_RESOURCE: the ranks of a node cannot share it.
+ *  Collective. */
+tess_status cpu_window_create(clean_work *work, cpu_window **window);
+void cpu_window_free(cpu_window *window); /**< NULL is fine. Collective. */
+
+/** The PSFs have changed. Local. */
+void cpu_window_forget(cpu_window *window);
+
+/** Fill it for a scale, unless it is. Collective. */
+tess_status cpu_window_fill(clean_work *work, int scale);
+
+/** The PSF of an image. Local. */
+cpu_psf cpu_window_psf(const cpu_window *window, int image);
+
+#endif

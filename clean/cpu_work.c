@@ -1,0 +1,405 @@
+/* The cpu backend: its memory, and the residual images of a minor loop in it. */
+#include "cpu_work.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "clean_scales.h"
+#include "cpu_window.h"
+#include "tess_exact.h"
+#include "tess_mem.h"
+#include "tess_real.h"
+
+/* A job transforms about so often, to judge FFT planning. */
+enum { USES = 100 };
+
+static int num_slots(const clean_work *work)
+{
+    return cpu_is_multiscale(work) ? 2 : 1;
+}
+
+static bool has_own_mean(const clean_setup *setup)
+{
+    return setup->images.num_images > 1 ||
+           setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS;
+}
+
+/* Padding beyond image and PSF: kernels reach beyond the border that their scale has.
+ */
+static int64_t reach_of(const clean_setup *setup)
+{
+    int64_t reach = 0;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        const double alpha = setup->scale_px[s];
+        const int64_t over =
+            clean_kernel_half(setup->opts.shape, alpha) - clean_scale_border(alpha);
+        if (2 * over > reach) reach = 2 * over;
+    }
+    return reach;
+}
+
+static tess_convolve_opts transforms_of(const clean_setup *setup)
+{
+    const tess_clean_images *images = &setup->images;
+    return (tess_convolve_opts){.nx = images->nx,
+                                .ny = images->ny,
+                                .row_first = images->row_first,
+                                .num_rows = images->num_rows,
+                                .reach = reach_of(setup),
+                                .uses = USES,
+                                .is_double = setup->opts.is_double,
+                                .repeatable = setup->opts.repeatable,
+                                .threads = setup->opts.threads};
+}
+
+/* ---- memory ---- */
+
+static void **allocate_each(int count, int64_t elements, size_t bytes)
+{
+    void **array = tess_alloc_zero(count, sizeof *array);
+    bool failed = !array;
+    for (int k = 0; !failed && k < count; ++k) {
+        array[k] = tess_alloc_zero(elements, bytes);
+        failed = !array[k];
+    }
+    for (int k = 0; array && failed && k < count; ++k)
+        tess_free(array[k]);
+    if (failed) tess_free(array);
+    return failed ? NULL : array;
+}
+
+static void free_each(void **array, int count)
+{
+    for (int k = 0; array && k < count; ++k)
+        tess_free(array[k]);
+    tess_free(array);
+}
+
+static tess_status allocate_slots(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const int images = work->setup->images.num_images;
+    for (int k = 0; k < num_slots(work); ++k) {
+        cpu_slot *slot = &work->slot[k];
+        slot->scale = -1;
+        slot->image = allocate_each(images, work->pixels, work->real_bytes);
+        if (!slot->image) TESS_FAIL(TESS_ERR_ALLOC, "residual images to clean");
+        slot->mean = has_own_mean(work->setup)
+                         ? tess_alloc_zero(work->pixels, work->real_bytes)
+                         : slot->image[0];
+        if (!slot->mean) TESS_FAIL(TESS_ERR_ALLOC, "mean residual image to clean");
+    }
+cleanup:
+    return status;
+}
+
+static tess_status allocate(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    const int images = setup->images.num_images;
+    const size_t line = cpu_line_bytes(work);
+    TESS_TRY(allocate_slots(work));
+    work->psf = allocate_each(images, work->columns, line);
+    work->residual = allocate_each(images, work->columns, line);
+    work->kernel = tess_alloc_zero(setup->num_scales, sizeof *work->kernel);
+    work->psf_peak =
+        tess_alloc_zero((int64_t)images * setup->num_scales, sizeof(double));
+    work->allowed = tess_alloc_zero(work->pixels, 1);
+    work->is_nan = tess_alloc_zero(work->pixels, 1);
+    work->scratch = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
+    if (!work->psf || !work->residual || !work->kernel || !work->psf_peak ||
+        !work->allowed || !work->is_nan || !work->scratch)
+        TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
+    if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS) {
+        work->factor_rows = tess_alloc_zero(work->pixels, work->real_bytes);
+        if (!work->factor_rows)
+            TESS_FAIL(TESS_ERR_ALLOC, "local rms of images to clean");
+    }
+cleanup:
+    return status;
+}
+
+static void cpu_destroy(clean_work *work)
+{
+    if (!work) return;
+    const int images = work->setup->images.num_images;
+    for (int k = 0; k < 2; ++k) {
+        if (has_own_mean(work->setup)) tess_free(work->slot[k].mean);
+        free_each(work->slot[k].image, images);
+    }
+    free_each(work->psf, images);
+    free_each(work->residual, images);
+    free_each(work->kernel, work->setup->num_scales);
+    cpu_window_free(work->window);
+    tess_convolve_destroy(work->plan);
+    tess_free(work->psf_peak);
+    tess_free(work->allowed);
+    tess_free(work->is_nan);
+    tess_free(work->scratch);
+    tess_free(work->factor_rows);
+    tess_free(work);
+}
+
+static tess_status cpu_create(const clean_setup *setup, clean_work **work_out)
+{
+    tess_status status = TESS_OK;
+    const tess_convolve_opts transforms = transforms_of(setup);
+    int64_t first;
+    clean_work *work = tess_alloc_zero(1, sizeof *work);
+    TESS_TRY(tess_comm_agree(setup->comm, work ? TESS_OK : TESS_ERR_ALLOC));
+    work->setup = setup;
+    work->loops = cpu_loops_best();
+    work->is_double = setup->opts.is_double;
+    work->real_bytes = work->is_double ? 8 : 4;
+    work->pixels = setup->images.num_rows * setup->images.nx;
+    TESS_TRY(tess_convolve_create(setup->comm, &transforms, &work->plan));
+    tess_convolve_columns(work->plan, &first, &work->columns, &work->length);
+    TESS_TRY(tess_comm_agree(setup->comm, allocate(work)));
+    TESS_TRY(cpu_window_create(work, &work->window));
+    for (int s = 0; s < setup->num_scales; ++s)
+        TESS_TRY(cpu_make_kernel(work, s));
+    *work_out = work;
+    work = NULL;
+cleanup:
+    cpu_destroy(work);
+    return status;
+}
+
+static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_bytes,
+                      double *node_bytes)
+{
+    const clean_work like = {.setup = setup};
+    const tess_convolve_opts transforms = transforms_of(setup);
+    const double real_bytes = setup->opts.is_double ? 8 : 4;
+    const double images = setup->images.num_images;
+    const double pixels = (double)(setup->images.num_rows * setup->images.nx);
+    double plan, spectrum, kernels = 0;
+    tess_convolve_bytes(&transforms, &plan, &spectrum);
+    for (int s = 0; s < setup->num_scales; ++s)
+        kernels += setup->scale_px[s] > 0 ? 0.5 : 0;
+    const double rows = num_slots(&like) * (images + (has_own_mean(setup) ? 1 : 0));
+    *rank_bytes = plan + spectrum * (2 * images + kernels) / num_ranks +
+                  pixels * (rows * real_bytes + 2);
+    if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS)
+        *rank_bytes += pixels * real_bytes;
+    *node_bytes = cpu_window_bytes(setup);
+}
+
+/* ---- PSFs ---- */
+
+/* Σ PSF(x) K(x) around the centre, over this rank's rows: the kernel is even. */
+static void add_peak(const clean_work *work, const void *rows, const double *kernel,
+                     int64_t half, tess_exact *sum)
+{
+    const tess_clean_images *images = &work->setup->images;
+    for (int64_t dy = -half; dy <= half; ++dy) {
+        const int64_t row = images->ny / 2 + dy - images->row_first;
+        if (row < 0 || row >= images->num_rows) continue;
+        for (int64_t dx = -half; dx <= half; ++dx) {
+            const int64_t x = images->nx / 2 + dx;
+            if (x < 0 || x >= images->nx) continue;
+            const double value =
+                tess_real_at(rows, images->rows_are_double, row * images->nx + x);
+            if (isfinite(value))
+                tess_exact_add(
+                    sum, value * kernel[(dy + half) * (2 * half + 1) + dx + half]);
+        }
+    }
+}
+
+static tess_status psf_peak(clean_work *work, int image, int scale, const void *rows)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    const double alpha = setup->scale_px[scale];
+    const int64_t half = clean_kernel_half(setup->opts.shape, alpha);
+    tess_exact *sum = tess_alloc_zero(1, sizeof *sum);
+    double *kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
+    TESS_TRY(tess_comm_agree(setup->comm, sum && kernel ? TESS_OK : TESS_ERR_ALLOC));
+    clean_kernel_fill(setup->opts.shape, alpha, kernel);
+    add_peak(work, rows, kernel, half, sum);
+    TESS_TRY(
+        tess_comm_allreduce_i64(setup->comm, sum->word, TESS_EXACT_WORDS, TESS_SUM));
+    work->psf_peak[image * setup->num_scales + scale] = tess_exact_value(sum);
+cleanup:
+    tess_free(sum);
+    tess_free(kernel);
+    return status;
+}
+
+static tess_status cpu_set_psf(clean_work *work, int image, const void *rows)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(cpu_make_psf(work, image, rows));
+    for (int s = 0; s < work->setup->num_scales; ++s)
+        TESS_TRY(psf_peak(work, image, s, rows));
+    cpu_window_forget(work->window);
+cleanup:
+    return status;
+}
+
+static void cpu_psf_peaks(const clean_work *work, double *peak)
+{
+    const clean_setup *setup = work->setup;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        peak[s] = 0;
+        for (int k = 0; k < setup->images.num_images; ++k)
+            peak[s] += setup->weight[k] * work->psf_peak[k * setup->num_scales + s];
+    }
+}
+
+/* ---- residuals ---- */
+
+const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
+{
+    const int64_t nx = work->setup->images.nx;
+    const uint8_t *allowed = work->allowed + row * nx;
+    if (!work->found) return allowed;
+    const uint32_t *found = work->found + row * nx, bit = UINT32_C(1) << scale;
+    uint8_t *both = work->scratch + cpu_thread() * nx;
+    for (int64_t x = 0; x < nx; ++x)
+        both[x] = allowed[x] && (found[x] & bit);
+    return both;
+}
+
+void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
+{
+    const clean_setup *setup = work->setup;
+    if (slot->mean == slot->image[0]) return;
+#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
+    for (int64_t k = 0; k < work->pixels; ++k) {
+        double sum = 0;
+        for (int i = 0; i < setup->images.num_images; ++i)
+            sum += setup->weight[i] * tess_real_at(slot->image[i], work->is_double, k);
+        if (work->factor) sum *= tess_real_at(work->factor, work->is_double, k);
+        tess_real_set(slot->mean, work->is_double, k, sum);
+    }
+}
+
+/* The caller's rows into the first slot; NaN is 0 there, and masked. */
+static void take_rows(clean_work *work, const clean_begin *begin)
+{
+    const clean_setup *setup = work->setup;
+#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
+    for (int64_t k = 0; k < work->pixels; ++k) {
+        bool is_nan = false;
+        for (int i = 0; i < setup->images.num_images; ++i) {
+            double value =
+                tess_real_at(begin->residual[i], setup->images.rows_are_double, k);
+            if (!isfinite(value)) value = 0, is_nan = true;
+            tess_real_set(work->slot[0].image[i], work->is_double, k, value);
+        }
+        work->is_nan[k] = is_nan;
+        work->allowed[k] = !is_nan && (!begin->mask || begin->mask[k]);
+    }
+}
+
+static tess_status cpu_begin(clean_work *work, const clean_begin *begin, double *sigma)
+{
+    tess_status status = TESS_OK;
+    cpu_slot *slot = &work->slot[0];
+    take_rows(work, begin);
+    work->found = begin->found;
+    work->version = 0;
+    work->slot[1].scale = -1;
+    slot->scale = 0;
+    slot->version = 0;
+    work->kept = num_slots(work) - 1;
+    work->factor = NULL;
+    cpu_slot_mean(work, slot);
+    TESS_TRY(cpu_deviation(work, slot->mean, sigma));
+    if (begin->local_rms) {
+        TESS_TRY(cpu_local_rms(work, slot->mean, sigma));
+        work->factor = work->factor_rows;
+        cpu_slot_mean(work, slot);
+    }
+    if (cpu_is_multiscale(work)) TESS_TRY(cpu_make_residual(work, slot));
+    if (work->setup->scale_px[0] > 0) slot->scale = -1; /* no scale of 0 */
+cleanup:
+    return status;
+}
+
+/* The slot that has the residual at a scale, or NULL. */
+static cpu_slot *slot_with(clean_work *work, int scale)
+{
+    for (int k = 0; k < num_slots(work); ++k)
+        if (work->slot[k].scale == scale && work->slot[k].version == work->version)
+            return &work->slot[k];
+    return NULL;
+}
+
+static tess_status cpu_measure(clean_work *work, int scale, clean_peak *peak)
+{
+    tess_status status = TESS_OK;
+    cpu_slot *slot = slot_with(work, scale);
+    if (!slot) {
+        slot = &work->slot[cpu_is_multiscale(work) ? !work->kept : 0];
+        TESS_TRY(cpu_make_scale(work, scale, slot));
+    }
+    work->measured = (int)(slot - work->slot);
+    TESS_TRY(cpu_slot_peak(work, slot, peak));
+cleanup:
+    return status;
+}
+
+static void cpu_keep(clean_work *work)
+{
+    work->kept = work->measured;
+}
+
+static void put_rows(const clean_work *work, const cpu_slot *slot, void *const *rows)
+{
+    const clean_setup *setup = work->setup;
+    const bool is_double = setup->images.rows_are_double;
+    for (int i = 0; i < setup->images.num_images; ++i)
+#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
+        for (int64_t k = 0; k < work->pixels; ++k) {
+            if (work->is_nan[k] && !isfinite(tess_real_at(rows[i], is_double, k)))
+                continue;
+            tess_real_set(rows[i], is_double, k,
+                          tess_real_at(slot->image[i], work->is_double, k));
+        }
+}
+
+/* Without components the caller's rows stay as they are. */
+static tess_status cpu_finish(clean_work *work, void *const *residual, double *rms)
+{
+    tess_status status = TESS_OK;
+    cpu_slot *slot = &work->slot[0];
+    if (work->version > 0) {
+        if (cpu_is_multiscale(work)) { /* scale 0, whether or not it is cleaned */
+            slot = work->setup->scale_px[0] > 0 ? NULL : slot_with(work, 0);
+            if (!slot) {
+                slot = &work->slot[!work->kept];
+                TESS_TRY(cpu_make_plain(work, slot));
+            }
+        }
+        put_rows(work, slot, residual);
+    }
+    TESS_TRY(cpu_rms(work, residual, rms));
+    tess_convolve_rest(work->plan);
+cleanup:
+    return status;
+}
+
+static void cpu_spent(const clean_work *work, double *transforms, double *seconds)
+{
+    tess_convolve_spent(work->plan, transforms, seconds);
+}
+
+const tess_clean_ops tess_clean_ops_cpu = {.name = "cpu",
+                                           .create = cpu_create,
+                                           .destroy = cpu_destroy,
+                                           .set_psf = cpu_set_psf,
+                                           .psf_peaks = cpu_psf_peaks,
+                                           .begin = cpu_begin,
+                                           .measure = cpu_measure,
+                                           .keep = cpu_keep,
+                                           .count = cpu_count,
+                                           .loop = cpu_loop,
+                                           .subtract = cpu_subtract,
+                                           .finish = cpu_finish,
+                                           .add = cpu_add,
+                                           .spent = cpu_spent,
+                                           .bytes = cpu_bytes};

@@ -1,0 +1,147 @@
+/** @file cpu_work.h  (private to clean/)
+ *  What the cpu backend holds of the images of a minor loop: rows and spectra in the
+ *  precision of the transforms.
+ */
+#ifndef TESS_CLEAN_CPU_WORK_H
+#define TESS_CLEAN_CPU_WORK_H
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "clean_ops.h"
+#include "cpu_loops.h"
+#include "tess_convolve.h"
+
+typedef struct cpu_window cpu_window; /* cpu_window.h */
+
+/** The residual at one scale: this rank's rows of each image, and of their mean times
+ *  the local factor. */
+typedef struct cpu_slot {
+    void **image;    /**< [num_images] */
+    void *mean;      /**< its own memory, or image[0] where that is the same */
+    int scale;       /**< −1: nothing */
+    int64_t version; /**< of the residual */
+} cpu_slot;
+
+struct clean_work {
+    const clean_setup *setup;
+    tess_convolve *plan;
+    const cpu_loops *loops;
+    bool is_double;
+    size_t real_bytes;
+    int64_t pixels;          /**< of this rank's rows */
+    int64_t columns, length; /**< of spectra on this rank */
+    void **psf, **residual;  /**< [num_images] spectra; one scale: `residual` is where
+                                  products go */
+    void **kernel;           /**< [num_scales] real spectra; NULL for scale 0 */
+    double *psf_peak;        /**< [num_images][num_scales] (PSF ∗ K)(0) */
+    cpu_slot slot[2];        /**< a single scale needs one */
+    int kept, measured;      /**< slots */
+    int64_t version;         /**< counts changes of the residual */
+    uint8_t *allowed;        /**< rows: the user's mask, without NaN pixels */
+    uint8_t *is_nan;         /**< rows */
+    const uint32_t *found;   /**< rows of the automatic mask, or NULL */
+    uint8_t *scratch;        /**< [threads][nx] */
+    void *factor_rows;       /**< memory of σmin/σ, or NULL */
+    void *factor;            /**< the same where it holds, or NULL */
+    cpu_window *window;
+};
+
+/* ---- cpu_work.c ---- */
+
+/** Whether several scales are cleaned. Local. */
+bool cpu_is_multiscale(const clean_work *work);
+
+/** Pixels of a row that may have components of a scale: a row of `allowed`, or made in
+ *  this thread's scratch memory. Local. */
+const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
+
+/** Put mean times factor into the slot. Local. */
+void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
+
+/** line[k] := a[k] · b[k]^power for complex a and real b (NULL: 1). Local. */
+void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
+                      int64_t column, void *line);
+
+/* ---- cpu_spectra.c ---- */
+
+/** The spectrum of a scale's kernel, of a PSF and of the residual in a slot; the
+ *  residual at a scale, into a slot. Collective. */
+tess_status cpu_make_kernel(clean_work *work, int scale);
+tess_status cpu_make_psf(clean_work *work, int image, const void *rows);
+tess_status cpu_make_residual(clean_work *work, cpu_slot *slot);
+tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot);
+tess_status cpu_make_plain(clean_work *work,
+                           cpu_slot *slot); /**< the residual itself */
+
+tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged);
+
+/* ---- cpu_peak.c ---- */
+
+/** The peak of a slot over all ranks. Collective. */
+tess_status cpu_slot_peak(const clean_work *work, const cpu_slot *slot,
+                          clean_peak *peak);
+
+/* ---- cpu_list.c ---- */
+
+tess_status cpu_count(clean_work *work, int scale, double from, int64_t *pixels);
+tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found);
+
+/* ---- cpu_model.c ---- */
+
+tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
+                    double *const *model);
+
+/* ---- cpu_noise.c ---- */
+
+/** 1.4826 times the median absolute deviation of a slot's mean over all ranks, without
+ *  NaN pixels. Collective. */
+tess_status cpu_deviation(const clean_work *work, const void *rows, double *sigma);
+
+/** Root mean square of rows over all ranks, without NaN pixels. Collective. */
+tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);
+
+/* ---- cpu_local_rms.c ---- */
+
+/** Fill `factor_rows` from the rows of the mean residual; the least σ. Collective. */
+tess_status cpu_local_rms(clean_work *work, const void *rows, double *least);
+
+/* ---- */
+
+/** This thread's number in its team. */
+static inline int cpu_thread(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/** The number of threads in it. */
+static inline int cpu_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_num_threads();
+#else
+    return 1;
+#endif
+}
+
+static inline size_t cpu_line_bytes(const clean_work *work)
+{
+    return (size_t)work->length * 2 * work->real_bytes;
+}
+
+static inline void *cpu_column(const clean_work *work, void *spectrum, int64_t column)
+{
+    return (char *)spectrum + (size_t)column * cpu_line_bytes(work);
+}
+
+static inline void *cpu_row(const clean_work *work, void *rows, int64_t row)
+{
+    return (char *)rows + (size_t)(row * work->setup->images.nx) * work->real_bytes;
+}
+
+#endif

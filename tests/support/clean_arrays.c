@@ -1,0 +1,211 @@
+/* Cleans raw arrays, for tests that compare with other programs and with numpy:
+ *
+ *   clean_arrays FOLDER NX NY [NAME=VALUE...]
+ *
+ * reads FOLDER/dirty and FOLDER/psf (double [ny][nx]), FOLDER/mask (uint8) and
+ * FOLDER/model (double) where there are, runs minor loops on the residual, and writes
+ * FOLDER/residual, FOLDER/found-model (double) and FOLDER/components (scale, pixel and
+ * flux of each, in their order). Prints the reports. Runs on any number of ranks. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clean_ops.h"
+#include "slabs.h"
+#include "tess_clean.h"
+#include "tess_comm.h"
+#include "tess_mem.h"
+
+typedef struct clean_job {
+    tess_comm *comm;
+    const char *folder;
+    tess_clean_images images;
+    tess_clean_opts opts;
+    double scales[TESS_CLEAN_MOST_SCALES];
+    int slabs, loops;
+    double *residual, *model, *psf;
+    uint8_t *mask;
+} clean_job;
+
+static FILE *components; /* of rank 0 */
+
+/* The cpu backend's sub-minor loop, whose components are written down. */
+static tess_status told_loop(clean_work *work, clean_loop *loop,
+                             clean_components *found)
+{
+    const int64_t before = found->count;
+    const tess_status status = tess_clean_ops_cpu.loop(work, loop, found);
+    for (int64_t k = before; status == TESS_OK && components && k < found->count; ++k) {
+        const double record[3] = {loop->scale, (double)found->index[k], found->flux[k]};
+        fwrite(record, sizeof record, 1, components);
+    }
+    return status;
+}
+
+static tess_clean_ops told_ops;
+
+static FILE *file_of(const clean_job *job, const char *name, const char *mode)
+{
+    char path[1000];
+    snprintf(path, sizeof path, "%s/%s", job->folder, name);
+    return fopen(path, mode);
+}
+
+/* This rank's rows of a file; NULL where there is none. */
+static void *read_rows(const clean_job *job, const char *name, size_t bytes)
+{
+    const tess_clean_images *images = &job->images;
+    void *rows = tess_alloc_zero(images->num_rows * images->nx, bytes);
+    const size_t count = (size_t)(images->num_rows * images->nx);
+    FILE *file = file_of(job, name, "rb");
+    if (file)
+        fseek(file, (long)((size_t)(images->row_first * images->nx) * bytes), SEEK_SET);
+    if (!file || fread(rows, bytes, count, file) != count) {
+        tess_free(rows);
+        rows = NULL;
+    }
+    if (file) fclose(file);
+    return rows;
+}
+
+static void write_rows(const clean_job *job, const char *name, const void *rows)
+{
+    int64_t *counts = tess_alloc_zero(tess_comm_size(job->comm), sizeof *counts);
+    void *all = NULL;
+    const int64_t bytes = job->images.num_rows * job->images.nx * 8;
+    if (tess_comm_gatherv(job->comm, rows, bytes, 0, &all, counts) != TESS_OK) exit(1);
+    if (tess_comm_rank(job->comm) == 0) {
+        FILE *file = file_of(job, name, "wb");
+        if (!file || fwrite(all, 8, (size_t)(job->images.nx * job->images.ny), file) !=
+                         (size_t)(job->images.nx * job->images.ny))
+            exit(1);
+        fclose(file);
+    }
+    tess_free(all);
+    tess_free(counts);
+}
+
+static void parse_scales(clean_job *job, const char *text)
+{
+    job->opts.scale_px = job->scales;
+    job->opts.num_scales = 0;
+    for (char *end; *text; text = *end ? end + 1 : end)
+        job->scales[job->opts.num_scales++] = strtod(text, &end);
+}
+
+static void parse(clean_job *job, const char *name, const char *text)
+{
+    tess_clean_opts *o = &job->opts;
+    const struct {
+        const char *name;
+        double *number;
+    } numbers[] = {{"gain", &o->gain},
+                   {"mgain", &o->mgain},
+                   {"first_mgain", &o->first_mgain},
+                   {"threshold", &o->threshold_jy},
+                   {"auto_threshold", &o->auto_threshold},
+                   {"auto_mask", &o->auto_mask},
+                   {"border", &o->border_percent},
+                   {"beam", &o->beam.major_px},
+                   {"beam_minor", &o->beam.minor_px},
+                   {"beam_angle", &o->beam.angle_rad},
+                   {"bias", &o->scale_bias},
+                   {"scale_gain", &o->scale_gain},
+                   {"window", &o->local_rms_window}};
+    const double value = strtod(text, NULL);
+    if (strcmp(name, "scales") == 0) parse_scales(job, text);
+    if (strcmp(name, "niter") == 0) o->niter = (int64_t)value;
+    if (strcmp(name, "multiscale") == 0) o->multiscale = value != 0;
+    if (strcmp(name, "gaussian") == 0) o->shape = TESS_CLEAN_GAUSSIAN;
+    if (strcmp(name, "no_negative") == 0) o->no_negative = value != 0;
+    if (strcmp(name, "stop_negative") == 0) o->stop_negative = value != 0;
+    if (strcmp(name, "local_rms") == 0) o->local_rms = (tess_clean_local_rms)value;
+    if (strcmp(name, "double") == 0) o->is_double = value != 0;
+    if (strcmp(name, "repeatable") == 0) o->repeatable = value != 0;
+    if (strcmp(name, "threads") == 0) o->threads = (int)value;
+    if (strcmp(name, "slabs") == 0) job->slabs = (int)value;
+    if (strcmp(name, "loops") == 0) job->loops = (int)value;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k)
+        if (strcmp(name, numbers[k].name) == 0) *numbers[k].number = value;
+}
+
+static void tell(const tess_clean_report *report)
+{
+    printf("end %d again %d phase %d iterations %lld total %lld loops %d\n",
+           report->end, report->again, report->phase, (long long)report->iterations,
+           (long long)report->total_iterations, report->loops);
+    printf("peak_start %.9g peak_end %.9g sigma %.9g rms %.9g threshold %.9g final "
+           "%.9g flux %.9g\n",
+           report->peak_start, report->peak_end, report->sigma, report->rms,
+           report->threshold, report->final_threshold, report->flux_jy);
+    printf("transforms %g transform_s %g list_s %g total_s %g\n", report->transforms,
+           report->transform_s, report->list_s, report->total_s);
+    for (int s = 0; s < report->num_scales; ++s)
+        printf("scale %g %lld %.9g\n", report->scale_px[s],
+               (long long)report->scale_iterations[s], report->scale_flux_jy[s]);
+}
+
+static tess_status clean_all(clean_job *job)
+{
+    tess_status status = TESS_OK;
+    tess_clean *clean = NULL;
+    tess_clean_report report;
+    void *const residual[1] = {job->residual};
+    double *const model[1] = {job->model};
+    TESS_TRY(tess_clean_create(job->comm, &job->images, &job->opts, &clean));
+    TESS_TRY(tess_clean_set_psf(clean, 0, job->psf));
+    TESS_TRY(tess_clean_set_mask(clean, job->mask));
+    tess_clean_mark_model(clean, (const double *const *)model);
+    for (int k = 0; k < job->loops; ++k) {
+        TESS_TRY(tess_clean_minor(clean, residual, model, &report));
+        if (tess_comm_rank(job->comm) == 0) tell(&report);
+        if (!report.again) break;
+    }
+cleanup:
+    tess_clean_destroy(clean);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    clean_job job = {.loops = 1};
+    if (tess_comm_start(&argc, &argv, &job.comm) != TESS_OK || argc < 4) return 2;
+    const int rank = tess_comm_rank(job.comm), size = tess_comm_size(job.comm);
+    tess_clean_opts_default(&job.opts);
+    told_ops = tess_clean_ops_cpu;
+    told_ops.loop = told_loop;
+    job.opts.ops = &told_ops;
+    job.folder = argv[1];
+    job.images = (tess_clean_images){.nx = atoll(argv[2]),
+                                     .ny = atoll(argv[3]),
+                                     .num_images = 1,
+                                     .rows_are_double = true};
+    for (int k = 4; k < argc; ++k) {
+        char *value = strchr(argv[k], '=');
+        if (!value) return 2;
+        *value++ = '\0';
+        parse(&job, argv[k], value);
+    }
+    slab_of(job.slabs, job.images.ny, rank, size, &job.images.row_first,
+            &job.images.num_rows);
+    job.residual = read_rows(&job, "dirty", 8);
+    job.psf = read_rows(&job, "psf", 8);
+    job.mask = read_rows(&job, "mask", 1);
+    job.model = read_rows(&job, "model", 8);
+    if (!job.model) job.model = tess_alloc_zero(job.images.num_rows * job.images.nx, 8);
+    if (rank == 0) components = file_of(&job, "components", "wb");
+    const tess_status status = clean_all(&job);
+    if (status != TESS_OK && rank == 0)
+        fprintf(stderr, "%s (%s)\n", tess_error_message(), tess_error_origin());
+    if (components) fclose(components);
+    if (status == TESS_OK) {
+        write_rows(&job, "residual", job.residual);
+        write_rows(&job, "found-model", job.model);
+    }
+    tess_free(job.residual);
+    tess_free(job.psf);
+    tess_free(job.mask);
+    tess_free(job.model);
+    tess_comm_finish(job.comm);
+    return tess_status_exit(status);
+}
