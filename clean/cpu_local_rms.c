@@ -4,13 +4,218 @@
 #include <string.h>
 
 #include "cpu_work.h"
+#include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 
+/* The floor of σ as a share of the deepest negative value nearby. */
+static const double OF_MINIMUM = 0.3;
+
+typedef struct local {
+    clean_work *work;
+    const void *rows;
+    double along_x, along_y, across; /* of the Gaussian's exponent */
+    double height;                   /* for a unit sum */
+} local;
+
+/* The beam's shape, `window` times as wide; x grows to the West, y to the North. */
+static void find_shape(local *job, double window)
+{
+    const tess_clean_beam *beam = &job->work->setup->opts.beam;
+    const double aspect = beam->pixel_aspect > 0 ? beam->pixel_aspect : 1;
+    const double major_px = beam->major_px * window;
+    const double minor_px =
+        (beam->minor_px > 0 ? beam->minor_px : beam->major_px) * window;
+    const double c = cos(beam->angle_rad), s = sin(beam->angle_rad);
+    const double major = 4 * log(2) / (major_px * major_px);
+    const double minor = 4 * log(2) / (minor_px * minor_px);
+    job->along_x = major * s * s + minor * c * c;
+    job->along_y = (major * c * c + minor * s * s) * aspect * aspect;
+    job->across = 2 * s * c * (minor - major) * aspect;
+    job->height = sqrt(major * minor) * aspect / TESS_PI;
+}
+
+static bool give_square(void *context, int64_t row, void *line)
+{
+    const local *job = context;
+    const clean_work *work = job->work;
+    const int64_t nx = work->setup->images.nx;
+    for (int64_t x = 0; x < nx; ++x) {
+        const double value = tess_real_at(job->rows, work->is_double, row * nx + x);
+        tess_real_set(line, work->is_double, x, value * value);
+    }
+    return true;
+}
+
+static void take_square(void *context, int64_t column, void *line)
+{
+    const local *job = context;
+    memcpy(cpu_column(job->work, job->work->residual[0], column), line,
+           cpu_line_bytes(job->work));
+}
+
+static bool give_gaussian(void *context, int64_t row, void *line)
+{
+    const local *job = context;
+    const tess_clean_images *images = &job->work->setup->images;
+    const double y = (double)(images->row_first + row - images->ny / 2);
+    for (int64_t k = 0; k < images->nx; ++k) {
+        const double x = (double)(k - images->nx / 2);
+        tess_real_set(line, job->work->is_double, k,
+                      job->height * exp(-(job->along_x * x * x + job->along_y * y * y +
+                                          job->across * x * y)));
+    }
+    return true;
+}
+
+#define MULTIPLY(REAL, SUFFIX)                                                         \
+    static void multiply_##SUFFIX(void *spectrum, const void *line, int64_t length)    \
+    {                                                                                  \
+        REAL *restrict to = spectrum;                                                  \
+        const REAL *restrict by = line;                                                \
+        for (int64_t k = 0; k < 2 * length; k += 2) {                                  \
+            const REAL re = to[k], im = to[k + 1];                                     \
+            to[k] = re * by[k] - im * by[k + 1];                                       \
+            to[k + 1] = re * by[k + 1] + im * by[k];                                   \
+        }                                                                              \
+    }
+MULTIPLY(float, single)
+MULTIPLY(double, double)
+
+static void take_gaussian(void *context, int64_t column, void *line)
+{
+    const local *job = context;
+    (job->work->is_double ? multiply_double : multiply_single)(
+        cpu_column(job->work, job->work->residual[0], column), line, job->work->length);
+}
+
+static bool give_product(void *context, int64_t column, void *line)
+{
+    const local *job = context;
+    memcpy(line, cpu_column(job->work, job->work->residual[0], column),
+           cpu_line_bytes(job->work));
+    return true;
+}
+
+static void take_sigma(void *context, int64_t row, void *line)
+{
+    const local *job = context;
+    const clean_work *work = job->work;
+    const int64_t nx = work->setup->images.nx;
+    for (int64_t x = 0; x < nx; ++x) {
+        const double square = tess_real_at(line, work->is_double, x);
+        tess_real_set(work->factor_rows, work->is_double, row * nx + x,
+                      sqrt(square > 0 ? square : 0));
+    }
+}
+
+/* ---- the floor by minima ---- */
+
+/* out[x] := least of line[x − half … x + half], within [0, count). */
+static void minima(const double *line, int64_t count, int64_t half, double *out)
+{
+    for (int64_t x = 0; x < count; ++x) {
+        const int64_t begin = x - half < 0 ? 0 : x - half;
+        const int64_t end = x + half < count ? x + half : count - 1;
+        /* the last window's least is still inside, or is looked for anew */
+        if (x > 0 && begin > 0 && out[x - 1] == line[begin - 1]) {
+            out[x] = line[begin];
+            for (int64_t k = begin; k <= end; ++k)
+                if (line[k] < out[x]) out[x] = line[k];
+        } else {
+            out[x] = x > 0 ? out[x - 1] : line[begin];
+            for (int64_t k = x > 0 ? end : begin; k <= end; ++k)
+                if (line[k] < out[x]) out[x] = line[k];
+        }
+    }
+}
+
+/* Rows of minima along x, of the whole image on every rank: columns need those of other
+ * ranks. One such array at a time, of single precision. Collective. */
+static tess_status all_row_minima(const local *job, float **all)
+{
+    tess_status status = TESS_OK;
+    const clean_work *work = job->work;
+    const tess_clean_images *images = &work->setup->images;
+    tess_comm *comm = work->setup->comm;
+    const int64_t nx = images->nx,
+                  half = (int64_t)(work->setup->opts.local_rms_window *
+                                   work->setup->opts.beam.major_px / 2);
+    double *line = tess_alloc(2 * nx, sizeof *line);
+    float *own = tess_alloc(work->pixels, sizeof *own);
+    int64_t *bytes = tess_alloc_zero(tess_comm_size(comm), sizeof *bytes);
+    void *gathered = NULL;
+    TESS_TRY(tess_comm_agree(comm, line && own && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t row = 0; row < images->num_rows; ++row) {
+        for (int64_t x = 0; x < nx; ++x)
+            line[x] = tess_real_at(job->rows, work->is_double, row * nx + x);
+        minima(line, nx, half, line + nx);
+        for (int64_t x = 0; x < nx; ++x)
+            own[row * nx + x] = (float)line[nx + x];
+    }
+    TESS_TRY(tess_comm_allgatherv(comm, own, work->pixels * (int64_t)sizeof *own,
+                                  &gathered, bytes));
+    *all = gathered;
+cleanup:
+    tess_free(line);
+    tess_free(own);
+    tess_free(bytes);
+    return status;
+}
+
+static tess_status raise_to_minima(const local *job)
+{
+    tess_status status = TESS_OK;
+    const clean_work *work = job->work;
+    const tess_clean_images *images = &work->setup->images;
+    const int64_t nx = images->nx, ny = images->ny,
+                  half = (int64_t)(work->setup->opts.local_rms_window *
+                                   work->setup->opts.beam.major_px / 2);
+    float *all = NULL;
+    double *line = NULL;
+    TESS_TRY(all_row_minima(job, &all));
+    line = tess_alloc(2 * ny, sizeof *line);
+    TESS_TRY(tess_comm_agree(work->setup->comm, line ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t x = 0; x < nx; ++x) {
+        for (int64_t y = 0; y < ny; ++y)
+            line[y] = all[y * nx + x];
+        minima(line, ny, half, line + ny);
+        for (int64_t row = 0; row < images->num_rows; ++row) {
+            const double floor = OF_MINIMUM * fabs(line[ny + images->row_first + row]);
+            if (tess_real_at(work->factor_rows, work->is_double, row * nx + x) < floor)
+                tess_real_set(work->factor_rows, work->is_double, row * nx + x, floor);
+        }
+    }
+cleanup:
+    tess_free(all);
+    tess_free(line);
+    return status;
+}
+
 tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
 {
-    (void)work;
-    (void)rows;
-    (void)least;
-    return TESS_ERR_INTERNAL;
+    tess_status status = TESS_OK;
+    const tess_clean_opts *opts = &work->setup->opts;
+    local job = {.work = work, .rows = rows};
+    double lowest = INFINITY;
+    find_shape(&job, opts->local_rms_window);
+    TESS_TRY(tess_convolve_forward(work->plan, false, give_square, take_square, &job));
+    TESS_TRY(
+        tess_convolve_forward(work->plan, true, give_gaussian, take_gaussian, &job));
+    TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_product, take_sigma, &job));
+    if (opts->local_rms == TESS_CLEAN_LOCAL_RMS_WITH_MIN)
+        TESS_TRY(raise_to_minima(&job));
+    for (int64_t k = 0; k < work->pixels; ++k) {
+        const double sigma = tess_real_at(work->factor_rows, work->is_double, k);
+        if (!work->is_nan[k] && sigma < lowest) lowest = sigma;
+    }
+    TESS_TRY(tess_comm_allreduce_f64(work->setup->comm, &lowest, 1, TESS_MIN));
+    for (int64_t k = 0; k < work->pixels; ++k) {
+        const double sigma = tess_real_at(work->factor_rows, work->is_double, k);
+        tess_real_set(work->factor_rows, work->is_double, k,
+                      sigma > 0 ? lowest / sigma : 1);
+    }
+    *least = isfinite(lowest) ? lowest : 0;
+cleanup:
+    return status;
 }

@@ -89,6 +89,11 @@ def main():
          {"multiscale": True, "multiscale__scale_list": [0., 10., 30.]}, None),
         ("gaussian", {"multiscale": 1, "gaussian": 1},
          {"multiscale": True, "multiscale__shape": rd.MultiscaleShape.gaussian}, None),
+        ("local rms", {"local_rms": 1, "auto_threshold": 3},
+         {"auto_threshold_sigma": 3.0, "local_rms__method": rd.LocalRmsMethod.rms_window}, None),
+        ("local rms with minimum", {"local_rms": 2, "auto_threshold": 3},
+         {"auto_threshold_sigma": 3.0, "local_rms__method": rd.LocalRmsMethod.rms_and_minimum_window},
+         None),
     ]
     bad = []
     for name, ours, theirs, where in cases:
