@@ -1,0 +1,249 @@
+/* What a minor loop's object does on ranks beside cleaning: states taken inside of a
+ * loop and put back, restoring, masks and what is wrong with them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "rank_tests.h"
+#include "slabs.h"
+#include "tess_clean.h"
+#include "tess_comm.h"
+#include "tess_mem.h"
+
+enum { NX = 60, NY = 48 };
+
+static tess_comm *world;
+static int rank, size;
+
+typedef struct field {
+    tess_clean_images images;
+    tess_clean_opts opts;
+    double *psf, *residual, *model;
+    tess_clean *clean;
+} field;
+
+static double psf_at(int64_t dx, int64_t dy)
+{
+    const double r2 = (double)(dx * dx + dy * dy);
+    return exp(-r2 / 8) +
+           0.1 * cos(0.7 * (double)dx + 0.4 * (double)dy) * exp(-r2 / 400) -
+           0.1 * exp(-r2 / 8);
+}
+
+/* Sources of which two are at edges. */
+static double sky_at(int64_t x, int64_t y)
+{
+    static const int source[][2] = {{0, 0}, {59, 20}, {30, 24}, {33, 26}, {12, 40}};
+    double sum = 0;
+    for (int k = 0; k < 5; ++k)
+        sum += (1 + k) * psf_at(x - source[k][0], y - source[k][1]);
+    return sum;
+}
+
+static void fill(field *f)
+{
+    for (int64_t r = 0; r < f->images.num_rows; ++r)
+        for (int64_t x = 0; x < NX; ++x) {
+            const int64_t y = f->images.row_first + r;
+            f->psf[r * NX + x] = psf_at(x - NX / 2, y - NY / 2);
+            f->residual[r * NX + x] = sky_at(x, y);
+            f->model[r * NX + x] = 0;
+        }
+}
+
+static void make(field *f, int slabs, bool multiscale)
+{
+    *f = (field){
+        .images = {.nx = NX, .ny = NY, .num_images = 1, .rows_are_double = true}};
+    slab_of(slabs, NY, rank, size, &f->images.row_first, &f->images.num_rows);
+    tess_clean_opts_default(&f->opts);
+    f->opts.niter = 2000;
+    f->opts.multiscale = multiscale;
+    f->opts.beam = (tess_clean_beam){.major_px = 3, .minor_px = 3};
+    f->opts.is_double = f->opts.repeatable = true;
+    f->opts.auto_mask = 1;
+    f->psf = tess_alloc_zero(f->images.num_rows * NX, sizeof(double));
+    f->residual = tess_alloc_zero(f->images.num_rows * NX, sizeof(double));
+    f->model = tess_alloc_zero(f->images.num_rows * NX, sizeof(double));
+    fill(f);
+    assert_int_equal(tess_clean_create(world, &f->images, &f->opts, &f->clean),
+                     TESS_OK);
+    assert_int_equal(tess_clean_set_psf(f->clean, 0, f->psf), TESS_OK);
+}
+
+static void drop(field *f)
+{
+    tess_clean_destroy(f->clean);
+    tess_free(f->psf);
+    tess_free(f->residual);
+    tess_free(f->model);
+}
+
+static tess_status minor(field *f, tess_clean_report *report)
+{
+    void *const residual[1] = {f->residual};
+    double *const model[1] = {f->model};
+    return tess_clean_minor(f->clean, residual, model, report);
+}
+
+typedef struct looking {
+    tess_clean *clean;
+    tess_clean_state state;
+    int left; /* looks until the stop */
+} looking;
+
+static tess_status look(void *context, bool *stop)
+{
+    looking *l = context;
+    if (--l->left > 0) return TESS_OK;
+    *stop = true;
+    return tess_clean_state_get(l->clean, &l->state);
+}
+
+/* A loop that was stopped, and went on in another object, ends with the same bits. */
+static void test_state(void **state)
+{
+    for (int stops = 1; stops < 4; ++stops) {
+        field whole, first, second;
+        tess_clean_report report, expected;
+        make(&whole, 0, true);
+        make(&first, 0, true);
+        make(&second, 0, true);
+        assert_int_equal(minor(&whole, &expected), TESS_OK);
+        assert_true(expected.loops > stops);
+        looking l = {.clean = first.clean, .left = stops};
+        tess_clean_set_calls(first.clean,
+                             &(tess_clean_calls){.look = look, .context = &l});
+        assert_int_equal(minor(&first, &report), TESS_OK);
+        assert_int_equal(report.end, TESS_CLEAN_STOPPED);
+        for (int64_t k = 0; k < first.images.num_rows * NX; ++k)
+            assert_true(first.model[k] == 0);
+        assert_int_equal(tess_clean_state_put(second.clean, &l.state), TESS_OK);
+        assert_int_equal(minor(&second, &report), TESS_OK);
+        assert_int_equal(report.iterations, expected.iterations);
+        const size_t bytes = (size_t)(whole.images.num_rows * NX) * sizeof(double);
+        assert_memory_equal(second.model, whole.model, bytes);
+        assert_memory_equal(second.residual, whole.residual, bytes);
+        --l.state.num_bytes;
+        assert_int_equal(tess_clean_state_put(second.clean, &l.state), TESS_ERR_INPUT);
+        tess_error_clear();
+        tess_clean_state_free(&l.state);
+        drop(&whole);
+        drop(&first);
+        drop(&second);
+    }
+}
+
+/* A residual of which a component is a negative PSF grows without end. */
+static void test_divergence(void **state)
+{
+    field f;
+    tess_clean_report report;
+    make(&f, 1, false);
+    for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
+        const int64_t x = k % NX - NX / 2, y = k / NX + f.images.row_first - NY / 2;
+        f.psf[k] = x == 0 && y == 0 ? 0.05 : psf_at(x, y);
+    }
+    assert_int_equal(tess_clean_set_psf(f.clean, 0, f.psf), TESS_OK);
+    assert_int_equal(minor(&f, &report), TESS_OK);
+    assert_int_equal(report.end, TESS_CLEAN_DIVERGED);
+    assert_false(report.again);
+    for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
+        assert_true(f.model[k] == 0);
+        assert_true(f.residual[k] == sky_at(k % NX, f.images.row_first + k / NX));
+    }
+    drop(&f);
+}
+
+static void test_restore(void **state)
+{
+    const tess_clean_beam beam = {4, 2.5, 0.6, 0};
+    field f;
+    make(&f, 1, false);
+    double *image = tess_alloc(f.images.num_rows * NX, sizeof *image);
+    for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
+        const int64_t x = k % NX, y = k / NX + f.images.row_first;
+        f.model[k] = (x == 20 && y == 10 ? 2 : 0) + (x == 59 && y == 47 ? 1 : 0);
+        f.residual[k] = x == 3 && y == 3 ? NAN : 0.25;
+    }
+    assert_int_equal(tess_clean_restore(world, &f.images, &f.opts, &beam, f.model,
+                                        f.residual, image),
+                     TESS_OK);
+    for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
+        const int64_t x = k % NX, y = k / NX + f.images.row_first;
+        double sum = 0.25;
+        for (int s = 0; s < 2; ++s) { /* columns grow to the West: East is −x */
+            const double east = (double)((s ? 59 : 20) - x);
+            const double north = (double)(y - (s ? 47 : 10));
+            const double along = (east * sin(0.6) + north * cos(0.6)) / 4;
+            const double across = (east * cos(0.6) - north * sin(0.6)) / 2.5;
+            sum += (s ? 1 : 2) * exp(-4 * log(2) * (along * along + across * across));
+        }
+        if (x == 3 && y == 3)
+            assert_true(isnan(image[k]));
+        else
+            assert_true(fabs(image[k] - sum) < 1e-13);
+    }
+    tess_free(image);
+    drop(&f);
+}
+
+static void test_masks(void **state)
+{
+    field f;
+    tess_clean_report report;
+    make(&f, 1, false);
+    uint8_t *mask = tess_alloc_zero(f.images.num_rows * NX, 1);
+    assert_int_equal(tess_clean_set_mask(f.clean, mask), TESS_ERR_INPUT);
+    tess_error_clear();
+    for (int64_t k = 0; k < f.images.num_rows * NX; ++k)
+        mask[k] = k / NX + f.images.row_first == 24;
+    assert_int_equal(tess_clean_set_mask(f.clean, mask), TESS_OK);
+    assert_int_equal(minor(&f, &report), TESS_OK);
+    assert_true(report.iterations > 0 && report.flux_jy > 0);
+    for (int64_t k = 0; k < f.images.num_rows * NX; ++k)
+        assert_true(mask[k] || f.model[k] == 0);
+    tess_free(mask);
+    drop(&f);
+}
+
+static void test_options(void **state)
+{
+    field f;
+    make(&f, 0, false);
+    tess_clean *clean = NULL;
+    tess_clean_opts bad = f.opts;
+    bad.gain = 0;
+    assert_int_equal(tess_clean_create(world, &f.images, &bad, &clean), TESS_ERR_USAGE);
+    bad = f.opts;
+    bad.threshold_jy = -1;
+    assert_int_equal(tess_clean_create(world, &f.images, &bad, &clean), TESS_ERR_USAGE);
+    bad = f.opts;
+    bad.multiscale = true;
+    bad.scale_px = (const double[]){0, 8, 8};
+    bad.num_scales = 3;
+    assert_int_equal(tess_clean_create(world, &f.images, &bad, &clean), TESS_ERR_USAGE);
+    assert_null(clean);
+    tess_error_clear();
+    drop(&f);
+}
+
+int main(int argc, char **argv)
+{
+    if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    rank = tess_comm_rank(world);
+    size = tess_comm_size(world);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_state), cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_restore), cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_options)};
+    TEST_ON_RANKS(world, tests);
+    tess_comm_finish(world);
+    return 0;
+}
