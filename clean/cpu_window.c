@@ -28,6 +28,9 @@ struct cpu_window {
     const clean_work *work;
     int image;
     char *to; /* this rank's rows, made in order */
+    /* [scales][num_images] this rank's rows of the scales so far, in order */
+    char **made;
+    int num_made;
 };
 
 static int64_t least_of(int64_t a, int64_t b)
@@ -83,6 +86,18 @@ static int64_t part_bytes(const clean_setup *setup, int64_t size, int64_t *most_
     return bytes;
 }
 
+double cpu_window_kept_bytes(const clean_setup *setup)
+{
+    double bytes = 0;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        int64_t half_x, half_y;
+        cpu_window_half(setup, s, &half_x, &half_y);
+        bytes += (double)((2 * half_y + 1) * stride_of(half_x)) *
+                 setup->images.num_images * (setup->opts.is_double ? 8 : 4);
+    }
+    return bytes;
+}
+
 double cpu_window_bytes(const clean_setup *setup)
 {
     int64_t rows;
@@ -134,7 +149,11 @@ tess_status cpu_window_create(clean_work *work, cpu_window **window_out)
     int64_t bytes = part_bytes(setup, tess_comm_size(window->node), &window->most_rows);
     window->row =
         tess_alloc_zero(window->most_rows * window->num_images, sizeof *window->row);
-    TESS_TRY(tess_comm_agree(comm, window->row ? TESS_OK : TESS_ERR_ALLOC));
+    window->made = tess_alloc_zero((int64_t)setup->num_scales * window->num_images,
+                                   sizeof *window->made);
+    TESS_TRY(
+        tess_comm_agree(comm, window->row && window->made ? TESS_OK : TESS_ERR_ALLOC));
+    window->num_made = setup->num_scales * window->num_images;
     TESS_TRY(tess_comm_allreduce_i64(comm, &bytes, 1, TESS_MAX));
     TESS_TRY(tess_window_create(comm, bytes, &window->shared));
     TESS_TRY(tess_comm_agree(comm, is_readable(window)));
@@ -145,20 +164,27 @@ cleanup:
     return status;
 }
 
+void cpu_window_forget(cpu_window *window)
+{
+    if (!window) return;
+    window->scale = -1;
+    for (int k = 0; k < window->num_made; ++k) {
+        tess_free(window->made[k]);
+        window->made[k] = NULL;
+    }
+}
+
 void cpu_window_free(cpu_window *window)
 {
     if (!window) return;
+    cpu_window_forget(window);
+    tess_free(window->made);
     tess_window_free(window->shared);
     tess_comm_free(window->node);
     tess_free(window->place);
     tess_free(window->neighbor);
     tess_free(window->row);
     tess_free(window);
-}
-
-void cpu_window_forget(cpu_window *window)
-{
-    if (window) window->scale = -1;
 }
 
 cpu_psf cpu_window_psf(const cpu_window *window, int image)
@@ -252,7 +278,32 @@ cleanup:
     return status;
 }
 
-/* Make one image's rows. Collective. */
+/* This rank's rows of an image at the current scale, which are made once for a PSF.
+ * They cost a transform, and 1/P of memory for each scale to keep. Collective. */
+static tess_status make_rows(clean_work *work, cpu_window *window, int image,
+                             int64_t first, int64_t end)
+{
+    tess_status status = TESS_OK;
+    char **kept = &window->made[window->scale * window->num_images + image];
+    const tess_convolve_part part = {-window->half_x, 2 * window->half_x + 1,
+                                     first - window->half_y, end - first};
+    char *made = NULL;
+    window->to = *kept;
+    if (*kept) return TESS_OK;
+    made = tess_alloc(end - first, row_bytes(window));
+    TESS_TRY(tess_comm_agree(work->setup->comm, made ? TESS_OK : TESS_ERR_ALLOC));
+    window->work = work;
+    window->image = image;
+    window->to = made;
+    TESS_TRY(tess_convolve_inverse(work->plan, &part, give_column, take_row, window));
+    *kept = made;
+    made = NULL;
+cleanup:
+    tess_free(made);
+    return status;
+}
+
+/* Put one image's rows where the node's ranks read them. Collective. */
 static tess_status fill_image(clean_work *work, cpu_window *window, int image)
 {
     tess_status status = TESS_OK;
@@ -261,23 +312,15 @@ static tess_status fill_image(clean_work *work, cpu_window *window, int image)
     const int64_t each = share(rows, tess_comm_size(window->node));
     char *own = (char *)tess_window_own(window->shared) +
                 (size_t)(image * each) * row_bytes(window);
-    char *made = NULL;
     int64_t first, end;
     share_range(rows, tess_comm_size(comm), tess_comm_rank(comm), &first, &end);
-    if (!window->one_node) {
-        made = tess_alloc(end - first, row_bytes(window));
-        TESS_TRY(tess_comm_agree(comm, made ? TESS_OK : TESS_ERR_ALLOC));
-    }
-    const tess_convolve_part part = {-window->half_x, 2 * window->half_x + 1,
-                                     first - window->half_y, end - first};
-    window->work = work;
-    window->image = image;
-    window->to = made ? made : own;
-    TESS_TRY(tess_convolve_inverse(work->plan, &part, give_column, take_row, window));
-    if (made) TESS_TRY(spread(window, comm, first, end, own));
+    TESS_TRY(make_rows(work, window, image, first, end));
+    if (window->one_node)
+        memcpy(own, window->to, (size_t)(end - first) * row_bytes(window));
+    else
+        TESS_TRY(spread(window, comm, first, end, own));
     find_rows(window, image);
 cleanup:
-    tess_free(made);
     return status;
 }
 

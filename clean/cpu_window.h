@@ -16,6 +16,9 @@ void cpu_window_half(const clean_setup *setup, int scale, int64_t *half_x,
 /** Bytes of the largest window, over all ranks of a node. Local. */
 double cpu_window_bytes(const clean_setup *setup);
 
+/** Bytes of the rows of all scales that ranks keep, each its share of them. Local. */
+double cpu_window_kept_bytes(const clean_setup *setup);
+
 /** Ask for the memory. TESS_ERR_RESOURCE: the ranks of a node cannot share it.
  *  Collective. */
 tess_status cpu_window_create(clean_work *work, cpu_window **window);

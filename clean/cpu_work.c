@@ -183,6 +183,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
                   pixels * (rows * real_bytes + 2);
     if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS)
         *rank_bytes += pixels * real_bytes;
+    *rank_bytes += cpu_window_kept_bytes(setup) / num_ranks;
     *node_bytes = cpu_window_bytes(setup);
 }
 
