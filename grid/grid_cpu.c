@@ -52,13 +52,15 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld bricks", (long long)sums->num_bricks);
     /* of many blocks, each has few runs: then looking at all rows would take longer */
     const bool in_order =
+        !bricks->planes &&
         samples->num_rows <= bricks->first_run[end] - bricks->first_run[first] &&
         tess_samples_in_order(samples);
 #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 16)
     for (int64_t b = first; b < end; ++b) {
         sums->brick[b - first].key = bricks->key[b];
         const tess_plane_span touched =
-            tess_brick_list_planes(plan, samples, in_order, bricks, b);
+            bricks->planes ? bricks->planes[b]
+                           : tess_brick_list_planes(plan, samples, in_order, bricks, b);
         sums->brick[b - first].touched_first = touched.first;
         sums->brick[b - first].touched_planes = touched.end - touched.first;
         planes_stored(sums, &sums->brick[b - first]);

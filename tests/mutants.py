@@ -27,6 +27,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
+    ("batch-of-one-place", "app/imager/engine/steps_residual.c",
+     "        run->first = to;",
+     "        run->first = r == begin ? to : run->first;",
+     "mpi.visset.np1"),
     # ---- conventions: directions, signs, Stokes parameters ----
     ("geom-l-sign", "grid/kernel/tess_geom.c",
      "return geom->l0 - (double)(i - geom->nx / 2) * geom->scale_rad;",

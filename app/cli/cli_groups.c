@@ -259,6 +259,7 @@ enum {
     OPT_FORCE_NCCL,
     OPT_NO_CALIBRATION,
     OPT_FORCE_PLANE_WINDOW,
+    OPT_FORCE_BATCH,
 };
 
 static const struct argp_option layout_options[] = {
@@ -288,6 +289,8 @@ static const struct argp_option layout_options[] = {
      "w-planes per brick", 1},
     {"force-plane-window", OPT_FORCE_PLANE_WINDOW, "N", OPTION_HIDDEN,
      "w-planes that are gridded at a time, where the backend and w-groups allow it", 1},
+    {"force-batch", OPT_FORCE_BATCH, "N", OPTION_HIDDEN,
+     "Visibilities from which a model is subtracted at a time; -1: all", 1},
     {"force-chunk", OPT_FORCE_CHUNK, "N", OPTION_HIDDEN,
      "Visibilities per chunk of a brick", 1},
     {"force-split", OPT_FORCE_SPLIT, NULL, OPTION_HIDDEN,
@@ -356,6 +359,7 @@ static const tess_option_rule layout_rules[] = {
      .max = MAX_FORCED},
     {OPT_FORCE_PLANE_WINDOW, tess_take_int, FORCED(plane_window), .min = 1,
      .max = MAX_FORCED},
+    {OPT_FORCE_BATCH, tess_take_int64, FORCED(batch_vis), .min = -1, .max = MAX_WHOLE},
     {OPT_FORCE_CHUNK, tess_take_int64, FORCED(chunk), .min = 1, .max = INT32_MAX},
     {OPT_FORCE_SPLIT, take_one, FORCED(split)},
     {OPT_FORCE_PASSES, tess_take_int, FORCED(passes), .min = 1, .max = MAX_FORCED},

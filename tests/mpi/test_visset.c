@@ -182,7 +182,10 @@ static void cycles(const tess_layout *layout, double accuracy, int count)
     const tess_layout plain = {.threads = 1,
                                .reproducible = true,
                                .forced.plane_window =
-                                   in_windows ? layout->forced.plane_window : 0};
+                                   in_windows ? layout->forced.plane_window : 0,
+                               .forced.chunk = layout->forced.chunk,
+                               .forced.block_planes = layout->forced.block_planes,
+                               .forced.batch_vis = -1};
     tess_comm *self;
     assert_int_equal(tess_comm_self(&self), TESS_OK);
     residuals(s, world, layout, accuracy, 0, count, &s->residual[0][0][0], s->psf[0]);
@@ -202,6 +205,12 @@ static void test_cycles(void **state)
     static const tess_layout layouts[] = {
         {.threads = 1, .reproducible = true},
         {.threads = 2, .reproducible = true},
+        {.threads = 1, .reproducible = true, .forced.batch_vis = 40},
+        {.threads = 2,
+         .reproducible = true,
+         .forced.batch_vis = 1,
+         .forced.chunk = 2,
+         .forced.block_planes = 3},
         {.threads = 1, .reproducible = true, .forced.plane_window = 3},
         {.threads = 1, .reproducible = true, .forced.passes = 3},
         {.threads = 1,
@@ -234,10 +243,13 @@ static void test_layouts(void **state)
             .threads = 1, .forced.fft_ranks = d, .forced.block_planes = 3};
         const tess_layout groups = {
             .threads = 1, .forced.pw = d, .forced.block_planes = 3, .forced.split = 1};
+        tess_layout layouts[] = {slabs, groups, slabs, groups};
+        layouts[2].forced.batch_vis = 50; /* bricks are cut at their runs */
+        layouts[3].forced.batch_vis = 7;
         residuals(s, self, &plain, 1e-8, 0, MODELS, &one[0][0][0], s->psf[0]);
-        for (int k = 0; k < 2; ++k) {
-            residuals(s, world, k ? &groups : &slabs, 1e-8, 0, MODELS,
-                      &s->residual[0][0][0], s->psf[1]);
+        for (int k = 0; k < 4; ++k) {
+            residuals(s, world, &layouts[k], 1e-8, 0, MODELS, &s->residual[0][0][0],
+                      s->psf[1]);
             for (int m = 0; m < MODELS; ++m)
                 assert_true(relative(&s->residual[m][0][0], &one[m][0][0],
                                      POLS * PIXELS) < 1e-9);
@@ -249,12 +261,79 @@ static void test_layouts(void **state)
     free(s);
 }
 
+/* ---- batches ---- */
+
+enum { STOKES = 4, IMAGES = 2 };
+
+/* Four polarisations less two model images, as XX, XY, YX and YY less I and U; all of
+ * them and those of some samples at a time. */
+static void polarised(const scene *s, const tess_layout *layout, double *residual,
+                      double *psf, pipeline_facts *facts)
+{
+    static const double mix[STOKES][IMAGES][2] = {
+        {{1, 0}, {0, 0}}, {{0, 0}, {1, 0}}, {{0, 0.5}, {1, 0}}, {{1, 0}, {-0.25, 0}}};
+    int64_t row;
+    pipeline with = part_of(s, world, layout, 1e-4, &row);
+    double(*vis)[STOKES][2] = calloc(VIS, sizeof *vis);
+    assert_non_null(vis);
+    for (int k = 0; k < VIS; ++k)
+        for (int p = 0; p < STOKES; ++p)
+            memcpy(vis[k][p], s->vis[(k + p) % VIS][p % POLS], sizeof vis[k][p]);
+    with.num_pol = STOKES;
+    with.num_model = IMAGES;
+    with.mix = &mix[0][0][0];
+    with.facts = facts;
+    assert_int_equal(pipeline_residuals(&with, &vis[row * CHANS][0][0],
+                                        s->weight + row * CHANS, 1, &s->model[0][0][0],
+                                        residual, psf),
+                     TESS_OK);
+    free(vis);
+}
+
+/* The samples of a batch are all that is held of residuals, where a backend leaves that
+ * to the steps. */
+static void test_batches(void **state)
+{
+    (void)state;
+    enum { BATCH = 30 };
+    scene *s = make_scene();
+    double *all = calloc(STOKES * PIXELS, sizeof *all);
+    double *some = calloc(STOKES * PIXELS, sizeof *some);
+    assert_non_null(all);
+    assert_non_null(some);
+    for (int k = 0; k < 4; ++k) {
+        const bool exactly = k % 2 == 0;
+        /* parts of bricks, which are not cut further, are smaller than a batch */
+        tess_layout layout = {
+            .threads = 1 + k / 2, .reproducible = exactly, .forced.chunk = 1};
+        pipeline_facts facts[2];
+        layout.forced.batch_vis = -1;
+        polarised(s, &layout, all, s->psf[0], &facts[0]);
+        layout.forced.batch_vis = BATCH;
+        polarised(s, &layout, some, s->psf[1], &facts[1]);
+        assert_int_equal(facts[0].batch_vis, 0);
+        if (strcmp(test_backend(), "cpu") == 0)
+            assert_in_range(facts[1].batch_vis, 1, BATCH);
+        if (exactly) {
+            assert_memory_equal(all, some, STOKES * PIXELS * sizeof *all);
+            assert_memory_equal(s->psf[0], s->psf[1], sizeof s->psf[0]);
+        }
+        /* rounding of single precision */
+        assert_true(relative(some, all, STOKES * PIXELS) < 1e-5);
+        assert_true(relative(s->psf[1], s->psf[0], PIXELS) < 1e-5);
+    }
+    free(all);
+    free(some);
+    free(s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_direct_sums),
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_batches),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);

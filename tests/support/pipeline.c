@@ -1,6 +1,7 @@
 /* Runs the computing core from arrays to arrays, without files and weights. */
 #include "pipeline.h"
 
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -92,17 +93,20 @@ static void note_facts(const pipeline *with, const imager_job *job)
     double largest, mean;
     if (!with->facts) return;
     const tess_grid_plan *plan = job->plan;
-    *with->facts = (pipeline_facts){.is_double = plan->is_double,
-                                    .do_w = plan->opts.do_w,
-                                    .num_planes = plan->num_planes,
-                                    .num_blocks = plan->num_blocks,
-                                    .num_groups = job->num_groups,
-                                    .fft_ranks = job->fft_ranks,
-                                    .kernel = plan->kernel,
-                                    .nu = plan->nu,
-                                    .nv = plan->nv,
-                                    .w_step_lambda = plan->w_step_lambda,
-                                    .nm1_center = plan->nm1_center};
+    *with->facts =
+        (pipeline_facts){.is_double = plan->is_double,
+                         .do_w = plan->opts.do_w,
+                         .num_planes = plan->num_planes,
+                         .num_blocks = plan->num_blocks,
+                         .num_groups = job->num_groups,
+                         .fft_ranks = job->fft_ranks,
+                         .kernel = plan->kernel,
+                         .nu = plan->nu,
+                         .nv = plan->nv,
+                         .w_step_lambda = plan->w_step_lambda,
+                         .nm1_center = plan->nm1_center,
+                         .batch_vis = job->batch.vis_capacity / job->num_pol /
+                                      (plan->is_double ? 16 : 8)};
     tess_partition_balance(job->partition, &largest, &mean, &with->facts->num_split);
 }
 
@@ -209,6 +213,11 @@ cleanup:
     return status;
 }
 
+static int model_images(const pipeline *with)
+{
+    return with->num_model > 0 ? with->num_model : with->num_pol;
+}
+
 /* The image of the set less a model. Collective. */
 static tess_status residual_of(const pipeline *with, visset *set, const double *model,
                                double *residual, double *psf)
@@ -219,7 +228,7 @@ static tess_status residual_of(const pipeline *with, visset *set, const double *
     const int64_t pixels = with->geom.nx * with->geom.ny;
     imager_rows rows[TESS_MAX_POL] = {0};
     imager_product product[TESS_MAX_POL + 1] = {0};
-    for (int k = 0; k < with->num_pol && status == TESS_OK; ++k)
+    for (int k = 0; k < model_images(with) && status == TESS_OK; ++k)
         status = take_model(with, set->job, model + k * pixels, &rows[k]);
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_model_set(set->job, rows));
@@ -241,7 +250,7 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
 {
     tess_status status = TESS_OK;
     const imager_stages no_stages = {.comm = with->comm};
-    const int64_t pixels = with->num_pol * with->geom.nx * with->geom.ny;
+    const int64_t image = with->geom.nx * with->geom.ny;
     tess_profile profile = {0};
     imager_job job = {0};
     visset set = {0};
@@ -254,15 +263,20 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
     TESS_TRY(start_job(with, &data.cached, true, with->num_pol + (psf ? 1 : 0),
                        &profile, &job));
     job.worst_pixel = job.model.is_shared = true;
-    job.model.num = with->num_pol;
-    for (int k = 0; k < with->num_pol; ++k)
-        job.model.mix[k][k] = 1;
+    job.model.num = model_images(with);
+    for (int p = 0; p < with->num_pol; ++p)
+        for (int k = 0; k < job.model.num; ++k) {
+            const int at = 2 * (p * job.model.num + k);
+            job.model.mix[p][k] =
+                with->mix ? CMPLX(with->mix[at], with->mix[at + 1]) : p == k;
+        }
     TESS_TRY(imager_job_plan(&job));
     TESS_TRY(visset_create(&job, &data, false, &no_stages, &set));
-    note_facts(with, &job);
     for (int k = 0; k < num_models; ++k)
-        TESS_TRY(residual_of(with, &set, model + k * pixels, residual + k * pixels,
+        TESS_TRY(residual_of(with, &set, model + k * job.model.num * image,
+                             residual + k * with->num_pol * image,
                              k == 0 ? psf : NULL));
+    note_facts(with, &job);
 cleanup:
     visset_free(&set);
     tess_samples_free(&data.cached);

@@ -20,6 +20,7 @@ typedef struct pipeline_facts {
     tess_kernel kernel;
     int64_t nu, nv;
     double w_step_lambda, nm1_center;
+    int64_t batch_vis; /**< residuals that were held at a time, 0: all */
 } pipeline_facts;
 
 /** This rank's rows and how all ranks work on them; arrays belong to the caller. */
@@ -30,6 +31,11 @@ typedef struct pipeline {
     tess_layout layout;
     bool adjoint; /**< predict with the plan of an image, whose adjoint that is */
     int num_pol;
+    /** Images of a model that is subtracted; 0: num_pol, one for each polarisation. A
+     *  polarisation's visibilities are mix[num_pol][num_model][2] times those of the
+     *  images. */
+    int num_model;
+    const double *mix;
     int64_t num_rows, num_chan;
     const double *uvw_m;   /**< [num_rows][3] */
     const double *freq_hz; /**< [num_chan] */
@@ -45,7 +51,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
                            double *sum_weights);
 
 /** A visibility set of the same arrays is made once; then, for each of
- * model[num_models] [num_pol][ny][nx] (whole, on every rank),
+ * model[num_models] [num_model][ny][nx] (whole, on every rank),
  * residual[num_models][num_pol][ny][nx] is the dirty image of the set less that model.
  * `psf` comes with the first, unless NULL. Collective. */
 tess_status pipeline_residuals(const pipeline *with, const double *vis,

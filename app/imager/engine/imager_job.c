@@ -828,6 +828,7 @@ void imager_job_free(imager_job *job)
     tess_planes_destroy(job->planes);
     tess_planes_destroy(job->model.planes);
     tess_grid_plan_destroy(job->plan);
+    tess_steps_batch_free(&job->batch);
     job->planes = job->model.planes = NULL;
     job->model.is_set = false;
     job->plan = NULL;

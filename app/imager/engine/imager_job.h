@@ -72,6 +72,7 @@ typedef struct imager_job {
     tess_steps *steps;
     int64_t *slab_line; /* [fft_ranks + 1] of the planes, by the partition */
     imager_job_model model;
+    tess_steps_batch batch; /* memory for residuals, kept for the next image */
 } imager_job;
 
 /** The ranks that work on one set of images together. */

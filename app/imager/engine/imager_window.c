@@ -162,8 +162,8 @@ static double touch_rate(const imager_job *job, const imager_sums_size *size)
     return tess_calibrate_touch(job->layout->threads, costs->touch_bytes_s);
 }
 
-static tess_status count_bricks(const imager_job *job, const tess_brick_list *bricks,
-                                imager_sums_size *size)
+tess_status imager_own_sums(const imager_job *job, const tess_brick_list *bricks,
+                            imager_sums_size *size)
 {
     tess_status status = TESS_OK;
     int64_t *count = tess_alloc_zero(job->plan->num_blocks, sizeof *count);
@@ -180,7 +180,7 @@ tess_status imager_tell_sums(imager_job *job, const tess_brick_list *bricks,
 {
     tess_status status = TESS_OK;
     imager_sums_size size;
-    TESS_TRY(count_bricks(job, bricks, &size));
+    TESS_TRY(imager_own_sums(job, bricks, &size));
     TESS_TRY(imager_tell_need(job, other_bytes +
                                        imager_window_bytes(&size, planes_at_once)));
 cleanup:
@@ -203,7 +203,7 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
         *planes_at_once = force;
         return TESS_OK;
     }
-    TESS_TRY(count_bricks(job, bricks, &size));
+    TESS_TRY(imager_own_sums(job, bricks, &size));
     double most[5] = {size.all, size.plane, size.num_vis, room,
                       -touch_rate(job, &size)}; /* the slowest: all wait for it */
     TESS_TRY(tess_comm_allreduce_f64(imager_team(job), most, 5, TESS_MAX));

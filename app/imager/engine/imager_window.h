@@ -40,6 +40,10 @@ imager_sums_size imager_sums_size_of(const imager_job *job,
 double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
                            int64_t *bricks_of_block);
 
+/** Both for the bricks of this rank. Collective. */
+tess_status imager_own_sums(const imager_job *job, const tess_brick_list *bricks,
+                            imager_sums_size *size);
+
 /** Seconds that one more set of planes takes: kernel values of so many visibilities,
  * and their products, are worked out again. Local. */
 double imager_set_s(const imager_job *job, double num_vis);

@@ -6,6 +6,7 @@
 #include "residual.h"
 
 #include <complex.h>
+#include <math.h>
 
 #include "imager_model.h"
 #include "imager_window.h"
@@ -27,6 +28,52 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
 {
     const int values = job->model.num + (in_place(job, samples) ? 0 : samples->num_pol);
     return (double)samples->num_vis * values * (double)value_bytes(samples);
+}
+
+/* Samples of a batch: copies of one polarisation and what is predicted of them take
+ * 20 MB, which is little beside the sums of bricks and stays in the cache of a server's
+ * processor. A thread gets enough for some tens of pieces of work
+ * (TESS_CHUNKS_PER_PIECE chunks), so that the end of a batch, where threads wait for
+ * the last one, is short. */
+enum { BATCH_VIS = 1 << 20, THREAD_VIS = 1 << 18 };
+
+static int64_t batch_vis(const imager_job *job)
+{
+    const int64_t least = (int64_t)job->layout->threads * THREAD_VIS;
+    if (job->layout->forced.batch_vis > 0) return job->layout->forced.batch_vis;
+    return least > BATCH_VIS ? least : BATCH_VIS;
+}
+
+static double batch_bytes(const imager_job *job, const tess_samples *samples)
+{
+    const int64_t most = batch_vis(job);
+    const double num_vis = (double)(most < samples->num_vis ? most : samples->num_vis);
+    return num_vis * (double)(tess_samples_vis_bytes(samples) +
+                              job->model.num * value_bytes(samples));
+}
+
+tess_status residual_choose(const imager_job *job, const tess_samples *samples,
+                            const tess_brick_list *bricks, double other_bytes,
+                            residual_way *way)
+{
+    tess_status status = TESS_OK;
+    const tess_forced *forced = &job->layout->forced;
+    imager_sums_size sums;
+    int window = 0;
+    *way = (residual_way){.bytes = residual_bytes(job, samples)};
+    if (job->backend->grid->load || forced->batch_vis < 0 || forced->plane_window > 0)
+        return TESS_OK;
+    TESS_TRY(imager_own_sums(job, bricks, &sums));
+    const double of_model = sums.all * job->model.num / job->num_images;
+    const double of_batch = of_model + batch_bytes(job, samples);
+    double need[2] = {way->bytes + fmax(sums.all, of_model), of_batch + sums.all};
+    TESS_TRY(tess_comm_allreduce_f64(imager_team(job), need, 2, TESS_MAX));
+    if (need[1] >= need[0] && forced->batch_vis == 0) return TESS_OK;
+    if (forced->batch_vis == 0)
+        TESS_TRY(imager_plane_window(job, other_bytes + of_batch, bricks, &window));
+    if (window == 0) *way = (residual_way){true, of_batch};
+cleanup:
+    return status;
 }
 
 static double complex value_of(const tess_samples *samples, int64_t at)
@@ -65,6 +112,34 @@ void residual_subtract(const imager_job_model *model, double factor, int threads
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < samples->num_vis; ++k)
         subtract_sample(model, factor, samples, predicted, k, residual);
+}
+
+/* What is subtracted from a batch. */
+typedef struct subtraction {
+    const imager_job *job;
+    double factor;
+} subtraction;
+
+static void subtract_from_batch(const void *context, const tess_samples *predicted,
+                                tess_samples *samples)
+{
+    const subtraction *what = context;
+    residual_subtract(&what->job->model, what->factor, what->job->layout->threads,
+                      samples, predicted, samples);
+}
+
+tess_status residual_image(imager_job *job, const tess_samples *samples,
+                           const tess_brick_list *bricks, double vis_scale, bool psf)
+{
+    const subtraction what = {job, vis_scale / job->model.scale};
+    const tess_steps_model model = {.steps = job->model.steps,
+                                    .num_images = job->model.num,
+                                    .subtract = subtract_from_batch,
+                                    .context = &what,
+                                    .batch_vis = batch_vis(job),
+                                    .keep_whole = job->layout->reproducible,
+                                    .batch = &job->batch};
+    return tess_steps_residual(job->steps, &model, samples, bricks, psf);
 }
 
 /* The model's visibilities at the samples. Collective. */

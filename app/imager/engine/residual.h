@@ -1,6 +1,10 @@
 /** @file residual.h  (private to app/imager/)
- *  Samples less a model: visibilities are predicted where the samples are, at the
- * owners of their bricks, and nothing is sent.
+ *  Samples less a model, and images of them: visibilities are predicted where the
+ *  samples are, at the owners of their bricks, and nothing is sent.
+ *
+ *  There are two ways. Either all residuals are made and then gridded, or those of some
+ *  samples at a time (steps.h, tess_steps_residual). The latter holds the sums of the
+ *  model beside those of the samples, in place of an array of all residuals.
  */
 #ifndef TESS_RESIDUAL_H
 #define TESS_RESIDUAL_H
@@ -10,6 +14,27 @@
 
 /** Bytes that residual_make() takes beside samples like these. Local. */
 double residual_bytes(const imager_job *job, const tess_samples *samples);
+
+/** How images of residuals are made. */
+typedef struct residual_way {
+    bool in_batches; /**< by residual_image(), else by residual_make() */
+    double bytes;    /**< beside the samples and the sums that are gridded into */
+} residual_way;
+
+/** Of samples that are all that this rank owns: in batches when that takes less memory
+ *  on the rank that needs most, that is when an array of all residuals is larger than
+ *  the sums of the model (or those of the samples, if these are smaller) and a batch.
+ *  Never on a backend that sorts samples by itself, nor where the sums of some planes
+ *  are held at a time beside `other_bytes` (imager_plane_window). `tessera plan` knows
+ *  no model and needs no choice. Collective in the job's team. */
+tess_status residual_choose(const imager_job *job, const tess_samples *samples,
+                            const tess_brick_list *bricks, double other_bytes,
+                            residual_way *way);
+
+/** Grid and transform the samples less `vis_scale` times those of the job's model, in
+ *  batches. Memory for a batch stays with the job. Collective in the job's team. */
+tess_status residual_image(imager_job *job, const tess_samples *samples,
+                           const tess_brick_list *bricks, double vis_scale, bool psf);
 
 /** A view of owned samples, which stay as they are, with visibilities of its own: those
  *  of the samples less `vis_scale` times those of the job's model, which is set. Of

@@ -4,22 +4,26 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
-                            tess_plane_window window, const tess_samples *samples,
-                            const tess_brick_list *bricks, bool psf)
+double steps_num_vis(const steps_part *part, const tess_brick_list *bricks)
+{
+    double num_vis = 0;
+    for (int64_t b = part->first; b < part->end; ++b)
+        num_vis += (double)bricks->num_vis[b];
+    return num_vis;
+}
+
+tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
+                           tess_plane_window window, const tess_samples *samples,
+                           const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
     steps_live *live = NULL;
     const int64_t first = part->first, end = part->end;
     int64_t plane, plane_end;
     const double start = tess_time_now(), own = tess_time_own();
-    double num_vis = 0;
+    const double num_vis = steps_num_vis(part, bricks);
     tess_grid_report report = {
         .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
-    if (first == end) return TESS_OK;
-    for (int64_t b = first; b < end; ++b)
-        num_vis += (double)bricks->num_vis[b];
-    tess_progress_start(&steps->progress, "gridding", "vis", num_vis);
     TESS_TRY(steps_add_live(steps, part->block, &live));
     live->sums.window_first = (int32_t)window.first;
     live->sums.window_planes = (int32_t)window.count;
@@ -33,8 +37,31 @@ tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
     if (plane >= window.first) steps->profile->merged_visibilities += report.merged;
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
 cleanup:
+    return status;
+}
+
+tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
+                            tess_plane_window window, const tess_samples *samples,
+                            const tess_brick_list *bricks, bool psf)
+{
+    tess_status status = TESS_OK;
+    if (part->first == part->end) return TESS_OK;
+    tess_progress_start(&steps->progress, "gridding", "vis",
+                        steps_num_vis(part, bricks));
+    status = steps_add_sums(steps, part, window, samples, bricks, psf);
     tess_progress_finish(&steps->progress);
     return status;
+}
+
+int64_t steps_planes_complete(tess_steps *steps, int step, int64_t *planes)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < steps->plan->num_planes; ++p)
+        if (!steps->plane_done[p] && steps_last_of_plane(steps, p) <= step) {
+            planes[count++] = p;
+            steps->plane_done[p] = 1;
+        }
+    return count;
 }
 
 static tess_status grid_block(tess_steps *steps, int64_t block,
@@ -67,12 +94,7 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
         TESS_TRY(tess_comm_agree(steps->comm, status));
         tess_profile_sent(steps->profile, TESS_STAGE_GRID);
         if (!transform_now) continue;
-        int64_t count = 0;
-        for (int64_t p = 0; p < plan->num_planes; ++p)
-            if (!steps->plane_done[p] && steps_last_of_plane(steps, p) <= step) {
-                ready[count++] = p;
-                steps->plane_done[p] = 1;
-            }
+        const int64_t count = steps_planes_complete(steps, step, ready);
         TESS_TRY(steps_transform_planes(steps, ready, count, num_pol, true));
         steps_free_finished(steps);
     }

@@ -75,22 +75,43 @@ static tess_status degrid_live(tess_steps *steps, const steps_live *live,
     return status;
 }
 
+void steps_free_step(tess_steps *steps, int step)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        if (steps->step_of_block[steps->live[k].block] == step)
+            tess_brick_sums_free(&steps->live[k].sums);
+        else
+            steps->live[kept++] = steps->live[k];
+    steps->num_live = kept;
+}
+
 tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
                          const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
-    int64_t kept = 0;
     const double start = tess_time_now();
-    for (int64_t k = 0; k < steps->num_live; ++k) {
-        steps_live *live = &steps->live[k];
-        if (steps->step_of_block[live->block] == step) {
-            if (status == TESS_OK) status = degrid_live(steps, live, samples, bricks);
-            tess_brick_sums_free(&live->sums);
-        } else
-            steps->live[kept++] = *live;
-    }
-    steps->num_live = kept;
+    for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
+        if (steps->step_of_block[steps->live[k].block] == step)
+            status = degrid_live(steps, &steps->live[k], samples, bricks);
+    steps_free_step(steps, step);
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
+    return status;
+}
+
+tess_status steps_lay_out_step(tess_steps *steps, int step, const tess_samples *samples,
+                               const tess_brick_list *bricks, int64_t *planes,
+                               int64_t *count)
+{
+    tess_status status = TESS_OK;
+    *count = planes_needed(steps, step, planes);
+    for (int64_t k = 0; k < *count; ++k) {
+        int64_t first, end;
+        steps_blocks_of_plane(steps->plan, planes[k], &first, &end);
+        for (int64_t b = first; b < end; ++b)
+            TESS_TRY(lay_out_block(steps, b, (tess_plane_window){0}, samples, bricks));
+    }
+cleanup:
     return status;
 }
 
@@ -99,16 +120,9 @@ static tess_status predict_steps(tess_steps *steps, tess_samples *samples,
                                  const tess_brick_list *bricks, int64_t *needed)
 {
     tess_status status = TESS_OK;
-    const tess_grid_plan *plan = steps->plan;
     for (int step = 0; step < steps->num_steps; ++step) {
-        const int64_t count = planes_needed(steps, step, needed);
-        for (int64_t k = 0; k < count && status == TESS_OK; ++k) {
-            int64_t first, end;
-            steps_blocks_of_plane(plan, needed[k], &first, &end);
-            for (int64_t b = first; b < end && status == TESS_OK; ++b)
-                status =
-                    lay_out_block(steps, b, (tess_plane_window){0}, samples, bricks);
-        }
+        int64_t count;
+        status = steps_lay_out_step(steps, step, samples, bricks, needed, &count);
         TESS_TRY(tess_comm_agree(steps->comm, status));
         TESS_TRY(steps_transform_planes(steps, needed, count, samples->num_pol, false));
         status = steps_degrid(steps, step, samples, bricks);

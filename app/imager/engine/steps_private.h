@@ -81,6 +81,28 @@ tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
                             tess_plane_window window, const tess_samples *samples,
                             const tess_brick_list *bricks, bool psf);
 
+/** Visibilities of bricks of a block. Local. */
+double steps_num_vis(const steps_part *part, const tess_brick_list *bricks);
+
+/** steps_grid_part(), where there are bricks; the progress of `steps` is under way.
+ * Local. */
+tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
+                           tess_plane_window window, const tess_samples *samples,
+                           const tess_brick_list *bricks, bool psf);
+
+/** Planes that are complete after a step, and are now marked as done: planes[count]. A
+ *  step after the other. Local. */
+int64_t steps_planes_complete(tess_steps *steps, int step, int64_t *planes);
+
+/** Planes that the blocks of a step need and that have not been transformed back, with
+ *  the sums of all bricks that touch them laid out: planes[*count]. Local. */
+tess_status steps_lay_out_step(tess_steps *steps, int step, const tess_samples *samples,
+                               const tess_brick_list *bricks, int64_t *planes,
+                               int64_t *count);
+
+/** Free the sums of a step's blocks. Local. */
+void steps_free_step(tess_steps *steps, int step);
+
 /** Sums of bricks of a block for prediction, their values undefined. Local. */
 tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
                                tess_plane_window window, const tess_samples *samples,

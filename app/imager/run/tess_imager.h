@@ -44,16 +44,17 @@ typedef struct tess_selection {
 /** Choices that tests and scaling studies take from the planner (--force-pw 2 ...).
  *  --help-all lists the options. Zero means that the planner chooses. */
 typedef struct tess_forced {
-    int pw;           /**< w-groups */
-    int fft_ranks;    /**< ranks that share one plane's FFT (slabs); divides the number
-                           of ranks */
-    int teams;        /**< teams of ranks that make outputs side by side */
-    int block_planes; /**< w-planes per brick */
-    int plane_window; /**< w-planes whose sums are held at a time */
-    int64_t chunk;    /**< visibilities per chunk of a brick */
-    int split;        /**< 1: cut bricks at chunk borders even when they are not hot */
-    int passes;       /**< passes over the data */
-    int scratch;      /**< 1: keep data in --scratch, even if that is slower */
+    int pw;            /**< w-groups */
+    int fft_ranks;     /**< ranks that share one plane's FFT (slabs); divides the number
+                            of ranks */
+    int teams;         /**< teams of ranks that make outputs side by side */
+    int block_planes;  /**< w-planes per brick */
+    int plane_window;  /**< w-planes whose sums are held at a time */
+    int64_t batch_vis; /**< residuals that are held at a time; -1: all */
+    int64_t chunk;     /**< visibilities per chunk of a brick */
+    int split;         /**< 1: cut bricks at chunk borders even when they are not hot */
+    int passes;        /**< passes over the data */
+    int scratch;       /**< 1: keep data in --scratch, even if that is slower */
     double w_min_lambda, w_max_lambda; /**< plan for at least this range of |w|; maximum
                                             0: the range of the data */
     int64_t round_bytes; /**< bytes that a rank sends in one round of the exchange */

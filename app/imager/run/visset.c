@@ -318,11 +318,18 @@ tess_status visset_grid(visset *set, const visset_request *request,
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     visset_view view = {0};
+    residual_way way = {0};
     double other = visset_other_bytes(set, samples, bricks);
     int window;
     tess_mem_trim();
+    if (request->less_model)
+        TESS_TRY(residual_choose(job, samples, bricks, other, &way));
+    if (way.in_batches) {
+        TESS_TRY(imager_tell_sums(job, bricks, 0, other + way.bytes));
+        return residual_image(job, samples, bricks, set->data->vis_scale, request->psf);
+    }
     TESS_TRY(visset_view_make(set, request, samples, bricks, other, &view));
-    if (request->less_model) other += residual_bytes(job, samples);
+    other += way.bytes;
     TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
     TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
     TESS_TRY(window > 0
@@ -440,6 +447,7 @@ static void give_up_samples(visset *set)
     if (!set->single) return;
     tess_exchange_destroy(set->exchange);
     set->exchange = NULL;
+    tess_steps_batch_free(&set->job->batch);
     if (set->over) return;
     tess_samples_free(&set->data->cached);
     tess_brick_list_free(&set->own_bricks);
