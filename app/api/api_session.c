@@ -140,3 +140,85 @@ cleanup:
     api_turn_end();
     return tess_error_call_end(status);
 }
+
+/* ---- predictions ---- */
+
+/* A segment's description, and the names that it points to. */
+typedef struct shown_segment {
+    tess_predicted info;
+    const char *corr[TESS_MAX_CORR];
+} shown_segment;
+
+struct tess_predictions {
+    imager_predictions made;
+    shown_segment *shown; /* [made.count] */
+};
+
+static void show_segment(const imager_predicted *part, shown_segment *shown)
+{
+    for (int c = 0; c < part->num_corr; ++c)
+        shown->corr[c] = tess_corr_name(part->corr[c]);
+    shown->info = (tess_predicted){.num_rows = part->num_rows,
+                                   .num_chan = part->num_chan,
+                                   .num_corr = part->num_corr,
+                                   .vis = part->vis,
+                                   .uvw_m = part->uvw_m,
+                                   .time_mjd_s = part->time_mjd_s,
+                                   .antenna1 = part->antenna1,
+                                   .antenna2 = part->antenna2,
+                                   .freq_hz = part->freq_hz,
+                                   .corr = shown->corr};
+}
+
+static tess_status show_segments(tess_predictions *predictions)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = predictions->made.count;
+    predictions->shown = tess_alloc_zero(count, sizeof *predictions->shown);
+    if (!predictions->shown) TESS_FAIL(TESS_ERR_ALLOC, "predictions");
+    for (int64_t k = 0; k < count; ++k)
+        show_segment(&predictions->made.part[k], &predictions->shown[k]);
+cleanup:
+    return status;
+}
+
+tess_status tess_session_predict(tess_session *session, int64_t interval,
+                                 int64_t channel, const double *model,
+                                 tess_predictions **predictions)
+{
+    tess_status status = TESS_OK;
+    tess_predictions *made = NULL;
+    tess_error_call_begin();
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    made = tess_alloc_zero(1, sizeof *made);
+    TESS_TRY(tess_comm_agree(session->comm, made ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(
+        imager_session_predict(session->open, interval, channel, model, &made->made));
+    TESS_TRY(tess_comm_agree(session->comm, show_segments(made)));
+    *predictions = made;
+    made = NULL;
+cleanup:
+    tess_predictions_destroy(made);
+    api_turn_end();
+    return tess_error_call_end(status);
+}
+
+int64_t tess_predictions_count(const tess_predictions *predictions)
+{
+    return predictions->made.count;
+}
+
+const tess_predicted *tess_predictions_get(const tess_predictions *predictions,
+                                           int64_t k)
+{
+    return k >= 0 && k < predictions->made.count ? &predictions->shown[k].info : NULL;
+}
+
+void tess_predictions_destroy(tess_predictions *predictions)
+{
+    if (!predictions) return;
+    imager_predictions_free(&predictions->made);
+    tess_free(predictions->shown);
+    tess_free(predictions);
+}

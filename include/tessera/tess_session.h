@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "tess_api.h"
+#include "tess_command.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -85,6 +86,34 @@ TESS_API tess_status tess_session_weights_of(tess_session *session, int64_t inte
 TESS_API tess_status tess_session_image(tess_session *session, int64_t interval,
                                         int64_t channel, const double *model,
                                         double *image, double *psf);
+
+/** Predicted visibilities of an output. */
+typedef struct tess_predictions tess_predictions;
+
+/** Visibilities of a model [num_pol][ny][nx] in Jy/pixel at all rows that the
+ *  observations have in the output's interval, flagged or not, and in its channels:
+ * what `tessera predict` makes of the same model, rows and channels. The option
+ *  "reproducible" makes them the same for any number of threads and any order of calls.
+ *  Where the session images Stokes parameters, every correlation of the observation is
+ *  predicted from them. Where it images correlations, each is predicted from its own
+ *  image, and the others are 0. Pixels that are not finite count as 0. The session
+ * holds good samples only: the first call reads the positions of all rows once more,
+ * and keeps them, with a plan and planes of their own. Free the result with
+ *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE for an output
+ *  that is not there, when the session is not open, and with Stokes parameters and
+ *  correlations together; TESS_ERR_ALLOC; errors of reading. */
+TESS_API tess_status tess_session_predict(tess_session *session, int64_t interval,
+                                          int64_t channel, const double *model,
+                                          tess_predictions **predictions);
+
+/** Number of segments, spectral windows of each observation, that have channels of the
+ *  output; and the k-th of them, or NULL, which belongs to the predictions. */
+TESS_API int64_t tess_predictions_count(const tess_predictions *predictions);
+TESS_API const tess_predicted *tess_predictions_get(const tess_predictions *predictions,
+                                                    int64_t k);
+
+TESS_API void
+tess_predictions_destroy(tess_predictions *predictions); /**< NULL is fine. */
 
 TESS_API void tess_session_destroy(tess_session *session); /**< NULL is fine. */
 

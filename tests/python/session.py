@@ -93,12 +93,112 @@ def check_cross_hand(suite, obs):
                float(np.abs(left - session.dirty()).max()) > 0.1)
 
 
+def same_predictions(suite, what, found, expected):
+    """Rows and visibilities, bit by bit."""
+    suite.true(what, len(found) == len(expected) > 0 and all(
+        np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True)
+        for a, b in zip(found, expected)
+        for name in ("vis", "uvw", "time_mjd_s", "antenna1", "antenna2", "freq_hz")) and
+        all(a.correlations == b.correlations for a, b in zip(found, expected)))
+
+
+def flag_some(suite, obs):
+    """A copy in which the first third of all visibilities is flagged."""
+    from astropy.io import fits
+    path = suite.path("flagged.uvfits")
+    with fits.open(obs) as file:
+        data = file[0].data["DATA"]
+        data[:len(data) // 3, ..., 2] = -1
+        file.writeto(path, overwrite=True)
+    return path
+
+
+def check_predictions(suite, obs):
+    """Predictions are those of tessera.predict(), in any order of models and outputs."""
+    rng = np.random.default_rng(6)
+    scale = OPTIONS["scale"]
+    for accuracy in (1e-4, 1e-8):
+        same_options = dict(accuracy=accuracy, threads=2)
+        session = tessera.Session(obs, **dict(OPTIONS, **same_options))
+        for turn in range(3):
+            model = points(rng, *SHAPE) * 10. ** (20 * turn - 20)
+            same_predictions(suite, f"prediction {turn}, accuracy {accuracy}",
+                             session.predict(model),
+                             tessera.predict(obs, model=model, scale=scale,
+                                             **same_options))
+            session.residual(model)
+        last = session.predict(model)
+        session.close()
+        suite.true("predictions outlive their session",
+                   float(np.abs(last.vis).max()) > 1 and last.vis.dtype == np.complex64)
+    for threads in (1, 2):
+        repeated = tessera.Session(obs, **dict(OPTIONS, reproducible=True, threads=threads))
+        found = repeated.predict(model)
+        if threads == 1:
+            first = found
+        same_predictions(suite, f"repeated by {threads} threads", found, first)
+    suite.below("and accurate", np.linalg.norm(found.vis - last.vis) /
+                np.linalg.norm(last.vis), 2e-4)
+    session = tessera.Session(obs, stokes="IQUV", channels_out=2, intervals_out=2,
+                              **OPTIONS)
+    model = points(rng, 4, *SHAPE)
+    chans = len(tessera.predict(obs, model=model, scale=scale)[0].freq_hz)
+    for turn, channel in enumerate((0, 1, 0)):
+        some = [session.predict(model, channel, interval)[0] for interval in range(2)]
+        part = f"{channel * (chans // 2)}:{(channel + 1) * (chans // 2)}"
+        every = tessera.predict(obs, model=model, scale=scale, channels=part,
+                                threads=2)[0]
+        joined = np.concatenate([s.vis for s in some])
+        order = np.concatenate([s.time_mjd_s for s in some]), every.time_mjd_s
+        suite.true(f"rows of intervals, turn {turn}", np.array_equal(*order) and
+                   all(len(s.vis) > 0 for s in some))
+        suite.below(f"two intervals of channel {channel}, turn {turn}", np.linalg.norm(
+            joined - every.vis) / np.linalg.norm(every.vis), 2e-4)
+        one = tessera.Session(obs, stokes="IQUV", channels=part, **OPTIONS)
+        same_predictions(suite, f"a selection of channels, turn {turn}",
+                         one.predict(model), [every])
+    u, v = points(rng, *SHAPE), points(rng, *SHAPE)
+    session = tessera.Session(obs, stokes="XY", **OPTIONS)
+    found = session.predict(np.stack([u, v]))[0]
+    expected = tessera.predict(obs, model=np.stack([0 * u, 0 * u, u, v]), scale=scale)[0]
+    cross = found.correlations.index("XY")
+    others = [k for k in range(len(found.correlations)) if k != cross]
+    suite.below("a cross-hand from its two images", np.linalg.norm(
+        found.vis[..., cross] - expected.vis[..., cross]) /
+        np.linalg.norm(expected.vis[..., cross]), 2e-4)
+    suite.true("correlations without an image are 0", not found.vis[..., others].any())
+    try:
+        tessera.Session(obs, stokes="I,XX", **OPTIONS).predict(np.zeros((2, *SHAPE)))
+        suite.true("I and XX together: no exception", False)
+    except ValueError as error:
+        suite.true(f"I and XX together: {error}", "correlations" in str(error))
+
+
+def check_two_observations(suite, obs, other):
+    """Observations one after the other, each with its rows."""
+    model = points(np.random.default_rng(7), *SHAPE)
+    session = tessera.Session([obs, other], **OPTIONS)
+    found = session.predict(model)
+    single = [tessera.predict(path, model=model, scale=OPTIONS["scale"])[0]
+              for path in (obs, other)]
+    suite.true("a prediction for each observation", [p.vis.shape for p in found] ==
+               [p.vis.shape for p in single] and
+               all(np.array_equal(a.uvw, b.uvw) for a, b in zip(found, single)))
+    for k in range(2):
+        suite.below(f"observation {k} of two", np.linalg.norm(found[k].vis - single[k].vis) /
+                    np.linalg.norm(single[k].vis), 2e-4)
+
+
 def check_errors(suite, obs):
     session = tessera.Session(obs, reproducible=True, **OPTIONS)
     cases = [("a model of another shape", ValueError, "shape",
               lambda: session.residual(np.zeros((3, 3)))),
              ("a complex model", TypeError, "complex",
               lambda: session.residual(np.zeros(SHAPE, complex))),
+             ("a prediction of a channel that is not there", ValueError, "channel 2",
+              lambda: session.predict(np.zeros(SHAPE), channel=2)),
+             ("a prediction of another shape", ValueError, "shape",
+              lambda: session.predict(np.zeros((3, 3)))),
              ("a channel that is not there", ValueError, "channel 1",
               lambda: session.dirty(channel=1)),
              ("a polarisation that is not there", ValueError, "polarisation 3",
@@ -150,6 +250,11 @@ def main():
     check_residuals(suite, obs)
     check_outputs(suite, obs)
     check_cross_hand(suite, obs)
+    check_predictions(suite, obs)
+    check_predictions(suite, flag_some(suite, obs))
+    check_two_observations(suite, obs, simulate(
+        suite.path("other.uvfits"), sky, duration="4min", integration="60s",
+        pol="XX,XY,YX,YY", start="2026-01-02T03:00:00"))
     check_errors(suite, obs)
     check_several(suite, obs)
     suite.finish()

@@ -91,6 +91,37 @@ static void test_residual(void **state)
     tess_session_destroy(session);
 }
 
+/* A point at the phase centre: its flux in parallel hands, within the accuracy. */
+static void test_prediction(void **state)
+{
+    (void)state;
+    double model[PIXELS] = {0};
+    tess_predictions *predictions = NULL;
+    tess_session *session = new_session();
+    model[CENTRE] = 3;
+    assert_int_equal(tess_session_predict(session, 0, 0, model, &predictions),
+                     TESS_ERR_USAGE);
+    assert_null(predictions);
+    assert_int_equal(tess_session_open(session), TESS_OK);
+    assert_int_equal(tess_session_predict(session, 0, 1, model, &predictions),
+                     TESS_ERR_USAGE);
+    assert_int_equal(tess_session_predict(session, 0, 0, model, &predictions), TESS_OK);
+    tess_session_destroy(session); /* predictions outlive it */
+    assert_true(tess_predictions_count(predictions) == 1);
+    assert_null(tess_predictions_get(predictions, 1));
+    const tess_predicted *made = tess_predictions_get(predictions, 0);
+    assert_true(made->num_rows > 0 && made->num_chan > 0 && made->num_corr > 0);
+    for (int64_t k = 0; k < made->num_rows * made->num_chan * made->num_corr; ++k) {
+        const char *corr = made->corr[k % made->num_corr];
+        const double *uvw_m = made->uvw_m + k / made->num_corr / made->num_chan * 3;
+        const double flux = isfinite(uvw_m[0]) && corr[0] == corr[1] ? 3 : 0;
+        assert_true(fabs((double)made->vis[2 * k] - flux) < 3e-3);
+        assert_true(fabs((double)made->vis[2 * k + 1]) < 3e-3);
+    }
+    tess_predictions_destroy(predictions);
+    tess_predictions_destroy(NULL);
+}
+
 static int write_sample(void **state)
 {
     (void)state;
@@ -109,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_calls),
         cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_prediction),
     };
     return cmocka_run_group_tests(tests, write_sample, remove_sample);
 }

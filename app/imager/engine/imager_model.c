@@ -422,12 +422,19 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
     imager_extent *planned = &job->extent;
-    if (job->plan && extent->w_min_lambda >= planned->w_min_lambda &&
+    /* sums that can be repeated need a plan that no earlier samples have a part in */
+    const bool anew = predictor->rows && job->layout->reproducible;
+    if (anew && job->plan && extent->num_vis == planned->num_vis &&
+        extent->w_min_lambda == planned->w_min_lambda &&
+        extent->w_max_lambda == planned->w_max_lambda)
+        return TESS_OK;
+    if (!anew && job->plan && extent->w_min_lambda >= planned->w_min_lambda &&
         extent->w_max_lambda <= planned->w_max_lambda &&
         span_of(extent) >= planned->w_span_lambda)
         return TESS_OK;
     imager_job_free(job);
     job->fft_ranks = 0; /* chosen anew */
+    if (anew) *planned = imager_extent_empty();
     imager_extent_join(planned, extent);
     planned->num_vis = extent->num_vis;
     if (planned->w_span_lambda < 0 || span_of(extent) < planned->w_span_lambda)
@@ -457,7 +464,11 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(tess_comm_agree(job->comm, status));
     imager_job_log(job);
     mark = tess_time_now();
-    if (fresh) TESS_TRY(imager_model_load(job, &predictor->model, job->planes));
+    if (predictor->rows)
+        TESS_TRY(imager_model_put(job, predictor->rows, predictor->model.num_stokes,
+                                  job->planes, &predictor->model.scale));
+    else if (fresh)
+        TESS_TRY(imager_model_load(job, &predictor->model, job->planes));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
     status = imager_job_measure(job, samples, false);
     TESS_TRY(tess_comm_agree(job->comm, status));

@@ -57,6 +57,11 @@ void imager_model_put_row(const imager_job *job, double scale, int64_t row,
  * of other ranks. Collective. */
 tess_status imager_model_set(imager_job *job, const imager_rows *rows);
 
+/** As imager_model_set(), `num` of rows onto model planes of the job; *scale is what
+ * the pixels have been multiplied by. Collective. */
+tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int num,
+                             tess_planes *planes, double *scale);
+
 /** Once `num` model images lie where tess_planes_image says, have the backend correct
  *  them for gridding, if it does that itself (tess_grid_ops). Local. */
 tess_status imager_model_place(const imager_job *job, tess_planes *planes, int num);
@@ -72,6 +77,8 @@ tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double othe
 typedef struct imager_predictor {
     imager_model model;
     imager_job job;
+    const imager_rows *rows; /* [model.num_stokes] of the model, which may be others in
+                                each call; NULL: those of model.fits. Borrowed */
 } imager_predictor;
 
 /** A predictor for a model that is open. Nothing is planned yet. Collective. */

@@ -5,10 +5,10 @@
 
 #include "emit.h"
 #include "imager_model.h"
+#include "predicted_mix.h"
 #include "tess_grid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_real.h"
 
 enum { BLOCK_BYTES = 32 << 20 };
 
@@ -146,28 +146,22 @@ cleanup:
     return status;
 }
 
-/* Stokes parameters of one sample become the block's correlations. */
-static void mix_sample(const predict_run *run, const predicted_block *from,
-                       const tess_samples *samples, int64_t sample, double phase_re,
-                       double phase_im, float *out)
+/* Stokes parameters of a sample become the block's correlations. */
+static predicted_mix mix_of(const imager_model *model, const predicted_block *from)
 {
-    const imager_model *model = &run->predictor.model;
+    predicted_mix mix = {.num_corr = from->num_corr,
+                         .num_images = model->num_stokes,
+                         .scale = model->scale};
     for (int c = 0; c < from->num_corr; ++c) {
-        double complex coefficient[4], sum = 0;
-        tess_pol_from_stokes(from->corr[c], coefficient);
-        for (int s = 0; s < model->num_stokes; ++s) {
-            const int64_t at = 2 * (sample * samples->num_pol + s);
-            const double re = tess_real_at(samples->vis, samples->is_double, at);
-            const double im = tess_real_at(samples->vis, samples->is_double, at + 1);
-            sum += coefficient[model->stokes[s] - 1] * CMPLX(re, im);
-        }
-        sum *= CMPLX(phase_re / model->scale, phase_im / model->scale);
-        out[2 * c] = (float)creal(sum);
-        out[2 * c + 1] = (float)cimag(sum);
+        double complex stokes[4];
+        tess_pol_from_stokes(from->corr[c], stokes);
+        for (int s = 0; s < model->num_stokes; ++s)
+            mix.coefficient[c][s] = stokes[model->stokes[s] - 1];
     }
+    return mix;
 }
 
-static void fill_row(const predict_run *run, const predicted_batch *batch,
+static void fill_row(const predicted_mix *mix, const predicted_batch *batch,
                      const predicted_block *from, int64_t k, tess_vis_block *block)
 {
     const tess_samples *samples = &batch->samples;
@@ -177,8 +171,9 @@ static void fill_row(const predict_run *run, const predicted_batch *batch,
         if (from->file_w_m)
             tess_rotation_phase(from->recipe, from->file_w_m + 3 * k,
                                 from->recipe->inv_lambda[c], &re, &im);
-        mix_sample(run, from, samples, samples->vis_first[row] + c, re, im,
-                   block->vis + 2 * (to * from->num_chan + c) * from->num_corr);
+        predicted_mix_sample(mix, samples, samples->vis_first[row] + c, re, im,
+                             block->vis +
+                                 2 * (to * from->num_chan + c) * from->num_corr);
     }
 }
 
@@ -202,9 +197,10 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
     if (run->makes_rows) restore_rows(&from->rows, block);
     /* rows without finite uvw have no prediction: 0 */
     memset(block->vis, 0, (size_t)(2 * values) * sizeof *block->vis);
+    const predicted_mix mix = mix_of(&run->predictor.model, from);
 #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
     for (int64_t k = 0; k < from->num_kept; ++k)
-        fill_row(run, batch, from, k, block);
+        fill_row(&mix, batch, from, k, block);
     if (run->writer)
         TESS_TRY(tess_vis_write(run->writer, block));
     else

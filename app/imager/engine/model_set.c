@@ -26,7 +26,7 @@ static tess_status largest_pixel(const imager_job *job, const imager_rows *rows,
 
 /* All of this rank's rows, in the plan's precision. Local. */
 static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
-                                void *out)
+                                double scale, void *out)
 {
     tess_status status = TESS_OK;
     const int64_t nx = rows->nx, real_bytes = job->plan->is_double ? 8 : 4;
@@ -39,8 +39,8 @@ static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
         for (int64_t k = 0; k < rows->num_rows; ++k) {
             if (!pixel) continue;
             imager_pixels(rows, k * nx, nx, pixel);
-            imager_model_put_row(job, job->model.scale, rows->row_first + k, pixel,
-                                 pixel + nx, (char *)out + k * nx * real_bytes);
+            imager_model_put_row(job, scale, rows->row_first + k, pixel, pixel + nx,
+                                 (char *)out + k * nx * real_bytes);
         }
         tess_free(pixel);
     }
@@ -60,30 +60,39 @@ static bool lie_as_images(const imager_job *job, const imager_rows *rows)
            rows->nx == job->geom.nx;
 }
 
-tess_status imager_model_set(imager_job *job, const imager_rows *rows)
+tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int num,
+                             tess_planes *planes, double *scale)
 {
     tess_status status = TESS_OK;
-    imager_job_model *model = &job->model;
     double largest;
     void *prepared =
         tess_alloc(rows->num_rows * rows->nx, job->plan->is_double ? 8 : 4);
     TESS_TRY(tess_comm_agree(job->comm, prepared ? TESS_OK : TESS_ERR_ALLOC));
-    for (int k = 0; k < model->num && status == TESS_OK; ++k)
+    for (int k = 0; k < num && status == TESS_OK; ++k)
         if (!lie_as_images(job, &rows[k]))
             status = tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
                                        "rows of a model lie on another rank");
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(largest_pixel(job, rows, model->num, &largest));
-    model->scale = tess_scale_for(largest, job->plan->is_double);
-    for (int k = 0; k < model->num; ++k) {
-        status = prepare_rows(job, &rows[k], prepared);
+    TESS_TRY(largest_pixel(job, rows, num, &largest));
+    *scale = tess_scale_for(largest, job->plan->is_double);
+    for (int k = 0; k < num; ++k) {
+        status = prepare_rows(job, &rows[k], *scale, prepared);
         TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(tess_planes_scatter(model->planes, k, prepared));
+        TESS_TRY(tess_planes_scatter(planes, k, prepared));
     }
-    status = imager_model_place(job, model->planes, model->num);
+    status = imager_model_place(job, planes, num);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    model->is_set = true;
 cleanup:
     tess_free(prepared);
+    return status;
+}
+
+tess_status imager_model_set(imager_job *job, const imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    imager_job_model *model = &job->model;
+    TESS_TRY(imager_model_put(job, rows, model->num, model->planes, &model->scale));
+    model->is_set = true;
+cleanup:
     return status;
 }

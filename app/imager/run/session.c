@@ -5,24 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "image_run.h"
 #include "imager_window.h"
+#include "session_private.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "visset.h"
-
-/* An output's samples and what was made of them. */
-typedef struct session_output {
-    sample_sets data;
-    visset set; /* zeros: there are no visibilities */
-} session_output;
-
-struct imager_session {
-    image_run run;
-    tess_image_opts opts;
-    session_output *output; /* [run.outputs.num] */
-    imager_session_facts facts;
-};
 
 /* The model has the polarisations of the samples. The visibilities of a cross-hand are
  * those of its real image plus i times those of its imaginary one; the samples of the
@@ -152,6 +138,7 @@ void imager_session_close(imager_session *session)
         image_data_free(&session->output[k].data);
     }
     tess_free(session->output);
+    session_predictor_free(&session->predictor);
     image_free_run(&session->run);
     tess_free(session);
 }
@@ -179,11 +166,10 @@ void imager_session_weights(const imager_session *session, int64_t interval,
 
 /* ---- images ---- */
 
-/* The model's rows on the planes of an output. Collective. */
-static tess_status set_model(imager_session *session, const double *model)
+void session_model_rows(const imager_session *session, const double *model,
+                        imager_rows *rows)
 {
     const imager_session_facts *facts = &session->facts;
-    imager_rows rows[2 * TESS_MAX_POL];
     for (int p = 0; p < facts->num_pol; ++p) {
         const double *from = model + p * facts->num_rows * facts->nx;
         rows[p] =
@@ -191,7 +177,30 @@ static tess_status set_model(imager_session *session, const double *model)
         /* the caller's pixels, which are only read */
         memcpy(&rows[p].value, &from, sizeof from);
     }
+}
+
+/* The model's rows on the planes of an output. Collective. */
+static tess_status set_model(imager_session *session, const double *model)
+{
+    imager_rows rows[2 * TESS_MAX_POL];
+    session_model_rows(session, model, rows);
     return imager_model_set(&session->run.job, rows);
+}
+
+tess_status session_check_output(const imager_session *session, int64_t interval,
+                                 int64_t channel)
+{
+    tess_status status = TESS_OK;
+    const output_table *outputs = &session->run.outputs;
+    if (interval < 0 || interval >= outputs->num_intervals || channel < 0 ||
+        channel >= outputs->num_channels)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "there is no output channel %lld of interval %lld; the session has "
+                  "%lld and %lld of them",
+                  (long long)channel, (long long)interval,
+                  (long long)outputs->num_channels, (long long)outputs->num_intervals);
+cleanup:
+    return status;
 }
 
 static void fill_nan(double *value, int64_t count)
@@ -212,13 +221,7 @@ tess_status imager_session_image(imager_session *session, int64_t interval,
     const visset_request request = {.psf = psf != NULL, .less_model = model != NULL};
     imager_product product[4 * TESS_MAX_POL] = {0};
     visset *set;
-    if (interval < 0 || interval >= outputs->num_intervals || channel < 0 ||
-        channel >= outputs->num_channels)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "there is no output channel %lld of interval %lld; the session has "
-                  "%lld and %lld of them",
-                  (long long)channel, (long long)interval,
-                  (long long)outputs->num_channels, (long long)outputs->num_intervals);
+    TESS_TRY(session_check_output(session, interval, channel));
     set = &session->output[interval * outputs->num_channels + channel].set;
     if (!set->job) {
         fill_nan(image, facts->num_pol * pixels);

@@ -49,4 +49,34 @@ tess_status imager_session_image(imager_session *session, int64_t interval,
                                  int64_t channel, const double *model, double *image,
                                  double *psf);
 
+/** Predicted visibilities of this rank's rows of one segment of an observation, in the
+ *  order of the file, flagged or not. */
+typedef struct imager_predicted {
+    int64_t num_rows, num_chan; /**< channels of the output */
+    int num_corr;
+    tess_corr corr[TESS_MAX_CORR];
+    double *freq_hz;              /**< [num_chan] */
+    double *uvw_m;                /**< [num_rows][3] as in the file */
+    double *time_mjd_s;           /**< [num_rows] */
+    int32_t *antenna1, *antenna2; /**< [num_rows] */
+    float *vis; /**< [num_rows][num_chan][num_corr][2] Jy; 0 without finite uvw */
+} imager_predicted;
+
+/** Those of all segments that have channels of an output. */
+typedef struct imager_predictions {
+    int64_t count;
+    imager_predicted *part; /**< [count], the same segments on all ranks */
+} imager_predictions;
+
+/** Predict the model[num_pol][num_rows][nx] of an output, in Jy/pixel, at the rows that
+ *  the observations have in its interval. Stokes parameters become all correlations; of
+ *  polarisations that are correlations each becomes itself, and the others are 0. The
+ *  first call reads the observations' positions once more and keeps them. The caller
+ *  frees the result. TESS_ERR_USAGE for an output that is not there, and for Stokes
+ *  parameters and correlations together. Collective. */
+tess_status imager_session_predict(imager_session *session, int64_t interval,
+                                   int64_t channel, const double *model,
+                                   imager_predictions *predictions);
+void imager_predictions_free(imager_predictions *predictions); /**< Local. */
+
 #endif

@@ -331,6 +331,19 @@ const tess_source_info *tess_source_info_of(const tess_source *source)
     return &source->info;
 }
 
+int tess_source_num_segments(const tess_source *source)
+{
+    return source->num_parts;
+}
+
+const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
+                                            const tess_recipe **recipe)
+{
+    const part *p = &source->parts[k];
+    *recipe = p->usable ? &p->recipe : NULL;
+    return &tess_vis_reader_meta(source->reader[p->obs])->segment[p->segment];
+}
+
 tess_vis_reader *tess_source_reader(tess_source *source, int obs)
 {
     return source->reader[obs];

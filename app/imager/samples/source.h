@@ -129,6 +129,12 @@ uint64_t tess_source_spans_hash(const tess_source *source);
 /** Add bytes that were read in this way to tess_source_bytes. Local. */
 void tess_source_count_bytes(tess_source *source, int64_t bytes);
 
+/** Segments of all observations; and the k-th of them with its recipe, NULL where it
+ * has not the correlations asked for. Local, after setup. */
+int tess_source_num_segments(const tess_source *source);
+const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
+                                            const tess_recipe **recipe);
+
 /** The reader of an observation. */
 tess_vis_reader *tess_source_reader(tess_source *source, int obs);
 

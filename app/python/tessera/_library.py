@@ -155,6 +155,14 @@ library.tess_session_weights_of.argtypes = [ctypes.c_void_p, c_i64, c_i64, c_int
                                             _P(SessionWeights)]
 library.tess_session_image.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
                                        ctypes.c_void_p, ctypes.c_void_p]
+library.tess_session_predict.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
+                                         _P(ctypes.c_void_p)]
+library.tess_predictions_count.argtypes = [ctypes.c_void_p]
+library.tess_predictions_count.restype = c_i64
+library.tess_predictions_get.argtypes = [ctypes.c_void_p, c_i64]
+library.tess_predictions_get.restype = _P(Predicted)
+library.tess_predictions_destroy.argtypes = [ctypes.c_void_p]
+library.tess_predictions_destroy.restype = None
 library.tess_session_destroy.argtypes = [ctypes.c_void_p]
 library.tess_session_destroy.restype = None
 

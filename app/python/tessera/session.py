@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from . import _library as lib
 from ._options import Angle, Call, Option, Path
+from .commands import Prediction, Predictions
 
 __all__ = ["Session", "Weights"]
 
@@ -36,6 +37,16 @@ class Weights:
     def __repr__(self) -> str:
         return (f"<tessera.Weights sum {self.sum:.6g}, {self.num_vis} visibilities, "
                 f"{self.freq_hz / 1e6:.6g} MHz>")
+
+
+class _Predicted:
+    """Predictions of the library, as long as any array refers to them."""
+
+    def __init__(self) -> None:
+        self.handle = ctypes.c_void_p()
+
+    def __del__(self) -> None:
+        lib.library.tess_predictions_destroy(self.handle)
 
 
 class Session:
@@ -103,6 +114,15 @@ class Session:
             images[1].ctypes.data if with_psf else None))
         return images
 
+    def _pixels(self, model: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        pixels = np.asarray(model)
+        if pixels.dtype.kind not in "fiu":
+            raise lib.ArrayTypeError(f"the model has type {pixels.dtype}, not float64")
+        if pixels.shape != self.shape:
+            raise lib.UsageError(f"the model has shape {pixels.shape}, the session's images "
+                                 f"{self.shape}")
+        return np.ascontiguousarray(pixels, np.float64)
+
     def dirty(self, channel: int = 0, interval: int = 0) -> npt.NDArray[np.float64]:
         """The dirty image of an output in Jy/beam."""
         return self._image(channel, interval, None, False)[0]
@@ -119,14 +139,33 @@ class Session:
         predicted and subtracted from the data, and the difference is imaged. Pixels that
         are not finite count as 0. Nothing accumulates from call to call.
         """
-        pixels = np.asarray(model)
-        if pixels.dtype.kind not in "fiu":
-            raise lib.ArrayTypeError(f"the model has type {pixels.dtype}, not float64")
-        if pixels.shape != self.shape:
-            raise lib.UsageError(f"the model has shape {pixels.shape}, the session's images "
-                                 f"{self.shape}")
-        pixels = np.ascontiguousarray(pixels, np.float64)
-        return self._image(channel, interval, pixels, False)[0]
+        return self._image(channel, interval, self._pixels(model), False)[0]
+
+    def predict(self, model: npt.ArrayLike, channel: int = 0,
+                interval: int = 0) -> Predictions:
+        """The visibilities of a model at all rows of an output, flagged or not.
+
+        `model` is an array of the session's shape in Jy/pixel. The result is what
+        `tessera.predict` makes of the same model, in its form: a list with a Prediction
+        for each spectral window of each observation, whose `.vis` is the array
+        (rows, channels, correlations) of the only one. It has the rows of the output's
+        interval and the channels of its output channel. A session of Stokes parameters
+        predicts all correlations from them. A session of correlations predicts each from
+        its own image; the others are 0.
+
+        The session keeps good visibilities only. The first call therefore reads the
+        positions of all rows once more. They are kept for the next calls, as are the plan
+        and the planes of prediction.
+        """
+        pixels, predicted = self._pixels(model), _Predicted()
+        lib.check(lib.library.tess_session_predict(
+            self._handle, interval, channel, pixels.ctypes.data,
+            ctypes.byref(predicted.handle)))
+        count = lib.library.tess_predictions_count(predicted.handle)
+        return Predictions(
+            Prediction(predicted,
+                       lib.library.tess_predictions_get(predicted.handle, k).contents)
+            for k in range(count))
 
     def weights(self, channel: int = 0, interval: int = 0, polarisation: int = 0) -> Weights:
         """What an output is made of, for one of its polarisations."""

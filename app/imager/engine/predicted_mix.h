@@ -1,0 +1,24 @@
+/** @file predicted_mix.h  (private to app/imager/)
+ *  From predicted visibilities of model images to the correlations of a file.
+ */
+#ifndef TESS_PREDICTED_MIX_H
+#define TESS_PREDICTED_MIX_H
+
+#include <complex.h>
+
+#include "imager_job.h"
+#include "tess_samples.h"
+#include "tess_vis.h"
+
+/** A correlation is the sum of these times the visibilities of the model images. */
+typedef struct predicted_mix {
+    int num_corr, num_images;
+    double scale; /**< visibilities are those of the model times this */
+    double complex coefficient[TESS_MAX_CORR][IMAGER_MAX_MODEL];
+} predicted_mix;
+
+/** One sample's correlations, out[num_corr][2], times a phase factor. Local. */
+void predicted_mix_sample(const predicted_mix *mix, const tess_samples *samples,
+                          int64_t sample, double phase_re, double phase_im, float *out);
+
+#endif

@@ -1,0 +1,380 @@
+/* Predictions of a session: visibilities of a model image at all rows of the
+ * observations. The sets of a session hold good samples only, so positions are read
+ * once more; what `tessera predict` plans for a file is planned for these. */
+#include <string.h>
+
+#include "predicted_mix.h"
+#include "session_private.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+enum { BLOCK_BYTES = 32 << 20 };
+
+/* ---- rows ---- */
+
+static void free_rows(session_rows *rows)
+{
+    tess_free(rows->uvw_m);
+    tess_free(rows->time_mjd_s);
+    tess_free(rows->antenna1);
+    tess_free(rows->antenna2);
+}
+
+void session_predictor_free(session_predictor *predictor)
+{
+    for (int k = 0; predictor->rows && k < predictor->num_segments; ++k)
+        free_rows(&predictor->rows[k]);
+    tess_free(predictor->rows);
+    if (predictor->source) imager_predictor_free(&predictor->predictor);
+    tess_source_close(predictor->source);
+    *predictor = (session_predictor){0};
+}
+
+static tess_status grow_rows(session_rows *rows, int64_t count)
+{
+    tess_status status = TESS_OK;
+    int64_t old[3] = {rows->capacity, rows->capacity, rows->capacity};
+    if (tess_grow((void **)&rows->uvw_m, &old[0], count, 3 * sizeof(double)) ||
+        tess_grow((void **)&rows->time_mjd_s, &old[1], count, sizeof(double)) ||
+        tess_grow((void **)&rows->antenna1, &old[2], count, sizeof(int32_t)) ||
+        tess_grow((void **)&rows->antenna2, &rows->capacity, count, sizeof(int32_t)))
+        TESS_FAIL(TESS_ERR_ALLOC, "rows to predict");
+cleanup:
+    return status;
+}
+
+static tess_status keep_block(session_rows *rows, const tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const int64_t at = rows->num_rows;
+    const size_t count = (size_t)block->num_rows;
+    TESS_TRY(grow_rows(rows, at + block->num_rows));
+    memcpy(rows->uvw_m + 3 * at, block->uvw_m, 3 * count * sizeof *rows->uvw_m);
+    memcpy(rows->time_mjd_s + at, block->time_mjd_s, count * sizeof *rows->time_mjd_s);
+    memcpy(rows->antenna1 + at, block->antenna1, count * sizeof *rows->antenna1);
+    memcpy(rows->antenna2 + at, block->antenna2, count * sizeof *rows->antenna2);
+    rows->num_rows += block->num_rows;
+cleanup:
+    return status;
+}
+
+/* Every row of this rank's slice. Local. */
+static tess_status read_rows(session_predictor *predictor)
+{
+    tess_status status = TESS_OK;
+    tess_vis_block *block;
+    const tess_recipe *recipe;
+    tess_source_rewind(predictor->source);
+    for (;;) {
+        TESS_TRY(tess_source_next_block(predictor->source, &block, &recipe));
+        if (!block) break;
+        for (int k = 0; k < predictor->num_segments; ++k)
+            if (predictor->rows[k].recipe == recipe)
+                TESS_TRY(keep_block(&predictor->rows[k], block));
+    }
+    tess_source_rest(predictor->source);
+cleanup:
+    return status;
+}
+
+static tess_status list_segments(session_predictor *predictor)
+{
+    tess_status status = TESS_OK;
+    predictor->num_segments = tess_source_num_segments(predictor->source);
+    predictor->rows = tess_alloc_zero(predictor->num_segments, sizeof *predictor->rows);
+    if (!predictor->rows) TESS_FAIL(TESS_ERR_ALLOC, "segments");
+    for (int k = 0; k < predictor->num_segments; ++k)
+        predictor->rows[k].segment =
+            tess_source_segment(predictor->source, k, &predictor->rows[k].recipe);
+cleanup:
+    return status;
+}
+
+/* Before the first prediction. Collective. */
+static tess_status open_rows(imager_session *session)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = &session->run;
+    const tess_image_opts *opts = run->opts;
+    session_predictor made = {.layout = opts->layout};
+    tess_selection selection = opts->selection;
+    const imager_model model = {
+        .geom = run->job.geom, .num_stokes = run->num_pol, .scale = 1};
+    double mark = tess_time_now();
+    if (session->predictor.source) return TESS_OK;
+    selection.positions_only = true;
+    TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
+                              &made.source));
+    const tess_pol first = {tess_source_info_of(made.source)->corr[0], false};
+    status = tess_source_setup(made.source, &first, 1, 0, image_is_double(run),
+                               opts->layout.threads, BLOCK_BYTES);
+    if (status == TESS_OK &&
+        tess_source_info_of(made.source)->num_chan != run->info->num_chan)
+        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+                                   "an observation has changed since it was opened");
+    if (status == TESS_OK) status = list_segments(&made);
+    if (status == TESS_OK) status = read_rows(&made);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    made.layout.forced.fft_ranks = run->job.fft_ranks;
+    session->predictor.layout = made.layout;
+    TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
+                                     &session->predictor.layout, run->profile,
+                                     &made.predictor));
+    session->predictor = made;
+    made = (session_predictor){0};
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+cleanup:
+    session_predictor_free(&made);
+    return status;
+}
+
+/* ---- results ---- */
+
+void imager_predictions_free(imager_predictions *predictions)
+{
+    for (int64_t k = 0; predictions->part && k < predictions->count; ++k) {
+        imager_predicted *part = &predictions->part[k];
+        tess_free(part->freq_hz);
+        tess_free(part->uvw_m);
+        tess_free(part->time_mjd_s);
+        tess_free(part->antenna1);
+        tess_free(part->antenna2);
+        tess_free(part->vis);
+    }
+    tess_free(predictions->part);
+    *predictions = (imager_predictions){0};
+}
+
+/* Neighbouring channels of a segment that belong to the output, and the samples of
+ * their rows. */
+typedef struct channel_run {
+    int64_t part; /* of the predictions */
+    const session_rows *rows;
+    int64_t chan, out, count; /* in the segment; in the output; how many */
+    int64_t first_row, end_row;
+} channel_run;
+
+typedef struct session_batch {
+    imager_predictions *predictions;
+    tess_samples samples;
+    int64_t *part_row; /* [samples.num_rows] row within its part */
+    channel_run *run;
+    int64_t num_runs, capacity_runs;
+} session_batch;
+
+static void batch_free(session_batch *batch)
+{
+    tess_samples_free(&batch->samples);
+    tess_free(batch->part_row);
+    tess_free(batch->run);
+}
+
+static int64_t count_wanted(const session_rows *rows, const bool *wanted)
+{
+    int64_t count = 0;
+    for (int64_t c = 0; rows->recipe && c < rows->segment->num_chan; ++c)
+        count += wanted[rows->recipe->chan_base + c];
+    return count;
+}
+
+/* Rows of an interval, with zeros for what is predicted. */
+static tess_status copy_rows(const session_rows *rows, const double time[2],
+                             imager_predicted *part)
+{
+    tess_status status = TESS_OK;
+    const int64_t most = rows->num_rows;
+    part->uvw_m = tess_alloc(3 * most, sizeof *part->uvw_m);
+    part->time_mjd_s = tess_alloc(most, sizeof *part->time_mjd_s);
+    part->antenna1 = tess_alloc(most, sizeof *part->antenna1);
+    part->antenna2 = tess_alloc(most, sizeof *part->antenna2);
+    if (!part->uvw_m || !part->time_mjd_s || !part->antenna1 || !part->antenna2)
+        TESS_FAIL(TESS_ERR_ALLOC, "rows of predicted visibilities");
+    for (int64_t k = 0; k < most; ++k) {
+        const int64_t to = part->num_rows;
+        if (rows->time_mjd_s[k] < time[0] || rows->time_mjd_s[k] >= time[1]) continue;
+        memcpy(part->uvw_m + 3 * to, rows->uvw_m + 3 * k, 3 * sizeof *part->uvw_m);
+        part->time_mjd_s[to] = rows->time_mjd_s[k];
+        part->antenna1[to] = rows->antenna1[k];
+        part->antenna2[to] = rows->antenna2[k];
+        ++part->num_rows;
+    }
+    const double bytes =
+        8.0 * (double)(part->num_rows * part->num_chan) * part->num_corr;
+    part->vis = tess_alloc_zero(part->num_rows * part->num_chan * part->num_corr,
+                                2 * sizeof *part->vis);
+    if (!part->vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to keep predicted visibilities of %s",
+                  tess_mem_text(bytes));
+cleanup:
+    return status;
+}
+
+/* Channels [chan, chan + count) of a segment become samples. */
+static tess_status add_run(session_batch *batch, const channel_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &batch->samples;
+    const imager_predicted *part = &batch->predictions->part[run->part];
+    tess_recipe recipe = *run->rows->recipe;
+    const tess_vis_block block = {
+        .num_rows = part->num_rows, .num_chan = run->count, .uvw_m = part->uvw_m};
+    int64_t capacity = samples->num_rows;
+    recipe.chan_base += (int32_t)run->chan;
+    if (tess_grow((void **)&batch->part_row, &capacity,
+                  samples->num_rows + part->num_rows, sizeof *batch->part_row) ||
+        tess_grow((void **)&batch->run, &batch->capacity_runs, batch->num_runs + 1,
+                  sizeof *batch->run))
+        TESS_FAIL(TESS_ERR_ALLOC, "rows to predict");
+    channel_run *added = &batch->run[batch->num_runs++];
+    *added = *run;
+    added->first_row = samples->num_rows;
+    TESS_TRY(tess_prepare_positions(&recipe, &block, samples, batch->part_row));
+    added->end_row = samples->num_rows;
+cleanup:
+    return status;
+}
+
+/* A segment's rows and channels of the output. */
+static tess_status add_segment(session_batch *batch, const session_rows *rows,
+                               const bool *wanted, const double time[2], int64_t index)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_segment *segment = rows->segment;
+    imager_predicted *part = &batch->predictions->part[index];
+    const bool *own = wanted + rows->recipe->chan_base;
+    int64_t out = 0;
+    part->num_chan = count_wanted(rows, wanted);
+    part->num_corr = segment->num_corr;
+    memcpy(part->corr, segment->corr, sizeof part->corr);
+    part->freq_hz = tess_alloc(part->num_chan, sizeof *part->freq_hz);
+    if (!part->freq_hz) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    TESS_TRY(copy_rows(rows, time, part));
+    for (int64_t c = 0; c < segment->num_chan;) {
+        channel_run run = {.part = index, .rows = rows, .chan = c, .out = out};
+        for (; c < segment->num_chan && own[c]; ++c, ++run.count)
+            part->freq_hz[out++] = segment->freq_hz[c];
+        if (run.count > 0) TESS_TRY(add_run(batch, &run));
+        for (; c < segment->num_chan && !own[c]; ++c) {
+        }
+    }
+cleanup:
+    return status;
+}
+
+/* All rows and channels of an output. Local. */
+static tess_status lay_out(imager_session *session, int64_t interval, int64_t channel,
+                           session_batch *batch)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = &session->run;
+    const session_predictor *predictor = &session->predictor;
+    int64_t count = 0, at = 0;
+    bool *wanted = tess_alloc_zero(run->info->num_chan, sizeof *wanted);
+    if (!wanted) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    output_table_channels(&run->outputs, channel, wanted);
+    batch->samples = tess_source_samples(predictor->source);
+    batch->samples.num_pol = run->num_pol;
+    batch->samples.num_weight = 1;
+    for (int k = 0; k < predictor->num_segments; ++k)
+        count += count_wanted(&predictor->rows[k], wanted) > 0;
+    batch->predictions->part = tess_alloc_zero(count, sizeof(imager_predicted));
+    if (!batch->predictions->part) TESS_FAIL(TESS_ERR_ALLOC, "segments");
+    batch->predictions->count = count;
+    for (int k = 0; k < predictor->num_segments; ++k)
+        if (count_wanted(&predictor->rows[k], wanted) > 0)
+            TESS_TRY(add_segment(batch, &predictor->rows[k], wanted,
+                                 run->outputs.interval_begin + interval, at++));
+cleanup:
+    tess_free(wanted);
+    return status;
+}
+
+static bool is_stokes(const tess_pol *pol)
+{
+    return pol->code >= 1 && pol->code <= 4;
+}
+
+/* What images of the session's polarisations are in the correlations of a part. */
+static predicted_mix mix_of(const imager_session *session, const imager_predicted *part)
+{
+    const image_run *run = &session->run;
+    predicted_mix mix = {.num_corr = part->num_corr,
+                         .num_images = run->num_pol,
+                         .scale = session->predictor.predictor.model.scale};
+    for (int c = 0; c < part->num_corr; ++c) {
+        double complex stokes[4];
+        tess_pol_from_stokes(part->corr[c], stokes);
+        for (int p = 0; p < run->num_pol; ++p) {
+            const tess_pol *pol = &run->pol[p];
+            mix.coefficient[c][p] = is_stokes(pol)               ? stokes[pol->code - 1]
+                                    : pol->code != part->corr[c] ? 0
+                                    : pol->imaginary             ? CMPLX(0, 1)
+                                                                 : 1;
+        }
+    }
+    return mix;
+}
+
+/* Samples become visibilities of the file. */
+static void fill_run(const imager_session *session, const session_batch *batch,
+                     const channel_run *run)
+{
+    const tess_samples *samples = &batch->samples;
+    const tess_recipe *recipe = run->rows->recipe;
+    const imager_predicted *part = &batch->predictions->part[run->part];
+    const predicted_mix mix = mix_of(session, part);
+#pragma omp parallel for num_threads(session->opts.layout.threads) schedule(static)
+    for (int64_t k = run->first_row; k < run->end_row; ++k) {
+        const int64_t row = batch->part_row[k];
+        float *out = part->vis + 2 * (row * part->num_chan + run->out) * part->num_corr;
+        for (int64_t c = 0; c < run->count; ++c) {
+            double re = 1, im = 0;
+            if (recipe->rotate)
+                tess_rotation_phase(recipe, part->uvw_m + 3 * row,
+                                    recipe->inv_lambda[run->chan + c], &re, &im);
+            predicted_mix_sample(&mix, samples, samples->vis_first[k] + c, re, im,
+                                 out + 2 * c * part->num_corr);
+        }
+    }
+}
+
+static tess_status check_polarisations(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    for (int p = 1; p < run->num_pol; ++p)
+        if (is_stokes(&run->pol[p]) != is_stokes(&run->pol[0]))
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "a session of Stokes parameters and correlations together does "
+                      "not predict: --stokes has both");
+cleanup:
+    return status;
+}
+
+tess_status imager_session_predict(imager_session *session, int64_t interval,
+                                   int64_t channel, const double *model,
+                                   imager_predictions *predictions)
+{
+    tess_status status = TESS_OK;
+    image_run *run = &session->run;
+    imager_rows rows[2 * TESS_MAX_POL];
+    imager_predictions made = {0};
+    session_batch batch = {.predictions = &made};
+    TESS_TRY(session_check_output(session, interval, channel));
+    TESS_TRY(check_polarisations(run));
+    TESS_TRY(open_rows(session));
+    status = lay_out(session, interval, channel, &batch);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    session_model_rows(session, model, rows);
+    session->predictor.predictor.rows = rows;
+    status = imager_predictor_run(&session->predictor.predictor, &batch.samples);
+    session->predictor.predictor.rows = NULL;
+    TESS_TRY(status);
+    for (int64_t k = 0; k < batch.num_runs; ++k)
+        fill_run(session, &batch, &batch.run[k]);
+    *predictions = made;
+    made = (imager_predictions){0};
+cleanup:
+    batch_free(&batch);
+    imager_predictions_free(&made);
+    return status;
+}

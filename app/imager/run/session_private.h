@@ -1,0 +1,57 @@
+/** @file session_private.h  (private to app/imager/run/session*.c)
+ *  What a session holds.
+ */
+#ifndef TESS_SESSION_PRIVATE_H
+#define TESS_SESSION_PRIVATE_H
+
+#include "image_run.h"
+#include "imager_model.h"
+#include "tess_imager_session.h"
+#include "visset.h"
+
+/* Rows of one segment of an observation, of this rank's slice, for prediction. */
+typedef struct session_rows {
+    const tess_recipe *recipe;
+    const tess_vis_segment *segment;
+    int64_t num_rows, capacity;
+    double *uvw_m; /* [num_rows][3] as in the file */
+    double *time_mjd_s;
+    int32_t *antenna1, *antenna2;
+} session_rows;
+
+/* What prediction needs beside the sets: rows that are flagged have no samples there.
+ */
+typedef struct session_predictor {
+    tess_source *source; /* of positions, opened by the first prediction, or NULL */
+    int num_segments;
+    session_rows *rows; /* [num_segments] */
+    tess_layout layout; /* rows of a model lie as those of the session's images do */
+    imager_predictor predictor;
+} session_predictor;
+
+/* An output's samples and what was made of them. */
+typedef struct session_output {
+    sample_sets data;
+    visset set; /* zeros: there are no visibilities */
+} session_output;
+
+struct imager_session {
+    image_run run;
+    tess_image_opts opts;
+    session_output *output; /* [run.outputs.num] */
+    imager_session_facts facts;
+    session_predictor predictor;
+};
+
+/* A model's rows on this rank, rows[num_pol]: the caller's pixels. Local. */
+void session_model_rows(const imager_session *session, const double *model,
+                        imager_rows *rows);
+
+/* TESS_ERR_USAGE for an output that is not there. Local. */
+tess_status session_check_output(const imager_session *session, int64_t interval,
+                                 int64_t channel);
+
+/* Zeros are fine. Collective. */
+void session_predictor_free(session_predictor *predictor);
+
+#endif
