@@ -142,6 +142,14 @@ static void residuals(const scene *s, double accuracy, int first, int count,
                      TESS_OK);
 }
 
+/* Of any rank: one whose bricks are others' has nothing to sort. */
+static int64_t most_sorts(const struct counted *of)
+{
+    int64_t most = of->sorts;
+    assert_int_equal(tess_comm_allreduce_i64(world, &most, 1, TESS_MAX), TESS_OK);
+    return most;
+}
+
 /* ---- tests ---- */
 
 /* The samples are sorted once for all images. On one rank, where nothing else passes
@@ -156,8 +164,8 @@ static void test_loaded_once(void **state)
     residuals(s, 1e-8, 0, 1, &residual[0][0][0]);
     const struct counted one = counted;
     residuals(s, 1e-8, 0, CYCLES, &residual[0][0][0]);
-    assert_int_equal(one.sorts, 1);
-    assert_int_equal(counted.sorts, 1);
+    assert_int_equal(most_sorts(&one), 1);
+    assert_int_equal(most_sorts(&counted), 1);
     if (tess_comm_size(world) == 1)
         assert_in_range((counted.bytes - one.bytes) / (CYCLES - 1), 1,
                         sizeof s->vis / 2);
@@ -182,7 +190,7 @@ static void test_same_without_room(void **state)
         is_full = true;
         residuals(s, accuracy[a], 0, MODELS, &loaded[0][0][0]);
         is_full = false;
-        assert_true(counted.sorts >= 2 * MODELS);
+        assert_true(most_sorts(&counted) >= 2 * MODELS);
         assert_memory_equal(held, loaded, MODELS * sizeof *held);
     }
     free(held);
