@@ -449,6 +449,7 @@ static void back_row(const pass *job, int64_t row)
     char *line = batch_of_thread(plan, 0), *out = batch_of_thread(plan, 1);
     for (int k = 0; k < plan->size; ++k) {
         const size_t bytes = (size_t)columns_of(plan, k) * plan->value_bytes;
+        if (bytes == 0) continue; /* a rank without columns sends no array */
         memcpy(line + (size_t)plan->col_first[k] * plan->value_bytes,
                (const char *)plan->part[k] + (size_t)row * bytes, bytes);
     }
