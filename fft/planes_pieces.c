@@ -304,8 +304,7 @@ static int in_order(const void *a, const void *b)
     const tess_piece *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
     if (x->source != y->source) return x->source < y->source ? -1 : 1;
-    return ((const char *)x->data > (const char *)y->data) -
-           ((const char *)x->data < (const char *)y->data);
+    return (x->serial > y->serial) - (x->serial < y->serial);
 }
 
 /* Order the pieces of one bucket; those of one rank alone mostly are in order. */
@@ -343,6 +342,7 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
         set->bucket[b] += set->bucket[b - 1];
     for (int64_t k = 0; k < set->num_pieces; ++k) {
         const int64_t b = (set->piece[k].line - set->line_first) / PIECE_BUCKET;
+        set->piece[k].serial = k; /* those of a rank are in the order of its list */
         sorted[set->bucket[b + 1]++] = set->piece[k];
     }
     tess_free(set->piece);

@@ -58,9 +58,10 @@ typedef struct tess_piece {
     int64_t stride; /**< complex values from line to line of `data`, num_cells at
                          least: all of a line is the piece's own */
     void *data;
-    int64_t order; /**< lines are summed in this order, and by rank and `data`
-                        where it is equal */
-    int source;    /**< private: rank that the piece came from */
+    int64_t order;  /**< lines are summed in this order, and by rank and place in the
+                         rank's list where it is equal */
+    int64_t serial; /**< private: that place */
+    int source;     /**< private: rank that the piece came from */
 } tess_piece;
 
 /** The plane that a group transforms next. */
