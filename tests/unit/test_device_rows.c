@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device_read.h"
 #include "device_sample.h"
-#include "ingest.h"
 #include "tess_backend.h"
 #include "tess_const.h"
 #include "tess_device.h"
@@ -338,8 +338,8 @@ static void test_bad_antenna(void **state)
                          TESS_OK);
     }
     patch(path, &s, GROUPS - 2, 3, 256 * 200 + 11); /* it changes after it was opened */
-    assert_true(ingest_possible(&job, source[0], 2));
-    assert_int_equal(ingest_samples(&job, source[0], &samples, &extent, &agree),
+    assert_true(device_read_possible(&job, source[0], 2));
+    assert_int_equal(device_read_samples(&job, source[0], &samples, &extent, &agree),
                      TESS_ERR_INPUT);
     snprintf(said, sizeof said, "%s", tess_error_message());
     assert_non_null(strstr(said, "baseline 200-11 of subarray 1"));

@@ -414,6 +414,15 @@ int imager_sort_threads(const imager_job *job)
     return tess_costs_threads(&job->costs, TESS_TRAFFIC_SORT, job->layout->threads);
 }
 
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks)
+{
+    const int threads = imager_sort_threads(job);
+    return in_place ? tess_brick_list_make(job->plan, samples, skip_ignored, bricks)
+                    : tess_brick_list_count(job->plan, samples, skip_ignored, threads,
+                                            bricks);
+}
+
 tess_status imager_job_calibrate(imager_job *job)
 {
     tess_status status = TESS_OK;

@@ -15,7 +15,7 @@
 #include "tess_costs.h"
 #include "tess_geom.h"
 #include "tess_grid.h"
-#include "tess_imager.h"
+#include "tess_imager_opts.h"
 #include "tess_partition.h"
 #include "tess_planes.h"
 #include "tess_profile.h"
@@ -57,7 +57,7 @@ typedef struct imager_job {
     int num_teams;        /* each of which makes so many; 0: one */
     const tess_backend *backend;
     tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
-                         has, which are summed in the end (ingest.h); of this rank
+                         has, which are summed in the end (device_read.h); of this rank
                          only, owned by whoever set it */
     struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
     struct imager_checkpoint *checkpoint; /* or NULL */

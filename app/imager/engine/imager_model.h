@@ -9,7 +9,7 @@
 #include "tess_comm.h"
 #include "tess_fits.h"
 #include "tess_geom.h"
-#include "tess_imager.h"
+#include "tess_imager_opts.h"
 #include "tess_polar.h"
 #include "tess_profile.h"
 #include "tess_samples.h"

@@ -55,6 +55,12 @@ cleanup:
     return out;
 }
 
+void imager_join_planes(tess_plane_span *planes, tess_plane_span more)
+{
+    if (more.first < planes->first) planes->first = more.first;
+    if (more.end > planes->end) planes->end = more.end;
+}
+
 tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
                                tess_brick_list *list)
 {

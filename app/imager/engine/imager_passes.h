@@ -49,9 +49,4 @@ void imager_passes_free(imager_passes *passes); /**< Local. */
 tess_plane_window imager_passes_window(const imager_job *job,
                                        const imager_passes *passes, int window);
 
-/** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
- *  does, and this is local; else collective. */
-tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool in_place,
-                                tess_brick_list *bricks);
-
 #endif

@@ -86,16 +86,17 @@ cleanup:
 }
 
 tess_status output_table_create(tess_comm *comm, tess_source *source,
-                                const tess_image_opts *opts, output_table *outputs)
+                                const tess_selection *selection, int64_t num_channels,
+                                int64_t num_intervals, output_table *outputs)
 {
     tess_status status = TESS_OK;
-    *outputs = (output_table){.num_channels = opts->channels_out,
-                              .num_intervals = opts->intervals_out,
-                              .num = opts->channels_out * opts->intervals_out};
+    *outputs = (output_table){.num_channels = num_channels,
+                              .num_intervals = num_intervals,
+                              .num = num_channels * num_intervals};
     status = deal_channels(tess_source_info_of(source), outputs);
     if (status == TESS_OK) status = allocate(outputs);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(deal_times(source, &opts->selection, outputs));
+    TESS_TRY(deal_times(source, selection, outputs));
 cleanup:
     return status;
 }

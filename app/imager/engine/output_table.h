@@ -6,7 +6,7 @@
 
 #include "source.h"
 #include "tess_comm.h"
-#include "tess_imager.h"
+#include "tess_imager_opts.h"
 #include "tess_samples.h"
 
 /** Extent of the visibilities that one image is made of, over all ranks. */
@@ -36,10 +36,11 @@ typedef struct output_table {
     int64_t rows_seen;
 } output_table;
 
-/** Deal channels and times to the outputs. TESS_ERR_USAGE when there are too few of
- *  them. Collective. */
+/** Deal channels, and the times of the selection, to so many output channels and
+ *  intervals. TESS_ERR_USAGE when there are too few of them. Collective. */
 tess_status output_table_create(tess_comm *comm, tess_source *source,
-                                const tess_image_opts *opts, output_table *outputs);
+                                const tess_selection *selection, int64_t num_channels,
+                                int64_t num_intervals, output_table *outputs);
 void output_table_free(output_table *outputs); /* Local. */
 
 /** Survey: add what these rows, the next of this rank's slice, bring to each output.

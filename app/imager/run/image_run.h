@@ -139,6 +139,6 @@ tess_status image_finish_survey(image_run *run);
 
 /** How samples are kept, and what they tell: extents, weights, number of images. Data
  * are read once here; all of them stay if they fit. Collective. */
-tess_status image_look_at_data(image_run *run);
+tess_status image_first_pass(image_run *run);
 
 #endif

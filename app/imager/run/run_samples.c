@@ -1,8 +1,8 @@
 /* The data of an image: read once and kept, or surveyed, or taken by a device. */
 #include <string.h>
 
+#include "device_read.h"
 #include "image_run.h"
-#include "ingest.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -139,7 +139,7 @@ cleanup:
 
 /* May every rank make samples on its device, and image them by itself? Nothing else may
  * want to see the samples. Collective. */
-static tess_status wants_ingest(const image_run *run, bool *wanted)
+static tess_status wants_device_read(const image_run *run, bool *wanted)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
@@ -147,10 +147,10 @@ static tess_status wants_ingest(const image_run *run, bool *wanted)
     const bool forced = layout->forced.passes > 0 || layout->forced.pw > 0 ||
                         layout->forced.fft_ranks > 0 || layout->forced.split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
-    int64_t here =
-        run->outputs.num == 1 && !run->stays && !image_subtracts(opts) &&
-        !opts->dump_stages && !forced &&
-        ingest_possible(&run->job, run->source, run->num_pol * (1 + opts->make_psf));
+    int64_t here = run->outputs.num == 1 && !run->stays && !image_subtracts(opts) &&
+                   !opts->dump_stages && !forced &&
+                   device_read_possible(&run->job, run->source,
+                                        run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
     *wanted = here != 0;
 cleanup:
@@ -177,12 +177,12 @@ static tess_status take_in(image_run *run)
         tess_profile_lap(run->profile, TESS_STAGE_PLAN, &mark);
     }
     bool agree = true;
-    status =
-        ingest_samples(&run->job, run->source, &run->all, run->outputs.extent, &agree);
+    status = device_read_samples(&run->job, run->source, &run->all, run->outputs.extent,
+                                 &agree);
     TESS_TRY(tess_comm_agree(run->comm, status));
     int64_t shared = agree;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
-    if (shared && run->num_pol > 1) status = ingest_share_weights(&run->all);
+    if (shared && run->num_pol > 1) status = device_read_share_weights(&run->all);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->outputs.num_held[0] = run->all.num_vis;
     run->profile->stage_visibilities[TESS_STAGE_READ] += run->all.num_vis;
@@ -316,16 +316,16 @@ cleanup:
 
 /* How samples are kept, and what they tell: extents, weights, number of images. Data
  * are read once here; all of them stay if they fit. Collective. */
-tess_status image_look_at_data(image_run *run)
+tess_status image_first_pass(image_run *run)
 {
     tess_status status = TESS_OK;
     int64_t num_rows, num_vis;
-    bool fits, ingest;
+    bool fits, on_device;
     const bool several = run->outputs.num > 1;
     const double bytes = image_cached_bytes(run);
     want_all(run);
-    TESS_TRY(wants_ingest(run, &ingest));
-    if (ingest) {
+    TESS_TRY(wants_device_read(run, &on_device));
+    if (on_device) {
         run->mode = DATA_CACHED;
         TESS_TRY(take_in(run));
         TESS_TRY(image_finish_survey(run));

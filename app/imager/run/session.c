@@ -90,7 +90,7 @@ static tess_status open_all(imager_session *session)
     TESS_TRY(image_set_up(run));
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
     expect_model(run);
-    TESS_TRY(image_look_at_data(run));
+    TESS_TRY(image_first_pass(run));
     TESS_TRY(check_kept(run));
     TESS_TRY(image_check_ignored(run));
     if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);

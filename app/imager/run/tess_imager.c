@@ -135,7 +135,9 @@ tess_status image_set_up(image_run *run)
     if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
-    TESS_TRY(output_table_create(run->comm, run->source, opts, &run->outputs));
+    TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
+                                 opts->channels_out, opts->intervals_out,
+                                 &run->outputs));
     status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.num_outputs = run->outputs.num;
@@ -697,7 +699,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(image_files_check(&run.output));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
-    TESS_TRY(image_look_at_data(&run));
+    TESS_TRY(image_first_pass(&run));
     TESS_TRY(image_check_ignored(&run));
     if (tess_comm_rank(comm) == 0) output_table_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));

@@ -14,12 +14,6 @@
 
 /* ---- histogram of bricks ---- */
 
-void imager_join_planes(tess_plane_span *planes, tess_plane_span more)
-{
-    if (more.first < planes->first) planes->first = more.first;
-    if (more.end > planes->end) planes->end = more.end;
-}
-
 /* What a brick of the list has is added; returns what comes after it, as brick. */
 static int64_t take_brick(const tess_brick_list *from, int64_t brick, int64_t key,
                           int64_t *num_runs, tess_brick_list *to)
@@ -63,15 +57,6 @@ static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *a
 cleanup:
     tess_brick_list_free(&sum);
     return status;
-}
-
-tess_status imager_sort(const imager_job *job, const tess_samples *samples,
-                        bool skip_ignored, bool in_place, tess_brick_list *bricks)
-{
-    const int threads = imager_sort_threads(job);
-    return in_place ? tess_brick_list_make(job->plan, samples, skip_ignored, bricks)
-                    : tess_brick_list_count(job->plan, samples, skip_ignored, threads,
-                                            bricks);
 }
 
 tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool in_place,

@@ -57,6 +57,11 @@ typedef struct visset_request {
     bool less_model; /**< of the samples less job->model, which is set */
 } visset_request;
 
+/** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
+ *  does, and this is local; else collective. */
+tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool in_place,
+                                tess_brick_list *bricks);
+
 /** Make a set of an output's data, partition the job by it, and begin the checkpoint's
  *  part. With `single` only one image can be made of it, in less memory. `data` are to
  *  stay until the set is freed. Collective. */

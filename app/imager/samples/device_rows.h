@@ -1,7 +1,7 @@
 /** @file device_rows.h  (private to app/imager/)
  *  Rows of UVFITS files on their way to a device and back, as they are in the file:
- *  what ingest.c (images) and emit.c (predictions) share. Threads read into pinned
- *  buffers, or write from them, while the link moves others.
+ *  what device_read.c (images) and device_predict.c (predictions) share. Threads read
+ * into pinned buffers, or write from them, while the link moves others.
  */
 #ifndef TESS_DEVICE_ROWS_H
 #define TESS_DEVICE_ROWS_H

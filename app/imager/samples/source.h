@@ -6,7 +6,7 @@
 #define TESS_SOURCE_H
 
 #include "prepare.h"
-#include "tess_imager.h"
+#include "tess_imager_opts.h"
 #include "tess_polar.h"
 #include "tess_samples.h"
 #include "tess_vis.h"

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tess_imager.h"
+#include "tess_imager_opts.h"
+#include "tess_vis.h"
 
 /** One real image's worth of polarisation. */
 typedef struct tess_pol {

@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emit.h"
+#include "device_predict.h"
 #include "imager_model.h"
 #include "predicted_mix.h"
 #include "tess_grid.h"
+#include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -49,7 +50,8 @@ typedef struct predict_run {
     int64_t num_blocks, blocks_per_batch;
     bool makes_rows; /* rows are described here, not copied: of a new file, or for the
                         caller's taker */
-    bool by_rows;    /* rows are predicted where they are, on the device: emit.h */
+    bool by_rows; /* rows are predicted where they are, on the device: device_predict.h
+                   */
 } predict_run;
 
 static void batch_free(predicted_batch *batch)
@@ -300,7 +302,8 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
     run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
     if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;
-    int64_t by_rows = opts->output && emit_possible(&run->predictor, run->source);
+    int64_t by_rows =
+        opts->output && device_predict_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
     run->by_rows = by_rows != 0;
     if (opts->output || opts->column) TESS_TRY(open_writer(run));
@@ -330,7 +333,7 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
     predict_run run = {.comm = comm, .opts = opts, .profile = profile};
     TESS_TRY(set_up(&run));
     if (run.by_rows)
-        TESS_TRY(emit_rows(&run.predictor, run.source, run.writer));
+        TESS_TRY(device_predict_rows(&run.predictor, run.source, run.writer));
     else
         TESS_TRY(predict_batches(&run));
     double mark = tess_time_now();

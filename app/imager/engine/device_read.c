@@ -1,11 +1,11 @@
 /* Rows of files to samples on the device. */
-#include "ingest.h"
+#include "device_read.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "tess_density_device.h"
 #include "device_rows.h"
+#include "tess_density_device.h"
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -18,7 +18,7 @@ static const double SAMPLES_SHARE = 0.6;
  */
 enum { ROW_BUFFERS = 2 };
 
-typedef struct ingest_run {
+typedef struct read_run {
     const imager_job *job;
     tess_source *source;
     const tess_source_info *info;
@@ -30,9 +30,10 @@ typedef struct ingest_run {
     device_recipe recipe;
     int64_t rows_done, vis_done;
     double readers_s;
-} ingest_run;
+} read_run;
 
-bool ingest_possible(const imager_job *job, const tess_source *source, int num_images)
+bool device_read_possible(const imager_job *job, const tess_source *source,
+                          int num_images)
 {
     int64_t num_rows, num_vis;
     tess_source_rows rows;
@@ -49,7 +50,7 @@ bool ingest_possible(const imager_job *job, const tess_source *source, int num_i
            SAMPLES_SHARE * ((double)tess_device_room() - planes);
 }
 
-static tess_status set_up(ingest_run *run)
+static tess_status set_up(read_run *run)
 {
     tess_status status = TESS_OK;
     const tess_samples like = tess_source_samples(run->source);
@@ -70,7 +71,7 @@ cleanup:
 
 /* ---- rows ---- */
 
-static tess_status take_span(ingest_run *run, const tess_source_rows *rows)
+static tess_status take_span(read_run *run, const tess_source_rows *rows)
 {
     tess_status status = TESS_OK;
     TESS_TRY(device_recipe_for(rows, run->samples.inv_lambda, &run->recipe));
@@ -93,7 +94,7 @@ cleanup:
     return status;
 }
 
-static tess_status take_all(ingest_run *run)
+static tess_status take_all(read_run *run)
 {
     tess_status status = TESS_OK;
     tess_profile *profile = run->job->profile;
@@ -121,7 +122,7 @@ cleanup:
 
 /* ---- what was found ---- */
 
-static tess_status take_extent(const ingest_run *run, const raw_sums *sums,
+static tess_status take_extent(const read_run *run, const raw_sums *sums,
                                imager_extent *extent)
 {
     tess_status status = TESS_OK;
@@ -149,8 +150,7 @@ cleanup:
     return status;
 }
 
-static tess_status take_sums(const ingest_run *run, raw_sums *sums,
-                             imager_extent *extent)
+static tess_status take_sums(const read_run *run, raw_sums *sums, imager_extent *extent)
 {
     tess_status status = TESS_OK;
     tess_profile *profile = run->job->profile;
@@ -202,7 +202,7 @@ static void release(tess_resident *resident)
     tess_free(resident); /* the first member of resident_samples */
 }
 
-static tess_status hand_out(ingest_run *run, const raw_sums *sums, tess_samples *out)
+static tess_status hand_out(read_run *run, const raw_sums *sums, tess_samples *out)
 {
     tess_status status = TESS_OK;
     resident_samples *made = tess_alloc_zero(1, sizeof *made);
@@ -225,7 +225,7 @@ cleanup:
     return status;
 }
 
-tess_status ingest_share_weights(tess_samples *samples)
+tess_status device_read_share_weights(tess_samples *samples)
 {
     tess_status status = TESS_OK;
     tile_cuda_samples *held = samples->resident->samples;
@@ -239,13 +239,12 @@ cleanup:
     return status;
 }
 
-tess_status ingest_samples(const imager_job *job, tess_source *source,
-                           tess_samples *samples, imager_extent *extent,
-                           bool *weights_agree)
+tess_status device_read_samples(const imager_job *job, tess_source *source,
+                                tess_samples *samples, imager_extent *extent,
+                                bool *weights_agree)
 {
     tess_status status = TESS_OK;
-    ingest_run run = {
-        .job = job, .source = source, .info = tess_source_info_of(source)};
+    read_run run = {.job = job, .source = source, .info = tess_source_info_of(source)};
     raw_sums sums;
     TESS_TRY(set_up(&run));
     TESS_TRY(take_all(&run));

@@ -1,5 +1,5 @@
 /* Rows of a file to the device, predicted there, and back. */
-#include "emit.h"
+#include "device_predict.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,12 +14,12 @@
 static const double ROWS_SHARE = 0.6;
 
 /* Blocks of the source that are on the device together. */
-typedef struct emit_batch {
+typedef struct predict_batch {
     int64_t first_span, end_span;
     int64_t num_rows, num_vis, bytes;
-} emit_batch;
+} predict_batch;
 
-typedef struct emit_run {
+typedef struct predict_run {
     imager_predictor *predictor;
     tess_source *source;
     tess_vis_writer *writer;
@@ -31,7 +31,7 @@ typedef struct emit_run {
     void *rows;     /* device, of the batch */
     device_recipe recipe;
     int threads;
-} emit_run;
+} predict_run;
 
 static tess_samples samples_like(const imager_predictor *predictor,
                                  const tess_source *source)
@@ -53,17 +53,17 @@ static double room_for_rows(const imager_predictor *predictor)
     return ROWS_SHARE * room;
 }
 
-static double bytes_of_batch(const tess_samples *like, const emit_batch *batch)
+static double bytes_of_batch(const tess_samples *like, const predict_batch *batch)
 {
     return (double)batch->bytes +
            device_samples_bytes(like, batch->num_rows, batch->num_vis, false);
 }
 
 /* As many blocks from first_span on as fit; one at least. */
-static emit_batch next_batch(const imager_predictor *predictor,
-                             const tess_source *source, int64_t first_span)
+static predict_batch next_batch(const imager_predictor *predictor,
+                                const tess_source *source, int64_t first_span)
 {
-    emit_batch batch = {.first_span = first_span, .end_span = first_span};
+    predict_batch batch = {.first_span = first_span, .end_span = first_span};
     const tess_samples like = samples_like(predictor, source);
     const double room = room_for_rows(predictor);
     const int64_t num_spans = tess_source_num_spans(source);
@@ -71,7 +71,7 @@ static emit_batch next_batch(const imager_predictor *predictor,
     const int64_t most = force > 0 ? (num_spans + force - 1) / force : num_spans;
     tess_source_rows rows;
     while (batch.end_span < num_spans && batch.end_span - first_span < most) {
-        emit_batch more = batch;
+        predict_batch more = batch;
         tess_source_rows_of(source, batch.end_span, &rows);
         more.end_span += 1;
         more.num_rows += rows.num_rows;
@@ -92,7 +92,8 @@ static int64_t count_batches(const imager_predictor *predictor,
     return count;
 }
 
-bool emit_possible(const imager_predictor *predictor, const tess_source *source)
+bool device_predict_possible(const imager_predictor *predictor,
+                             const tess_source *source)
 {
     tess_source_rows rows;
     const tess_samples like = samples_like(predictor, source);
@@ -102,7 +103,7 @@ bool emit_possible(const imager_predictor *predictor, const tess_source *source)
         return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
-    const emit_batch batch = next_batch(predictor, source, 0);
+    const predict_batch batch = next_batch(predictor, source, 0);
     return bytes_of_batch(&like, &batch) < room_for_rows(predictor);
 }
 
@@ -120,7 +121,8 @@ static void wavelengths_of(const tess_source_rows *rows, double *inv_min,
 }
 
 /* One block to the device, behind those before it. */
-static tess_status take_span(emit_run *run, const tess_source_rows *rows, raw_rows *at)
+static tess_status take_span(predict_run *run, const tess_source_rows *rows,
+                             raw_rows *at)
 {
     tess_status status = TESS_OK;
     double inv_min, inv_max;
@@ -143,7 +145,8 @@ cleanup:
     return status;
 }
 
-static tess_status take_batch(emit_run *run, const emit_batch *batch, raw_sums *sums)
+static tess_status take_batch(predict_run *run, const predict_batch *batch,
+                              raw_sums *sums)
 {
     tess_status status = TESS_OK;
     tess_profile *profile = run->profile;
@@ -184,7 +187,7 @@ static void release(tess_resident *resident)
     (void)resident;
 }
 
-static tess_status predict(emit_run *run, const raw_sums *sums)
+static tess_status predict(predict_run *run, const raw_sums *sums)
 {
     tess_resident resident = {.samples = &run->samples,
                               .w_min_lambda = device_sum(sums->w_min_bits),
@@ -216,7 +219,7 @@ static raw_mixing mixing_of(const imager_model *model, const tess_vis_segment *s
 }
 
 /* Replace the visibilities of all rows, and write them. */
-static tess_status give_batch(emit_run *run, const emit_batch *batch)
+static tess_status give_batch(predict_run *run, const predict_batch *batch)
 {
     tess_status status = TESS_OK;
     tess_profile *profile = run->profile;
@@ -246,7 +249,7 @@ cleanup:
     return status;
 }
 
-static void free_batch(emit_run *run)
+static void free_batch(predict_run *run)
 {
     device_recipe_free(&run->recipe);
     device_samples_free(&run->samples);
@@ -256,7 +259,7 @@ static void free_batch(emit_run *run)
     run->rows = NULL;
 }
 
-static tess_status do_batch(emit_run *run, const emit_batch *batch)
+static tess_status do_batch(predict_run *run, const predict_batch *batch)
 {
     tess_status status = TESS_OK;
     tess_comm *comm = run->predictor->job.comm;
@@ -273,17 +276,17 @@ cleanup:
     return status;
 }
 
-tess_status emit_rows(imager_predictor *predictor, tess_source *source,
-                      tess_vis_writer *writer)
+tess_status device_predict_rows(imager_predictor *predictor, tess_source *source,
+                                tess_vis_writer *writer)
 {
     tess_status status = TESS_OK;
-    emit_run run = {.predictor = predictor,
-                    .source = source,
-                    .writer = writer,
-                    .profile = predictor->job.profile,
-                    .info = tess_source_info_of(source),
-                    .like = samples_like(predictor, source),
-                    .threads = predictor->job.layout->threads};
+    predict_run run = {.predictor = predictor,
+                       .source = source,
+                       .writer = writer,
+                       .profile = predictor->job.profile,
+                       .info = tess_source_info_of(source),
+                       .like = samples_like(predictor, source),
+                       .threads = predictor->job.layout->threads};
     tess_comm *comm = predictor->job.comm;
     int64_t num_batches = count_batches(predictor, source), span = 0;
     if (tess_comm_size(comm) > 1) {
@@ -293,7 +296,7 @@ tess_status emit_rows(imager_predictor *predictor, tess_source *source,
     /* a rank whose rows are done takes part without any */
     TESS_TRY(tess_comm_allreduce_i64(comm, &num_batches, 1, TESS_MAX));
     for (int64_t k = 0; k < num_batches; ++k) {
-        const emit_batch batch = next_batch(predictor, source, span);
+        const predict_batch batch = next_batch(predictor, source, span);
         TESS_TRY(do_batch(&run, &batch));
         span = batch.end_span;
     }

@@ -1,0 +1,82 @@
+/** @file tess_imager_opts.h
+ *  What images, predictions and plans are asked for alike: which visibilities take
+ * part, how they are gridded, and how the work is laid out.
+ */
+#ifndef TESS_IMAGER_OPTS_H
+#define TESS_IMAGER_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_projection.h"
+
+typedef enum tess_w_mode {
+    TESS_W_AUTO,
+    TESS_W_STACKING,
+    TESS_W_PROJECTION,
+    TESS_W_NONE
+} tess_w_mode;
+
+enum { TESS_MAX_POL = 8 };
+
+/** Which visibilities take part; shared by image, predict and plan. */
+typedef struct tess_selection {
+    const char
+        *data_column;  /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
+    const char *field; /**< --field, NULL */
+    int spw[64];       /**< --spw 0,2,3 */
+    int num_spw;
+    int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */
+    double uv_min_lambda,
+        uv_max_lambda; /**< --uvrange MIN:MAX wavelengths; max 0 = none */
+    int64_t interval_first, interval_end; /**< --intervals A:B timesteps; end 0 = all */
+    bool has_center;                      /**< --center RA,DEC */
+    double center_ra_rad, center_dec_rad;
+    bool positions_only; /**< set by predict: the data column need not be there */
+    bool uvw_only;       /**< set by predict into a column: nothing else of rows */
+} tess_selection;
+
+/** Choices that tests and scaling studies take from the planner (--force-pw 2 ...).
+ *  --help-all lists the options. Zero means that the planner chooses. */
+typedef struct tess_forced {
+    int pw;            /**< w-groups */
+    int fft_ranks;     /**< ranks that share one plane's FFT (slabs); divides the number
+                            of ranks */
+    int teams;         /**< teams of ranks that make outputs side by side */
+    int block_planes;  /**< w-planes per brick */
+    int plane_window;  /**< w-planes whose sums are held at a time */
+    int64_t batch_vis; /**< residuals that are held at a time; -1: all */
+    int64_t chunk;     /**< visibilities per chunk of a brick */
+    int split;         /**< 1: cut bricks at chunk borders even when they are not hot */
+    int passes;        /**< passes over the data */
+    int scratch;       /**< 1: keep data in --scratch, even if that is slower */
+    double w_min_lambda, w_max_lambda; /**< plan for at least this range of |w|; maximum
+                                            0: the range of the data */
+    int64_t round_bytes; /**< bytes that a rank sends in one round of the exchange */
+    int64_t num_vis;     /**< plan for this number of visibilities in an image */
+    int nccl;            /**< 1: sum images by NCCL, however small they are */
+} tess_forced;
+
+/** How work is laid out. */
+typedef struct tess_layout {
+    int threads;          /**< --threads, per rank; 0: the planner chooses */
+    int64_t memory_bytes; /**< --memory, per node; 0: what the job may use */
+    bool reproducible;    /**< --reproducible: the same sums on any number of ranks and
+                               threads */
+    bool calibrate;       /**< plan large runs by costs measured on this machine */
+    tess_forced forced;
+} tess_layout;
+
+/** Gridding of one plan; shared by image, predict and plan. */
+typedef struct tess_gridding {
+    double accuracy;                 /**< --accuracy, default 1e-4 */
+    tess_w_mode w_mode;              /**< --w auto|stacking|projection|none */
+    const char *backend;             /**< --backend auto|cpu, default "auto" */
+    tess_projection_opts projection; /**< --strategy, --oversampling,
+                                          --w-spacing, --no-kernel-cache */
+    const char *gcf, *write_gcf;     /**< --gcf, --write-gcf, or NULL */
+    bool overwrite_gcf;              /**< may there be a file of write_gcf's name? */
+    const char *only_projection;     /**< option given that --w projection alone has */
+} tess_gridding;
+
+#endif
