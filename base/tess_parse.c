@@ -57,6 +57,11 @@ static const unit frequency_units[] = {
     {"GHz", 1e9}, {"THz", 1e12}, {NULL, 0},
 };
 
+static const unit flux_units[] = {
+    {"", 1},       {"Jy", 1},    {"mJy", 1e-3}, {"uJy", 1e-6},
+    {"nJy", 1e-9}, {"kJy", 1e3}, {NULL, 0},
+};
+
 static const unit duration_units[] = {
     {"", 1},
     {"s", 1},
@@ -223,6 +228,18 @@ tess_status tess_parse_frequency(const char *text, double *hz)
                   "'%s' is not a frequency; write it like 1.4GHz, 150MHz or 1.4e9 (Hz)",
                   text);
     *hz = value;
+cleanup:
+    return status;
+}
+
+tess_status tess_parse_flux(const char *text, double *jy)
+{
+    tess_status status = TESS_OK;
+    double value = 0;
+    if (read_quantity(text, flux_units, &value) || !(value >= 0))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a flux; write it like 1.5mJy or 0.2 (Jy)", text);
+    *jy = value;
 cleanup:
     return status;
 }

@@ -14,7 +14,7 @@ static const char *const stage_names[TESS_NUM_STAGES] = {
     [TESS_STAGE_EXCHANGE] = "exchange", [TESS_STAGE_SORT] = "sort",
     [TESS_STAGE_GRID] = "grid",         [TESS_STAGE_REDUCE] = "reduce",
     [TESS_STAGE_FFT] = "fft",           [TESS_STAGE_CORRECT] = "correct",
-    [TESS_STAGE_WRITE] = "write",
+    [TESS_STAGE_CLEAN] = "clean",       [TESS_STAGE_WRITE] = "write",
 };
 
 const char *tess_stage_name(tess_stage stage)

@@ -21,6 +21,7 @@ typedef enum tess_stage {
     TESS_STAGE_REDUCE,  /**< tile sums to and from the owners of the FFT, image sums */
     TESS_STAGE_FFT,     /**< FFT and w-screens */
     TESS_STAGE_CORRECT, /**< grid correction, beam fit */
+    TESS_STAGE_CLEAN,   /**< minor loops, restored images */
     TESS_STAGE_WRITE,
     TESS_NUM_STAGES
 } tess_stage;

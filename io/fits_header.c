@@ -274,6 +274,24 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
     fits_write_key_lng(fits, "NVIS", meta->num_vis, "visibilities gridded", failed);
 }
 
+static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *failed)
+{
+    if (cleaned->majors == 0) return;
+    fits_write_key_lng(fits, "NITER", cleaned->iterations, "minor CLEAN iterations",
+                       failed);
+    fits_write_key_lng(fits, "NMAJOR", cleaned->majors, "major CLEAN iterations",
+                       failed);
+    put_number(fits, "CLGAIN", cleaned->gain, "share of a peak in each iteration",
+               failed);
+    put_number(fits, "CLMGAIN", cleaned->mgain, "share of the peak in each major one",
+               failed);
+    put_number(fits, "CLTHRESH", cleaned->threshold_jy, "[Jy/beam] final threshold",
+               failed);
+    put_number(fits, "CLFLUX", cleaned->flux_jy, "[Jy] sum of the model", failed);
+    fits_write_key_lng(fits, "CLSCALES", cleaned->num_scales, "scales, 1: points only",
+                       failed);
+}
+
 /* Lines of at most 72 characters, broken at a space where there is one; continued
  * lines are indented. */
 static void put_history(fitsfile *fits, const char *history, int *failed)
@@ -368,6 +386,7 @@ tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta
     fits_create_imgll(fits, is_double ? DOUBLE_IMG : FLOAT_IMG, 4, lengths, &failed);
     if (!failed) {
         put_pixels(fits, meta, stats, &failed);
+        put_cleaned(fits, &meta->cleaned, &failed);
         put_wcs(fits, meta, &failed);
         put_observation(fits, meta, &failed);
         put_place(fits, meta, &failed);

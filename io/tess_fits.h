@@ -21,6 +21,16 @@
 extern "C" {
 #endif
 
+/** How an image was cleaned: keywords of models, residuals and restored images. */
+typedef struct tess_fits_cleaned {
+    int64_t majors;      /**< major iterations (NMAJOR); 0: it was not cleaned */
+    int64_t iterations;  /**< minor iterations (NITER) */
+    double gain, mgain;  /**< CLGAIN, CLMGAIN */
+    double threshold_jy; /**< CLTHRESH, final threshold; 0 = there is none */
+    double flux_jy;      /**< CLFLUX, sum of the model's pixels */
+    int num_scales;      /**< CLSCALES; 1: points only */
+} tess_fits_cleaned;
+
 typedef struct tess_image_meta {
     int64_t nx, ny;
     double ra_rad, dec_rad;       /**< of the reference pixel (nx/2, ny/2) */
@@ -48,7 +58,8 @@ typedef struct tess_image_meta {
     char unit[16];        /**< BUNIT: "Jy/beam" */
     char weighting[32];   /**< "natural", "briggs 0", ... */
     char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
-    const char *history;  /**< command line and plan; lines separated by '\n' */
+    tess_fits_cleaned cleaned;
+    const char *history; /**< command line and plan; lines separated by '\n' */
 } tess_image_meta;
 
 /** A model image's header, as read. */
@@ -68,8 +79,8 @@ typedef struct tess_fits_model {
     const void *pixel; /**< private: the pixels in memory; NULL: they are in the file */
 } tess_fits_model;
 
-/** The pixels of a model in memory: [num_stokes][ny][nx] Jy/pixel, the planes of I, Q, U
- *  and V in this order. They belong to the caller. */
+/** The pixels of a model in memory: [num_stokes][ny][nx] Jy/pixel, the planes of I, Q,
+ * U and V in this order. They belong to the caller. */
 typedef struct tess_fits_pixels {
     int64_t nx, ny;
     int num_stokes; /**< 1 to 4 */

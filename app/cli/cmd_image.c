@@ -20,12 +20,16 @@ static const char doc[] =
     "Make FITS images of observations (UVFITS files, MeasurementSets), several of "
     "which may go into one image."
     "\v"
-    "Writes NAME-dirty.fits and NAME-psf.fits (NAME-I-dirty.fits ... for several "
+    "Writes NAME-dirty.fits and NAME-psf.fits, and with --niter NAME-model.fits, "
+    "NAME-residual.fits and the restored NAME-image.fits (NAME-I-dirty.fits ... for "
+    "several "
     "Stokes parameters, NAME-0000-dirty.fits ... and NAME-MFS-dirty.fits for several "
     "output channels, NAME-0000-I-dirty.fits ... for both), NAME.log, and NAME.conf "
     "with the options used.\n\n"
     "Examples:\n"
     "  tessera image obs.ms -o out --size 2048 --scale 1.5asec\n"
+    "  tessera image obs.ms -o out --size 2048 --scale 1.5asec --niter 100000 \\\n"
+    "      --auto-threshold 3 --auto-mask 5 --multiscale\n"
     "  tessera image m87.uvfits -o m87 --size 128 --scale 1uas \\\n"
     "      --weight uniform --preview\n"
     "  mpirun -n 8 tessera image a.ms b.ms -o sky --size 8192 --scale 2asec \\\n"
@@ -114,6 +118,7 @@ static char *identity_of(const tess_image_args *args)
         add_input(out, args->opts.obs[k]);
     add_input(out, args->opts.subtract);
     add_input(out, args->opts.gridding.gcf);
+    add_input(out, args->opts.clean.fits_mask);
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "clean_args.h"
 #include "cli_groups.h"
 #include "job.h"
 #include "options.h"
@@ -110,6 +111,7 @@ static const struct argp_option image_options[] = {
 
 static const struct argp_child image_children[] = {
     {&tess_selection_argp, 0, "Selection of visibilities:", 2},
+    {&tess_clean_argp, 0, "Cleaning:", 3},
     {&tess_gridding_argp, 0, "Gridding:", 3},
     {&tess_layout_argp, 0, "Resources:", 4},
     {&tess_cli_common_argp, 0, "General:", 6},
@@ -144,8 +146,9 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     tess_cli_default(state, "channels-out", "1");
     tess_cli_default(state, "intervals-out", "1");
     state->child_inputs[0] = &opts->selection;
-    state->child_inputs[1] = &opts->gridding;
-    state->child_inputs[2] = &opts->layout;
+    state->child_inputs[1] = opts;
+    state->child_inputs[2] = &opts->gridding;
+    state->child_inputs[3] = &opts->layout;
 }
 
 /* Parses the options whose value is a name, or that have no value. */
@@ -370,6 +373,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_field(opts));
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
+    TESS_TRY(tess_clean_args_check(&args->opts));
     choose_calibration(args);
 cleanup:
     return status;
@@ -385,6 +389,7 @@ tess_status tess_image_check_beside(const tess_image_opts *opts, const char *pat
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
     TESS_TRY(tess_out_check_other(path, opts->subtract));
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
+    TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
 cleanup:
     return status;
 }

@@ -292,7 +292,7 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
      * that have been applied to these */
     const double kept =
         imager_base_bytes(job) + (work->cached ? 0 : densities + estimate->reading);
-    const double loading = imager_base_bytes(job) - job->mean_bytes +
+    const double loading = imager_base_bytes(job) - job->mean_bytes - job->clean_bytes +
                            (work->cached ? work->sample_bytes : own) +
                            1.5 * estimate->reading;
     /* what flies is given up before runs are sorted from one array to another */

@@ -54,6 +54,7 @@ typedef struct imager_job {
     imager_extent extent; /* of all that the plan serves */
     int64_t num_outputs;  /* sets of images that share the plan; 0: one */
     double mean_bytes;    /* of this rank's share of means over their channels */
+    double clean_bytes;   /* that cleaning keeps on this rank while images are made */
     int num_teams;        /* each of which makes so many; 0: one */
     const tess_backend *backend;
     tess_comm *alone; /* not NULL: every rank makes whole images of the samples it

@@ -52,6 +52,10 @@ tess_status imager_model_load(const imager_job *job, imager_model *model,
 void imager_model_put_row(const imager_job *job, double scale, int64_t row,
                           const double *pixel, double *correction, void *out);
 
+/** The job will subtract models of these polarisations of its samples, one each, which
+ *  imager_model_set() sets: before the plan is made. Local. */
+void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol);
+
 /** Have rows[model.num], in Jy/pixel and where finished images lie, become the model of
  *  the job, whose model planes are there. NaN counts as 0. TESS_ERR_INTERNAL for rows
  * of other ranks. Collective. */

@@ -237,7 +237,7 @@ cleanup:
 /* What all ranks know of one rank's images. */
 typedef struct rank_rows {
     int64_t output, row_first, num_rows;
-    double sum_weights[4 * TESS_MAX_POL], variance[4 * TESS_MAX_POL];
+    double sum_weights[TESS_MAX_IMAGES], variance[TESS_MAX_IMAGES];
 } rank_rows;
 
 void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,

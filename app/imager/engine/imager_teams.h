@@ -54,8 +54,8 @@ void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
 /** Images of a round, on the ranks that keep these rows of the mean. */
 typedef struct imager_round {
     int num_images;
-    void *arrived[4 * TESS_MAX_POL];
-    const double *next[4 * TESS_MAX_POL]; /**< what has not been added yet */
+    void *arrived[TESS_MAX_IMAGES];
+    const double *next[TESS_MAX_IMAGES]; /**< what has not been added yet */
     struct rank_rows *told;               /**< [ranks] what each had */
 } imager_round;
 

@@ -17,7 +17,8 @@ double imager_base_bytes(const imager_job *job)
     const bool alone = tess_comm_size(job->comm) == 1 && job->num_teams <= 1;
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
-    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->mean_bytes;
+    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->mean_bytes +
+           job->clean_bytes;
 }
 
 /* Sums that are of another output next are copied to rows, others are given up one

@@ -1,5 +1,6 @@
 /* A model that the ranks hold by rows, as finished images lie: onto the model planes.
  */
+#include <complex.h>
 #include <math.h>
 
 #include "imager_job.h"
@@ -85,6 +86,22 @@ tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int
 cleanup:
     tess_free(prepared);
     return status;
+}
+
+/* The visibilities of a cross-hand are those of its real image plus i times those of
+ * its imaginary one; the samples of the latter are −i times the former's. */
+void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol)
+{
+    imager_job_model *model = &job->model;
+    model->num = num_pol;
+    model->is_shared = true;
+    job->worst_pixel = true;
+    for (int p = 0; p < num_pol; ++p)
+        for (int k = 0; k < num_pol; ++k)
+            model->mix[p][k] = pol[p].code != pol[k].code
+                                   ? 0
+                                   : (pol[p].imaginary ? CMPLX(0, -1) : 1) *
+                                         (pol[k].imaginary ? CMPLX(0, 1) : 1);
 }
 
 tess_status imager_model_set(imager_job *job, const imager_rows *rows)

@@ -1,4 +1,4 @@
-/* Files of a run: names, beam, FITS, previews. */
+/* Files of a run: names, headers, FITS, previews. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -9,15 +9,12 @@
 #include "imager_rows.h"
 #include "imager_summary.h"
 #include "output_table.h"
-#include "tess_beam.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 
 /* BITPIX −64 is needed to hold a promise finer than single precision can store. */
 static const double SINGLE_FILE_ACCURACY = 1e-6;
-/* The beam is not looked for in a box larger than this [pixels]. */
-enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
 
 /* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
 static char *file_name(const image_files *output, int64_t interval, int64_t channel,
@@ -50,11 +47,24 @@ static const tess_pol *named_pol(const image_files *output, int k)
     return output->num_pol > 1 ? &output->pol[k] : NULL;
 }
 
+char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
+                       int pol, image_kind kind)
+{
+    return file_name(output, interval, channel, named_pol(output, pol),
+                     image_kind_name(kind), "fits");
+}
+
 /* NAME.conf: the options used. */
 static char *options_name(const image_files *output)
 {
     char *path = NULL;
     return asprintf(&path, "%s.conf", output->opts->output) < 0 ? NULL : path;
+}
+
+/* A model of points is dark wherever one looks: it has no preview. */
+static bool has_preview(const tess_image_opts *opts, image_kind kind)
+{
+    return opts->preview && kind != IMAGE_MODEL;
 }
 
 static tess_status check_one(const image_files *output, char *path, bool overwrite)
@@ -67,6 +77,7 @@ static tess_status check_one(const image_files *output, char *path, bool overwri
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
     TESS_TRY(tess_out_check_other(path, opts->subtract));
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
+    TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
         TESS_TRY(tess_out_check_distinct(path, opts->beside[k]));
 cleanup:
@@ -76,15 +87,16 @@ cleanup:
 
 /* Names of one kind of image, and of its preview. */
 static tess_status check_kind(const image_files *output, int64_t interval,
-                              int64_t channel, const tess_pol *pol, const char *kind)
+                              int64_t channel, const tess_pol *pol, image_kind kind)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    TESS_TRY(check_one(output, file_name(output, interval, channel, pol, kind, "fits"),
+    const char *name = image_kind_name(kind);
+    TESS_TRY(check_one(output, file_name(output, interval, channel, pol, name, "fits"),
                        opts->overwrite));
-    if (opts->preview)
+    if (has_preview(opts, kind))
         TESS_TRY(check_one(output,
-                           file_name(output, interval, channel, pol, kind, "png"),
+                           file_name(output, interval, channel, pol, name, "png"),
                            opts->overwrite));
 cleanup:
     return status;
@@ -95,12 +107,11 @@ static tess_status check_names(const image_files *output, int64_t interval,
                                int64_t channel)
 {
     tess_status status = TESS_OK;
-    for (int k = 0; k < output->num_pol; ++k) {
-        const tess_pol *pol = named_pol(output, k);
-        TESS_TRY(check_kind(output, interval, channel, pol, "dirty"));
-        if (output->opts->make_psf)
-            TESS_TRY(check_kind(output, interval, channel, pol, "psf"));
-    }
+    const int most_psf = output->opts->make_psf ? output->num_pol : 0;
+    const image_kinds kinds = image_kinds_of(output->opts, output->num_pol, most_psf);
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        for (int k = 0; k < kinds.num[kind]; ++k)
+            TESS_TRY(check_kind(output, interval, channel, named_pol(output, k), kind));
 cleanup:
     return status;
 }
@@ -123,85 +134,6 @@ tess_status image_files_check(const image_files *output)
     const bool checks = output->opts->output && tess_comm_rank(output->comm) == 0;
     const tess_status status = checks ? check_all(output) : TESS_OK;
     return tess_comm_agree(output->comm, status);
-}
-
-/* ---- beam ---- */
-
-/* The middle box of an image on rank 0, side × side; elsewhere *box stays NULL. */
-static tess_status gather_box(const image_files *output, const imager_rows *rows,
-                              int64_t side_x, int64_t side_y, double **box)
-{
-    tess_status status = TESS_OK;
-    const int64_t first_x = rows->nx / 2 - side_x / 2;
-    const int64_t first_y = output->opts->ny / 2 - side_y / 2;
-    int64_t begin = first_y - rows->row_first, end = begin + side_y, bytes = 0;
-    void *received = NULL;
-    int64_t *counts = tess_alloc_zero(tess_comm_size(output->comm), sizeof *counts);
-    if (begin < 0) begin = 0;
-    if (end > rows->num_rows) end = rows->num_rows;
-    if (end < begin) end = begin;
-    /* each row travels with its place */
-    double *send = tess_alloc((end - begin) * (side_x + 1), sizeof *send);
-    TESS_TRY(tess_comm_agree(output->comm, counts && send ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = begin; k < end; ++k) {
-        double *to = send + (k - begin) * (side_x + 1);
-        to[0] = (double)(rows->row_first + k - first_y);
-        imager_pixels(rows, k * rows->nx + first_x, side_x, to + 1);
-    }
-    bytes = (end - begin) * (side_x + 1) * (int64_t)sizeof *send;
-    TESS_TRY(tess_comm_gatherv(output->comm, send, bytes, 0, &received, counts));
-    if (received) {
-        *box = tess_alloc_zero(side_x * side_y, sizeof **box);
-        for (int64_t k = 0; *box && k < side_y; ++k) {
-            const double *from = (const double *)received + k * (side_x + 1);
-            memcpy(*box + (int64_t)from[0] * side_x, from + 1,
-                   (size_t)side_x * sizeof **box);
-        }
-    }
-cleanup:
-    tess_free(send);
-    tess_free(counts);
-    tess_free(received);
-    return status;
-}
-
-/* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
- * while the beam found is larger than was expected. */
-static tess_status fit_beam(const image_files *output, const imager_rows *psf,
-                            double uvw_max_lambda, tess_beam *beam,
-                            struct imager_found *found)
-{
-    tess_status status = TESS_OK;
-    tess_beam_failure failure = TESS_BEAM_COLLAPSED;
-    const int64_t nx = output->opts->nx, ny = output->opts->ny;
-    const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
-    const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
-    double start = 1 / (uvw_max_lambda * output->opts->scale_rad);
-    int64_t side = 0;
-    *beam = (tess_beam){0};
-    found->beam_failure = TESS_BEAM_FEW_PIXELS;
-    if (!(uvw_max_lambda > 0)) return TESS_OK;
-    found->beam_expected = start;
-    side = tess_beam_box(start, INT32_MAX);
-    for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
-        const int64_t side_x = side < limit_x ? side : limit_x;
-        const int64_t side_y = side < limit_y ? side : limit_y;
-        double *box = NULL;
-        TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
-        if (box) status = tess_beam_fit(box, side_x, side_y, start, beam, &failure);
-        tess_free(box);
-        TESS_TRY(tess_comm_agree(output->comm, status));
-        TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));
-        TESS_TRY(tess_comm_bcast(output->comm, &failure, sizeof failure, 0));
-        if (!tess_beam_box_is_small(beam->major, side) ||
-            (side_x >= limit_x && side_y >= limit_y))
-            break;
-        start = beam->major;
-        side = tess_beam_box(start, INT32_MAX);
-    }
-    found->beam_failure = failure;
-cleanup:
-    return status;
 }
 
 /* ---- images ---- */
@@ -300,12 +232,12 @@ cleanup:
     return status;
 }
 
-/* Give a product to files and taker. `named`: its polarisation when that is part of the
- * name. */
-static tess_status write_image(const image_files *output, const tess_pol *named,
+/* Give a product of polarisation `k` to files and taker. Collective. */
+static tess_status write_image(const image_files *output, image_kind kind, int k,
                                const imager_rows *rows, tess_image_product *product,
                                tess_held_files *held)
 {
+    const tess_pol *named = named_pol(output, k);
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     const int64_t pixels = rows->num_rows * rows->nx;
@@ -323,7 +255,7 @@ static tess_status write_image(const image_files *output, const tess_pol *named,
     if (opts->output)
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
             pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
-    if (opts->output && opts->preview)
+    if (opts->output && has_preview(opts, kind))
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
     tess_free(copy);
@@ -346,37 +278,36 @@ cleanup:
     return status;
 }
 
-/* The files of an output: name[4 num_pol] at most, NULL where memory was short. */
+/* The files of an output: at most two for each image; NULL where memory was short. */
 static int names_of_output(const image_files *output, int64_t interval, int64_t channel,
-                           int num_psf, char **name)
+                           char **name)
 {
     int count = 0;
-    for (int k = 0; k < output->num_pol + num_psf; ++k) {
-        const bool is_psf = k >= output->num_pol;
-        const tess_pol *pol = named_pol(output, is_psf ? k - output->num_pol : k);
-        const char *kind = is_psf ? "psf" : "dirty";
-        name[count++] = file_name(output, interval, channel, pol, kind, "fits");
-        if (output->opts->preview)
-            name[count++] = file_name(output, interval, channel, pol, kind, "png");
-    }
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        for (int k = 0; k < output->kinds.num[kind]; ++k) {
+            const tess_pol *pol = named_pol(output, k);
+            const char *text = image_kind_name(kind);
+            name[count++] = file_name(output, interval, channel, pol, text, "fits");
+            if (has_preview(output->opts, kind))
+                name[count++] = file_name(output, interval, channel, pol, text, "png");
+        }
     return count;
 }
 
-tess_status image_files_names(const image_files *output, int num_psf, char ***names_out,
+tess_status image_files_names(const image_files *output, char ***names_out,
                               int64_t *count_out)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     const int64_t channels = opts->channels_out, several = channels > 1;
-    const int64_t most =
-        opts->intervals_out * (channels + several) * 4 * output->num_pol;
+    const int64_t most = opts->intervals_out * (channels + several) * 2 *
+                         image_kinds_all(&output->kinds);
     int64_t count = 0;
     char **names = tess_alloc_zero(most, sizeof *names);
     if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = 0; c < channels + several; ++c)
-            count += names_of_output(output, t, c < channels ? c : -1, num_psf,
-                                     names + count);
+            count += names_of_output(output, t, c < channels ? c : -1, names + count);
     for (int64_t k = 0; k < count; ++k)
         if (!names[k]) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
     *names_out = names;
@@ -400,39 +331,15 @@ static void log_one(char *path)
     free(path); /* from asprintf */
 }
 
-void image_files_log(const image_files *output, int64_t interval, int64_t channel,
-                     int num_psf)
+void image_files_log(const image_files *output, int64_t interval, int64_t channel)
 {
-    char *name[4 * TESS_MAX_POL];
+    char *name[2 * TESS_MAX_IMAGES];
     if (!output->opts->output) return;
-    const int count = names_of_output(output, interval, channel, num_psf, name);
+    const int count = names_of_output(output, interval, channel, name);
     for (int k = 0; k < count; ++k)
         log_one(name[k]);
     if (output->opts->used_options && interval == 0 && channel == 0)
         log_one(options_name(output));
-}
-
-/* The beam of the first PSF that has weights: what of `meta` all images share.
- * Collective. */
-static tess_status find_beam(const image_files *output, const imager_product *psf,
-                             int num_psf, const imager_extent *extent,
-                             tess_image_meta *meta, struct imager_found *found)
-{
-    tess_status status = TESS_OK;
-    tess_beam beam = {0};
-    int first = 0;
-    while (first < num_psf && !(psf[first].sum_weights > 0))
-        ++first;
-    if (first == num_psf) return TESS_OK;
-    TESS_TRY(fit_beam(output, &psf[first].rows, extent->uvw_max_lambda, &beam, found));
-    meta->beam_major_rad = beam.major * output->opts->scale_rad;
-    meta->beam_minor_rad = beam.minor * output->opts->scale_rad;
-    meta->beam_pa_rad = beam.angle;
-    found->beam_major_rad = meta->beam_major_rad;
-    found->beam_minor_rad = meta->beam_minor_rad;
-    found->beam_pa_rad = meta->beam_pa_rad;
-cleanup:
-    return status;
 }
 
 /* What is said of one image of polarisation `k`: without weights it has no
@@ -482,63 +389,116 @@ static double expected_noise(const image_files *output, int k,
     return combined * sqrt(product->variance) / product->sum_weights;
 }
 
-/* What the last lines tell of an output's images, by the first of these ranks.
- * Collective. */
+/* What the last lines tell of an output's images, by the first of these ranks: of
+ * restored images when they are cleaned, else of dirty ones. Collective. */
 static tess_status find_all(const image_files *output, int64_t interval,
                             int64_t channel, const imager_product *product,
-                            const struct imager_found *shared)
+                            const struct imager_found *found)
 {
     tess_status status = TESS_OK;
+    const bool cleaned = output->kinds.num[IMAGE_RESTORED] > 0;
+    const int main =
+        image_kinds_place(&output->kinds, cleaned ? IMAGE_RESTORED : IMAGE_DIRTY);
+    const int threads = output->opts->layout.threads;
+    if (!cleaned && output->kinds.num[IMAGE_DIRTY] == 0) return TESS_OK;
     for (int k = 0; k < output->num_pol; ++k) {
-        struct imager_found found = *shared;
-        found.made = 1;
-        found.noise_jy = expected_noise(output, k, &product[k]);
-        TESS_TRY(imager_summary_measure(output->comm, &product[k].rows,
-                                        output->opts->layout.threads, &found));
+        struct imager_found all = found[k];
+        all.made = 1;
+        all.noise_jy = expected_noise(output, k, &product[main + k]);
+        TESS_TRY(imager_summary_measure(output->comm, &product[main + k].rows, threads,
+                                        &all));
         if (tess_comm_rank(output->comm) == 0)
-            *imager_summary_at(output->summary, interval, channel, k) = found;
+            *imager_summary_at(output->summary, interval, channel, k) = all;
     }
 cleanup:
     return status;
 }
 
-tess_status image_files_write(const image_files *output, int64_t interval,
-                              int64_t channel, const imager_product *product,
-                              int num_psf, const imager_extent *extent)
+/* What the header says of an image of a kind: models and residuals, too, tell how they
+ * were cleaned. */
+static tess_image_meta meta_of_kind(const image_files *output, image_kind kind, int k,
+                                    const imager_product *product,
+                                    const tess_image_meta *shared,
+                                    const struct imager_found *found)
+{
+    tess_image_meta meta = meta_of(output, k, product, shared);
+    meta.is_psf = kind == IMAGE_PSF;
+    if (kind == IMAGE_MODEL) snprintf(meta.unit, sizeof meta.unit, "Jy/pixel");
+    if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || !(found->majors > 0)) return meta;
+    const tess_clean_opts *minor = &output->opts->clean.minor;
+    meta.cleaned = (tess_fits_cleaned){.iterations = (int64_t)found->iterations,
+                                       .majors = (int64_t)found->majors,
+                                       .gain = minor->gain,
+                                       .mgain = minor->mgain,
+                                       .threshold_jy = found->threshold_jy,
+                                       .flux_jy = found->flux_jy,
+                                       .num_scales = (int)found->num_scales};
+    return meta;
+}
+
+/* All images of a kind. Collective. */
+static tess_status write_kind(const image_files *output, image_kind kind,
+                              const imager_product *product,
+                              const tess_image_meta *shared,
+                              const struct imager_found *found, tess_image_product *to,
+                              tess_held_files *held)
 {
     tess_status status = TESS_OK;
     char name[8];
-    tess_image_meta shared, meta;
-    struct imager_found found = {0};
+    to->kind = image_kind_name(kind);
+    to->polarisation = name;
+    for (int k = 0; k < output->kinds.num[kind]; ++k) {
+        const tess_image_meta meta =
+            meta_of_kind(output, kind, k, &product[k], shared, &found[k]);
+        tess_pol_name(&output->pol[k], name);
+        to->meta = &meta;
+        TESS_TRY(write_image(output, kind, k, &product[k].rows, to, held));
+    }
+cleanup:
+    to->polarisation = NULL;
+    to->meta = NULL;
+    return status;
+}
+
+/* Warn of polarisations without data. `product`: of any kind. */
+static void warn_of_blanks(const image_files *output, int64_t interval, int64_t channel,
+                           const imager_product *product, const imager_extent *extent)
+{
+    char name[8];
+    for (int k = 0; extent->num_vis > 0 && k < output->num_pol; ++k) {
+        if (product[k].sum_weights > 0) continue;
+        tess_pol_name(&output->pol[k], name);
+        warn_of_blank(output, name, interval, channel);
+    }
+}
+
+tess_status image_files_write(const image_files *output, int64_t interval,
+                              int64_t channel, const imager_product *product,
+                              const imager_extent *extent,
+                              const struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    const image_kinds *kinds = &output->kinds;
+    const image_kind any = kinds->num[IMAGE_DIRTY] > 0 ? IMAGE_DIRTY : IMAGE_RESTORED;
+    tess_image_meta shared;
     double mark = tess_time_now();
     const bool is_mean = channel < 0;
     tess_held_files held = {.overwrite = output->opts->overwrite,
                             .last = interval == output->opts->intervals_out - 1 &&
                                     is_mean == (output->opts->channels_out > 1)};
+    tess_image_product to = {.interval = interval, .channel = channel};
     fill_meta(output, interval, channel, extent, &shared);
-    TESS_TRY(
-        find_beam(output, product + output->num_pol, num_psf, extent, &shared, &found));
-    TESS_TRY(find_all(output, interval, channel, product, &found));
+    shared.beam_major_rad = found->beam_major_rad;
+    shared.beam_minor_rad = found->beam_minor_rad;
+    shared.beam_pa_rad = found->beam_pa_rad;
+    TESS_TRY(find_all(output, interval, channel, product, found));
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
-    tess_image_product to = {
-        .polarisation = name, .interval = interval, .channel = channel, .meta = &meta};
-    to.kind = "dirty";
-    for (int k = 0; k < output->num_pol; ++k) {
-        tess_pol_name(&output->pol[k], name);
-        meta = meta_of(output, k, &product[k], &shared);
-        if (extent->num_vis > 0 && !(product[k].sum_weights > 0))
-            warn_of_blank(output, name, interval, channel);
-        TESS_TRY(
-            write_image(output, named_pol(output, k), &product[k].rows, &to, &held));
-    }
-    to.kind = "psf";
-    shared.is_psf = true;
-    for (int k = 0; k < num_psf; ++k) {
-        tess_pol_name(&output->pol[k], name);
-        meta = meta_of(output, k, &product[output->num_pol + k], &shared);
-        TESS_TRY(write_image(output, named_pol(output, k),
-                             &product[output->num_pol + k].rows, &to, &held));
-    }
+    if (kinds->num[any] > 0)
+        warn_of_blanks(output, interval, channel,
+                       product + image_kinds_place(kinds, any), extent);
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        TESS_TRY(write_kind(output, kind, product + image_kinds_place(kinds, kind),
+                            &shared, found, &to, &held));
     if (output->opts->output)
         TESS_TRY(publish(output, interval == 0 && channel == 0, &held));
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);

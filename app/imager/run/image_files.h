@@ -4,6 +4,7 @@
 #ifndef TESS_IMAGE_FILES_H
 #define TESS_IMAGE_FILES_H
 
+#include "image_kinds.h"
 #include "imager_rows.h"
 #include "output_table.h"
 #include "source.h"
@@ -12,6 +13,7 @@
 #include "tess_polar.h"
 #include "tess_profile.h"
 
+struct imager_found;
 struct imager_summary;
 
 /** Where products go. */
@@ -22,6 +24,7 @@ typedef struct image_files {
     const output_table *outputs;
     const tess_pol *pol;
     int num_pol;
+    image_kinds kinds; /**< once the number of PSFs is known */
     tess_profile *profile;
     struct imager_summary *summary; /**< gets what is told of the images in the end */
 } image_files;
@@ -29,20 +32,24 @@ typedef struct image_files {
 /** Check that all files of the run can be written. Collective. */
 tess_status image_files_check(const image_files *output);
 
-/** Write the products of an output channel (-1: MFS) and interval. `num_psf` of them
- *  are PSFs. Collective. */
+/** Write the products of an output channel (-1: MFS) and interval, in the order of
+ *  kinds. found[num_pol]: the beam, and how they were cleaned. Collective. */
 tess_status image_files_write(const image_files *output, int64_t interval,
                               int64_t channel, const imager_product *product,
-                              int num_psf, const imager_extent *extent);
+                              const imager_extent *extent,
+                              const struct imager_found *found);
 
 /** Log the names of the files that this has written. Local. */
-void image_files_log(const image_files *output, int64_t interval, int64_t channel,
-                     int num_psf);
+void image_files_log(const image_files *output, int64_t interval, int64_t channel);
 
-/** Names of all images and previews of a run with `num_psf` PSFs of each output, in the
- *  order of intervals, channels, kinds and polarisations. TESS_ERR_ALLOC. Local. */
-tess_status image_files_names(const image_files *output, int num_psf, char ***names,
-                              int64_t *count);
+/** The name of one image: NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.fits, from malloc(); NULL
+ *  where memory is short. `pol`: its polarisation. Local. */
+char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
+                       int pol, image_kind kind);
+
+/** Names of all images and previews of a run, in the order of intervals, channels, kinds
+ *  and polarisations. TESS_ERR_ALLOC. Local. */
+tess_status image_files_names(const image_files *output, char ***names, int64_t *count);
 void image_files_names_free(char **names, int64_t count); /**< Local. */
 
 #endif

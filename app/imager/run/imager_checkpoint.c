@@ -215,8 +215,8 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     tess_status status = TESS_OK;
     const imager_job *job = checkpoint->job;
     const int64_t num_done = checkpoint->state.num_done;
-    const void *sum[4 * TESS_MAX_POL], *mean[4 * TESS_MAX_POL];
-    void *copy[4 * TESS_MAX_POL] = {NULL};
+    const void *sum[TESS_MAX_IMAGES], *mean[TESS_MAX_IMAGES];
+    void *copy[TESS_MAX_IMAGES] = {NULL};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
     bool no_room;
@@ -248,7 +248,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
                  mark - begin);
 cleanup:
     checkpoint->state.num_done = num_done;
-    for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
         tess_free(copy[k]);
     return status;
 }

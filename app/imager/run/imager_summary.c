@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "majors.h"
 #include "tess_beam.h"
 #include "tess_const.h"
 #include "tess_log.h"
@@ -338,11 +339,35 @@ static void position_text(const image_files *output, double number, char *text,
     snprintf(text, size, " at %s %s", ra_text, dec_text);
 }
 
+/* "1738 iterations in 6 majors, 12.3 Jy, to the final threshold of 2.1 mJy/beam" */
+static void cleaned_text(const struct imager_found *found, char *text, size_t size)
+{
+    char flux[64];
+    snprintf(text, size, "%.0f iteration%s in %.0f major%s, %.4g Jy, until %s",
+             found->iterations, found->iterations > 1 ? "s" : "", found->majors,
+             found->majors > 1 ? "s" : "", found->flux_jy,
+             majors_end_text((majors_end)found->clean_end));
+    if (!((majors_end)found->clean_end == MAJORS_THRESHOLD)) return;
+    tess_words_flux(found->threshold_jy, 3, flux, sizeof flux);
+    add(text, size, " of %s", flux);
+}
+
+static void tell_cleaned(const struct imager_found *found)
+{
+    char text[256], rms[64];
+    if (!(found->majors > 0)) return;
+    cleaned_text(found, text, sizeof text);
+    tess_words_tell("cleaned", "%s", text);
+    tess_words_flux(found->residual_rms_jy, 3, rms, sizeof rms);
+    tess_words_tell("residual rms", "%s", rms);
+}
+
 static void tell_only_image(const image_files *output, const struct imager_found *found)
 {
     char flux[64], at[128];
     tess_words_flux(found->peak_jy, 4, flux, sizeof flux);
     position_text(output, found->peak_pixel, at, sizeof at);
+    tell_cleaned(found);
     tess_words_tell("peak", "%s%s", flux, at);
     tess_words_flux(found->rms_jy, 3, flux, sizeof flux);
     tess_words_tell("rms", "%s", flux);
@@ -359,7 +384,7 @@ static void tell_each_image(const image_files *output)
     const imager_summary *summary = output->summary;
     for (int64_t k = 0; k < num_images(summary); ++k) {
         const struct imager_found *found = &summary->image[k];
-        char name[64], peak[64], rms[64], noise[96];
+        char name[64], peak[64], rms[64], noise[96], cleaned[256];
         if (!(found->made > 0)) continue;
         image_name(output, k, name);
         if (!(found->has_data > 0)) {
@@ -372,6 +397,10 @@ static void tell_each_image(const image_files *output)
         if (isnan(found->noise_jy)) snprintf(noise, sizeof noise, "unknown");
         tess_words_tell(name, "peak %s, rms %s, noise expected from the weights %s",
                         peak, rms, noise);
+        if (found->majors > 0) {
+            cleaned_text(found, cleaned, sizeof cleaned);
+            tess_words_tell("", "%s", cleaned);
+        }
     }
 }
 
@@ -488,8 +517,12 @@ static void warn_of_beams(const image_files *output)
     if (made > 1)
         snprintf(others, sizeof others, "s of %lld of %lld outputs, like %s",
                  (long long)failed, (long long)made, name);
-    tess_log_warn("no beam could be fitted to the PSF%s: %s. The headers have no BMAJ",
-                  others, why);
+    tess_log_warn(
+        "no beam could be fitted to the PSF%s: %s. %s", others, why,
+        image_is_cleaned(output->opts)
+            ? "Images are restored with a circular beam as wide as the longest "
+              "baseline lets expect; --beam-size sets another"
+            : "The headers have no BMAJ");
 }
 
 /* ---- files ---- */
@@ -501,7 +534,7 @@ static void tell_files(const image_files *output)
     int64_t count = 0;
     const tess_image_opts *opts = output->opts;
     if (!opts->output) return;
-    if (image_files_names(output, output->summary->num_psf, &names, &count) != TESS_OK)
+    if (image_files_names(output, &names, &count) != TESS_OK)
         return; /* the images are there, whatever is said of them */
     if (count > MOST_FILES)
         snprintf(text, sizeof text, "%s ... %s (%lld files)", name_of(names[0]),

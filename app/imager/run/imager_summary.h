@@ -21,12 +21,19 @@ struct imager_found {
     double peak_pixel;    /**< its number, row · nx + column */
     double rms_jy;        /**< √(mean of squares) over all pixels that are not NaN */
     double noise_jy;      /**< expected if weights are 1/σ²; NAN: unknown */
+    double majors;        /**< major iterations; 0: the image was not cleaned */
+    double iterations;    /**< minor ones */
+    double threshold_jy;  /**< the final one of the last minor loop; 0: none */
+    double flux_jy;       /**< of the model */
+    double num_scales;
+    double residual_rms_jy;
+    double clean_end; /**< a majors_end: why it was cleaned no further */
 };
 
 typedef struct imager_summary {
     int64_t num_channels,
-        num_intervals;          /**< the former with the mean, if there is one */
-    int num_pol, num_psf;       /**< PSFs of each output */
+        num_intervals; /**< the former with the mean, if there is one */
+    int num_pol;
     struct imager_found *image; /**< [num_intervals][num_channels][num_pol] */
 } imager_summary;
 

@@ -1,7 +1,6 @@
 /* A session: the visibility sets of all outputs of observations, held at once. */
 #include "tess_imager_session.h"
 
-#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,23 +8,6 @@
 #include "session_private.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-/* The model has the polarisations of the samples. The visibilities of a cross-hand are
- * those of its real image plus i times those of its imaginary one; the samples of the
- * latter are −i times the former's. */
-static void expect_model(image_run *run)
-{
-    imager_job_model *model = &run->job.model;
-    model->num = run->num_pol;
-    model->is_shared = true;
-    run->job.worst_pixel = true;
-    for (int p = 0; p < run->num_pol; ++p)
-        for (int k = 0; k < run->num_pol; ++k)
-            model->mix[p][k] = run->pol[p].code != run->pol[k].code
-                                   ? 0
-                                   : (run->pol[p].imaginary ? CMPLX(0, -1) : 1) *
-                                         (run->pol[k].imaginary ? CMPLX(0, 1) : 1);
-}
 
 /* All samples are to stay in memory: those of an output are copied out of all. */
 static tess_status check_kept(const image_run *run)
@@ -89,7 +71,7 @@ static tess_status open_all(imager_session *session)
     image_run *run = &session->run;
     TESS_TRY(image_set_up(run));
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
-    expect_model(run);
+    imager_model_expect(&run->job, run->pol, run->num_pol);
     TESS_TRY(image_first_pass(run));
     TESS_TRY(check_kept(run));
     TESS_TRY(image_check_ignored(run));

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clean_inputs.h"
+#include "image_beam.h"
 #include "image_run.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "imager_window.h"
+#include "majors.h"
 #include "tess_calibrate.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
@@ -135,6 +138,7 @@ tess_status image_set_up(image_run *run)
     if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
+    if (image_is_cleaned(opts)) imager_model_expect(&run->job, run->pol, run->num_pol);
     TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
                                  opts->channels_out, opts->intervals_out,
                                  &run->outputs));
@@ -150,6 +154,11 @@ cleanup:
 }
 
 /* ---- teams ---- */
+
+static int num_psf(const image_run *run)
+{
+    return run->job.num_images - run->num_pol;
+}
 
 static int64_t outputs_done(const image_run *run)
 {
@@ -173,12 +182,17 @@ tess_status image_form_teams(image_run *run, bool kept)
         .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
                     (kept || !image_subtracts_early(run)),
         .checkpoints = run->opts->checkpoint.folder != NULL};
+    const image_kinds kinds = image_kinds_of(run->opts, run->num_pol, num_psf(run));
     int num;
     bool fits = true;
+    run->output.kinds = run->means.kinds = kinds;
     if (run->outputs.num_channels > 1)
-        run->job.mean_bytes = (double)sizeof(double) * run->job.num_images *
+        run->job.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
                               (double)run->job.geom.nx * (double)run->job.geom.ny /
                               tess_comm_size(run->comm);
+    if (image_is_cleaned(run->opts))
+        run->job.clean_bytes =
+            majors_bytes(run->opts, run->num_pol, tess_comm_size(run->comm));
     TESS_TRY(imager_teams_choose(&run->job, &need, &num));
     if (num == 1) return TESS_OK;
     if (run->mode == DATA_PER_OUTPUT)
@@ -360,18 +374,22 @@ cleanup:
     return status;
 }
 
-/* The image of nothing: blank, shared by rows. */
-static tess_status empty_products(const image_run *run, int num_images,
-                                  imager_product *product)
+/* The images of nothing: models of zero, all others blank; shared by rows. Collective.
+ */
+static tess_status empty_products(const image_run *run, imager_product *product)
 {
     tess_status status = TESS_OK;
+    const image_kinds *kinds = &run->output.kinds;
+    const int model = image_kinds_place(kinds, IMAGE_MODEL);
+    const int num_images = image_kinds_all(kinds);
     const int64_t rank = tess_comm_rank(run->comm), size = tess_comm_size(run->comm);
     const int64_t first = run->opts->ny * rank / size;
     const int64_t end = run->opts->ny * (rank + 1) / size;
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         product[k].sum_weights = product[k].variance = 0;
         status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
-        if (status == TESS_OK) imager_rows_blank(&product[k].rows);
+        if (status == TESS_OK && (k < model || k >= model + kinds->num[IMAGE_MODEL]))
+            imager_rows_blank(&product[k].rows);
     }
     return tess_comm_agree(run->comm, status);
 }
@@ -446,26 +464,40 @@ cleanup:
     return status;
 }
 
+/* Images that gridding has made become the products of a run that does not clean. */
+static void take_made(const image_run *run, imager_product *made,
+                      imager_product *product)
+{
+    const int skipped = run->num_pol - run->output.kinds.num[IMAGE_DIRTY];
+    const int num = run->job.num_images - skipped;
+    memcpy(product, made + skipped, (size_t)num * sizeof *made);
+    memset(made + skipped, 0, (size_t)num * sizeof *made);
+}
+
 /* Make the products of one output, from these samples if they have been dealt, which
- * are freed. Collective in the team. */
+ * are freed. found[num_pol]: the beam, and how they were cleaned. Collective in the
+ * team. */
 static tess_status make_products(image_run *run, int64_t output, tess_samples *dealt,
-                                 imager_product *product)
+                                 imager_product *product, struct imager_found *found)
 {
     tess_status status = TESS_OK;
     sample_sets data = {.cached = *dealt};
     tess_density *density = NULL;
+    imager_product made[TESS_MAX_IMAGES] = {0};
     visset set = {0};
+    const bool cleans = image_is_cleaned(run->opts);
+    const imager_extent *extent = &run->outputs.extent[output];
     const visset_request request = {.psf = run->opts->make_psf,
-                                    .less_model = run->job.model.is_shared};
+                                    .less_model = run->job.model.is_shared && !cleans};
     double variance[2 * TESS_MAX_POL] = {0};
     const imager_stages stages = {.comm = run->comm,
                                   .folder = run->opts->dump_stages,
                                   .interval = output / run->outputs.num_channels,
                                   .channel = output % run->outputs.num_channels};
     *dealt = (tess_samples){0};
-    if (run->outputs.extent[output].num_vis == 0) {
+    if (extent->num_vis == 0) {
         image_data_free(&data);
-        return empty_products(run, run->job.num_images, product);
+        return empty_products(run, product);
     }
     TESS_TRY(image_data_for(run, output, &data));
     const int num_weight =
@@ -475,11 +507,20 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     TESS_TRY(image_weigh(run, &data, &density));
     note_variances(run, density, num_weight, density_scale, variance);
     TESS_TRY(image_apply_density(run, &data, &density));
-    TESS_TRY(visset_create(&run->job, &data, true, &stages, &set));
-    TESS_TRY(load_model(run));
-    TESS_TRY(visset_image(&set, &request, &stages, product));
-    take_variances(run, variance, product);
+    TESS_TRY(visset_create(&run->job, &data, !cleans, &stages, &set));
+    if (!cleans) TESS_TRY(load_model(run));
+    TESS_TRY(visset_image(&set, &request, &stages, made));
+    take_variances(run, variance, made);
+    TESS_TRY(image_beam_find(&run->output, made + run->num_pol, num_psf(run), extent,
+                             found));
+    for (int k = 1; k < run->num_pol; ++k)
+        found[k] = found[0];
+    if (cleans)
+        TESS_TRY(majors_clean(run, &set, output, made, product, found));
+    else
+        take_made(run, made, product);
 cleanup:
+    free_products(made, TESS_MAX_IMAGES);
     visset_free(&set);
     imager_bookmark_forget(&run->checkpoint.bookmark, IMAGER_DENSITY);
     tess_density_destroy(density);
@@ -489,19 +530,12 @@ cleanup:
 
 /* ---- all outputs ---- */
 
-enum { MOST_IMAGES = 4 * TESS_MAX_POL };
-
 /* Mean over the channels of the current interval. */
 typedef struct channel_mean {
-    imager_product product[MOST_IMAGES];
+    imager_product product[TESS_MAX_IMAGES];
     imager_extent extent;
     bool started;
 } channel_mean;
-
-static int num_psf(const image_run *run)
-{
-    return run->job.num_images - run->num_pol;
-}
 
 /* Rows of the mean on this rank: those that products have, or, of several teams, a
  * share of its own. */
@@ -523,13 +557,14 @@ static tess_status start_mean(image_run *run, channel_mean *mean)
     int64_t first, count;
     if (mean->started) return TESS_OK;
     mean_rows(run, &first, &count);
-    for (int k = 0; k < run->job.num_images && status == TESS_OK; ++k) {
+    const int num_images = image_kinds_all(&run->means.kinds);
+    for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
         status =
             imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
     }
     mean->started = true;
-    run->checkpoint.num_mean = run->job.num_images;
+    run->checkpoint.num_mean = num_images;
     return tess_comm_agree(run->teams.all, status);
 }
 
@@ -537,12 +572,19 @@ static tess_status start_mean(image_run *run, channel_mean *mean)
 static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    finish_mean(mean->product, run->job.num_images);
-    TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, num_psf(run),
-                               &mean->extent));
-    image_files_log(&run->means, interval, -1, num_psf(run));
+    const image_kinds *kinds = &run->means.kinds;
+    struct imager_found found[TESS_MAX_POL] = {0};
+    finish_mean(mean->product, image_kinds_all(kinds));
+    TESS_TRY(image_beam_find(&run->means,
+                             mean->product + image_kinds_place(kinds, IMAGE_PSF),
+                             kinds->num[IMAGE_PSF], &mean->extent, found));
+    for (int k = 1; k < run->num_pol; ++k)
+        found[k] = found[0];
+    TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, &mean->extent,
+                               found));
+    image_files_log(&run->means, interval, -1);
 cleanup:
-    free_products(mean->product, MOST_IMAGES);
+    free_products(mean->product, TESS_MAX_IMAGES);
     mean->extent = imager_extent_empty();
     mean->started = false;
     run->checkpoint.num_mean = 0;
@@ -560,15 +602,15 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
     if (channels == 1) return TESS_OK;
     if (run->teams.num > 1)
         TESS_TRY(imager_teams_collect(&run->teams, own < end ? own : -1,
-                                      run->job.geom.ny, product, run->job.num_images,
-                                      &round));
+                                      run->job.geom.ny, product,
+                                      image_kinds_all(&run->means.kinds), &round));
     tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
     for (int64_t k = first; k < end; ++k) {
         TESS_TRY(start_mean(run, mean));
         if (run->teams.num > 1)
             imager_round_add(&run->teams, &round, (int)(k - first), mean->product);
         else
-            add_to_mean(mean->product, product, run->job.num_images);
+            add_to_mean(mean->product, product, image_kinds_all(&run->means.kinds));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(run, k / channels, mean));
     }
@@ -583,9 +625,10 @@ static tess_status make_output(image_run *run, int64_t output, tess_samples *dea
 {
     tess_status status = TESS_OK;
     const int64_t channels = run->outputs.num_channels;
-    TESS_TRY(make_products(run, output, dealt, product));
+    struct imager_found found[TESS_MAX_POL] = {0};
+    TESS_TRY(make_products(run, output, dealt, product, found));
     TESS_TRY(image_files_write(&run->output, output / channels, output % channels,
-                               product, num_psf(run), &run->outputs.extent[output]));
+                               product, &run->outputs.extent[output], found));
 cleanup:
     return status;
 }
@@ -596,7 +639,7 @@ static tess_status image_round(image_run *run, int64_t first, int64_t end,
 {
     tess_status status = TESS_OK;
     const int64_t own = first + run->teams.own, channels = run->outputs.num_channels;
-    imager_product product[MOST_IMAGES] = {0};
+    imager_product product[TESS_MAX_IMAGES] = {0};
     tess_samples dealt = {0};
     double mark = tess_time_now();
     if (run->teams.num > 1 && run->mode == DATA_CACHED)
@@ -607,11 +650,11 @@ static tess_status image_round(image_run *run, int64_t first, int64_t end,
     if (run->teams.num > 1) TESS_TRY(tess_comm_agree(run->teams.all, status));
     TESS_TRY(status);
     for (int64_t k = first; k < end; ++k)
-        image_files_log(&run->output, k / channels, k % channels, num_psf(run));
+        image_files_log(&run->output, k / channels, k % channels);
     TESS_TRY(add_round(run, first, end, product, mean));
 cleanup:
     tess_samples_free(&dealt);
-    free_products(product, MOST_IMAGES);
+    free_products(product, TESS_MAX_IMAGES);
     return status;
 }
 
@@ -628,7 +671,7 @@ static tess_status continue_mean(image_run *run, channel_mean *mean)
     if (done % channels == 0 || checkpoint->state.num_mean == 0) return TESS_OK;
     mean_rows(run, &row_first, &num_rows);
     mean->started = true;
-    run->checkpoint.num_mean = run->job.num_images;
+    run->checkpoint.num_mean = image_kinds_all(&run->means.kinds);
     status = imager_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
     return tess_comm_agree(run->teams.all, status);
 }
@@ -647,7 +690,7 @@ static tess_status image_outputs(image_run *run)
         TESS_TRY(imager_checkpoint_outputs(&run->checkpoint, end - first));
     }
 cleanup:
-    free_products(mean.product, MOST_IMAGES);
+    free_products(mean.product, TESS_MAX_IMAGES);
     return status;
 }
 
@@ -676,7 +719,6 @@ static tess_status tell_end(image_run *run)
     tess_profile_stop_meter(run->profile);
     run->profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run->source);
     TESS_TRY(tess_profile_summary(all, run->profile));
-    run->summary.num_psf = num_psf(run);
     TESS_TRY(imager_summary_tell(all, &run->means, &run->counts));
 cleanup:
     return status;
@@ -690,6 +732,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = &own,
                      .profile = profile,
+                     .stays = image_is_cleaned(opts),
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     TESS_TRY(image_set_up(&run));
@@ -697,6 +740,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     own.overwrite =
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     TESS_TRY(image_files_check(&run.output));
+    TESS_TRY(clean_inputs_check(&run));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_first_pass(&run));

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_clean_choice.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
 #include "tess_imager_opts.h"
@@ -20,7 +21,7 @@ struct tess_image_meta;
 /** An image that is finished: float (or double) pixels of rows [row_first, + num_rows)
  *  on this rank, to be copied. `channel` −1: mean over output channels. */
 typedef struct tess_image_product {
-    const char *kind;         /**< "dirty", "psf" */
+    const char *kind;         /**< "dirty", "psf", "model", "residual", "image" */
     const char *polarisation; /**< "I" */
     int64_t interval, channel;
     const struct tess_image_meta *meta;
@@ -64,6 +65,8 @@ typedef struct tess_image_opts {
     int64_t channels_out;  /**< default 1 */
     int64_t intervals_out; /**< default 1 */
     bool make_psf;         /**< --no-psf */
+    bool no_dirty;         /**< --no-dirty */
+    tess_clean_choice clean;
     bool overwrite, preview;
     const char *beside[3]; /**< other files that the run writes, or NULL: no image may
                                 have their names */

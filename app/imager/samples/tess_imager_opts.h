@@ -17,7 +17,8 @@ typedef enum tess_w_mode {
     TESS_W_NONE
 } tess_w_mode;
 
-enum { TESS_MAX_POL = 8 };
+/** Polarisations of a run, and images of all kinds that it makes of an output. */
+enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 6 * TESS_MAX_POL };
 
 /** Which visibilities take part; shared by image, predict and plan. */
 typedef struct tess_selection {

@@ -1,0 +1,317 @@
+/* Parses the options for cleaning of tessera image and tessera plan. */
+#include "clean_args.h"
+
+#include <float.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "option_rules.h"
+#include "tess_const.h"
+#include "tess_parse.h"
+
+enum {
+    OPT_NITER = 0x200,
+    OPT_NMITER,
+    OPT_GAIN,
+    OPT_MGAIN,
+    OPT_THRESHOLD,
+    OPT_AUTO_THRESHOLD,
+    OPT_AUTO_MASK,
+    OPT_FITS_MASK,
+    OPT_MULTISCALE,
+    OPT_SCALES,
+    OPT_SCALE_BIAS,
+    OPT_MAX_SCALES,
+    OPT_SHAPE,
+    OPT_SCALE_GAIN,
+    OPT_LOCAL_RMS,
+    OPT_LOCAL_RMS_WINDOW,
+    OPT_LOCAL_RMS_METHOD,
+    OPT_NO_NEGATIVE,
+    OPT_STOP_NEGATIVE,
+    OPT_BORDER,
+    OPT_CONTINUE,
+    OPT_BEAM_SIZE,
+    OPT_BEAM_SHAPE,
+    OPT_CIRCULAR_BEAM,
+    OPT_NO_DIRTY,
+    OPT_FIRST_RESIDUAL,
+};
+
+static const struct argp_option clean_options[] = {
+    {"niter", OPT_NITER, "N", 0,
+     "Clean with at most N minor iterations in all (default 0: do not clean)", 0},
+    {"mgain", OPT_MGAIN, "M", 0,
+     "Make a new residual image from the visibilities when the peak has fallen to 1 - "
+     "M "
+     "of what it was (default 0.8)",
+     0},
+    {"threshold", OPT_THRESHOLD, "FLUX", 0, "Stop at this residual peak, like 2mJy", 0},
+    {"auto-threshold", OPT_AUTO_THRESHOLD, "K", 0,
+     "Stop at a residual peak of K times the noise, which is measured anew in each "
+     "major "
+     "iteration",
+     0},
+    {"auto-mask", OPT_AUTO_MASK, "K", 0,
+     "Clean to K times the noise first, then to the threshold where components were "
+     "found",
+     0},
+    {"fits-mask", OPT_FITS_MASK, "FILE", 0,
+     "Look for components only where this image is not 0", 0},
+    {"multiscale", OPT_MULTISCALE, NULL, 0,
+     "Clean extended emission with components of several sizes", 0},
+    {"multiscale-scales", OPT_SCALES, "LIST", 0,
+     "Sizes of components [pixels], like 0,8,24 (default points and 4, 8, 16 ... "
+     "beams)",
+     0},
+    {"nmiter", OPT_NMITER, "N", 0,
+     "At most N major iterations (default 20; 0: no limit)", 0},
+    {"gain", OPT_GAIN, "G", OPTION_HIDDEN,
+     "Share of a peak that a minor iteration subtracts (default 0.1)", 0},
+    {"multiscale-scale-bias", OPT_SCALE_BIAS, "B", OPTION_HIDDEN,
+     "The smaller, the more are large scales preferred to small ones (default 0.6)", 0},
+    {"multiscale-max-scales", OPT_MAX_SCALES, "N", OPTION_HIDDEN,
+     "At most N scales by the beam (default 0: no limit)", 0},
+    {"multiscale-shape", OPT_SHAPE, "tapered-quadratic|gaussian", OPTION_HIDDEN,
+     "Shape of components (default tapered-quadratic)", 0},
+    {"multiscale-gain", OPT_SCALE_GAIN, "G", OPTION_HIDDEN,
+     "A scale is cleaned until its peak has fallen by this share (default 0.2)", 0},
+    {"local-rms", OPT_LOCAL_RMS, NULL, 0,
+     "Measure the noise around each pixel instead of over the whole image", 0},
+    {"local-rms-window", OPT_LOCAL_RMS_WINDOW, "N", OPTION_HIDDEN,
+     "FWHM of the window of --local-rms in beams (default 25)", 0},
+    {"local-rms-method", OPT_LOCAL_RMS_METHOD, "rms|rms-with-min", OPTION_HIDDEN,
+     "The window's rms (default), or at least 0.3 times the depth of its minimum", 0},
+    {"no-negative", OPT_NO_NEGATIVE, NULL, 0, "No negative components", 0},
+    {"stop-negative", OPT_STOP_NEGATIVE, NULL, OPTION_HIDDEN,
+     "Stop at the first negative component", 0},
+    {"clean-border", OPT_BORDER, "P", OPTION_HIDDEN,
+     "No components within P percent of the width and height at each edge (default 0)",
+     0},
+    {"continue", OPT_CONTINUE, NULL, 0,
+     "Go on from NAME-model.fits of an earlier run; needs --overwrite to replace its "
+     "images",
+     0},
+    {"beam-size", OPT_BEAM_SIZE, "ANGLE", 0,
+     "Restore with a circular beam of this FWHM, like 6asec (default: fitted to the "
+     "PSF)",
+     0},
+    {"beam-shape", OPT_BEAM_SHAPE, "MAJ,MIN,PA", OPTION_HIDDEN,
+     "Restore with this beam, like 8asec,6asec,30deg", 0},
+    {"circular-beam", OPT_CIRCULAR_BEAM, NULL, OPTION_HIDDEN,
+     "Restore with a circular beam as wide as the fitted one is long", 0},
+    {"no-dirty", OPT_NO_DIRTY, NULL, OPTION_HIDDEN, "Do not write the dirty image", 0},
+    {"save-first-residual", OPT_FIRST_RESIDUAL, NULL, OPTION_HIDDEN,
+     "Also write the residual image after the first major iteration", 0},
+    {0},
+};
+
+/* ---- values ---- */
+
+static tess_status take_flux(const tess_option_rule *rule, const char *text,
+                             void *value)
+{
+    (void)rule;
+    return tess_parse_flux(text, value);
+}
+
+/* Copies up to the next comma; returns what follows it, or NULL. */
+static const char *next_word(const char *text, char *word, size_t size)
+{
+    const size_t length = strcspn(text, ",");
+    snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), text);
+    return text[length] == ',' ? text + length + 1 : NULL;
+}
+
+/* --multiscale-scales. `value` is the whole input. */
+static tess_status take_scales(const tess_option_rule *rule, const char *text,
+                               void *value)
+{
+    tess_status status = TESS_OK;
+    tess_clean_choice *choice = &((tess_image_opts *)value)->clean;
+    double scale[TESS_CLEAN_MOST_SCALES];
+    int num = 0;
+    char word[64];
+    (void)rule;
+    for (const char *rest = text; rest; ++num) {
+        if (num == TESS_CLEAN_MOST_SCALES)
+            TESS_FAIL(TESS_ERR_USAGE, "'%s' are more than %d scales", text,
+                      TESS_CLEAN_MOST_SCALES);
+        rest = next_word(rest, word, sizeof word);
+        TESS_TRY(tess_parse_number(word, 0, DBL_MAX, &scale[num]));
+        if (num > 0 && scale[num] <= scale[num - 1])
+            TESS_FAIL(TESS_ERR_USAGE, "'%s' are not ascending scales, like 0,8,24",
+                      text);
+    }
+    memcpy(choice->scale_px, scale, (size_t)num * sizeof *scale);
+    choice->minor.num_scales = num;
+cleanup:
+    return status;
+}
+
+/* --beam-size. `value` is the beam. */
+static tess_status take_beam_size(const tess_option_rule *rule, const char *text,
+                                  void *value)
+{
+    tess_status status = TESS_OK;
+    tess_beam_choice *beam = value;
+    double size_rad;
+    (void)rule;
+    TESS_TRY(tess_parse_scale(text, &size_rad));
+    beam->major_rad = beam->minor_rad = size_rad;
+    beam->pa_rad = 0;
+cleanup:
+    return status;
+}
+
+/* --beam-shape. `value` is the beam. */
+static tess_status take_beam_shape(const tess_option_rule *rule, const char *text,
+                                   void *value)
+{
+    tess_status status = TESS_OK;
+    tess_beam_choice *beam = value, found = *beam;
+    char major[64], minor[64], angle[64];
+    (void)rule;
+    const char *rest = next_word(text, major, sizeof major);
+    if (rest) rest = next_word(rest, minor, sizeof minor);
+    if (!rest || next_word(rest, angle, sizeof angle))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a beam; write MAJOR,MINOR,ANGLE like 8asec,6asec,30deg",
+                  text);
+    TESS_TRY(tess_parse_scale(major, &found.major_rad));
+    TESS_TRY(tess_parse_scale(minor, &found.minor_rad));
+    TESS_TRY(tess_parse_angle(angle, &found.pa_rad));
+    if (found.minor_rad > found.major_rad)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s': the minor axis is longer than the major one",
+                  text);
+    *beam = found;
+cleanup:
+    return status;
+}
+
+static const char *const shapes[] = {"tapered-quadratic", "gaussian", NULL};
+/* The first word names the noise of the whole image, which --local-rms changes. */
+static const char *const methods[] = {"", "rms", "rms-with-min", NULL};
+
+#define AT(member)    offsetof(tess_image_opts, clean.member)
+#define MINOR(member) offsetof(tess_image_opts, clean.minor.member)
+#define MAX_WHOLE     9007199254740992.0 /* up to 2^53 a double is exact */
+#define LEAST         DBL_MIN            /* above 0 */
+
+enum { MAX_MAJORS = 1 << 20 };
+
+static const tess_option_rule clean_rules[] = {
+    {OPT_NITER, tess_take_int64, .offset = MINOR(niter), .max = MAX_WHOLE},
+    {OPT_NMITER, tess_take_int64, .offset = AT(nmiter), .max = MAX_MAJORS},
+    {OPT_GAIN, tess_take_number, .offset = MINOR(gain), .min = LEAST, .max = 1},
+    {OPT_MGAIN, tess_take_number, .offset = MINOR(mgain), .min = LEAST, .max = 1},
+    {OPT_THRESHOLD, take_flux, .offset = MINOR(threshold_jy)},
+    {OPT_AUTO_THRESHOLD, tess_take_number, .offset = MINOR(auto_threshold),
+     .max = DBL_MAX},
+    {OPT_AUTO_MASK, tess_take_number, .offset = MINOR(auto_mask), .max = DBL_MAX},
+    {OPT_FITS_MASK, tess_take_text, .offset = AT(fits_mask)},
+    {OPT_MULTISCALE, tess_take_flag, .offset = MINOR(multiscale)},
+    {OPT_SCALES, take_scales, .offset = 0},
+    {OPT_SCALE_BIAS, tess_take_number, .offset = MINOR(scale_bias), .min = LEAST,
+     .max = 1},
+    {OPT_MAX_SCALES, tess_take_int, .offset = MINOR(most_scales),
+     .max = TESS_CLEAN_MOST_SCALES},
+    {OPT_SHAPE, tess_take_word, .offset = MINOR(shape), .words = shapes},
+    {OPT_SCALE_GAIN, tess_take_number, .offset = MINOR(scale_gain), .min = LEAST,
+     .max = 0.999},
+    {OPT_LOCAL_RMS, tess_take_flag, .offset = AT(local_rms)},
+    {OPT_LOCAL_RMS_WINDOW, tess_take_number, .offset = MINOR(local_rms_window),
+     .min = LEAST, .max = DBL_MAX},
+    {OPT_LOCAL_RMS_METHOD, tess_take_word, .offset = MINOR(local_rms), .min = 1,
+     .words = methods, .given = AT(local_rms)},
+    {OPT_NO_NEGATIVE, tess_take_flag, .offset = MINOR(no_negative)},
+    {OPT_STOP_NEGATIVE, tess_take_flag, .offset = MINOR(stop_negative)},
+    {OPT_BORDER, tess_take_number, .offset = MINOR(border_percent), .max = 49.999},
+    {OPT_CONTINUE, tess_take_flag, .offset = AT(continues)},
+    {OPT_BEAM_SIZE, take_beam_size, .offset = AT(beam)},
+    {OPT_BEAM_SHAPE, take_beam_shape, .offset = AT(beam)},
+    {OPT_CIRCULAR_BEAM, tess_take_flag, .offset = AT(beam.circular)},
+    {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
+    {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
+    {0},
+};
+
+#undef AT
+#undef MINOR
+
+static void set_defaults(struct argp_state *state, tess_clean_choice *choice)
+{
+    tess_clean_opts_default(&choice->minor);
+    choice->nmiter = 20;
+    tess_cli_default(state, "niter", "0");
+}
+
+/* The option's name when it says how to clean, and is of no use without --niter. */
+static const char *needs_niter(int key)
+{
+    static const int others[] = {OPT_NITER, OPT_BEAM_SIZE, OPT_BEAM_SHAPE,
+                                 OPT_CIRCULAR_BEAM, OPT_NO_DIRTY};
+    for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
+        if (key == others[k]) return NULL;
+    const struct argp_option *option = clean_options;
+    while (option->key != key)
+        ++option;
+    return option->name;
+}
+
+static error_t parse_clean(int key, char *arg, struct argp_state *state)
+{
+    tess_image_opts *opts = state->input;
+    tess_status status = TESS_OK;
+    if (key == ARGP_KEY_INIT) {
+        set_defaults(state, &opts->clean);
+        return 0;
+    }
+    if (!tess_option_take(clean_rules, key, arg, opts, &status))
+        return ARGP_ERR_UNKNOWN;
+    if (needs_niter(key)) opts->clean.needs_niter = needs_niter(key);
+    return tess_cli_result(state, clean_options, key, arg, status);
+}
+
+const struct argp tess_clean_argp = {.options = clean_options, .parser = parse_clean};
+
+/* ---- options together ---- */
+
+/* Refuses options that say how to clean where nothing is cleaned. */
+static tess_status check_idle(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    if (opts->clean.needs_niter)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--%s is for cleaning, which needs --niter N, like --niter 100000",
+                  opts->clean.needs_niter);
+    if (opts->no_dirty && !opts->make_psf)
+        TESS_FAIL(TESS_ERR_USAGE, "--no-dirty with --no-psf leaves nothing to write");
+cleanup:
+    return status;
+}
+
+tess_status tess_clean_args_check(tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_clean_choice *choice = &opts->clean;
+    tess_clean_opts *minor = &choice->minor;
+    if (minor->niter == 0) return check_idle(opts);
+    if (!opts->make_psf)
+        TESS_FAIL(TESS_ERR_USAGE, "--niter needs the PSF: no --no-psf");
+    if (opts->subtract)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--niter cannot go with --subtract; --continue cleans "
+                  "on from NAME-model.fits");
+    if (opts->checkpoint.folder)
+        TESS_FAIL(TESS_ERR_USAGE, "--niter cannot go with --checkpoint yet");
+    if (opts->dump_stages)
+        TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
+    if (!minor->multiscale && minor->num_scales > 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
+    if (choice->local_rms && minor->local_rms == TESS_CLEAN_GLOBAL_RMS)
+        minor->local_rms = TESS_CLEAN_LOCAL_RMS;
+cleanup:
+    return status;
+}

@@ -1,0 +1,208 @@
+/* Reads masks and models of earlier runs, and compares their pixels with the images'.
+ */
+#include "clean_inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tess_const.h"
+#include "tess_mem.h"
+
+/* Pixels of a file may lie so far from the image's [pixels]. */
+static const double MOST_OFFSET = 0.1;
+
+/* ---- where pixels lie ---- */
+
+/* The sky's position at direction cosines around a centre, and back: SIN projection
+ * (Calabretta and Greisen 2002, A&A 395, 1077, section 5.1.5). */
+static void to_sky(double l, double m, double ra0, double dec0, double *ra, double *dec)
+{
+    const double n = sqrt(fmax(1 - l * l - m * m, 0)), s = sin(dec0), c = cos(dec0);
+    *dec = asin(fmin(fmax(m * c + n * s, -1), 1));
+    *ra = ra0 + atan2(l, n * c - m * s);
+}
+
+static void from_sky(double ra, double dec, double ra0, double dec0, double *l,
+                     double *m)
+{
+    *l = cos(dec) * sin(ra - ra0);
+    *m = sin(dec) * cos(dec0) - cos(dec) * sin(dec0) * cos(ra - ra0);
+}
+
+/* How far the file's pixel of a direction lies from the image's [pixels]. */
+static double offset_at(const image_run *run, const tess_fits_model *fits, double l,
+                        double m)
+{
+    const tess_image_opts *opts = run->opts;
+    const double x = -l / opts->scale_rad + (double)(opts->nx / 2);
+    const double y = m / opts->scale_rad + (double)(opts->ny / 2);
+    double ra, dec, l_file, m_file;
+    to_sky(l, m, run->info->ra_rad, run->info->dec_rad, &ra, &dec);
+    from_sky(ra, dec, fits->ra_rad, fits->dec_rad, &l_file, &m_file);
+    const double x_file = fits->crpix_x - 1 + l_file / fits->scale_x_rad;
+    const double y_file = fits->crpix_y - 1 + m_file / fits->scale_y_rad;
+    return fmax(fabs(x_file - x), fabs(y_file - y));
+}
+
+/* The largest offset of the centre and of points near the four edges, all of which are
+ * above the horizon. */
+static double largest_offset(const image_run *run, const tess_fits_model *fits)
+{
+    static const double place[5][2] = {{0, 0}, {.7, 0}, {-.7, 0}, {0, .7}, {0, -.7}};
+    const double half_l = (double)(run->opts->nx / 2) * run->opts->scale_rad;
+    const double half_m = (double)(run->opts->ny / 2) * run->opts->scale_rad;
+    double largest = 0;
+    for (int k = 0; k < 5; ++k)
+        largest = fmax(
+            largest, offset_at(run, fits, place[k][0] * half_l, place[k][1] * half_m));
+    return largest;
+}
+
+static tess_status check_pixels(const image_run *run, const tess_fits_model *fits)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    if (fits->nx != opts->nx || fits->ny != opts->ny)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: it has %lld x %lld pixels, the image %lld x %lld", fits->path,
+                  (long long)fits->nx, (long long)fits->ny, (long long)opts->nx,
+                  (long long)opts->ny);
+    const double offset = largest_offset(run, fits);
+    if (!(offset <= MOST_OFFSET))
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: its pixels lie up to %.3g pixels from the image's; give one with "
+            "the same centre and --scale",
+            fits->path, offset);
+cleanup:
+    return status;
+}
+
+/* ---- masks ---- */
+
+static tess_status open_mask(const image_run *run, tess_fits_model *fits)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->opts->channels_out;
+    TESS_TRY(tess_fits_open(run->opts->clean.fits_mask, fits));
+    TESS_TRY(check_pixels(run, fits));
+    if (fits->num_freq != 1 && fits->num_freq != channels)
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: it has %d frequency planes; give one, or one for each of the %lld "
+            "output channels",
+            fits->path, fits->num_freq, (long long)channels);
+cleanup:
+    return status;
+}
+
+/* The plane of a polarisation, or the first one. */
+static int plane_of(const tess_fits_model *fits, int stokes)
+{
+    for (int k = 0; k < fits->num_stokes; ++k)
+        if (fits->stokes[k] == stokes) return k;
+    return 0;
+}
+
+/* Local. */
+static tess_status read_mask(const image_run *run, int64_t channel, int pol,
+                             int64_t row_first, int64_t num_rows, uint8_t **mask)
+{
+    tess_status status = TESS_OK;
+    tess_fits_model fits;
+    const int64_t nx = run->opts->nx;
+    double *row = tess_alloc(nx, sizeof *row);
+    uint8_t *set = tess_alloc_zero(num_rows * nx, sizeof *set);
+    if (!row || !set) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
+    TESS_TRY(open_mask(run, &fits));
+    const int plane = plane_of(&fits, run->pol[pol].code);
+    for (int64_t j = 0; j < num_rows; ++j) {
+        TESS_TRY(tess_fits_read(&fits, plane, fits.num_freq > 1 ? (int)channel : 0,
+                                row_first + j, 1, row));
+        for (int64_t i = 0; i < nx; ++i)
+            set[j * nx + i] = !isnan(row[i]) && (row[i] < 0 || row[i] > 0);
+    }
+    *mask = set;
+    set = NULL;
+cleanup:
+    tess_free(row);
+    tess_free(set);
+    return status;
+}
+
+tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
+                              int64_t row_first, int64_t num_rows, uint8_t **mask)
+{
+    *mask = NULL;
+    if (!run->opts->clean.fits_mask) return TESS_OK;
+    return tess_comm_agree(run->comm,
+                           read_mask(run, channel, pol, row_first, num_rows, mask));
+}
+
+/* ---- models ---- */
+
+/* Local. */
+static tess_status open_model(const image_run *run, int64_t interval, int64_t channel,
+                              int pol, tess_fits_model *fits)
+{
+    tess_status status = TESS_OK;
+    char *path = image_files_name(&run->output, interval, channel, pol, IMAGE_MODEL);
+    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
+    TESS_TRY(tess_fits_open(path, fits));
+    TESS_TRY(check_pixels(run, fits));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+/* Local. */
+static tess_status read_model(const image_run *run, int64_t interval, int64_t channel,
+                              int pol, imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    tess_fits_model fits;
+    double *value = rows->value;
+    TESS_TRY(open_model(run, interval, channel, pol, &fits));
+    TESS_TRY(tess_fits_read(&fits, 0, 0, rows->row_first, rows->num_rows, value));
+    for (int64_t k = 0; k < rows->num_rows * rows->nx; ++k)
+        if (!isfinite(value[k])) value[k] = 0;
+cleanup:
+    return status;
+}
+
+tess_status clean_inputs_model(const image_run *run, int64_t interval, int64_t channel,
+                               int pol, imager_rows *rows)
+{
+    return tess_comm_agree(run->comm, read_model(run, interval, channel, pol, rows));
+}
+
+/* ---- before data are read ---- */
+
+static tess_status check_models(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    tess_fits_model fits;
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        for (int64_t c = 0; c < opts->channels_out; ++c)
+            for (int p = 0; p < run->num_pol; ++p)
+                TESS_TRY(open_model(run, t, c, p, &fits));
+cleanup:
+    return status;
+}
+
+static tess_status check_all(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_fits_model fits;
+    if (run->opts->clean.fits_mask) TESS_TRY(open_mask(run, &fits));
+    if (run->opts->clean.continues) TESS_TRY(check_models(run));
+cleanup:
+    return status;
+}
+
+tess_status clean_inputs_check(const image_run *run)
+{
+    const bool first = tess_comm_rank(run->comm) == 0;
+    return tess_comm_agree(run->comm, first ? check_all(run) : TESS_OK);
+}

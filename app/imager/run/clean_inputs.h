@@ -1,0 +1,24 @@
+/** @file clean_inputs.h  (private to app/imager/run/)
+ *  What cleaning reads from files: masks, and models that it continues.
+ */
+#ifndef TESS_CLEAN_INPUTS_H
+#define TESS_CLEAN_INPUTS_H
+
+#include "image_run.h"
+
+/** Check that the mask and the models to continue are there and are of the images'
+ *  pixels, before data are read. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
+tess_status clean_inputs_check(const image_run *run);
+
+/** This rank's rows of the mask of an output channel and polarisation, [num_rows][nx],
+ *  not 0 where components may be; NULL where there is no mask. To be freed with
+ *  tess_free(). Collective. */
+tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
+                              int64_t row_first, int64_t num_rows, uint8_t **mask);
+
+/** Fill rows of double with those of NAME-model.fits; blank pixels become 0.
+ *  Collective. */
+tess_status clean_inputs_model(const image_run *run, int64_t interval, int64_t channel,
+                               int pol, imager_rows *rows);
+
+#endif

@@ -1,0 +1,124 @@
+/* The beam of an output's images: gathers the middle of a PSF and fits a Gaussian to
+ * it, or takes the beam that options give. */
+#include "image_beam.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "image_kinds.h"
+#include "tess_beam.h"
+#include "tess_mem.h"
+
+/* The beam is not looked for in a box larger than this [pixels]. */
+enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
+
+/* The middle box of an image on rank 0, side × side; elsewhere *box stays NULL. */
+static tess_status gather_box(const image_files *output, const imager_rows *rows,
+                              int64_t side_x, int64_t side_y, double **box)
+{
+    tess_status status = TESS_OK;
+    const int64_t first_x = rows->nx / 2 - side_x / 2;
+    const int64_t first_y = output->opts->ny / 2 - side_y / 2;
+    int64_t begin = first_y - rows->row_first, end = begin + side_y, bytes = 0;
+    void *received = NULL;
+    int64_t *counts = tess_alloc_zero(tess_comm_size(output->comm), sizeof *counts);
+    if (begin < 0) begin = 0;
+    if (end > rows->num_rows) end = rows->num_rows;
+    if (end < begin) end = begin;
+    /* each row travels with its place */
+    double *send = tess_alloc((end - begin) * (side_x + 1), sizeof *send);
+    TESS_TRY(tess_comm_agree(output->comm, counts && send ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = begin; k < end; ++k) {
+        double *to = send + (k - begin) * (side_x + 1);
+        to[0] = (double)(rows->row_first + k - first_y);
+        imager_pixels(rows, k * rows->nx + first_x, side_x, to + 1);
+    }
+    bytes = (end - begin) * (side_x + 1) * (int64_t)sizeof *send;
+    TESS_TRY(tess_comm_gatherv(output->comm, send, bytes, 0, &received, counts));
+    if (received) {
+        *box = tess_alloc_zero(side_x * side_y, sizeof **box);
+        for (int64_t k = 0; *box && k < side_y; ++k) {
+            const double *from = (const double *)received + k * (side_x + 1);
+            memcpy(*box + (int64_t)from[0] * side_x, from + 1,
+                   (size_t)side_x * sizeof **box);
+        }
+    }
+cleanup:
+    tess_free(send);
+    tess_free(counts);
+    tess_free(received);
+    return status;
+}
+
+/* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
+ * while the beam found is larger than was expected. */
+static tess_status fit_beam(const image_files *output, const imager_rows *psf,
+                            double uvw_max_lambda, tess_beam *beam,
+                            struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    tess_beam_failure failure = TESS_BEAM_COLLAPSED;
+    const int64_t nx = output->opts->nx, ny = output->opts->ny;
+    const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
+    const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
+    double start = 1 / (uvw_max_lambda * output->opts->scale_rad);
+    int64_t side = 0;
+    *beam = (tess_beam){0};
+    found->beam_failure = TESS_BEAM_FEW_PIXELS;
+    if (!(uvw_max_lambda > 0)) return TESS_OK;
+    found->beam_expected = start;
+    side = tess_beam_box(start, INT32_MAX);
+    for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
+        const int64_t side_x = side < limit_x ? side : limit_x;
+        const int64_t side_y = side < limit_y ? side : limit_y;
+        double *box = NULL;
+        TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
+        if (box) status = tess_beam_fit(box, side_x, side_y, start, beam, &failure);
+        tess_free(box);
+        TESS_TRY(tess_comm_agree(output->comm, status));
+        TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));
+        TESS_TRY(tess_comm_bcast(output->comm, &failure, sizeof failure, 0));
+        if (!tess_beam_box_is_small(beam->major, side) ||
+            (side_x >= limit_x && side_y >= limit_y))
+            break;
+        start = beam->major;
+        side = tess_beam_box(start, INT32_MAX);
+    }
+    found->beam_failure = failure;
+cleanup:
+    return status;
+}
+
+static void note_beam(struct imager_found *found, double major_rad, double minor_rad,
+                      double pa_rad)
+{
+    found->beam_major_rad = major_rad;
+    found->beam_minor_rad = minor_rad;
+    found->beam_pa_rad = pa_rad;
+}
+
+tess_status image_beam_find(const image_files *output, const imager_product *psf,
+                            int num_psf, const imager_extent *extent,
+                            struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    const tess_beam_choice *choice = &opts->clean.beam;
+    const double scale_rad = opts->scale_rad;
+    tess_beam beam = {0};
+    int first = 0;
+    while (first < num_psf && !(psf[first].sum_weights > 0))
+        ++first;
+    if (first == num_psf) return TESS_OK;
+    if (choice->major_rad > 0) {
+        note_beam(found, choice->major_rad, choice->minor_rad, choice->pa_rad);
+        return TESS_OK;
+    }
+    TESS_TRY(fit_beam(output, &psf[first].rows, extent->uvw_max_lambda, &beam, found));
+    if (choice->circular) beam = (tess_beam){beam.major, beam.major, 0};
+    if (!(beam.major > 0) && image_is_cleaned(opts))
+        beam = (tess_beam){found->beam_expected, found->beam_expected, 0};
+    note_beam(found, beam.major * scale_rad, beam.minor * scale_rad, beam.angle);
+cleanup:
+    return status;
+}

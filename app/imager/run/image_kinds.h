@@ -1,0 +1,74 @@
+/** @file image_kinds.h  (private to app/imager/run/)
+ *  The kinds of images that a run makes of each output, and the order in which arrays
+ * of products hold them.
+ */
+#ifndef TESS_IMAGE_KINDS_H
+#define TESS_IMAGE_KINDS_H
+
+#include "tess_imager.h"
+
+typedef enum image_kind {
+    IMAGE_DIRTY,
+    IMAGE_PSF,
+    IMAGE_FIRST_RESIDUAL, /**< of the first major iteration's model */
+    IMAGE_MODEL,          /**< in Jy/pixel */
+    IMAGE_RESIDUAL,       /**< of the whole model */
+    IMAGE_RESTORED,       /**< model ∗ beam + residual */
+    NUM_IMAGE_KINDS
+} image_kind;
+
+/** How many images of each kind an output has: one for each polarisation or, of PSFs,
+ *  for each set of weights; 0 of a kind that is not made. Arrays hold them in the order
+ *  of kinds. */
+typedef struct image_kinds {
+    int num[NUM_IMAGE_KINDS];
+} image_kinds;
+
+static inline bool image_is_cleaned(const tess_image_opts *opts)
+{
+    return opts->clean.minor.niter > 0;
+}
+
+/** Kinds that a run with these options makes. */
+static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_pol,
+                                         int num_psf)
+{
+    const int cleaned = image_is_cleaned(opts) ? num_pol : 0;
+    return (image_kinds){
+        {[IMAGE_DIRTY] = opts->no_dirty ? 0 : num_pol,
+         [IMAGE_PSF] = num_psf,
+         [IMAGE_FIRST_RESIDUAL] = opts->clean.first_residual ? cleaned : 0,
+         [IMAGE_MODEL] = cleaned,
+         [IMAGE_RESIDUAL] = cleaned,
+         [IMAGE_RESTORED] = cleaned}};
+}
+
+/** Place of the first image of a kind. */
+static inline int image_kinds_place(const image_kinds *kinds, image_kind kind)
+{
+    int place = 0;
+    for (int k = 0; k < (int)kind; ++k)
+        place += kinds->num[k];
+    return place;
+}
+
+/** All images of an output. */
+static inline int image_kinds_all(const image_kinds *kinds)
+{
+    return image_kinds_place(kinds, NUM_IMAGE_KINDS);
+}
+
+/** "dirty": the kind in names of files. */
+static inline const char *image_kind_name(image_kind kind)
+{
+    static const char *const name[NUM_IMAGE_KINDS] = {[IMAGE_DIRTY] = "dirty",
+                                                      [IMAGE_PSF] = "psf",
+                                                      [IMAGE_FIRST_RESIDUAL] =
+                                                          "first-residual",
+                                                      [IMAGE_MODEL] = "model",
+                                                      [IMAGE_RESIDUAL] = "residual",
+                                                      [IMAGE_RESTORED] = "image"};
+    return name[kind];
+}
+
+#endif

@@ -1,0 +1,33 @@
+/** @file tess_clean_choice.h
+ *  How images are to be cleaned: the options of `tessera image` for major cycles, masks
+ *  and restoring beams, around those of minor loops (tess_clean.h).
+ */
+#ifndef TESS_CLEAN_CHOICE_H
+#define TESS_CLEAN_CHOICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_clean.h"
+
+/** The restoring beam; zeros: fitted to the PSF. */
+typedef struct tess_beam_choice {
+    double major_rad, minor_rad; /**< --beam-size, --beam-shape (FWHM) */
+    double pa_rad;               /**< from North through East */
+    bool circular;               /**< --circular-beam */
+} tess_beam_choice;
+
+typedef struct tess_clean_choice {
+    tess_clean_opts minor; /**< niter 0: nothing is cleaned. The beam is the image's,
+                              and scales are in `scale_px` */
+    double scale_px[TESS_CLEAN_MOST_SCALES]; /**< --multiscale-scales */
+    int64_t nmiter;          /**< --nmiter, most major iterations; 0: no limit */
+    const char *fits_mask;   /**< --fits-mask, or NULL */
+    bool continues;          /**< --continue: from NAME-model.fits */
+    bool first_residual;     /**< --save-first-residual */
+    bool local_rms;          /**< --local-rms, whatever its method */
+    const char *needs_niter; /**< an option given that says how to clean, or NULL */
+    tess_beam_choice beam;
+} tess_clean_choice;
+
+#endif

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Cleaned images: residuals are those of the whole model, restored images are the model at the
+beam's resolution on the residual, fluxes are those of the sky, and nothing depends on ranks or
+threads. What masks, earlier models, beams and mistakes lead to."""
+import os
+import re
+import shutil
+
+import numpy as np
+
+from e2e import ASEC, BACKEND, FULL, Suite, mpiexec, read_image, simulate, tessera, write_sky, \
+    fits_module, offset_radec
+
+KINDS = ("dirty", "psf", "model", "residual", "image")
+N, SCALE = 256, 4 * ASEC
+GRID = ["--size", str(N), "--scale", "4asec"]
+# Points far from one another and from the edges: of 1 Jy to .3 Jy in noise of about .2 mJy.
+POINTS = [(-70, 40, 1.0), (55, -62, 0.6), (20, 80, 0.3), (-30, -75, 0.8)]
+GAUSSIAN = (0, 0, 2.0, 60.0)  # pixels from the centre, flux [Jy], FWHM [arcsec]: six beams
+RA, DEC = 60.0, -30.0
+
+
+def place(x, y):
+    """Position of a pixel counted from the image's centre."""
+    ra, dec = offset_radec(RA, DEC, -x * SCALE, y * SCALE)
+    return {"ra": f"{ra:.9f}deg", "dec": f"{dec:.9f}deg"}
+
+
+def make_sky(path, with_gaussian=True, q=0.0):
+    sources = [dict(flux_jy=flux, q=q * flux, **place(x, y)) for x, y, flux in POINTS]
+    if with_gaussian:
+        x, y, flux, fwhm = GAUSSIAN
+        sources.append(dict(flux_jy=flux, major=f"{fwhm}asec", minor=f"{fwhm}asec",
+                            **place(x, y)))
+    return write_sky(path, sources)
+
+
+def observe(suite, name, sky, channels=4, extra=("--noise", "0.05"), **more):
+    return simulate(suite.path(name), sky, layout="meerkat", duration="2h", integration="300s",
+                    freq="1.28GHz", width="10MHz", channels=channels,
+                    extra=("--antennas", "32", *extra), **more)
+
+
+def images(prefix, kinds=KINDS, middle=""):
+    return {kind: read_image(f"{prefix}{middle}-{kind}.fits") for kind in kinds}
+
+
+def beam_kernel(header, shape):
+    """The header's beam, of height 1, its centre at the first pixel."""
+    ny, nx = shape
+    y = np.fft.fftfreq(ny, 1 / ny)[:, None]
+    x = np.fft.fftfreq(nx, 1 / nx)[None, :]
+    major, minor = header["BMAJ"] / header["CDELT2"], header["BMIN"] / header["CDELT2"]
+    pa = np.deg2rad(header["BPA"])
+    along = y * np.cos(pa) - x * np.sin(pa)  # x grows to the West
+    across = y * np.sin(pa) + x * np.cos(pa)
+    return np.exp(-4 * np.log(2) * ((along / major) ** 2 + (across / minor) ** 2))
+
+
+def restored(model, residual, header):
+    """model ∗ beam + residual, without wrapping."""
+    ny, nx = model.shape
+    shape = (2 * ny, 2 * nx)
+    spectrum = np.fft.rfft2(np.nan_to_num(model), shape) * np.fft.rfft2(beam_kernel(header, shape))
+    return np.fft.irfft2(spectrum, shape)[:ny, :nx] + residual
+
+
+def same_files(suite, what, prefixes, middles=("",), kinds=KINDS):
+    """Pixels of several runs agree bit by bit."""
+    for middle in middles:
+        for kind in kinds:
+            first = read_image(f"{prefixes[0]}{middle}-{kind}.fits")[0]
+            for other in prefixes[1:]:
+                image = read_image(f"{other}{middle}-{kind}.fits")[0]
+                suite.true(f"{what}: {os.path.basename(other)}{middle}-{kind} has the same bits",
+                           np.array_equal(first, image, equal_nan=True))
+
+
+def lines(result, pattern):
+    return [m for m in (re.search(pattern, line) for line in result.err.splitlines()) if m]
+
+
+def check_residual(suite, what, obs, prefix, image, *args):
+    """The residual is the image of the data less the whole model, made by another way: the
+    model is subtracted where samples are read."""
+    _, other = suite.image("subtracted", obs, *GRID, *args, "--subtract", prefix + "-model.fits")
+    expected = read_image(other + "-dirty.fits")[0]
+    scale = np.nanmax(np.abs(image["dirty"][0]))
+    suite.below(f"{what}: residual against --subtract, of the peak",
+                np.nanmax(np.abs(image["residual"][0] - expected)) / scale, 1e-6)
+
+
+def check_restored(suite, what, image):
+    again = restored(image["model"][0], image["residual"][0], image["image"][1])
+    scale = np.nanmax(np.abs(image["image"][0]))
+    suite.below(f"{what}: restored image against numpy, of the peak",
+                np.nanmax(np.abs(again - image["image"][0])) / scale, 2e-6)
+
+
+def check_fluxes(suite, what, image, limit, gaussian_limit=None):
+    """Points by the peaks of the restored image; the Gaussian by the model around it."""
+    for x, y, flux in POINTS:
+        found = image["image"][0][N // 2 + y - 2:N // 2 + y + 3, N // 2 + x - 2:N // 2 + x + 3].max()
+        suite.below(f"{what}: point of {flux} Jy", abs(found / flux - 1), limit)
+    if gaussian_limit is None:
+        return
+    x, y, flux, fwhm = GAUSSIAN
+    half = int(1.2 * fwhm / 4)
+    part = image["model"][0][N // 2 + y - half:N // 2 + y + half + 1,
+                             N // 2 + x - half:N // 2 + x + half + 1]
+    suite.below(f"{what}: Gaussian of {flux} Jy", abs(part.sum() / flux - 1), gaussian_limit)
+
+
+def check_header(suite, what, header, log):
+    """Keywords of how an image was cleaned agree with the log."""
+    majors = lines(log, r"major \d+: (\d+) iteration")
+    suite.equal(f"{what}: NMAJOR", header.get("NMAJOR"), len(majors))
+    suite.equal(f"{what}: NITER", header.get("NITER"), sum(int(m.group(1)) for m in majors))
+    suite.equal(f"{what}: unit", header["BUNIT"], "Jy/beam")
+
+
+def single_scale(suite, obs):
+    args = ["--niter", "20000", "--auto-threshold", "5"]
+    prefix = suite.path("points")
+    log = tessera("image", obs, *GRID, *args, "--preview", "-o", prefix)
+    if not suite.ran("single scale", log):
+        return
+    image = images(prefix)
+    check_residual(suite, "single scale", obs, prefix, image)
+    check_restored(suite, "single scale", image)
+    check_fluxes(suite, "single scale", image, .01)
+    check_header(suite, "single scale", image["image"][1], log)
+    suite.equal("the model's unit", image["model"][1]["BUNIT"], "Jy/pixel")
+    suite.true("no keyword of cleaning in the dirty image", "NITER" not in image["dirty"][1])
+    model = image["model"][0]
+    suite.below("CLFLUX is the model's sum", abs(image["model"][1]["CLFLUX"] / model.sum() - 1), 1e-5)
+    for kind in ("image", "residual", "dirty", "psf"):
+        suite.true(f"preview of {kind}", os.path.exists(f"{prefix}-{kind}.png"))
+    suite.true("no preview of the model", not os.path.exists(prefix + "-model.png"))
+    sigma = 1.4826 * np.median(np.abs(image["residual"][0] - np.median(image["residual"][0])))
+    suite.below("the residual's peak, in noise", np.abs(image["residual"][0]).max() / sigma, 5.5)
+    suite.true("the log says why it ended", lines(log, r"cleaned: .* until the final threshold of"))
+    return prefix
+
+
+def multiscale(suite, obs):
+    args = ["--niter", "20000", "--auto-threshold", "3", "--auto-mask", "5", "--multiscale"]
+    prefix = suite.path("scales")
+    log = tessera("image", obs, *GRID, *args, "-o", prefix)
+    if not suite.ran("multiscale", log):
+        return
+    image = images(prefix)
+    check_residual(suite, "multiscale", obs, prefix, image)
+    check_restored(suite, "multiscale", image)
+    check_fluxes(suite, "multiscale", image, .01, .03)
+    suite.true("large scales were used", lines(log, r"scales .*, [1-9][0-9.]+ \("))
+    suite.true("phase 2 is told", lines(log, r"automatic mask"))
+    suite.equal("CLSCALES > 1", image["image"][1]["CLSCALES"] > 1, True)
+
+
+def ranks_and_threads(suite, obs):
+    """All images have the same bits on any number of ranks and threads."""
+    args = ["--niter", "2000", "--auto-threshold", "4", "--multiscale", "--reproducible",
+            "--channels-out", "2", "--stokes", "IQ", "--nmiter", "4", "--size", "150,123",
+            "--scale", "6asec"]
+    middles = [f"-{c}-{s}" for c in ("0000", "0001", "MFS") for s in "IQ"]
+    kinds = ("dirty", "model", "residual", "image")
+    layouts = [(1, []), (1, ["--threads", "3"])]
+    if mpiexec():
+        layouts += [(2, []), (3, ["--threads", "2"]), (4, ["--force-teams", "2"])]
+        layouts += [(7, [])] if FULL else []
+    if BACKEND != "cpu":
+        layouts = layouts[:1] + layouts[2:4]
+    prefixes = []
+    for ranks, more in layouts:
+        name = f"r{ranks}" + "".join(more).replace("--", "-")
+        good, prefix = suite.image(name, obs, *args, *more, ranks=ranks, timeout=300)
+        if good:
+            prefixes.append(prefix)
+    same_files(suite, "any ranks", prefixes, middles, kinds)
+    check_means(suite, prefixes[0])
+
+
+def check_means(suite, prefix):
+    """MFS images are means by weight."""
+    for kind in ("model", "residual", "image"):
+        parts = [read_image(f"{prefix}-000{c}-I-{kind}.fits") for c in range(2)]
+        weight = [header["SUMWT"] for _, header in parts]
+        mean = sum(w * p[0] for w, p in zip(weight, parts)) / sum(weight)
+        mfs = read_image(f"{prefix}-MFS-I-{kind}.fits")[0]
+        suite.below(f"MFS {kind}", np.abs(mfs - mean).max() / np.abs(mean).max(), 1e-6)
+
+
+def write_mask(path, like, pixels, shift=0.0, planes=1):
+    fits = fits_module()
+    with fits.open(like) as hdus:
+        header = hdus[0].header.copy()
+    header["CRPIX1"] += shift
+    for key in ("CHECKSUM", "DATASUM"):
+        header.remove(key, ignore_missing=True)
+    data = np.zeros((1, planes) + pixels.shape, "f4")
+    data[:] = pixels
+    fits.PrimaryHDU(data, header).writeto(path, overwrite=True)
+    return path
+
+
+def masks(suite, obs, prefix):
+    args = [*GRID, "--niter", "500", "--nmiter", "2"]
+    pixels = np.zeros((N, N))
+    x, y, _ = POINTS[1]
+    pixels[N // 2 + y - 5:N // 2 + y + 6, N // 2 + x - 5:N // 2 + x + 6] = 1
+    pixels[:20] = np.nan
+    like = prefix + "-dirty.fits"
+    mask = write_mask(suite.path("mask.fits"), like, pixels)
+    good, out = suite.image("masked", obs, *args, "--fits-mask", mask)
+    if good:
+        model = read_image(out + "-model.fits")[0]
+        inside = np.nan_to_num(pixels) > 0
+        suite.true("components where the mask is set", np.any(model[inside] != 0))
+        suite.true("none where it is not", not np.any(model[~inside] != 0))
+    mistakes = {"of another size": write_mask(suite.path("small.fits"), like, pixels[:-2, :-2]),
+                "off by .2 pixel": write_mask(suite.path("shifted.fits"), like, pixels, shift=.2),
+                "with nothing set": write_mask(suite.path("empty.fits"), like, 0 * pixels),
+                "with 3 planes": write_mask(suite.path("planes.fits"), like, pixels, planes=3),
+                "that is not there": suite.path("nowhere.fits")}
+    for what, path in mistakes.items():
+        refused(suite, f"a mask {what}", [obs, *args, "--fits-mask", path], 3)
+    near = write_mask(suite.path("near.fits"), like, pixels, shift=.05)
+    suite.image("near", obs, *args, "--fits-mask", near)
+    by_channel = np.stack([pixels, np.roll(pixels, 9, 1)])[None]
+    fits = fits_module()
+    header = fits.getheader(mask)
+    fits.PrimaryHDU(by_channel.astype("f4"), header).writeto(suite.path("channels.fits"))
+    good, out = suite.image("channels", obs, *args, "--channels-out", "2", "--fits-mask",
+                            suite.path("channels.fits"))
+    for c in range(2 if good else 0):
+        model = read_image(f"{out}-000{c}-model.fits")[0]
+        suite.true(f"channel {c} has a mask of its own",
+                   not np.any(model[~(np.nan_to_num(by_channel[0, c]) > 0)] != 0))
+
+
+def refused(suite, what, args, status, ranks=(1, 3)):
+    """One line, the right status, and no file."""
+    for n in ranks if mpiexec() else (1,):
+        out = suite.path("refused")
+        result = tessera("image", *args, "-o", out, ranks=n)
+        suite.ran(f"{what}, {n} ranks", result, status)
+        suite.equal(f"{what}, {n} ranks: error lines", len(result.errors()), 1)
+        suite.equal(f"{what}, {n} ranks: images",
+                    [k for k in KINDS if os.path.exists(f"{out}-{k}.fits")], [])
+
+
+def continued(suite, obs):
+    """A run that goes on from an earlier one's model ends where one run would."""
+    args = [*GRID, "--niter", "20000", "--auto-threshold", "5", "--reproducible"]
+    good, whole = suite.image("whole", obs, *args)
+    good = good and suite.image("parts", obs, *args, "--nmiter", "1", "--save-first-residual")[0]
+    if not good:
+        return
+    parts = suite.path("parts")
+    first = read_image(parts + "-residual.fits")[0]
+    suite.true("the first residual is the one after the first major",
+               np.array_equal(read_image(parts + "-first-residual.fits")[0], first))
+    shutil.copy(parts + "-model.fits", suite.path("first-model.fits"))
+    good, _ = suite.image("parts", obs, *args, "--continue")
+    if good:
+        a, b = images(whole), images(parts)
+        suite.true("the dirty image is of the data", np.array_equal(a["dirty"][0], b["dirty"][0]))
+        scale = np.abs(a["image"][0]).max()
+        suite.below("restored images", np.abs(a["image"][0] - b["image"][0]).max() / scale, 1e-3)
+        rms = [np.sqrt(np.mean(i["residual"][0] ** 2)) for i in (a, b)]
+        suite.below("residual rms", abs(rms[1] / rms[0] - 1), .01)
+        check_restored(suite, "continued", b)
+    args = [obs, "--niter", "100", "--continue"]
+    refused(suite, "--continue without a model", [*args, *GRID], 3)
+    result = tessera("image", *args, "--size", "200", "--scale", "4asec", "--overwrite", "-o",
+                     parts)
+    suite.ran("--continue on another grid", result, 3)
+    suite.true("the model is still there", os.path.exists(parts + "-model.fits"))
+
+
+def beams(suite, obs):
+    args = [*GRID, "--niter", "50", "--no-dirty"]
+    good, out = suite.image("size", obs, *args, "--beam-size", "30asec")
+    if good:
+        image = images(out, ("psf", "model", "residual", "image"))
+        suite.below("--beam-size", abs(image["image"][1]["BMAJ"] * 3600 - 30), 1e-9)
+        check_restored(suite, "--beam-size", image)
+        suite.true("--no-dirty", not os.path.exists(out + "-dirty.fits"))
+    good, out = suite.image("shape", obs, *args, "--beam-shape", "40asec,20asec,30deg")
+    if good:
+        image = images(out, ("psf", "model", "residual", "image"))
+        suite.below("--beam-shape", abs(image["image"][1]["BPA"] - 30), 1e-9)
+        check_restored(suite, "--beam-shape", image)
+    good, out = suite.image("circular", obs, *args, "--circular-beam")
+    if good:
+        header = read_image(out + "-image.fits")[1]
+        suite.equal("--circular-beam", header["BMIN"], header["BMAJ"])
+    # one pixel a beam: no fit
+    result = tessera("image", obs, "--size", "64", "--scale", "60asec", "--niter", "10",
+                     "--overwrite", "-o", suite.path("coarse"))
+    if suite.ran("a PSF without a beam", result):
+        suite.equal("one warning, which asks for --beam-size",
+                    len(lines(result, r"no beam could be fitted.*--beam-size")), 1)
+        suite.true("a beam in the restored image's header",
+                   read_image(suite.path("coarse-image.fits"))[1].get("BMAJ", 0) > 0)
+
+
+def limits(suite, obs):
+    """What ends cleaning, and is said."""
+    prefix = suite.path("limits")
+    cases = {"--nmiter": (["--nmiter", "2"], r"number of major iterations"),
+             "--niter": (["--niter", "37", "--mgain", "1"], r"number of iterations"),
+             "--threshold": (["--threshold", "200mJy"], r"threshold of 200 mJy"),
+             "--stop-negative": (["--stop-negative", "--niter", "100000"], r"a negative component")}
+    for what, (more, words) in cases.items():
+        log = tessera("image", obs, *GRID, "--niter", "500", *more, "--overwrite", "-o", prefix)
+        if suite.ran(what, log):
+            suite.true(f"{what} is said to have ended it", lines(log, r"cleaned: .*" + words))
+        if what == "--niter":
+            suite.equal("as many iterations", read_image(prefix + "-image.fits")[1]["NITER"], 37)
+            check_residual(suite, "mgain 1", obs, prefix, images(prefix))
+    good, out = suite.image("positive", obs, *GRID, "--niter", "3000", "--no-negative")
+    if good:
+        suite.true("--no-negative", read_image(out + "-model.fits")[0].min() >= 0)
+    good, out = suite.image("border", obs, *GRID, "--niter", "300", "--clean-border", "30")
+    if good:
+        model, edge = read_image(out + "-model.fits")[0], int(np.ceil(.3 * N))
+        inside = model[edge:N - edge, edge:N - edge]
+        suite.true("--clean-border", np.count_nonzero(model) == np.count_nonzero(inside) > 0)
+    suite.image("local", obs, *GRID, "--niter", "1000", "--auto-threshold", "4", "--local-rms",
+                "--local-rms-window", "20")
+
+
+def mistakes(suite, obs):
+    clean = [obs, *GRID, "--niter", "100"]
+    for more in (["--gain", "0"], ["--gain", "1.5"], ["--mgain", "0"], ["--mgain", "1.01"],
+                 ["--threshold", "-1"], ["--auto-threshold", "-1"], ["--auto-mask", "x"],
+                 ["--multiscale", "--multiscale-scales", "0,8,4"],
+                 ["--multiscale-scales", "0,8"], ["--beam-shape", "1asec"], ["--no-psf"],
+                 ["--local-rms-method", "median"], ["--beam-shape", "1asec,2asec,0deg"]):
+        refused(suite, " ".join(more), clean + more, 2, ranks=(1,))
+    refused(suite, "cleaning options without --niter", [obs, *GRID, "--mgain", ".5"], 2)
+
+
+def all_sky(suite):
+    """Pixels beyond the horizon stay NaN, and are never components; a flat array has w near 0."""
+    sky = write_sky(suite.path("wide.csv"), [dict(flux_jy=5, ra="60deg", dec="-30deg"),
+                                             dict(flux_jy=3, ra="100deg", dec="-10deg")])
+    obs = simulate(suite.path("wide.uvfits"), sky, layout="mwa", duration="4min",
+                   integration="120s", freq="60MHz", channels=1,
+                   extra=("--max-radius", "100m", "--noise", "0.5"))
+    good, out = suite.image("sky", obs, "--size", "180", "--scale", "0.7deg", "--niter", "200",
+                            "--auto-threshold", "5")
+    if not good:
+        return
+    image = images(out)
+    y, x = np.mgrid[:180, :180] - 90
+    beyond = np.hypot(x, y) * np.deg2rad(.7) >= 1
+    for kind in ("dirty", "residual", "image"):
+        suite.true(f"all sky: {kind} is NaN beyond the horizon only",
+                   np.array_equal(np.isnan(image[kind][0]), beyond))
+    suite.true("all sky: the model is 0 there", not np.any(image["model"][0][beyond]))
+    suite.true("all sky: and has components", np.any(image["model"][0]))
+
+
+def main():
+    suite = Suite("cleaned")
+    points = observe(suite, "points.uvfits", make_sky(suite.path("points.csv"), False))
+    both = observe(suite, "both.uvfits", make_sky(suite.path("both.csv"), q=.1))
+    prefix = single_scale(suite, points)
+    multiscale(suite, both)
+    ranks_and_threads(suite, both)
+    if BACKEND == "cpu" and prefix:
+        masks(suite, points, prefix)
+        continued(suite, points)
+        beams(suite, points)
+        limits(suite, points)
+        mistakes(suite, points)
+        all_sky(suite)
+    suite.finish()
+
+
+main()
