@@ -65,6 +65,8 @@ static const synonym synonyms[] = {
     {"shift", "center", "--center ", "RA,DEC", NULL},
     {"subtract-model", "subtract", "--subtract ", "MODEL.fits", NULL},
     {"gpu", "backend", "--backend cuda", NULL, ""},
+    {"abs-threshold", "threshold", "--threshold ", "FLUX", ""},
+    {"fitsmask", "fits-mask", "--fits-mask ", "FILE", ""},
     {"png", "preview", "--preview", NULL, ""},
     {"force", "overwrite", "--overwrite", NULL, ""},
 };
@@ -73,16 +75,13 @@ static const synonym synonyms[] = {
 static const struct {
     const char *word, *remark;
 } absent[] = {
-    {"niter", "tessera makes dirty images and does not deconvolve"},
-    {"mgain", "tessera makes dirty images and does not deconvolve"},
-    {"multiscale", "tessera makes dirty images and does not deconvolve"},
-    {"auto-threshold", "tessera makes dirty images and does not deconvolve"},
-    {"auto-mask", "tessera makes dirty images and does not deconvolve"},
+    {"join-channels", "tessera cleans output channels one by one"},
+    {"join-polarizations", "tessera cleans Stokes parameters one by one"},
+    {"parallel-deconvolution", "leave it out: an image is cleaned over all ranks"},
     {"predict", "there is the command 'tessera predict'"},
     {"use-wgridder", "leave it out: the result always has the --accuracy asked for"},
     {"no-update-model-required",
      "leave it out: imaging does not write to observations"},
-    {"no-dirty", "leave it out: the dirty image is the result"},
 };
 
 /* ---- options of an argp and its children ---- */

@@ -350,12 +350,12 @@ def all_sky(suite):
     obs = simulate(suite.path("wide.uvfits"), sky, layout="mwa", duration="4min",
                    integration="120s", freq="60MHz", channels=1,
                    extra=("--max-radius", "100m", "--noise", "0.5"))
-    good, out = suite.image("sky", obs, "--size", "180", "--scale", "0.7deg", "--niter", "200",
+    good, out = suite.image("sky", obs, "--size", "160", "--scale", "0.7deg", "--niter", "200",
                             "--auto-threshold", "5")
     if not good:
         return
     image = images(out)
-    y, x = np.mgrid[:180, :180] - 90
+    y, x = np.mgrid[:160, :160] - 80
     beyond = np.hypot(x, y) * np.deg2rad(.7) >= 1
     for kind in ("dirty", "residual", "image"):
         suite.true(f"all sky: {kind} is NaN beyond the horizon only",
