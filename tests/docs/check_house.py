@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The map of the house holds: rooms of the imager include no header of a later room, and
-no source lacks an opening comment."""
+"""The map of the house holds: rooms of the imager include no header of a later room, no
+source lacks an opening comment, and no header of the imager is long."""
 import os
 import re
 import sys
@@ -8,6 +8,7 @@ import sys
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MODULES = ("base", "mpi", "fft", "grid", "degrid", "clean", "io", "app")
 ROOMS = ("samples", "engine", "run")
+HEADER_LINES = 150
 
 
 def sources(*folders):
@@ -44,11 +45,19 @@ def without_opening():
             if not text_of(path).lstrip().startswith(("/*", "//"))]
 
 
+def long_headers():
+    lines = {path: text_of(path).count("\n") for path in sources("app/imager")
+             if path.endswith(".h")}
+    return [f"{path}: {count} lines" for path, count in lines.items()
+            if count > HEADER_LINES]
+
+
 def main():
     failed = 0
     for what, found in (
             ("includes of a later room's header", later_rooms()),
-            ("sources that do not say what they are for", without_opening())):
+            ("sources that do not say what they are for", without_opening()),
+            (f"headers of the imager above {HEADER_LINES} lines", long_headers())):
         print(f"  {'FAIL' if found else 'ok  '}    {what}: {len(found)}")
         for line in found:
             print(f"            {line}")

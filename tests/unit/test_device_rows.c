@@ -17,6 +17,7 @@
 #include "device_read.h"
 #include "device_sample.h"
 #include "tess_backend.h"
+#include "tess_backend_choice.h"
 #include "tess_const.h"
 #include "tess_device.h"
 #include "tess_mem.h"

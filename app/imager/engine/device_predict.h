@@ -6,6 +6,7 @@
 #define TESS_DEVICE_PREDICT_H
 
 #include "imager_model.h"
+#include "source.h"
 
 /** Can it be done? From UVFITS rows that can be read as they are into a copy of their
  *  file, on a device that holds the whole model. The predictor's model is open. Local,

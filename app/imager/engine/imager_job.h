@@ -7,10 +7,9 @@
 
 #include <complex.h>
 
-#include "output_table.h"
-#include "steps.h"
+#include "imager_extent.h"
+#include "steps_residual.h"
 #include "tess_backend.h"
-#include "tess_backend_choice.h"
 #include "tess_comm.h"
 #include "tess_costs.h"
 #include "tess_geom.h"
@@ -79,15 +78,6 @@ typedef struct imager_job {
 /** The ranks that work on one set of images together. */
 tess_comm *imager_team(const imager_job *job);
 
-/** Begin to measure energy when the profile wants it: of each GPU by one of its ranks,
- *  of a node's processors by its first. Collective. */
-tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
-                         tess_profile *profile);
-
-/** Memory that this rank may use [bytes]. Collective. */
-tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
-                              int64_t *bytes);
-
 /** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory
  *  it would need when it cannot fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
@@ -104,15 +94,6 @@ double imager_team_bytes(const imager_job *job, int ranks);
 /** Have the plan's costs be measured ones from here on, for an estimate, whatever it
  * was made by; nothing when the layout does not want that. Collective. */
 tess_status imager_job_calibrate(imager_job *job);
-
-/** Threads for sorting: no more than memory allows to be of use, where that is known.
- */
-int imager_sort_threads(const imager_job *job);
-
-/** Sort samples to bricks with `in_place`, for the backend to work on as they are; else
- *  only count them by brick, as they will be sent. Local. */
-tess_status imager_sort(const imager_job *job, const tess_samples *samples,
-                        bool skip_ignored, bool in_place, tess_brick_list *bricks);
 
 /** What images and a plane take on a rank, pieces excepted [bytes]. Local. */
 double imager_planes_bytes(const imager_job *job);

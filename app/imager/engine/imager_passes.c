@@ -61,6 +61,20 @@ void imager_join_planes(tess_plane_span *planes, tess_plane_span more)
     if (more.end > planes->end) planes->end = more.end;
 }
 
+int imager_sort_threads(const imager_job *job)
+{
+    return tess_costs_threads(&job->costs, TESS_TRAFFIC_SORT, job->layout->threads);
+}
+
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks)
+{
+    const int threads = imager_sort_threads(job);
+    return in_place ? tess_brick_list_make(job->plan, samples, skip_ignored, bricks)
+                    : tess_brick_list_count(job->plan, samples, skip_ignored, threads,
+                                            bricks);
+}
+
 tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
                                tess_brick_list *list)
 {

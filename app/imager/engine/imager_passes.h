@@ -12,6 +12,15 @@
 /** Add to the planes that a brick touches. Local. */
 void imager_join_planes(tess_plane_span *planes, tess_plane_span more);
 
+/** Threads for sorting: no more than memory allows to be of use, where that is known.
+ */
+int imager_sort_threads(const imager_job *job);
+
+/** Sort samples to bricks with `in_place`, for the backend to work on as they are; else
+ *  only count them by brick, as they will be sent. Local. */
+tess_status imager_sort(const imager_job *job, const tess_samples *samples,
+                        bool skip_ignored, bool in_place, tess_brick_list *bricks);
+
 /** Room for the counts of so many bricks in an empty list. TESS_ERR_ALLOC. Local. */
 tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
                                tess_brick_list *list);

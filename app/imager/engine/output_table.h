@@ -4,22 +4,11 @@
 #ifndef TESS_OUTPUT_TABLE_H
 #define TESS_OUTPUT_TABLE_H
 
+#include "imager_extent.h"
 #include "source.h"
 #include "tess_comm.h"
 #include "tess_imager_opts.h"
 #include "tess_samples.h"
-
-/** Extent of the visibilities that one image is made of, over all ranks. */
-typedef struct imager_extent {
-    int64_t num_vis;
-    double w_min_lambda, w_max_lambda; /* of |w| */
-    double w_span_lambda;  /* of several images: the smallest range of |w| of
-                              one; < 0: w_max − w_min */
-    double uvw_max_lambda; /* longest baseline */
-    double freq_sum, freq_min, freq_max;
-    double largest_weight; /* natural */
-    double largest_vis_jy; /* real or imaginary part of a polarisation, without sign */
-} imager_extent;
 
 /** The images of a run, output channels × intervals, and what each is made of. Output
  *  channel c of interval t has number t · num_channels + c. */
@@ -74,21 +63,5 @@ void output_table_band(const output_table *outputs, const tess_source_info *info
 
 /** Which channels of the table belong to an output channel, wanted[num_chan]. Local. */
 void output_table_channels(const output_table *outputs, int64_t channel, bool *wanted);
-
-/** Extent of one set of samples, added to `extent`. Ignored samples do not count when
- *  `skip_ignored`; else, for prediction, samples have no values, whose largest is not
- *  looked for. Local. */
-void imager_extent_add(const tess_samples *samples, const double *freq_hz,
-                       bool skip_ignored, int threads, imager_extent *extent);
-imager_extent imager_extent_empty(void);
-
-/** As imager_extent_add, for channels [begin, end) of one row. Local. */
-void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
-                           bool skip_ignored, int64_t row, int32_t begin, int32_t end,
-                           imager_extent *extent);
-void imager_extent_join(imager_extent *total, const imager_extent *extent);
-
-/** Sum extents [count] over ranks. Collective. */
-tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count);
 
 #endif

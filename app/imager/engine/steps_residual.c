@@ -4,6 +4,7 @@
  * that a block needs have been transformed back, the block's bricks are predicted,
  * subtracted from and gridded, some at a time. Residuals of all samples never exist,
  * and those of a batch are gridded while they are in cache. */
+#include "steps_residual.h"
 #include "steps_private.h"
 
 #include <string.h>

@@ -5,7 +5,9 @@
 
 #include "device_predict.h"
 #include "imager_model.h"
+#include "imager_resources.h"
 #include "predicted_mix.h"
+#include "tess_backend_choice.h"
 #include "tess_grid.h"
 #include "tess_imager.h"
 #include "tess_log.h"

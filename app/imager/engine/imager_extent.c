@@ -1,0 +1,159 @@
+/* Which frequencies and which w the visibilities of an image have: what its plan must
+ * cover. */
+#include "imager_extent.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tess_mem.h"
+
+imager_extent imager_extent_empty(void)
+{
+    return (imager_extent){
+        .w_min_lambda = INFINITY, .w_span_lambda = -1, .freq_min = INFINITY};
+}
+
+void imager_extent_join(imager_extent *total, const imager_extent *extent)
+{
+    if (extent->num_vis == 0) return;
+    total->num_vis += extent->num_vis;
+    total->w_min_lambda = fmin(total->w_min_lambda, extent->w_min_lambda);
+    total->w_max_lambda = fmax(total->w_max_lambda, extent->w_max_lambda);
+    total->uvw_max_lambda = fmax(total->uvw_max_lambda, extent->uvw_max_lambda);
+    total->freq_sum += extent->freq_sum;
+    total->freq_min = fmin(total->freq_min, extent->freq_min);
+    total->freq_max = fmax(total->freq_max, extent->freq_max);
+    total->largest_weight = fmax(total->largest_weight, extent->largest_weight);
+    total->largest_vis_jy = fmax(total->largest_vis_jy, extent->largest_vis_jy);
+}
+
+/* Largest magnitude of numbers that are finite. Their bits without the sign are ordered
+ * as they are, and comparing integers vectorises. */
+static double largest_of(const void *array, bool is_double, int64_t first,
+                         int64_t count)
+{
+    if (is_double) {
+        const double *value = (const double *)array + first;
+        double largest = 0;
+        for (int64_t k = 0; k < count; ++k)
+            largest = fabs(value[k]) > largest ? fabs(value[k]) : largest;
+        return largest;
+    }
+    const float *value = (const float *)array + first;
+    int32_t most = 0;
+    float largest;
+    for (int64_t k = 0; k < count; ++k) {
+        int32_t bits;
+        memcpy(&bits, &value[k], sizeof bits);
+        bits &= INT32_MAX;
+        most = bits > most ? bits : most;
+    }
+    memcpy(&largest, &most, sizeof largest);
+    return (double)largest;
+}
+
+static bool has_weight(const tess_samples *samples, int64_t sample)
+{
+    for (int k = 0; k < samples->num_weight; ++k) {
+        const int64_t at = sample * samples->num_weight + k;
+        if (tess_samples_weight(samples, at) != 0) return true;
+    }
+    return false;
+}
+
+void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
+                           bool skip_ignored, int64_t row, int32_t begin, int32_t end,
+                           imager_extent *extent)
+{
+    const double *uvw_m = samples->uvw_m + 3 * row, w_m = fabs(uvw_m[2]);
+    const double length_m = sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m);
+    const int32_t base = samples->chan_base[row];
+    double inv_min = INFINITY, inv_max = 0, freq_sum = 0;
+    double freq_min = extent->freq_min, freq_max = extent->freq_max;
+    int64_t count = 0;
+    for (int32_t c = begin; c < end; ++c) {
+        if (skip_ignored && !has_weight(samples, samples->vis_first[row] + c)) continue;
+        const double inv = samples->inv_lambda[base + c], freq = freq_hz[base + c];
+        ++count;
+        inv_min = inv < inv_min ? inv : inv_min;
+        inv_max = inv > inv_max ? inv : inv_max;
+        freq_sum += freq;
+        freq_min = freq < freq_min ? freq : freq_min;
+        freq_max = freq > freq_max ? freq : freq_max;
+    }
+    extent->freq_sum += freq_sum;
+    extent->freq_min = freq_min;
+    extent->freq_max = freq_max;
+    if (count == 0) return;
+    extent->num_vis += count;
+    extent->w_min_lambda = fmin(extent->w_min_lambda, w_m * inv_min);
+    extent->w_max_lambda = fmax(extent->w_max_lambda, w_m * inv_max);
+    extent->uvw_max_lambda = fmax(extent->uvw_max_lambda, length_m * inv_max);
+    if (!skip_ignored) return; /* prediction has no values yet */
+    const int64_t first = samples->vis_first[row] + begin, num = end - begin;
+    extent->largest_weight =
+        fmax(extent->largest_weight,
+             largest_of(samples->weight, samples->is_double,
+                        first * samples->num_weight, num * samples->num_weight));
+    extent->largest_vis_jy =
+        fmax(extent->largest_vis_jy,
+             largest_of(samples->vis, samples->is_double, 2 * first * samples->num_pol,
+                        2 * num * samples->num_pol));
+}
+
+void imager_extent_add(const tess_samples *samples, const double *freq_hz,
+                       bool skip_ignored, int threads, imager_extent *extent)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        imager_extent own = imager_extent_empty();
+#pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < samples->num_rows; ++row)
+            imager_extent_add_row(samples, freq_hz, skip_ignored, row, 0,
+                                  samples->num_chan[row], &own);
+#pragma omp critical(tess_imager_extent)
+        imager_extent_join(extent, &own);
+    }
+}
+
+tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count)
+{
+    tess_status status = TESS_OK;
+    enum { MOST = 5 };
+    double *real = tess_alloc((3 + MOST) * count, sizeof *real), *least = NULL,
+           *most = NULL;
+    int64_t *num_vis = tess_alloc(count, sizeof *num_vis);
+    TESS_TRY(tess_comm_agree(comm, real && num_vis ? TESS_OK : TESS_ERR_ALLOC));
+    least = real + count;
+    most = real + 3 * count;
+    for (int64_t k = 0; k < count; ++k) {
+        num_vis[k] = extent[k].num_vis;
+        real[k] = extent[k].freq_sum;
+        least[2 * k] = extent[k].w_min_lambda;
+        least[2 * k + 1] = extent[k].freq_min;
+        most[MOST * k] = extent[k].w_max_lambda;
+        most[MOST * k + 1] = extent[k].uvw_max_lambda;
+        most[MOST * k + 2] = extent[k].freq_max;
+        most[MOST * k + 3] = extent[k].largest_weight;
+        most[MOST * k + 4] = extent[k].largest_vis_jy;
+    }
+    TESS_TRY(tess_comm_allreduce_i64(comm, num_vis, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, real, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, least, 2 * count, TESS_MIN));
+    TESS_TRY(tess_comm_allreduce_f64(comm, most, MOST * count, TESS_MAX));
+    for (int64_t k = 0; k < count; ++k) {
+        extent[k].num_vis = num_vis[k];
+        extent[k].freq_sum = real[k];
+        extent[k].w_min_lambda = least[2 * k];
+        extent[k].freq_min = least[2 * k + 1];
+        extent[k].w_max_lambda = most[MOST * k];
+        extent[k].uvw_max_lambda = most[MOST * k + 1];
+        extent[k].freq_max = most[MOST * k + 2];
+        extent[k].largest_weight = most[MOST * k + 3];
+        extent[k].largest_vis_jy = most[MOST * k + 4];
+    }
+cleanup:
+    tess_free(real);
+    tess_free(num_vis);
+    return status;
+}

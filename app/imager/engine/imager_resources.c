@@ -1,0 +1,47 @@
+/* What a rank may use: its share of a node's memory, and meters of energy. */
+#include "imager_resources.h"
+
+#include <string.h>
+
+#include "tess_mem.h"
+
+/* Share of the allowed memory that is planned for; the rest is for libraries, buffers
+ * of the exchange, and the files' cache. */
+static const double MEMORY_SHARE = 0.85;
+
+tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
+                              int64_t *bytes)
+{
+    tess_status status = TESS_OK;
+    tess_comm *node = NULL;
+    TESS_TRY(tess_comm_node(comm, &node));
+    const int64_t node_bytes =
+        layout->memory_bytes > 0 ? layout->memory_bytes : tess_mem_node_limit_bytes();
+    *bytes = (int64_t)(MEMORY_SHARE * (double)node_bytes / tess_comm_size(node));
+    TESS_TRY(tess_comm_allreduce_i64(comm, bytes, 1, TESS_MIN));
+cleanup:
+    tess_comm_free(node);
+    return status;
+}
+
+tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
+                         tess_profile *profile)
+{
+    enum { ID_BYTES = 32 };
+    tess_status status = TESS_OK;
+    tess_comm *node = NULL;
+    char own[ID_BYTES] = "", *all = NULL;
+    if (!profile->wants_energy) return TESS_OK;
+    TESS_TRY(tess_comm_node(comm, &node));
+    all = tess_alloc(tess_comm_size(node), ID_BYTES);
+    TESS_TRY(tess_comm_agree(node, all ? TESS_OK : TESS_ERR_ALLOC));
+    if (backend->bus_id) backend->bus_id(own, ID_BYTES);
+    TESS_TRY(tess_comm_allgather(node, own, ID_BYTES, all));
+    for (int k = 0; k < tess_comm_rank(node); ++k)
+        if (strncmp(all + (size_t)k * ID_BYTES, own, ID_BYTES) == 0) own[0] = '\0';
+    tess_profile_start_meter(profile, own, tess_comm_rank(node) == 0);
+cleanup:
+    tess_free(all);
+    tess_comm_free(node);
+    return status;
+}
