@@ -299,6 +299,12 @@ static void tell_major(const majors *all, int pol)
     tess_log_info("%s, peak %s to %s, threshold %s, rms %s, flux %.5g Jy, %.2f s%s",
                   text, from, to, threshold, rms, report->flux_jy, report->total_s,
                   report->phase == 2 ? ", automatic mask" : "");
+    tess_log_detail("major %lld%s%s: %d sub-minor loop%s, ended by %s; %.0f transforms "
+                    "%.2f s, lists %.2f s",
+                    (long long)image->num_majors, all->run->num_pol > 1 ? " of " : "",
+                    all->run->num_pol > 1 ? name : "", report->loops,
+                    report->loops == 1 ? "" : "s", tess_clean_end_text(report->end),
+                    report->transforms, report->transform_s, report->list_s);
 }
 
 /* A minor loop of one polarisation. Collective. */
