@@ -19,6 +19,7 @@ enum {
     OPT_AUTO_THRESHOLD,
     OPT_AUTO_MASK,
     OPT_FITS_MASK,
+    OPT_CASA_MASK,
     OPT_MULTISCALE,
     OPT_SCALES,
     OPT_SCALE_BIAS,
@@ -59,6 +60,8 @@ static const struct argp_option clean_options[] = {
      0},
     {"fits-mask", OPT_FITS_MASK, "FILE", 0,
      "Look for components only where this image is not 0", 0},
+    {"casa-mask", OPT_CASA_MASK, "FILE", OPTION_HIDDEN,
+     "The same with an image of CASA", 0},
     {"multiscale", OPT_MULTISCALE, NULL, 0,
      "Clean extended emission with components of several sizes", 0},
     {"multiscale-scales", OPT_SCALES, "LIST", 0,
@@ -211,6 +214,7 @@ static const tess_option_rule clean_rules[] = {
      .max = DBL_MAX},
     {OPT_AUTO_MASK, tess_take_number, .offset = MINOR(auto_mask), .max = DBL_MAX},
     {OPT_FITS_MASK, tess_take_text, .offset = AT(fits_mask)},
+    {OPT_CASA_MASK, tess_take_text, .offset = AT(casa_mask)},
     {OPT_MULTISCALE, tess_take_flag, .offset = MINOR(multiscale)},
     {OPT_SCALES, take_scales, .offset = 0},
     {OPT_SCALE_BIAS, tess_take_number, .offset = MINOR(scale_bias), .min = LEAST,
@@ -308,6 +312,8 @@ tess_status tess_clean_args_check(tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE, "--niter cannot go with --checkpoint yet");
     if (opts->dump_stages)
         TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
+    if (choice->fits_mask && choice->casa_mask)
+        TESS_FAIL(TESS_ERR_USAGE, "--fits-mask and --casa-mask: there may be one mask");
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
     if (choice->local_rms && minor->local_rms == TESS_CLEAN_GLOBAL_RMS)

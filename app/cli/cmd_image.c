@@ -119,6 +119,7 @@ static char *identity_of(const tess_image_args *args)
     add_input(out, args->opts.subtract);
     add_input(out, args->opts.gridding.gcf);
     add_input(out, args->opts.clean.fits_mask);
+    add_input(out, args->opts.clean.casa_mask);
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 

@@ -390,6 +390,7 @@ tess_status tess_image_check_beside(const tess_image_opts *opts, const char *pat
     TESS_TRY(tess_out_check_other(path, opts->subtract));
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
+    TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
 cleanup:
     return status;
 }

@@ -15,8 +15,16 @@
  *      }
  *      tess_session_destroy(session);
  *
- *  One process images, whatever MPI does around it. Sessions in several threads wait
- * for one another, because the log is the process's.
+ *  A session of tess_session_create() uses the calling process only, also in an MPI
+ *  program. A session of tess_session_create_mpi() is shared by the ranks of a
+ *  communicator: calls marked Collective are made on all of them, in the same order, and
+ *  with the same arguments but for arrays. Each rank has rows of the images, `num_rows`
+ *  of them from row `row_first`, which may be none. A rank passes and gets these rows of
+ *  every array. When a collective call fails on one rank, it returns on all: with the
+ *  reason on the rank that failed, and TESS_ERR_PEER on the others.
+ *
+ *  Sessions in several threads wait for one another, because the log is the process's;
+ *  sessions of several ranks belong in one thread, the one that may call MPI.
  */
 #ifndef TESS_SESSION_H
 #define TESS_SESSION_H
@@ -38,6 +46,7 @@ typedef struct tess_session_info {
     int64_t num_intervals, num_channels; /**< outputs */
     int num_pol;                         /**< images of each */
     int64_t nx, ny;                      /**< pixels */
+    int64_t row_first, num_rows;         /**< rows on this rank; of one process, all */
     double scale_rad;                    /**< pixel size */
     double ra_rad, dec_rad; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
     bool is_double;         /**< precision of the grid: double for ε < 1e-5 */
@@ -53,14 +62,24 @@ typedef struct tess_session_weights {
 /** A session without options. Free with tess_session_destroy(). TESS_ERR_ALLOC. */
 TESS_API tess_status tess_session_create(tess_session **session);
 
-/** Set an option of `tessera image`, as tess_image_set() does. Options of files
- *  ("output", "subtract", "checkpoint", "scratch") play no part. Before
- *  tess_session_open(). */
+/** A session of the ranks of a communicator, `MPI_Comm_c2f(communicator)`, which is
+ *  duplicated. MPI must have been started with MPI_Init_thread() and at least
+ *  MPI_THREAD_FUNNELED, and be the library that tessera was built with. Free with
+ *  tess_session_destroy() before MPI_Finalize(). TESS_ERR_RESOURCE when MPI does not
+ *  run, or tessera was built without; TESS_ERR_USAGE for MPI_COMM_NULL; TESS_ERR_ALLOC.
+ *  Collective. */
+TESS_API tess_status tess_session_create_mpi(int64_t communicator,
+                                             tess_session **session);
+
+/** Set an option of `tessera image`, as tess_image_set() does; the same ones on all
+ *  ranks. Options of files ("output", "subtract", "checkpoint", "scratch") play no part.
+ *  Before tess_session_open(). */
 TESS_API tess_status tess_session_set(tess_session *session, const char *name,
                                       const char *value);
 
 /** Read, weight and sort the observations, once. Errors as of tess_image_run();
- *  TESS_ERR_RESOURCE when they do not fit in memory. */
+ *  TESS_ERR_RESOURCE when they do not fit in memory; TESS_ERR_USAGE for options that
+ *  ranks do not share. Collective. */
 TESS_API tess_status tess_session_open(tess_session *session);
 
 /** NULL before tess_session_open(); valid until the session is destroyed. */
@@ -70,19 +89,23 @@ TESS_API const tess_session_info *tess_session_info_of(const tess_session *sessi
  *  where there is none. */
 TESS_API const char *tess_session_polarisation(const tess_session *session, int pol);
 
-/** What an output is made of, for one polarisation. TESS_ERR_USAGE for one that is not
+/** What an output is made of on all ranks, for one polarisation. TESS_ERR_USAGE for one that is not
  *  there, and when the session is not open. */
 TESS_API tess_status tess_session_weights_of(tess_session *session, int64_t interval,
                                              int64_t channel, int pol,
                                              tess_session_weights *weights);
 
-/** Images of an output. `image` [num_pol][ny][nx], the caller's, gets the dirty images
- * in Jy/beam, or, with `model` [num_pol][ny][nx] in Jy/pixel, the residual ones: those
- * of the data less the model's visibilities. `psf` [num_pol][ny][nx], unless NULL, gets
- * the PSFs. Row 0 is South, column 0 East. Images are NaN beyond the horizon, and all
- * of them without visibilities; pixels of the model that are not finite count as 0.
- * Each call starts from the data: nothing accumulates from call to call. TESS_ERR_USAGE
- * for an output that is not there, and when the session is not open; TESS_ERR_ALLOC. */
+/** Images of an output. `image` [num_pol][num_rows][nx], the caller's, gets the dirty
+ * images in Jy/beam, or, with `model` [num_pol][num_rows][nx] in Jy/pixel, the residual
+ * ones: those of the data less the model's visibilities. `psf` [num_pol][num_rows][nx],
+ * unless NULL, gets the PSFs. Row 0 of the image is South, column 0 East. Images are NaN
+ * beyond the horizon, and all of them without visibilities; pixels of the model that are
+ * not finite count as 0. Each call starts from the data: nothing accumulates from call
+ * to call. A rank without rows may pass NULL for any array. With the option
+ * "reproducible", images are the same on any number of ranks and threads.
+ * TESS_ERR_USAGE for an output that is not there, when the session is not open, and when
+ * ranks ask for different outputs or only some pass an array; TESS_ERR_ALLOC.
+ * Collective. */
 TESS_API tess_status tess_session_image(tess_session *session, int64_t interval,
                                         int64_t channel, const double *model,
                                         double *image, double *psf);
@@ -90,18 +113,22 @@ TESS_API tess_status tess_session_image(tess_session *session, int64_t interval,
 /** Predicted visibilities of an output. */
 typedef struct tess_predictions tess_predictions;
 
-/** Visibilities of a model [num_pol][ny][nx] in Jy/pixel at all rows that the
+/** Visibilities of a model [num_pol][num_rows][nx] in Jy/pixel at all rows that the
  *  observations have in the output's interval, flagged or not, and in its channels:
  * what `tessera predict` makes of the same model, rows and channels. The option
- *  "reproducible" makes them the same for any number of threads and any order of calls.
+ *  "reproducible" makes them the same for any number of ranks and threads and any order
+ *  of calls. Of several ranks each gets the visibilities of a contiguous part of the
+ *  observations' rows, which may be empty: the rows of rank 0, then those of rank 1, and
+ *  so on, are the rows of one process, segment by segment, in the file's order. They have
+ *  nothing to do with rows of images. All ranks have the same segments.
  *  Where the session images Stokes parameters, every correlation of the observation is
  *  predicted from them. Where it images correlations, each is predicted from its own
  *  image, and the others are 0. Pixels that are not finite count as 0. The session
  * holds good samples only: the first call reads the positions of all rows once more,
  * and keeps them, with a plan and planes of their own. Free the result with
- *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE for an output
- *  that is not there, when the session is not open, and with Stokes parameters and
- *  correlations together; TESS_ERR_ALLOC; errors of reading. */
+ *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE as of
+ *  tess_session_image(), and with Stokes parameters and correlations together;
+ *  TESS_ERR_ALLOC; errors of reading. Collective. */
 TESS_API tess_status tess_session_predict(tess_session *session, int64_t interval,
                                           int64_t channel, const double *model,
                                           tess_predictions **predictions);
@@ -115,7 +142,8 @@ TESS_API const tess_predicted *tess_predictions_get(const tess_predictions *pred
 TESS_API void
 tess_predictions_destroy(tess_predictions *predictions); /**< NULL is fine. */
 
-TESS_API void tess_session_destroy(tess_session *session); /**< NULL is fine. */
+/** NULL is fine. Collective. */
+TESS_API void tess_session_destroy(tess_session *session);
 
 #ifdef __cplusplus
 }

@@ -8,8 +8,8 @@ import shutil
 
 import numpy as np
 
-from e2e import ASEC, BACKEND, FULL, Suite, mpiexec, read_image, simulate, tessera, write_sky, \
-    fits_module, offset_radec
+from e2e import (ASEC, BACKEND, FULL, Suite, casacore_python, fits_module, have_ms, mpiexec,
+                 offset_radec, read_image, run, simulate, tessera, write_sky)
 
 KINDS = ("dirty", "psf", "model", "residual", "image")
 N, SCALE = 256, 4 * ASEC
@@ -225,6 +225,7 @@ def masks(suite, obs, prefix):
                 "that is not there": suite.path("nowhere.fits")}
     for what, path in mistakes.items():
         refused(suite, f"a mask {what}", [obs, *args, "--fits-mask", path], 3)
+    casa_mask(suite, obs, args, mask, out)
     near = write_mask(suite.path("near.fits"), like, pixels, shift=.05)
     suite.image("near", obs, *args, "--fits-mask", near)
     by_channel = np.stack([pixels, np.roll(pixels, 9, 1)])[None]
@@ -237,6 +238,23 @@ def masks(suite, obs, prefix):
         model = read_image(f"{out}-000{c}-model.fits")[0]
         suite.true(f"channel {c} has a mask of its own",
                    not np.any(model[~(np.nan_to_num(by_channel[0, c]) > 0)] != 0))
+
+
+def casa_mask(suite, obs, args, mask, same_as):
+    """An image of CASA is as good a mask as FITS."""
+    python = casacore_python()
+    if not python or not have_ms():
+        return
+    casa = suite.path("mask.casa")
+    made = run([python, "-c", "import casacore.images as c, sys; "
+                "c.image(sys.argv[1]).saveas(sys.argv[2])", mask, casa], 60)
+    if not suite.ran("casacore writes a mask", made):
+        return
+    good, out = suite.image("casa", obs, *args, "--casa-mask", casa)
+    if good:
+        same_files(suite, "--casa-mask", [same_as, out], kinds=("model", "image"))
+    refused(suite, "a mask that is no image of CASA", [obs, *args, "--casa-mask", obs], 3)
+    refused(suite, "two masks", [obs, *args, "--casa-mask", casa, "--fits-mask", mask], 2)
 
 
 def refused(suite, what, args, status, ranks=(1, 3)):

@@ -5,11 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tess_casa_image.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 
 /* Pixels of a file may lie so far from the image's [pixels]. */
 static const double MOST_OFFSET = 0.1;
+
+/* Rows of a mask that are read at a time: about a tile of an image of CASA. */
+enum { ROWS_AT_ONCE = 64 };
 
 /* ---- where pixels lie ---- */
 
@@ -80,61 +84,93 @@ cleanup:
 
 /* ---- masks ---- */
 
-static tess_status open_mask(const image_run *run, tess_fits_model *fits)
+/* An image in a file of either format. */
+typedef struct mask_file {
+    tess_fits_model header;
+    tess_casa_image *casa; /* NULL: FITS */
+} mask_file;
+
+static void close_mask(mask_file *mask)
+{
+    tess_casa_image_close(mask->casa);
+}
+
+/* Local. */
+static tess_status open_mask(const image_run *run, mask_file *mask)
 {
     tess_status status = TESS_OK;
+    const tess_clean_choice *choice = &run->opts->clean;
+    const tess_fits_model *header = &mask->header;
     const int64_t channels = run->opts->channels_out;
-    TESS_TRY(tess_fits_open(run->opts->clean.fits_mask, fits));
-    TESS_TRY(check_pixels(run, fits));
-    if (fits->num_freq != 1 && fits->num_freq != channels)
+    *mask = (mask_file){0};
+    TESS_TRY(choice->casa_mask
+                 ? tess_casa_image_open(choice->casa_mask, &mask->header, &mask->casa)
+                 : tess_fits_open(choice->fits_mask, &mask->header));
+    TESS_TRY(check_pixels(run, header));
+    if (header->num_freq != 1 && header->num_freq != channels)
         TESS_FAIL(
             TESS_ERR_INPUT,
             "%s: it has %d frequency planes; give one, or one for each of the %lld "
             "output channels",
-            fits->path, fits->num_freq, (long long)channels);
+            header->path, header->num_freq, (long long)channels);
 cleanup:
     return status;
+}
+
+static tess_status read_rows(const mask_file *mask, int stokes, int freq, int64_t first,
+                             int64_t count, double *out)
+{
+    return mask->casa
+               ? tess_casa_image_read(mask->casa, stokes, freq, first, count, out)
+               : tess_fits_read(&mask->header, stokes, freq, first, count, out);
 }
 
 /* The plane of a polarisation, or the first one. */
 static int plane_of(const tess_fits_model *fits, int stokes)
 {
-    for (int k = 0; k < fits->num_stokes; ++k)
+    for (int k = 0; k < fits->num_stokes && k < 4; ++k)
         if (fits->stokes[k] == stokes) return k;
     return 0;
 }
 
 /* Local. */
 static tess_status read_mask(const image_run *run, int64_t channel, int pol,
-                             int64_t row_first, int64_t num_rows, uint8_t **mask)
+                             int64_t row_first, int64_t num_rows, uint8_t **out)
 {
     tess_status status = TESS_OK;
-    tess_fits_model fits;
+    mask_file mask = {0};
     const int64_t nx = run->opts->nx;
-    double *row = tess_alloc(nx, sizeof *row);
+    double *rows = tess_alloc(ROWS_AT_ONCE * nx, sizeof *rows);
     uint8_t *set = tess_alloc_zero(num_rows * nx, sizeof *set);
-    if (!row || !set) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
-    TESS_TRY(open_mask(run, &fits));
-    const int plane = plane_of(&fits, run->pol[pol].code);
-    for (int64_t j = 0; j < num_rows; ++j) {
-        TESS_TRY(tess_fits_read(&fits, plane, fits.num_freq > 1 ? (int)channel : 0,
-                                row_first + j, 1, row));
-        for (int64_t i = 0; i < nx; ++i)
-            set[j * nx + i] = !isnan(row[i]) && (row[i] < 0 || row[i] > 0);
+    if (!rows || !set) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
+    TESS_TRY(open_mask(run, &mask));
+    const int plane = plane_of(&mask.header, run->pol[pol].code);
+    const int freq = mask.header.num_freq > 1 ? (int)channel : 0;
+    for (int64_t j = 0; j < num_rows; j += ROWS_AT_ONCE) {
+        const int64_t count = j + ROWS_AT_ONCE < num_rows ? ROWS_AT_ONCE : num_rows - j;
+        TESS_TRY(read_rows(&mask, plane, freq, row_first + j, count, rows));
+        for (int64_t k = 0; k < count * nx; ++k)
+            set[j * nx + k] = !isnan(rows[k]) && (rows[k] < 0 || rows[k] > 0);
     }
-    *mask = set;
+    *out = set;
     set = NULL;
 cleanup:
-    tess_free(row);
+    close_mask(&mask);
+    tess_free(rows);
     tess_free(set);
     return status;
+}
+
+static bool has_mask(const image_run *run)
+{
+    return run->opts->clean.fits_mask || run->opts->clean.casa_mask;
 }
 
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
                               int64_t row_first, int64_t num_rows, uint8_t **mask)
 {
     *mask = NULL;
-    if (!run->opts->clean.fits_mask) return TESS_OK;
+    if (!has_mask(run)) return TESS_OK;
     return tess_comm_agree(run->comm,
                            read_mask(run, channel, pol, row_first, num_rows, mask));
 }
@@ -194,10 +230,11 @@ cleanup:
 static tess_status check_all(const image_run *run)
 {
     tess_status status = TESS_OK;
-    tess_fits_model fits;
-    if (run->opts->clean.fits_mask) TESS_TRY(open_mask(run, &fits));
+    mask_file mask = {0};
+    if (has_mask(run)) TESS_TRY(open_mask(run, &mask));
     if (run->opts->clean.continues) TESS_TRY(check_models(run));
 cleanup:
+    close_mask(&mask);
     return status;
 }
 

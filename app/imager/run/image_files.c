@@ -78,6 +78,7 @@ static tess_status check_one(const image_files *output, char *path, bool overwri
     TESS_TRY(tess_out_check_other(path, opts->subtract));
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
+    TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
     for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
         TESS_TRY(tess_out_check_distinct(path, opts->beside[k]));
 cleanup:

@@ -23,6 +23,7 @@ typedef struct tess_clean_choice {
     double scale_px[TESS_CLEAN_MOST_SCALES]; /**< --multiscale-scales */
     int64_t nmiter;          /**< --nmiter, most major iterations; 0: no limit */
     const char *fits_mask;   /**< --fits-mask, or NULL */
+    const char *casa_mask;   /**< --casa-mask, or NULL */
     bool continues;          /**< --continue: from NAME-model.fits */
     bool first_residual;     /**< --save-first-residual */
     bool local_rms;          /**< --local-rms, whatever its method */

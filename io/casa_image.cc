@@ -1,0 +1,171 @@
+/* Reads images of CASA through casacore's tables: the coordinates of a mask, and its
+ * pixels. */
+#include "tess_casa_image.h"
+
+#include <casacore/casa/Containers/Record.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/Table.h>
+#include <casacore/tables/Tables/TableRecord.h>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "tess_const.h"
+
+using namespace casacore;
+
+/* Axes of the pixels in the order of casacore, the fastest first; -1: there is none. */
+struct tess_casa_image {
+    std::string path;
+    Table table;
+    ArrayColumn<Float> map;
+    IPosition shape;
+    int x_axis, y_axis, stokes_axis, freq_axis;
+};
+
+namespace
+{
+
+/* The name of the coordinate of a kind, like direction0, and its number. */
+std::string find_coordinate(const RecordInterface &coords, const char *kind,
+                            int &number)
+{
+    const size_t length = std::strlen(kind);
+    for (uInt k = 0; k < coords.nfields(); ++k) {
+        const std::string name = coords.name(k);
+        if (name.compare(0, length, kind) == 0 && name.size() > length) {
+            number = std::atoi(name.c_str() + length);
+            return name;
+        }
+    }
+    return "";
+}
+
+/* Pixel axis number `k` of a coordinate, -1 where it has none. */
+int axis_of(const RecordInterface &coords, const char *kind, size_t k)
+{
+    int number = 0;
+    if (find_coordinate(coords, kind, number).empty()) return -1;
+    const Vector<Int> axes(coords.asArrayInt("pixelmap" + std::to_string(number)));
+    return k < axes.size() ? axes[k] : -1;
+}
+
+double unit_rad(const Vector<String> &units, size_t k)
+{
+    return k < units.size() && units[k] == "deg" ? TESS_RAD_PER_DEG : 1.0;
+}
+
+void take_direction(const RecordInterface &coords, tess_fits_model *header)
+{
+    int number = 0;
+    const RecordInterface &direction =
+        coords.asRecord(find_coordinate(coords, "direction", number));
+    const Vector<Double> at(direction.asArrayDouble("crval"));
+    const Vector<Double> pixel(direction.asArrayDouble("crpix"));
+    const Vector<Double> step(direction.asArrayDouble("cdelt"));
+    const Vector<String> units(direction.asArrayString("units"));
+    header->ra_rad = at[0] * unit_rad(units, 0);
+    header->dec_rad = at[1] * unit_rad(units, 1);
+    header->crpix_x = pixel[0] + 1; /* casacore counts from 0 */
+    header->crpix_y = pixel[1] + 1;
+    header->scale_x_rad = step[0] * unit_rad(units, 0);
+    header->scale_y_rad = step[1] * unit_rad(units, 1);
+}
+
+/* FITS codes of the planes, by casacore's names. */
+void take_stokes(const RecordInterface &coords, tess_fits_model *header)
+{
+    static const char *const names[] = {"I", "Q", "U", "V"};
+    int number = 0;
+    const std::string name = find_coordinate(coords, "stokes", number);
+    if (name.empty()) return;
+    const Vector<String> planes(coords.asRecord(name).asArrayString("stokes"));
+    for (size_t k = 0; k < planes.size() && k < 4; ++k)
+        for (int s = 0; s < 4; ++s)
+            if (planes[k] == names[s]) header->stokes[k] = s + 1;
+}
+
+int size_of(const tess_casa_image &image, int axis)
+{
+    return axis < 0 ? 1 : static_cast<int>(image.shape[axis]);
+}
+
+void take_axes(const RecordInterface &coords, tess_casa_image &image)
+{
+    image.x_axis = axis_of(coords, "direction", 0);
+    image.y_axis = axis_of(coords, "direction", 1);
+    image.stokes_axis = axis_of(coords, "stokes", 0);
+    image.freq_axis = axis_of(coords, "spectral", 0);
+    const int most = static_cast<int>(image.shape.size()) - 1;
+    const int axes[] = {image.x_axis, image.y_axis, image.stokes_axis, image.freq_axis};
+    for (int axis : axes)
+        if (axis > most) throw AipsError("an axis that the pixels do not have");
+    if (image.x_axis < 0 || image.y_axis < 0)
+        throw AipsError("no coordinates on the sky");
+}
+
+void open(tess_casa_image &image, tess_fits_model *header)
+{
+    image.table = Table(image.path, Table::Old);
+    image.map.attach(image.table, "map");
+    image.shape = image.map.shape(0);
+    const RecordInterface &coords = image.table.keywordSet().asRecord("coords");
+    take_axes(coords, image);
+    std::memset(header, 0, sizeof *header);
+    std::snprintf(header->path, sizeof header->path, "%s", image.path.c_str());
+    header->nx = image.shape[image.x_axis];
+    header->ny = image.shape[image.y_axis];
+    header->num_freq = size_of(image, image.freq_axis);
+    header->num_stokes = size_of(image, image.stokes_axis);
+    take_direction(coords, header);
+    take_stokes(coords, header);
+}
+
+} // namespace
+
+tess_status tess_casa_image_open(const char *path, tess_fits_model *header,
+                                 tess_casa_image **image)
+{
+    try {
+        std::unique_ptr<tess_casa_image> opened(new tess_casa_image);
+        opened->path = path;
+        open(*opened, header);
+        *image = opened.release();
+        return TESS_OK;
+    } catch (const std::exception &error) {
+        return tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+                                 "%s: it cannot be read as an image of CASA: %s", path,
+                                 error.what());
+    }
+}
+
+tess_status tess_casa_image_read(const tess_casa_image *image, int stokes_index,
+                                 int freq_index, int64_t row_first, int64_t num_rows,
+                                 double *out)
+{
+    try {
+        IPosition start(image->shape.size(), 0), count(image->shape.size(), 1);
+        count[image->x_axis] = image->shape[image->x_axis];
+        start[image->y_axis] = row_first;
+        count[image->y_axis] = num_rows;
+        if (image->stokes_axis >= 0) start[image->stokes_axis] = stokes_index;
+        if (image->freq_axis >= 0) start[image->freq_axis] = freq_index;
+        const Array<Float> part(image->map.getSlice(0, Slicer(start, count)));
+        const bool transposed = image->x_axis > image->y_axis;
+        const int64_t nx = count[image->x_axis];
+        int64_t k = 0;
+        for (auto value = part.begin(); value != part.end(); ++value, ++k)
+            out[transposed ? k % num_rows * nx + k / num_rows : k] = *value;
+        return TESS_OK;
+    } catch (const std::exception &error) {
+        return tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+                                 "%s: its pixels cannot be read: %s",
+                                 image->path.c_str(), error.what());
+    }
+}
+
+void tess_casa_image_close(tess_casa_image *image)
+{
+    delete image;
+}
