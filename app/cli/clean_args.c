@@ -38,6 +38,7 @@ enum {
     OPT_CIRCULAR_BEAM,
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
+    OPT_UPDATE_MODEL,
 };
 
 static const struct argp_option clean_options[] = {
@@ -107,6 +108,8 @@ static const struct argp_option clean_options[] = {
     {"no-dirty", OPT_NO_DIRTY, NULL, OPTION_HIDDEN, "Do not write the dirty image", 0},
     {"save-first-residual", OPT_FIRST_RESIDUAL, NULL, OPTION_HIDDEN,
      "Also write the residual image after the first major iteration", 0},
+    {"update-model", OPT_UPDATE_MODEL, NULL, 0,
+     "Write the model's visibilities to MODEL_DATA of the MeasurementSets", 0},
     {0},
 };
 
@@ -238,6 +241,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_CIRCULAR_BEAM, tess_take_flag, .offset = AT(beam.circular)},
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
     {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
+    {OPT_UPDATE_MODEL, tess_take_flag, .offset = AT(update_model)},
     {0},
 };
 

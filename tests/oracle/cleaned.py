@@ -324,6 +324,66 @@ def beams(suite, obs):
                    read_image(suite.path("coarse-image.fits"))[1].get("BMAJ", 0) > 0)
 
 
+READ_COLUMNS = """
+import sys, numpy as np, casacore.tables as t
+table = t.table(sys.argv[1], ack=False)
+np.savez(sys.argv[2], uvw=table.getcol("UVW"), time=table.getcol("TIME"),
+         model=table.getcol("MODEL_DATA"), flag=table.getcol("FLAG"),
+         freq=t.table(sys.argv[1] + "/SPECTRAL_WINDOW", ack=False).getcol("CHAN_FREQ")[0])
+"""
+
+
+def predicted(model, uvw, freq):
+    """Direct sum of a model's pixels at one row and channel."""
+    y, x = np.nonzero(model)
+    l, m = -(x - N // 2) * SCALE, (y - N // 2) * SCALE
+    u, v, w = uvw * freq / 299792458.0
+    phase = 2 * np.pi * (u * l + v * m + w * (np.sqrt(1 - l * l - m * m) - 1))
+    return np.sum(model[y, x] * np.exp(1j * phase))
+
+
+def model_column(suite):
+    """MODEL_DATA is the direct sum of each output's own model, in flagged rows, too."""
+    python = casacore_python()
+    if not python or not have_ms():
+        return
+    sky = make_sky(suite.path("column.csv"), q=.2)
+    obs = simulate(suite.path("column.ms"), sky, layout="meerkat", duration="30min",
+                   integration="300s", freq="1.28GHz", width="10MHz", channels=4,
+                   extra=("--antennas", "16", "--noise", "0.02", "--min-elevation", "60deg"))
+    args = [*GRID, "--niter", "300", "--stokes", "IQ", "--channels-out", "2", "--intervals-out",
+            "2", "--accuracy", "1e-5", "--update-model"]
+    for ranks, more in ((1, []), (3, ["--force-passes", "2"]), (2, ["--force-teams", "2"])):
+        if ranks > 1 and not mpiexec():
+            continue
+        good, out = suite.image("column", obs, *args, *more, ranks=ranks)
+        columns = suite.path("columns.npz")
+        if not (good and suite.ran("MODEL_DATA can be read",
+                                   run([python, "-c", READ_COLUMNS, obs, columns], 60))):
+            return
+        suite.below(f"--update-model, {ranks} ranks: against direct sums",
+                    column_error(out, np.load(columns)), 1e-4)
+    result = tessera("image", suite.path("both.uvfits"), *args, "-o", suite.path("refused"))
+    suite.ran("--update-model of UVFITS", result, 2)
+    refused(suite, "imaging what is to be replaced", [obs, *args, "--datacolumn", "MODEL_DATA"], 2)
+
+
+def column_error(prefix, columns):
+    """Largest difference at some rows, of the largest visibility."""
+    times = np.unique(columns["time"])
+    rows = np.random.default_rng(1).choice(len(columns["time"]), 40, replace=False)
+    worst = largest = 0.0
+    for row in rows:
+        t = int(np.searchsorted(times, columns["time"][row]) >= len(times) // 2)
+        for c, freq in enumerate(columns["freq"]):
+            i, q = (read_image(f"{prefix}-t000{t}-000{c // 2}-{s}-model.fits")[0] for s in "IQ")
+            vis = [predicted(image, columns["uvw"][row], freq) for image in (i, q)]
+            expected = np.array([vis[0] + vis[1], vis[0] - vis[1]])
+            worst = max(worst, np.abs(expected - columns["model"][row, c]).max())
+            largest = max(largest, np.abs(expected).max())
+    return worst / largest
+
+
 def limits(suite, obs):
     """What ends cleaning, and is said."""
     prefix = suite.path("limits")
@@ -396,6 +456,7 @@ def main():
         limits(suite, points)
         mistakes(suite, points)
         all_sky(suite)
+        model_column(suite)
     suite.finish()
 
 

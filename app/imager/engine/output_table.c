@@ -6,6 +6,7 @@
 #include "output_table.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 /* Channels in order of frequency are dealt to the output channels in equal numbers. */
 static tess_status deal_channels(const tess_source_info *info, output_table *outputs)
@@ -307,25 +308,75 @@ cleanup:
     return status;
 }
 
+/* The next stretch of channels, from `begin` of `row` on, that goes to an output; false
+ * when no row below `end_row` has one. */
+typedef struct stretch {
+    int64_t row;
+    int32_t begin, end;
+} stretch;
+
+static bool next_stretch(const output_table *outputs, int64_t output,
+                         const tess_samples *from, const double *row_time,
+                         int64_t end_row, stretch *at)
+{
+    const int64_t interval = output / outputs->num_channels;
+    const int64_t channel = output % outputs->num_channels;
+    for (at->begin = at->end; at->row < end_row; ++at->row, at->begin = 0) {
+        const int64_t row = at->row;
+        if (row_time && interval_of(outputs, row_time[row]) != interval) continue;
+        for (; at->begin < from->num_chan[row]; at->begin = at->end) {
+            at->end = stretch_end(outputs, from, row, at->begin);
+            if (outputs->chan_output[from->chan_base[row] + at->begin] == channel)
+                return true;
+        }
+    }
+    return false;
+}
+
+static tess_status choose(const output_table *outputs, int64_t output,
+                          const tess_samples *from, const double *row_time,
+                          int64_t first_row, int64_t end_row, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    stretch at = {.row = first_row};
+    while (next_stretch(outputs, output, from, row_time, end_row, &at))
+        TESS_TRY(copy_stretch(from, at.row, at.begin, at.end, out));
+cleanup:
+    return status;
+}
+
 tess_status output_table_choose(const output_table *outputs, int64_t output,
                                 const tess_samples *from, const double *row_time,
                                 tess_samples *out)
 {
-    tess_status status = TESS_OK;
     const int64_t interval = output / outputs->num_channels;
-    const int64_t channel = output % outputs->num_channels;
-    const int64_t first = row_time ? outputs->row_first[interval] : 0;
-    const int64_t last = row_time ? outputs->row_end[interval] : from->num_rows;
-    for (int64_t row = first; row < last; ++row) {
-        if (row_time && interval_of(outputs, row_time[row]) != interval) continue;
-        for (int32_t begin = 0, end; begin < from->num_chan[row]; begin = end) {
-            end = stretch_end(outputs, from, row, begin);
-            if (outputs->chan_output[from->chan_base[row] + begin] == channel)
-                TESS_TRY(copy_stretch(from, row, begin, end, out));
-        }
+    return choose(outputs, output, from, row_time,
+                  row_time ? outputs->row_first[interval] : 0,
+                  row_time ? outputs->row_end[interval] : from->num_rows, out);
+}
+
+tess_status output_table_choose_rows(const output_table *outputs, int64_t output,
+                                     const tess_samples *from, const double *row_time,
+                                     tess_samples *out)
+{
+    return choose(outputs, output, from, row_time, 0, from->num_rows, out);
+}
+
+void output_table_put_back(const output_table *outputs, int64_t output,
+                           const tess_samples *chosen, const double *row_time,
+                           double factor, tess_samples *to)
+{
+    const int64_t values = 2 * (int64_t)to->num_pol;
+    int64_t taken = 0;
+    stretch at = {0};
+    while (next_stretch(outputs, output, to, row_time, to->num_rows, &at)) {
+        const int64_t first = (to->vis_first[at.row] + at.begin) * values;
+        const int64_t count = (at.end - at.begin) * values;
+        for (int64_t k = 0; k < count; ++k)
+            tess_real_set(to->vis, to->is_double, first + k,
+                          factor * tess_real_at(chosen->vis, to->is_double, taken + k));
+        taken += count;
     }
-cleanup:
-    return status;
 }
 
 void output_table_band(const output_table *outputs, const tess_source_info *info,

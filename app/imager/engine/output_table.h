@@ -56,6 +56,17 @@ tess_status output_table_choose(const output_table *outputs, int64_t output,
                                 const tess_samples *from, const double *row_time,
                                 tess_samples *out);
 
+/** The same from rows that no survey has seen, with their times. Local. */
+tess_status output_table_choose_rows(const output_table *outputs, int64_t output,
+                                     const tess_samples *from, const double *row_time,
+                                     tess_samples *out);
+
+/** Put the visibilities that output_table_choose_rows has taken back where they came
+ *  from, times `factor`. Local. */
+void output_table_put_back(const output_table *outputs, int64_t output,
+                           const tess_samples *chosen, const double *row_time,
+                           double factor, tess_samples *to);
+
 /** Centre and width [Hz] of the band from the lowest to the highest edge of an output
  *  channel's channels, whether they have data or not; of all channels for -1. Local. */
 void output_table_band(const output_table *outputs, const tess_source_info *info,

@@ -7,6 +7,7 @@
 #include <complex.h>
 
 #include "imager_job.h"
+#include "tess_polar.h"
 #include "tess_samples.h"
 #include "tess_vis.h"
 
@@ -16,6 +17,17 @@ typedef struct predicted_mix {
     double scale; /**< visibilities are those of the model times this */
     double complex coefficient[TESS_MAX_CORR][IMAGER_MAX_MODEL];
 } predicted_mix;
+
+/** Whether an image is of a Stokes parameter, not of a correlation. */
+static inline bool predicted_is_stokes(const tess_pol *pol)
+{
+    return pol->code >= 1 && pol->code <= 4;
+}
+
+/** What model images of these polarisations, pol[num_pol], are in correlations
+ *  corr[num_corr]. Local. */
+predicted_mix predicted_mix_of(const tess_pol *pol, int num_pol, const tess_corr *corr,
+                               int num_corr, double scale);
 
 /** One sample's correlations, out[num_corr][2], times a phase factor. Local. */
 void predicted_mix_sample(const predicted_mix *mix, const tess_samples *samples,

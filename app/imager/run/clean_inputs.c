@@ -206,10 +206,10 @@ cleanup:
     return status;
 }
 
-tess_status clean_inputs_model(const image_run *run, int64_t interval, int64_t channel,
-                               int pol, imager_rows *rows)
+tess_status clean_inputs_model(const image_run *run, tess_comm *comm, int64_t interval,
+                               int64_t channel, int pol, imager_rows *rows)
 {
-    return tess_comm_agree(run->comm, read_model(run, interval, channel, pol, rows));
+    return tess_comm_agree(comm, read_model(run, interval, channel, pol, rows));
 }
 
 /* ---- before data are read ---- */

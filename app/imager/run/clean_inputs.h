@@ -16,9 +16,9 @@ tess_status clean_inputs_check(const image_run *run);
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
                               int64_t row_first, int64_t num_rows, uint8_t **mask);
 
-/** Fill rows of double with those of NAME-model.fits; blank pixels become 0.
- *  Collective. */
-tess_status clean_inputs_model(const image_run *run, int64_t interval, int64_t channel,
-                               int pol, imager_rows *rows);
+/** Fill rows of double with those of NAME-model.fits; blank pixels become 0. `comm`:
+ * the ranks that take part. Collective. */
+tess_status clean_inputs_model(const image_run *run, tess_comm *comm, int64_t interval,
+                               int64_t channel, int pol, imager_rows *rows);
 
 #endif

@@ -47,8 +47,8 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
 char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
                        int pol, image_kind kind);
 
-/** Names of all images and previews of a run, in the order of intervals, channels, kinds
- *  and polarisations. TESS_ERR_ALLOC. Local. */
+/** Names of all images and previews of a run, in the order of intervals, channels,
+ * kinds and polarisations. TESS_ERR_ALLOC. Local. */
 tess_status image_files_names(const image_files *output, char ***names, int64_t *count);
 void image_files_names_free(char **names, int64_t count); /**< Local. */
 

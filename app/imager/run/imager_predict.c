@@ -6,6 +6,7 @@
 #include "device_predict.h"
 #include "imager_model.h"
 #include "imager_resources.h"
+#include "predict_models.h"
 #include "predicted_mix.h"
 #include "tess_backend_choice.h"
 #include "tess_grid.h"
@@ -35,6 +36,7 @@ typedef struct predicted_block {
 typedef struct predicted_batch {
     tess_samples samples;
     int64_t *block_row; /* [samples.num_rows] row within its block */
+    double *row_time;   /* [samples.num_rows] with several models, else NULL */
     predicted_block *block;
     int64_t num_blocks, capacity_blocks;
 } predicted_batch;
@@ -50,6 +52,8 @@ typedef struct predict_run {
     char message[1200];      /* of the origin */
     tess_vis_origin origin;
     int64_t num_blocks, blocks_per_batch;
+    output_table outputs; /* with several models: of this observation's channels */
+    int64_t row_first, num_rows; /* of models on this rank */
     bool makes_rows; /* rows are described here, not copied: of a new file, or for the
                         caller's taker */
     bool by_rows; /* rows are predicted where they are, on the device: device_predict.h
@@ -64,6 +68,7 @@ static void batch_free(predicted_batch *batch)
     }
     tess_samples_free(&batch->samples);
     tess_free(batch->block_row);
+    tess_free(batch->row_time);
     tess_free(batch->block);
     memset(batch, 0, sizeof *batch);
 }
@@ -110,6 +115,21 @@ static void restore_rows(const tess_vis_block *rows, tess_vis_block *block)
     memcpy(block->weight, rows->weight, num_vis * sizeof *block->weight);
 }
 
+/* Times of a block's rows that are predicted. Local. */
+static tess_status keep_times(predicted_batch *batch, const predicted_block *from,
+                              const tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    int64_t capacity = from->first_row;
+    if (tess_grow((void **)&batch->row_time, &capacity, batch->samples.num_rows,
+                  sizeof *batch->row_time))
+        TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+    for (int64_t k = from->first_row; k < batch->samples.num_rows; ++k)
+        batch->row_time[k] = block->time_mjd_s[batch->block_row[k]];
+cleanup:
+    return status;
+}
+
 /* Read the positions of the next block into the batch. Local. */
 static tess_status add_block(predict_run *run, predicted_batch *batch)
 {
@@ -137,6 +157,7 @@ static tess_status add_block(predict_run *run, predicted_batch *batch)
         TESS_FAIL(TESS_ERR_ALLOC, "rows");
     TESS_TRY(tess_prepare_positions(recipe, block, &batch->samples, batch->block_row));
     out->num_kept = batch->samples.num_rows - out->first_row;
+    if (run->opts->models) TESS_TRY(keep_times(batch, out, block));
     if (run->makes_rows) TESS_TRY(keep_rows(block, &out->rows));
     if (recipe->rotate) {
         out->file_w_m = tess_alloc(3 * out->num_kept, sizeof *out->file_w_m);
@@ -201,7 +222,10 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
     if (run->makes_rows) restore_rows(&from->rows, block);
     /* rows without finite uvw have no prediction: 0 */
     memset(block->vis, 0, (size_t)(2 * values) * sizeof *block->vis);
-    const predicted_mix mix = mix_of(&run->predictor.model, from);
+    const predict_models *models = run->opts->models;
+    const predicted_mix mix = models ? predicted_mix_of(models->pol, models->num_pol,
+                                                        from->corr, from->num_corr, 1)
+                                     : mix_of(&run->predictor.model, from);
 #pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
     for (int64_t k = 0; k < from->num_kept; ++k)
         fill_row(&mix, batch, from, k, block);
@@ -210,6 +234,53 @@ static tess_status write_block(const predict_run *run, const predicted_batch *ba
     else
         TESS_TRY(run->opts->take(run->opts->take_context, run->info->meta, block));
     run->profile->stage_bytes[TESS_STAGE_WRITE] += values * 2 * (int64_t)sizeof(float);
+cleanup:
+    return status;
+}
+
+/* The model of an output, at the rows and channels of it that are in a batch.
+ * Collective. */
+static tess_status predict_output(predict_run *run, int64_t output,
+                                  predicted_batch *batch)
+{
+    tess_status status = TESS_OK;
+    const predict_models *models = run->opts->models;
+    imager_predictor *predictor = &run->predictor;
+    imager_rows rows[2 * TESS_MAX_POL] = {0};
+    tess_samples chosen = tess_source_samples(run->source);
+    chosen.num_pol = models->num_pol;
+    chosen.num_weight = 1;
+    for (int p = 0; p < models->num_pol && status == TESS_OK; ++p)
+        status =
+            imager_rows_zero(run->row_first, run->num_rows, models->geom.nx, &rows[p]);
+    if (status == TESS_OK)
+        status = output_table_choose_rows(&run->outputs, output, &batch->samples,
+                                          batch->row_time, &chosen);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(models->load(models->context, output, rows));
+    predictor->rows = rows;
+    status = imager_predictor_run(predictor, &chosen);
+    predictor->rows = NULL;
+    TESS_TRY(status);
+    output_table_put_back(&run->outputs, output, &chosen, batch->row_time,
+                          1 / predictor->model.scale, &batch->samples);
+cleanup:
+    for (int p = 0; p < models->num_pol; ++p)
+        imager_rows_free(&rows[p]);
+    tess_samples_free(&chosen);
+    return status;
+}
+
+/* Collective. */
+static tess_status predict_outputs(predict_run *run, predicted_batch *batch)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &batch->samples;
+    const int64_t bytes =
+        samples->num_vis * samples->num_pol * 2 * (samples->is_double ? 8 : 4);
+    if (bytes > 0) memset(samples->vis, 0, (size_t)bytes);
+    for (int64_t k = 0; k < run->outputs.num; ++k)
+        TESS_TRY(predict_output(run, k, batch));
 cleanup:
     return status;
 }
@@ -227,7 +298,8 @@ static tess_status predict_batch(predict_run *run, int64_t first, int64_t end,
         status = add_block(run, &batch);
     TESS_TRY(tess_comm_agree(run->comm, status));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-    TESS_TRY(imager_predictor_run(&run->predictor, &batch.samples));
+    TESS_TRY(run->opts->models ? predict_outputs(run, &batch)
+                               : imager_predictor_run(&run->predictor, &batch.samples));
     run->profile->visibilities += batch.samples.num_vis;
     mark = tess_time_now();
     for (int64_t k = 0; k < end - first; ++k)
@@ -246,7 +318,9 @@ static tess_status open_writer(predict_run *run)
     snprintf(run->message, sizeof run->message,
              "visibilities%s%s predicted from the model image %s",
              opts->column ? " of " : "", opts->column ? opts->column : "",
-             opts->model ? opts->model : "in memory");
+             opts->model    ? opts->model
+             : opts->models ? "of each output"
+                            : "in memory");
     run->origin = (tess_vis_origin){opts->command_line, run->message};
     if (opts->column)
         TESS_TRY(tess_vis_create_column(run->comm, reader, opts->column, &run->origin,
@@ -261,6 +335,44 @@ cleanup:
     return status;
 }
 
+/* Output channels of this observation's channels, by their frequencies. Local. */
+static tess_status find_channels(predict_run *run)
+{
+    tess_status status = TESS_OK;
+    const predict_models *models = run->opts->models;
+    output_table *outputs = &run->outputs;
+    *outputs = *models->outputs;
+    outputs->num_chan = run->info->num_chan;
+    outputs->chan_output =
+        tess_alloc_zero(outputs->num_chan, sizeof *outputs->chan_output);
+    if (!outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    for (int64_t k = 0; k < outputs->num_chan; ++k) {
+        int64_t at = 0;
+        while (at < models->outputs->num_chan &&
+               (models->freq_hz[at] < run->info->freq_hz[k] ||
+                models->freq_hz[at] > run->info->freq_hz[k]))
+            ++at;
+        if (at == models->outputs->num_chan)
+            TESS_FAIL(TESS_ERR_INPUT, "%s: it has changed since it was imaged",
+                      run->opts->obs);
+        outputs->chan_output[k] = models->outputs->chan_output[at];
+    }
+cleanup:
+    return status;
+}
+
+/* A model whose pixels are given for each output. Local. */
+static tess_status take_models(predict_run *run, imager_model *model)
+{
+    const predict_models *models = run->opts->models;
+    *model =
+        (imager_model){.geom = models->geom, .num_stokes = models->num_pol, .scale = 1};
+    tess_planes_final_rows(models->geom.ny, run->opts->layout.forced.fft_ranks,
+                           tess_comm_rank(run->comm), tess_comm_size(run->comm),
+                           &run->row_first, &run->num_rows);
+    return find_channels(run);
+}
+
 static tess_status set_up(predict_run *run)
 {
     tess_status status = TESS_OK;
@@ -270,7 +382,8 @@ static tess_status set_up(predict_run *run)
     const tess_backend *backend;
     tess_selection selection = opts->selection;
     selection.positions_only = true;
-    selection.uvw_only = opts->column != NULL; /* the other columns stay as they are */
+    /* the other columns stay as they are; times tell which model it is */
+    selection.uvw_only = opts->column && !opts->models;
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
     imager_backend_log(opts->gridding.backend, backend);
     TESS_TRY(imager_meter(run->comm, backend, run->profile));
@@ -279,8 +392,11 @@ static tess_status set_up(predict_run *run)
     run->info = tess_source_info_of(run->source);
     run->makes_rows = opts->output ? strcmp(run->info->meta->format, "UVFITS") != 0
                                    : opts->column == NULL;
-    status = imager_model_open(opts->model, opts->pixels, run->info->ra_rad,
-                               run->info->dec_rad, 0, &model);
+    if (opts->models)
+        status = take_models(run, &model);
+    else
+        status = imager_model_open(opts->model, opts->pixels, run->info->ra_rad,
+                                   run->info->dec_rad, 0, &model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
         status = tess_source_setup(run->source, &first, 1, 0,
@@ -349,6 +465,7 @@ cleanup:
     if (run.source)
         profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
+    if (opts->models) tess_free(run.outputs.chan_output); /* the rest is borrowed */
     imager_predictor_free(&run.predictor);
     tess_source_close(run.source);
     return status;

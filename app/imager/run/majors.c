@@ -148,8 +148,8 @@ static tess_status begin_model(majors *all, int pol)
                               all->images.nx, &image->model);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (!run->opts->clean.continues) return TESS_OK;
-    TESS_TRY(clean_inputs_model(run, all->output / channels, all->output % channels,
-                                pol, &image->model));
+    TESS_TRY(clean_inputs_model(run, run->comm, all->output / channels,
+                                all->output % channels, pol, &image->model));
     model = image->model.value;
     if (image->clean) tess_clean_mark_model(image->clean, &model);
 cleanup:

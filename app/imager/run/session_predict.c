@@ -289,32 +289,6 @@ cleanup:
     return status;
 }
 
-static bool is_stokes(const tess_pol *pol)
-{
-    return pol->code >= 1 && pol->code <= 4;
-}
-
-/* What images of the session's polarisations are in the correlations of a part. */
-static predicted_mix mix_of(const imager_session *session, const imager_predicted *part)
-{
-    const image_run *run = &session->run;
-    predicted_mix mix = {.num_corr = part->num_corr,
-                         .num_images = run->num_pol,
-                         .scale = session->predictor.predictor.model.scale};
-    for (int c = 0; c < part->num_corr; ++c) {
-        double complex stokes[4];
-        tess_pol_from_stokes(part->corr[c], stokes);
-        for (int p = 0; p < run->num_pol; ++p) {
-            const tess_pol *pol = &run->pol[p];
-            mix.coefficient[c][p] = is_stokes(pol)               ? stokes[pol->code - 1]
-                                    : pol->code != part->corr[c] ? 0
-                                    : pol->imaginary             ? CMPLX(0, 1)
-                                                                 : 1;
-        }
-    }
-    return mix;
-}
-
 /* Samples become visibilities of the file. */
 static void fill_run(const imager_session *session, const session_batch *batch,
                      const channel_run *run)
@@ -322,7 +296,9 @@ static void fill_run(const imager_session *session, const session_batch *batch,
     const tess_samples *samples = &batch->samples;
     const tess_recipe *recipe = run->rows->recipe;
     const imager_predicted *part = &batch->predictions->part[run->part];
-    const predicted_mix mix = mix_of(session, part);
+    const predicted_mix mix =
+        predicted_mix_of(session->run.pol, session->run.num_pol, part->corr,
+                         part->num_corr, session->predictor.predictor.model.scale);
 #pragma omp parallel for num_threads(session->opts.layout.threads) schedule(static)
     for (int64_t k = run->first_row; k < run->end_row; ++k) {
         const int64_t row = batch->part_row[k];
@@ -342,7 +318,7 @@ static tess_status check_polarisations(const image_run *run)
 {
     tess_status status = TESS_OK;
     for (int p = 1; p < run->num_pol; ++p)
-        if (is_stokes(&run->pol[p]) != is_stokes(&run->pol[0]))
+        if (predicted_is_stokes(&run->pol[p]) != predicted_is_stokes(&run->pol[0]))
             TESS_FAIL(TESS_ERR_USAGE,
                       "a session of Stokes parameters and correlations together does "
                       "not predict: --stokes has both");

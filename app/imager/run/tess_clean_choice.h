@@ -28,6 +28,7 @@ typedef struct tess_clean_choice {
     bool first_residual;     /**< --save-first-residual */
     bool local_rms;          /**< --local-rms, whatever its method */
     const char *needs_niter; /**< an option given that says how to clean, or NULL */
+    bool update_model;       /**< --update-model */
     tess_beam_choice beam;
 } tess_clean_choice;
 

@@ -23,6 +23,7 @@
 #include "tess_mem.h"
 #include "tess_profile_report.h"
 #include "tess_scale.h"
+#include "update_model.h"
 #include "visset.h"
 
 /* Bytes of one block of a file, and its share of a rank's memory: two are read at a
@@ -743,6 +744,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     TESS_TRY(image_files_check(&run.output));
     TESS_TRY(clean_inputs_check(&run));
+    TESS_TRY(tess_comm_agree(comm, update_model_check(&run)));
     TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_first_pass(&run));
@@ -758,6 +760,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     if (opts->checkpoint.folder && run.teams.num == 1)
         run.job.checkpoint = &run.checkpoint;
     TESS_TRY(image_outputs(&run));
+    if (own.clean.update_model) TESS_TRY(update_model(&run));
     imager_checkpoint_finish(&run.checkpoint);
     TESS_TRY(tell_end(&run));
 cleanup:

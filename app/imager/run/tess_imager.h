@@ -84,13 +84,17 @@ typedef struct tess_image_opts {
 typedef tess_status tess_predict_taker(void *context, const tess_vis_meta *meta,
                                        const tess_vis_block *block);
 
+struct predict_models;
+
 typedef struct tess_predict_opts {
     const char *obs;
     const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
-    const tess_fits_pixels *pixels; /**< where that is NULL: a model in memory */
-    const char *output;             /**< -o OUT.uvfits, or NULL */
-    const char *column;             /**< --column of the MS, or NULL */
-    tess_predict_taker *take;       /**< gets all where there is neither of them */
+    const tess_fits_pixels *pixels;      /**< where that is NULL: a model in memory */
+    const struct predict_models *models; /**< or a model of each output; the column's
+                                              other visibilities become 0 */
+    const char *output;                  /**< -o OUT.uvfits, or NULL */
+    const char *column;                  /**< --column of the MS, or NULL */
+    tess_predict_taker *take;            /**< gets all where there is neither of them */
     void *take_context;
     tess_selection selection;
     tess_gridding gridding;

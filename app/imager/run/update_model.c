@@ -1,0 +1,84 @@
+/* Writes MODEL_DATA: each output's model is predicted at the rows and channels that the
+ * output was made of. */
+#include "update_model.h"
+
+#include <string.h>
+
+#include "clean_inputs.h"
+#include "predict_models.h"
+#include "tess_log.h"
+
+static const char COLUMN[] = "MODEL_DATA";
+
+tess_status update_model_check(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    if (!opts->clean.update_model) return TESS_OK;
+    for (int k = 0; k < opts->num_obs; ++k) {
+        const tess_vis_meta *meta =
+            tess_vis_reader_meta(tess_source_reader(run->source, k));
+        if (strcmp(meta->format, "UVFITS") == 0)
+            TESS_FAIL(TESS_ERR_USAGE, "%s: --update-model writes %s of MeasurementSets",
+                      meta->path, COLUMN);
+    }
+    if (strcmp(run->info->data_column, COLUMN) == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--update-model would replace %s, which is imaged",
+                  COLUMN);
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status load(void *context, int64_t output, imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = context;
+    const int64_t channels = run->outputs.num_channels;
+    for (int p = 0; p < run->num_pol; ++p)
+        TESS_TRY(clean_inputs_model(run, run->teams.all, output / channels,
+                                    output % channels, p, &rows[p]));
+cleanup:
+    return status;
+}
+
+static void add_profile(const tess_profile *from, tess_profile *to)
+{
+    for (int k = 0; k < TESS_NUM_STAGES; ++k) {
+        to->stage_seconds[k] += from->stage_seconds[k];
+        to->stage_bytes[k] += from->stage_bytes[k];
+        to->stage_mpi_s[k] += from->stage_mpi_s[k];
+    }
+}
+
+tess_status update_model(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const predict_models models = {.pol = run->pol,
+                                   .num_pol = run->num_pol,
+                                   .geom = run->job.geom,
+                                   .outputs = &run->outputs,
+                                   .freq_hz = run->info->freq_hz,
+                                   .load = load,
+                                   .context = run};
+    tess_predict_opts predict = {.models = &models,
+                                 .column = COLUMN,
+                                 .selection = opts->selection,
+                                 .gridding = opts->gridding,
+                                 .layout = opts->layout,
+                                 .overwrite = true,
+                                 .command_line = opts->command_line};
+    /* where the model's rows lie is known before the predictor has a plan */
+    predict.layout.forced.fft_ranks = run->teams.num > 1 ? 1 : run->job.fft_ranks;
+    for (int k = 0; k < opts->num_obs; ++k) {
+        tess_profile profile;
+        tess_profile_start(&profile);
+        predict.obs = opts->obs[k];
+        TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
+        add_profile(&profile, run->profile);
+        tess_log_info("wrote %s of %s", COLUMN, opts->obs[k]);
+    }
+cleanup:
+    return status;
+}
