@@ -12,7 +12,7 @@
 
 typedef struct tess_grid_ops tess_grid_ops;     /* grid/tess_grid.h */
 typedef struct tess_degrid_ops tess_degrid_ops; /* degrid/tess_degrid.h */
-typedef struct tess_planes_ops tess_planes_ops; /* fft/planes.h */
+typedef struct tess_planes_ops tess_planes_ops; /* fft/planes_object.h */
 
 typedef struct tess_backend {
     const char *name;        /**< "cpu", "cuda" */

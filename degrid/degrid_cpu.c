@@ -2,9 +2,9 @@
  * visibility is the result of one piece alone, so nothing is shared. */
 #include "tess_degrid.h"
 
-#include "projection_pieces.h"
 #include "tess_mem.h"
-#include "tile.h"
+#include "tess_projection_pieces.h"
+#include "tess_tile.h"
 
 static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,
                              const tess_brick_list *bricks, int64_t first, int64_t end,

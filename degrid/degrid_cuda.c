@@ -1,9 +1,9 @@
 /* Degridding by the cuda backend: visibilities stay on the device until all bricks are
  * done, unless they come in sets. */
-#include "grid_cuda.h"
-#include "projection_cuda.h"
 #include "tess_degrid.h"
 #include "tess_device.h"
+#include "tess_grid_cuda.h"
+#include "tess_projection_cuda.h"
 
 static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,

@@ -6,7 +6,7 @@
 #include <omp.h>
 #endif
 
-#include "planes.h"
+#include "planes_object.h"
 #include "screen.h"
 #include "tess_add.h"
 #include "tess_fft.h"

@@ -6,8 +6,8 @@
  * w-screen and added to the image. No plane is ever stored as a grid. */
 #include <string.h>
 
-#include "planes.h"
 #include "planes_device.h"
+#include "planes_object.h"
 #include "tess_device.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "planes.h"
+#include "planes_object.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planes.h"
+#include "planes_object.h"
 #include "tess_mem.h"
 
 /* What travels ahead of a piece's values. */

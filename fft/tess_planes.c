@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "planes.h"
+#include "planes_object.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -3,10 +3,10 @@
  * into several pieces has a buffer for each, added in order at the end. */
 #include <string.h>
 
-#include "projection_pieces.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tile.h"
+#include "tess_projection_pieces.h"
+#include "tile_tables.h"
 
 static size_t value_bytes(const tess_grid_plan *plan)
 {

@@ -1,14 +1,14 @@
 /* The cuda backend's samples and brick sums; the work itself is tess_tile_cuda.h's. */
-#include "grid_cuda.h"
+#include "tess_grid_cuda.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "correct_cuda.h"
-#include "projection_cuda.h"
 #include "subtract_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
+#include "tess_projection_cuda.h"
 
 /* Share of the device memory, images and planes put aside, that samples may take; the
  * rest is for brick sums. */

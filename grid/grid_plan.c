@@ -6,7 +6,7 @@
 
 #include "correct.h"
 #include "keys.h"
-#include "projection.h"
+#include "projection_plan.h"
 #include "tess_const.h"
 #include "tess_isa.h"
 #include "tess_mem.h"

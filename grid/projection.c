@@ -1,5 +1,5 @@
 /* Plans of w-projection. */
-#include "projection_pieces.h"
+#include "projection_plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_projection_pieces.h"
 
 /* The grid is twice as wide as the image: w-kernels have tapers that fall over the
  * other half. Where the field is so wide that this would pass l = ±1, it is less. */
@@ -641,6 +642,14 @@ void projection_text(const tess_grid_plan *plan, char *text, int size)
         tess_gcf_strategy_name(projection->opts.strategy), plan->tile,
         projection->padding, plan->is_double ? "double" : "single", "error estimate",
         plan->error_estimate);
+}
+
+int projection_outer_threads(const tess_grid_plan *plan)
+{
+    /* threads of `atomic` add to the same cells: that is what it is */
+    const bool inside =
+        plan->projection && plan->projection->opts.strategy == TESS_GCF_ATOMIC;
+    return inside ? 1 : plan->opts.threads;
 }
 
 bool projection_on_device(const tess_grid_plan *plan)

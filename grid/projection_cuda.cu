@@ -1,13 +1,14 @@
-/* See projection_cuda.h. Coordinates are rounded as the CPU's are, operation by
+/* See tess_projection_cuda.h. Coordinates are rounded as the CPU's are, operation by
  * operation, so that a sample is placed on the same cells and reads the same taps. */
-#include "gcf_cuda.cuh"
+#include "tess_gcf_device.cuh"
 
-#include "projection_cuda.h"
 extern "C" {
-#include "projection.h"
+#include "projection_plan.h"
 }
 #include "tess_const.h"
+#include "tess_cuda_complex.cuh"
 #include "tess_mem.h"
+#include "tess_projection_cuda.h"
 
 namespace
 {
@@ -430,7 +431,7 @@ tess_status run(call *c, const tile_cuda_list *list, int64_t first, int64_t end,
 {
     tess_status status = TESS_OK;
     if (end == first || c->samples->num_rows == 0) return TESS_OK;
-    c->with = c->plan->projection->gridder->cuda;
+    c->with = tess_gcf_plan_cuda(c->plan->projection->gridder);
     c->part.by.planes = gcf_cuda_planes_of(c->with);
     c->part.by.nm1_mean = c->plan->projection->nm1_mean;
     c->rows.v = view_of(c->plan, c->samples);

@@ -3,17 +3,10 @@
 #include <math.h>
 
 #include "locate.h"
-#include "projection_pieces.h"
+#include "projection_plan.h"
 #include "tess_mem.h"
+#include "tess_projection_pieces.h"
 #include "tess_real.h"
-
-int projection_outer_threads(const tess_grid_plan *plan)
-{
-    /* threads of `atomic` add to the same cells: that is what it is */
-    const bool inside =
-        plan->projection && plan->projection->opts.strategy == TESS_GCF_ATOMIC;
-    return inside ? 1 : plan->opts.threads;
-}
 
 /* A piece's visibilities as points of its brick's sum. */
 typedef struct piece_points {

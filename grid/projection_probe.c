@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "locate.h"
-#include "projection.h"
+#include "projection_plan.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 

@@ -4,7 +4,7 @@
 
 #include "tess_isa.h"
 #include "tess_mem.h"
-#include "tile.h"
+#include "tile_tables.h"
 
 const tile_table *tile_table_best(void)
 {

@@ -1,6 +1,6 @@
 /* The table of innermost loops of one instruction set. CMake compiles this file several
  * times, with TILE_TABLE naming the table and the compiler's flags the instructions. */
-#include "tile.h"
+#include "tile_tables.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -28,18 +28,19 @@ enum { MAX_SUMS = 12 }; /* of 16 */
 #endif
 
 enum {
-    MAX_PLANES = 4,    /* of a group, worked on together */
-    PLACED = 256,      /* samples placed together: a vector loop over runs */
-    FEW = 256,         /* samples sorted together without work memory */
-    PART = 64,         /* samples whose taps are held together: about L1 */
-    WHOLE = 16,        /* samples whose taps are worked out together, at most */
-    RUNS_AHEAD = 12,   /* runs whose samples are prefetched */
-    PLANE_SLOTS = 16,  /* of a sort key */
-    SLOT_BITS = 12,    /* of positions seen last: as many as samples sorted together */
-    PROBED_SHARE = 16, /* 1 in so many samples is looked at for another at its position */
-    WORTH_SHARE = 16,  /* and all are if 1 in so many of those has one */
+    MAX_PLANES = 4,   /* of a group, worked on together */
+    PLACED = 256,     /* samples placed together: a vector loop over runs */
+    FEW = 256,        /* samples sorted together without work memory */
+    PART = 64,        /* samples whose taps are held together: about L1 */
+    WHOLE = 16,       /* samples whose taps are worked out together, at most */
+    RUNS_AHEAD = 12,  /* runs whose samples are prefetched */
+    PLANE_SLOTS = 16, /* of a sort key */
+    SLOT_BITS = 12,   /* of positions seen last: as many as samples sorted together */
+    PROBED_SHARE =
+        16, /* 1 in so many samples is looked at for another at its position */
+    WORTH_SHARE = 16, /* and all are if 1 in so many of those has one */
     FEWEST_PROBED = 4,
-    SAME = 0x8000,     /* at the position of the sample before it in the order */
+    SAME = 0x8000, /* at the position of the sample before it in the order */
     NO_SAMPLE = 0xffff,
     KEYS = TESS_TILE * TESS_TILE * PLANE_SLOTS
 };
@@ -47,22 +48,24 @@ enum {
 /* Where a job has got to. */
 typedef struct cursor {
     const tess_run *run;
-    int32_t done;              /* samples of the run */
-    int64_t left;              /* samples of the job */
-    const tess_run *ahead;     /* first run not prefetched */
-    int64_t ahead_left;        /* samples of the job from there */
+    int32_t done;                /* samples of the run */
+    int64_t left;                /* samples of the job */
+    const tess_run *ahead;       /* first run not prefetched */
+    int64_t ahead_left;          /* samples of the job from there */
     const char *next, *next_end; /* of the next job's buffer, what is not prefetched */
     int64_t next_each;           /* bytes to prefetch of it for each position */
 } cursor;
 
-/* Touch more of the next job's buffer, little by little: all of it at once would come no
- * faster than memory yields it, with the processor waiting. */
+/* Touch more of the next job's buffer, little by little: all of it at once would come
+ * no faster than memory yields it, with the processor waiting. */
 static inline void look_at_next(cursor *at, int64_t positions)
 {
     if (at->next == at->next_end) return;
     const int64_t rest = at->next_end - at->next;
-    const int64_t bytes = positions * at->next_each < rest ? positions * at->next_each : rest;
-    for (int64_t k = 0; k < bytes; k += 64) __builtin_prefetch(at->next + k, 0, 2);
+    const int64_t bytes =
+        positions * at->next_each < rest ? positions * at->next_each : rest;
+    for (int64_t k = 0; k < bytes; k += 64)
+        __builtin_prefetch(at->next + k, 0, 2);
     at->next += bytes;
 }
 
@@ -81,9 +84,10 @@ static inline axis axis_of(double origin, int support, double period, int last)
     return (axis){origin + 0.5 * support, period, 1.0 / period, last};
 }
 
-/* Offset of a footprint's first cell in the buffer, and where the coordinate lies in the
- * cell: y = 2 × fraction − 1. The clamp only acts when rounding here and in sorting fall
- * on different sides of a cell border; the fraction then lies 1e-12 outside [0,1). */
+/* Offset of a footprint's first cell in the buffer, and where the coordinate lies in
+ * the cell: y = 2 × fraction − 1. The clamp only acts when rounding here and in sorting
+ * fall on different sides of a cell border; the fraction then lies 1e-12 outside [0,1).
+ */
 static inline int32_t axis_place(const axis *on, double coordinate, double *y)
 {
     double d = coordinate - on->origin;
@@ -119,7 +123,8 @@ static inline __attribute__((always_inline)) int planes_at_once(const int vector
                                            : 1;
 }
 
-/* The first of as few, about equal parts of `all` as there are when none exceeds `most`. */
+/* The first of as few, about equal parts of `all` as there are when none exceeds
+ * `most`. */
 static inline int balanced(int all, const int most)
 {
     const int parts = (all + most - 1) / most;
@@ -132,7 +137,8 @@ static inline uint32_t share_of(int range)
     return (uint32_t)(65536 / range + 1);
 }
 
-/* (re, im) of singles all over a vector: moved as whole numbers, which takes one load. */
+/* (re, im) of singles all over a vector: moved as whole numbers, which takes one load.
+ */
 typedef int64_t pair_vector __attribute__((vector_size(VECTOR_BYTES)));
 
 static inline pair_vector pairs_single(const float *pair)
@@ -151,9 +157,9 @@ typedef double two_doubles __attribute__((vector_size(16), aligned(8), may_alias
 #else
 #define PAIR_LANES 0, 1
 #endif
-#define PAIRS_DOUBLE(pair)                                                           \
-    __builtin_shufflevector(*(const two_doubles *)(pair), *(const two_doubles *)(pair), \
-                            PAIR_LANES)
+#define PAIRS_DOUBLE(pair)                                                             \
+    __builtin_shufflevector(*(const two_doubles *)(pair),                              \
+                            *(const two_doubles *)(pair), PAIR_LANES)
 
 /* Sums of neighbouring pairs of `a`, then of `b`: vectors of pairs, 8 (singles) or 16
  * bytes each. Folded again and again, a vector of as many vectors' sums remains; the
@@ -175,8 +181,8 @@ typedef double fold_vector __attribute__((vector_size(VECTOR_BYTES)));
 #define MIX_EVEN  0, 2
 #define MIX_ODD   1, 3
 #endif
-#define FOLDED(vector, a, b, even, odd)                                              \
-    ((vector)__builtin_shufflevector((fold_vector)(a), (fold_vector)(b), even) +     \
+#define FOLDED(vector, a, b, even, odd)                                                \
+    ((vector)__builtin_shufflevector((fold_vector)(a), (fold_vector)(b), even) +       \
      (vector)__builtin_shufflevector((fold_vector)(a), (fold_vector)(b), odd))
 
 #define REAL        float
@@ -184,8 +190,8 @@ typedef double fold_vector __attribute__((vector_size(VECTOR_BYTES)));
 #define PAIRS(pair) pairs_single(pair)
 #define TAPS        single
 #define SINCOS      sincos_single
-#define FOLD(first, a, b)                                                            \
-    ((first) ? FOLDED(vector_single, a, b, MIX_EVEN, MIX_ODD)                        \
+#define FOLD(first, a, b)                                                              \
+    ((first) ? FOLDED(vector_single, a, b, MIX_EVEN, MIX_ODD)                          \
              : FOLDED(vector_single, a, b, FOLD_EVEN, FOLD_ODD))
 #include "tile_loops.inc.h"
 #undef REAL
@@ -195,17 +201,19 @@ typedef double fold_vector __attribute__((vector_size(VECTOR_BYTES)));
 #undef SINCOS
 #undef FOLD
 
-#define REAL        double
-#define NAME(x)     x##_double
-#define PAIRS(pair) PAIRS_DOUBLE(pair)
-#define TAPS        full
-#define SINCOS      sincos_double
+#define REAL              double
+#define NAME(x)           x##_double
+#define PAIRS(pair)       PAIRS_DOUBLE(pair)
+#define TAPS              full
+#define SINCOS            sincos_double
 #define FOLD(first, a, b) FOLDED(vector_double, a, b, FOLD_EVEN, FOLD_ODD)
 #include "tile_loops.inc.h"
 
-#define BY_SUPPORT(f)                                                                \
-    {NULL, NULL, NULL, NULL, f##_4,  f##_5,  f##_6,  f##_7, f##_8,                   \
-     f##_9, f##_10, f##_11, f##_12, f##_13, f##_14, f##_15, f##_16}
+#define BY_SUPPORT(f)                                                                  \
+    {                                                                                  \
+        NULL, NULL, NULL, NULL, f##_4, f##_5, f##_6, f##_7, f##_8, f##_9, f##_10,      \
+            f##_11, f##_12, f##_13, f##_14, f##_15, f##_16                             \
+    }
 
 const tile_table TILE_TABLE = {
     .grid = {BY_SUPPORT(grid_single), BY_SUPPORT(grid_double)},

@@ -1,6 +1,6 @@
 /* Sums over devices by NCCL. The library is opened when it is needed, so that a program
  * built with it runs where it is not. */
-#include "device_comm.h"
+#include "device_comm_ways.h"
 
 #include <dlfcn.h>
 #include <nccl.h>

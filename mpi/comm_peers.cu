@@ -4,7 +4,7 @@
  * takes half a second to connect; ranks may share devices. */
 #include <string.h>
 
-#include "device_comm.h"
+#include "device_comm_ways.h"
 #include "tess_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"

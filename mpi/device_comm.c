@@ -1,5 +1,5 @@
 /* Chooses the way in which ranks sum arrays of their devices. */
-#include "device_comm.h"
+#include "device_comm_ways.h"
 
 #include "tess_log.h"
 #include "tess_mem.h"

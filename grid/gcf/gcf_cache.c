@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gcf.h"
+#include "gcf_table.h"
 #include "gcf_wkernel.h"
 #include "tess_cache.h"
 #include "tess_mem.h"

@@ -2,24 +2,13 @@
  *  What the strategies on a GPU share: the table, points and cells in device memory,
  *  how points are sorted, and how kernels read taps. A strategy is a gcf_cuda_method;
  *  gcf_cuda.cu lists them by name.
- *
- *  Kernels are launched by gcf_launch(), so that the same sources also run on the CPU
- *  (tests/emulated/simt/), slowly, for sanitizers.
  */
 #ifndef TESS_GCF_CUDA_CUH
 #define TESS_GCF_CUDA_CUH
 
-#include "tess_cuda_complex.cuh"
 #include "gcf_cuda.h"
-#include "tess_cuda.h"
-#include "tess_device.h"
-
-/** A plane of the table. */
-struct gcf_cuda_plane {
-    int64_t offset; /**< of its taps [complex values] */
-    double w;       /**< [wavelengths] */
-    int32_t support, unused;
-};
+#include "tess_cuda_complex.cuh"
+#include "tess_gcf_device.cuh"
 
 /** gcf_place in 16 bytes, to be loaded at once. */
 struct __align__(16) gcf_cuda_place
@@ -173,26 +162,6 @@ void gcf_cuda_factors_destroy(gcf_cuda_factors *made);
 /** NULL: the plan has none. */
 const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with);
 
-/** How planes are told from w. */
-struct gcf_cuda_planes {
-    const gcf_cuda_plane *plane; /**< device */
-    int count;
-    bool by_root; /**< TESS_GCF_SQRT */
-    double scale;
-};
-
-gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with);
-
-/** tess_gcf_plane_of(): products and sums are rounded one by one, as the CPU's are. */
-__device__ inline int gcf_nearest_plane(const gcf_cuda_planes &planes, double w)
-{
-    const double scaled = __dmul_rn(fabs(w), planes.scale);
-    const double plane =
-        floor(__dadd_rn(planes.by_root ? __dsqrt_rn(scaled) : scaled, 0.5));
-    const int last = planes.count - 1;
-    return plane < last ? (int)plane : last;
-}
-
 /** The table's tess_gcf_plan, with its factors. */
 const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with);
 
@@ -221,8 +190,9 @@ static tess_status gcf_take(int64_t count, const char *what, T **memory)
 
 enum { GCF_MOST_THREADS = 512, GCF_FEW_BLOCKS = 4, GCF_MANY_BLOCKS = 8 };
 
-/** What a kernel is compiled for: blocks of MOST threads (ANY: up to so many), registers
- *  for so many of them on a multiprocessor; 0: as the compiler likes, which 1 is not. */
+/** What a kernel is compiled for: blocks of MOST threads (ANY: up to so many),
+ * registers for so many of them on a multiprocessor; 0: as the compiler likes, which 1
+ * is not. */
 template <int MOST, int BLOCKS = 0, bool ANY = false> struct gcf_bounds {
     static constexpr int most = MOST, blocks = BLOCKS;
     static constexpr bool any = ANY;
@@ -231,24 +201,6 @@ template <int MOST, int BLOCKS = 0, bool ANY = false> struct gcf_bounds {
         return ANY ? (int)blockDim.x : MOST;
     }
 };
-
-#ifndef SIMT_EMULATED
-/** Launch in the device's stream; TESS_CUDA_LAUNCHED() afterwards. */
-template <typename... P, typename... A>
-static void gcf_launch(void (*kernel)(P...), int64_t blocks, int threads,
-                       int64_t shared_bytes, A... arguments)
-{
-    kernel<<<(unsigned)blocks, (unsigned)threads, (size_t)shared_bytes,
-             tess_device_stream()>>>(arguments...);
-}
-
-/** Memory shared by a block, of the size given at the launch. */
-__device__ inline void *gcf_shared(void)
-{
-    extern __shared__ __align__(16) unsigned char gcf_shared_bytes[];
-    return gcf_shared_bytes;
-}
-#endif
 
 __host__ __device__ inline int gcf_plane_of(uint32_t kernel)
 {

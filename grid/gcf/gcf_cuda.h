@@ -6,6 +6,7 @@
 #define TESS_GCF_CUDA_H
 
 #include "gcf_plan.h"
+#include "tess_gcf_device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,36 +28,7 @@ void gcf_cuda_device_name(char *name, int size);
 tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made);
 void gcf_cuda_destroy(gcf_cuda *made);
 
-/** Points in device memory. A grid may consist of parts, one below the other: a point
- *  then lies on the lines of its part alone. */
-typedef struct gcf_cuda_points {
-    int64_t count;       /**< at most INT32_MAX */
-    const double *u, *v; /**< device [count] grid coordinates [cells], u from the first
-                              line of the part */
-    const double *w;     /**< device [count] wavelengths; NULL: all 0 */
-    const int32_t *line; /**< device [count] first line of the part; NULL: 0 */
-    void *vis;           /**< device complex [count][num_pol] */
-    int num_pol;         /**< 1, 2 or 4 */
-} gcf_cuda_points;
-
-typedef struct gcf_cuda_cells {
-    int64_t part_lines; /**< that footprints keep within */
-    int64_t nu;         /**< lines of all parts, up to the last that points are on */
-    int64_t nv, pol_stride; /**< complex values of a line, and from pol to pol */
-    void *data;             /**< device */
-} gcf_cuda_cells;
-
-/** Device memory that a call takes for each point, about; cells and points not counted.
- */
-int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid);
-
-/** (De)grid what is on the device. TESS_ERR_USAGE, TESS_ERR_ALLOC, TESS_ERR_RESOURCE.
- *  Waits. */
-tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
-                               const gcf_cuda_cells *cells, bool degrid,
-                               tess_gcf_report *report);
-
-/** The same with host arrays: up, (de)gridded, down. Waits. */
+/** As gcf_cuda_run_there(), with host arrays: up, (de)gridded, down. Waits. */
 tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
                          const tess_gcf_cells *cells, bool degrid,
                          tess_gcf_report *report);

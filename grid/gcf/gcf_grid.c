@@ -133,6 +133,11 @@ void tess_gcf_plan_destroy(tess_gcf_plan *plan)
     tess_free(plan);
 }
 
+const gcf_cuda *tess_gcf_plan_cuda(const tess_gcf_plan *plan)
+{
+    return plan->cuda;
+}
+
 void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads)
 {
     plan->opts.threads = threads;

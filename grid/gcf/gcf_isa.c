@@ -1,7 +1,7 @@
 /* The table of innermost loops of one instruction set. CMake compiles this file several
  * times, with GCF_TABLE naming the table and the compiler's flags the instructions. */
-#include "gcf.h"
 #include "gcf_loops.h"
+#include "gcf_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * before they count visibilities. */
 #include <string.h>
 
-#include "gcf.h"
 #include "gcf_merge.h"
 #include "gcf_order.h"
+#include "gcf_table.h"
 #include "tess_mem.h"
 
 /* What points must share. */

@@ -8,8 +8,8 @@
 #include <omp.h>
 #endif
 
-#include "gcf.h"
 #include "gcf_loops.h"
+#include "gcf_table.h"
 #include "tess_gcf_grid.h"
 
 #ifdef __cplusplus
@@ -25,9 +25,6 @@ static inline int gcf_thread(void)
     return 0;
 #endif
 }
-
-/** Tables and factors on a GPU, see gcf_cuda.h. */
-typedef struct gcf_cuda gcf_cuda;
 
 /** The kernel of a plane as Σ_r column_r(x)·row_r(y). Both factors of each term r are
  *  tabulated for all Q offsets. */
@@ -51,8 +48,8 @@ struct tess_gcf_plan {
                      `cube` asks for it */
     float
         *single_taps; /**< on a CPU, with opts.single_taps: the table's taps, rounded */
-    gcf_cuda *cuda;   /**< on a GPU */
-    int repeat;       /**< as in tess_gcf_plan_repeat() */
+    struct gcf_cuda *cuda; /**< tables and factors on a GPU, or NULL */
+    int repeat;            /**< as in tess_gcf_plan_repeat() */
     tess_gcf_meter *meter;
     void *context;
 };

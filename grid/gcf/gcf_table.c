@@ -1,7 +1,7 @@
 /* How a table of convolution functions is laid out, and read. */
 #include <math.h>
 
-#include "gcf.h"
+#include "gcf_table.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gcf.h"
+#include "gcf_table.h"
 #include "gcf_wkernel.h"
 #include "tess_const.h"
 #include "tess_fft.h"

@@ -1,6 +1,6 @@
 /* Both ways of summing over devices on memory that is a device's only by name
  * (device_emulated.c). */
-#include "device_comm.h"
+#include "device_comm_ways.h"
 
 #include "tess_device.h"
 #include "tess_mem.h"

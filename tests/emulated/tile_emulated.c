@@ -1,5 +1,5 @@
-/* tess_tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick sums
- * only, no whole planes. */
+/* tess_tile_cuda.h in host memory, on the CPU's loops; see device_emulated.c. Brick
+ * sums only, no whole planes. */
 #include "tess_tile_cuda.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "device_emulated.h"
 #include "locate.h"
 #include "tess_mem.h"
-#include "tile.h"
+#include "tile_tables.h"
 
 struct tile_cuda_work {
     tess_brick_list bricks;

@@ -14,7 +14,7 @@
 
 #include "core_backend.h"
 #include "draw.h"
-#include "planes.h"
+#include "planes_object.h"
 #include "rank_tests.h"
 #include "tess_geom.h"
 #include "tess_mem.h"

@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tess_decode.h"
 #include "draw.h"
 #include "pipeline.h"
 #include "screen.h"
+#include "tess_decode.h"
 #include "tess_log.h"
 #include "tess_vis.h"
-#include "tile.h"
+#include "tile_tables.h"
 
 enum { NX = 26, NY = 31, ROWS = 40, CHANS = 7, VIS = ROWS * CHANS, PIXELS = NX * NY };
 
@@ -126,9 +126,9 @@ static uint32_t bits_of(float value)
 /* Bytes of big-endian singles, some of them zeros, infinite or none. */
 static void make_bytes(unsigned char *bytes)
 {
-    static const uint32_t odd[] = {0, 0x80000000u, 0x7f800000u, 0xff800000u,
-                                   0x7fc00001u, 0xffc00001u, 0x7f800001u, 1,
-                                   0x80000001u};
+    static const uint32_t odd[] = {0,           0x80000000u, 0x7f800000u,
+                                   0xff800000u, 0x7fc00001u, 0xffc00001u,
+                                   0x7f800001u, 1,           0x80000001u};
     draw random = {11};
     for (int k = 0; k < 3 * TRIPLES; ++k) {
         const uint32_t any = (uint32_t)draw_index(&random, INT32_MAX) * 2u + (k & 1);
@@ -147,8 +147,8 @@ static void check_triples(const decode_table *table, const unsigned char *bytes,
     assert_true(vis[2 * count] == 17 && weight[count] == 17);
     for (int k = 0; k < 3 * count; ++k) {
         const unsigned char *b = bytes + 4 * k;
-        const uint32_t word = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-                              (uint32_t)b[2] << 8 | b[3];
+        const uint32_t word =
+            (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
         float value;
         memcpy(&value, &word, sizeof value);
         if (k % 3 < 2)

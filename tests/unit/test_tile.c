@@ -16,7 +16,7 @@
 #include "draw.h"
 #include "locate.h"
 #include "tess_mem.h"
-#include "tile.h"
+#include "tile_tables.h"
 
 enum { ROWS = 30, CHANNELS = 21, VIS = ROWS * CHANNELS };
 
@@ -393,8 +393,8 @@ static void check_support(int support)
     static const struct {
         int starts, num_pol, num_weight;
         bool repeated;
-    } of[] = {{0, 1, 1, false}, {1, 2, 2, false}, {6, 1, 0, false}, {37, 2, 2, false},
-              {0, 2, 1, true},  {6, 1, 1, true}};
+    } of[] = {{0, 1, 1, false},  {1, 2, 2, false}, {6, 1, 0, false},
+              {37, 2, 2, false}, {0, 2, 1, true},  {6, 1, 1, true}};
     const tile_table *table[4];
     const int count = tables(table);
     for (int is_double = 0; is_double < 2; ++is_double)
@@ -467,8 +467,8 @@ static void test_fetch(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_support), cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_fetch)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_support),
+                                       cmocka_unit_test(test_queue),
+                                       cmocka_unit_test(test_fetch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

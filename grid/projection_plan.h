@@ -1,4 +1,4 @@
-/** @file projection.h  (private to grid/ and degrid/)
+/** @file projection_plan.h  (private to grid/)
  *  What a gridding plan of w-projection has in common with the gridders.
  */
 #ifndef TESS_PROJECTION_PRIVATE_H
@@ -39,7 +39,7 @@ double projection_cost_vis(const tess_grid_plan *plan);
 double projection_cells(const tess_grid_plan *plan);
 void projection_text(const tess_grid_plan *plan, char *text, int size);
 
-/** Are samples gridded on a GPU (projection_cuda.h)? */
+/** Are samples gridded on a GPU (tess_projection_cuda.h)? */
 bool projection_on_device(const tess_grid_plan *plan);
 
 /** exp(2πi · turns) that a visibility of this w (≥ 0) is gridded with, for the part of

@@ -1,6 +1,8 @@
-/** @file tile.h  (private to grid/ and degrid/)
- *  The innermost loops: visibilities of one brick to and from its tile buffer. Compiled
- *  from one source (tile_isa.c) for each instruction set and picked at run time.
+/** @file tess_tile.h
+ *  The innermost loops on a processor: visibilities of one brick to and from its tile
+ *  buffer, and how the work is cut into pieces that threads share. The gridder and the
+ *  degridder call the same loops. They are compiled from one source (tile_isa.c) for
+ * each instruction set; tile_table_best() picks one at run time.
  */
 #ifndef TESS_TILE_H
 #define TESS_TILE_H
@@ -21,12 +23,7 @@ static inline int64_t tile_thread(void)
 #endif
 }
 
-enum { TILE_MAX_POL = 16 };
-
-enum {
-    TILE_SORTED = 4096, /**< samples that the loops sort together */
-    TILE_HALF_DEGREE = TESS_MAX_DEGREE / 2 + 1,
-};
+enum { TILE_HALF_DEGREE = TESS_MAX_DEGREE / 2 + 1 };
 
 /** The kernel's tap polynomials as the loops want them, in y = 2 × fraction − 1. With
  *  j < (W + 1)/2, tap j is E_j(y²) + y O_j(y²) and tap W − 1 − j is E_j(y²) − y
@@ -80,13 +77,6 @@ typedef struct tile_table {
     tile_function *degrid[2][TESS_MAX_SUPPORT + 1];
 } tile_table;
 
-extern const tile_table tile_table_portable;
-#if defined(__x86_64__)
-extern const tile_table tile_table_avx2;
-extern const tile_table tile_table_knl;
-extern const tile_table tile_table_avx512;
-#endif
-
 /** The table for this processor, see tess_isa_best(). */
 const tile_table *tile_table_best(void);
 
@@ -125,21 +115,14 @@ int64_t tile_queue_take(tile_queue *queue);
  *  fetched meanwhile; -1: better taken later, or there is none. */
 int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now);
 
-/** Move a position (run, samples of it already passed) on by `count` samples. */
-void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
-                  int64_t *skip);
-
 /** Fill everything of a job but skip, count and run from a brick sum. */
 void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                   const tile_taps *taps, const tess_brick_sum *sum, int num_pol,
                   void *data, tile_job *job);
 
-/** Have the buffer `data` of the piece that follows fetched while this job is done, unless
- *  it is large, or its samples are so few that they touch little of it. */
+/** Have the buffer `data` of the piece that follows fetched while this job is done,
+ * unless it is large, or its samples are so few that they touch little of it. */
 void tile_job_fetch(const tess_grid_plan *plan, const tess_brick_sum *sum,
                     const tile_piece *piece, const void *data, tile_job *job);
-
-/** Complex values in the buffer of a brick sum. */
-int64_t tile_values(const tess_grid_plan *plan, const tess_brick_sum *sum, int num_pol);
 
 #endif

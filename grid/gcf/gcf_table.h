@@ -1,4 +1,4 @@
-/** @file gcf.h  (private to grid/gcf/)
+/** @file gcf_table.h  (private to grid/gcf/)
  *  What the table, its filling and the strategies share.
  */
 #ifndef TESS_GCF_PRIVATE_H

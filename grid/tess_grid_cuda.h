@@ -1,4 +1,4 @@
-/** @file grid_cuda.h  (private to grid/ and degrid/)
+/** @file tess_grid_cuda.h
  *  What gridding and degridding on a GPU share: samples in device memory, sorted there.
  *
  *  All samples stay on the device from tess_brick_list_make to tess_brick_list_free

@@ -1,4 +1,4 @@
-/** @file projection_cuda.h  (private to grid/ and degrid/)
+/** @file tess_projection_cuda.h
  *  W-projection on a GPU: samples in device memory to brick sums and back, by the
  *  strategies of gcf/. What tess_tile_cuda.h is to w-stacking.
  *

@@ -1,4 +1,4 @@
-/** @file device_comm.h  (private to mpi/)
+/** @file device_comm_ways.h  (private to mpi/)
  *  The ways in which ranks may sum arrays of their devices; device_comm.c chooses.
  */
 #ifndef DEVICE_COMM_H

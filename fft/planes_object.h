@@ -1,4 +1,4 @@
-/** @file planes.h  (private to fft/)
+/** @file planes_object.h  (private to fft/)
  *  The object behind tess_planes.h, shared by the transforms of the backends and the
  *  exchange of pieces.
  */

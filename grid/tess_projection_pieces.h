@@ -1,11 +1,11 @@
-/** @file projection_pieces.h  (private to grid/ and degrid/)
- *  W-projection as the CPU gridder and degridder see it.
+/** @file tess_projection_pieces.h
+ *  W-projection on a processor: pieces of work that are gridded or degridded with
+ * tables of w-kernels. What tess_tile.h is to w-stacking.
  */
 #ifndef TESS_PROJECTION_PIECES_H
 #define TESS_PROJECTION_PIECES_H
 
-#include "projection.h"
-#include "tile.h"
+#include "tess_tile.h"
 
 /** Threads that work on pieces at a time. */
 int projection_outer_threads(const tess_grid_plan *plan);

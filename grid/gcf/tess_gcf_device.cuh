@@ -1,0 +1,59 @@
+/** @file tess_gcf_device.cuh
+ *  How kernels find the plane of a table for a w, and how they are launched.
+ *
+ *  Kernels are launched by gcf_launch(), so that the same sources also run on the CPU
+ *  (tests/emulated/simt/), slowly, for sanitizers.
+ */
+#ifndef TESS_GCF_DEVICE_CUH
+#define TESS_GCF_DEVICE_CUH
+
+#include "tess_cuda.h"
+#include "tess_device.h"
+#include "tess_gcf_device.h"
+
+/** A plane of the table. */
+struct gcf_cuda_plane {
+    int64_t offset; /**< of its taps [complex values] */
+    double w;       /**< [wavelengths] */
+    int32_t support, unused;
+};
+
+/** How planes are told from w. */
+struct gcf_cuda_planes {
+    const gcf_cuda_plane *plane; /**< device */
+    int count;
+    bool by_root; /**< TESS_GCF_SQRT */
+    double scale;
+};
+
+gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with);
+
+/** tess_gcf_plane_of(): products and sums are rounded one by one, as the CPU's are. */
+__device__ inline int gcf_nearest_plane(const gcf_cuda_planes &planes, double w)
+{
+    const double scaled = __dmul_rn(fabs(w), planes.scale);
+    const double plane =
+        floor(__dadd_rn(planes.by_root ? __dsqrt_rn(scaled) : scaled, 0.5));
+    const int last = planes.count - 1;
+    return plane < last ? (int)plane : last;
+}
+
+#ifndef SIMT_EMULATED
+/** Launch in the device's stream; TESS_CUDA_LAUNCHED() afterwards. */
+template <typename... P, typename... A>
+static void gcf_launch(void (*kernel)(P...), int64_t blocks, int threads,
+                       int64_t shared_bytes, A... arguments)
+{
+    kernel<<<(unsigned)blocks, (unsigned)threads, (size_t)shared_bytes,
+             tess_device_stream()>>>(arguments...);
+}
+
+/** Memory shared by a block, of the size given at the launch. */
+__device__ inline void *gcf_shared(void)
+{
+    extern __shared__ __align__(16) unsigned char gcf_shared_bytes[];
+    return gcf_shared_bytes;
+}
+#endif
+
+#endif
