@@ -278,21 +278,26 @@ cleanup:
     return status;
 }
 
+/* A loop at the final threshold ends there also if the last transforms raised other
+ * pixels above it, or if it has been repeated as often as is allowed: further major
+ * iterations would find little. */
 static tess_clean_end end_of(const minor *run)
 {
     const tess_clean *clean = run->clean;
     const clean_inner *inner = &clean->inner;
     const bool at_final = inner->threshold == inner->final_threshold;
+    const bool is_above = best_peak(run) > inner->threshold;
     if (run->diverged) return TESS_CLEAN_DIVERGED;
     if (run->stopped) return TESS_CLEAN_STOPPED;
     if (run->best < 0) return TESS_CLEAN_NOTHING;
-    if (best_peak(run) <= inner->threshold)
-        return at_final ? TESS_CLEAN_FINAL_THRESHOLD : TESS_CLEAN_MAJOR_THRESHOLD;
-    if (clean->facts.iterations + inner->iterations >= clean->setup.opts.niter)
+    if (is_above &&
+        clean->facts.iterations + inner->iterations >= clean->setup.opts.niter)
         return TESS_CLEAN_NITER;
-    if (run->negative && clean->setup.opts.stop_negative) return TESS_CLEAN_NEGATIVE;
-    if (is_multiscale(clean)) return TESS_CLEAN_LOOPS;
-    return at_final ? TESS_CLEAN_FINAL_THRESHOLD : TESS_CLEAN_MAJOR_THRESHOLD;
+    if (is_above && run->negative && clean->setup.opts.stop_negative)
+        return TESS_CLEAN_NEGATIVE;
+    if (at_final) return TESS_CLEAN_FINAL_THRESHOLD;
+    return is_above && is_multiscale(clean) ? TESS_CLEAN_LOOPS
+                                            : TESS_CLEAN_MAJOR_THRESHOLD;
 }
 
 /* Found pixels of a scale, for the automatic mask. */

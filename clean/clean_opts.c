@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "clean_scales.h"
+
 void tess_clean_opts_default(tess_clean_opts *opts)
 {
     *opts = (tess_clean_opts){.gain = 0.1,
@@ -89,8 +91,6 @@ static tess_status check_scales(const tess_clean_opts *opts)
         if (!is_amount(opts->scale_px[s]) ||
             (s > 0 && opts->scale_px[s] <= opts->scale_px[s - 1]))
             TESS_FAIL(TESS_ERR_USAGE, "scales are not ascending from 0 or more");
-    if (!(opts->beam.major_px > 0 || opts->scale_beam_px > 0))
-        TESS_FAIL(TESS_ERR_USAGE, "multiscale needs the size of the beam");
 cleanup:
     return status;
 }
@@ -107,6 +107,9 @@ tess_status clean_opts_check(const tess_clean_images *images,
     TESS_TRY(check_gains(opts));
     TESS_TRY(check_amounts(opts));
     TESS_TRY(check_scales(opts));
+    if ((opts->multiscale || opts->local_rms != TESS_CLEAN_GLOBAL_RMS) &&
+        !(clean_beam_px(opts) > 0))
+        TESS_FAIL(TESS_ERR_USAGE, "multiscale and local rms need the size of the beam");
 cleanup:
     return status;
 }

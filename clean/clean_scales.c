@@ -5,7 +5,7 @@
 
 #include "tess_const.h"
 
-static double beam_of(const tess_clean_opts *opts)
+double clean_beam_px(const tess_clean_opts *opts)
 {
     return opts->scale_beam_px > 0 ? opts->scale_beam_px : opts->beam.major_px;
 }
@@ -20,8 +20,8 @@ static int scales_by_beam(const tess_clean_images *images, const tess_clean_opts
                          : TESS_CLEAN_MOST_SCALES;
     int count = 0;
     scale_px[count++] = 0;
-    for (double scale = 4 * beam_of(opts); count < most && scale < 0.5 * (double)side;
-         scale *= 2)
+    for (double scale = 4 * clean_beam_px(opts);
+         count < most && scale < 0.5 * (double)side; scale *= 2)
         scale_px[count++] = scale;
     return count;
 }
@@ -40,9 +40,9 @@ int tess_clean_scales(const tess_clean_images *images, const tess_clean_opts *op
     for (int s = 0; s < count; ++s) {
         if (scale_px) scale_px[s] = scale[s];
         if (bias)
-            bias[s] = scale[s] > 0
-                          ? pow(opts->scale_bias, -log2(scale[s] / (2 * beam_of(opts))))
-                          : 1;
+            bias[s] = scale[s] > 0 ? pow(opts->scale_bias,
+                                         -log2(scale[s] / (2 * clean_beam_px(opts))))
+                                   : 1;
     }
     return count;
 }

@@ -6,6 +6,9 @@
 
 #include "tess_clean.h"
 
+/** The beam [pixels along l] that scales go by. Local. */
+double clean_beam_px(const tess_clean_opts *opts);
+
 /** Half the width of the box [pixels] that holds the kernel of scale α: it reaches from
  *  −half to +half; 0 for scale 0. Local. */
 int64_t clean_kernel_half(tess_clean_shape shape, double scale_px);

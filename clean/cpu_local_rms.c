@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "clean_scales.h"
 #include "cpu_work.h"
 #include "tess_const.h"
 #include "tess_mem.h"
@@ -14,25 +15,25 @@ static const double OF_MINIMUM = 0.3;
 typedef struct local {
     clean_work *work;
     const void *rows;
-    double along_x, along_y, across; /* of the Gaussian's exponent */
-    double height;                   /* for a unit sum */
+    double along_x, along_y; /* of the Gaussian's exponent */
+    double height;           /* for a unit sum */
 } local;
 
-/* The beam's shape, `window` times as wide; x grows to the West, y to the North. */
-static void find_shape(local *job, double window)
+/* Width of the window [pixels along l]. */
+static double window_px(const clean_work *work)
+{
+    const tess_clean_opts *opts = &work->setup->opts;
+    return opts->local_rms_window * clean_beam_px(opts);
+}
+
+static void find_shape(local *job)
 {
     const tess_clean_beam *beam = &job->work->setup->opts.beam;
     const double aspect = beam->pixel_aspect > 0 ? beam->pixel_aspect : 1;
-    const double major_px = beam->major_px * window;
-    const double minor_px =
-        (beam->minor_px > 0 ? beam->minor_px : beam->major_px) * window;
-    const double c = cos(beam->angle_rad), s = sin(beam->angle_rad);
-    const double major = 4 * log(2) / (major_px * major_px);
-    const double minor = 4 * log(2) / (minor_px * minor_px);
-    job->along_x = major * s * s + minor * c * c;
-    job->along_y = (major * c * c + minor * s * s) * aspect * aspect;
-    job->across = 2 * s * c * (minor - major) * aspect;
-    job->height = sqrt(major * minor) * aspect / TESS_PI;
+    const double width_px = window_px(job->work);
+    job->along_x = 4 * log(2) / (width_px * width_px);
+    job->along_y = job->along_x * aspect * aspect;
+    job->height = job->along_x * aspect / TESS_PI;
 }
 
 static bool give_square(void *context, int64_t row, void *line)
@@ -62,8 +63,8 @@ static bool give_gaussian(void *context, int64_t row, void *line)
     for (int64_t k = 0; k < images->nx; ++k) {
         const double x = (double)(k - images->nx / 2);
         tess_real_set(line, job->work->is_double, k,
-                      job->height * exp(-(job->along_x * x * x + job->along_y * y * y +
-                                          job->across * x * y)));
+                      job->height *
+                          exp(-(job->along_x * x * x + job->along_y * y * y)));
     }
     return true;
 }
@@ -138,9 +139,7 @@ static tess_status all_row_minima(const local *job, float **all)
     const clean_work *work = job->work;
     const tess_clean_images *images = &work->setup->images;
     tess_comm *comm = work->setup->comm;
-    const int64_t nx = images->nx,
-                  half = (int64_t)(work->setup->opts.local_rms_window *
-                                   work->setup->opts.beam.major_px / 2);
+    const int64_t nx = images->nx, half = (int64_t)(window_px(work) / 2);
     double *line = tess_alloc(2 * nx, sizeof *line);
     float *own = tess_alloc(work->pixels, sizeof *own);
     int64_t *bytes = tess_alloc_zero(tess_comm_size(comm), sizeof *bytes);
@@ -169,8 +168,7 @@ static tess_status raise_to_minima(const local *job)
     const clean_work *work = job->work;
     const tess_clean_images *images = &work->setup->images;
     const int64_t nx = images->nx, ny = images->ny,
-                  half = (int64_t)(work->setup->opts.local_rms_window *
-                                   work->setup->opts.beam.major_px / 2);
+                  half = (int64_t)(window_px(work) / 2);
     float *all = NULL;
     double *line = NULL;
     TESS_TRY(all_row_minima(job, &all));
@@ -198,7 +196,7 @@ tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
     const tess_clean_opts *opts = &work->setup->opts;
     local job = {.work = work, .rows = rows};
     double lowest = INFINITY;
-    find_shape(&job, opts->local_rms_window);
+    find_shape(&job);
     TESS_TRY(tess_convolve_forward(work->plan, false, give_square, take_square, &job));
     TESS_TRY(
         tess_convolve_forward(work->plan, true, give_gaussian, take_gaussian, &job));

@@ -82,15 +82,16 @@ typedef struct tess_clean_opts {
     int num_scales;         /**< of `scale_px`; 0: by the beam */
     const double *scale_px; /**< α [pixels], ascending from >= 0; copied */
     int most_scales;        /**< of those by the beam; 0: no limit */
-    double scale_beam_px;   /**< the beam that scales and biases go by; 0: the major
-                                 axis of `beam` */
+    double scale_beam_px;   /**< the beam [pixels along l] that scales, their biases and
+                                 the window of the local rms go by; 0: the major axis
+                                 of `beam` */
     double scale_bias;      /**< β in (0, 1]; .6 */
     double scale_gain;      /**< (0, 1]; .2: sub-minor loops end at .8 × the peak */
     tess_clean_shape shape;
 
     tess_clean_local_rms local_rms;
     double local_rms_window; /**< in beams; 25 */
-    tess_clean_beam beam;    /**< of the window, and of scales by the beam */
+    tess_clean_beam beam;    /**< fitted */
 
     bool is_double;            /**< transforms in double (ε below 1e-6) */
     bool repeatable;           /**< the same bits on any number of ranks and threads */
@@ -104,10 +105,10 @@ extern const tess_clean_ops tess_clean_ops_cpu;
 typedef enum tess_clean_end {
     TESS_CLEAN_MAJOR_THRESHOLD, /**< mgain: a new residual image is due */
     TESS_CLEAN_FINAL_THRESHOLD, /**< the threshold, or that of auto-masking */
-    TESS_CLEAN_LOOPS,    /**< multiscale: as many sub-minor loops at the threshold as
-                              are allowed; a new residual image may help */
-    TESS_CLEAN_NITER,    /**< as many iterations as are allowed */
-    TESS_CLEAN_NEGATIVE, /**< stop_negative: the next component is negative */
+    TESS_CLEAN_LOOPS,           /**< multiscale: as many sub-minor loops at the major
+                                     threshold as are allowed; a new residual image is due */
+    TESS_CLEAN_NITER,           /**< as many iterations as are allowed */
+    TESS_CLEAN_NEGATIVE,        /**< stop_negative: the next component is negative */
     TESS_CLEAN_DIVERGED, /**< a peak of 4 × the first; nothing has been changed */
     TESS_CLEAN_NOTHING,  /**< no pixel may have components, or all are 0 */
     TESS_CLEAN_STOPPED   /**< `look` said so; nothing has been changed */

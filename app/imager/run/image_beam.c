@@ -53,20 +53,18 @@ cleanup:
 /* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
  * while the beam found is larger than was expected. */
 static tess_status fit_beam(const image_files *output, const imager_rows *psf,
-                            double uvw_max_lambda, tess_beam *beam,
-                            struct imager_found *found)
+                            tess_beam *beam, struct imager_found *found)
 {
     tess_status status = TESS_OK;
     tess_beam_failure failure = TESS_BEAM_COLLAPSED;
     const int64_t nx = output->opts->nx, ny = output->opts->ny;
     const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
     const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
-    double start = 1 / (uvw_max_lambda * output->opts->scale_rad);
+    double start = found->beam_expected;
     int64_t side = 0;
     *beam = (tess_beam){0};
     found->beam_failure = TESS_BEAM_FEW_PIXELS;
-    if (!(uvw_max_lambda > 0)) return TESS_OK;
-    found->beam_expected = start;
+    if (!(start > 0)) return TESS_OK;
     side = tess_beam_box(start, INT32_MAX);
     for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
         const int64_t side_x = side < limit_x ? side : limit_x;
@@ -110,11 +108,13 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
     while (first < num_psf && !(psf[first].sum_weights > 0))
         ++first;
     if (first == num_psf) return TESS_OK;
+    if (extent->uvw_max_lambda > 0)
+        found->beam_expected = 1 / (extent->uvw_max_lambda * scale_rad);
     if (choice->major_rad > 0) {
         note_beam(found, choice->major_rad, choice->minor_rad, choice->pa_rad);
         return TESS_OK;
     }
-    TESS_TRY(fit_beam(output, &psf[first].rows, extent->uvw_max_lambda, &beam, found));
+    TESS_TRY(fit_beam(output, &psf[first].rows, &beam, found));
     if (choice->circular) beam = (tess_beam){beam.major, beam.major, 0};
     if (!(beam.major > 0) && image_is_cleaned(opts))
         beam = (tess_beam){found->beam_expected, found->beam_expected, 0};

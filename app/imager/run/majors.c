@@ -65,6 +65,7 @@ static tess_clean_opts minor_opts(const tess_image_opts *opts,
 {
     tess_clean_opts minor = opts->clean.minor;
     minor.scale_px = opts->clean.scale_px;
+    minor.scale_beam_px = beam->beam_expected;
     minor.beam = (tess_clean_beam){.major_px = beam->beam_major_rad / opts->scale_rad,
                                    .minor_px = beam->beam_minor_rad / opts->scale_rad,
                                    .angle_rad = beam->beam_pa_rad};
@@ -83,7 +84,8 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, int ranks)
                                       .num_images = 1,
                                       .rows_are_double = is_double};
     /* scales by the beam: of one that pixels sample as they should */
-    const struct imager_found beam = {.beam_major_rad = 4 * opts->scale_rad,
+    const struct imager_found beam = {.beam_expected = 3,
+                                      .beam_major_rad = 4 * opts->scale_rad,
                                       .beam_minor_rad = 4 * opts->scale_rad};
     const tess_clean_opts minor = minor_opts(opts, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;
