@@ -10,10 +10,8 @@
 
 #include "tess_spent.h"
 
-/* The lowest rank of the world on this rank's node; 0 before there is a world. */
-static int own_node;
-
-/* Ranks of the world on it; for tests, of all nodes. */
+/* Ranks on this rank's node, of the largest communicator that was not split from
+ * another one; for tests, of all nodes. */
 static int ranks_here = 1;
 
 /* Ranks on a node for tests of what depends on it: so many neighbours are one. */
@@ -38,8 +36,8 @@ static void number_nodes(tess_comm *comm)
     }
 }
 
-/* Who is on which node. Collective. */
-static tess_status find_nodes(tess_comm *comm)
+/* Who is on which node, given a number for this rank's own. Collective. */
+static tess_status find_nodes(int own_node, tess_comm *comm)
 {
     tess_status status = TESS_OK;
     comm->node = tess_alloc_zero(2 * (int64_t)comm->size, sizeof *comm->node);
@@ -51,7 +49,9 @@ cleanup:
     return status;
 }
 
-static tess_status wrap(MPI_Comm handle, tess_comm **comm)
+/* `own_node` is a number for this rank's node, which differs from those of other nodes.
+ */
+static tess_status wrap(MPI_Comm handle, int own_node, tess_comm **comm)
 {
     tess_status status = TESS_OK;
     tess_comm *made = tess_alloc_zero(1, sizeof *made);
@@ -61,7 +61,7 @@ static tess_status wrap(MPI_Comm handle, tess_comm **comm)
     TESS_MPI(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN));
     TESS_MPI(MPI_Comm_rank(handle, &made->rank));
     TESS_MPI(MPI_Comm_size(handle, &made->size));
-    TESS_TRY(find_nodes(made));
+    TESS_TRY(find_nodes(own_node, made));
     *comm = made;
     made = NULL;
 cleanup:
@@ -70,23 +70,30 @@ cleanup:
     return status;
 }
 
-/* Learn which node this rank is on. Collective. */
-static tess_status find_own_node(MPI_Comm world)
+static void note_ranks_here(int ranks)
+{
+    if (ranks > ranks_here) ranks_here = ranks;
+}
+
+/* The lowest rank of a communicator on this rank's node. Collective. */
+static tess_status find_own_node(MPI_Comm handle, int *own_node)
 {
     tess_status status = TESS_OK;
     MPI_Comm node = MPI_COMM_NULL;
     const char *forced = getenv(NODE_RANKS);
-    const int ranks = forced ? atoi(forced) : 0;
-    TESS_MPI(MPI_Comm_rank(world, &own_node));
-    if (ranks > 0) {
-        own_node -= own_node % ranks;
-        TESS_MPI(MPI_Comm_size(world, &ranks_here));
-        return TESS_OK;
+    const int per_node = forced ? atoi(forced) : 0;
+    int ranks = 1;
+    TESS_MPI(MPI_Comm_rank(handle, own_node));
+    if (per_node > 0) {
+        *own_node -= *own_node % per_node;
+        TESS_MPI(MPI_Comm_size(handle, &ranks));
+    } else {
+        TESS_MPI(MPI_Comm_split_type(handle, MPI_COMM_TYPE_SHARED, *own_node,
+                                     MPI_INFO_NULL, &node));
+        TESS_MPI(MPI_Bcast(own_node, 1, MPI_INT, 0, node));
+        TESS_MPI(MPI_Comm_size(node, &ranks));
     }
-    TESS_MPI(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, own_node, MPI_INFO_NULL,
-                                 &node));
-    TESS_MPI(MPI_Bcast(&own_node, 1, MPI_INT, 0, node));
-    TESS_MPI(MPI_Comm_size(node, &ranks_here));
+    note_ranks_here(ranks);
 cleanup:
     if (node != MPI_COMM_NULL) MPI_Comm_free(&node);
     return status;
@@ -114,17 +121,53 @@ static bool launched(void)
 tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
 {
     tess_status status = TESS_OK;
-    int provided = MPI_THREAD_SINGLE;
+    int provided = MPI_THREAD_SINGLE, own_node;
     MPI_Comm world = MPI_COMM_NULL;
     if (!launched()) return tess_comm_self(comm);
     TESS_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     if (provided < MPI_THREAD_FUNNELED)
         TESS_FAIL(TESS_ERR_RESOURCE, "this MPI library does not support threads");
     TESS_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world));
-    TESS_TRY(find_own_node(world));
-    TESS_TRY(wrap(world, comm));
+    TESS_TRY(find_own_node(world, &own_node));
+    TESS_TRY(wrap(world, own_node, comm));
     TESS_TRY(tess_comm_split(*comm, 0, (*comm)->rank, &(*comm)->last));
 cleanup:
+    return status;
+}
+
+/* Whether MPI runs, and lets threads that do not call it run beside the one that does.
+ */
+static tess_status check_runs(void)
+{
+    tess_status status = TESS_OK;
+    int started = 0, ended = 0, provided = MPI_THREAD_SINGLE;
+    TESS_MPI(MPI_Initialized(&started));
+    TESS_MPI(MPI_Finalized(&ended));
+    if (!started || ended)
+        TESS_FAIL(TESS_ERR_RESOURCE, "MPI is not running; call MPI_Init_thread()");
+    TESS_MPI(MPI_Query_thread(&provided));
+    if (provided < MPI_THREAD_FUNNELED)
+        TESS_FAIL(TESS_ERR_RESOURCE, "MPI runs without threads; call MPI_Init_thread() "
+                                     "with MPI_THREAD_FUNNELED");
+cleanup:
+    return status;
+}
+
+tess_status tess_comm_of(int64_t fortran_handle, tess_comm **comm)
+{
+    tess_status status = TESS_OK;
+    int own_node;
+    MPI_Comm handle = MPI_COMM_NULL;
+    TESS_TRY(check_runs());
+    const MPI_Comm given = MPI_Comm_f2c((MPI_Fint)fortran_handle);
+    if (given == MPI_COMM_NULL)
+        TESS_FAIL(TESS_ERR_USAGE, "there is no such communicator");
+    TESS_MPI(MPI_Comm_dup(given, &handle));
+    TESS_TRY(find_own_node(handle, &own_node));
+    TESS_TRY(wrap(handle, own_node, comm));
+    handle = MPI_COMM_NULL;
+cleanup:
+    if (handle != MPI_COMM_NULL) MPI_Comm_free(&handle);
     return status;
 }
 
@@ -181,7 +224,7 @@ tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **par
     MPI_Comm handle = MPI_COMM_NULL;
     if (comm_alone(comm)) return tess_comm_self(part);
     TESS_MPI(MPI_Comm_split(comm->handle, color, key, &handle));
-    TESS_TRY(wrap(handle, part));
+    TESS_TRY(wrap(handle, comm->node[comm->rank], part));
 cleanup:
     return status;
 }
@@ -192,7 +235,7 @@ tess_status tess_comm_node(tess_comm *comm, tess_comm **node)
     MPI_Comm handle = MPI_COMM_NULL;
     if (comm_alone(comm)) return tess_comm_self(node);
     TESS_MPI(MPI_Comm_split(comm->handle, comm->node[comm->rank], comm->rank, &handle));
-    TESS_TRY(wrap(handle, node));
+    TESS_TRY(wrap(handle, comm->node[comm->rank], node));
 cleanup:
     return status;
 }

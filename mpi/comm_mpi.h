@@ -40,7 +40,8 @@ struct tess_comm {
 /** A communicator of one rank that MPI knows nothing of. Local. */
 bool comm_alone(const tess_comm *comm);
 
-/** Ranks of the world on this rank's node, or more. Local. */
+/** Ranks of the program on this rank's node that share memory through this library, or
+ *  more. Local. */
 int comm_ranks_here(void);
 
 /** Make comm->inside and comm->across. Collective. */

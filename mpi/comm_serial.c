@@ -21,6 +21,14 @@ cleanup:
     return status;
 }
 
+tess_status tess_comm_of(int64_t fortran_handle, tess_comm **comm)
+{
+    (void)fortran_handle;
+    (void)comm;
+    return tess_error_record(TESS_ERR_RESOURCE, __FILE__, __LINE__, __func__,
+                             "this library is built without MPI");
+}
+
 tess_status tess_comm_start(int *argc, char ***argv, tess_comm **comm)
 {
     (void)argc;

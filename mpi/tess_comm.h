@@ -51,6 +51,12 @@ void tess_comm_end_with(tess_comm *comm, double patience_s, tess_comm_end *end,
 /** A communicator of one rank that needs no MPI (library use, tests). Local. */
 tess_status tess_comm_self(tess_comm **comm);
 
+/** The ranks of a communicator of the calling program, given as MPI_Comm_c2f() returns
+ *  it: a duplicate. TESS_ERR_RESOURCE where MPI does not run, runs without threads
+ *  (MPI_THREAD_FUNNELED), or is not built in; TESS_ERR_USAGE for MPI_COMM_NULL.
+ * Collective. Free with tess_comm_free while MPI runs. */
+tess_status tess_comm_of(int64_t fortran_handle, tess_comm **comm);
+
 /** Ranks of equal `color`, ordered by `key`. Collective. Free with tess_comm_free. */
 tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part);
 
