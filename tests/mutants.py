@@ -31,6 +31,10 @@ TABLE = [Mutant(*entry) for entry in [
      "        run->first = to;",
      "        run->first = r == begin ? to : run->first;",
      "mpi.visset.np1"),
+    ("session-other-shares", "app/imager/run/session_predict.c",
+     "    made.layout.forced.fft_ranks = run->job.fft_ranks;",
+     "    made.layout.forced.fft_ranks = opts->layout.forced.fft_ranks;",
+     "mpi.session.np4"),
     # ---- conventions: directions, signs, Stokes parameters ----
     ("geom-l-sign", "grid/kernel/tess_geom.c",
      "return geom->l0 - (double)(i - geom->nx / 2) * geom->scale_rad;",

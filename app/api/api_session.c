@@ -1,5 +1,7 @@
 /* Sessions within a program: the options of `tessera image`, and images of open
  * observations in the caller's arrays. */
+#include <string.h>
+
 #include "api_options.h"
 #include "tess_image_args.h"
 #include "tess_imager_session.h"
@@ -8,20 +10,51 @@
 
 struct tess_session {
     api_options options;
-    tess_comm *comm;
+    tess_comm *comm; /* ranks that share the session; owned */
     tess_profile profile;
     tess_image_args args; /* while it is open */
     imager_session *open; /* or NULL */
     tess_session_info info;
 };
 
+/* A session of these ranks, which owns `comm` from here on, also when this fails.
+ * Collective. */
+static tess_status create(tess_comm *comm, tess_session **session)
+{
+    tess_status status = TESS_OK;
+    tess_session *made = tess_alloc_zero(1, sizeof *made);
+    if (!made)
+        status =
+            tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "session");
+    TESS_TRY(tess_comm_agree(comm, status));
+    made->comm = comm;
+    *session = made;
+    made = NULL;
+    comm = NULL;
+cleanup:
+    tess_free(made);
+    tess_comm_free(comm);
+    return status;
+}
+
 tess_status tess_session_create(tess_session **session)
 {
     tess_status status = TESS_OK;
+    tess_comm *comm;
     tess_error_call_begin();
-    tess_session *made = tess_alloc_zero(1, sizeof *made);
-    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "session");
-    *session = made;
+    TESS_TRY(tess_comm_self(&comm));
+    TESS_TRY(create(comm, session));
+cleanup:
+    return tess_error_call_end(status);
+}
+
+tess_status tess_session_create_mpi(int64_t comm, tess_session **session)
+{
+    tess_status status = TESS_OK;
+    tess_comm *ranks;
+    tess_error_call_begin();
+    TESS_TRY(tess_comm_of(comm, &ranks));
+    TESS_TRY(create(ranks, session));
 cleanup:
     return tess_error_call_end(status);
 }
@@ -31,14 +64,13 @@ static void close(tess_session *session)
     imager_session_close(session->open);
     session->open = NULL;
     tess_image_args_free(&session->args);
-    tess_comm_free(session->comm);
-    session->comm = NULL;
 }
 
 void tess_session_destroy(tess_session *session)
 {
     if (!session) return;
     close(session);
+    tess_comm_free(session->comm);
     api_options_free(&session->options);
     tess_free(session);
 }
@@ -57,10 +89,54 @@ static void fill_info(tess_session *session)
                                         .num_pol = facts->num_pol,
                                         .nx = facts->nx,
                                         .ny = facts->ny,
+                                        .row_first = facts->row_first,
+                                        .num_rows = facts->num_rows,
                                         .scale_rad = facts->scale_rad,
                                         .ra_rad = facts->ra_rad,
                                         .dec_rad = facts->dec_rad,
                                         .is_double = facts->is_double};
+}
+
+/* All arguments behind one another, each with its end. */
+static char *join(const api_texts *argv, int64_t *bytes)
+{
+    *bytes = 0;
+    for (int64_t k = 0; k < argv->count; ++k)
+        *bytes += (int64_t)strlen(argv->text[k]) + 1;
+    char *all = tess_alloc(*bytes, 1), *to = all;
+    for (int64_t k = 0; all && k < argv->count; ++k) {
+        const size_t length = strlen(argv->text[k]) + 1;
+        memcpy(to, argv->text[k], length);
+        to += length;
+    }
+    return all;
+}
+
+/* TESS_ERR_USAGE on a rank whose arguments are not those of rank 0: ranks with options
+ * of their own would wait for one another in different places. Collective. */
+static tess_status check_same(tess_comm *comm, const api_texts *argv)
+{
+    tess_status status = TESS_OK;
+    int64_t bytes, first_bytes;
+    char *own = join(argv, &bytes), *first = NULL;
+    first_bytes = bytes;
+    TESS_TRY(tess_comm_bcast(comm, &first_bytes, sizeof first_bytes, 0));
+    first = tess_alloc(first_bytes, 1);
+    if (!own || !first)
+        status =
+            tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "options");
+    TESS_TRY(tess_comm_agree(comm, status));
+    if (tess_comm_rank(comm) == 0) memcpy(first, own, (size_t)bytes);
+    TESS_TRY(tess_comm_bcast(comm, first, first_bytes, 0));
+    if (bytes != first_bytes || memcmp(own, first, (size_t)bytes) != 0)
+        status = tess_error_record(TESS_ERR_USAGE, __FILE__, __LINE__, __func__,
+                                   "rank %d has other options than rank 0",
+                                   tess_comm_rank(comm));
+    TESS_TRY(tess_comm_agree(comm, status));
+cleanup:
+    tess_free(own);
+    tess_free(first);
+    return status;
 }
 
 tess_status tess_session_open(tess_session *session)
@@ -72,8 +148,9 @@ tess_status tess_session_open(tess_session *session)
     if (session->open) TESS_FAIL(TESS_ERR_USAGE, "the session is open already");
     session->args = (tess_image_args){.in_memory = true};
     tess_profile_start(&session->profile);
-    TESS_TRY(tess_comm_self(&session->comm));
-    TESS_TRY(api_options_arguments(&session->options, "image", &argv));
+    status = api_options_arguments(&session->options, "image", &argv);
+    TESS_TRY(tess_comm_agree(session->comm, status));
+    TESS_TRY(check_same(session->comm, &argv));
     TESS_TRY(tess_image_args_parse(session->comm, "", (int)argv.count, argv.text,
                                    &session->args));
     TESS_TRY(imager_session_open(session->comm, &session->args.opts, &session->profile,

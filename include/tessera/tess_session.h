@@ -17,11 +17,11 @@
  *
  *  A session of tess_session_create() uses the calling process only, also in an MPI
  *  program. A session of tess_session_create_mpi() is shared by the ranks of a
- *  communicator: calls marked Collective are made on all of them, in the same order, and
- *  with the same arguments but for arrays. Each rank has rows of the images, `num_rows`
- *  of them from row `row_first`, which may be none. A rank passes and gets these rows of
- *  every array. When a collective call fails on one rank, it returns on all: with the
- *  reason on the rank that failed, and TESS_ERR_PEER on the others.
+ *  communicator: calls marked Collective are made on all of them, in the same order,
+ * and with the same arguments but for arrays. Each rank has rows of the images,
+ * `num_rows` of them from row `row_first`, which may be none. A rank passes and gets
+ * these rows of every array. When a collective call fails on one rank, it returns on
+ * all: with the reason on the rank that failed, and TESS_ERR_PEER on the others.
  *
  *  Sessions in several threads wait for one another, because the log is the process's;
  *  sessions of several ranks belong in one thread, the one that may call MPI.
@@ -72,8 +72,8 @@ TESS_API tess_status tess_session_create_mpi(int64_t communicator,
                                              tess_session **session);
 
 /** Set an option of `tessera image`, as tess_image_set() does; the same ones on all
- *  ranks. Options of files ("output", "subtract", "checkpoint", "scratch") play no part.
- *  Before tess_session_open(). */
+ *  ranks. Options of files ("output", "subtract", "checkpoint", "scratch") play no
+ * part. Before tess_session_open(). */
 TESS_API tess_status tess_session_set(tess_session *session, const char *name,
                                       const char *value);
 
@@ -89,8 +89,8 @@ TESS_API const tess_session_info *tess_session_info_of(const tess_session *sessi
  *  where there is none. */
 TESS_API const char *tess_session_polarisation(const tess_session *session, int pol);
 
-/** What an output is made of on all ranks, for one polarisation. TESS_ERR_USAGE for one that is not
- *  there, and when the session is not open. */
+/** What an output is made of on all ranks, for one polarisation. TESS_ERR_USAGE for one
+ * that is not there, and when the session is not open. */
 TESS_API tess_status tess_session_weights_of(tess_session *session, int64_t interval,
                                              int64_t channel, int pol,
                                              tess_session_weights *weights);
@@ -98,13 +98,13 @@ TESS_API tess_status tess_session_weights_of(tess_session *session, int64_t inte
 /** Images of an output. `image` [num_pol][num_rows][nx], the caller's, gets the dirty
  * images in Jy/beam, or, with `model` [num_pol][num_rows][nx] in Jy/pixel, the residual
  * ones: those of the data less the model's visibilities. `psf` [num_pol][num_rows][nx],
- * unless NULL, gets the PSFs. Row 0 of the image is South, column 0 East. Images are NaN
- * beyond the horizon, and all of them without visibilities; pixels of the model that are
- * not finite count as 0. Each call starts from the data: nothing accumulates from call
- * to call. A rank without rows may pass NULL for any array. With the option
+ * unless NULL, gets the PSFs. Row 0 of the image is South, column 0 East. Images are
+ * NaN beyond the horizon, and all of them without visibilities; pixels of the model
+ * that are not finite count as 0. Each call starts from the data: nothing accumulates
+ * from call to call. A rank without rows may pass NULL for any array. With the option
  * "reproducible", images are the same on any number of ranks and threads.
- * TESS_ERR_USAGE for an output that is not there, when the session is not open, and when
- * ranks ask for different outputs or only some pass an array; TESS_ERR_ALLOC.
+ * TESS_ERR_USAGE for an output that is not there, when the session is not open, and
+ * when ranks ask for different outputs or only some pass an array; TESS_ERR_ALLOC.
  * Collective. */
 TESS_API tess_status tess_session_image(tess_session *session, int64_t interval,
                                         int64_t channel, const double *model,
@@ -118,14 +118,14 @@ typedef struct tess_predictions tess_predictions;
  * what `tessera predict` makes of the same model, rows and channels. The option
  *  "reproducible" makes them the same for any number of ranks and threads and any order
  *  of calls. Of several ranks each gets the visibilities of a contiguous part of the
- *  observations' rows, which may be empty: the rows of rank 0, then those of rank 1, and
- *  so on, are the rows of one process, segment by segment, in the file's order. They have
- *  nothing to do with rows of images. All ranks have the same segments.
- *  Where the session images Stokes parameters, every correlation of the observation is
- *  predicted from them. Where it images correlations, each is predicted from its own
- *  image, and the others are 0. Pixels that are not finite count as 0. The session
- * holds good samples only: the first call reads the positions of all rows once more,
- * and keeps them, with a plan and planes of their own. Free the result with
+ *  observations' rows, which may be empty: the rows of rank 0, then those of rank 1,
+ * and so on, are the rows of one process, segment by segment, in the file's order. They
+ * have nothing to do with rows of images. All ranks have the same segments. Where the
+ * session images Stokes parameters, every correlation of the observation is predicted
+ * from them. Where it images correlations, each is predicted from its own image, and
+ * the others are 0. Pixels that are not finite count as 0. The session holds good
+ * samples only: the first call reads the positions of all rows once more, and keeps
+ * them, with a plan and planes of their own. Free the result with
  *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE as of
  *  tess_session_image(), and with Stokes parameters and correlations together;
  *  TESS_ERR_ALLOC; errors of reading. Collective. */

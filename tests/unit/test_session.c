@@ -52,10 +52,22 @@ static void test_order_of_calls(void **state)
     assert_non_null(tess_session_info_of(session));
     assert_int_equal(tess_session_image(session, 0, 1, NULL, image, NULL),
                      TESS_ERR_USAGE);
+    assert_int_equal(tess_session_image(session, 0, 0, NULL, NULL, image),
+                     TESS_ERR_USAGE);
     assert_int_equal(tess_session_weights_of(session, 0, 0, 1, &weights),
                      TESS_ERR_USAGE);
     tess_session_destroy(session);
     tess_session_destroy(NULL);
+}
+
+/* There are no ranks where MPI does not run, or is not built in. */
+static void test_without_mpi(void **state)
+{
+    (void)state;
+    tess_session *session = NULL;
+    assert_int_equal(tess_session_create_mpi(0, &session), TESS_ERR_RESOURCE);
+    assert_non_null(strstr(tess_last_error(), "MPI"));
+    assert_null(session);
 }
 
 /* A point at the phase centre has visibilities of its flux everywhere: the residual is
@@ -69,6 +81,7 @@ static void test_residual(void **state)
     assert_int_equal(tess_session_open(session), TESS_OK);
     const tess_session_info *info = tess_session_info_of(session);
     assert_true(info->nx == NX && info->ny == NY && info->num_pol == 1);
+    assert_true(info->row_first == 0 && info->num_rows == NY);
     assert_true(info->num_channels == 1 && info->num_intervals == 1);
     assert_string_equal(tess_session_polarisation(session, 0), "I");
     assert_int_equal(tess_session_weights_of(session, 0, 0, 0, &weights), TESS_OK);
@@ -105,6 +118,8 @@ static void test_prediction(void **state)
     assert_int_equal(tess_session_open(session), TESS_OK);
     assert_int_equal(tess_session_predict(session, 0, 1, model, &predictions),
                      TESS_ERR_USAGE);
+    assert_int_equal(tess_session_predict(session, 0, 0, NULL, &predictions),
+                     TESS_ERR_USAGE);
     assert_int_equal(tess_session_predict(session, 0, 0, model, &predictions), TESS_OK);
     tess_session_destroy(session); /* predictions outlive it */
     assert_true(tess_predictions_count(predictions) == 1);
@@ -139,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_calls),
+        cmocka_unit_test(test_without_mpi),
         cmocka_unit_test(test_residual),
         cmocka_unit_test(test_prediction),
     };

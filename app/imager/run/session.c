@@ -152,8 +152,9 @@ void session_model_rows(const imager_session *session, const double *model,
                         imager_rows *rows)
 {
     const imager_session_facts *facts = &session->facts;
+    const int64_t pixels = facts->num_rows * facts->nx;
     for (int p = 0; p < facts->num_pol; ++p) {
-        const double *from = model + p * facts->num_rows * facts->nx;
+        const double *from = pixels > 0 ? model + p * pixels : NULL;
         rows[p] =
             (imager_rows){facts->row_first, facts->num_rows, facts->nx, true, NULL};
         /* the caller's pixels, which are only read */
@@ -169,8 +170,9 @@ static tess_status set_model(imager_session *session, const double *model)
     return imager_model_set(&session->run.job, rows);
 }
 
-tess_status session_check_output(const imager_session *session, int64_t interval,
-                                 int64_t channel)
+/* TESS_ERR_USAGE for an output that is not there. Local. */
+static tess_status check_output(const imager_session *session, int64_t interval,
+                                int64_t channel)
 {
     tess_status status = TESS_OK;
     const output_table *outputs = &session->run.outputs;
@@ -181,6 +183,36 @@ tess_status session_check_output(const imager_session *session, int64_t interval
                   "%lld and %lld of them",
                   (long long)channel, (long long)interval,
                   (long long)outputs->num_channels, (long long)outputs->num_intervals);
+cleanup:
+    return status;
+}
+
+tess_status session_agree(const imager_session *session, int64_t interval,
+                          int64_t channel, session_arrays *arrays)
+{
+    tess_status status = TESS_OK;
+    static const char *const names[] = {"model", "image", "PSF"};
+    enum { NUM_ARRAYS = sizeof names / sizeof *names };
+    bool *const given[NUM_ARRAYS] = {&arrays->model, &arrays->image, &arrays->psf};
+    const bool has_rows = session->facts.num_rows > 0;
+    /* largest and smallest output; whether any rank passes an array, and lacks it */
+    int64_t most[4 + 2 * NUM_ARRAYS] = {interval, -interval, channel, -channel};
+    for (int k = 0; k < NUM_ARRAYS; ++k) {
+        most[4 + 2 * k] = has_rows && *given[k];
+        most[5 + 2 * k] = has_rows && !*given[k];
+    }
+    status = check_output(session, interval, channel);
+    TESS_TRY(tess_comm_agree(session->run.comm, status));
+    TESS_TRY(tess_comm_allreduce_i64(session->run.comm, most,
+                                     sizeof most / sizeof *most, TESS_MAX));
+    if (most[0] != -most[1] || most[2] != -most[3])
+        TESS_FAIL(TESS_ERR_USAGE, "the ranks ask for different outputs");
+    for (int k = 0; k < NUM_ARRAYS; ++k) {
+        if (most[4 + 2 * k] && most[5 + 2 * k])
+            TESS_FAIL(TESS_ERR_USAGE, "%s array: some ranks pass one and others none",
+                      names[k]);
+        *given[k] = most[4 + 2 * k];
+    }
 cleanup:
     return status;
 }
@@ -200,22 +232,24 @@ tess_status imager_session_image(imager_session *session, int64_t interval,
     const output_table *outputs = &session->run.outputs;
     const int64_t pixels = facts->num_rows * facts->nx;
     const imager_stages no_stages = {.comm = session->run.comm};
-    const visset_request request = {.psf = psf != NULL, .less_model = model != NULL};
+    session_arrays given = {model != NULL, image != NULL, psf != NULL};
     imager_product product[4 * TESS_MAX_POL] = {0};
     visset *set;
-    TESS_TRY(session_check_output(session, interval, channel));
+    TESS_TRY(session_agree(session, interval, channel, &given));
+    if (!given.image) TESS_FAIL(TESS_ERR_USAGE, "no array for the image is given");
     set = &session->output[interval * outputs->num_channels + channel].set;
     if (!set->job) {
         fill_nan(image, facts->num_pol * pixels);
         fill_nan(psf, facts->num_pol * pixels);
         return TESS_OK;
     }
+    const visset_request request = {.psf = given.psf, .less_model = given.model};
     visset_enter(set);
-    status = model ? set_model(session, model) : TESS_OK;
+    status = given.model ? set_model(session, model) : TESS_OK;
     if (status == TESS_OK) status = visset_image(set, &request, &no_stages, product);
     visset_leave(set);
     TESS_TRY(status);
-    for (int p = 0; p < facts->num_pol; ++p) {
+    for (int p = 0; p < facts->num_pol && pixels > 0; ++p) {
         const int weight = facts->num_pol + (set->sums.num_weight == 1 ? 0 : p);
         imager_pixels(&product[p].rows, 0, pixels, image + p * pixels);
         if (psf) imager_pixels(&product[weight].rows, 0, pixels, psf + p * pixels);

@@ -335,7 +335,9 @@ tess_status imager_session_predict(imager_session *session, int64_t interval,
     imager_rows rows[2 * TESS_MAX_POL];
     imager_predictions made = {0};
     session_batch batch = {.predictions = &made};
-    TESS_TRY(session_check_output(session, interval, channel));
+    session_arrays given = {.model = model != NULL};
+    TESS_TRY(session_agree(session, interval, channel, &given));
+    if (!given.model) TESS_FAIL(TESS_ERR_USAGE, "no model is given");
     TESS_TRY(check_polarisations(run));
     TESS_TRY(open_rows(session));
     status = lay_out(session, interval, channel, &batch);

@@ -47,9 +47,16 @@ struct imager_session {
 void session_model_rows(const imager_session *session, const double *model,
                         imager_rows *rows);
 
-/* TESS_ERR_USAGE for an output that is not there. Local. */
-tess_status session_check_output(const imager_session *session, int64_t interval,
-                                 int64_t channel);
+/* Which arrays a call passes. */
+typedef struct session_arrays {
+    bool model, image, psf;
+} session_arrays;
+
+/* Check that all ranks ask for the same output, and that those with rows of images pass
+ * the same arrays. A rank without rows learns what the others pass. TESS_ERR_USAGE,
+ * also for an output that is not there. Collective. */
+tess_status session_agree(const imager_session *session, int64_t interval,
+                          int64_t channel, session_arrays *arrays);
 
 /* Zeros are fine. Collective. */
 void session_predictor_free(session_predictor *predictor);

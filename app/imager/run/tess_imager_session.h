@@ -44,13 +44,16 @@ void imager_session_weights(const imager_session *session, int64_t interval,
  *  image[num_pol][num_rows][nx] in Jy/beam, NaN beyond the horizon, from
  *  model[num_pol][num_rows][nx] in Jy/pixel (NULL: nothing is subtracted; pixels that
  *  are not finite count as 0), and PSFs psf[num_pol][num_rows][nx], unless NULL.
- *  TESS_ERR_USAGE for an output that is not there. Collective. */
+ *  A rank without rows may pass NULL for any array. TESS_ERR_USAGE for an output that
+ * is not there, and where ranks ask for different outputs or only some pass an array.
+ *  Collective. */
 tess_status imager_session_image(imager_session *session, int64_t interval,
                                  int64_t channel, const double *model, double *image,
                                  double *psf);
 
-/** Predicted visibilities of this rank's rows of one segment of an observation, in the
- *  order of the file, flagged or not. */
+/** Predicted visibilities of this rank's rows of one segment of an observation, flagged
+ *  or not. Ranks own contiguous parts of the rows: one rank after another they are
+ * those of the file in its order. */
 typedef struct imager_predicted {
     int64_t num_rows, num_chan; /**< channels of the output */
     int num_corr;
@@ -72,7 +75,7 @@ typedef struct imager_predictions {
  *  the observations have in its interval. Stokes parameters become all correlations; of
  *  polarisations that are correlations each becomes itself, and the others are 0. The
  *  first call reads the observations' positions once more and keeps them. The caller
- *  frees the result. TESS_ERR_USAGE for an output that is not there, and for Stokes
+ *  frees the result. TESS_ERR_USAGE as of imager_session_image(), and for Stokes
  *  parameters and correlations together. Collective. */
 tess_status imager_session_predict(imager_session *session, int64_t interval,
                                    int64_t channel, const double *model,

@@ -101,8 +101,9 @@ class Model(ctypes.Structure):
 class SessionInfo(ctypes.Structure):
     """tess_session_info"""
     _fields_ = [("num_intervals", c_i64), ("num_channels", c_i64), ("num_pol", c_int),
-                ("nx", c_i64), ("ny", c_i64), ("scale_rad", c_f64), ("ra_rad", c_f64),
-                ("dec_rad", c_f64), ("is_double", c_bool)]
+                ("nx", c_i64), ("ny", c_i64), ("row_first", c_i64), ("num_rows", c_i64),
+                ("scale_rad", c_f64), ("ra_rad", c_f64), ("dec_rad", c_f64),
+                ("is_double", c_bool)]
 
 
 class SessionWeights(ctypes.Structure):

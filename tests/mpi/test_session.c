@@ -1,0 +1,556 @@
+/* Sessions that ranks of a communicator share: images, residuals, weights and predicted
+ * visibilities equal those of one process bit by bit, and a call that fails on one rank
+ * returns on all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "draw.h"
+#include "rank_tests.h"
+#include "tessera/tessera.h"
+
+enum { POINTS = 7 };
+
+/* Of single precision, in sums of another order: see mpi.visset. */
+static const double ROUNDING = 1e-5;
+
+static tess_comm *world;
+static char sky[64], observation[64];
+
+static int world_rank(void)
+{
+    return tess_comm_rank(world);
+}
+
+/* ---- sessions ---- */
+
+static bool is_forced(const char *name)
+{
+    return strncmp(name, "force-", 6) == 0;
+}
+
+static bool is_exact(const char *const *options)
+{
+    for (int k = 0; options[k]; k += 2)
+        if (is_forced(options[k])) return false;
+    return true;
+}
+
+/* Options beside the observation, two strings each, up to NULL: --reproducible, or else
+ * what forces the work of several ranks, and is not for one process. */
+static void set_options(tess_session *session, bool alone, const char *const *options)
+{
+    assert_int_equal(tess_session_set(session, "obs", observation), TESS_OK);
+    assert_int_equal(tess_session_set(session, "threads", "1"), TESS_OK);
+    if (is_exact(options))
+        assert_int_equal(tess_session_set(session, "reproducible", NULL), TESS_OK);
+    for (int k = 0; options[k]; k += 2)
+        if (!alone || !is_forced(options[k]))
+            assert_int_equal(tess_session_set(session, options[k], options[k + 1]),
+                             TESS_OK);
+}
+
+static tess_session *shared_session(MPI_Comm comm, const char *const *options)
+{
+    tess_session *session = NULL;
+    MPI_Comm mine;
+    MPI_Comm_dup(comm, &mine);
+    assert_int_equal(tess_session_create_mpi(MPI_Comm_c2f(mine), &session), TESS_OK);
+    MPI_Comm_free(&mine); /* the session has one of its own */
+    set_options(session, false, options);
+    return session;
+}
+
+static tess_session *open_shared(MPI_Comm comm, const char *const *options)
+{
+    tess_session *session = shared_session(comm, options);
+    assert_int_equal(tess_session_open(session), TESS_OK);
+    return session;
+}
+
+static tess_session *open_alone(const char *const *options)
+{
+    tess_session *session = NULL;
+    assert_int_equal(tess_session_create(&session), TESS_OK);
+    set_options(session, true, options);
+    assert_int_equal(tess_session_open(session), TESS_OK);
+    return session;
+}
+
+/* ---- arrays ---- */
+
+/* Values of an array [num_pol][rows][nx], of all rows or of a rank's; NULL for none. */
+static int64_t count_of(const tess_session_info *info)
+{
+    return info->num_pol * info->num_rows * info->nx;
+}
+
+static double *array_of(const tess_session_info *info)
+{
+    const int64_t count = count_of(info);
+    double *array = count > 0 ? calloc((size_t)count, sizeof *array) : NULL;
+    assert_true(array || count == 0);
+    return array;
+}
+
+/* Points in an image of all rows, the same on all ranks. */
+static void fill_model(const tess_session_info *info, uint64_t seed, double *model)
+{
+    draw from = {seed};
+    for (int k = 0; k < POINTS; ++k) {
+        const int64_t at = (int64_t)draw_uniform(&from, 0, (double)count_of(info));
+        model[at] = draw_normal(&from);
+    }
+    model[count_of(info) - 1] = (double)NAN; /* counts as 0 */
+}
+
+/* This rank's rows of an array of all rows. */
+static void take_rows(const tess_session_info *info, const double *all, double *part)
+{
+    const int64_t count = info->num_rows * info->nx;
+    for (int p = 0; p < info->num_pol && count > 0; ++p)
+        memcpy(part + p * count, all + (p * info->ny + info->row_first) * info->nx,
+               (size_t)count * sizeof *part);
+}
+
+/* ---- ranks against one process ---- */
+
+/* A session of ranks, the same one of this process alone, and arrays of both. */
+typedef struct pair {
+    tess_session *shared, *alone;
+    const tess_session_info *part, *all;
+    bool exact; /* not a bit differs */
+    double *model_part, *model_all, *image_part, *image_all, *psf_part, *psf_all,
+        *expected;
+} pair;
+
+static pair open_pair(MPI_Comm comm, const char *const *options)
+{
+    pair both = {.shared = open_shared(comm, options),
+                 .alone = open_alone(options),
+                 .exact = is_exact(options)};
+    both.part = tess_session_info_of(both.shared);
+    both.all = tess_session_info_of(both.alone);
+    both.model_part = array_of(both.part);
+    both.image_part = array_of(both.part);
+    both.psf_part = array_of(both.part);
+    both.expected = array_of(both.part);
+    both.model_all = array_of(both.all);
+    both.image_all = array_of(both.all);
+    both.psf_all = array_of(both.all);
+    return both;
+}
+
+static void close_pair(pair *both)
+{
+    tess_session_destroy(both->shared);
+    tess_session_destroy(both->alone);
+    free(both->model_part);
+    free(both->image_part);
+    free(both->psf_part);
+    free(both->expected);
+    free(both->model_all);
+    free(both->image_all);
+    free(both->psf_all);
+}
+
+/* Rows of all ranks are those of the image, each once. */
+static void check_info(const pair *both, MPI_Comm comm)
+{
+    const tess_session_info *part = both->part, *all = both->all;
+    int64_t rows = part->num_rows;
+    assert_true(all->row_first == 0 && all->num_rows == all->ny);
+    assert_true(part->nx == all->nx && part->ny == all->ny);
+    assert_true(part->num_channels == all->num_channels);
+    assert_true(part->num_intervals == all->num_intervals);
+    assert_true(part->num_pol == all->num_pol && part->is_double == all->is_double);
+    assert_true(part->row_first >= 0 && part->row_first + part->num_rows <= all->ny);
+    MPI_Allreduce(MPI_IN_PLACE, &rows, 1, MPI_INT64_T, MPI_SUM, comm);
+    assert_true(rows == all->ny);
+}
+
+static void assert_rows_equal(const pair *both, const double *part, const double *all)
+{
+    const size_t bytes = (size_t)count_of(both->part) * sizeof *part;
+    take_rows(both->part, all, both->expected);
+    if (both->exact && bytes > 0) assert_memory_equal(part, both->expected, bytes);
+    double error = 0, size = 0;
+    for (int64_t k = 0; k < count_of(both->part); ++k)
+        error += pow(part[k] - both->expected[k], 2);
+    for (int64_t k = 0; k < count_of(both->all); ++k)
+        size += pow(all[k], 2);
+    assert_true(sqrt(error) <= ROUNDING * sqrt(size));
+}
+
+static void compare_weights(const pair *both, int64_t interval, int64_t channel)
+{
+    for (int p = 0; p < both->all->num_pol; ++p) {
+        tess_session_weights shared, alone;
+        assert_int_equal(
+            tess_session_weights_of(both->shared, interval, channel, p, &shared),
+            TESS_OK);
+        assert_int_equal(
+            tess_session_weights_of(both->alone, interval, channel, p, &alone),
+            TESS_OK);
+        assert_true(alone.num_vis > 0 && shared.num_vis == alone.num_vis);
+        assert_true(both->exact ? shared.sum == alone.sum
+                                : fabs(shared.sum / alone.sum - 1) < ROUNDING);
+        /* a plain sum of frequencies: rounding of as many terms */
+        assert_true(fabs(shared.freq_hz / alone.freq_hz - 1) < 1e-12);
+        assert_string_equal(tess_session_polarisation(both->shared, p),
+                            tess_session_polarisation(both->alone, p));
+    }
+}
+
+/* PSFs of 1 at the centre, and images that are not blank. */
+static void check_planes(const pair *both)
+{
+    const tess_session_info *all = both->all;
+    const int64_t count = all->nx * all->ny,
+                  centre = all->ny / 2 * all->nx + all->nx / 2;
+    for (int p = 0; p < all->num_pol; ++p) {
+        double power = 0;
+        for (int64_t k = 0; k < count; ++k)
+            power += pow(both->image_all[p * count + k], 2);
+        assert_true(power > 0);
+        assert_true(fabs(both->psf_all[p * count + centre] - 1) < 1e-3);
+    }
+}
+
+/* The dirty image and the PSF, and residuals of two models. */
+static void compare_images(pair *both, int64_t interval, int64_t channel)
+{
+    assert_int_equal(tess_session_image(both->shared, interval, channel, NULL,
+                                        both->image_part, both->psf_part),
+                     TESS_OK);
+    assert_int_equal(tess_session_image(both->alone, interval, channel, NULL,
+                                        both->image_all, both->psf_all),
+                     TESS_OK);
+    assert_rows_equal(both, both->image_part, both->image_all);
+    assert_rows_equal(both, both->psf_part, both->psf_all);
+    check_planes(both);
+    for (uint64_t seed = 11; seed < 13; ++seed) {
+        double *const dirty = both->psf_all; /* has been compared */
+        memcpy(dirty, both->image_all, (size_t)count_of(both->all) * sizeof *dirty);
+        memset(both->model_all, 0, (size_t)count_of(both->all) * sizeof *dirty);
+        fill_model(both->all, seed, both->model_all);
+        take_rows(both->part, both->model_all, both->model_part);
+        assert_int_equal(tess_session_image(both->shared, interval, channel,
+                                            both->model_part, both->image_part, NULL),
+                         TESS_OK);
+        assert_int_equal(tess_session_image(both->alone, interval, channel,
+                                            both->model_all, both->image_all, NULL),
+                         TESS_OK);
+        assert_memory_not_equal(dirty, both->image_all,
+                                (size_t)count_of(both->all) * sizeof *dirty);
+        assert_rows_equal(both, both->image_part, both->image_all);
+    }
+}
+
+/* Rows before this rank's, of all ranks below it, and of all ranks. */
+static int64_t rows_before(MPI_Comm comm, int64_t own, int64_t *total)
+{
+    int64_t before = 0;
+    MPI_Scan(&own, &before, 1, MPI_INT64_T, MPI_SUM, comm);
+    MPI_Allreduce(&own, total, 1, MPI_INT64_T, MPI_SUM, comm);
+    return before - own;
+}
+
+static double power_of(const float *value, int64_t count)
+{
+    double power = 0;
+    for (int64_t k = 0; k < count; ++k)
+        power += pow((double)value[k], 2);
+    return power;
+}
+
+static void compare_vis(bool exact, const float *part, const float *all, int64_t count)
+{
+    double error = 0;
+    if (exact) assert_memory_equal(part, all, (size_t)count * sizeof *all);
+    for (int64_t k = 0; k < count; ++k)
+        error += pow((double)part[k] - (double)all[k], 2);
+    assert_true(power_of(all, count) > 0);
+    assert_true(sqrt(error) <= ROUNDING * sqrt(power_of(all, count)));
+}
+
+static void compare_segments(bool exact, const tess_predicted *part,
+                             const tess_predicted *all, MPI_Comm comm)
+{
+    int64_t total;
+    const int64_t before = rows_before(comm, part->num_rows, &total);
+    const int64_t values = all->num_chan * all->num_corr * 2;
+    const size_t rows = (size_t)part->num_rows;
+    assert_true(total == all->num_rows && part->num_chan == all->num_chan);
+    assert_int_equal(part->num_corr, all->num_corr);
+    for (int c = 0; c < all->num_corr; ++c)
+        assert_string_equal(part->corr[c], all->corr[c]);
+    assert_memory_equal(part->freq_hz, all->freq_hz,
+                        (size_t)all->num_chan * sizeof *all->freq_hz);
+    if (rows == 0) return;
+    assert_memory_equal(part->uvw_m, all->uvw_m + 3 * before,
+                        3 * rows * sizeof *all->uvw_m);
+    assert_memory_equal(part->time_mjd_s, all->time_mjd_s + before,
+                        rows * sizeof *all->time_mjd_s);
+    assert_memory_equal(part->antenna1, all->antenna1 + before,
+                        rows * sizeof *all->antenna1);
+    assert_memory_equal(part->antenna2, all->antenna2 + before,
+                        rows * sizeof *all->antenna2);
+    compare_vis(exact, part->vis, all->vis + before * values, part->num_rows * values);
+}
+
+/* The visibilities of a rank's rows of the observation are those of one process. */
+static void compare_predictions(pair *both, int64_t interval, int64_t channel,
+                                MPI_Comm comm)
+{
+    tess_predictions *shared = NULL, *alone = NULL;
+    memset(both->model_all, 0, (size_t)count_of(both->all) * sizeof(double));
+    fill_model(both->all, 17 + (uint64_t)channel, both->model_all);
+    take_rows(both->part, both->model_all, both->model_part);
+    assert_int_equal(tess_session_predict(both->shared, interval, channel,
+                                          both->model_part, &shared),
+                     TESS_OK);
+    assert_int_equal(
+        tess_session_predict(both->alone, interval, channel, both->model_all, &alone),
+        TESS_OK);
+    assert_true(tess_predictions_count(alone) > 0);
+    assert_int_equal(tess_predictions_count(shared), tess_predictions_count(alone));
+    for (int64_t k = 0; k < tess_predictions_count(alone); ++k)
+        compare_segments(both->exact, tess_predictions_get(shared, k),
+                         tess_predictions_get(alone, k), comm);
+    tess_predictions_destroy(shared);
+    tess_predictions_destroy(alone);
+}
+
+static void compare_all(MPI_Comm comm, const char *const *options)
+{
+    pair both = open_pair(comm, options);
+    check_info(&both, comm);
+    for (int64_t i = 0; i < both.all->num_intervals; ++i)
+        for (int64_t c = 0; c < both.all->num_channels; ++c) {
+            compare_weights(&both, i, c);
+            compare_images(&both, i, c);
+            compare_predictions(&both, i, c, comm);
+        }
+    close_pair(&both);
+}
+
+/* One image; outputs of channels and times in several polarisations, in double
+ * precision too; fewer rows of pixels than ranks; ranks that share planes. */
+static void test_equals_one_process(void **state)
+{
+    (void)state;
+    static const char *const options[][16] = {
+        {"size", "48", "scale", "20asec", NULL},
+        {"size", "45,31", "scale", "20asec", "channels-out", "2", "intervals-out", "2",
+         "stokes", "IQUV", "weight", "uniform", NULL},
+        {"size", "31,46", "scale", "20asec", "channels-out", "3", "stokes", "XX,XY",
+         "accuracy", "1e-8", NULL},
+        {"size", "40,3", "scale", "20asec", "stokes", "I,V", NULL},
+        {"size", "40,1", "scale", "20asec", NULL},
+    };
+    for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
+        compare_all(MPI_COMM_WORLD, options[k]);
+}
+
+/* Every divisor of the ranks as those that share a plane, and as number of w-groups:
+ * rows of images then lie elsewhere. */
+static void test_shares(void **state)
+{
+    (void)state;
+    static const char *const forced[] = {"force-fft-ranks", "force-pw"};
+    const int size = tess_comm_size(world);
+    for (int ranks = 1; ranks <= size; ++ranks)
+        for (int k = 0; k < 2 && size % ranks == 0; ++k) {
+            char text[16];
+            snprintf(text, sizeof text, "%d", ranks);
+            const char *const options[] = {"size",
+                                           "37,29",
+                                           "scale",
+                                           "20asec",
+                                           forced[k],
+                                           text,
+                                           "force-block-planes",
+                                           "3",
+                                           NULL};
+            compare_all(MPI_COMM_WORLD, options);
+        }
+    /* left to the plan, which prediction has another one of */
+    static const char *const chosen[] = {
+        "size", "37,29", "scale", "20asec", "stokes", "IQUV", "force-block-planes",
+        "1",    NULL};
+    compare_all(MPI_COMM_WORLD, chosen);
+}
+
+/* Two parts of the ranks have a session each, while all of them share a third. */
+static void test_parts_of_ranks(void **state)
+{
+    (void)state;
+    static const char *const options[2][8] = {
+        {"size", "33,20", "scale", "20asec", NULL},
+        {"size", "24,18", "scale", "25asec", "stokes", "IQ", NULL}};
+    const int color = world_rank() % 2;
+    MPI_Comm part;
+    pair all = open_pair(MPI_COMM_WORLD, options[0]);
+    MPI_Comm_split(MPI_COMM_WORLD, color, -world_rank(), &part);
+    compare_all(part, options[color]);
+    compare_images(&all, 0, 0);
+    MPI_Comm_free(&part);
+    close_pair(&all);
+}
+
+/* ---- failures ---- */
+
+/* What a call returns that fails on the last rank only. */
+static void assert_fails_on_last(tess_status status, const char *message)
+{
+    const bool last = world_rank() == tess_comm_size(world) - 1;
+    assert_int_equal(status, last ? TESS_ERR_USAGE : TESS_ERR_PEER);
+    assert_non_null(strstr(tess_last_error(), last ? message : "another rank failed"));
+}
+
+static void test_calls_that_fail_on_one_rank(void **state)
+{
+    (void)state;
+    static const char *const options[] = {
+        "size", "36,30", "scale", "20asec", "stokes", "IQ", "channels-out", "2", NULL};
+    const int last = tess_comm_size(world) - 1;
+    pair both = open_pair(MPI_COMM_WORLD, options);
+    const int64_t outside = world_rank() == last ? 2 : 0;
+    const int64_t other = world_rank() == last ? 1 : 0;
+    const double *some = world_rank() == last ? NULL : both.model_part;
+    double *const image = both.image_part;
+    tess_predictions *made = NULL;
+    assert_fails_on_last(tess_session_image(both.shared, 0, outside, NULL, image, NULL),
+                         "no output channel 2");
+    assert_fails_on_last(
+        tess_session_predict(both.shared, outside, 0, both.model_part, &made),
+        "no output channel 0 of interval 2");
+    assert_null(made);
+    if (last > 0) {
+        assert_int_equal(tess_session_image(both.shared, 0, other, NULL, image, NULL),
+                         TESS_ERR_USAGE);
+        assert_non_null(strstr(tess_last_error(), "different outputs"));
+        assert_int_equal(tess_session_image(both.shared, 0, 0, some, image, NULL),
+                         TESS_ERR_USAGE);
+        assert_non_null(strstr(tess_last_error(), "model array: some ranks"));
+        assert_int_equal(
+            tess_session_image(both.shared, 0, 0, NULL, image,
+                               world_rank() == last ? both.psf_part : NULL),
+            TESS_ERR_USAGE);
+        assert_int_equal(tess_session_predict(both.shared, 0, 0, some, &made),
+                         TESS_ERR_USAGE);
+        assert_null(made);
+    }
+    assert_int_equal(tess_session_image(both.shared, 0, 0, NULL, NULL, both.psf_part),
+                     TESS_ERR_USAGE);
+    assert_int_equal(tess_session_predict(both.shared, 0, 0, NULL, &made),
+                     TESS_ERR_USAGE);
+    compare_images(&both, 0, 1); /* the session is as it was */
+    compare_predictions(&both, 0, 1, MPI_COMM_WORLD);
+    close_pair(&both);
+}
+
+/* Options of one rank alone, and an observation that is not there: the session opens
+ * afterwards. */
+static void test_opening_that_fails(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"size", "20", "scale", "20asec", NULL};
+    const int last = tess_comm_size(world) - 1;
+    tess_session *session = shared_session(MPI_COMM_WORLD, options);
+    double image[20 * 20];
+    assert_int_equal(tess_session_image(session, 0, 0, NULL, image, NULL),
+                     TESS_ERR_USAGE);
+    if (last > 0) {
+        if (world_rank() == last) tess_session_set(session, "size", "22");
+        assert_fails_on_last(tess_session_open(session), "other options than rank 0");
+    }
+    assert_int_equal(tess_session_set(session, "size", "none"), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_ERR_USAGE);
+    assert_int_equal(tess_session_set(session, "size", "20"), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_OK);
+    assert_int_equal(tess_session_image(session, 0, 0, NULL, image, NULL), TESS_OK);
+    tess_session_destroy(session);
+    session = shared_session(MPI_COMM_WORLD, options);
+    assert_int_equal(tess_session_set(session, "obs", "not-there.uvfits"), TESS_OK);
+    const tess_status status = tess_session_open(session);
+    assert_int_not_equal(status, TESS_OK);
+    assert_true(world_rank() > 0 || status == TESS_ERR_IO);
+    tess_session_destroy(session);
+    assert_int_equal(tess_session_create_mpi(MPI_Comm_c2f(MPI_COMM_NULL), &session),
+                     TESS_ERR_USAGE);
+}
+
+/* ---- an observation ---- */
+
+/* Linear feeds and eight channels; a source in the centre and a polarised one. */
+static void simulate(void)
+{
+    static const char *const options[][2] = {
+        {"layout", "vla-d"}, {"sky", sky},          {"ra", "60deg"},
+        {"dec", "30deg"},    {"duration", "2min"},  {"integration", "30s"},
+        {"freq", "1.4GHz"},  {"chan-width", "2e7"}, {"channels", "6"},
+        {"noise", "0.2"},    {"threads", "1"},      {"pol", "XX,YY,XY,YX"},
+        {"antennas", "9"},   {"overwrite", NULL},   {"output", observation}};
+    tess_command *command = NULL;
+    FILE *file = fopen(sky, "w");
+    assert_non_null(file);
+    fprintf(file, "name,l,m,flux_jy,q,u,v,spectral_index\n"
+                  "A,0,0,2,0,0,0,-0.7\nB,1e-3,-6e-4,1,0.3,-0.2,0.1,0\n");
+    fclose(file);
+    assert_int_equal(tess_command_create("simulate", &command), TESS_OK);
+    for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
+        assert_int_equal(tess_command_set(command, options[k][0], options[k][1]),
+                         TESS_OK);
+    if (tess_command_run(command) != TESS_OK) fail_msg("%s", tess_last_error());
+    tess_command_destroy(command);
+}
+
+static void test_simulate(void **state)
+{
+    (void)state;
+    long process = getpid(); /* tests that run at the same time have other files */
+    assert_int_equal(tess_comm_bcast(world, &process, sizeof process, 0), TESS_OK);
+    snprintf(sky, sizeof sky, "session-ranks-%ld.csv", process);
+    snprintf(observation, sizeof observation, "session-ranks-%ld.uvfits", process);
+    if (world_rank() == 0) simulate();
+    assert_int_equal(tess_comm_barrier(world), TESS_OK);
+}
+
+static void remove_files(void)
+{
+    tess_comm_barrier(world);
+    if (world_rank() > 0) return;
+    unlink(sky);
+    unlink(observation);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_simulate), /* what all others read */
+        cmocka_unit_test(test_equals_one_process),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_parts_of_ranks),
+        cmocka_unit_test(test_calls_that_fail_on_one_rank),
+        cmocka_unit_test(test_opening_that_fails),
+    };
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    if (tess_comm_of(MPI_Comm_c2f(MPI_COMM_WORLD), &world) != TESS_OK) return 1;
+    TEST_ON_RANKS(world, tests);
+    remove_files();
+    tess_comm_finish(world);
+    return 0;
+}
