@@ -93,6 +93,29 @@ def check_c(suite, prefix, obs, env):
         suite.equal("its images", [found[::2] + found[3:] for found in
                                    brightest(result.out)],
                     [("dirty", "128", "128"), ("psf", "128", "128")])
+    check_ranks(suite, os.path.join(build, "clean_ranks"), obs, env)
+
+
+def check_ranks(suite, program, obs, env):
+    """A CLEAN on ranks finds the source, bit by bit the same on any number of them."""
+    if not mpiexec():
+        return
+    found = {}
+    for ranks in (1, 3):
+        result = run([mpiexec(), "-n", str(ranks), program, obs, "256", "10asec"], 300,
+                     env={**env, "OMP_NUM_THREADS": "1"})
+        if not suite.ran(f"clean_ranks on {ranks} ranks", result):
+            return
+        found[ranks] = result.out
+    suite.equal("clean_ranks: components of 1 and of 3 ranks", found[3], found[1])
+    components = re.findall(r"^(\S+) Jy at pixel \((\d+), (\d+)\)", found[1], re.M)
+    near = [float(flux) for flux, x, y in components
+            if abs(int(x) - 128) <= 1 and abs(int(y) - 128) <= 1]
+    # five cycles leave at most .2^5 of it, which the accuracy of 1e-4 adds to
+    suite.below("clean_ranks: flux of the source (Jy)", abs(sum(near) - 1.5), 1.5 * 1e-3)
+    result = run([mpiexec(), "-n", "2", program, "none.uvfits", "256", "10asec"], 60, env=env)
+    suite.true("clean_ranks ends without an observation", result.status != 0 and
+               "none.uvfits" in result.err)
 
 
 def check_python(suite, obs, env):
