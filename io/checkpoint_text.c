@@ -12,7 +12,7 @@
 #include "checkpoint_names.h"
 #include "tess_mem.h"
 
-static const char FIRST_LINE[] = CHECKPOINT_TEXT_BEGINS "2\n";
+static const char FIRST_LINE[] = CHECKPOINT_TEXT_BEGINS "3\n";
 
 /* No run comes to so many checkpoints, and their names hold this number. */
 static const int64_t MOST_GENERATIONS = INT64_C(100000000000000000);
@@ -47,6 +47,10 @@ char *checkpoint_text(const tess_checkpoint_state *state)
     fprintf(out, "means %" PRId64, state->num_mean);
     for (int64_t k = 0; k < state->num_mean; ++k)
         fprintf(out, " %a", state->mean_weight[k]);
+    fprintf(out, "\ncycle %" PRId64 " %" PRId64 " ", state->num_cycle,
+            state->cycle_bytes);
+    for (int64_t k = 0; k < state->cycle_bytes; ++k)
+        fprintf(out, "%02x", ((const unsigned char *)state->cycle)[k]);
     fprintf(out, "\ndone %" PRId64 " %.*s\n", state->num_done, (int)state->num_done,
             state->num_done > 0 ? state->done : "");
     fprintf(out, "plan %s\n", state->plan ? state->plan : "");
@@ -106,20 +110,25 @@ static bool take_number(reader *in, int64_t least, int64_t most, int64_t *number
     return true;
 }
 
-/* 16 hexadecimal digits. */
-static bool take_checksum(reader *in, uint64_t *sum)
+/* So many hexadecimal digits, at most 16. */
+static bool take_digits(reader *in, int count, uint64_t *number)
 {
     static const char digits[] = "0123456789abcdef";
     uint64_t value = 0;
-    if (in->end - in->at < 16) return false;
-    for (int k = 0; k < 16; ++k) {
+    if (in->end - in->at < count) return false;
+    for (int k = 0; k < count; ++k) {
         const char *digit = memchr(digits, in->at[k], 16);
         if (!digit) return false;
         value = value << 4 | (uint64_t)(digit - digits);
     }
-    in->at += 16;
-    *sum = value;
+    in->at += count;
+    *number = value;
     return true;
+}
+
+static bool take_checksum(reader *in, uint64_t *sum)
+{
+    return take_digits(in, 16, sum);
 }
 
 /* Of a sum of weights. */
@@ -158,6 +167,32 @@ static bool take_counts(reader *in, tess_checkpoint_state *state)
         if (!take_word(in, " ") || !take_weight(in, &state->mean_weight[k]))
             return false;
     return take_word(in, "\n");
+}
+
+/* The state of major cycles, in hexadecimal digits. */
+static tess_status take_cycle(reader *in, const char *name,
+                              tess_checkpoint_state *state)
+{
+    tess_status status = TESS_OK;
+    unsigned char *bytes = NULL;
+    if (!take_word(in, "cycle ") ||
+        !take_number(in, 0, state->num_mean, &state->num_cycle) ||
+        !take_word(in, " ") ||
+        !take_number(in, 0, (in->end - in->at) / 2, &state->cycle_bytes) ||
+        !take_word(in, " "))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is not told", name);
+    state->cycle = bytes = tess_alloc_zero(state->cycle_bytes, 1);
+    if (!bytes) TESS_FAIL(TESS_ERR_ALLOC, "%s: state of a checkpoint", name);
+    for (int64_t k = 0; k < state->cycle_bytes; ++k) {
+        uint64_t byte;
+        if (!take_digits(in, 2, &byte))
+            TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged", name);
+        bytes[k] = (unsigned char)byte;
+    }
+    if (!take_word(in, "\n"))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged", name);
+cleanup:
+    return status;
 }
 
 /* Which planes are done, and the plan that they are of. */
@@ -225,6 +260,7 @@ tess_status tess_checkpoint_parse(const char *name, const char *text, int64_t by
     reader in = {text, text + bytes};
     if ((int64_t)strlen(text) != bytes || !take_counts(&in, &found))
         TESS_FAIL(TESS_ERR_INPUT, "%s: has numbers that no checkpoint has", name);
+    TESS_TRY(take_cycle(&in, name, &found));
     TESS_TRY(take_planes(&in, name, &found));
     TESS_TRY(take_files(&in, name, &found));
     TESS_TRY(take_identity(&in, name, &found));
@@ -238,6 +274,7 @@ cleanup:
 void tess_checkpoint_free(tess_checkpoint_state *state)
 {
     tess_free(state->done);
+    tess_free(state->cycle);
     tess_free(state->identity);
     tess_free(state->plan);
     tess_free(state->file);

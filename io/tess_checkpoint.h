@@ -20,7 +20,7 @@
 #include "tess_mover.h"
 #include "tess_status.h"
 
-enum { TESS_CHECKPOINT_MEANS = 32 };
+enum { TESS_CHECKPOINT_MEANS = 80 };
 
 /** Rows [row_first, + num_rows) of `num` images of one size, on this rank. */
 typedef struct tess_checkpoint_rows {
@@ -44,11 +44,15 @@ typedef struct tess_checkpoint_state {
     int64_t outputs_done;
     int64_t num_done; /**< of the next output: its planes times its images */
     char *done;       /**< [num_done] '1': is in the sums, '0': is not; owned */
-    int64_t num_mean; /**< means of channels that have begun */
+    int64_t
+        num_mean; /**< means of channels that have begun, and rows of major cycles */
     double mean_weight[TESS_CHECKPOINT_MEANS];
-    char *identity;     /**< of the run: lines of text; owned */
-    char *plan;         /**< one line, or ""; owned */
-    bool from_previous; /**< the newest is damaged: it is not to be kept */
+    int64_t num_cycle;   /**< of these: the last so many are rows of major cycles */
+    void *cycle;         /**< [cycle_bytes] state of major cycles; owned */
+    int64_t cycle_bytes; /**< 0: an image is not being cleaned */
+    char *identity;      /**< of the run: lines of text; owned */
+    char *plan;          /**< one line, or ""; owned */
+    bool from_previous;  /**< the newest is damaged: it is not to be kept */
 } tess_checkpoint_state;
 
 /** What this rank has for itself, beside rows: `move` writes it to a mover. */

@@ -312,8 +312,6 @@ tess_status tess_clean_args_check(tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--niter cannot go with --subtract; --continue cleans "
                   "on from NAME-model.fits");
-    if (opts->checkpoint.folder)
-        TESS_FAIL(TESS_ERR_USAGE, "--niter cannot go with --checkpoint yet");
     if (opts->dump_stages)
         TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
     if (choice->fits_mask && choice->casa_mask)

@@ -31,7 +31,8 @@ static tess_status move_own(void *context, tess_mover *mover)
 /* A checkpoint of this run, as an input to start from. */
 static void save_seed(const char *path)
 {
-    static char done[] = "0110", identity[] = "size = 5\n", plan[] = "9 planes";
+    static char cycle[] = "state", done[] = "0110", identity[] = "size = 5\n",
+                plan[] = "9 planes";
     char own_bytes[OWN] = "what a rank has";
     float image[IMAGES][ROWS * NX] = {{1, 2}};
     double mean[ROWS * NX] = {3};
@@ -39,6 +40,9 @@ static void save_seed(const char *path)
     tess_checkpoint_state state = {.num_done = 4,
                                    .done = done,
                                    .num_mean = 1,
+                                   .num_cycle = 1,
+                                   .cycle = cycle,
+                                   .cycle_bytes = sizeof cycle,
                                    .mean_weight = {0.5},
                                    .identity = identity,
                                    .plan = plan};

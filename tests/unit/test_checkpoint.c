@@ -76,7 +76,7 @@ static void write_one(tess_comm *comm, tess_checkpoint_state *state, float first
     const void *images[2] = {image[0], image[1]}, *means[1] = {mean};
     const tess_checkpoint_rows sums = {3, ROWS, NX, sizeof(float), 2, images};
     const tess_checkpoint_rows rows = {3, ROWS, NX, sizeof(double), 1, means};
-    state->num_mean = 1;
+    state->num_mean = state->num_cycle = 1;
     state->mean_weight[0] = 1.0 / 3;
     bool no_room;
     assert_int_equal(
@@ -87,13 +87,18 @@ static void write_one(tess_comm *comm, tess_checkpoint_state *state, float first
     state->file = NULL;
 }
 
+enum { CYCLE = 5 };
+
 static tess_checkpoint_state new_state(void)
 {
+    static unsigned char cycle[CYCLE] = {0, 255, '\n', ' ', 16};
     static char done[] = "011010", identity[] = "size = 5\nchecksum = none\n",
                 plan[] = "9 planes";
     return (tess_checkpoint_state){.outputs_done = 7,
                                    .num_done = DONE,
                                    .done = done,
+                                   .cycle = cycle,
+                                   .cycle_bytes = CYCLE,
                                    .identity = identity,
                                    .plan = plan};
 }
@@ -127,6 +132,9 @@ static void test_round_trip(void **state)
     assert_string_equal(in.identity, out.identity);
     assert_string_equal(in.plan, out.plan);
     assert_true(in.mean_weight[0] == 1.0 / 3);
+    assert_int_equal(in.num_cycle, 1);
+    assert_int_equal(in.cycle_bytes, CYCLE);
+    assert_memory_equal(in.cycle, out.cycle, CYCLE);
     /* rows 5 to 7, of which the last is nobody's */
     assert_int_equal(tess_checkpoint_add_sums(folder, &in, 1, &three, rows), TESS_OK);
     for (int k = 0; k < 2 * NX; ++k)

@@ -208,6 +208,43 @@ static void note_saved(imager_checkpoint *checkpoint)
     checkpoint->num_turned = checkpoint->bookmark.turned;
 }
 
+/* What major cycles have made, behind the means. */
+static tess_status add_cycle(imager_checkpoint *checkpoint, imager_cycle *cycle,
+                             const void **image, tess_checkpoint_rows *means)
+{
+    tess_status status = TESS_OK;
+    tess_checkpoint_state *state = &checkpoint->state;
+    tess_free(state->cycle);
+    state->cycle = NULL;
+    state->num_cycle = state->cycle_bytes = 0;
+    if (checkpoint->save_cycle)
+        status = checkpoint->save_cycle(checkpoint->cycle_context, cycle);
+    TESS_TRY(tess_comm_agree(checkpoint->comm, status));
+    if (!checkpoint->save_cycle) return TESS_OK;
+    for (int k = 0; k < cycle->num; ++k) {
+        state->mean_weight[means->num] = 0;
+        image[means->num++] = cycle->image[k];
+    }
+    means->row_first = cycle->row_first;
+    means->num_rows = cycle->num_rows;
+    means->nx = cycle->nx;
+    means->value_bytes = sizeof(double);
+    state->num_mean = means->num;
+    state->num_cycle = cycle->num;
+    state->cycle = cycle->bytes;
+    state->cycle_bytes = cycle->num_bytes;
+    cycle->bytes = NULL;
+cleanup:
+    return status;
+}
+
+static void free_cycle(imager_cycle *cycle)
+{
+    for (int k = 0; k < cycle->num; ++k)
+        if (cycle->owned[k]) tess_free(cycle->image[k]);
+    tess_free(cycle->bytes);
+}
+
 /* Rows of the images as they are now; none between outputs, or while they are zero.
  * Where they cannot be written, the run is `lacking` a checkpoint. Collective. */
 static tess_status write_now(imager_checkpoint *checkpoint)
@@ -215,13 +252,15 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     tess_status status = TESS_OK;
     const imager_job *job = checkpoint->job;
     const int64_t num_done = checkpoint->state.num_done;
-    const void *sum[TESS_MAX_IMAGES], *mean[TESS_MAX_IMAGES];
+    const void *sum[TESS_MAX_IMAGES], *mean[TESS_CHECKPOINT_MEANS];
     void *copy[TESS_MAX_IMAGES] = {NULL};
+    imager_cycle cycle = {0};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
     bool no_room;
     double mark = tess_time_now();
-    if (count_done(&checkpoint->state) == 0) checkpoint->state.num_done = 0;
+    if (count_done(&checkpoint->state) == 0 || checkpoint->save_cycle)
+        checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
     checkpoint->state.num_mean = means.num = checkpoint->num_mean;
@@ -234,6 +273,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
         means.value_bytes = sizeof(double);
         checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
     }
+    TESS_TRY(add_cycle(checkpoint, &cycle, mean, &means));
     const double begin = mark;
     status = write_all(checkpoint, &sums, &means, &own, &no_room);
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
@@ -244,10 +284,12 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     }
     TESS_TRY(status);
     note_saved(checkpoint);
+    checkpoint->cycle_changed = false;
     note_written(checkpoint, rows_bytes(&sums) + rows_bytes(&means) + own.bytes,
                  mark - begin);
 cleanup:
     checkpoint->state.num_done = num_done;
+    free_cycle(&cycle);
     for (int k = 0; k < TESS_MAX_IMAGES; ++k)
         tess_free(copy[k]);
     return status;
@@ -272,7 +314,8 @@ static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
         checkpoint->resumed = true;
         tess_checkpoint_tidy(checkpoint->comm, opts->folder, state);
         checkpoint->sums_wait = state->num_done > 0;
-        checkpoint->means_wait = state->num_mean > 0;
+        checkpoint->means_wait = state->num_mean > state->num_cycle;
+        checkpoint->cycle_waits = state->cycle_bytes > 0;
         tess_log_info("continuing from checkpoint %lld: %lld outputs done",
                       (long long)state->generation, (long long)state->outputs_done);
         TESS_TRY(imager_bookmark_open(&checkpoint->bookmark, opts->folder, state));
@@ -336,7 +379,8 @@ static char *plan_text(const imager_job *job)
     return text;
 }
 
-tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job)
+tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job,
+                                   int num_means)
 {
     tess_status status = TESS_OK;
     tess_checkpoint_state *state = &checkpoint->state;
@@ -344,12 +388,13 @@ tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_j
     checkpoint->job = job;
     TESS_TRY(tess_comm_agree(checkpoint->comm, plan ? TESS_OK : TESS_ERR_ALLOC));
     if (state->outputs_done > job->num_outputs ||
-        (state->num_mean > 0 && state->num_mean != job->num_images))
+        (state->num_mean > state->num_cycle &&
+         state->num_mean - state->num_cycle != num_means))
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: the checkpoint has %lld outputs and %lld means, which this run "
                   "has not",
                   checkpoint->opts->folder, (long long)state->outputs_done,
-                  (long long)state->num_mean);
+                  (long long)(state->num_mean - state->num_cycle));
     if (checkpoint->resumed && state->plan && *state->plan &&
         strcmp(state->plan, plan) != 0)
         TESS_FAIL(TESS_ERR_INPUT,
@@ -406,6 +451,8 @@ static tess_status act(imager_checkpoint *checkpoint, bool progressed)
     tess_status status = TESS_OK;
     int64_t what;
     progressed = progressed || checkpoint->unsaved || has_turned(checkpoint);
+    /* what has not been taken up could not be written again */
+    if (checkpoint->cycle_waits) progressed = false;
     TESS_TRY(look(checkpoint, progressed, &what));
     if (what == GO_ON) return TESS_OK;
     if (progressed) TESS_TRY(write_now(checkpoint));
@@ -429,6 +476,7 @@ cleanup:
 static tess_status watch(void *context)
 {
     imager_checkpoint *checkpoint = context;
+    if (checkpoint->save_cycle) return act(checkpoint, checkpoint->cycle_changed);
     return act(checkpoint, count_done(&checkpoint->state) != checkpoint->num_done);
 }
 
@@ -490,7 +538,14 @@ cleanup:
     return status;
 }
 
-/* ---- between outputs ---- */
+void imager_checkpoint_restart(imager_checkpoint *checkpoint)
+{
+    if (!checkpoint || checkpoint->state.num_done == 0) return;
+    memset(checkpoint->state.done, '0', (size_t)checkpoint->state.num_done);
+    checkpoint->num_done = 0;
+}
+
+/* ---- means over channels ---- */
 
 tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                    int64_t row_first, int64_t num_rows,
@@ -502,8 +557,8 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                          .num_rows = num_rows,
                                          .nx = checkpoint->job->geom.nx,
                                          .value_bytes = sizeof(double),
-                                         .num = checkpoint->job->num_images};
-    for (int64_t k = 0; k < state->num_mean; ++k) {
+                                         .num = state->num_mean};
+    for (int64_t k = 0; k < state->num_mean - state->num_cycle; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
         mean[k].variance = (double)NAN; /* is in no checkpoint */
         TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
@@ -514,6 +569,42 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
 cleanup:
     return status;
 }
+
+/* ---- major cycles ---- */
+
+void imager_checkpoint_cycle(imager_checkpoint *checkpoint, imager_cycle_save *save,
+                             void *context)
+{
+    if (!checkpoint || !checkpoint->opts->folder) return;
+    checkpoint->save_cycle = save;
+    checkpoint->cycle_context = context;
+    checkpoint->cycle_changed = false;
+    checkpoint->cycle_waits = false;
+}
+
+tess_status imager_checkpoint_cleaned(imager_checkpoint *checkpoint)
+{
+    if (!checkpoint || !checkpoint->save_cycle) return TESS_OK;
+    checkpoint->cycle_changed = true;
+    return act(checkpoint, true);
+}
+
+tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, int k,
+                                         int64_t row_first, int64_t num_rows,
+                                         double *rows)
+{
+    const tess_checkpoint_state *state = &checkpoint->state;
+    const tess_checkpoint_rows wanted = {.row_first = row_first,
+                                         .num_rows = num_rows,
+                                         .nx = checkpoint->job->geom.nx,
+                                         .value_bytes = sizeof(double),
+                                         .num = state->num_mean};
+    return tess_checkpoint_add_mean(checkpoint->opts->folder, state,
+                                    state->num_mean - state->num_cycle + k, &wanted,
+                                    rows);
+}
+
+/* ---- between outputs ---- */
 
 tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count)
 {

@@ -12,6 +12,19 @@
 #include "tess_imager.h"
 #include "tess_profile.h"
 
+/** What major cycles add to a checkpoint. */
+typedef struct imager_cycle {
+    int num; /**< rows of images, image[num], in double precision, that lie as … */
+    int64_t row_first, num_rows, nx; /**< … these */
+    double *image[TESS_CHECKPOINT_MEANS];
+    bool owned[TESS_CHECKPOINT_MEANS]; /**< to be freed once they are written */
+    void *bytes;                       /**< [num_bytes] the same on all ranks; owned */
+    int64_t num_bytes;
+} imager_cycle;
+
+/** Fill in what there is now. Local. */
+typedef tess_status imager_cycle_save(void *context, imager_cycle *cycle);
+
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {
     tess_comm *comm;
@@ -20,10 +33,14 @@ typedef struct imager_checkpoint {
     const imager_job *job;
     tess_checkpoint_state state;
     imager_bookmark bookmark;
-    int64_t num_turned;         /**< blocks of it when the last one was written */
-    bool resumed;               /**< there was one to continue */
-    bool sums_wait;             /**< its sums have not been taken yet */
-    bool means_wait;            /**< nor its means over channels */
+    int64_t num_turned;            /**< blocks of it when the last one was written */
+    bool resumed;                  /**< there was one to continue */
+    bool sums_wait;                /**< its sums have not been taken yet */
+    bool means_wait;               /**< nor its means over channels */
+    bool cycle_waits;              /**< nor what major cycles had made */
+    imager_cycle_save *save_cycle; /**< while an image is cleaned, or NULL */
+    void *cycle_context;
+    bool cycle_changed;         /**< since the last checkpoint */
     bool has_worked;            /**< something has been done since the start */
     bool unsaved;               /**< outputs are complete that no checkpoint tells of,
                                      or the last one could not be written */
@@ -52,20 +69,40 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
  * it: then nothing happens. */
 tess_status imager_checkpoint_look(imager_checkpoint *checkpoint, tess_status status);
 
-/** See that the plan is that of the sums there are. Collective. */
-tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint,
-                                   const imager_job *job);
+/** See that the plan is that of the sums there are, and that as many images have means
+ *  over channels. Collective. */
+tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job,
+                                   int num_means);
 
 /** Continue with the sums of the first output that is to be made, and watch its steps.
  *  Collective. */
 tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
                                     const imager_job *job);
 
+/** Another image of the same samples begins: none of its planes is done. NULL is fine.
+ *  Local. */
+void imager_checkpoint_restart(imager_checkpoint *checkpoint);
+
 /** Take up these rows of the means over channels that had begun:
  *  mean[state.num_mean]. Local. */
 tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                    int64_t row_first, int64_t num_rows,
                                    imager_product *mean);
+
+/** An image is cleaned from here on, and `save` tells of it instead of sums; NULL: no
+ *  more. Local. */
+void imager_checkpoint_cycle(imager_checkpoint *checkpoint, imager_cycle_save *save,
+                             void *context);
+
+/** Cleaning has come further, and may be saved; as imager_checkpoint_look. Collective.
+ */
+tess_status imager_checkpoint_cleaned(imager_checkpoint *checkpoint);
+
+/** What major cycles had made when the run was left: image `k` of their rows, this
+ *  rank's of it. The state's bytes are checkpoint->state.cycle. Local. */
+tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, int k,
+                                         int64_t row_first, int64_t num_rows,
+                                         double *rows);
 
 /** So many more outputs are complete, with the means whose last channel is among them.
  *  May end the run with TESS_ERR_STOPPED. Collective. */

@@ -1,6 +1,6 @@
 /* Major cycles. A minor loop cleans each polarisation's residual image; then the models
  * are subtracted from the visibilities, and new residual images are made. */
-#include "majors.h"
+#include "majors_private.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +9,6 @@
 #include "clean_inputs.h"
 #include "image_kinds.h"
 #include "imager_model.h"
-#include "tess_clean.h"
-#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_words.h"
 
@@ -20,30 +18,6 @@ enum { MOST_STALLED = 3 };
 
 /* Minor loops transform in double precision below this accuracy of the images. */
 static const double SINGLE_TRANSFORM_ACCURACY = 1e-6;
-
-/* One polarisation. */
-typedef struct cleaned {
-    tess_clean *clean; /* NULL: it has no data */
-    imager_rows model; /* in double precision */
-    imager_rows residual;
-    bool goes_on;
-    double least_peak; /* of those that major iterations of this phase began with */
-    int num_stalled;   /* major iterations that did not begin below it, in a row */
-    int64_t num_majors, iterations;
-    tess_clean_report report; /* of the last minor loop */
-    majors_end end;
-} cleaned;
-
-typedef struct majors {
-    image_run *run;
-    visset *set;
-    int64_t output;
-    tess_clean_images images;
-    tess_clean_opts opts;
-    cleaned pol[TESS_MAX_POL];
-    tess_progress progress;
-    double share; /* of the way to the threshold that progress has told */
-} majors;
 
 const char *majors_end_text(majors_end end)
 {
@@ -95,11 +69,6 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, int ranks)
     return num_pol * (rank_bytes + node_bytes / ranks + kept);
 }
 
-static imager_rows like_rows(const imager_rows *rows, bool is_double)
-{
-    return (imager_rows){rows->row_first, rows->num_rows, rows->nx, is_double, NULL};
-}
-
 static int64_t row_bytes(const imager_rows *rows)
 {
     return rows->nx *
@@ -110,7 +79,7 @@ static int64_t row_bytes(const imager_rows *rows)
 static tess_status copy_rows(const imager_rows *from, imager_rows *to)
 {
     tess_status status = TESS_OK;
-    *to = like_rows(from, from->is_double);
+    *to = majors_like_rows(from, from->is_double);
     to->value = tess_alloc(from->num_rows, (size_t)row_bytes(from));
     if (!to->value) TESS_FAIL(TESS_ERR_ALLOC, "rows of an image");
     memcpy(to->value, from->value, (size_t)(from->num_rows * row_bytes(from)));
@@ -149,7 +118,8 @@ static tess_status begin_model(majors *all, int pol)
     status = imager_rows_zero(all->images.row_first, all->images.num_rows,
                               all->images.nx, &image->model);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (!run->opts->clean.continues) return TESS_OK;
+    if (!run->opts->clean.continues || majors_can_continue(all)) return TESS_OK;
+    all->has_model = true;
     TESS_TRY(clean_inputs_model(run, run->comm, all->output / channels,
                                 all->output % channels, pol, &image->model));
     model = image->model.value;
@@ -172,6 +142,19 @@ static void tell_progress(void *context, const tess_clean_progress *now)
     all->share = share;
 }
 
+/* Between sub-minor loops: the components so far may be saved. What was subtracted from
+ * one part of a cross-hand is in the residual of the other, which is not: such are
+ * saved between major iterations only. Collective. */
+static tess_status look(void *context, bool *stop)
+{
+    const majors *all = context;
+    const image_run *run = all->run;
+    *stop = false;
+    for (int p = 0; p < run->num_pol; ++p)
+        if (run->pol[p].imaginary) return TESS_OK;
+    return imager_checkpoint_cleaned(run->job.checkpoint);
+}
+
 static tess_status set_up(majors *all, const imager_product *made,
                           const struct imager_found *beam)
 {
@@ -179,7 +162,8 @@ static tess_status set_up(majors *all, const imager_product *made,
     const image_run *run = all->run;
     const imager_rows *rows = &made[0].rows;
     const bool one_psf = run->job.num_images == run->num_pol + 1;
-    const tess_clean_calls calls = {.progress = tell_progress, .context = all};
+    const tess_clean_calls calls = {
+        .progress = tell_progress, .look = look, .context = all};
     all->images = (tess_clean_images){.nx = rows->nx,
                                       .ny = run->opts->ny,
                                       .row_first = rows->row_first,
@@ -193,6 +177,8 @@ static tess_status set_up(majors *all, const imager_product *made,
         if (all->pol[p].clean) tess_clean_set_calls(all->pol[p].clean, &calls);
         TESS_TRY(begin_model(all, p));
     }
+    if (majors_can_continue(all)) TESS_TRY(majors_continue(all));
+    imager_checkpoint_cycle(run->job.checkpoint, majors_save, all);
 cleanup:
     return status;
 }
@@ -216,6 +202,7 @@ static tess_status make_residuals(majors *all)
     TESS_TRY(visset_image(all->set, &request, &no_stages, made));
     for (int p = 0; p < run->num_pol; ++p)
         all->pol[p].residual = made[p].rows;
+    all->changed = false;
 cleanup:
     return status;
 }
@@ -226,7 +213,7 @@ static tess_status begin_residuals(majors *all, imager_product *made)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    if (run->opts->clean.continues) return make_residuals(all);
+    if (all->has_model) return make_residuals(all);
     for (int p = 0; p < run->num_pol && status == TESS_OK; ++p) {
         if (run->opts->no_dirty) {
             all->pol[p].residual = made[p].rows;
@@ -315,6 +302,7 @@ static tess_status clean_one(majors *all, int pol)
     tess_status status = TESS_OK;
     cleaned *image = &all->pol[pol];
     double *model = image->model.value;
+    const tess_clean_report *report = &image->report;
     const int phase = image->report.phase;
     const bool first = tess_comm_rank(all->run->comm) == 0;
     all->share = 0;
@@ -323,8 +311,9 @@ static tess_status clean_one(majors *all, int pol)
         tess_clean_minor(image->clean, &image->residual.value, &model, &image->report);
     tess_progress_finish(&all->progress);
     TESS_TRY(status);
-    const tess_clean_report *report = &image->report;
     ++image->num_majors;
+    image->is_done = true;
+    if (report->iterations > 0) all->has_model = all->changed = true;
     image->iterations = report->total_iterations;
     image->goes_on = report->again;
     image->end = end_of(report->end);
@@ -342,20 +331,21 @@ cleanup:
     return status;
 }
 
-/* Minor loops of all polarisations that are not done. `changed`: some model is another
- * one now. Collective. */
-static tess_status clean_all(majors *all, bool *changed)
+/* Minor loops of all polarisations that go on and have had none in this major
+ * iteration. Collective. */
+static tess_status clean_all(majors *all)
 {
     tess_status status = TESS_OK;
+    image_run *run = all->run;
     double mark = tess_time_now();
-    *changed = false;
-    for (int p = 0; p < all->run->num_pol; ++p) {
-        if (!all->pol[p].goes_on) continue;
-        TESS_TRY(clean_one(all, p));
-        *changed = *changed || all->pol[p].report.iterations > 0;
-    }
+    for (int p = 0; p < run->num_pol; ++p)
+        if (all->pol[p].goes_on && !all->pol[p].is_done) TESS_TRY(clean_one(all, p));
+    ++all->num;
+    for (int p = 0; p < run->num_pol; ++p)
+        all->pol[p].is_done = false;
+    tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
+    TESS_TRY(imager_checkpoint_cleaned(run->job.checkpoint));
 cleanup:
-    tess_profile_lap(all->run->profile, TESS_STAGE_CLEAN, &mark);
     return status;
 }
 
@@ -376,30 +366,29 @@ static void stop_all(majors *all, majors_end end)
 }
 
 /* Copies of the residuals after the first major iteration. Collective. */
-static tess_status keep_first(const majors *all, imager_product *first)
+static tess_status keep_first(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    if (!run->opts->clean.first_residual) return TESS_OK;
+    if (!run->opts->clean.first_residual || all->has_first) return TESS_OK;
+    all->has_first = true;
     for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
-        status = copy_rows(&all->pol[p].residual, &first[p].rows);
+        status = copy_rows(&all->pol[p].residual, &all->first[p].rows);
     return tess_comm_agree(run->comm, status);
 }
 
-static tess_status all_majors(majors *all, imager_product *first)
+static tess_status all_majors(majors *all)
 {
     tess_status status = TESS_OK;
     const int64_t nmiter = all->run->opts->clean.nmiter;
-    bool changed;
-    int64_t major = 0;
-    while (any_goes_on(all)) {
-        TESS_TRY(clean_all(all, &changed));
-        ++major;
-        if (changed) TESS_TRY(make_residuals(all));
-        if (major == 1) TESS_TRY(keep_first(all, first));
-        if (nmiter > 0 && major >= nmiter) stop_all(all, MAJORS_NMITER);
+    for (;;) {
+        if (all->num > 0) TESS_TRY(keep_first(all));
+        if (nmiter > 0 && all->num >= nmiter) stop_all(all, MAJORS_NMITER);
+        if (!any_goes_on(all)) break;
+        TESS_TRY(clean_all(all));
+        if (all->changed) TESS_TRY(make_residuals(all));
     }
-    if (major == 0) TESS_TRY(keep_first(all, first));
+    TESS_TRY(keep_first(all));
 cleanup:
     return status;
 }
@@ -509,18 +498,21 @@ tess_status majors_clean(image_run *run, visset *set, int64_t output,
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->output.kinds;
-    majors all = {.run = run, .set = set, .output = output};
+    majors all = {.run = run,
+                  .set = set,
+                  .output = output,
+                  .first = product + image_kinds_place(kinds, IMAGE_FIRST_RESIDUAL)};
     double mark = tess_time_now();
     TESS_TRY(set_up(&all, made, found));
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all, made));
-    TESS_TRY(
-        all_majors(&all, product + image_kinds_place(kinds, IMAGE_FIRST_RESIDUAL)));
+    TESS_TRY(all_majors(&all));
     mark = tess_time_now();
     TESS_TRY(take_products(&all, made, product, found));
     take_weights(kinds, made, product);
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
 cleanup:
+    imager_checkpoint_cycle(run->job.checkpoint, NULL, NULL);
     free_all(&all);
     return status;
 }

@@ -751,8 +751,11 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(image_check_ignored(&run));
     if (tess_comm_rank(comm) == 0) output_table_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));
+    run.output.kinds = run.means.kinds =
+        image_kinds_of(&own, run.num_pol, num_psf(&run));
     if (opts->checkpoint.folder)
-        TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job));
+        TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job,
+                                        image_kinds_all(&run.output.kinds)));
     TESS_TRY(image_form_teams(&run, run.mode == DATA_CACHED));
     TESS_TRY(imager_tell_need(&run.job, imager_base_bytes(&run.job) +
                                             imager_samples_bytes(&run.all) +

@@ -457,6 +457,7 @@ static tess_status start_again(visset *set)
     if (set->num_made++ == 0 && !set->has_left) return TESS_OK;
     if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
     tess_steps_restart(job->steps);
+    imager_checkpoint_restart(job->checkpoint);
     status = tess_planes_clear(job->planes);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:

@@ -1,0 +1,283 @@
+/* What checkpoints keep of major cycles: the models, the automatic masks, the first
+ * residuals, and one state for all ranks. The residuals are made again from the data
+ * and the models. */
+#include "majors_private.h"
+
+#include <string.h>
+
+#include "image_kinds.h"
+#include "tess_mem.h"
+
+/* What the state begins with; one part for each polarisation and the bytes of its
+ * tess_clean_state follow. They are of one machine's byte order. */
+typedef struct state_head {
+    char name[8]; /* and version */
+    int64_t output, num_pol, num;
+    int32_t has_model, has_first;
+} state_head;
+
+typedef struct state_part {
+    int64_t num_bytes; /* of the tess_clean_state behind it; 0: no data */
+    double least_peak, final_threshold;
+    int64_t num_majors, iterations;
+    int32_t goes_on, is_done, num_stalled, end, phase, num_scales;
+} state_part;
+
+static const char NAME[8] = "majors1";
+
+static bool has_masks(const majors *all)
+{
+    return all->opts.auto_mask > 0;
+}
+
+/* ---- saving ---- */
+
+static state_part part_of(const cleaned *image, int64_t num_bytes)
+{
+    state_part part;
+    memset(&part, 0, sizeof part); /* with what lies between fields */
+    part.num_bytes = num_bytes;
+    part.least_peak = image->least_peak;
+    part.final_threshold = image->report.final_threshold;
+    part.num_majors = image->num_majors;
+    part.iterations = image->iterations;
+    part.goes_on = image->goes_on;
+    part.is_done = image->is_done;
+    part.num_stalled = image->num_stalled;
+    part.end = (int32_t)image->end;
+    part.phase = image->report.phase;
+    part.num_scales = image->report.num_scales;
+    return part;
+}
+
+static void add_bytes(imager_cycle *cycle, const void *from, int64_t count)
+{
+    if (count > 0) memcpy((char *)cycle->bytes + cycle->num_bytes, from, (size_t)count);
+    cycle->num_bytes += count;
+}
+
+/* Rows that are converted: the checkpoint frees them. */
+static tess_status add_rows(imager_cycle *cycle, double **rows)
+{
+    tess_status status = TESS_OK;
+    *rows = tess_alloc(cycle->num_rows * cycle->nx, sizeof **rows);
+    if (!*rows) TESS_FAIL(TESS_ERR_ALLOC, "rows for a checkpoint");
+    cycle->owned[cycle->num] = true;
+    cycle->image[cycle->num++] = *rows;
+cleanup:
+    return status;
+}
+
+static tess_status add_masks(const majors *all, const tess_clean_state *state,
+                             imager_cycle *cycle)
+{
+    tess_status status = TESS_OK;
+    double *rows;
+    for (int p = 0; p < all->run->num_pol; ++p) {
+        TESS_TRY(add_rows(cycle, &rows));
+        for (int64_t k = 0; k < cycle->num_rows * cycle->nx; ++k)
+            rows[k] = state[p].found ? (double)state[p].found[k] : 0;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status add_first(const majors *all, imager_cycle *cycle)
+{
+    tess_status status = TESS_OK;
+    double *rows;
+    for (int p = 0; p < all->run->num_pol; ++p) {
+        TESS_TRY(add_rows(cycle, &rows));
+        imager_pixels(&all->first[p].rows, 0, cycle->num_rows * cycle->nx, rows);
+    }
+cleanup:
+    return status;
+}
+
+static tess_status add_state(const majors *all, const tess_clean_state *state,
+                             imager_cycle *cycle)
+{
+    tess_status status = TESS_OK;
+    const int num_pol = all->run->num_pol;
+    state_head head;
+    int64_t bytes = (int64_t)sizeof head;
+    memset(&head, 0, sizeof head);
+    memcpy(head.name, NAME, sizeof NAME);
+    head.output = all->output;
+    head.num_pol = num_pol;
+    head.num = all->num;
+    head.has_model = all->has_model;
+    head.has_first = all->has_first;
+    for (int p = 0; p < num_pol; ++p)
+        bytes += (int64_t)sizeof(state_part) + state[p].num_bytes;
+    cycle->bytes = tess_alloc(bytes, 1);
+    if (!cycle->bytes) TESS_FAIL(TESS_ERR_ALLOC, "state for a checkpoint");
+    add_bytes(cycle, &head, sizeof head);
+    for (int p = 0; p < num_pol; ++p) {
+        const state_part part = part_of(&all->pol[p], state[p].num_bytes);
+        add_bytes(cycle, &part, sizeof part);
+        add_bytes(cycle, state[p].bytes, state[p].num_bytes);
+    }
+cleanup:
+    return status;
+}
+
+tess_status majors_save(void *context, imager_cycle *cycle)
+{
+    tess_status status = TESS_OK;
+    const majors *all = context;
+    const int num_pol = all->run->num_pol;
+    tess_clean_state state[TESS_MAX_POL] = {0};
+    cycle->row_first = all->images.row_first;
+    cycle->num_rows = all->images.num_rows;
+    cycle->nx = all->images.nx;
+    for (int p = 0; p < num_pol; ++p) {
+        cycle->image[cycle->num++] = all->pol[p].model.value;
+        if (all->pol[p].clean)
+            TESS_TRY(tess_clean_state_get(all->pol[p].clean, &state[p]));
+    }
+    if (has_masks(all)) TESS_TRY(add_masks(all, state, cycle));
+    if (all->has_first) TESS_TRY(add_first(all, cycle));
+    TESS_TRY(add_state(all, state, cycle));
+cleanup:
+    for (int p = 0; p < num_pol; ++p)
+        tess_clean_state_free(&state[p]);
+    return status;
+}
+
+/* ---- going on ---- */
+
+bool majors_can_continue(const majors *all)
+{
+    const imager_checkpoint *checkpoint = all->run->job.checkpoint;
+    return checkpoint && checkpoint->cycle_waits;
+}
+
+/* Take `count` bytes of the state; false where there are fewer. */
+static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to,
+                       int64_t count)
+{
+    if (count < 0 || count > state->cycle_bytes - *at) return false;
+    memcpy(to, (const char *)state->cycle + *at, (size_t)count);
+    *at += count;
+    return true;
+}
+
+/* This rank's rows of the automatic mask of a polarisation. */
+static tess_status take_mask(const majors *all, int image, uint32_t **found)
+{
+    tess_status status = TESS_OK;
+    const tess_clean_images *images = &all->images;
+    const int64_t pixels = images->num_rows * images->nx;
+    double *rows = tess_alloc_zero(pixels, sizeof *rows);
+    *found = tess_alloc(pixels, sizeof **found);
+    if (!rows || !*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
+    TESS_TRY(imager_checkpoint_cycle_rows(all->run->job.checkpoint, image,
+                                          images->row_first, images->num_rows, rows));
+    for (int64_t k = 0; k < pixels; ++k)
+        (*found)[k] = (uint32_t)rows[k];
+cleanup:
+    tess_free(rows);
+    return status;
+}
+
+static void take_part(const state_part *part, cleaned *image)
+{
+    image->least_peak = part->least_peak;
+    image->report.final_threshold = part->final_threshold;
+    image->report.phase = part->phase;
+    image->report.num_scales = part->num_scales;
+    image->num_majors = part->num_majors;
+    image->iterations = part->iterations;
+    image->goes_on = part->goes_on != 0;
+    image->is_done = part->is_done != 0;
+    image->num_stalled = part->num_stalled;
+    image->end = (majors_end)part->end;
+}
+
+/* One polarisation: its part of the state, model and mask. Local, but for `clean`. */
+static tess_status take_pol(majors *all, int pol, int64_t *at, tess_clean_state *state)
+{
+    tess_status status = TESS_OK;
+    const imager_checkpoint *checkpoint = all->run->job.checkpoint;
+    cleaned *image = &all->pol[pol];
+    state_part part;
+    if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
+        (part.num_bytes > 0) != (image->clean != NULL) || part.num_bytes < 0 ||
+        part.end < 0 || part.end > MAJORS_NOTHING)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
+                  checkpoint->opts->folder);
+    take_part(&part, image);
+    TESS_TRY(imager_checkpoint_cycle_rows(checkpoint, pol, all->images.row_first,
+                                          all->images.num_rows, image->model.value));
+    state->num_bytes = part.num_bytes;
+    state->bytes = tess_alloc(part.num_bytes, 1);
+    if (!state->bytes) TESS_FAIL(TESS_ERR_ALLOC, "state of cleaning");
+    if (!take_bytes(&checkpoint->state, at, state->bytes, part.num_bytes))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
+                  checkpoint->opts->folder);
+    if (has_masks(all) && image->clean)
+        TESS_TRY(take_mask(all, all->run->num_pol + pol, &state->found));
+cleanup:
+    return status;
+}
+
+/* The first residuals, in the precision of images. Local. */
+static tess_status take_first(majors *all, int image)
+{
+    tess_status status = TESS_OK;
+    const tess_clean_images *images = &all->images;
+    for (int p = 0; p < all->run->num_pol; ++p) {
+        imager_rows *rows = &all->first[p].rows;
+        TESS_TRY(
+            imager_rows_zero(images->row_first, images->num_rows, images->nx, rows));
+        TESS_TRY(imager_checkpoint_cycle_rows(all->run->job.checkpoint, image + p,
+                                              rows->row_first, rows->num_rows,
+                                              rows->value));
+    }
+cleanup:
+    return status;
+}
+
+static tess_status take_head(majors *all, int64_t *at, state_head *head)
+{
+    tess_status status = TESS_OK;
+    const imager_checkpoint *checkpoint = all->run->job.checkpoint;
+    const int num_pol = all->run->num_pol;
+    if (!take_bytes(&checkpoint->state, at, head, sizeof *head) ||
+        memcmp(head->name, NAME, sizeof NAME) != 0 || head->output != all->output ||
+        head->num_pol != num_pol || head->num < 0 ||
+        checkpoint->state.num_cycle !=
+            num_pol * (1 + has_masks(all) + (head->has_first != 0)))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is of another run",
+                  checkpoint->opts->folder);
+    all->num = head->num;
+    all->has_model = head->has_model != 0;
+    all->has_first = head->has_first != 0;
+cleanup:
+    return status;
+}
+
+tess_status majors_continue(majors *all)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = all->run;
+    tess_clean_state state[TESS_MAX_POL] = {0};
+    state_head head;
+    int64_t at = 0;
+    status = take_head(all, &at, &head);
+    for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
+        status = take_pol(all, p, &at, &state[p]);
+    if (status == TESS_OK && head.has_first)
+        status = take_first(all, run->num_pol * (1 + has_masks(all)));
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    for (int p = 0; p < run->num_pol; ++p)
+        if (all->pol[p].clean)
+            TESS_TRY(tess_clean_state_put(all->pol[p].clean, &state[p]));
+    tess_log_info("cleaning goes on after %lld major iteration%s", (long long)all->num,
+                  all->num == 1 ? "" : "s");
+cleanup:
+    for (int p = 0; p < run->num_pol; ++p)
+        tess_clean_state_free(&state[p]);
+    return status;
+}

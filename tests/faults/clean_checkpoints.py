@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Cleaning that is stopped again and again, inside minor loops and between major iterations, and
+continued on other numbers of ranks, makes the images of a run that never stopped, bit by bit."""
+import glob
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+import numpy as np  # noqa: E402
+
+from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, mpi_environment, mpiexec, read_image,  # noqa: E402
+                 simulate, tessera, write_sky)
+
+SKY = [dict(ra="60.02deg", dec="-29.99deg", flux_jy=1.0, q=.2),
+       dict(ra="59.97deg", dec="-30.03deg", flux_jy=.4, q=.1),
+       dict(ra="60.01deg", dec="-30.02deg", flux_jy=.8, major="50asec", minor="30asec", pa="20deg")]
+GRID = ["--size", "128,112", "--scale", "5asec", "--reproducible"]
+MOST_RUNS = 120
+
+
+def observe(suite):
+    return simulate(suite.path("obs.uvfits"), write_sky(suite.path("sky.csv"), SKY),
+                    layout="meerkat", duration="1h", integration="300s", freq="1.28GHz",
+                    width="10MHz", channels=4, extra=("--antennas", "24", "--noise", "0.1"))
+
+
+def images(prefix):
+    return {path[len(prefix):]: read_image(path)[0] for path in glob.glob(prefix + "-*.fits")}
+
+
+def same(suite, what, prefix, whole):
+    found, expected = images(prefix), images(whole)
+    suite.equal(f"{what}: files", sorted(found), sorted(expected))
+    differ = [name for name in expected
+              if name in found and not np.array_equal(found[name], expected[name], equal_nan=True)]
+    suite.equal(f"{what}: images that differ", differ, [])
+
+
+def remove(prefix, folder):
+    for path in glob.glob(prefix + "[-.]*"):
+        os.remove(path)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def stop_and_go(suite, what, options, whole, rank_cycle):
+    """Each run stops as soon as it has done something."""
+    prefix, folder = suite.path("stopped"), suite.path("stops")
+    remove(prefix, folder)
+    clean, inside = 0, 0
+    for k in range(MOST_RUNS):
+        ranks = rank_cycle[k % len(rank_cycle)]
+        result = tessera("image", *options, "--checkpoint", folder, "--resume", "--max-time",
+                         "0.001", "-o", prefix, ranks=ranks, timeout=120)
+        clean += "cleaning goes on after" in result.err
+        inside += bool(re.search(r"cleaning goes on after 0 major", result.err))
+        if result.status != 75:
+            break
+    suite.ran(f"{what}: the last of {k + 1} runs", result)
+    suite.true(f"{what}: runs that went on cleaning: {clean}", clean > 3)
+    if "--multiscale" in options:  # a single scale has one sub-minor loop
+        suite.true(f"{what}: of them inside the first minor loop: {inside}", inside > 0)
+    suite.true(f"{what}: no checkpoint is left", not os.path.exists(folder))
+    same(suite, what, prefix, whole)
+
+
+def kill_and_go(suite, options, whole, kills):
+    """Killed at any time, with checkpoints as often as can be."""
+    prefix, folder = suite.path("killed"), suite.path("kills")
+    remove(prefix, folder)
+    rng = random.Random(7)
+    command = [BIN, "image", *options, "--checkpoint", folder, "--resume", "--checkpoint-every",
+               "0.01", "-o", prefix]
+    if BACKEND != "cpu":
+        command += ["--backend", BACKEND]
+    for _ in range(kills):
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env=mpi_environment())
+        time.sleep(rng.uniform(.05, .8) * SLOWER)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    result = tessera("image", *options, "--checkpoint", folder, "--resume", "-o", prefix)
+    suite.ran(f"after {kills} kills", result)
+    same(suite, f"after {kills} kills", prefix, whole)
+
+
+def main():
+    suite = Suite("clean_checkpoints")
+    obs = observe(suite)
+    several = (1, 3, 2, 4) if mpiexec() else (1,)
+    cases = {"multiscale": ["--niter", "400", "--auto-threshold", "4", "--auto-mask", "6",
+                            "--multiscale", "--nmiter", "3", "--stokes", "IQ",
+                            "--save-first-residual"],
+             "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2",
+                          "--force-teams", "1"],
+             "cross-hands": ["--niter", "150", "--nmiter", "2", "--stokes", "XX,YY"]}
+    if not FULL:
+        cases = {"multiscale": cases["multiscale"]}
+    for what, more in cases.items():
+        options = [obs, *GRID, *more]
+        good, whole = suite.image(what, *options)
+        if good:
+            stop_and_go(suite, what, options, whole, several)
+    options = [obs, *GRID, *cases["multiscale"]]
+    kill_and_go(suite, options, suite.path("multiscale"), 20 if FULL else 6)
+    refused = tessera("image", *options, "--gain", ".2", "--checkpoint", suite.path("kills"),
+                      "-o", suite.path("other"))
+    suite.ran("another run in an empty folder", refused)
+    suite.finish()
+
+
+main()
