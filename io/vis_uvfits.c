@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tess_decode.h"
 #include "fits_guard.h"
 #include "tess_const.h"
+#include "tess_decode.h"
 #include "tess_input.h"
 #include "tess_isa.h"
 #include "tess_mem.h"
@@ -86,7 +86,7 @@ double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param
 double uvfits_group_time(const uvfits_state *state, const unsigned char *group)
 {
     /* Away from the large Julian day first, so that no precision is lost. */
-    uvfits_param date = state->layout.date;
+    uvfits_param date = state->layout.param.date;
     date.zero -= TESS_MJD_ZERO_JD;
     return uvfits_param_value(&state->layout, &date, group) * TESS_SECONDS_PER_DAY -
            state->utc_offset_s;
@@ -101,10 +101,10 @@ void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *gro
                            int64_t *antenna1, int64_t *antenna2, int64_t *subarray)
 {
     *subarray = 1;
-    if (layout->baseline.num_terms > 0) {
+    if (layout->param.baseline.num_terms > 0) {
         /* 256 a + b, or 2048 a + b + 65536; .01 (subarray - 1) is added, and survives
          * single precision to within 0.004 while numbers are below 65536 */
-        const double value = uvfits_param_value(layout, &layout->baseline, group);
+        const double value = uvfits_param_value(layout, &layout->param.baseline, group);
         const int64_t number = whole(value + 0.004);
         const bool large = number > 65536;
         *antenna1 = large ? (number - 65536) / 2048 : number / 256;
@@ -112,11 +112,14 @@ void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *gro
         if (number < 0) *antenna1 = *antenna2 = -1;
         if (!large) *subarray = 1 + whole((value - (double)number) * 100.0 + 0.5);
     } else {
-        *antenna1 = whole(uvfits_param_value(layout, &layout->antenna1, group) + 0.5);
-        *antenna2 = whole(uvfits_param_value(layout, &layout->antenna2, group) + 0.5);
+        *antenna1 =
+            whole(uvfits_param_value(layout, &layout->param.antenna1, group) + 0.5);
+        *antenna2 =
+            whole(uvfits_param_value(layout, &layout->param.antenna2, group) + 0.5);
     }
-    if (layout->subarray.num_terms > 0)
-        *subarray = whole(uvfits_param_value(layout, &layout->subarray, group) + 0.5);
+    if (layout->param.subarray.num_terms > 0)
+        *subarray =
+            whole(uvfits_param_value(layout, &layout->param.subarray, group) + 0.5);
 }
 
 int32_t uvfits_antenna_index(const uvfits_state *state, int64_t subarray,
@@ -251,11 +254,15 @@ static tess_status decode_row(const uvfits_state *state, const uvfits_rows *rows
     float *vis = block->vis + 2 * num_vis * row,
           *weight = block->weight + num_vis * row;
     double *uvw_m = block->uvw_m + 3 * row;
-    uvw_m[0] = TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->uu, group);
-    uvw_m[1] = TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->vv, group);
-    uvw_m[2] = TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->ww, group);
+    uvw_m[0] =
+        TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->param.uu, group);
+    uvw_m[1] =
+        TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->param.vv, group);
+    uvw_m[2] =
+        TESS_SPEED_OF_LIGHT_M_S * uvfits_param_value(layout, &layout->param.ww, group);
     block->time_mjd_s[row] = uvfits_group_time(state, group);
-    const double integration_s = uvfits_param_value(layout, &layout->inttim, group);
+    const double integration_s =
+        uvfits_param_value(layout, &layout->param.inttim, group);
     block->integration_s[row] =
         integration_s > 0 && integration_s < 1e5 ? integration_s : state->integration_s;
     int64_t number1, number2, subarray;
@@ -354,13 +361,13 @@ static bool raw_rows_of(const tess_vis_reader *reader, int segment, tess_vis_raw
     const uvfits_layout *layout = &state->layout;
     if (state->rows[segment].num_runs == 0) return false;
     *raw = (tess_vis_raw){.row_bytes = layout->group_bytes,
-                          .u_s = layout->uu,
-                          .v_s = layout->vv,
-                          .w_s = layout->ww,
-                          .baseline = layout->baseline,
-                          .antenna1 = layout->antenna1,
-                          .antenna2 = layout->antenna2,
-                          .subarray = layout->subarray,
+                          .u_s = layout->param.uu,
+                          .v_s = layout->param.vv,
+                          .w_s = layout->param.ww,
+                          .baseline = layout->param.baseline,
+                          .antenna1 = layout->param.antenna1,
+                          .antenna2 = layout->param.antenna2,
+                          .subarray = layout->param.subarray,
                           .chan_offset = state->rows[segment].chan_offset,
                           .num_subarrays = state->num_subarrays,
                           .subarrays = state->subarray};

@@ -27,6 +27,12 @@ typedef struct uvfits_axis {
     double crval, crpix, cdelt;
 } uvfits_axis;
 
+/** The random parameters of a group. */
+typedef struct uvfits_params {
+    uvfits_param uu, vv, ww, date, baseline, antenna1, antenna2, subarray, source,
+        freqsel, inttim;
+} uvfits_params;
+
 typedef struct uvfits_layout {
     int bitpix;
     int64_t value_bytes, num_params, num_groups, group_bytes, data_offset, file_bytes;
@@ -34,8 +40,7 @@ typedef struct uvfits_layout {
     bool has_blank;
     int64_t blank; /**< integer that means "no value" */
     uvfits_axis complex, stokes, freq, chan_if, ra, dec;
-    uvfits_param uu, vv, ww, date, baseline, antenna1, antenna2, subarray, source,
-        freqsel, inttim;
+    uvfits_params param;
 } uvfits_layout;
 
 /** Antenna numbers of one AN table. */

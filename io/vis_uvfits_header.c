@@ -148,17 +148,17 @@ static void classify(uvfits_layout *layout, char *ptype, uvfits_param **param)
     const struct {
         const char *name;
         uvfits_param *param;
-    } known[] = {{"UU", &layout->uu},
-                 {"VV", &layout->vv},
-                 {"WW", &layout->ww},
-                 {"DATE", &layout->date},
-                 {"BASELINE", &layout->baseline},
-                 {"ANTENNA1", &layout->antenna1},
-                 {"ANTENNA2", &layout->antenna2},
-                 {"SUBARRAY", &layout->subarray},
-                 {"SOURCE", &layout->source},
-                 {"FREQSEL", &layout->freqsel},
-                 {"INTTIM", &layout->inttim}};
+    } known[] = {{"UU", &layout->param.uu},
+                 {"VV", &layout->param.vv},
+                 {"WW", &layout->param.ww},
+                 {"DATE", &layout->param.date},
+                 {"BASELINE", &layout->param.baseline},
+                 {"ANTENNA1", &layout->param.antenna1},
+                 {"ANTENNA2", &layout->param.antenna2},
+                 {"SUBARRAY", &layout->param.subarray},
+                 {"SOURCE", &layout->param.source},
+                 {"FREQSEL", &layout->param.freqsel},
+                 {"INTTIM", &layout->param.inttim}};
     static const char *const uvw[] = {"UU-", "VV-", "WW-"};
     for (int k = 0; k < 3; ++k)
         if (strncasecmp(ptype, uvw[k], 3) == 0) ptype[2] = '\0';
@@ -190,14 +190,15 @@ static tess_status read_params(fitsfile *fits, const char *path, uvfits_layout *
         param->scale[param->num_terms++] = scale;
         param->zero += zero;
     }
-    if (layout->uu.num_terms == 0 || layout->vv.num_terms == 0 ||
-        layout->ww.num_terms == 0)
+    if (layout->param.uu.num_terms == 0 || layout->param.vv.num_terms == 0 ||
+        layout->param.ww.num_terms == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: there is no UU, VV or WW parameter", path);
-    if (layout->baseline.num_terms == 0 &&
-        (layout->antenna1.num_terms == 0 || layout->antenna2.num_terms == 0))
+    if (layout->param.baseline.num_terms == 0 &&
+        (layout->param.antenna1.num_terms == 0 ||
+         layout->param.antenna2.num_terms == 0))
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: there is neither BASELINE nor ANTENNA1 and ANTENNA2", path);
-    if (layout->date.num_terms == 0)
+    if (layout->param.date.num_terms == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: there is no DATE parameter", path);
 cleanup:
     return status;

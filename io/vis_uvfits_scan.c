@@ -49,7 +49,7 @@ static tess_status find_field(group_scan *scan, const unsigned char *group,
     tess_status status = TESS_OK;
     tess_vis_meta *meta = scan->meta;
     const uvfits_layout *layout = &scan->state->layout;
-    const double value = uvfits_param_value(layout, &layout->source, group);
+    const double value = uvfits_param_value(layout, &layout->param.source, group);
     if (!(fabs(value) < 1e9))
         TESS_FAIL(TESS_ERR_INPUT, "%s: a group has SOURCE = %g", meta->path, value);
     const int id = (int)lround(value);
@@ -74,7 +74,7 @@ static tess_status find_setup(const group_scan *scan, const unsigned char *group
     tess_status status = TESS_OK;
     const uvfits_state *state = scan->state;
     const double value =
-        uvfits_param_value(&state->layout, &state->layout.freqsel, group);
+        uvfits_param_value(&state->layout, &state->layout.param.freqsel, group);
     for (int k = 0; k < state->num_setups; ++k)
         if (fabs(value - state->setup[k].id) < 0.5) {
             *setup = k;
@@ -124,9 +124,9 @@ cleanup:
 
 static double baseline_length_m(const uvfits_layout *layout, const unsigned char *group)
 {
-    const double u = uvfits_param_value(layout, &layout->uu, group);
-    const double v = uvfits_param_value(layout, &layout->vv, group);
-    const double w = uvfits_param_value(layout, &layout->ww, group);
+    const double u = uvfits_param_value(layout, &layout->param.uu, group);
+    const double v = uvfits_param_value(layout, &layout->param.vv, group);
+    const double w = uvfits_param_value(layout, &layout->param.ww, group);
     return TESS_SPEED_OF_LIGHT_M_S * sqrt(u * u + v * v + w * w);
 }
 
@@ -152,7 +152,8 @@ static tess_status look_at_group(group_scan *scan, int64_t number,
                       antenna1 == antenna2 ? 0 : baseline_length_m(layout, group)));
     if (scan->key) scan->key[number] = (int32_t)key;
     if (number < MAX_LEADING) {
-        const double integration_s = uvfits_param_value(layout, &layout->inttim, group);
+        const double integration_s =
+            uvfits_param_value(layout, &layout->param.inttim, group);
         if (isfinite(time_s)) scan->time_s[scan->num_times++] = time_s;
         if (integration_s > 0 && integration_s < 1e5)
             scan->integration_s[scan->num_integrations++] = integration_s;
@@ -204,7 +205,8 @@ static tess_status look_at_groups(group_scan *scan, bool *complete)
     const int64_t num_groups = layout->num_groups;
     const bool alike = !scan->by_source && !scan->by_setup;
     /* without INTTIM several integrations must be seen */
-    const int64_t leading = layout->inttim.num_terms > 0 ? NUM_SPREAD : MAX_LEADING;
+    const int64_t leading =
+        layout->param.inttim.num_terms > 0 ? NUM_SPREAD : MAX_LEADING;
     forget(scan);
     *complete = false;
     if (alike && scan->state->num_subarrays > 0 && num_groups > 2 * MAX_LEADING &&
@@ -517,9 +519,9 @@ tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
     tess_status status = TESS_OK;
     bool complete = false;
     group_scan scan = {.state = state, .meta = meta};
-    scan.by_source = state->layout.source.num_terms > 0 &&
+    scan.by_source = state->layout.param.source.num_terms > 0 &&
                      (!state->sources_listed || meta->num_fields > 1);
-    scan.by_setup = state->layout.freqsel.num_terms > 0 && state->num_setups > 1;
+    scan.by_setup = state->layout.param.freqsel.num_terms > 0 && state->num_setups > 1;
     if (scan.by_source && !state->sources_listed) meta->num_fields = 0;
     scan.time_s = tess_alloc(MAX_LEADING, sizeof(double));
     scan.integration_s = tess_alloc(MAX_LEADING, sizeof(double));

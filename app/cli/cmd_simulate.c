@@ -269,14 +269,14 @@ static tess_status take_observation(int key, const char *arg, arguments *args)
         args->has_dec = true;
         return tess_parse_dec(arg, &opts->dec_rad);
     case OPT_START:
-        return parse_start(arg, &opts->start_mjd_s, &args->start_has_time);
+        return parse_start(arg, &opts->time.start_mjd_s, &args->start_has_time);
     case OPT_HOUR_ANGLE:
-        opts->has_hour_angle = true;
-        return parse_hour_angle(arg, &opts->hour_angle_rad);
+        opts->time.has_hour_angle = true;
+        return parse_hour_angle(arg, &opts->time.hour_angle_rad);
     case OPT_DURATION:
-        return tess_parse_duration(arg, &opts->duration_s);
+        return tess_parse_duration(arg, &opts->time.duration_s);
     case OPT_INTEGRATION:
-        return tess_parse_duration(arg, &opts->integration_s);
+        return tess_parse_duration(arg, &opts->time.integration_s);
     case OPT_FREQ:
         return tess_parse_frequency(arg, &opts->freq_hz);
     case OPT_CHAN_WIDTH:
@@ -291,7 +291,7 @@ static tess_status take_observation(int key, const char *arg, arguments *args)
         opts->flag_low = true;
         return tess_parse_angle(arg, &opts->min_elevation_rad);
     case OPT_DUT1:
-        return tess_parse_number(arg, -1.0, 1.0, &opts->dut1_s);
+        return tess_parse_number(arg, -1.0, 1.0, &opts->time.dut1_s);
     default:
         return TESS_ERR_INTERNAL;
     }
@@ -369,7 +369,7 @@ static tess_status check(arguments *args)
     TESS_TRY(require(opts->sky, "sky"));
     TESS_TRY(require(args->has_ra, "ra"));
     TESS_TRY(require(args->has_dec, "dec"));
-    TESS_TRY(require(opts->duration_s > 0.0, "duration"));
+    TESS_TRY(require(opts->time.duration_s > 0.0, "duration"));
     TESS_TRY(require(opts->freq_hz > 0.0, "freq"));
     TESS_TRY(require(opts->output, "output"));
     const double half_band_hz = 0.5 * (double)opts->num_chan * opts->chan_width_hz;
@@ -377,15 +377,15 @@ static tess_status check(arguments *args)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%lld channels of %g Hz around --freq %g Hz begin below 0 Hz",
                   (long long)opts->num_chan, opts->chan_width_hz, opts->freq_hz);
-    if (opts->duration_s / opts->integration_s > 1e9)
+    if (opts->time.duration_s / opts->time.integration_s > 1e9)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--duration %g s has more than 10^9 integrations of %g s",
-                  opts->duration_s, opts->integration_s);
-    if (!args->start_has_time && !opts->has_hour_angle) {
-        opts->has_hour_angle = true;
-        opts->hour_angle_rad =
-            -0.5 * opts->duration_s * TESS_TWO_PI / TESS_SECONDS_PER_DAY;
-        if (opts->hour_angle_rad < -TESS_PI) opts->hour_angle_rad = -TESS_PI;
+                  opts->time.duration_s, opts->time.integration_s);
+    if (!args->start_has_time && !opts->time.has_hour_angle) {
+        opts->time.has_hour_angle = true;
+        opts->time.hour_angle_rad =
+            -0.5 * opts->time.duration_s * TESS_TWO_PI / TESS_SECONDS_PER_DAY;
+        if (opts->time.hour_angle_rad < -TESS_PI) opts->time.hour_angle_rad = -TESS_PI;
     }
 cleanup:
     return status;
@@ -404,14 +404,14 @@ tess_status tess_cmd_simulate(tess_comm *comm, int argc, char **argv)
     tess_status status = TESS_OK;
     tess_cli cli = {0};
     bool has_time = false;
-    arguments args = {.opts = {.integration_s = 8.0,
+    arguments args = {.opts = {.time.integration_s = 8.0,
                                .chan_width_hz = 1e6,
                                .num_chan = 1,
                                .num_corr = 2,
                                .corr = {-5, -6},
                                .seed = 1,
                                .object = "SIMULATED"}};
-    TESS_TRY(parse_start("2026-01-01", &args.opts.start_mjd_s, &has_time));
+    TESS_TRY(parse_start("2026-01-01", &args.opts.time.start_mjd_s, &has_time));
     TESS_TRY(tess_cli_parse(comm, &simulate_argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (args.list_layouts) {

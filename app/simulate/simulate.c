@@ -40,7 +40,7 @@ typedef struct simulation {
 
 double tess_simulate_sigma(const tess_simulate_opts *opts)
 {
-    const double samples = 2.0 * opts->chan_width_hz * opts->integration_s;
+    const double samples = 2.0 * opts->chan_width_hz * opts->time.integration_s;
     const double correlations = opts->corr[0] > 0 ? 2.0 : 1.0;
     const double thermal_jy = opts->sefd_jy / sqrt(samples * correlations);
     return hypot(thermal_jy, opts->noise_jy);
@@ -79,24 +79,25 @@ static tess_status set_time(simulation *sim)
     const tess_simulate_opts *opts = sim->opts;
     sim->target.ra_rad = opts->ra_rad;
     sim->target.dec_rad = opts->dec_rad;
-    sim->target.dut1_s = opts->dut1_s;
+    sim->target.dut1_s = opts->time.dut1_s;
     memcpy(sim->target.site_m, sim->array.center_m, sizeof sim->target.site_m);
-    sim->start_mjd_s = opts->start_mjd_s;
-    if (opts->has_hour_angle)
-        TESS_TRY(tess_uvw_time_of(&sim->target, opts->hour_angle_rad, opts->start_mjd_s,
-                                  &sim->start_mjd_s));
+    sim->start_mjd_s = opts->time.start_mjd_s;
+    if (opts->time.has_hour_angle)
+        TESS_TRY(tess_uvw_time_of(&sim->target, opts->time.hour_angle_rad,
+                                  opts->time.start_mjd_s, &sim->start_mjd_s));
     /* A fraction of an integration at the end is not recorded. */
-    sim->num_times = (int64_t)floor(opts->duration_s / opts->integration_s + 1e-6);
+    sim->num_times =
+        (int64_t)floor(opts->time.duration_s / opts->time.integration_s + 1e-6);
     if (sim->num_times < 1)
         TESS_FAIL(TESS_ERR_USAGE, "--duration %g s is shorter than --integration %g s",
-                  opts->duration_s, opts->integration_s);
+                  opts->time.duration_s, opts->time.integration_s);
 cleanup:
     return status;
 }
 
 static double time_of(const simulation *sim, int64_t index)
 {
-    return sim->start_mjd_s + ((double)index + 0.5) * sim->opts->integration_s;
+    return sim->start_mjd_s + ((double)index + 0.5) * sim->opts->time.integration_s;
 }
 
 /* One line when the source sets, or never rises. */
@@ -176,8 +177,8 @@ static tess_status fill_meta(simulation *sim)
     meta->dec_rad = opts->dec_rad;
     meta->time_start_mjd_s = sim->start_mjd_s;
     meta->time_end_mjd_s =
-        sim->start_mjd_s + (double)sim->num_times * opts->integration_s;
-    meta->integration_s = opts->integration_s;
+        sim->start_mjd_s + (double)sim->num_times * opts->time.integration_s;
+    meta->integration_s = opts->time.integration_s;
     meta->segment = tess_alloc_zero(1, sizeof *meta->segment);
     meta->field = tess_alloc_zero(1, sizeof *meta->field);
     if (!meta->segment || !meta->field) TESS_FAIL(TESS_ERR_ALLOC, "metadata");
@@ -277,7 +278,7 @@ static tess_status fill_geometry(const simulation *sim, tess_vis_block *block)
         block->antenna1[r] = sim->antenna1[baseline];
         block->antenna2[r] = sim->antenna2[baseline];
         block->time_mjd_s[r] = time_of(sim, index);
-        block->integration_s[r] = sim->opts->integration_s;
+        block->integration_s[r] = sim->opts->time.integration_s;
         set_uvw(sim, &frame, block->antenna1[r], block->antenna2[r],
                 block->uvw_m + 3 * r);
         const bool is_low =
@@ -391,7 +392,7 @@ static void announce(const simulation *sim, int num_ranks)
                   sim->sky.max_offset_rad / TESS_RAD_PER_DEG);
     tess_log_info("%lld integrations of %g s x %lld baselines x %lld channels = %.4g "
                   "visibilities, from MJD %.6f UTC; noise %.4g Jy",
-                  (long long)sim->num_times, sim->opts->integration_s,
+                  (long long)sim->num_times, sim->opts->time.integration_s,
                   (long long)sim->num_baselines, (long long)segment->num_chan, num_vis,
                   sim->start_mjd_s / TESS_SECONDS_PER_DAY, sim->sigma_jy);
     const double seconds = num_vis * (double)sim->sky.num_sources /

@@ -11,6 +11,15 @@
 #include "tess_status.h"
 #include "tess_vis.h"
 
+/** When the observation begins, and how long it is. */
+typedef struct tess_simulate_time {
+    double start_mjd_s;  /**< UTC */
+    bool has_hour_angle; /**< begin when hour_angle_rad is reached */
+    double hour_angle_rad;
+    double duration_s, integration_s;
+    double dut1_s; /**< UT1 - UTC */
+} tess_simulate_time;
+
 /** What to simulate, checked by the caller. */
 typedef struct tess_simulate_opts {
     const char *layout;     /**< built-in name or FILE.csv */
@@ -18,10 +27,7 @@ typedef struct tess_simulate_opts {
     const char *output;     /**< OBS.uvfits or OBS.ms */
     const char *object;     /**< name of the field */
     double ra_rad, dec_rad; /**< phase centre, J2000 */
-    double start_mjd_s;     /**< UTC */
-    bool has_hour_angle;    /**< begin when hour_angle_rad is reached */
-    double hour_angle_rad;
-    double duration_s, integration_s;
+    tess_simulate_time time;
     double freq_hz, chan_width_hz; /**< centre of the band, width of a channel */
     int64_t num_chan;
     int num_corr;
@@ -33,8 +39,7 @@ typedef struct tess_simulate_opts {
     bool autocorrelations;
     bool flag_low; /**< flag below min_elevation_rad */
     double min_elevation_rad;
-    double dut1_s; /**< UT1 - UTC */
-    int threads;   /**< 0 = from the allocation */
+    int threads; /**< 0 = from the allocation */
     bool overwrite;
 } tess_simulate_opts;
 

@@ -31,6 +31,16 @@ typedef struct span {
     double time_first, time_last; /* of its rows, known once it has been read */
 } span;
 
+/* The block that is read ahead. */
+typedef struct source_reading {
+    tess_vis_block block[2]; /* the reading thread fills block[turn] */
+    int turn;
+    tess_worker *worker; /* the reading thread, once there is something to read */
+    bool at_start;       /* rewound, and nothing taken or changed since */
+    bool in_turn;        /* blocks are read when they are asked for */
+    tess_status status;  /* of the block that was read last */
+} source_reading;
+
 struct tess_source {
     tess_comm *comm;
     tess_selection selection;
@@ -47,12 +57,7 @@ struct tess_source {
     int64_t num_spans, next_span; /* this rank's blocks */
     span *spans;
     const bool *chan_wanted;
-    tess_vis_block block[2]; /* the reading thread fills block[turn] */
-    int turn;
-    tess_worker *worker; /* the reading thread, once there is something to read */
-    bool at_start;       /* rewound, and nothing taken or changed since */
-    bool in_turn;        /* blocks are read when they are asked for */
-    tess_status read_status;
+    source_reading reading;
     int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
 };
@@ -306,17 +311,17 @@ cleanup:
 
 static void wait_for_reader(tess_source *source)
 {
-    if (source->worker) tess_worker_wait(source->worker);
+    if (source->reading.worker) tess_worker_wait(source->reading.worker);
 }
 
 void tess_source_close(tess_source *source)
 {
     if (!source) return;
-    tess_worker_destroy(source->worker);
+    tess_worker_destroy(source->reading.worker);
     for (int k = 0; k < source->num_obs; ++k)
         tess_vis_close(source->reader[k]);
     for (int k = 0; k < 2; ++k)
-        tess_vis_block_free(&source->block[k]);
+        tess_vis_block_free(&source->reading.block[k]);
     tess_free(source->reader);
     tess_free(source->parts);
     tess_free(source->spans);
@@ -478,7 +483,7 @@ cleanup:
 tess_status tess_source_deal(tess_source *source, tess_comm *comm)
 {
     wait_for_reader(source);
-    source->at_start = false;
+    source->reading.at_start = false;
     source->comm = comm;
     return make_spans(source);
 }
@@ -508,7 +513,7 @@ void tess_source_filter(tess_source *source, const bool *chan_wanted, double tim
         p->recipe.time_first = time_first;
         p->recipe.time_end = time_end;
     }
-    source->at_start = false; /* other blocks may be wanted */
+    source->reading.at_start = false; /* other blocks may be wanted */
 }
 
 tess_samples tess_source_samples(const tess_source *source)
@@ -603,9 +608,9 @@ static void read_span(void *argument)
     const double begin = tess_time_now();
     if (p->obs != source->obs_read) tess_vis_rest(source->reader[source->obs_read]);
     source->obs_read = p->obs;
-    source->read_status =
+    source->reading.status =
         tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
-                      source->threads, &source->block[source->turn]);
+                      source->threads, &source->reading.block[source->reading.turn]);
     tess_trace_add(source->trace, TESS_LANE_READER, "read", begin, tess_time_now());
 }
 
@@ -621,29 +626,29 @@ static void skip_unwanted(tess_source *source)
 static void start_reading(tess_source *source)
 {
     skip_unwanted(source);
-    if (source->next_span >= source->num_spans || source->in_turn) return;
-    if (!source->worker) source->worker = tess_worker_create();
-    if (source->worker)
-        tess_worker_start(source->worker, read_span, source);
+    if (source->next_span >= source->num_spans || source->reading.in_turn) return;
+    if (!source->reading.worker) source->reading.worker = tess_worker_create();
+    if (source->reading.worker)
+        tess_worker_start(source->reading.worker, read_span, source);
     else
         read_span(source);
 }
 
 void tess_source_rest(tess_source *source)
 {
-    tess_worker_destroy(source->worker);
-    source->worker = NULL;
-    source->at_start = false;
+    tess_worker_destroy(source->reading.worker);
+    source->reading.worker = NULL;
+    source->reading.at_start = false;
     tess_vis_rest(source->reader[source->obs_read]);
     for (int k = 0; k < 2; ++k)
-        tess_vis_block_free(&source->block[k]);
+        tess_vis_block_free(&source->reading.block[k]);
 }
 
 void tess_source_read_in_turn(tess_source *source, bool in_turn)
 {
     wait_for_reader(source);
-    source->in_turn = in_turn && source->threads > 1;
-    source->at_start = false;
+    source->reading.in_turn = in_turn && source->threads > 1;
+    source->reading.at_start = false;
 }
 
 void tess_source_skip_to(tess_source *source, int64_t block)
@@ -654,14 +659,14 @@ void tess_source_skip_to(tess_source *source, int64_t block)
         skip_unwanted(source);
         ++source->next_span;
     }
-    source->read_status = TESS_OK;
-    source->at_start = block == 0;
+    source->reading.status = TESS_OK;
+    source->reading.at_start = block == 0;
     start_reading(source);
 }
 
 void tess_source_rewind(tess_source *source)
 {
-    if (!source->at_start) tess_source_skip_to(source, 0);
+    if (!source->reading.at_start) tess_source_skip_to(source, 0);
 }
 
 static void note_times(const tess_vis_block *block, span *s)
@@ -693,19 +698,19 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
 {
     *block = NULL;
     *recipe = NULL;
-    source->at_start = false;
+    source->reading.at_start = false;
     if (source->next_span >= source->num_spans) return TESS_OK;
-    if (source->in_turn)
+    if (source->reading.in_turn)
         read_span(source);
     else
         wait_for_reader(source);
-    if (source->read_status != TESS_OK) return source->read_status;
+    if (source->reading.status != TESS_OK) return source->reading.status;
     span *s = &source->spans[source->next_span++];
-    *block = &source->block[source->turn];
+    *block = &source->reading.block[source->reading.turn];
     *recipe = &source->parts[s->part].recipe;
     note_times(*block, s);
     source->bytes_read += block_bytes_of(source, *block);
-    if (!source->in_turn) source->turn = 1 - source->turn;
+    if (!source->reading.in_turn) source->reading.turn = 1 - source->reading.turn;
     start_reading(source);
     return TESS_OK;
 }
