@@ -221,8 +221,8 @@ tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
     args.w = points->w;
     args.line = points->line;
     args.planes = gcf_cuda_planes_of(with);
-    args.oversampling = job->oversampling;
-    args.half_offsets = job->half_offsets;
+    args.oversampling = job->table.oversampling;
+    args.half_offsets = job->table.half_offsets;
     args.is_uneven = with->plan->gcf->layout.is_uneven;
     args.lines = (int)cells->part_lines;
     args.nv = job->nv;
@@ -269,23 +269,23 @@ gcf_cuda_job job_with(const gcf_cuda *with, int num_pol)
 {
     const tess_gcf *gcf = with->plan->gcf;
     gcf_cuda_job job = {};
-    job.taps = with->taps;
-    job.single_taps = with->single_taps;
-    job.zero_tap = gcf->num_values;
-    job.plane = with->plane;
-    job.formula = gcf->formula;
-    job.num_planes = gcf->layout.num_planes;
-    job.half_offsets = gcf->half_offsets;
-    job.oversampling = gcf->layout.oversampling;
-    job.max_support = job.min_support = gcf->max_support;
-    for (int p = 0; p < job.num_planes; ++p)
-        if (gcf->plane[p].support < job.min_support)
-            job.min_support = gcf->plane[p].support;
+    job.table.taps = with->taps;
+    job.table.single_taps = with->single_taps;
+    job.table.zero_tap = gcf->num_values;
+    job.table.plane = with->plane;
+    job.table.formula = gcf->formula;
+    job.table.num_planes = gcf->layout.num_planes;
+    job.table.half_offsets = gcf->half_offsets;
+    job.table.oversampling = gcf->layout.oversampling;
+    job.table.max_support = job.table.min_support = gcf->max_support;
+    for (int p = 0; p < job.table.num_planes; ++p)
+        if (gcf->plane[p].support < job.table.min_support)
+            job.table.min_support = gcf->plane[p].support;
     job.is_double = gcf->layout.is_double;
     job.num_pol = num_pol;
-    job.with = with;
-    job.probes = &with->plan->opts.probes;
-    job.planar = job.probes->arrays;
+    job.host.with = with;
+    job.host.probes = &with->plan->opts.probes;
+    job.planar = job.host.probes->arrays;
     return job;
 }
 
@@ -348,8 +348,8 @@ tess_status copy_box(const gcf_cuda_job &job, bool degrid, call *c, host_grid *h
                      tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    const int64_t bytes =
-        job.pol_stride * job.num_pol * (int64_t)gcf_value_bytes(job.with->plan->gcf);
+    const int64_t bytes = job.pol_stride * job.num_pol *
+                          (int64_t)gcf_value_bytes(job.host.with->plan->gcf);
     int found[4];
     TESS_TRY(tess_device_download(found, c->extremes, sizeof found));
     if (job.count > 0)
@@ -369,8 +369,8 @@ gcf_cuda_order order_of(const gcf_cuda_method &method, const gcf_cuda_job &job)
 {
     gcf_cuda_order order = {};
     if (method.order) order = method.order(job);
-    if (job.probes->sort != TESS_GCF_SORT_CHOSEN)
-        order.by_kernel = job.probes->sort != TESS_GCF_SORT_TILE;
+    if (job.host.probes->sort != TESS_GCF_SORT_CHOSEN)
+        order.by_kernel = job.host.probes->sort != TESS_GCF_SORT_TILE;
     return order;
 }
 
@@ -379,7 +379,7 @@ tess_status run_method(const gcf_cuda_method &method, const gcf_cuda_job &job,
                        bool metered)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_plan *plan = job.with->plan;
+    const tess_gcf_plan *plan = job.host.with->plan;
     const bool any = job.count > 0 || job.num_narrow > 0;
     if (metered) {
         TESS_TRY(tess_device_wait());
@@ -521,9 +521,9 @@ int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
     int64_t entries = 1, rank = 0;
     if (method.order) order = method.order(job);
     if (order.meeting)
-        entries = ((int64_t)job.max_support / order.tile_u + 2) *
-                  (job.max_support / order.tile_v + 2);
-    for (int p = 0; p < job.num_planes; ++p)
+        entries = ((int64_t)job.table.max_support / order.tile_u + 2) *
+                  (job.table.max_support / order.tile_v + 2);
+    for (int p = 0; p < job.table.num_planes; ++p)
         if (tess_gcf_plan_rank(with->plan, p) > rank)
             rank = tess_gcf_plan_rank(with->plan, p);
     return PLACE + (PLACE + SORTED) * entries + ENTRY * rank * (degrid ? 1 : num_pol);
@@ -552,8 +552,8 @@ static tess_status run_there(const gcf_cuda *with, const gcf_cuda_points *points
     TESS_TRY(begin(points->count, host != NULL, &c));
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
     TESS_TRY(place_all(with, points, cells, &job, degrid, &c, report));
-    job.report = report;
-    job.sorted = c.event[1];
+    job.host.report = report;
+    job.host.sorted = c.event[1];
     job.order = order_of(method, job);
     report->kept_order = job.order.tile_u == 0 && !job.order.by_kernel;
     if (host) TESS_TRY(copy_box(job, degrid, &c, host, report));

@@ -44,10 +44,8 @@ struct gcf_cuda_arrays {
     uint32_t *kernel, *point;
 };
 
-/** Everything of a call, in device memory unless it says otherwise; passed to kernels
- * by value. */
-struct gcf_cuda_job {
-    /* the table */
+/** The table of convolution functions, in device memory. */
+struct gcf_cuda_table {
     const void *taps;        /**< complex, as tess_gcf::data, … */
     int64_t zero_tap;        /**< … and behind them a zero */
     const void *single_taps; /**< so too, in single precision; NULL: not asked for */
@@ -55,6 +53,20 @@ struct gcf_cuda_job {
     tess_gcf_formula formula; /**< instead of taps, for computed */
     int num_planes, half_offsets, oversampling;
     int min_support, max_support;
+};
+
+/** What a call on the host knows beside the job. */
+struct gcf_cuda_host {
+    const gcf_cuda *with; /**< the plan's tables and factors */
+    const tess_gcf_probes *probes;
+    tess_gcf_report *report;
+    cudaEvent_t sorted; /**< recorded again by strategies that prepare more */
+};
+
+/** Everything of a call, in device memory unless it says otherwise; passed to kernels
+ * by value. */
+struct gcf_cuda_job {
+    gcf_cuda_table table;
     bool is_double;
     /* points inside of the grid, in order */
     const gcf_cuda_place *place;  /**< [count]; kernels read gcf_place_of() */
@@ -78,11 +90,7 @@ struct gcf_cuda_job {
     void *cells; /**< complex [num_pol][nu][nv] */
     int nu, nv;
     int64_t pol_stride; /**< from pol to pol [complex values] */
-    /* on the host */
-    const gcf_cuda *with; /**< NULL in kernels' eyes */
-    const tess_gcf_probes *probes;
-    tess_gcf_report *report;
-    cudaEvent_t sorted; /**< recorded again by strategies that prepare more */
+    gcf_cuda_host host; /**< kernels do not look at it */
 };
 
 /** Visibilities and grid of a call on the device; zeroed before. */
@@ -269,9 +277,9 @@ template <int HOW, typename C> __device__ inline void gcf_add_cell(C *to, C valu
 
 /** function<R, POLS, HOW>(arguments) for the job's way of adding. */
 #define GCF_BY_ATOMICS(job, R, POLS, function, ...)                                    \
-    ((job).probes->atomics == TESS_GCF_NATIVE                                          \
+    ((job).host.probes->atomics == TESS_GCF_NATIVE                                     \
          ? function<R, POLS, TESS_GCF_NATIVE>(__VA_ARGS__)                             \
-     : (job).probes->atomics == TESS_GCF_CAS                                           \
+     : (job).host.probes->atomics == TESS_GCF_CAS                                      \
          ? function<R, POLS, TESS_GCF_CAS>(__VA_ARGS__)                                \
          : function<R, POLS, TESS_GCF_PLAIN>(__VA_ARGS__))
 
@@ -285,7 +293,7 @@ gcf_taps(const gcf_cuda_job &job, const void *table, const gcf_cuda_plane &plane
     const int ou = (int)(kernel >> GCF_PLANE_BITS & mask);
     const int ov = (int)(kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask);
     return (const typename cuda_complex<T>::type *)table + plane.offset +
-           ((int64_t)ou * job.half_offsets + ov) * plane.support * plane.support;
+           ((int64_t)ou * job.table.half_offsets + ov) * plane.support * plane.support;
 }
 
 /** Taps as a point on its cells reads them: tap (i, j) is at
@@ -300,10 +308,11 @@ template <typename R, typename T = R> struct gcf_taps_view {
 template <typename R, typename T = R>
 __device__ inline gcf_taps_view<R, T> gcf_view(const gcf_cuda_job &job, uint32_t kernel)
 {
-    const gcf_cuda_plane plane = job.plane[gcf_plane_of(kernel)];
+    const gcf_cuda_plane plane = job.table.plane[gcf_plane_of(kernel)];
     gcf_taps_view<R, T> view;
-    view.first = gcf_taps<T>(job, sizeof(T) == sizeof(R) ? job.taps : job.single_taps,
-                             plane, kernel);
+    view.first = gcf_taps<T>(
+        job, sizeof(T) == sizeof(R) ? job.table.taps : job.table.single_taps, plane,
+        kernel);
     view.support = plane.support;
     view.step_u = kernel & GCF_FLIP_U ? -plane.support : plane.support;
     view.step_v = kernel & GCF_FLIP_V ? -1 : 1;
@@ -325,7 +334,7 @@ template <typename R>
 __device__ inline gcf_either_view<R> gcf_view_either(const gcf_cuda_job &job,
                                                      uint32_t kernel)
 {
-    const bool is_single = sizeof(R) == sizeof(double) && job.single_taps;
+    const bool is_single = sizeof(R) == sizeof(double) && job.table.single_taps;
     gcf_either_view<R> view;
     if (is_single) {
         const gcf_taps_view<R, float> of = gcf_view<R, float>(job, kernel);
@@ -354,9 +363,9 @@ __device__ inline typename cuda_complex<R>::type gcf_tap_of(const void *first,
 template <typename R> __device__ inline const void *gcf_zero_of(const gcf_cuda_job &job)
 {
     typedef typename cuda_complex<R>::type C;
-    if (sizeof(R) == sizeof(double) && job.single_taps)
-        return (const float2 *)job.single_taps + job.zero_tap;
-    return (const C *)job.taps + job.zero_tap;
+    if (sizeof(R) == sizeof(double) && job.table.single_taps)
+        return (const float2 *)job.table.single_taps + job.table.zero_tap;
+    return (const C *)job.table.taps + job.table.zero_tap;
 }
 
 /** A point to be gridded, as threads that share it want it. */

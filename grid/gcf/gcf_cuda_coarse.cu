@@ -133,9 +133,9 @@ template <typename R, int POLS, int SIDE, int HOW, typename B>
 tess_status launch_bounded(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.probes;
+    const tess_gcf_probes *probes = job.host.probes;
     const int threads = probes->block > 0 ? probes->block : (int)THREADS;
-    const int widest = max(job.max_support, probes->bin);
+    const int widest = max(job.table.max_support, probes->bin);
     const int squares = (widest + SIDE - 1 + SIDE - 1) / SIDE;
     const int tiles = (squares * squares + threads - 1) / threads;
     const int piece = probes->points > 0 ? probes->points : (int)PIECE;
@@ -168,7 +168,7 @@ tess_status launch_other(const gcf_cuda_job &job)
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const tess_gcf_probes *probes = job.probes;
+    const tess_gcf_probes *probes = job.host.probes;
     const int cells = probes->cells;
     if (probes->block > 0)
         return launch_other<R, POLS, gcf_bounds<GCF_MOST_THREADS, 0, true>>(job);

@@ -93,7 +93,7 @@ template <typename K>
 static tess_status gcf_launch_warps(const gcf_cuda_job &job, K kernel, int threads)
 {
     tess_status status = TESS_OK;
-    const int block = job.probes->block > 0 ? job.probes->block : threads;
+    const int block = job.host.probes->block > 0 ? job.host.probes->block : threads;
     const int warps = block / GCF_WARP;
     gcf_launch(kernel, (job.count + warps - 1) / warps, block, 0, job);
     TESS_CUDA_LAUNCHED();

@@ -84,8 +84,8 @@ __device__ inline double first_tap(const gcf_cuda_job &job, int support,
                                    uint32_t kernel, int shift, uint32_t flip)
 {
     const int offset = (int)(kernel >> shift & ((1u << GCF_OFFSET_BITS) - 1));
-    const int full = kernel & flip ? job.oversampling - offset : offset;
-    return 1 - support / 2 - (double)full / job.oversampling;
+    const int full = kernel & flip ? job.table.oversampling - offset : offset;
+    return 1 - support / 2 - (double)full / job.table.oversampling;
 }
 
 /* A point a warp, lanes over the cells of its footprint, line by line. Nothing is
@@ -98,20 +98,20 @@ __global__ void __launch_bounds__(MOST_THREADS) computed_kernel(gcf_cuda_job job
     const int64_t k = gcf_point_of_warp(job);
     if (k < 0) return;
     const gcf_cuda_place at = gcf_place_of(job, k);
-    const gcf_cuda_plane plane = job.plane[gcf_plane_of(at.kernel)];
+    const gcf_cuda_plane plane = job.table.plane[gcf_plane_of(at.kernel)];
     const int support = plane.support;
     const R x0 = (R)first_tap(job, support, at.kernel, GCF_PLANE_BITS, GCF_FLIP_U);
     const R y0 = (R)first_tap(job, support, at.kernel, GCF_PLANE_BITS + GCF_OFFSET_BITS,
                               GCF_FLIP_V);
     formula<R> of;
-    of.log_peak = (R)job.formula.log_peak;
-    of.decay = (R)job.formula.decay;
-    of.step = (R)job.formula.step;
+    of.log_peak = (R)job.table.formula.log_peak;
+    of.decay = (R)job.table.formula.decay;
+    of.step = (R)job.table.formula.step;
     /* all phases turn the other way where w < 0 */
     const R way = at.kernel & GCF_CONJUGATE ? -1 : 1;
     of.w = way * (R)plane.w;
-    of.turns = way * (R)job.formula.turns;
-    of.ripple = (R)job.formula.ripple;
+    of.turns = way * (R)job.table.formula.turns;
+    of.ripple = (R)job.table.formula.ripple;
     const C *cells = (const C *)job.cells + (int64_t)at.u * job.nv + at.v;
     C sum[POLS] = {};
     for (int n = lane; n < support * support; n += GCF_WARP) {
@@ -129,7 +129,8 @@ __global__ void __launch_bounds__(MOST_THREADS) computed_kernel(gcf_cuda_job job
 
 template <typename R, int POLS, bool FAST> tess_status launch(const gcf_cuda_job &job)
 {
-    const bool phase = job.formula.turns != 0, sine = job.formula.ripple != 0;
+    const bool phase = job.table.formula.turns != 0,
+               sine = job.table.formula.ripple != 0;
     return gcf_launch_warps(job,
                             phase && sine ? computed_kernel<R, POLS, FAST, PHASE | SINE>
                             : phase       ? computed_kernel<R, POLS, FAST, PHASE>
@@ -140,8 +141,9 @@ template <typename R, int POLS, bool FAST> tess_status launch(const gcf_cuda_job
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    return gcf_cuda_plan_of(job.with)->opts.fast_math ? launch<R, POLS, true>(job)
-                                                      : launch<R, POLS, false>(job);
+    return gcf_cuda_plan_of(job.host.with)->opts.fast_math
+               ? launch<R, POLS, true>(job)
+               : launch<R, POLS, false>(job);
 }
 
 } // namespace

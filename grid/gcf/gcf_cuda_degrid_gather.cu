@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(MOST_THREADS) gather_kernel(gcf_cuda_job job)
 
 template <typename R, int POLS, typename T> tess_status launch(const gcf_cuda_job &job)
 {
-    const int cells = job.probes->cells > 0 ? job.probes->cells : (int)LINES;
+    const int cells = job.host.probes->cells > 0 ? job.host.probes->cells : (int)LINES;
     return gcf_launch_warps(job,
                             cells == 1   ? gather_kernel<R, POLS, T, 1>
                             : cells == 2 ? gather_kernel<R, POLS, T, 2>
@@ -63,7 +63,8 @@ template <typename R, int POLS, typename T> tess_status launch(const gcf_cuda_jo
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    return job.single_taps ? launch<R, POLS, float>(job) : launch<R, POLS, R>(job);
+    return job.table.single_taps ? launch<R, POLS, float>(job)
+                                 : launch<R, POLS, R>(job);
 }
 
 } // namespace

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(THREADS)
                 cell[c][p] =
                     ((const C *)
                          job.cells)[p * job.pol_stride + (int64_t)(x + c) * job.nv + y];
-    const int tile = job.order.tile_u, reach = job.max_support - 1;
+    const int tile = job.order.tile_u, reach = job.table.max_support - 1;
     const int first_u = (u > reach ? u - reach : 0) / tile;
     const int first_v = (v > reach ? v - reach : 0) / tile;
     const int end_u = min(job.tiles_u, (u + HEIGHT - 1) / tile + 1);

@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
         int offset = -1; /* of its first cell; none, for narrow kernels */
         if (lane < count) {
             looked_up = gcf_place_of(job, mine.first + from + (uint32_t)lane);
-            const int support = job.plane[gcf_plane_of(looked_up.kernel)].support;
+            const int support = job.table.plane[gcf_plane_of(looked_up.kernel)].support;
             if (line < support && column < support)
                 offset = (looked_up.u - mine.u) * S::PITCH + looked_up.v - mine.v;
         }
@@ -194,8 +194,9 @@ tess_status make_pieces(const gcf_cuda_job &job, piece **out, int64_t *num_piece
 {
     tess_status status = TESS_OK;
     const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
-    const uint32_t points =
-        job.probes->points > 0 ? (uint32_t)job.probes->points : (uint32_t)MOST_POINTS;
+    const uint32_t points = job.host.probes->points > 0
+                                ? (uint32_t)job.host.probes->points
+                                : (uint32_t)MOST_POINTS;
     const int64_t most = tiles + job.count / points;
     uint32_t *first = (uint32_t *)tess_alloc(tiles + 1, sizeof *first);
     piece *made = (piece *)tess_alloc(most, sizeof *made);
@@ -225,8 +226,8 @@ tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     typedef shape<R, POLS, LARGE> S;
-    const int parts_u = (job.max_support + S::LINES - 1) / S::LINES;
-    const int parts_v = (job.max_support + WIDTH - 1) / WIDTH;
+    const int parts_u = (job.table.max_support + S::LINES - 1) / S::LINES;
+    const int parts_v = (job.table.max_support + WIDTH - 1) / WIDTH;
     const int64_t vis_bytes = job.num_vis * 2 * POLS * (int64_t)sizeof(R);
     int64_t num_pieces = 0;
     piece *pieces = NULL;
@@ -238,7 +239,7 @@ tess_status run(const gcf_cuda_job &job)
     TESS_CUDA(cudaFuncSetAttribute(tiled_kernel<R, POLS, LARGE, T>,
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    S::BYTES));
-    TESS_CUDA(cudaEventRecord(job.sorted, tess_device_stream()));
+    TESS_CUDA(cudaEventRecord(job.host.sorted, tess_device_stream()));
     gcf_launch(tiled_kernel<R, POLS, LARGE, T>, num_pieces * parts_u * parts_v,
                S::THREADS, S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
     TESS_CUDA_LAUNCHED();
@@ -270,7 +271,8 @@ tess_status run_with(const gcf_cuda_job &job)
 
 template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
 {
-    return job.single_taps ? run_with<R, POLS, float>(job) : run_with<R, POLS, R>(job);
+    return job.table.single_taps ? run_with<R, POLS, float>(job)
+                                 : run_with<R, POLS, R>(job);
 }
 
 } // namespace

@@ -78,9 +78,10 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     const int places = GCF_WARP * shape<R, POLS>::CELLS;
-    const int width = max(job.max_support, job.probes->bin);
+    const int width = max(job.table.max_support, job.host.probes->bin);
     const int parts = (width * width + places - 1) / places;
-    const int points = job.probes->points > 0 ? job.probes->points : (int)POINTS;
+    const int points =
+        job.host.probes->points > 0 ? job.host.probes->points : (int)POINTS;
     const int64_t work = (job.count + points - 1) / points * parts;
     TESS_TRY(tess_device_zero(job.vis, job.num_vis * 2 * POLS * (int64_t)sizeof(R)));
     gcf_launch(window_kernel<R, POLS>, (work + WARPS - 1) / WARPS, THREADS, 0, job,

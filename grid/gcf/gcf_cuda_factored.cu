@@ -514,8 +514,8 @@ tess_status count_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
     args->before = w->before;
     args->num_entries = entries;
     args->gain = std::ldexp(1.0, *gain);
-    job.report->point_ranks = entries;
-    job.report->points_factored = (int64_t)counter[0];
+    job.host.report->point_ranks = entries;
+    job.host.report->points_factored = (int64_t)counter[0];
 cleanup:
     return status;
 }
@@ -532,7 +532,7 @@ tess_status make_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
     args.count = job.count;
     args.plane = with.plane;
     args.scale = with.scale;
-    args.oversampling = job.oversampling;
+    args.oversampling = job.table.oversampling;
     args.num_pol = job.num_pol;
     args.tensor = with.products > 0;
     args.degrid = degrid;
@@ -607,7 +607,7 @@ cleanup:
 tess_status run(const gcf_cuda_job &job, bool degrid)
 {
     tess_status status = TESS_OK;
-    const gcf_cuda_factors &with = *gcf_cuda_factors_of(job.with);
+    const gcf_cuda_factors &with = *gcf_cuda_factors_of(job.host.with);
     const int64_t vis_bytes = job.num_vis * job.num_pol * (job.is_double ? 16 : 8);
     work w = {};
     factored_args args = {};
@@ -617,7 +617,7 @@ tess_status run(const gcf_cuda_job &job, bool degrid)
     args.row_low = with.low;
     args.starts_u = job.tiles_u;
     args.starts_v = job.tiles_v;
-    args.max_support = job.max_support;
+    args.max_support = job.table.max_support;
     args.num_pol = job.num_pol;
     args.tile_lines = with.products > 0 ? 32 : LINES;
     args.tiles_v = (job.nv + 2 * FACTORED_WIDTH - 1) / (2 * FACTORED_WIDTH);
@@ -629,7 +629,7 @@ tess_status run(const gcf_cuda_job &job, bool degrid)
     if (degrid) TESS_TRY(tess_device_zero(job.vis, vis_bytes));
     TESS_TRY(make_entries(job, with, degrid, &args, &w));
     TESS_TRY(make_items(&args, &w));
-    TESS_CUDA(cudaEventRecord(job.sorted, tess_device_stream()));
+    TESS_CUDA(cudaEventRecord(job.host.sorted, tess_device_stream()));
     TESS_TRY(launch(job, with, degrid, args));
     if (!with.all_factored) TESS_TRY(GCF_BY_TYPE(job, run_table, job, with, degrid));
 cleanup:

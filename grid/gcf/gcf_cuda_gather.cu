@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(TILE *TILE / CELLS, BLOCKS)
     const int u = tile_u * TILE + (WHOLE ? 0 : of.first + part * LINES * CELLS) +
                   (int)threadIdx.x / TILE;
     const int v = tile_v * TILE + (int)threadIdx.x % TILE;
-    const int reach = (job.max_support - 1 + TILE - 1) / TILE; /* tiles */
+    const int reach = (job.table.max_support - 1 + TILE - 1) / TILE; /* tiles */
     C sum[CELLS][POLS];
     for (int k = 0; k < CELLS; ++k)
         for (int p = 0; p < POLS; ++p)
@@ -84,7 +84,7 @@ template <typename R, int POLS, int CELLS, int BLOCKS = 0>
 tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.probes;
+    const tess_gcf_probes *probes = job.host.probes;
     const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
     const int stripes = max(probes->stripes, 1), lines = TILE / stripes;
     const int most = TILE * lines / CELLS; /* threads that a stripe has work for */
@@ -106,10 +106,11 @@ cleanup:
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const int cells = job.probes->cells > 0 ? job.probes->cells : (int)CELLS_USUAL;
-    if (job.probes->bounds == GCF_FEW_BLOCKS)
+    const int cells =
+        job.host.probes->cells > 0 ? job.host.probes->cells : (int)CELLS_USUAL;
+    if (job.host.probes->bounds == GCF_FEW_BLOCKS)
         return launch<R, POLS, CELLS_USUAL, GCF_FEW_BLOCKS>(job);
-    if (job.probes->bounds == GCF_MANY_BLOCKS)
+    if (job.host.probes->bounds == GCF_MANY_BLOCKS)
         return launch<R, POLS, CELLS_USUAL, GCF_MANY_BLOCKS>(job);
     return cells == 2   ? launch<R, POLS, 2>(job)
            : cells == 4 ? launch<R, POLS, 4>(job)

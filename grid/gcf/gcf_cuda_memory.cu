@@ -91,7 +91,7 @@ tess_status gcf_cuda_memory_take(const gcf_cuda_job &job, gcf_cuda_memory *memor
     tess_status status = TESS_OK;
     const int64_t value = value_bytes(job) * job.num_pol;
     const int64_t vis = job.num_vis * value, cells = job.pol_stride * value;
-    memory->managed = job.probes->managed;
+    memory->managed = job.host.probes->managed;
     if (memory->managed && vis + cells > tess_device_room() / 2)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "managed memory: visibilities and grid need %lld MiB, more than half "

@@ -212,14 +212,15 @@ tess_status sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
     args.from = placed;
     args.order = order;
     args.tiles_v = job->tiles_v;
-    args.half_offsets = job->half_offsets;
-    args.plane = job->plane;
-    args.by_layer = job->probes->sort == TESS_GCF_SORT_LAYER;
+    args.half_offsets = job->table.half_offsets;
+    args.plane = job->table.plane;
+    args.by_layer = job->host.probes->sort == TESS_GCF_SORT_LAYER;
     if (order.by_kernel && args.by_layer)
-        args.kernel_bits = bits_of((uint64_t)job->num_planes);
+        args.kernel_bits = bits_of((uint64_t)job->table.num_planes);
     else if (order.by_kernel)
-        args.kernel_bits = 2 + bits_of((uint64_t)job->num_planes * job->half_offsets *
-                                       (uint64_t)job->half_offsets);
+        args.kernel_bits =
+            2 + bits_of((uint64_t)job->table.num_planes * job->table.half_offsets *
+                        (uint64_t)job->table.half_offsets);
     args.bits = args.kernel_bits + (tiles > 0 ? bits_of((uint64_t)tiles) : 0);
     if (order.meeting) {
         TESS_TRY(list_meetings(&args, &entries, &job->num_narrow, c));
@@ -257,7 +258,7 @@ tess_status gcf_cuda_sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_jo
 {
     tess_status status = TESS_OK;
     TESS_TRY(sort(all, placed, job, sorted));
-    if (job->probes->arrays && job->count > 0) TESS_TRY(split(job, sorted));
+    if (job->host.probes->arrays && job->count > 0) TESS_TRY(split(job, sorted));
 cleanup:
     return status;
 }

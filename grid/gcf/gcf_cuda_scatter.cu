@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(MOST_THREADS) scatter_kernel(gcf_cuda_job job)
 template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const int block = job.probes->block > 0 ? job.probes->block : THREADS;
+    const int block = job.host.probes->block > 0 ? job.host.probes->block : THREADS;
     gcf_launch(scatter_kernel<R, POLS, HOW>, job.count, block, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:

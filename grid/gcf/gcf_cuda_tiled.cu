@@ -161,8 +161,8 @@ __device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, 
     typedef shape<R, POLS, SHAPE> S;
     const gcf_taps_view<R> taps = gcf_view<R>(job, at.kernel);
     const int u = at.u - u0, v = at.v - v0;
-    out->offset =
-        (int)(taps.first - (const C *)job.taps) - u * taps.step_u - v * taps.step_v;
+    out->offset = (int)(taps.first - (const C *)job.table.taps) - u * taps.step_u -
+                  v * taps.step_v;
     out->step_u = taps.step_u;
     out->step_v = taps.step_v;
     out->low_u = (short)max(u, 0);
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
                                e.high_v > first_v && e.low_v < first_v + S::W;
             unsigned met = __ballot_sync(0xffffffffu, e.high_u > 0 && meets);
             for (; met != 0; met &= met - 1)
-                add<R, POLS, SHAPE, T, DIVERGENT>(taps, (int)job.zero_tap,
+                add<R, POLS, SHAPE, T, DIVERGENT>(taps, (int)job.table.zero_tap,
                                                   batch[look + __ffs((int)met) - 1],
                                                   row, column, sum);
         }
@@ -287,19 +287,19 @@ template <typename R, int POLS, int SHAPE>
 void launch(const gcf_cuda_job &job, int64_t pieces, const cutting &how)
 {
     const int threads = shape<R, POLS, SHAPE>::THREADS;
-    if (job.single_taps)
+    if (job.table.single_taps)
         gcf_launch(tile_kernel<R, POLS, SHAPE, float, false>, pieces, threads, 0, job,
-                   job.single_taps, how);
+                   job.table.single_taps, how);
     else
         gcf_launch(tile_kernel<R, POLS, SHAPE, R, false>, pieces, threads, 0, job,
-                   job.taps, how);
+                   job.table.taps, how);
 }
 
 template <typename R, int POLS>
 void launch_divergent(const gcf_cuda_job &job, int64_t pieces, const cutting &how)
 {
     gcf_launch(tile_kernel<R, POLS, SHAPE_DIVERGENT, R, true>, pieces,
-               shape<R, POLS, SHAPE_DIVERGENT>::THREADS, 0, job, job.taps, how);
+               shape<R, POLS, SHAPE_DIVERGENT>::THREADS, 0, job, job.table.taps, how);
 }
 
 template <typename R, int POLS>
@@ -334,23 +334,23 @@ void launch_shape(const gcf_cuda_job &job, int number, int64_t pieces,
 int shape_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, WIDE = 64 };
-    const int asked = gcf_cuda_plan_of(job.with)->opts.shape;
-    if (job.probes->divergent) return SHAPE_DIVERGENT;
+    const int asked = gcf_cuda_plan_of(job.host.with)->opts.shape;
+    if (job.host.probes->divergent) return SHAPE_DIVERGENT;
     if (asked > 0) return asked;
     if (job.num_pol == 4)
-        return job.max_support > NARROW && job.max_support <= WIDE ? 6 : 2;
-    if (!job.is_double) return job.max_support > NARROW ? 3 : 4;
-    if (job.single_taps) return 4;
-    return job.max_support > WIDE ? 1 : 6;
+        return job.table.max_support > NARROW && job.table.max_support <= WIDE ? 6 : 2;
+    if (!job.is_double) return job.table.max_support > NARROW ? 3 : 4;
+    if (job.table.single_taps) return 4;
+    return job.table.max_support > WIDE ? 1 : 6;
 }
 
 /* What is asked about tiles is about tiles alone. */
 bool by_cost(const gcf_cuda_job &job)
 {
-    const tess_gcf_probes &p = *job.probes;
+    const tess_gcf_probes &p = *job.host.probes;
     return p.narrow == 0 && !p.divergent && !p.arrays && p.pieces == 0 &&
            p.tile_factor == 0 && p.sort == TESS_GCF_SORT_CHOSEN &&
-           gcf_cuda_plan_of(job.with)->opts.shape == 0;
+           gcf_cuda_plan_of(job.host.with)->opts.shape == 0;
 }
 
 /* The widest kernels that are not worth an entry in a list. On an H200, in single
@@ -360,8 +360,8 @@ bool by_cost(const gcf_cuda_job &job)
 int narrow_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, OF_NARROW = 16, OF_WIDE = 24 };
-    const int cells = job.max_support > NARROW ? OF_WIDE : OF_NARROW;
-    if (!by_cost(job)) return max(job.probes->narrow, 0);
+    const int cells = job.table.max_support > NARROW ? OF_WIDE : OF_NARROW;
+    if (!by_cost(job)) return max(job.host.probes->narrow, 0);
     return job.is_double ? 0 : cells / job.num_pol / TESS_GCF_STEP * TESS_GCF_STEP;
 }
 
@@ -370,8 +370,8 @@ int narrow_of(const gcf_cuda_job &job)
 bool are_few(const gcf_cuda_job &job)
 {
     const double cell_ps = job.is_double ? 15 : 6.5, sorting_ps = 300e6;
-    return job.report && by_cost(job) &&
-           (double)job.report->point_cells * job.num_pol * cell_ps < sorting_ps;
+    return job.host.report && by_cost(job) &&
+           (double)job.host.report->point_cells * job.num_pol * cell_ps < sorting_ps;
 }
 
 /* Most pieces and sparse lists that there may be, and how to cut them. */
@@ -383,9 +383,9 @@ tess_status plan_cuts(const gcf_cuda_job &job, int64_t *pieces, cutting *how)
     TESS_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount,
                                      tess_device_number()));
     how->most = (int)max(job.count / (PIECES_AN_SM * sms), (int64_t)LEAST_ENTRIES);
-    how->pieces = job.probes->pieces;
-    how->radius = job.probes->center_radius;
-    how->factor = job.probes->tile_factor;
+    how->pieces = job.host.probes->pieces;
+    how->radius = job.host.probes->center_radius;
+    how->factor = job.host.probes->tile_factor;
     *pieces = how->pieces > 0 ? min(tiles * how->pieces, job.count)
                               : job.count / how->most + tiles;
     how->room = *pieces + (how->factor > 0 ? tiles : 0);
@@ -406,7 +406,7 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
     unsigned found[COUNTERS] = {};
     int64_t pieces = 0;
     cutting how = {};
-    if (job.zero_tap > INT32_MAX / 2)
+    if (job.table.zero_tap > INT32_MAX / 2)
         TESS_FAIL(TESS_ERR_RESOURCE, "'tiled' on a GPU: tables of at most %d taps",
                   INT32_MAX / 2);
     TESS_TRY(plan_cuts(job, &pieces, &how));
@@ -414,7 +414,7 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
         gcf_launch(count_kernel, blocks, CUT_THREADS, 0, job, &how.count[LISTS]);
     gcf_launch(cut_kernel, blocks, CUT_THREADS, 0, job, how);
     TESS_CUDA_LAUNCHED();
-    if (job.probes->divergent)
+    if (job.host.probes->divergent)
         launch_divergent<R, POLS>(job, pieces, how);
     else
         launch_shape<R, POLS>(job, shape_of(job), pieces, how);
@@ -423,7 +423,7 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
         gcf_launch(sparse_kernel<R, POLS>, tiles, CUT_THREADS, 0, job, how);
         TESS_CUDA_LAUNCHED();
         TESS_TRY(tess_device_download(found, how.count, sizeof found));
-        job.report->points_atomic += found[SPARSE_ENTRIES];
+        job.host.report->points_atomic += found[SPARSE_ENTRIES];
     }
 cleanup:
     tess_device_free(how.out);
@@ -456,7 +456,7 @@ gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job)
 {
     gcf_cuda_order by = {};
     const int narrow = narrow_of(job);
-    if (narrow >= job.max_support || are_few(job)) return by; /* as they come */
+    if (narrow >= job.table.max_support || are_few(job)) return by; /* as they come */
     by = GCF_BY_TYPE(job, order, shape_of(job));
     by.narrow = narrow;
     return by;
@@ -466,7 +466,7 @@ tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     const bool by_tile = job.order.tile_u > 0;
-    job.report->points_atomic = by_tile ? job.num_narrow : job.count;
+    job.host.report->points_atomic = by_tile ? job.num_narrow : job.count;
     if (!by_tile) return gcf_cuda_grid_warp(job);
     if (job.count > 0) TESS_TRY(GCF_BY_TYPE(job, run_tiles, job));
     if (job.num_narrow > 0) TESS_TRY(gcf_cuda_grid_narrow(job));

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(MOST_THREADS) warp_kernel(gcf_cuda_job job)
     const gcf_cuda_place at = gcf_place_of(job, k);
     if (job.order.narrow > 0 &&
         (at.kernel == GCF_OUTSIDE ||
-         job.plane[gcf_plane_of(at.kernel)].support > job.order.narrow))
+         job.table.plane[gcf_plane_of(at.kernel)].support > job.order.narrow))
         return;
     const int lane = (int)threadIdx.x % LANES, odd = PAIR ? at.v & 1 : 0;
     gcf_stamp<R, POLS> stamp;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(MOST_THREADS) warp_kernel(gcf_cuda_job job)
 template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const int block = job.probes->block > 0 ? job.probes->block : THREADS;
+    const int block = job.host.probes->block > 0 ? job.host.probes->block : THREADS;
     const int warps = block / LANES;
     const int64_t blocks = (job.count + warps - 1) / warps;
     const bool aligned = job.nv % 2 == 0;

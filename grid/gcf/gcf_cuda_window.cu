@@ -76,12 +76,12 @@ template <typename R, int POLS, int HOW, typename B>
 tess_status launch_bounded(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.probes;
+    const tess_gcf_probes *probes = job.host.probes;
     const int points =
         probes->points > 0 && probes->points < BATCH ? probes->points : (int)BATCH;
     gcf_launch(window_kernel<R, POLS, HOW, B>, (job.count + points - 1) / points,
                probes->block > 0 ? probes->block : (int)THREADS, 0, job,
-               max(job.max_support, probes->bin), points);
+               max(job.table.max_support, probes->bin), points);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;
@@ -94,7 +94,7 @@ template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const tess_gcf_probes *probes = job.probes;
+    const tess_gcf_probes *probes = job.host.probes;
     const tess_gcf_atomics HOW = TESS_GCF_NATIVE;
     if (probes->block > 0)
         return launch_bounded<R, POLS, HOW, gcf_bounds<GCF_MOST_THREADS, 0, true>>(job);
@@ -110,7 +110,7 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job)
 {
     const bool follow =
-        job.probes->sort == TESS_GCF_SORT_CHOSEN && job.near_share >= TRACKS_SHARE;
+        job.host.probes->sort == TESS_GCF_SORT_CHOSEN && job.near_share >= TRACKS_SHARE;
     const int tile = follow ? 0 : TILE;
     return {tile, tile, false, false, 0};
 }
