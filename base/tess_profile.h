@@ -51,6 +51,21 @@ typedef struct tess_streaming {
     double link_s, device_s;     /**< copies, and kernels that decode */
 } tess_streaming;
 
+/** The checkpoints that were written with sums. */
+typedef struct tess_checkpoint_cost {
+    int64_t num, bytes; /**< bytes: of this rank */
+    double seconds;
+} tess_checkpoint_cost;
+
+/** How the work of the gridding stage was shared. */
+typedef struct tess_grid_work {
+    double utilisation; /**< busy share of the threads */
+    double own_s;       /**< tess_time_own() of the first thread */
+    double predicted_largest_s, predicted_mean_s; /**< of the most and of the average
+                                                       loaded rank, as planned */
+    int64_t merged_visibilities; /**< gridded along with another at their position */
+} tess_grid_work;
+
 typedef struct tess_profile {
     double stage_seconds[TESS_NUM_STAGES]; /**< of this rank */
     int64_t stage_bytes[TESS_NUM_STAGES];  /**< read, written, or sent to other ranks */
@@ -65,23 +80,18 @@ typedef struct tess_profile {
     int64_t transforms;      /**< plane transforms set up */
     int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of
                                                   one w-plane on this rank */
-    int64_t checkpoints, checkpoint_bytes; /**< written with sums; bytes of this rank */
-    double checkpoint_s;
+    tess_checkpoint_cost checkpoint;
     tess_streaming stream;
     bool wants_energy;                      /**< measure energy, where it can be */
     tess_energy energy;                     /**< of this rank's GPU, and its node's
                                                  processors, unless another rank has them */
     struct tess_profile_metering *metering; /**< while it is measured */
     double start_s;                         /**< tess_time_now() at program start */
-    double grid_utilisation; /**< busy share of the threads in that stage */
+    tess_grid_work grid;
     double join_s;           /**< of the FFT stage: tile sums to and from grid lines */
-    double grid_own_s;       /**< tess_time_own() of the first thread while gridding */
-    double predicted_largest_s, predicted_mean_s; /**< gridding of the most and of the
-                                                    average loaded rank, as planned */
-    int64_t merged_visibilities; /**< gridded along with another at their position */
-    char plan[1024];             /**< the plan in words */
-    double projection_error;     /**< of w-projection, measured; 0: not used */
-    tess_trace *trace;           /**< gets the stages as spans, or NULL; borrowed */
+    char plan[1024];         /**< the plan in words */
+    double projection_error; /**< of w-projection, measured; 0: not used */
+    tess_trace *trace;       /**< gets the stages as spans, or NULL; borrowed */
 } tess_profile;
 
 /** "read", "grid" ... */

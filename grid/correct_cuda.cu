@@ -62,14 +62,14 @@ static void fill(const tess_grid_plan *plan, double factor, bool is_model,
     *with = correction();
     with->geom = plan->geom;
     if (with->geom.scale_m_rad <= 0) with->geom.scale_m_rad = plan->geom.scale_rad;
-    with->nm1_center = plan->nm1_center;
-    with->nm1_range = plan->nm1_range;
+    with->nm1_center = plan->nm1.center;
+    with->nm1_range = plan->nm1.range;
     with->factor = factor;
     with->is_model = is_model;
     if (!plan->opts.do_w) return;
-    with->terms = correct_terms(plan->correction_w);
+    with->terms = correct_terms(plan->correction.w);
     for (int k = 0; k < with->terms; ++k)
-        with->along_w[k] = plan->correction_w[k];
+        with->along_w[k] = plan->correction.w[k];
 }
 
 template <typename real>
@@ -98,9 +98,9 @@ tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_mode
     const void *along_u = NULL, *along_v = NULL;
     correction with;
     fill(plan, factor, is_model, &with);
-    TESS_TRY(tess_device_copy_of(plan->correction_u, plan->geom.nx * element,
+    TESS_TRY(tess_device_copy_of(plan->correction.u, plan->geom.nx * element,
                                  "grid correction", &along_u));
-    TESS_TRY(tess_device_copy_of(plan->correction_v, plan->geom.ny * element,
+    TESS_TRY(tess_device_copy_of(plan->correction.v, plan->geom.ny * element,
                                  "grid correction", &along_v));
     with.along_u = (const double *)along_u;
     with.along_v = (const double *)along_v;

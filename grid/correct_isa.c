@@ -30,7 +30,7 @@ static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS
 static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
                            double y[PIXELS])
 {
-    const double center = plan->nm1_center, per_range = 1.0 / plan->nm1_range;
+    const double center = plan->nm1.center, per_range = 1.0 / plan->nm1.range;
     for (int k = 0; k < PIXELS; ++k) {
         const double inside = r2[k] < 1.0 ? r2[k] : 1.0;
         const double nm1 = -inside / (sqrt(1.0 - inside) + 1.0);
@@ -42,9 +42,9 @@ static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
 static void correct_row(const tess_grid_plan *plan, int64_t j, double *out)
 {
     const tess_geom *geom = &plan->geom;
-    const double m = tess_geom_m(geom, j), h_row = plan->correction_v[j];
+    const double m = tess_geom_m(geom, j), h_row = plan->correction.v[j];
     const double l0 = geom->l0, scale = geom->scale_rad;
-    const int terms = correct_terms(plan->correction_w);
+    const int terms = correct_terms(plan->correction.w);
     for (int64_t first = 0; first < geom->nx; first += PIXELS) {
         const int64_t rest = geom->nx - first;
         const int count = rest < PIXELS ? (int)rest : PIXELS;
@@ -55,10 +55,10 @@ static void correct_row(const tess_grid_plan *plan, int64_t j, double *out)
             r2[k] = l * l + m * m;
         }
         for (int k = 0; k < count; ++k)
-            h[k] = plan->correction_u[first + k] * h_row;
+            h[k] = plan->correction.u[first + k] * h_row;
         if (plan->opts.do_w) {
             fit_coordinate(plan, r2, y);
-            multiply_chebyshev(plan->correction_w, terms, y, h);
+            multiply_chebyshev(plan->correction.w, terms, y, h);
         }
         for (int k = 0; k < count; ++k)
             out[first + k] = r2[k] < 1.0 ? h[k] : (double)NAN;

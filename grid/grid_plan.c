@@ -203,12 +203,13 @@ static void share_out_pixels(tess_grid_plan *plan)
             const double x =
                 fabs(2 * (tess_geom_nm1(l * l + m * m) - low) / (high - low) - 1);
             const int place = (int)(sqrt(fmax(0, 1 - x)) * TESS_KERNEL_PLACES);
-            ++plan->w_share[place < TESS_KERNEL_PLACES ? place
-                                                       : TESS_KERNEL_PLACES - 1];
+            ++plan->nm1
+                  .place_share[place < TESS_KERNEL_PLACES ? place
+                                                          : TESS_KERNEL_PLACES - 1];
             ++all;
         }
     for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
-        plan->w_share[k] /= fmax(1, all);
+        plan->nm1.place_share[k] /= fmax(1, all);
 }
 
 /* Mean square of the kernel's error along w: of the pixels, or of a field evenly
@@ -217,7 +218,8 @@ static double w_error2(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     double sum = 0;
     for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
-        sum += plan->w_share[k] * kernel->place_error[k] * kernel->place_error[k];
+        sum +=
+            plan->nm1.place_share[k] * kernel->place_error[k] * kernel->place_error[k];
     return fmax(sum, kernel->error * kernel->error);
 }
 
@@ -423,9 +425,9 @@ static tess_status place_planes(tess_grid_plan *plan)
     plan->w_step_lambda = 1.0;
     if (!opts->do_w) return TESS_OK;
     const double range = nm1_range_of(&plan->geom, opts);
-    plan->nm1_center =
+    plan->nm1.center =
         0.5 * (tess_geom_nm1_max(&plan->geom) + tess_geom_nm1_min(&plan->geom));
-    plan->nm1_range = 0.5 * range;
+    plan->nm1.range = 0.5 * range;
     const double padding = w_padding_of(plan);
     plan->w_step_lambda = 1.0 / (padding * range);
     plan->num_planes = planes_needed(&plan->geom, opts, plan->kernel.support, padding);
@@ -454,20 +456,20 @@ static tess_status make_corrections(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
     const tess_geom *geom = &plan->geom;
-    plan->correction_u = tess_alloc(geom->nx, sizeof *plan->correction_u);
-    plan->correction_v = tess_alloc(geom->ny, sizeof *plan->correction_v);
-    if (!plan->correction_u || !plan->correction_v)
+    plan->correction.u = tess_alloc(geom->nx, sizeof *plan->correction.u);
+    plan->correction.v = tess_alloc(geom->ny, sizeof *plan->correction.v);
+    if (!plan->correction.u || !plan->correction.v)
         TESS_FAIL(TESS_ERR_ALLOC,
                   "no memory for the grid correction of %lld x %lld pixels",
                   (long long)geom->nx, (long long)geom->ny);
     if (plan->projection) return projection_corrections(plan);
     tess_kernel_correction_line(&plan->kernel, geom->nx, 1.0 / (double)plan->nu,
-                                plan->correction_u);
+                                plan->correction.u);
     tess_kernel_correction_line(&plan->kernel, geom->ny, 1.0 / (double)plan->nv,
-                                plan->correction_v);
+                                plan->correction.v);
     if (plan->opts.do_w)
-        tess_kernel_correction_fit(&plan->kernel, plan->nm1_range * plan->w_step_lambda,
-                                   plan->correction_w);
+        tess_kernel_correction_fit(&plan->kernel, plan->nm1.range * plan->w_step_lambda,
+                                   plan->correction.w);
 cleanup:
     return status;
 }
@@ -518,8 +520,8 @@ cleanup:
 void tess_grid_plan_destroy(tess_grid_plan *plan)
 {
     if (!plan) return;
-    tess_free(plan->correction_u);
-    tess_free(plan->correction_v);
+    tess_free(plan->correction.u);
+    tess_free(plan->correction.v);
     projection_destroy(plan->projection);
     tess_free(plan);
 }

@@ -35,7 +35,7 @@ static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
                             .b = sign * uvw_m[1] * (scale_m * (double)plan->nv),
                             .w = sign * uvw_m[2],
                             .turns = sign * (uvw_m[0] * geom->l0 + uvw_m[1] * geom->m0 +
-                                             uvw_m[2] * plan->nm1_center),
+                                             uvw_m[2] * plan->nm1.center),
                             .conjugate = conjugate};
 }
 

@@ -589,7 +589,7 @@ tess_status projection_corrections(tess_grid_plan *plan)
     if (!place) TESS_FAIL(TESS_ERR_ALLOC, "grid correction");
     for (int axis = 0; axis < 2; ++axis) {
         const int64_t count = axis ? plan->geom.ny : plan->geom.nx;
-        double *correction = axis ? plan->correction_v : plan->correction_u;
+        double *correction = axis ? plan->correction.v : plan->correction.u;
         for (int64_t k = 0; k < count; ++k)
             place[k] = (double)(k - count / 2) / (double)(axis ? plan->nv : plan->nu);
         projection_taper(projection, axis, count, place, correction);

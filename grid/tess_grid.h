@@ -72,6 +72,21 @@ typedef struct tess_grid_opts {
                                                  `do_w` is then false. Copied */
 } tess_grid_opts;
 
+/** The range of n − 1 over the image. */
+typedef struct tess_grid_nm1 {
+    double center; /**< middle of the range; w-phases are taken from it */
+    double range;  /**< largest |n − 1 − center| */
+    /** Share of the pixels that n − 1 puts at each of a kernel's places along w. */
+    double place_share[TESS_KERNEL_PLACES];
+} tess_grid_nm1;
+
+/** The grid correction, a factor for each axis. */
+typedef struct tess_grid_correction {
+    double *u;                       /**< [nx] h(x) of the columns */
+    double *v;                       /**< [ny] h(y) of the rows */
+    double w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
+} tess_grid_correction;
+
 typedef struct tess_grid_plan {
     tess_geom geom;
     tess_grid_opts opts;
@@ -88,15 +103,10 @@ typedef struct tess_grid_plan {
     int block_planes, num_blocks;
     double w_first_lambda; /**< of plane 0 */
     double w_step_lambda;  /**< between planes */
-    double nm1_center; /**< middle of the range of n − 1; w-phases are taken from it */
+    tess_grid_nm1 nm1;
     int64_t tiles_u, tiles_v; /**< tiles along each axis; the last may be partial */
     int64_t chunk;
-    double *correction_u;                       /**< [nx] h(x) of the columns */
-    double *correction_v;                       /**< [ny] h(y) of the rows */
-    double correction_w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
-    double nm1_range;                           /**< largest |n − 1 − nm1_center| */
-    /** Share of the pixels that n − 1 puts at each of a kernel's places along w. */
-    double w_share[TESS_KERNEL_PLACES];
+    tess_grid_correction correction;
     double error_estimate; /**< relative L2 error expected of an image, or largest one
                                 of a pixel's visibilities (worst_pixel) */
     const tess_backend *backend;

@@ -24,7 +24,7 @@ cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
     g.per_plane = 1 / plan->w_step_lambda;
     g.l0 = plan->geom.l0;
     g.m0 = plan->geom.m0;
-    g.nm1_center = plan->nm1_center;
+    g.nm1_center = plan->nm1.center;
     g.support = plan->kernel.support;
     g.w_support = plan->w_support;
     g.nu = (int32_t)plan->nu;

@@ -108,7 +108,7 @@ static tess_grid_plan plan_for(const setting &with)
     plan.num_blocks = (plan.num_planes - plan.w_support) / plan.block_planes + 1;
     plan.w_step_lambda = 31.7;
     plan.w_first_lambda = 3.0 - 0.5 * with.support * plan.w_step_lambda;
-    plan.nm1_center = with.do_w ? -9e-4 : 0;
+    plan.nm1.center = with.do_w ? -9e-4 : 0;
     plan.tiles_u = (plan.nu + TESS_TILE - 1) / TESS_TILE;
     plan.tiles_v = (plan.nv + TESS_TILE - 1) / TESS_TILE;
     plan.chunk = 4096;
@@ -334,7 +334,7 @@ static void check_direction(const setting &with, bool degrid, int rows)
         each_cell(full, sums, (double *)sums.data, planes.data(),
                   [](double &cell, double &plane) { cell = plane; });
         MUST(tess_degrid_ops_cpu.degrid(&full, &samples, &bricks, 0, &sums,
-                                         &ignored_report));
+                                        &ignored_report));
     } else {
         MUST(tess_grid_ops_cpu.grid(&full, &samples, &bricks, 0, with.psf, &sums,
                                     &ignored_report));

@@ -107,7 +107,7 @@ static void note_facts(const pipeline *with, const imager_job *job)
                          .nu = plan->nu,
                          .nv = plan->nv,
                          .w_step_lambda = plan->w_step_lambda,
-                         .nm1_center = plan->nm1_center,
+                         .nm1_center = plan->nm1.center,
                          .batch_vis = job->batch.vis_capacity / job->num_pol /
                                       (plan->is_double ? 16 : 8)};
     tess_partition_balance(job->partition, &largest, &mean, &with->facts->num_split);

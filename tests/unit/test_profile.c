@@ -55,12 +55,12 @@ static void json_says_what_was_measured(void **state)
     profile.stage_visibilities[TESS_STAGE_GRID] = 99;
     profile.energy.total.gpu_j = 12.5;
     profile.energy.stage_gpu_j[TESS_STAGE_GRID] = 7.5;
-    profile.grid_utilisation = 0.75;
-    profile.grid_own_s = 1.25;
+    profile.grid.utilisation = 0.75;
+    profile.grid.own_s = 1.25;
     profile.join_s = 0.125;
-    profile.predicted_largest_s = 3;
-    profile.predicted_mean_s = 2;
-    profile.merged_visibilities = 98765432109;
+    profile.grid.predicted_largest_s = 3;
+    profile.grid.predicted_mean_s = 2;
+    profile.grid.merged_visibilities = 98765432109;
     profile.stream = (tess_streaming){
         .bytes = 500, .seconds = 2, .readers_s = 0.5, .link_s = 1.25, .device_s = 1};
     snprintf(profile.plan, sizeof profile.plan, "9 planes");
@@ -155,7 +155,7 @@ static void nan_does_not_spoil_the_file(void **state)
     tess_profile profile;
     tess_profile_start(&profile);
     profile.stage_seconds[TESS_STAGE_FFT] = (double)NAN;
-    profile.grid_utilisation = (double)INFINITY;
+    profile.grid.utilisation = (double)INFINITY;
     snprintf(profile.plan, sizeof profile.plan, "\xff");
     assert_int_equal(tess_profile_write(*state, &profile, path, true), TESS_OK);
     json_t *root = json_load_file(path, 0, NULL);

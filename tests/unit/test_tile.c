@@ -64,7 +64,7 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
                                .num_planes = 3 + starts + support,
                                .w_first_lambda = 5,
                                .w_step_lambda = 0.5,
-                               .nm1_center = -0.01};
+                               .nm1.center = -0.01};
     s->plan.opts.do_w = do_w;
     tess_kernel_create(support, 1.5, &s->plan.kernel);
     tile_taps_fill(&s->plan.kernel, &s->taps);

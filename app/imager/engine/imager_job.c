@@ -31,7 +31,7 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .l0 = job->geom.l0,
         .m0 = job->geom.m0,
         .scale_m_rad = job->geom.scale_m_rad,
-        .nm1_center = plan->nm1_center,
+        .nm1_center = plan->nm1.center,
         .do_w = plan->opts.do_w,
         .is_double = plan->is_double,
         .forward = forward,
@@ -441,8 +441,8 @@ static void note_balance(imager_job *job)
     double largest, mean;
     int64_t split;
     tess_partition_balance(job->partition, &largest, &mean, &split);
-    job->profile->predicted_largest_s += largest;
-    job->profile->predicted_mean_s += mean;
+    job->profile->grid.predicted_largest_s += largest;
+    job->profile->grid.predicted_mean_s += mean;
 }
 
 /* Planes and steps on the partition there is. Collective. */

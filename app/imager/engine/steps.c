@@ -380,8 +380,8 @@ void steps_note_gridded(tess_steps *steps, double start_s, double own_s,
     steps->grid_wall_s += wall_s;
     steps->grid_busy_s += wall_s * busy_share;
     if (steps->grid_wall_s > 0)
-        steps->profile->grid_utilisation = steps->grid_busy_s / steps->grid_wall_s;
-    steps->profile->grid_own_s += tess_time_own() - own_s;
+        steps->profile->grid.utilisation = steps->grid_busy_s / steps->grid_wall_s;
+    steps->profile->grid.own_s += tess_time_own() - own_s;
 }
 
 steps_part steps_whole_block(const tess_steps *steps, const tess_brick_list *bricks,

@@ -34,7 +34,8 @@ tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
     if (plane >= window.first) /* later windows grid the same again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     steps_note_gridded(steps, start, own, report.busy_share);
-    if (plane >= window.first) steps->profile->merged_visibilities += report.merged;
+    if (plane >= window.first)
+        steps->profile->grid.merged_visibilities += report.merged;
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
 cleanup:
     return status;

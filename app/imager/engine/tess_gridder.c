@@ -99,7 +99,7 @@ void tess_gridder_report_make(const tess_gridder *gridder, tess_gridder_report *
     report->join_s = profile->join_s;
     report->fft_s =
         seconds[TESS_STAGE_FFT] + seconds[TESS_STAGE_REDUCE] - profile->join_s;
-    report->grid_utilisation = profile->grid_utilisation;
+    report->grid_utilisation = profile->grid.utilisation;
 }
 
 void tess_gridder_destroy(tess_gridder *gridder)

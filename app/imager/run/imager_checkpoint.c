@@ -146,9 +146,9 @@ static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double se
     if (seconds > checkpoint->write_s) checkpoint->write_s = seconds;
     if ((double)bytes > LEAST_MEASURED) checkpoint->bytes_s = (double)bytes / seconds;
     if (bytes == 0) return;
-    ++checkpoint->profile->checkpoints;
-    checkpoint->profile->checkpoint_s += seconds;
-    checkpoint->profile->checkpoint_bytes += bytes;
+    ++checkpoint->profile->checkpoint.num;
+    checkpoint->profile->checkpoint.seconds += seconds;
+    checkpoint->profile->checkpoint.bytes += bytes;
 }
 
 /* Seconds that writing the bookmark will take. */

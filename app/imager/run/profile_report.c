@@ -39,15 +39,26 @@ typedef struct entry {
     int64_t peak_memory_bytes;
     int64_t image_slab_bytes, plane_slab_bytes;
     int64_t plans, transforms;
-    int64_t checkpoints, checkpoint_bytes;
-    double checkpoint_s;
-    double grid_utilisation;
+    tess_checkpoint_cost checkpoint;
+    tess_grid_work grid;
     double join_s;
-    double grid_own_s, predicted_largest_s, predicted_mean_s;
-    int64_t merged_visibilities;
     tess_streaming stream;
     tess_energy energy;
 } entry;
+
+/* The gridding of all ranks: the most of any, and sums. */
+typedef struct gridding_totals {
+    double busy; /* sum */
+    double own_max_s, own_sum_s;
+    double predicted_max_s, predicted_sum_s; /* most loaded; of means */
+    int64_t merged_visibilities;             /* sum */
+} gridding_totals;
+
+typedef struct energy_totals {
+    double cpu_j, gpu_j;   /* NAN when no rank knows */
+    double gpu_mhz, gpu_c; /* mean and largest */
+    int num_gpus;          /* that tell */
+} energy_totals;
 
 /* All ranks together. */
 typedef struct totals {
@@ -60,17 +71,11 @@ typedef struct totals {
     double max_s, sum_s, communication_s;
     int64_t sent_bytes, between_bytes;
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
-    int64_t plans, transforms;             /* each rank counts the same ones */
-    int64_t checkpoints, checkpoint_bytes; /* likewise; sum */
-    double checkpoint_max_s;
-    double grid_busy; /* sum */
-    double grid_own_max_s, grid_own_sum_s;
-    double predicted_max_s, predicted_sum_s; /* of gridding: most loaded; of means */
-    int64_t merged_visibilities;
+    int64_t plans, transforms;       /* each rank counts the same ones */
+    tess_checkpoint_cost checkpoint; /* num likewise; bytes: sum; seconds: most */
+    gridding_totals grid;
     tess_streaming stream; /* sums: shares of the time are the ranks' means */
-    double cpu_j, gpu_j;   /* NAN when no rank knows */
-    double gpu_mhz, gpu_c; /* mean and largest */
-    int num_gpus;          /* that tell */
+    energy_totals energy;
 } totals;
 
 static void fill_entry(const tess_profile *profile, entry *e)
@@ -82,15 +87,9 @@ static void fill_entry(const tess_profile *profile, entry *e)
                  .plane_slab_bytes = profile->plane_slab_bytes,
                  .plans = profile->plans,
                  .transforms = profile->transforms,
-                 .checkpoints = profile->checkpoints,
-                 .checkpoint_bytes = profile->checkpoint_bytes,
-                 .checkpoint_s = profile->checkpoint_s,
-                 .grid_utilisation = profile->grid_utilisation,
+                 .checkpoint = profile->checkpoint,
+                 .grid = profile->grid,
                  .join_s = profile->join_s,
-                 .grid_own_s = profile->grid_own_s,
-                 .predicted_largest_s = profile->predicted_largest_s,
-                 .predicted_mean_s = profile->predicted_mean_s,
-                 .merged_visibilities = profile->merged_visibilities,
                  .stream = profile->stream,
                  .energy = profile->energy};
     if (gethostname(e->host, sizeof e->host - 1) != 0) strcpy(e->host, "unknown");
@@ -132,7 +131,7 @@ static void add_known(double *sum, double value)
     *sum = isnan(*sum) ? value : *sum + value;
 }
 
-static void add_energy(const tess_readings *from, totals *sum)
+static void add_energy(const tess_readings *from, energy_totals *sum)
 {
     add_known(&sum->cpu_j, from->cpu_j);
     add_known(&sum->gpu_j, from->gpu_j);
@@ -144,7 +143,7 @@ static void add_energy(const tess_readings *from, totals *sum)
 
 static void add_up(const entry *entries, int ranks, totals *sum)
 {
-    *sum = (totals){.cpu_j = NAN, .gpu_j = NAN};
+    *sum = (totals){.energy = {.cpu_j = NAN, .gpu_j = NAN}};
     for (int r = 0; r < ranks; ++r) {
         const entry *e = &entries[r];
         for (int s = 0; s < TESS_NUM_STAGES; ++s) {
@@ -163,19 +162,20 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         sum->communication_s += e->communication_seconds;
         sum->sent_bytes += e->sent_bytes;
         sum->between_bytes += e->between_bytes;
-        sum->checkpoints = e->checkpoints;
-        sum->checkpoint_bytes += e->checkpoint_bytes;
-        sum->checkpoint_max_s = fmax(sum->checkpoint_max_s, e->checkpoint_s);
+        sum->checkpoint.num = e->checkpoint.num;
+        sum->checkpoint.bytes += e->checkpoint.bytes;
+        sum->checkpoint.seconds = fmax(sum->checkpoint.seconds, e->checkpoint.seconds);
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
-        sum->grid_busy += e->grid_utilisation;
-        sum->grid_own_max_s = fmax(sum->grid_own_max_s, e->grid_own_s);
-        sum->grid_own_sum_s += e->grid_own_s;
-        sum->predicted_max_s = fmax(sum->predicted_max_s, e->predicted_largest_s);
-        sum->predicted_sum_s += e->predicted_mean_s;
-        sum->merged_visibilities += e->merged_visibilities;
-        add_energy(&e->energy.total, sum);
+        sum->grid.busy += e->grid.utilisation;
+        sum->grid.own_max_s = fmax(sum->grid.own_max_s, e->grid.own_s);
+        sum->grid.own_sum_s += e->grid.own_s;
+        sum->grid.predicted_max_s =
+            fmax(sum->grid.predicted_max_s, e->grid.predicted_largest_s);
+        sum->grid.predicted_sum_s += e->grid.predicted_mean_s;
+        sum->grid.merged_visibilities += e->grid.merged_visibilities;
+        add_energy(&e->energy.total, &sum->energy);
         sum->stream.bytes += e->stream.bytes;
         sum->stream.seconds += e->stream.seconds;
         sum->stream.readers_s += e->stream.readers_s;
@@ -200,12 +200,12 @@ static double imbalance(double largest, double sum, int ranks)
 
 static double predicted_imbalance(const totals *sum, int ranks)
 {
-    return imbalance(sum->predicted_max_s, sum->predicted_sum_s, ranks);
+    return imbalance(sum->grid.predicted_max_s, sum->grid.predicted_sum_s, ranks);
 }
 
 static double measured_imbalance(const totals *sum, int ranks)
 {
-    return imbalance(sum->grid_own_max_s, sum->grid_own_sum_s, ranks);
+    return imbalance(sum->grid.own_max_s, sum->grid.own_sum_s, ranks);
 }
 
 /* ---- the table in the log ---- */
@@ -264,12 +264,12 @@ static void log_streaming(const totals *sum, int ranks)
 static void log_checkpoints(const totals *sum)
 {
     const double minutes = 10;
-    if (sum->checkpoints == 0) return;
-    const double n = (double)sum->checkpoints, each_s = sum->checkpoint_max_s / n;
+    if (sum->checkpoint.num == 0) return;
+    const double n = (double)sum->checkpoint.num, each_s = sum->checkpoint.seconds / n;
     tess_log_detail("checkpoints: %lld of %s, %.3f s each; one every %g minutes takes "
                     "%.2g %% of the time",
-                    (long long)sum->checkpoints,
-                    tess_mem_text((double)sum->checkpoint_bytes / n), each_s, minutes,
+                    (long long)sum->checkpoint.num,
+                    tess_mem_text((double)sum->checkpoint.bytes / n), each_s, minutes,
                     100 * each_s / (60 * minutes));
 }
 
@@ -277,15 +277,16 @@ static void log_energy(const totals *sum)
 {
     char line[128] = "";
     double joules = NAN;
-    add_known(&joules, sum->cpu_j);
-    add_known(&joules, sum->gpu_j);
+    add_known(&joules, sum->energy.cpu_j);
+    add_known(&joules, sum->energy.gpu_j);
     if (!(joules > 0)) return;
-    if (!isnan(sum->gpu_j))
+    if (!isnan(sum->energy.gpu_j))
         snprintf(line, sizeof line, "GPUs %.0f J (%.0f MHz, %.0f C at the end)%s",
-                 sum->gpu_j, sum->gpu_mhz, sum->gpu_c, isnan(sum->cpu_j) ? "" : ", ");
-    if (!isnan(sum->cpu_j))
+                 sum->energy.gpu_j, sum->energy.gpu_mhz, sum->energy.gpu_c,
+                 isnan(sum->energy.cpu_j) ? "" : ", ");
+    if (!isnan(sum->energy.cpu_j))
         snprintf(line + strlen(line), sizeof line - strlen(line), "processors %.0f J",
-                 sum->cpu_j);
+                 sum->energy.cpu_j);
     tess_log_detail("energy: %s; %.3g visibilities per joule", line,
                     (double)sum->visibilities / joules);
 }
@@ -303,19 +304,19 @@ static void log_totals(const totals *sum, int ranks)
                         tess_stage_name((tess_stage)s), sum->stage_max_s[s],
                         sum->stage_sum_s[s] / ranks, sum->stage_mpi_s[s] / ranks, rate);
     }
-    if (sum->grid_busy > 0)
+    if (sum->grid.busy > 0)
         tess_log_detail("threads were busy for %.1f %% of the time of gridding",
-                        100 * sum->grid_busy / ranks);
-    if (ranks > 1 && sum->grid_own_sum_s > 0)
+                        100 * sum->grid.busy / ranks);
+    if (ranks > 1 && sum->grid.own_sum_s > 0)
         tess_log_detail(
             "gridding: the busiest rank %.1f %% above the mean, by processor "
             "time; predicted %.1f %%",
             100 * measured_imbalance(sum, ranks),
             100 * predicted_imbalance(sum, ranks));
-    if (sum->merged_visibilities > 0)
+    if (sum->grid.merged_visibilities > 0)
         tess_log_detail("%lld visibilities were gridded along with another at their "
                         "position",
-                        (long long)sum->merged_visibilities);
+                        (long long)sum->grid.merged_visibilities);
     log_streaming(sum, ranks);
     log_checkpoints(sum);
     log_energy(sum);
@@ -429,9 +430,9 @@ static json_t *rank_object(const entry *e, int rank)
         (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
         (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
         (json_int_t)e->plane_slab_bytes, "grid_utilisation",
-        json_number(e->grid_utilisation), "grid_own_seconds",
-        json_seconds(e->grid_own_s), "join_seconds", json_seconds(e->join_s),
-        "merged_visibilities", (json_int_t)e->merged_visibilities, "streaming",
+        json_number(e->grid.utilisation), "grid_own_seconds",
+        json_seconds(e->grid.own_s), "join_seconds", json_seconds(e->join_s),
+        "merged_visibilities", (json_int_t)e->grid.merged_visibilities, "streaming",
         streaming_object(&e->stream), "energy", energy_object(&e->energy));
 }
 
@@ -460,10 +461,10 @@ static json_t *imbalance_object(const totals *sum, int ranks)
 /* Null without checkpoints. */
 static json_t *checkpoints_object(const totals *sum)
 {
-    if (sum->checkpoints == 0) return json_null();
-    return json_pack("{s:I, s:o, s:I}", "number", (json_int_t)sum->checkpoints,
-                     "seconds", json_seconds(sum->checkpoint_max_s), "bytes",
-                     (json_int_t)sum->checkpoint_bytes);
+    if (sum->checkpoint.num == 0) return json_null();
+    return json_pack("{s:I, s:o, s:I}", "number", (json_int_t)sum->checkpoint.num,
+                     "seconds", json_seconds(sum->checkpoint.seconds), "bytes",
+                     (json_int_t)sum->checkpoint.bytes);
 }
 
 static json_t *total_object(const totals *sum, int ranks)
@@ -484,11 +485,11 @@ static json_t *total_object(const totals *sum, int ranks)
         (json_int_t)sum->peak_memory_sum_bytes, "plans", (json_int_t)sum->plans,
         "transforms", (json_int_t)sum->transforms, "checkpoints",
         checkpoints_object(sum), "stages", total_stages(sum, ranks), "streaming",
-        streaming_object(&sum->stream), "cpu_joules", json_known(sum->cpu_j),
-        "gpu_joules", json_known(sum->gpu_j), "grid_utilisation",
-        json_number(sum->grid_busy / ranks), "grid_imbalance",
+        streaming_object(&sum->stream), "cpu_joules", json_known(sum->energy.cpu_j),
+        "gpu_joules", json_known(sum->energy.gpu_j), "grid_utilisation",
+        json_number(sum->grid.busy / ranks), "grid_imbalance",
         imbalance_object(sum, ranks), "merged_visibilities",
-        (json_int_t)sum->merged_visibilities);
+        (json_int_t)sum->grid.merged_visibilities);
 }
 
 static json_t *profile_object(const entry *entries, int ranks,
