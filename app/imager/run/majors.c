@@ -49,7 +49,8 @@ static tess_clean_opts minor_opts(const tess_image_opts *opts,
     return minor;
 }
 
-double majors_bytes(const tess_image_opts *opts, int num_pol, int ranks)
+double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lambda,
+                    int ranks)
 {
     const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
     const tess_clean_images images = {.nx = opts->nx,
@@ -57,10 +58,10 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, int ranks)
                                       .num_rows = (opts->ny + ranks - 1) / ranks,
                                       .num_images = 1,
                                       .rows_are_double = is_double};
-    /* scales by the beam: of one that pixels sample as they should */
-    const struct imager_found beam = {.beam_expected = 3,
-                                      .beam_major_rad = 4 * opts->scale_rad,
-                                      .beam_minor_rad = 4 * opts->scale_rad};
+    const double beam_rad = uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad;
+    const struct imager_found beam = {.beam_major_rad = beam_rad,
+                                      .beam_minor_rad = beam_rad,
+                                      .beam_expected = beam_rad / opts->scale_rad};
     const tess_clean_opts minor = minor_opts(opts, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;
     const double kept = pixels * (8 + (is_double ? 8 : 4));

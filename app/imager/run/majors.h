@@ -24,8 +24,10 @@ typedef enum majors_end {
 const char *majors_end_text(majors_end end);
 
 /** What cleaning keeps on a rank beside the images that are written [bytes], for
- *  `num_pol` polarisations over so many ranks. Local. */
-double majors_bytes(const tess_image_opts *opts, int num_pol, int ranks);
+ *  `num_pol` polarisations over so many ranks. `uvw_max_lambda`: the longest baseline,
+ *  which scales by the beam go by. Local. */
+double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lambda,
+                    int ranks);
 
 /** Clean the images of an output, each polarisation by itself. `made`: its dirty images
  *  and PSFs, which become products; product: all kinds, in the order of

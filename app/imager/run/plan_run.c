@@ -93,6 +93,11 @@ static void print_plan(const image_run *run, const imager_job *job,
            estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
+    if (image_is_cleaned(run->opts))
+        printf(
+            "cleaning      %.0f MiB more a rank; the time is that of dirty images, and "
+            "a major iteration takes about as long\n",
+            job->clean_bytes / (1 << 20));
     if (job->costs.measured)
         printf("costs         measured on this machine, whose memory has work for %d "
                "threads that copy, %d that sort and %d that read\n",

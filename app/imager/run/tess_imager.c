@@ -168,6 +168,29 @@ static int64_t outputs_done(const image_run *run)
     return run->checkpoint.state.outputs_done;
 }
 
+/* What cleaning keeps while images are made. Refused where that alone is too much.
+ * Collective. */
+static tess_status count_cleaning(image_run *run)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &run->job;
+    if (!image_is_cleaned(run->opts)) return TESS_OK;
+    job->clean_bytes = majors_bytes(run->opts, run->num_pol, job->extent.uvw_max_lambda,
+                                    tess_comm_size(run->comm));
+    double lacking =
+        imager_base_bytes(job) + imager_planes_bytes(job) - (double)job->rank_bytes;
+    TESS_TRY(tess_comm_allreduce_f64(run->comm, &lacking, 1, TESS_MAX));
+    if (lacking > 0)
+        TESS_FAIL(
+            TESS_ERR_ALLOC,
+            "cleaning needs at least %s a rank, which may use %s; use more ranks, "
+            "more --memory or a smaller --size",
+            tess_mem_text((double)job->rank_bytes + lacking),
+            tess_mem_text((double)job->rank_bytes));
+cleanup:
+    return status;
+}
+
 /* Form teams where that is faster, once the job is planned; from here on `comm` is the
  * team's. `kept`: samples are, or will be, in memory. Collective. */
 tess_status image_form_teams(image_run *run, bool kept)
@@ -193,9 +216,7 @@ tess_status image_form_teams(image_run *run, bool kept)
         run->job.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
                               (double)run->job.geom.nx * (double)run->job.geom.ny /
                               tess_comm_size(run->comm);
-    if (image_is_cleaned(run->opts))
-        run->job.clean_bytes =
-            majors_bytes(run->opts, run->num_pol, tess_comm_size(run->comm));
+    TESS_TRY(count_cleaning(run));
     TESS_TRY(imager_teams_choose(&run->job, &need, &num));
     if (num == 1) return TESS_OK;
     if (run->mode == DATA_PER_OUTPUT)
