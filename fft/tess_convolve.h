@@ -48,7 +48,8 @@ tess_status tess_convolve_create(tess_comm *comm, const tess_convolve_opts *opts
                                  tess_convolve **plan);
 void tess_convolve_destroy(tess_convolve *plan); /**< NULL is fine. Collective. */
 
-/** The shortest length >= `least` with no prime factor above 7. Local. */
+/** A length >= `least` with no prime factor above 7: the fastest up to a sixteenth
+ * longer, or else the shortest. Local. */
 int64_t tess_convolve_length(int64_t least);
 
 /** Padded lengths of a plan with these options. Local. */
