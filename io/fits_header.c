@@ -118,7 +118,7 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz,
              meta->bandwidth_hz > 0 ? meta->bandwidth_hz : 1.0, failed);
     put_axis(fits, 4, "STOKES", "", 1, meta->stokes, 1, failed);
-    put_number_if(fits, "FREQMEAN", meta->freq_mean_hz,
+    put_number_if(fits, "FREQMEAN", meta->gridded.freq_mean_hz,
                   "[Hz] mean of the visibilities gridded", failed);
     put_number_if(fits, "RESTFRQ", meta->rest_hz, "[Hz] centre of all channels",
                   failed);
@@ -261,17 +261,19 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
         fits_write_comment(fits, "No pixel has a value,", failed);
         fits_write_comment(fits, "so that DATAMIN and DATAMAX are undefined.", failed);
     }
-    if (meta->beam_major_rad > 0) {
-        put_number(fits, "BMAJ", meta->beam_major_rad * deg_per_rad,
+    if (meta->beam.major_rad > 0) {
+        put_number(fits, "BMAJ", meta->beam.major_rad * deg_per_rad,
                    "[deg] beam, major axis (FWHM)", failed);
-        put_number(fits, "BMIN", meta->beam_minor_rad * deg_per_rad,
+        put_number(fits, "BMIN", meta->beam.minor_rad * deg_per_rad,
                    "[deg] beam, minor axis (FWHM)", failed);
-        put_number(fits, "BPA", meta->beam_pa_rad * deg_per_rad,
+        put_number(fits, "BPA", meta->beam.pa_rad * deg_per_rad,
                    "[deg] beam, position angle, North through East", failed);
     }
-    put_text_if(fits, "WEIGHT", meta->weighting, failed);
-    put_number(fits, "SUMWT", meta->sum_weights, "sum of imaging weights", failed);
-    fits_write_key_lng(fits, "NVIS", meta->num_vis, "visibilities gridded", failed);
+    put_text_if(fits, "WEIGHT", meta->gridded.weighting, failed);
+    put_number(fits, "SUMWT", meta->gridded.sum_weights, "sum of imaging weights",
+               failed);
+    fits_write_key_lng(fits, "NVIS", meta->gridded.num_vis, "visibilities gridded",
+                       failed);
 }
 
 static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *failed)

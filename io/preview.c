@@ -200,9 +200,9 @@ static void draw_beam(preview_canvas *canvas, const preview_layout *layout,
 {
     enum { SEGMENTS = 72 };
     const double per_rad = layout->pixel_x / meta->scale_rad;
-    const double major = 0.5 * meta->beam_major_rad * per_rad;
-    const double minor = 0.5 * meta->beam_minor_rad * per_rad;
-    const double pa = meta->beam_pa_rad, margin = 14, pad = 9;
+    const double major = 0.5 * meta->beam.major_rad * per_rad;
+    const double minor = 0.5 * meta->beam.minor_rad * per_rad;
+    const double pa = meta->beam.pa_rad, margin = 14, pad = 9;
     const double half = fmax(major, 6) + pad;
     if (!(major > 1.2) || 2 * (half + margin) > 0.5 * (layout->bottom - layout->top) ||
         2 * (half + margin) > 0.5 * (layout->right - layout->left))
@@ -280,8 +280,8 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
     append(text->subtitle, size, part);
     frequency_text(meta->freq_hz, part);
     append(text->subtitle, size, part);
-    if (meta->weighting[0]) {
-        snprintf(part, sizeof part, "%s weighting", meta->weighting);
+    if (meta->gridded.weighting[0]) {
+        snprintf(part, sizeof part, "%s weighting", meta->gridded.weighting);
         if (strncmp(part, "briggs", 6) == 0) part[0] = 'B'; /* a name */
         append(text->subtitle, size, part);
     }
@@ -322,13 +322,13 @@ static void describe_numbers(const tess_image_meta *meta, const preview_image *i
         snprintf(part, sizeof part, "robust rms %.3g %s", image->rms / unit_size, unit);
         append_number(text, part);
     }
-    if (meta->beam_major_rad > 0) {
+    if (meta->beam.major_rad > 0) {
         double rad;
-        const char *name = tess_preview_angle_unit(meta->beam_major_rad, &rad);
-        tess_preview_number(meta->beam_pa_rad / TESS_RAD_PER_DEG, 1, number);
+        const char *name = tess_preview_angle_unit(meta->beam.major_rad, &rad);
+        tess_preview_number(meta->beam.pa_rad / TESS_RAD_PER_DEG, 1, number);
         snprintf(part, sizeof part,
                  "beam %.3g " TEXT_TIMES " %.3g %s, PA %s" TEXT_DEGREE,
-                 meta->beam_major_rad / rad, meta->beam_minor_rad / rad, name, number);
+                 meta->beam.major_rad / rad, meta->beam.minor_rad / rad, name, number);
         append_number(text, part);
     }
     tess_preview_ra_text(meta->ra_rad, is_fine ? 1e-4 : 0.1, ra);
@@ -406,7 +406,7 @@ static tess_status draw(const tess_image_meta *meta, preview_image *image,
                       layout.line);
     tess_preview_axes_choose(meta, &layout, &axes);
     tess_preview_axes_draw(canvas, meta, &layout, &axes);
-    if (meta->beam_major_rad > 0) draw_beam(canvas, &layout, meta);
+    if (meta->beam.major_rad > 0) draw_beam(canvas, &layout, meta);
     tess_preview_bar(canvas, &layout, layout.right + BAR_GAP, &stretch, what.map,
                      meta->unit);
     draw_captions(canvas, &layout, &text);

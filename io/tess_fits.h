@@ -31,6 +31,20 @@ typedef struct tess_fits_cleaned {
     int num_scales;      /**< CLSCALES; 1: points only */
 } tess_fits_cleaned;
 
+/** A Gaussian beam; 0: there is none. */
+typedef struct tess_fits_beam {
+    double major_rad, minor_rad; /**< FWHM */
+    double pa_rad;
+} tess_fits_beam;
+
+/** The visibilities that an image was made of. */
+typedef struct tess_fits_gridded {
+    double sum_weights;  /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
+    int64_t num_vis;     /**< NVIS */
+    double freq_mean_hz; /**< FREQMEAN, their mean frequency; 0 = there are none */
+    char weighting[32];  /**< "natural", "briggs 0", ... */
+} tess_fits_gridded;
+
 typedef struct tess_image_meta {
     int64_t nx, ny;
     double ra_rad, dec_rad;       /**< of the reference pixel (nx/2, ny/2) */
@@ -38,15 +52,12 @@ typedef struct tess_image_meta {
     double freq_hz, bandwidth_hz; /**< centre and width of the band of the channels that
                                        belong to the image, flagged or not (CRVAL3,
                                        CDELT3): those of a cube are regular */
-    double freq_mean_hz; /**< FREQMEAN, the mean frequency of the visibilities gridded;
-                              0 = there are none */
-    double rest_hz;      /**< RESTFRQ; 0 = unknown */
-    int stokes;          /**< FITS code, as in tess_vis.h */
-    bool imaginary;      /**< the imaginary image of a cross-hand ("XYi") */
-    bool is_psf;         /**< a point spread function: BTYPE 'Beam' */
-    double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0 = no beam */
-    double sum_weights; /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
-    int64_t num_vis;    /**< visibilities gridded (NVIS) */
+    double rest_hz;               /**< RESTFRQ; 0 = unknown */
+    int stokes;                   /**< FITS code, as in tess_vis.h */
+    bool imaginary;               /**< the imaginary image of a cross-hand ("XYi") */
+    bool is_psf;                  /**< a point spread function: BTYPE 'Beam' */
+    tess_fits_beam beam;
+    tess_fits_gridded gridded;
     double equinox;
     double place_m[3]; /**< of the array, geocentric (OBSGEO-X, -Y, -Z); written when it
                             is on the ground, as the centre of an array is not whose
@@ -56,7 +67,6 @@ typedef struct tess_image_meta {
     double time_end_mjd_s;   /**< DATE-END, end of the last one; 0 = unknown */
     char telescope[64], observer[64], object[64];
     char unit[16];        /**< BUNIT: "Jy/beam" */
-    char weighting[32];   /**< "natural", "briggs 0", ... */
     char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
     tess_fits_cleaned cleaned;
     const char *history; /**< command line and plan; lines separated by '\n' */

@@ -32,7 +32,7 @@ TABLE = [Mutant(*entry) for entry in [
      "        run->first = r == begin ? to : run->first;",
      "mpi.visset.np1"),
     ("session-other-shares", "app/imager/run/session_predict.c",
-     "    made.layout.forced.fft_ranks = run->job.fft_ranks;",
+     "    made.layout.forced.fft_ranks = run->job.ranks.fft_ranks;",
      "    made.layout.forced.fft_ranks = opts->layout.forced.fft_ranks;",
      "mpi.session.np4"),
     # ---- conventions: directions, signs, Stokes parameters ----

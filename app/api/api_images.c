@@ -95,11 +95,11 @@ static void fill_info(const tess_image_product *product, held_image *held)
                                    .scale_rad = meta->scale_rad,
                                    .freq_hz = meta->freq_hz,
                                    .bandwidth_hz = meta->bandwidth_hz,
-                                   .beam_major_rad = meta->beam_major_rad,
-                                   .beam_minor_rad = meta->beam_minor_rad,
-                                   .beam_pa_rad = meta->beam_pa_rad,
-                                   .sum_weights = meta->sum_weights,
-                                   .num_vis = (double)meta->num_vis};
+                                   .beam_major_rad = meta->beam.major_rad,
+                                   .beam_minor_rad = meta->beam.minor_rad,
+                                   .beam_pa_rad = meta->beam.pa_rad,
+                                   .sum_weights = meta->gridded.sum_weights,
+                                   .num_vis = (double)meta->gridded.num_vis};
 }
 
 static void extremes(const void *pixel, bool is_double, int64_t count, double *min,

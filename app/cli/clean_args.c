@@ -312,7 +312,7 @@ tess_status tess_clean_args_check(tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--niter cannot go with --subtract; --continue cleans "
                   "on from NAME-model.fits");
-    if (opts->dump_stages)
+    if (opts->beside.dump_stages)
         TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
     if (choice->fits_mask && choice->casa_mask)
         TESS_FAIL(TESS_ERR_USAGE, "--fits-mask and --casa-mask: there may be one mask");

@@ -58,8 +58,9 @@ static tess_status open_log(const tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_ALLOC, "name of the log");
     }
     TESS_TRY(tess_image_check_beside(opts, path, true));
-    for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
-        TESS_TRY(tess_out_check_distinct(opts->beside[k], path));
+    for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
+         ++k)
+        TESS_TRY(tess_out_check_distinct(opts->beside.reserved[k], path));
     TESS_TRY(tess_log_open(path, opts->overwrite));
 cleanup:
     free(path); /* not tess_free(): asprintf() uses malloc() */
@@ -72,7 +73,8 @@ static tess_status prepare(tess_comm *comm, const tess_image_args *args)
     tess_status status = TESS_OK, own = TESS_OK;
     if (tess_comm_rank(comm) == 0) own = open_log(&args->opts);
     TESS_TRY(tess_comm_agree(comm, own));
-    TESS_TRY(tess_job_log(comm, args->opts.layout.threads, args->opts.command_line));
+    TESS_TRY(
+        tess_job_log(comm, args->opts.layout.threads, args->opts.beside.command_line));
     log_options(&args->cli);
 cleanup:
     return status;

@@ -134,7 +134,7 @@ cleanup:
 static void set_defaults(struct argp_state *state, tess_image_args *args)
 {
     tess_image_opts *opts = &args->opts;
-    opts->weighting = TESS_BRIGGS;
+    opts->weights.weighting = TESS_BRIGGS;
     opts->num_pol = 1;
     opts->pol[0] = 1; /* I */
     opts->channels_out = opts->intervals_out = 1;
@@ -166,7 +166,7 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         opts->overwrite = true;
         return true;
     case OPT_PREVIEW:
-        opts->preview = true;
+        opts->beside.preview = true;
         return true;
     case OPT_CHECKPOINT:
         opts->checkpoint.folder = arg;
@@ -184,7 +184,7 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         opts->scratch = arg;
         return true;
     case OPT_DUMP_STAGES:
-        opts->dump_stages = arg;
+        opts->beside.dump_stages = arg;
         return true;
     case OPT_PROFILE:
         args->profile = arg;
@@ -221,13 +221,14 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         status = tess_parse_scale(arg, &opts->scale_rad);
         break;
     case OPT_WEIGHT:
-        status = tess_parse_weight(arg, &opts->weighting, &opts->robust);
+        status =
+            tess_parse_weight(arg, &opts->weights.weighting, &opts->weights.robust);
         break;
     case OPT_RANK_FILTER:
-        status = tess_parse_number(arg, 0, DBL_MAX, &opts->rank_filter);
+        status = tess_parse_number(arg, 0, DBL_MAX, &opts->weights.rank_filter);
         break;
     case OPT_DENSITY:
-        status = tess_parse_density(arg, &opts->first_density);
+        status = tess_parse_density(arg, &opts->weights.first_density);
         break;
     case OPT_STOKES:
         status = tess_parse_stokes(arg, opts->pol, &opts->num_pol);
@@ -401,11 +402,12 @@ static tess_status check_beside(const tess_image_args *args)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = &args->opts;
-    for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k) {
-        const char *path = opts->beside[k];
+    for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
+         ++k) {
+        const char *path = opts->beside.reserved[k];
         TESS_TRY(tess_image_check_beside(opts, path, args->overwrite));
         for (size_t j = 0; j < k; ++j)
-            TESS_TRY(tess_out_check_distinct(path, opts->beside[j]));
+            TESS_TRY(tess_out_check_distinct(path, opts->beside.reserved[j]));
     }
 cleanup:
     return status;
@@ -419,9 +421,9 @@ static void choose_beside(tess_image_args *args)
     /* A run that continues may have written these files before it stopped. */
     args->overwrite = opts->overwrite || opts->checkpoint.resume;
     opts->gridding.overwrite_gcf = args->overwrite;
-    opts->beside[0] = args->profile;
-    opts->beside[1] = args->trace;
-    opts->beside[2] = opts->gridding.write_gcf;
+    opts->beside.reserved[0] = args->profile;
+    opts->beside.reserved[1] = args->trace;
+    opts->beside.reserved[2] = opts->gridding.write_gcf;
 }
 
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
@@ -448,8 +450,8 @@ tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                    "list of options");
     TESS_TRY(tess_comm_agree(comm, status));
-    args->opts.command_line = args->command_line;
-    args->opts.used_options = args->used_options;
+    args->opts.beside.command_line = args->command_line;
+    args->opts.beside.used_options = args->used_options;
 cleanup:
     return status;
 }

@@ -70,7 +70,7 @@ static tess_status image(const char *name, const char *backend, double accuracy,
     opts.gridding.projection = tables();
     opts.layout.threads = 1;
     opts.layout.forced.nccl = force_nccl;
-    opts.weighting = weighting;
+    opts.weights.weighting = weighting;
     opts.num_pol = weighting == TESS_NATURAL ? 1 : 4;
     for (int k = 0; k < opts.num_pol; ++k)
         opts.pol[k] = (tess_corr)(k + 1);

@@ -31,8 +31,8 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                              .scale_rad = TESS_RAD_PER_ASEC,
                              .freq_hz = 1e9,
                              .stokes = 1,
-                             .beam_major_rad = 9 * TESS_RAD_PER_ASEC,
-                             .beam_minor_rad = 6 * TESS_RAD_PER_ASEC,
+                             .beam.major_rad = 9 * TESS_RAD_PER_ASEC,
+                             .beam.minor_rad = 6 * TESS_RAD_PER_ASEC,
                              .unit = "JY/BEAM",
                              .object = "test"};
 }

@@ -83,7 +83,7 @@ static tess_status start_job(const pipeline *with, const tess_samples *samples,
                         .profile = profile,
                         .extent = imager_extent_empty()};
     TESS_TRY(imager_backend(with->comm, test_backend(), &job->backend));
-    TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->rank_bytes));
+    TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->memory.rank_bytes));
     imager_extent_add(samples, with->freq_hz, skip_ignored, with->layout.threads,
                       &job->extent);
     TESS_TRY(imager_extent_sum(with->comm, &job->extent, 1));
@@ -101,8 +101,8 @@ static void note_facts(const pipeline *with, const imager_job *job)
                          .do_w = plan->opts.do_w,
                          .num_planes = plan->num_planes,
                          .num_blocks = plan->num_blocks,
-                         .num_groups = job->num_groups,
-                         .fft_ranks = job->fft_ranks,
+                         .num_groups = job->ranks.num_groups,
+                         .fft_ranks = job->ranks.fft_ranks,
                          .kernel = plan->kernel,
                          .nu = plan->nu,
                          .nv = plan->nv,
@@ -208,8 +208,9 @@ static tess_status take_model(const pipeline *with, const imager_job *job,
     tess_status status = TESS_OK;
     const int64_t nx = with->geom.nx;
     int64_t first, count;
-    tess_planes_final_rows(with->geom.ny, job->fft_ranks, tess_comm_rank(with->comm),
-                           tess_comm_size(with->comm), &first, &count);
+    tess_planes_final_rows(with->geom.ny, job->ranks.fft_ranks,
+                           tess_comm_rank(with->comm), tess_comm_size(with->comm),
+                           &first, &count);
     TESS_TRY(imager_rows_zero(first, count, nx, rows));
     memcpy(rows->value, image + first * nx, (size_t)(count * nx) * sizeof *image);
 cleanup:

@@ -94,7 +94,7 @@ static tess_image_opts options(const char *const *obs, int num_obs)
                              .nx = SIZE,
                              .ny = SIZE,
                              .scale_rad = 1.5 * TESS_RAD_PER_DEG / 3600,
-                             .weighting = TESS_NATURAL,
+                             .weights.weighting = TESS_NATURAL,
                              .num_pol = 1,
                              .pol = {1},
                              .gridding = {.accuracy = 1e-4, .w_mode = TESS_W_STACKING},

@@ -167,7 +167,7 @@ static void headers(void **state)
             break;
         case 6: /* a whole turn, and another beam, weighting and history */
             other.ra_rad += TESS_TWO_PI;
-            other.beam_major_rad = other.beam_minor_rad = 1e-5;
+            other.beam.major_rad = other.beam.minor_rad = 1e-5;
             other.history = "another";
             differs = false;
             break;

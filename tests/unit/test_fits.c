@@ -78,14 +78,14 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                             .scale_rad = 1e-6 * TESS_RAD_PER_ASEC / 3,
                             .freq_hz = 227070703125.0,
                             .bandwidth_hz = 1.856e9,
-                            .freq_mean_hz = 227070703125.125,
+                            .gridded.freq_mean_hz = 227070703125.125,
                             .rest_hz = 2.28e11,
                             .stokes = 1,
-                            .beam_major_rad = 3e-11,
-                            .beam_minor_rad = 2e-11,
-                            .beam_pa_rad = 0.5,
-                            .sum_weights = 1.25e9,
-                            .num_vis = 5877,
+                            .beam.major_rad = 3e-11,
+                            .beam.minor_rad = 2e-11,
+                            .beam.pa_rad = 0.5,
+                            .gridded.sum_weights = 1.25e9,
+                            .gridded.num_vis = 5877,
                             .equinox = 2000,
                             .time_start_mjd_s = 57854.0 * 86400 + 1925.25,
                             .time_end_mjd_s = 57854.0 * 86400 + 1985.25,
@@ -94,7 +94,7 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                             .observer = "O'Neill",
                             .object = "M\xc3\xa9ssier 87",
                             .unit = "Jy/beam",
-                            .weighting = "briggs 0"};
+                            .gridded.weighting = "briggs 0"};
     meta.history =
         "tessera image a very long command line that has to be broken somewhere "
         "because it does not fit \xe2\x80\x94 at all\nsecond line\n\nlast";
@@ -207,7 +207,7 @@ static void header_survives(void **state)
     fits_read_key(fits, TDOUBLE, "SUMWT", &value, NULL, &failed);
     assert_true(value == 1.25e9);
     fits_read_key(fits, TDOUBLE, "BMAJ", &value, NULL, &failed);
-    assert_true(fabs(value * TESS_RAD_PER_DEG / meta.beam_major_rad - 1) < 5e-14);
+    assert_true(fabs(value * TESS_RAD_PER_DEG / meta.beam.major_rad - 1) < 5e-14);
     assert_int_equal(failed, 0);
     char history[400] = "";
     fits_get_hdrspace(fits, &num, NULL, &failed);
@@ -290,7 +290,7 @@ static void keywords(void **state)
     assert_string_equal(text, "Jy/beam");
     read_text(path, "NVIS", text);
     assert_string_equal(text, "5877");
-    assert_true(read_number(path, "FREQMEAN") == meta.freq_mean_hz);
+    assert_true(read_number(path, "FREQMEAN") == meta.gridded.freq_mean_hz);
     assert_true(read_number(path, "RESTFRQ") == meta.rest_hz);
     read_text(path, "DATE-BEG", text);
     assert_string_equal(text, "2017-04-11T00:32:05.250");
@@ -371,8 +371,8 @@ static void columns(void **state)
         meta.dec_rad = remainder(sizes[k], 1);
         meta.ra_rad = sizes[k];
         meta.scale_rad = 1e-9 * fabs(sizes[k]);
-        meta.sum_weights = sizes[k] * 1e20;
-        meta.beam_pa_rad = sizes[k];
+        meta.gridded.sum_weights = sizes[k] * 1e20;
+        meta.beam.pa_rad = sizes[k];
         meta.freq_hz = fabs(sizes[k]) * 1e11;
         write_one(with, path, &meta);
         fits_open_diskfile(&fits, path, READONLY, &failed);
@@ -425,8 +425,9 @@ static void empty_image(void **state)
 {
     const fixture *with = *state;
     tess_image_meta meta = sample_meta(2, 2);
-    meta.sum_weights = meta.beam_major_rad = meta.bandwidth_hz = meta.freq_mean_hz = 0;
-    meta.num_vis = 0;
+    meta.gridded.sum_weights = meta.beam.major_rad = meta.bandwidth_hz =
+        meta.gridded.freq_mean_hz = 0;
+    meta.gridded.num_vis = 0;
     meta.time_start_mjd_s = NAN;
     meta.freq_hz = NAN;
     meta.history = NULL;
@@ -721,8 +722,8 @@ static void previews(void **state)
         float *image = calloc((size_t)count, sizeof *image);
         meta.scale_rad = cases[k].scale_asec * TESS_RAD_PER_ASEC;
         meta.dec_rad = cases[k].dec_deg * TESS_RAD_PER_DEG;
-        meta.beam_major_rad = 5 * meta.scale_rad;
-        meta.beam_minor_rad = 3 * meta.scale_rad;
+        meta.beam.major_rad = 5 * meta.scale_rad;
+        meta.beam.minor_rad = 3 * meta.scale_rad;
         meta.stokes = cases[k].stokes;
         for (int64_t i = 0; i < count; ++i)
             image[i] = (float)(cases[k].value * (i % 1000 == 0 ? 1e4 : sin((double)i)));

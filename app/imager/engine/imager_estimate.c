@@ -142,7 +142,7 @@ static double pieces_of(const imager_job *job, const plane_load *load, int first
                         int end)
 {
     const tess_grid_plan *plan = job->plan;
-    const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
+    const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
     const int groups = ranks / f, mine = tess_comm_rank(job->comm) / f;
     const int count = (end - first) * job->num_images;
     /* without the padding of a line */
@@ -245,7 +245,7 @@ static double others_lines(const imager_job *job, bool one_node)
 {
     const double value = job->plan->is_double ? 16 : 8, page = 4096;
     const double line_bytes = (double)job->geom.ny * value;
-    const int f = job->fft_ranks;
+    const int f = job->ranks.fft_ranks;
     if (f == 1) return 0;
     return one_node ? fmin(2, (f - 1) * (1.0 / f + page / line_bytes)) : 2;
 }
@@ -267,7 +267,7 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
                             imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
-    const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
+    const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
     const double value = plan->is_double ? 16 : 8;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double own = own_bytes(work), beside = bytes_beside_sums(job, work);
@@ -292,9 +292,9 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
      * that have been applied to these */
     const double kept =
         imager_base_bytes(job) + (work->cached ? 0 : densities + estimate->reading);
-    const double loading = imager_base_bytes(job) - job->mean_bytes - job->clean_bytes +
-                           (work->cached ? work->sample_bytes : own) +
-                           1.5 * estimate->reading;
+    const double loading =
+        imager_base_bytes(job) - job->memory.mean_bytes - job->memory.clean_bytes +
+        (work->cached ? work->sample_bytes : own) + 1.5 * estimate->reading;
     /* what flies is given up before runs are sorted from one array to another */
     const double sorting =
         kept + fmax(fmax(own + received + flight, beside + received + runs),
@@ -329,7 +329,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
 {
     const tess_grid_plan *plan = job->plan;
     const tess_costs *costs = &plan->costs;
-    const int ranks = tess_comm_size(job->comm), f = job->fft_ranks;
+    const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
     const double threads = job->layout->threads;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double share = pixels * job->num_images / ranks / threads;

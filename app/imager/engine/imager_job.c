@@ -35,13 +35,14 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .do_w = plan->opts.do_w,
         .is_double = plan->is_double,
         .forward = forward,
-        .reuse = job->num_outputs > 1,
+        .reuse = job->ranks.num_outputs > 1,
         .num_images = job->num_images,
         .threads = job->layout->threads,
         .fft_ranks = fft_ranks,
         .sum_over = job->alone ? job->comm : NULL,
         .devices = job->devices,
-        .num_planes = plan->num_planes * (job->num_outputs > 1 ? job->num_outputs : 1),
+        .num_planes = plan->num_planes *
+                      (job->ranks.num_outputs > 1 ? job->ranks.num_outputs : 1),
         .repeatable = job->layout->reproducible};
 }
 
@@ -90,7 +91,7 @@ static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
     for (int f = fft_ranks; f <= ranks; ++f) {
         if (ranks % f != 0) continue;
         fft_ranks = f;
-        if (planes_bytes(job, f) < 0.5 * (double)job->rank_bytes) break;
+        if (planes_bytes(job, f) < 0.5 * (double)job->memory.rank_bytes) break;
     }
     return fft_ranks;
 }
@@ -106,7 +107,7 @@ static tess_status check_reproducible(const imager_job *job)
 {
     tess_status status = TESS_OK;
     if (!job->layout->reproducible) return TESS_OK;
-    if (job->num_groups > 1 || job->fft_ranks != tess_comm_size(job->comm))
+    if (job->ranks.num_groups > 1 || job->ranks.fft_ranks != tess_comm_size(job->comm))
         TESS_FAIL(
             TESS_ERR_USAGE,
             "--reproducible has one w-group and planes shared by all %d ranks; leave "
@@ -118,7 +119,7 @@ cleanup:
 
 double imager_planes_bytes(const imager_job *job)
 {
-    return planes_bytes(job, job->fft_ranks);
+    return planes_bytes(job, job->ranks.fft_ranks);
 }
 
 double imager_team_bytes(const imager_job *job, int ranks)
@@ -134,13 +135,13 @@ static tess_status check_memory(const imager_job *job)
 {
     tess_status status = TESS_OK;
     const double needed = imager_planes_bytes(job);
-    if (needed > (double)job->rank_bytes)
+    if (needed > (double)job->memory.rank_bytes)
         TESS_FAIL(
             TESS_ERR_ALLOC,
             "images of %lld x %lld pixels need %s on each of %d ranks, which may use "
             "%s; use more nodes, --memory, or a smaller --size",
             (long long)job->geom.nx, (long long)job->geom.ny, tess_mem_text(needed),
-            tess_comm_size(job->comm), tess_mem_text((double)job->rank_bytes));
+            tess_comm_size(job->comm), tess_mem_text((double)job->memory.rank_bytes));
 cleanup:
     return status;
 }
@@ -163,7 +164,7 @@ static tess_status measured_costs(imager_job *job)
 static tess_status plan_by_machine(imager_job *job, tess_grid_opts *opts)
 {
     tess_status status = TESS_OK;
-    const double runs = job->num_outputs > 1 ? (double)job->num_outputs : 1;
+    const double runs = job->ranks.num_outputs > 1 ? (double)job->ranks.num_outputs : 1;
     if (!job->layout->calibrate || job->backend->start || opts->projection ||
         runs * tess_grid_cost(job->plan) < CALIBRATE_FROM_S)
         return TESS_OK;
@@ -267,7 +268,7 @@ cleanup:
 static tess_status bound_tables(const imager_job *job, tess_projection_opts *projection)
 {
     tess_status status = TESS_OK;
-    int64_t room = job->rank_bytes;
+    int64_t room = job->memory.rank_bytes;
     if (job->backend->room && job->backend->room() < room) room = job->backend->room();
     TESS_TRY(tess_comm_allreduce_i64(job->comm, &room, 1, TESS_MIN));
     room = (int64_t)(TABLES_SHARE * (double)room);
@@ -338,15 +339,15 @@ tess_status imager_job_share(imager_job *job)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(imager_team(job));
-    job->num_groups = choose_groups(job, ranks);
-    if (job->fft_ranks == 0)
-        job->fft_ranks = choose_fft_ranks(job, ranks, job->num_groups);
-    if (ranks % job->num_groups != 0)
+    job->ranks.num_groups = choose_groups(job, ranks);
+    if (job->ranks.fft_ranks == 0)
+        job->ranks.fft_ranks = choose_fft_ranks(job, ranks, job->ranks.num_groups);
+    if (ranks % job->ranks.num_groups != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-pw %d does not divide %d ranks",
-                  job->num_groups, ranks);
-    if (ranks % job->fft_ranks != 0)
+                  job->ranks.num_groups, ranks);
+    if (ranks % job->ranks.fft_ranks != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-fft-ranks %d does not divide %d ranks",
-                  job->fft_ranks, ranks);
+                  job->ranks.fft_ranks, ranks);
     TESS_TRY(check_reproducible(job));
     TESS_TRY(check_memory(job));
 cleanup:
@@ -452,7 +453,7 @@ static tess_status set_up_steps(imager_job *job, const tess_planes_opts *opts,
     tess_status status = TESS_OK;
     TESS_TRY(set_up_planes(job, opts, planes));
     status = tess_steps_create(imager_team(job), job->plan, job->partition,
-                               job->num_groups, *planes, job->profile, steps);
+                               job->ranks.num_groups, *planes, job->profile, steps);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
 cleanup:
     return status;
@@ -466,24 +467,24 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     const tess_partition_opts opts = {
         .num_blocks = plan->num_blocks,
         .bricks_per_block = plan->tiles_u * plan->tiles_v,
-        .num_groups = job->num_groups,
+        .num_groups = job->ranks.num_groups,
         .chunk = job->layout->reproducible ? imager_part_vis(job) : plan->chunk,
         .cost_vis_s = tess_grid_cost_vis(plan),
         .cost_run_s = VIS_OF_RUN * tess_grid_cost_vis(plan),
         .cost_brick_s = brick_cost_s(plan),
         .always_split = job->layout->forced.split > 0};
-    tess_planes_opts planes = planes_opts_of(job, forward, job->fft_ranks);
-    tess_planes_opts model = model_opts_of(job, job->fft_ranks);
+    tess_planes_opts planes = planes_opts_of(job, forward, job->ranks.fft_ranks);
+    tess_planes_opts model = model_opts_of(job, job->ranks.fft_ranks);
     double mark = tess_time_now();
     free_partition(job);
-    job->slab_line = tess_alloc(job->fft_ranks + 1, sizeof *job->slab_line);
+    job->slab_line = tess_alloc(job->ranks.fft_ranks + 1, sizeof *job->slab_line);
     TESS_TRY(
         tess_comm_agree(imager_team(job), job->slab_line ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key,
                                    bricks->num_vis, bricks->first_run,
                                    bricks->num_bricks, &job->partition));
     note_balance(job);
-    TESS_TRY(tess_slabs_choose(imager_team(job), plan, bricks, job->fft_ranks,
+    TESS_TRY(tess_slabs_choose(imager_team(job), plan, bricks, job->ranks.fft_ranks,
                                job->slab_line));
     planes.slab_line = model.slab_line = job->slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
@@ -512,11 +513,11 @@ tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
 {
     tess_projection_error one;
     tess_status status = TESS_OK;
-    if (!job->plan->projection || job->measured) return TESS_OK;
+    if (!job->plan->projection || job->told.measured) return TESS_OK;
     TESS_TRY(tess_projection_measure(job->plan, samples, weighted, &one));
-    job->error.error += one.error;
-    job->error.norm += one.norm;
-    job->error.num_vis += one.num_vis;
+    job->told.error.error += one.error;
+    job->told.error.norm += one.norm;
+    job->told.error.num_vis += one.num_vis;
 cleanup:
     return status;
 }
@@ -524,9 +525,10 @@ cleanup:
 tess_status imager_job_tell_error(imager_job *job)
 {
     tess_status status = TESS_OK;
-    double sums[3] = {job->error.error, job->error.norm, (double)job->error.num_vis};
-    if (!job->plan->projection || job->measured) return TESS_OK;
-    job->measured = true;
+    double sums[3] = {job->told.error.error, job->told.error.norm,
+                      (double)job->told.error.num_vis};
+    if (!job->plan->projection || job->told.measured) return TESS_OK;
+    job->told.measured = true;
     TESS_TRY(tess_comm_allreduce_f64(job->comm, sums, 3, TESS_SUM));
     if (!(sums[1] > 0)) return TESS_OK;
     job->profile->projection_error = sqrt(sums[0] / sums[1]);
@@ -544,26 +546,27 @@ void imager_job_log(imager_job *job)
     double largest = 0, mean = 0;
     int64_t split = 0;
     const int ranks = tess_comm_size(imager_team(job));
-    if (job->logged) return;
-    job->logged = true;
+    if (job->told.plan) return;
+    job->told.plan = true;
     tess_grid_plan_text(job->plan, text, sizeof text);
     tess_log_info("plan: %s", text);
     warn_of_error(job);
-    if (job->num_teams > 1)
+    if (job->ranks.num_teams > 1)
         tess_log_info(
             "      for %lld sets of images, one after the other, of each of %d "
             "teams of %d rank%s",
-            (long long)job->num_outputs, job->num_teams, ranks, ranks == 1 ? "" : "s");
-    else if (job->num_outputs > 1)
+            (long long)job->ranks.num_outputs, job->ranks.num_teams, ranks,
+            ranks == 1 ? "" : "s");
+    else if (job->ranks.num_outputs > 1)
         tess_log_info("      for all of %lld sets of images",
-                      (long long)job->num_outputs);
+                      (long long)job->ranks.num_outputs);
     tess_partition_balance(job->partition, &largest, &mean, &split);
     if (ranks > 1)
         tess_log_detail(
             "partition: %d w-group%s of %d ranks, FFT groups of %d, %lld split "
             "bricks, predicted imbalance %.1f %%",
-            job->num_groups, job->num_groups == 1 ? "" : "s", ranks / job->num_groups,
-            job->fft_ranks, (long long)split,
+            job->ranks.num_groups, job->ranks.num_groups == 1 ? "" : "s",
+            ranks / job->ranks.num_groups, job->ranks.fft_ranks, (long long)split,
             mean > 0 ? 100 * (largest / mean - 1) : 0);
     if (job->alone && job->worst_pixel)
         tess_log_detail("every rank predicts what it has read, from the whole model");
@@ -572,7 +575,8 @@ void imager_job_log(imager_job *job)
                         tess_device_comm_text(job->devices));
     snprintf(job->profile->plan, sizeof job->profile->plan,
              "%s; %d teams, %d w-groups, FFT groups of %d ranks", text,
-             job->num_teams > 1 ? job->num_teams : 1, job->num_groups, job->fft_ranks);
+             job->ranks.num_teams > 1 ? job->ranks.num_teams : 1, job->ranks.num_groups,
+             job->ranks.fft_ranks);
 }
 
 /* Keep in the profile how much of an image and of a plane this rank held. */
@@ -595,6 +599,6 @@ void imager_job_free(imager_job *job)
     job->planes = job->model.planes = NULL;
     job->model.is_set = false;
     job->plan = NULL;
-    job->logged = job->measured = false;
-    job->error = (tess_projection_error){0};
+    job->told.plan = job->told.measured = false;
+    job->told.error = (tess_projection_error){0};
 }

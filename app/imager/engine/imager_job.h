@@ -5,9 +5,8 @@
 #ifndef TESS_IMAGER_JOB_H
 #define TESS_IMAGER_JOB_H
 
-#include <complex.h>
-
 #include "imager_extent.h"
+#include "imager_job_parts.h"
 #include "steps_residual.h"
 #include "tess_backend.h"
 #include "tess_comm.h"
@@ -24,22 +23,6 @@
 struct imager_checkpoint;
 struct tess_device_comm;
 
-enum { IMAGER_MAX_MODEL = 2 * TESS_MAX_POL };
-
-/** Model images whose visibilities are subtracted from samples before they are imaged.
- */
-typedef struct imager_job_model {
-    int num;        /* model images; 0: the job has no model */
-    double scale;   /* visibilities are predicted of the model times this */
-    bool is_shared; /* they lie on the job's pixels, and are predicted on its plan */
-    bool is_set;    /* the planes hold them */
-    tess_planes *planes;
-    tess_steps *steps;
-    /* [polarisation][model image] a sample's visibility is the sum of these times the
-     * visibilities of the model images */
-    double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
-} imager_job_model;
-
 /** Everything between samples and images for one plan. */
 typedef struct imager_job {
     tess_comm *comm;
@@ -48,24 +31,18 @@ typedef struct imager_job {
     tess_geom geom;
     bool worst_pixel;        /* plan for prediction, too (tess_grid_opts) */
     int num_pol, num_images; /* grids: polarisations, and PSFs */
-    int64_t rank_bytes;      /* memory this rank may use */
     tess_profile *profile;
     imager_extent extent; /* of all that the plan serves */
-    int64_t num_outputs;  /* sets of images that share the plan; 0: one */
-    double mean_bytes;    /* of this rank's share of means over their channels */
-    double clean_bytes;   /* that cleaning keeps on this rank while images are made */
-    int num_teams;        /* each of which makes so many; 0: one */
     const tess_backend *backend;
     tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
                          has, which are summed in the end (device_read.h); of this rank
                          only, owned by whoever set it */
     struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
     struct imager_checkpoint *checkpoint; /* or NULL */
-    bool logged, measured; /* the plan, and the error of w-projection, have been told */
-    bool need_told;        /* so has memory that a rank needs beyond its share */
-    tess_projection_error error; /* of this rank's samples */
-    int num_groups, fft_ranks;   /* Pw and F */
-    tess_costs costs;            /* what was planned by, when measured; else nothing */
+    imager_told told;
+    imager_ranks ranks;
+    imager_memory memory;
+    tess_costs costs; /* what was planned by, when measured; else nothing */
     tess_grid_plan *plan;
     tess_partition *partition;
     tess_planes *planes;

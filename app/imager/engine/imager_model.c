@@ -380,7 +380,7 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
                                   .extent = imager_extent_empty()};
     imager_model_warn(model, comm);
     TESS_TRY(imager_backend(comm, gridding->backend, &predictor->job.backend));
-    TESS_TRY(imager_rank_bytes(comm, layout, &predictor->job.rank_bytes));
+    TESS_TRY(imager_rank_bytes(comm, layout, &predictor->job.memory.rank_bytes));
 cleanup:
     return status;
 }
@@ -436,7 +436,7 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
         span_of(extent) >= planned->w_span_lambda)
         return TESS_OK;
     imager_job_free(job);
-    job->fft_ranks = 0; /* chosen anew */
+    job->ranks.fft_ranks = 0; /* chosen anew */
     if (anew) *planned = imager_extent_empty();
     imager_extent_join(planned, extent);
     planned->num_vis = extent->num_vis;

@@ -240,8 +240,8 @@ static void passes_with(const imager_job *job, const block_load *load,
 /* May sums be of fewer planes than a w-window has? */
 static bool by_planes(const imager_job *job)
 {
-    return job->num_groups == 1 && !job->backend->start && job->plan->num_planes > 1 &&
-           job->layout->forced.plane_window >= 0;
+    return job->ranks.num_groups == 1 && !job->backend->start &&
+           job->plan->num_planes > 1 && job->layout->forced.plane_window >= 0;
 }
 
 /* The fewest passes over data; of as few, those with the sums of most planes. */
@@ -265,7 +265,7 @@ static void choose(const imager_job *job, const block_load *load,
     if (!passes->too_large) return;
     /* not even one plane fits, or the images do not: the best that can be done */
     passes_with(job, load, size, planes,
-                fmax(left, LEAST_SHARE * (double)job->rank_bytes), passes);
+                fmax(left, LEAST_SHARE * (double)job->memory.rank_bytes), passes);
     passes->too_large = true;
 }
 
@@ -283,7 +283,7 @@ tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *o
 {
     tess_status status = TESS_OK;
     block_load load = {0};
-    double room = -((double)job->rank_bytes - other_bytes);
+    double room = -((double)job->memory.rank_bytes - other_bytes);
     *passes = (imager_passes){0};
     passes->num_shares = tess_alloc(job->plan->num_planes, sizeof *passes->num_shares);
     TESS_TRY(tess_comm_agree(imager_team(job),
@@ -299,7 +299,7 @@ tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *o
         tess_log_warn(
             "a rank may use %s, but images, sums of one w-plane and samples of "
             "%d passes over data take about %s; more --memory or ranks help",
-            tess_mem_text((double)job->rank_bytes), passes->num_reads,
+            tess_mem_text((double)job->memory.rank_bytes), passes->num_reads,
             tess_mem_text(other_bytes + passes->sums_bytes + passes->sample_bytes));
 cleanup:
     tess_free(load.bricks);

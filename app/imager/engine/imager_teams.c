@@ -62,7 +62,7 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
     const double bytes = need->vis_bytes + need->row_bytes;
     const double samples = bytes * (2 * all / ranks + 2 * largest / members);
     return imager_base_bytes(job) + samples + imager_team_bytes(job, members) <
-           MEMORY_SHARE * (double)job->rank_bytes;
+           MEMORY_SHARE * (double)job->memory.rank_bytes;
 }
 
 tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,

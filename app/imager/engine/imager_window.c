@@ -14,11 +14,11 @@ enum { PROGRAM_BYTES = 42 << 20, MPI_BYTES = 10 << 20 };
 double imager_base_bytes(const imager_job *job)
 {
     const tess_grid_plan *plan = job->plan;
-    const bool alone = tess_comm_size(job->comm) == 1 && job->num_teams <= 1;
+    const bool alone = tess_comm_size(job->comm) == 1 && job->ranks.num_teams <= 1;
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
-    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->mean_bytes +
-           job->clean_bytes;
+    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->memory.mean_bytes +
+           job->memory.clean_bytes;
 }
 
 /* Sums that are of another output next are copied to rows, others are given up one
@@ -28,9 +28,10 @@ double imager_finishing_bytes(const imager_job *job)
     const double value = job->plan->is_double ? 8 : 4, n = job->num_images;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const int ranks = tess_comm_size(job->comm);
-    const double image = value * pixels / job->fft_ranks, rows = value * pixels / ranks;
-    if (job->num_outputs > 1) return n * image + n * rows;
-    if (job->fft_ranks == ranks) return n * image;
+    const double image = value * pixels / job->ranks.fft_ranks,
+                 rows = value * pixels / ranks;
+    if (job->ranks.num_outputs > 1) return n * image + n * rows;
+    if (job->ranks.fft_ranks == ranks) return n * image;
     return fmax(n * image + rows, image + n * rows);
 }
 
@@ -39,12 +40,13 @@ tess_status imager_tell_need(imager_job *job, double bytes)
     tess_status status = TESS_OK;
     if (job->backend->start) return TESS_OK; /* most of it is on the device */
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &bytes, 1, TESS_MAX));
-    if (job->need_told || bytes <= (double)job->rank_bytes) return TESS_OK;
-    job->need_told = true;
+    if (job->told.need || bytes <= (double)job->memory.rank_bytes) return TESS_OK;
+    job->told.need = true;
     if (tess_comm_rank(job->comm) == 0)
         tess_log_warn("a rank may use %s, but needs about %s; more --memory or ranks "
                       "help, and so do fewer outputs or polarisations in a run",
-                      tess_mem_text((double)job->rank_bytes), tess_mem_text(bytes));
+                      tess_mem_text((double)job->memory.rank_bytes),
+                      tess_mem_text(bytes));
 cleanup:
     return status;
 }
@@ -194,11 +196,11 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
     tess_status status = TESS_OK;
     imager_sums_size size;
     double room =
-        -((double)job->rank_bytes - other_bytes); /* the largest: least room */
+        -((double)job->memory.rank_bytes - other_bytes); /* the largest: least room */
     const int force = job->layout->forced.plane_window;
     *planes_at_once = 0;
-    if (job->num_groups > 1 || job->backend->start || job->plan->num_planes == 1 ||
-        force < 0)
+    if (job->ranks.num_groups > 1 || job->backend->start ||
+        job->plan->num_planes == 1 || force < 0)
         return TESS_OK;
     if (force > 0) {
         *planes_at_once = force;

@@ -36,8 +36,8 @@ tess_status tess_gridder_create(const tess_geom *geom, const tess_grid_opts *opt
     job->layout = &made->layout;
     job->profile = &made->profile;
     job->geom = *geom;
-    job->num_pol = job->num_images = job->num_groups = job->fft_ranks = 1;
-    job->rank_bytes = INT64_MAX; /* no limit was given */
+    job->num_pol = job->num_images = job->ranks.num_groups = job->ranks.fft_ranks = 1;
+    job->memory.rank_bytes = INT64_MAX; /* no limit was given */
     TESS_TRY(tess_comm_self(&job->comm));
     TESS_TRY(tess_backend_find("cpu", &job->backend));
     TESS_TRY(tess_grid_plan_create(&job->geom, opts, job->backend, &job->plan));

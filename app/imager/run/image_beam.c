@@ -90,9 +90,7 @@ cleanup:
 static void note_beam(struct imager_found *found, double major_rad, double minor_rad,
                       double pa_rad)
 {
-    found->beam_major_rad = major_rad;
-    found->beam_minor_rad = minor_rad;
-    found->beam_pa_rad = pa_rad;
+    found->beam = (tess_fits_beam){major_rad, minor_rad, pa_rad};
 }
 
 tess_status image_beam_find(const image_files *output, const imager_product *psf,

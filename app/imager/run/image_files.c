@@ -64,7 +64,7 @@ static char *options_name(const image_files *output)
 /* A model of points is dark wherever one looks: it has no preview. */
 static bool has_preview(const tess_image_opts *opts, image_kind kind)
 {
-    return opts->preview && kind != IMAGE_MODEL;
+    return opts->beside.preview && kind != IMAGE_MODEL;
 }
 
 static tess_status check_one(const image_files *output, char *path, bool overwrite)
@@ -79,8 +79,9 @@ static tess_status check_one(const image_files *output, char *path, bool overwri
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
-    for (size_t k = 0; k < sizeof opts->beside / sizeof *opts->beside; ++k)
-        TESS_TRY(tess_out_check_distinct(path, opts->beside[k]));
+    for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
+         ++k)
+        TESS_TRY(tess_out_check_distinct(path, opts->beside.reserved[k]));
 cleanup:
     free(path); /* from asprintf */
     return status;
@@ -121,7 +122,7 @@ static tess_status check_all(const image_files *output)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    if (opts->used_options)
+    if (opts->beside.used_options)
         TESS_TRY(check_one(output, options_name(output), opts->overwrite));
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c)
@@ -141,11 +142,11 @@ tess_status image_files_check(const image_files *output)
 
 static const char *weighting_text(const tess_image_opts *opts, char *text, size_t size)
 {
-    if (opts->weighting == TESS_BRIGGS)
-        snprintf(text, size, "briggs %g", opts->robust);
+    if (opts->weights.weighting == TESS_BRIGGS)
+        snprintf(text, size, "briggs %g", opts->weights.robust);
     else
         snprintf(text, size, "%s",
-                 opts->weighting == TESS_UNIFORM ? "uniform" : "natural");
+                 opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
     return text;
 }
 
@@ -179,23 +180,23 @@ static void fill_meta(const image_files *output, int64_t interval, int64_t chann
                               .ra_rad = info->ra_rad,
                               .dec_rad = info->dec_rad,
                               .scale_rad = opts->scale_rad,
-                              .num_vis = extent->num_vis,
+                              .gridded.num_vis = extent->num_vis,
                               .equinox = info->meta->equinox,
                               .time_start_mjd_s = span[0],
                               .time_end_mjd_s = span[1],
-                              .history = opts->command_line};
+                              .history = opts->beside.command_line};
     output_table_band(output->outputs, info, channel, &meta->freq_hz,
                       &meta->bandwidth_hz);
     output_table_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
     if (extent->num_vis > 0)
-        meta->freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
+        meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
     antennas_centre(info->meta, meta->place_m);
     snprintf(meta->telescope, sizeof meta->telescope, "%s", info->meta->telescope);
     snprintf(meta->observer, sizeof meta->observer, "%s", info->meta->observer);
     snprintf(meta->object, sizeof meta->object, "%s", info->meta->object);
     snprintf(meta->data_column, sizeof meta->data_column, "%s", info->data_column);
     snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
-    weighting_text(opts, meta->weighting, sizeof meta->weighting);
+    weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);
 }
 
 /* Write a file of the product, or its preview. */
@@ -268,9 +269,10 @@ static tess_status publish(const image_files *output, bool first, tess_held_file
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    if (first && opts->used_options && tess_comm_rank(output->comm) == 0) {
+    if (first && opts->beside.used_options && tess_comm_rank(output->comm) == 0) {
         char *path = options_name(output);
-        status = path ? tess_held_text(held, path, opts->used_options) : TESS_ERR_ALLOC;
+        status = path ? tess_held_text(held, path, opts->beside.used_options)
+                      : TESS_ERR_ALLOC;
         free(path); /* from asprintf */
     }
     TESS_TRY(tess_comm_agree(output->comm, status));
@@ -339,7 +341,7 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
     const int count = names_of_output(output, interval, channel, name);
     for (int k = 0; k < count; ++k)
         log_one(name[k]);
-    if (output->opts->used_options && interval == 0 && channel == 0)
+    if (output->opts->beside.used_options && interval == 0 && channel == 0)
         log_one(options_name(output));
 }
 
@@ -352,11 +354,11 @@ static tess_image_meta meta_of(const image_files *output, int k,
     tess_image_meta meta = *shared;
     meta.stokes = output->pol[k].code;
     meta.imaginary = output->pol[k].imaginary;
-    meta.sum_weights = product->sum_weights;
+    meta.gridded.sum_weights = product->sum_weights;
     if (product->sum_weights > 0) return meta;
-    meta.num_vis = 0;
-    meta.freq_mean_hz = 0;
-    meta.beam_major_rad = meta.beam_minor_rad = meta.beam_pa_rad = 0;
+    meta.gridded.num_vis = 0;
+    meta.gridded.freq_mean_hz = 0;
+    meta.beam = (tess_fits_beam){0};
     return meta;
 }
 
@@ -489,9 +491,7 @@ tess_status image_files_write(const image_files *output, int64_t interval,
                                     is_mean == (output->opts->channels_out > 1)};
     tess_image_product to = {.interval = interval, .channel = channel};
     fill_meta(output, interval, channel, extent, &shared);
-    shared.beam_major_rad = found->beam_major_rad;
-    shared.beam_minor_rad = found->beam_minor_rad;
-    shared.beam_pa_rad = found->beam_pa_rad;
+    shared.beam = found->beam;
     TESS_TRY(find_all(output, interval, channel, product, found));
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
     if (kinds->num[any] > 0)

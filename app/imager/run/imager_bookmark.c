@@ -228,7 +228,7 @@ static tess_status move_pass(imager_bookmark *bookmark, tess_mover *mover)
     if (sums->exact)
         TESS_TRY(tess_move(mover, sums->exact,
                            sums->num_weight * (int64_t)sizeof *sums->exact));
-    TESS_TRY(tess_move(mover, &job->error, sizeof job->error));
+    TESS_TRY(tess_move(mover, &job->told.error, sizeof job->told.error));
     if (mover->reads && !exact_sums_are_sound(sums))
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: sums of weights");
     TESS_TRY(

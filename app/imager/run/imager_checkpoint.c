@@ -143,8 +143,9 @@ static int64_t count_done(const tess_checkpoint_state *state)
 /* What has been written, and how long it took. */
 static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double seconds)
 {
-    if (seconds > checkpoint->write_s) checkpoint->write_s = seconds;
-    if ((double)bytes > LEAST_MEASURED) checkpoint->bytes_s = (double)bytes / seconds;
+    if (seconds > checkpoint->time.write_s) checkpoint->time.write_s = seconds;
+    if ((double)bytes > LEAST_MEASURED)
+        checkpoint->time.bytes_s = (double)bytes / seconds;
     if (bytes == 0) return;
     ++checkpoint->profile->checkpoint.num;
     checkpoint->profile->checkpoint.seconds += seconds;
@@ -154,7 +155,7 @@ static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double se
 /* Seconds that writing the bookmark will take. */
 static double bookmark_s(const imager_checkpoint *checkpoint)
 {
-    return imager_bookmark_bytes(&checkpoint->bookmark) / checkpoint->bytes_s;
+    return imager_bookmark_bytes(&checkpoint->bookmark) / checkpoint->time.bytes_s;
 }
 
 /* With the bookmark, or, where there is no room for that, without. Collective. */
@@ -277,7 +278,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     const double begin = mark;
     status = write_all(checkpoint, &sums, &means, &own, &no_room);
     tess_profile_lap(checkpoint->profile, TESS_STAGE_WRITE, &mark);
-    checkpoint->written_s = checkpoint->looked_s = mark;
+    checkpoint->time.written_s = checkpoint->time.looked_s = mark;
     if (status == TESS_ERR_IO) {
         status = go_on_without(checkpoint, no_room);
         goto cleanup;
@@ -339,14 +340,14 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
     *checkpoint = (imager_checkpoint){.comm = comm,
                                       .opts = &opts->checkpoint,
                                       .profile = profile,
-                                      .written_s = now,
-                                      .looked_s = now,
-                                      .bytes_s = WRITE_BYTES_S};
+                                      .time.written_s = now,
+                                      .time.looked_s = now,
+                                      .time.bytes_s = WRITE_BYTES_S};
     if (!opts->checkpoint.folder) return TESS_OK;
     imager_bookmark_start(&checkpoint->bookmark, comm);
-    checkpoint->deadline_s = opts->checkpoint.max_time_s > 0
-                                 ? profile->start_s + opts->checkpoint.max_time_s
-                                 : now + batch_seconds();
+    checkpoint->time.deadline_s = opts->checkpoint.max_time_s > 0
+                                      ? profile->start_s + opts->checkpoint.max_time_s
+                                      : now + batch_seconds();
     if (tess_comm_rank(comm) == 0) {
         status = make_folder(opts->checkpoint.folder);
         if (status == TESS_OK)
@@ -387,7 +388,7 @@ tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_j
     char *plan = plan_text(job);
     checkpoint->job = job;
     TESS_TRY(tess_comm_agree(checkpoint->comm, plan ? TESS_OK : TESS_ERR_ALLOC));
-    if (state->outputs_done > job->num_outputs ||
+    if (state->outputs_done > job->ranks.num_outputs ||
         (state->num_mean > state->num_cycle &&
          state->num_mean - state->num_cycle != num_means))
         TESS_FAIL(TESS_ERR_INPUT,
@@ -418,18 +419,19 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
     const double now = tess_time_now(), every = checkpoint->opts->every_s;
     const double marked_s = bookmark_s(checkpoint);
     const double due = fmax(every, marked_s / COST_SHARE);
-    const double ahead =
-        LONGER * (checkpoint->longest_s + fmax(checkpoint->write_s, marked_s));
+    const double ahead = LONGER * (checkpoint->time.longest_s +
+                                   fmax(checkpoint->time.write_s, marked_s));
     *what = GO_ON;
-    if (now - checkpoint->looked_s > checkpoint->longest_s)
-        checkpoint->longest_s = now - checkpoint->looked_s;
-    checkpoint->looked_s = now;
+    if (now - checkpoint->time.looked_s > checkpoint->time.longest_s)
+        checkpoint->time.longest_s = now - checkpoint->time.looked_s;
+    checkpoint->time.looked_s = now;
     checkpoint->has_worked = checkpoint->has_worked || progressed;
     if (tess_comm_rank(checkpoint->comm) == 0) {
-        if (progressed && every > 0 && now - checkpoint->written_s >= due) *what = SAVE;
+        if (progressed && every > 0 && now - checkpoint->time.written_s >= due)
+            *what = SAVE;
         /* not before something has been done: a run that is always stopped would never
          * end */
-        if (checkpoint->has_worked && now + ahead > checkpoint->deadline_s)
+        if (checkpoint->has_worked && now + ahead > checkpoint->time.deadline_s)
             *what = SAVE_AND_STOP;
     }
     if (told_to_stop) *what = SAVE_AND_STOP;
@@ -496,7 +498,7 @@ static tess_status take_sums(const imager_checkpoint *checkpoint, const imager_j
     tess_status status = TESS_OK;
     void *copy = NULL;
     tess_checkpoint_rows wanted;
-    if (tess_comm_rank(job->comm) >= job->fft_ranks) return TESS_OK;
+    if (tess_comm_rank(job->comm) >= job->ranks.fft_ranks) return TESS_OK;
     wanted = sums_rows(job);
     for (int k = 0; k < job->num_images; ++k) {
         void *rows;

@@ -25,6 +25,16 @@ typedef struct imager_cycle {
 /** Fill in what there is now. Local. */
 typedef tess_status imager_cycle_save(void *context, imager_cycle *cycle);
 
+/** When checkpoints were written, and must be: tess_time_now(), or seconds. */
+typedef struct imager_checkpoint_times {
+    double deadline_s; /**< the run has to end by then */
+    double written_s;  /**< the last checkpoint was written */
+    double looked_s;   /**< the clock was read last */
+    double longest_s;  /**< the most that passed between two readings */
+    double write_s;    /**< the most that a checkpoint took */
+    double bytes_s;    /**< bytes per second at which this rank's were written */
+} imager_checkpoint_times;
+
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {
     tess_comm *comm;
@@ -49,11 +59,7 @@ typedef struct imager_checkpoint {
     int64_t num_done;           /**< planes done when the last one was written */
     const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
     int num_mean;
-    double deadline_s, written_s,
-        looked_s;              /**< tess_time_now(): to be at the end by, of
-                     the last checkpoint, and of the last look at the clock */
-    double longest_s, write_s; /**< time between looks, and of a checkpoint, at most */
-    double bytes_s;            /**< at which this rank's were written */
+    imager_checkpoint_times time;
 } imager_checkpoint;
 
 /** Make ready to write checkpoints, from SIGUSR1 and SIGTERM on too, or find the one to

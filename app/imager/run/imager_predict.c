@@ -405,7 +405,7 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
-    rank_bytes = run->predictor.job.rank_bytes;
+    rank_bytes = run->predictor.job.memory.rank_bytes;
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */

@@ -214,13 +214,13 @@ static void tell_counts(const imager_counts *counts)
 static void tell_weighting(const tess_image_opts *opts)
 {
     char text[128];
-    if (opts->weighting == TESS_BRIGGS)
-        snprintf(text, sizeof text, "Briggs, robust %g", opts->robust);
+    if (opts->weights.weighting == TESS_BRIGGS)
+        snprintf(text, sizeof text, "Briggs, robust %g", opts->weights.robust);
     else
         snprintf(text, sizeof text, "%s",
-                 opts->weighting == TESS_UNIFORM ? "uniform" : "natural");
-    if (opts->weighting != TESS_NATURAL && opts->rank_filter > 0)
-        add(text, sizeof text, ", rank filter %g", opts->rank_filter);
+                 opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
+    if (opts->weights.weighting != TESS_NATURAL && opts->weights.rank_filter > 0)
+        add(text, sizeof text, ", rank filter %g", opts->weights.rank_filter);
     tess_words_tell("weighting", "%s", text);
 }
 
@@ -261,9 +261,9 @@ static range range_of(const imager_summary *summary, size_t member)
     for (int64_t k = 0; k < num_images(summary); ++k) {
         const struct imager_found *found = &summary->image[k];
         const double value = *(const double *)((const char *)found + member);
-        const bool is_beam = member <= offsetof(struct imager_found, beam_pa_rad);
+        const bool is_beam = member <= offsetof(struct imager_found, beam.pa_rad);
         if (!(found->has_data > 0) || isnan(value) ||
-            (is_beam && !(found->beam_major_rad > 0)))
+            (is_beam && !(found->beam.major_rad > 0)))
             continue;
         if (value < r.low) {
             r.low = value;
@@ -294,9 +294,9 @@ static void add_span(char *text, size_t size, const range *r, double unit)
 static void tell_beams(const image_files *output)
 {
     const imager_summary *summary = output->summary;
-    const range major = RANGE(summary, beam_major_rad),
-                minor = RANGE(summary, beam_minor_rad),
-                pa = RANGE(summary, beam_pa_rad);
+    const range major = RANGE(summary, beam.major_rad),
+                minor = RANGE(summary, beam.minor_rad),
+                pa = RANGE(summary, beam.pa_rad);
     char text[256] = "";
     double unit_rad;
     if (major.first_high < 0) {
@@ -541,7 +541,7 @@ static void tell_files(const image_files *output)
                  name_of(names[count - 1]), (long long)count);
     for (int64_t k = 0; k < count && count <= MOST_FILES; ++k)
         add(text, sizeof text, "%s%s", k > 0 ? ", " : "", name_of(names[k]));
-    if (opts->used_options) /* of the command line: it has a log, too */
+    if (opts->beside.used_options) /* of the command line: it has a log, too */
         add(text, sizeof text, ", %s.conf, %s.log", name_of(opts->output),
             name_of(opts->output));
     const char *name = name_of(opts->output);

@@ -12,9 +12,9 @@
 /** Of one image. All are doubles, so that ranks can sum arrays of them; an image has
  * one rank that tells of it, and zeros on all others. */
 struct imager_found {
-    double made;                                        /**< 1: by this run */
-    double has_data;                                    /**< 1: pixels are not NaN */
-    double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< 0: none */
+    double made;     /**< 1: by this run */
+    double has_data; /**< 1: pixels are not NaN */
+    tess_fits_beam beam;
     double beam_failure;  /**< a tess_beam_failure; 0 too where no PSF was made */
     double beam_expected; /**< FWHM [pixels] that the longest baseline lets expect */
     double peak_jy;       /**< of the largest absolute value, with its sign */

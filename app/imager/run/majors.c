@@ -40,9 +40,9 @@ static tess_clean_opts minor_opts(const tess_image_opts *opts,
     tess_clean_opts minor = opts->clean.minor;
     minor.scale_px = opts->clean.scale_px;
     minor.scale_beam_px = beam->beam_expected;
-    minor.beam = (tess_clean_beam){.major_px = beam->beam_major_rad / opts->scale_rad,
-                                   .minor_px = beam->beam_minor_rad / opts->scale_rad,
-                                   .angle_rad = beam->beam_pa_rad};
+    minor.beam = (tess_clean_beam){.major_px = beam->beam.major_rad / opts->scale_rad,
+                                   .minor_px = beam->beam.minor_rad / opts->scale_rad,
+                                   .angle_rad = beam->beam.pa_rad};
     minor.is_double = opts->gridding.accuracy < SINGLE_TRANSFORM_ACCURACY;
     minor.repeatable = opts->layout.reproducible;
     minor.threads = opts->layout.threads;
@@ -59,8 +59,8 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
                                       .num_images = 1,
                                       .rows_are_double = is_double};
     const double beam_rad = uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad;
-    const struct imager_found beam = {.beam_major_rad = beam_rad,
-                                      .beam_minor_rad = beam_rad,
+    const struct imager_found beam = {.beam.major_rad = beam_rad,
+                                      .beam.minor_rad = beam_rad,
                                       .beam_expected = beam_rad / opts->scale_rad};
     const tess_clean_opts minor = minor_opts(opts, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;

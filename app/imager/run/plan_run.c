@@ -82,22 +82,23 @@ static void print_plan(const image_run *run, const imager_job *job,
                ranks == run->teams.num ? "" : "s");
     printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
            "groups of %d\n",
-           ranks, ranks == 1 ? "" : "s", threads, job->num_groups,
-           job->num_groups == 1 ? "" : "s", job->fft_ranks);
+           ranks, ranks == 1 ? "" : "s", threads, job->ranks.num_groups,
+           job->ranks.num_groups == 1 ? "" : "s", job->ranks.fft_ranks);
     printf(
         "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
         "bricks, no visibility sent twice\n",
         mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
     printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
            "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
-           estimate->peak / (1 << 20), tess_mem_text((double)run->job.rank_bytes),
+           estimate->peak / (1 << 20),
+           tess_mem_text((double)run->job.memory.rank_bytes),
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
     if (image_is_cleaned(run->opts))
         printf(
             "cleaning      %.0f MiB more a rank; the time is that of dirty images, and "
             "a major iteration takes about as long\n",
-            job->clean_bytes / (1 << 20));
+            job->memory.clean_bytes / (1 << 20));
     if (job->costs.measured)
         printf("costs         measured on this machine, whose memory has work for %d "
                "threads that copy, %d that sort and %d that read\n",
@@ -128,7 +129,7 @@ static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
     work.costs = *costs;
     work.scratch = opts->scratch != NULL;
     if (work.scratch && !kept) work.num_reads = 2;
-    if (opts->weighting != TESS_NATURAL)
+    if (opts->weights.weighting != TESS_NATURAL)
         work.num_densities = tess_source_samples(run->source).num_weight;
     TESS_TRY(imager_estimate_make(&run->job, &work, &bricks, estimate));
 cleanup:
@@ -189,7 +190,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     tess_costs costs;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     bool kept;
-    natural.weighting = TESS_NATURAL;
+    natural.weights.weighting = TESS_NATURAL;
     natural.subtract = NULL;
     natural.subtract_pixels = NULL;
     natural.scratch = NULL; /* what is planned is not read twice */

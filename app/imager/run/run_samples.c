@@ -60,7 +60,7 @@ static double samples_bytes(const image_run *run, double num_rows, double num_vi
 /* Whether that fits on every rank. Collective. */
 tess_status image_fits_all(const image_run *run, double bytes, bool *fits)
 {
-    int64_t here = bytes < IMAGE_CACHE_SHARE * (double)run->job.rank_bytes;
+    int64_t here = bytes < IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes;
     const tess_status status = tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN);
     *fits = here != 0;
     return status;
@@ -148,7 +148,7 @@ static tess_status wants_device_read(const image_run *run, bool *wanted)
                         layout->forced.fft_ranks > 0 || layout->forced.split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here = run->outputs.num == 1 && !run->stays && !image_subtracts(opts) &&
-                   !opts->dump_stages && !forced &&
+                   !opts->beside.dump_stages && !forced &&
                    device_read_possible(&run->job, run->source,
                                         run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
@@ -199,11 +199,12 @@ tess_status image_create_density(const image_run *run, int num_weight,
     const tess_image_opts *opts = run->opts;
     const double largest = run->job.extent.largest_weight * weight_scale;
     const tess_weight_opts weights = {
-        opts->weighting, opts->robust, opts->rank_filter, opts->first_density,
+        opts->weights.weighting, opts->weights.robust, opts->weights.rank_filter,
+        opts->weights.first_density,
         opts->layout.reproducible ? tess_density_quantum(largest, run->info->num_vis)
                                   : 0};
     tess_status status = TESS_OK;
-    if (opts->weighting != TESS_NATURAL)
+    if (opts->weights.weighting != TESS_NATURAL)
         status = tess_density_create(&run->job.geom, &weights, num_weight, density);
     return tess_comm_agree(run->comm, status);
 }
@@ -341,7 +342,8 @@ tess_status image_first_pass(image_run *run)
                   "needs all data in memory: %s per rank, which may use %s; use more "
                   "ranks or "
                   "nodes, or a model on the image's pixels",
-                  tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+                  tess_mem_text(bytes),
+                  tess_mem_text((double)run->job.memory.rank_bytes));
     if (fits) {
         TESS_TRY(load_all(run, num_rows, num_vis));
     } else {
@@ -350,7 +352,8 @@ tess_status image_first_pass(image_run *run)
         run->mode = several && fits ? DATA_PER_OUTPUT : DATA_STREAMED;
         tess_log_info("data are %s: %s would not fit into %s per rank",
                       several && fits ? "read again for every output" : "streamed",
-                      tess_mem_text(bytes), tess_mem_text((double)run->job.rank_bytes));
+                      tess_mem_text(bytes),
+                      tess_mem_text((double)run->job.memory.rank_bytes));
     }
     TESS_TRY(image_finish_survey(run));
 cleanup:

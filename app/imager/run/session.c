@@ -18,7 +18,7 @@ static tess_status check_kept(const image_run *run)
                   "a session keeps all samples in memory: %s a rank, which may use %s; "
                   "raise --memory, or select fewer channels or times",
                   tess_mem_text(image_cached_bytes(run)),
-                  tess_mem_text((double)run->job.rank_bytes));
+                  tess_mem_text((double)run->job.memory.rank_bytes));
 cleanup:
     return status;
 }
@@ -59,7 +59,7 @@ static void note_facts(imager_session *session)
                                     .is_double = run->job.plan->is_double};
     for (int p = 0; p < run->num_pol; ++p)
         tess_pol_name(&run->pol[p], facts->pol[p]);
-    tess_planes_final_rows(session->opts.ny, run->job.fft_ranks,
+    tess_planes_final_rows(session->opts.ny, run->job.ranks.fft_ranks,
                            tess_comm_rank(run->comm), tess_comm_size(run->comm),
                            &facts->row_first, &facts->num_rows);
 }
@@ -95,7 +95,7 @@ tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(tess_comm_agree(comm, session ? TESS_OK : TESS_ERR_ALLOC));
     session->opts = *opts;
     session->opts.output = session->opts.subtract = session->opts.scratch = NULL;
-    session->opts.dump_stages = NULL;
+    session->opts.beside.dump_stages = NULL;
     session->opts.subtract_pixels = NULL;
     session->opts.checkpoint = (tess_checkpoint_opts){0};
     session->opts.make_psf = true;

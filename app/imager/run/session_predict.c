@@ -115,7 +115,7 @@ static tess_status open_rows(imager_session *session)
     if (status == TESS_OK) status = list_segments(&made);
     if (status == TESS_OK) status = read_rows(&made);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    made.layout.forced.fft_ranks = run->job.fft_ranks;
+    made.layout.forced.fft_ranks = run->job.ranks.fft_ranks;
     session->predictor.layout = made.layout;
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
                                      &session->predictor.layout, run->profile,

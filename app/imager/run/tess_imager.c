@@ -38,7 +38,7 @@ static tess_status check_size(const image_run *run)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     const double bytes = 4.0 * (double)opts->nx * (double)opts->ny;
-    const double all = (double)run->job.rank_bytes * tess_comm_size(run->comm);
+    const double all = (double)run->job.memory.rank_bytes * tess_comm_size(run->comm);
     if (bytes > all)
         TESS_FAIL(
             TESS_ERR_ALLOC,
@@ -106,7 +106,7 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &run->job.backend));
     imager_backend_log(opts->gridding.backend, run->job.backend);
     TESS_TRY(imager_meter(run->comm, run->job.backend, run->profile));
-    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->job.rank_bytes));
+    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->job.memory.rank_bytes));
     TESS_TRY(check_size(run));
     run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
     if (run->num_pol > TESS_MAX_POL)
@@ -125,7 +125,7 @@ tess_status image_set_up(image_run *run)
                                 .profile = run->profile,
                                 .summary = &run->summary};
     run->means = run->output;
-    run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.rank_bytes);
+    run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.memory.rank_bytes);
     if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
     if (run->block_bytes < SMALLEST_BLOCK_BYTES)
         run->block_bytes = SMALLEST_BLOCK_BYTES;
@@ -147,7 +147,7 @@ tess_status image_set_up(image_run *run)
                                  &run->outputs));
     status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    run->job.num_outputs = run->outputs.num;
+    run->job.ranks.num_outputs = run->outputs.num;
     tess_log_info("%lld rows x %lld channels in %d observation%s",
                   (long long)run->info->num_rows,
                   (long long)(run->info->num_vis / run->info->num_rows), opts->num_obs,
@@ -175,18 +175,18 @@ static tess_status count_cleaning(image_run *run)
     tess_status status = TESS_OK;
     imager_job *job = &run->job;
     if (!image_is_cleaned(run->opts)) return TESS_OK;
-    job->clean_bytes = majors_bytes(run->opts, run->num_pol, job->extent.uvw_max_lambda,
-                                    tess_comm_size(run->comm));
-    double lacking =
-        imager_base_bytes(job) + imager_planes_bytes(job) - (double)job->rank_bytes;
+    job->memory.clean_bytes = majors_bytes(
+        run->opts, run->num_pol, job->extent.uvw_max_lambda, tess_comm_size(run->comm));
+    double lacking = imager_base_bytes(job) + imager_planes_bytes(job) -
+                     (double)job->memory.rank_bytes;
     TESS_TRY(tess_comm_allreduce_f64(run->comm, &lacking, 1, TESS_MAX));
     if (lacking > 0)
         TESS_FAIL(
             TESS_ERR_ALLOC,
             "cleaning needs at least %s a rank, which may use %s; use more ranks, "
             "more --memory or a smaller --size",
-            tess_mem_text((double)job->rank_bytes + lacking),
-            tess_mem_text((double)job->rank_bytes));
+            tess_mem_text((double)job->memory.rank_bytes + lacking),
+            tess_mem_text((double)job->memory.rank_bytes));
 cleanup:
     return status;
 }
@@ -213,9 +213,10 @@ tess_status image_form_teams(image_run *run, bool kept)
     bool fits = true;
     run->output.kinds = run->means.kinds = kinds;
     if (run->outputs.num_channels > 1)
-        run->job.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
-                              (double)run->job.geom.nx * (double)run->job.geom.ny /
-                              tess_comm_size(run->comm);
+        run->job.memory.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
+                                     (double)run->job.geom.nx *
+                                     (double)run->job.geom.ny /
+                                     tess_comm_size(run->comm);
     TESS_TRY(count_cleaning(run));
     TESS_TRY(imager_teams_choose(&run->job, &need, &num));
     if (num == 1) return TESS_OK;
@@ -228,9 +229,9 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
     imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
     run->comm = run->job.comm = run->output.comm = run->teams.team;
-    run->job.num_outputs = (run->outputs.num + num - 1) / num;
-    run->job.num_teams = num;
-    run->job.fft_ranks = 0;
+    run->job.ranks.num_outputs = (run->outputs.num + num - 1) / num;
+    run->job.ranks.num_teams = num;
+    run->job.ranks.fft_ranks = 0;
     status = imager_job_share(&run->job);
     if (status == TESS_OK && run->mode != DATA_CACHED)
         status = tess_source_deal(run->source, run->comm);
@@ -266,7 +267,8 @@ static int64_t blocks_of_set(const image_run *run)
 {
     double bytes = (double)run->block_bytes;
     if (image_subtracts_early(run))
-        bytes = fmax(bytes, 0.25 * IMAGE_CACHE_SHARE * (double)run->job.rank_bytes);
+        bytes =
+            fmax(bytes, 0.25 * IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes);
     return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
 }
 
@@ -278,7 +280,7 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
 {
     const bool is_double = image_is_double(run);
     data->vis_scale = tess_scale_for(extent->largest_vis_jy, is_double);
-    data->weight_scale = run->opts->weighting == TESS_UNIFORM
+    data->weight_scale = run->opts->weights.weighting == TESS_UNIFORM
                              ? 1
                              : tess_scale_for(extent->largest_weight, is_double);
 }
@@ -467,7 +469,7 @@ static void note_variances(const image_run *run, const tess_density *density,
 static void take_variances(const image_run *run, const double *variance,
                            imager_product *product)
 {
-    const bool natural = run->opts->weighting == TESS_NATURAL;
+    const bool natural = run->opts->weights.weighting == TESS_NATURAL;
     for (int k = 0; k < run->num_pol; ++k)
         product[k].variance = natural ? product[k].sum_weights : variance[k];
 }
@@ -515,7 +517,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
                                     .less_model = run->job.model.is_shared && !cleans};
     double variance[2 * TESS_MAX_POL] = {0};
     const imager_stages stages = {.comm = run->comm,
-                                  .folder = run->opts->dump_stages,
+                                  .folder = run->opts->beside.dump_stages,
                                   .interval = output / run->outputs.num_channels,
                                   .channel = output % run->outputs.num_channels};
     *dealt = (tess_samples){0};
@@ -570,8 +572,9 @@ static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_row
         imager_teams_mean_rows(&run->teams, tess_comm_rank(run->teams.all),
                                job->geom.ny, row_first, num_rows);
     else
-        tess_planes_final_rows(job->geom.ny, job->fft_ranks, tess_comm_rank(run->comm),
-                               tess_comm_size(run->comm), row_first, num_rows);
+        tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
+                               tess_comm_rank(run->comm), tess_comm_size(run->comm),
+                               row_first, num_rows);
 }
 
 /* Means of zero. Collective. */
@@ -766,7 +769,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(image_files_check(&run.output));
     TESS_TRY(clean_inputs_check(&run));
     TESS_TRY(tess_comm_agree(comm, update_model_check(&run)));
-    TESS_TRY(imager_stages_start(comm, opts->dump_stages, own.overwrite));
+    TESS_TRY(imager_stages_start(comm, opts->beside.dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_first_pass(&run));
     TESS_TRY(image_check_ignored(&run));

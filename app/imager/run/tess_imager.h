@@ -45,18 +45,33 @@ typedef struct tess_checkpoint_opts {
                                when they are the same */
 } tess_checkpoint_opts;
 
+/** How visibilities are weighted. */
+typedef struct tess_image_weights {
+    tess_weighting weighting; /**< --weight, default briggs:0 */
+    double robust;
+    double rank_filter; /**< --weighting-rank-filter, 0 = off (default) */
+    bool first_density; /**< --density first; default own */
+} tess_image_weights;
+
+/** What is written beside the images, and into their headers. */
+typedef struct tess_image_beside {
+    bool preview;            /**< --preview */
+    const char *reserved[3]; /**< other files that the run writes, or NULL: no image may
+                                  have their names */
+    const char *dump_stages; /**< --dump-stages DIR, or NULL */
+    const char *command_line; /**< for HISTORY */
+    const char *used_options; /**< text of the used options, written to NAME.conf */
+} tess_image_beside;
+
 typedef struct tess_image_opts {
     const char *const *obs; /**< observations */
     int num_obs;
     const char *output;     /**< -o NAME; NULL: no files, `take` gets all */
     tess_image_taker *take; /**< or NULL */
     void *take_context;
-    int64_t nx, ny;           /**< --size */
-    double scale_rad;         /**< --scale */
-    tess_weighting weighting; /**< --weight, default briggs:0 */
-    double robust;
-    double rank_filter;          /**< --weighting-rank-filter, 0 = off (default) */
-    bool first_density;          /**< --density first; default own */
+    int64_t nx, ny;   /**< --size */
+    double scale_rad; /**< --scale */
+    tess_image_weights weights;
     int num_pol;                 /**< --stokes */
     tess_corr pol[TESS_MAX_POL]; /**< FITS codes asked for, default I */
     tess_selection selection;
@@ -67,16 +82,12 @@ typedef struct tess_image_opts {
     bool make_psf;         /**< --no-psf */
     bool no_dirty;         /**< --no-dirty */
     tess_clean_choice clean;
-    bool overwrite, preview;
-    const char *beside[3]; /**< other files that the run writes, or NULL: no image may
-                                have their names */
-    const char *subtract;  /**< --subtract MODEL.fits, or NULL */
+    bool overwrite;
+    tess_image_beside beside;
+    const char *subtract;                    /**< --subtract MODEL.fits, or NULL */
     const tess_fits_pixels *subtract_pixels; /**< or a model in memory, or NULL */
-    const char *dump_stages;                 /**< --dump-stages DIR, or NULL */
     const char *scratch; /**< --scratch DIR, on each node, or NULL */
     tess_checkpoint_opts checkpoint;
-    const char *command_line; /**< for HISTORY */
-    const char *used_options; /**< text of the used options, written to NAME.conf */
 } tess_image_opts;
 
 /** Takes predicted blocks as they are made, in the order of their rows. A block has

@@ -68,9 +68,9 @@ tess_status update_model(image_run *run)
                                  .gridding = opts->gridding,
                                  .layout = opts->layout,
                                  .overwrite = true,
-                                 .command_line = opts->command_line};
+                                 .command_line = opts->beside.command_line};
     /* where the model's rows lie is known before the predictor has a plan */
-    predict.layout.forced.fft_ranks = run->teams.num > 1 ? 1 : run->job.fft_ranks;
+    predict.layout.forced.fft_ranks = run->teams.num > 1 ? 1 : run->job.ranks.fft_ranks;
     for (int k = 0; k < opts->num_obs; ++k) {
         tess_profile profile;
         tess_profile_start(&profile);

@@ -370,7 +370,8 @@ static tess_status keep_loaded(visset *set)
     if (set->single) return TESS_OK;
     TESS_TRY(hold(job, set->samples, set->bricks, &set->loaded, &held));
     TESS_TRY(on_all_ranks(
-        job, job->num_outputs <= 1 || (held && can_load(job, set->samples)), &stays));
+        job, job->ranks.num_outputs <= 1 || (held && can_load(job, set->samples)),
+        &stays));
     if (!stays) {
         tess_brick_list_free(&set->loaded);
         if (set->bricks->own) tess_brick_list_free(set->bricks);

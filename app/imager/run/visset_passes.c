@@ -273,8 +273,8 @@ static imager_check check_of(const imager_job *job, const sample_sets *data,
     bricks = tess_hash(bricks, owned->num_vis, num * sizeof *owned->num_vis);
     bricks = tess_hash(bricks, &num_split, sizeof num_split);
     return (imager_check){{data->num_sets, data->set_blocks, passes->planes_at_once,
-                           passes->num_windows, passes->num_reads, job->num_groups,
-                           (int64_t)shares, (int64_t)bricks}};
+                           passes->num_windows, passes->num_reads,
+                           job->ranks.num_groups, (int64_t)shares, (int64_t)bricks}};
 }
 
 /* Where passes begin: where a run that is continued was left, else at the first.
