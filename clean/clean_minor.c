@@ -93,19 +93,26 @@ static void activate(minor *run, int cleaned)
 
 /* ---- sub-minor loops ---- */
 
-static void tell(void *context, int64_t iterations, double peak)
+/* `peak`: biased. */
+static void tell_peak(const minor *run, int64_t iterations, double peak)
 {
-    const minor *run = context;
     const tess_clean *clean = run->clean;
     const clean_inner *inner = &clean->inner;
     const tess_clean_progress progress = {
         .iterations = inner->iterations + iterations,
         .total_iterations = clean->facts.iterations + inner->iterations + iterations,
-        .peak = peak * clean->setup.bias[run->best],
+        .peak = peak,
         .peak_start = inner->peak_start,
         .threshold = inner->threshold,
         .scale_px = clean->setup.scale_px[run->best]};
     if (clean->calls.progress) clean->calls.progress(clean->calls.context, &progress);
+}
+
+/* From inside a sub-minor loop. */
+static void tell(void *context, int64_t iterations, double peak)
+{
+    const minor *run = context;
+    tell_peak(run, iterations, peak * run->clean->setup.bias[run->best]);
 }
 
 /* Where a single scale's list begins: at the threshold, unless it is too long then.
@@ -219,7 +226,9 @@ static tess_status all_loops(minor *run)
         activate(run, scale);
         TESS_TRY(measure(run));
         if (best_peak(run) > DIVERGED * inner->peak_start) run->diverged = true;
-        if (goes_on(run)) TESS_TRY(look(run));
+        if (!goes_on(run)) continue;
+        tell_peak(run, 0, best_peak(run));
+        TESS_TRY(look(run));
     }
 cleanup:
     return status;
