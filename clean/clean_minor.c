@@ -289,7 +289,9 @@ cleanup:
 
 /* A loop at the final threshold ends there also if the last transforms raised other
  * pixels above it, or if it has been repeated as often as is allowed: further major
- * iterations would find little. */
+ * iterations would find little. A single scale's last component before the major
+ * threshold may reach the final one; a multiscale loop goes on then, as in WSClean, and
+ * measures σ anew. */
 static tess_clean_end end_of(const minor *run)
 {
     const tess_clean *clean = run->clean;
@@ -304,7 +306,8 @@ static tess_clean_end end_of(const minor *run)
         return TESS_CLEAN_NITER;
     if (is_above && run->negative && clean->setup.opts.stop_negative)
         return TESS_CLEAN_NEGATIVE;
-    if (at_final) return TESS_CLEAN_FINAL_THRESHOLD;
+    if (at_final || (best_peak(run) <= inner->final_threshold && !is_multiscale(clean)))
+        return TESS_CLEAN_FINAL_THRESHOLD;
     return is_above && is_multiscale(clean) ? TESS_CLEAN_LOOPS
                                             : TESS_CLEAN_MAJOR_THRESHOLD;
 }
