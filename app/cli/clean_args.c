@@ -300,7 +300,7 @@ cleanup:
     return status;
 }
 
-tess_status tess_clean_args_check(tess_image_opts *opts)
+tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
 {
     tess_status status = TESS_OK;
     tess_clean_choice *choice = &opts->clean;
@@ -314,6 +314,8 @@ tess_status tess_clean_args_check(tess_image_opts *opts)
                   "on from NAME-model.fits");
     if (opts->beside.dump_stages)
         TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
+    if (!opts->output && !is_plan && (choice->continues || choice->update_model))
+        TESS_FAIL(TESS_ERR_USAGE, "--continue and --update-model need files: -o NAME");
     if (choice->fits_mask && choice->casa_mask)
         TESS_FAIL(TESS_ERR_USAGE, "--fits-mask and --casa-mask: there may be one mask");
     if (!minor->multiscale && minor->num_scales > 0)

@@ -10,7 +10,8 @@
 /** Parses the options; its input is a tess_image_opts. */
 extern const struct argp tess_clean_argp;
 
-/** Check the options together, and with those of images. TESS_ERR_USAGE. Local. */
-tess_status tess_clean_args_check(tess_image_opts *opts);
+/** Check the options together, and with those of images; a plan needs no output.
+ *  TESS_ERR_USAGE. Local. */
+tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan);
 
 #endif

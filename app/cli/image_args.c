@@ -374,7 +374,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_field(opts));
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
-    TESS_TRY(tess_clean_args_check(&args->opts));
+    TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     choose_calibration(args);
 cleanup:
     return status;

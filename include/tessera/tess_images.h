@@ -32,17 +32,18 @@ typedef struct tess_image tess_image;
 
 /** One image of a run. Everything belongs to the run. */
 typedef struct tess_image_info {
-    const char *kind;         /**< "dirty" or "psf" */
+    const char *kind;         /**< "dirty", "psf"; with "niter" "model", "residual",
+                                   "image" and "first-residual", too */
     const char *polarisation; /**< "I", "XX", "XYi" (imaginary part of a cross-hand) */
     int64_t interval;         /**< of --intervals-out */
     int64_t channel;          /**< of --channels-out; −1: mean of all */
     int64_t nx, ny;
-    bool is_double;         /**< precision of the pixels: double for ε < 1e-6 */
-    const void *pixel;      /**< [ny][nx] Jy/beam; row 0 is South, column 0 East, as in
-                                 FITS; NaN beyond the horizon, and all of it without
-                                 visibilities */
-    double ra_rad, dec_rad; /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
-    double scale_rad;       /**< pixel size */
+    bool is_double;    /**< precision of the pixels: double for ε < 1e-6 */
+    const void *pixel; /**< [ny][nx] Jy/beam, models Jy/pixel; row 0 is South, column 0
+                          East, as in FITS; NaN beyond the horizon, and all of it
+                          without visibilities */
+    double ra_rad, dec_rad;       /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋), 0-based */
+    double scale_rad;             /**< pixel size */
     double freq_hz, bandwidth_hz; /**< centre and width of the channels' band; FREQMEAN
                                        in the header is the mean of the visibilities */
     double beam_major_rad, beam_minor_rad, beam_pa_rad; /**< FWHM; 0: no beam */

@@ -45,6 +45,17 @@ def compare_with_files(suite, obs, what, names, args, **options):
 def check_images(suite, obs):
     images = compare_with_files(suite, obs, "plain", ["dirty", "psf"], [])
     dirty = images.dirty
+    cleaned = compare_with_files(
+        suite, obs, "cleaned", ["dirty", "psf", "first-residual", "model", "residual", "image"],
+        ["--niter", "30", "--save-first-residual"], niter=30, save_first_residual=True)
+    suite.true("kinds of a run that cleans", cleaned.image is cleaned[5] and
+               cleaned.model is cleaned[3] and cleaned.residual is cleaned[4])
+    for option in ("continue", "update_model"):
+        try:
+            tessera.image(obs, size=96, scale="12asec", niter=3, **{option: True})
+            suite.true(f"{option} without files is refused", False)
+        except ValueError as error:
+            suite.true(f"{option} without files: {error}", "-o NAME" in str(error))
     suite.true("kinds", [(i.kind, i.polarisation) for i in images] ==
                [("dirty", "I"), ("psf", "I")] and images.psf is images[1])
     suite.true("beam", dirty.beam_deg is not None and

@@ -67,10 +67,11 @@ class Image:
     Attributes
     ----------
     data : numpy.ndarray((ny, nx)), float32, or float64 for accuracies below 1e-6
-        pixels in Jy/beam, row 0 South, column 0 East (show with origin="lower"), NaN
+        pixels in Jy/beam, those of models in Jy/pixel; row 0 South, column 0 East (show with origin="lower"), NaN
         beyond the horizon and, without visibilities, everywhere; the library's own
         memory, which lives as long as anything refers to it
-    kind : "dirty" or "psf"
+    kind : "dirty" or "psf"; of runs that clean also "model", "residual", "image" (restored)
+        and "first-residual"
     polarisation : "I", "Q", ..., "XX", "XYi" (imaginary part of a cross-hand)
     interval, channel : number of the time interval and of the output channel; channel is
         None for the mean over all output channels
@@ -155,11 +156,27 @@ class Images(list[Image]):
         """The first point spread function."""
         return self._first("psf")
 
+    @property
+    def model(self) -> Image:
+        """The first model, of a run that cleans."""
+        return self._first("model")
+
+    @property
+    def residual(self) -> Image:
+        """The first residual image, of a run that cleans."""
+        return self._first("residual")
+
+    @property
+    def image(self) -> Image:
+        """The first restored image, of a run that cleans."""
+        return self._first("image")
+
 
 def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[int]],
           scale: Angle, subtract: Union[None, Path, npt.ArrayLike] = None,
           **options: Option) -> Images:
-    """Make dirty images and point spread functions of observations.
+    """Make images of observations: dirty images and point spread functions and, with
+    niter=N, models, residuals and restored images.
 
     Parameters
     ----------
@@ -179,14 +196,15 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
         weight="briggs:0" (the default; "natural", "uniform"), stokes="IQUV",
         accuracy=1e-4, channels_out=4, intervals_out=10, channels="0:8", field="3C273",
         spw="0,2", uvrange="1k:20k", center="12:30:49.4,+12:23:28", threads=2,
-        memory="8GB", w="none", no_psf=True, ...
+        memory="8GB", w="none", no_psf=True, niter=100000, auto_threshold=3, auto_mask=5,
+        multiscale=True, ...
         With output="NAME" (and overwrite=True, preview=True) the program's files are
         written too. log="info" shows progress on stderr.
 
     Returns
     -------
     Images
-        a list; `.dirty` and `.psf` are the first of each, `.select(...)` finds others
+        a list; `.dirty`, `.psf`, `.model`, `.residual` and `.image` are the first of each, `.select(...)` finds others
 
     Raises
     ------
