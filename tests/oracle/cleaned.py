@@ -165,7 +165,7 @@ def ranks_and_threads(suite, obs):
             "--scale", "6asec"]
     middles = [f"-{c}-{s}" for c in ("0000", "0001", "MFS") for s in "IQ"]
     kinds = ("dirty", "model", "residual", "image")
-    layouts = [(1, []), (1, ["--threads", "3"])]
+    layouts = [(1, []), (1, ["--threads", "3"]), (1, ["--force-passes", "2"])]
     if mpiexec():
         layouts += [(2, []), (3, ["--threads", "2"]), (4, ["--force-teams", "2"])]
         layouts += [(7, [])] if FULL else []

@@ -52,6 +52,13 @@ static inline int image_kinds_place(const image_kinds *kinds, image_kind kind)
     return place;
 }
 
+/** Whether a place is that of a model: without data it is 0, not blank. */
+static inline bool image_kinds_is_model(const image_kinds *kinds, int place)
+{
+    const int first = image_kinds_place(kinds, IMAGE_MODEL);
+    return place >= first && place < first + kinds->num[IMAGE_MODEL];
+}
+
 /** All images of an output. */
 static inline int image_kinds_all(const image_kinds *kinds)
 {

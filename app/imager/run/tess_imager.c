@@ -406,7 +406,6 @@ static tess_status empty_products(const image_run *run, imager_product *product)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->output.kinds;
-    const int model = image_kinds_place(kinds, IMAGE_MODEL);
     const int num_images = image_kinds_all(kinds);
     const int64_t rank = tess_comm_rank(run->comm), size = tess_comm_size(run->comm);
     const int64_t first = run->opts->ny * rank / size;
@@ -414,7 +413,7 @@ static tess_status empty_products(const image_run *run, imager_product *product)
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         product[k].sum_weights = product[k].variance = 0;
         status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
-        if (status == TESS_OK && (k < model || k >= model + kinds->num[IMAGE_MODEL]))
+        if (status == TESS_OK && !image_kinds_is_model(kinds, k))
             imager_rows_blank(&product[k].rows);
     }
     return tess_comm_agree(run->comm, status);
@@ -441,13 +440,13 @@ static void add_to_mean(imager_product *mean, const imager_product *product, int
     }
 }
 
-static void finish_mean(imager_product *mean, int count)
+static void finish_mean(imager_product *mean, const image_kinds *kinds)
 {
-    for (int k = 0; k < count; ++k) {
+    for (int k = 0; k < image_kinds_all(kinds); ++k) {
         const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
         double *value = mean[k].rows.value;
         if (!(mean[k].sum_weights > 0)) {
-            imager_rows_blank(&mean[k].rows);
+            if (!image_kinds_is_model(kinds, k)) imager_rows_blank(&mean[k].rows);
             continue;
         }
         const double factor = 1 / mean[k].sum_weights;
@@ -601,7 +600,7 @@ static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->means.kinds;
     struct imager_found found[TESS_MAX_POL] = {0};
-    finish_mean(mean->product, image_kinds_all(kinds));
+    finish_mean(mean->product, kinds);
     TESS_TRY(image_beam_find(&run->means,
                              mean->product + image_kinds_place(kinds, IMAGE_PSF),
                              kinds->num[IMAGE_PSF], &mean->extent, found));
