@@ -1,8 +1,8 @@
 /** @file fits_guard.h  (private to io/)
- *  A look at the headers of a FITS file before CFITSIO reads them: some damaged cards
- * end the process inside CFITSIO. It checks the bytes of one header at a time, exactly
- * where CFITSIO will read next, and it understands no more of them than it needs to
- * refuse.
+ *  Checks the headers of a FITS file before CFITSIO reads them, because some damaged
+ *  cards end the process inside CFITSIO. The guard checks one header at a time, at the
+ *  position that CFITSIO will read next, and interprets only the cards that it may have
+ *  to refuse.
  */
 #ifndef TESS_FITS_GUARD_H
 #define TESS_FITS_GUARD_H
@@ -13,14 +13,14 @@
 
 #include "tess_status.h"
 
-/** Open the file by CFITSIO, whatever its name means, once its first header has been
- *  checked through `fd`. TESS_ERR_INPUT, TESS_ERR_IO. Local. */
+/** Open the file with CFITSIO after its first header has been checked through `fd`.
+ *  CFITSIO takes the name literally. TESS_ERR_INPUT, TESS_ERR_IO. Local. */
 tess_status fits_guard_open(int fd, int64_t file_bytes, const char *path,
                             fitsfile **fits);
 
-/** Check the next header and move to it. `*more` is false, and `*type` untouched, where
- *  the file ends or goes on with bytes that are no extension. TESS_ERR_INPUT for an
- *  extension that cannot be read, and for a compressed image. Local. */
+/** Check the next header and move to it. When the file ends, or continues with bytes
+ *  that are not an extension, `*more` is false and `*type` is unchanged. TESS_ERR_INPUT
+ * for an extension that cannot be read, and for a compressed image. Local. */
 tess_status fits_guard_next(fitsfile *fits, int fd, int64_t file_bytes,
                             const char *path, int *type, bool *more);
 

@@ -7,10 +7,10 @@
 #include "tess_out.h"
 #include "tess_out_file.h"
 
-/** Hold a finished file; `temp` becomes "" ("" already: another rank gives it its
- *  name). `fd`, unless -1, is what this rank has written to it by, synchronised and
- *  closed when files are published. TESS_ERR_ALLOC: then both are still the caller's.
- *  Local. */
+/** Add a finished file to the list; `temp` then becomes "". When `temp` is "" already,
+ *  another rank gives the file its name. `fd` is the descriptor by which this rank
+ * wrote the file, or -1; it is synchronised and closed when the files are published.
+ * After TESS_ERR_ALLOC the caller still owns both. Local. */
 tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
                           const char *path, bool overwrite, int fd);
 

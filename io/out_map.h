@@ -1,9 +1,9 @@
 /** @file out_map.h  (private to io/)
- *  Writing a large file that lies in memory (tmpfs) at the speed of memory. There, one
- *  thread at a time is let into pwrite, and reserving pages takes as long as filling
- *  them: they are written through a mapping by as many threads as like, behind a thread
- *  that reserves them. Files elsewhere, where a mapping could fail without a word, have
- *  none.
+ *  Writes a large file on a file system in memory (tmpfs) at the speed of memory. There
+ *  the kernel lets one thread at a time into pwrite, and reserving pages takes as long
+ *  as filling them. Therefore one thread reserves the pages, and any number of threads
+ *  write the reserved ones through a mapping. Files on other file systems have no
+ *  mapping, because an error in one would not be reported.
  */
 #ifndef TESS_OUT_MAP_H
 #define TESS_OUT_MAP_H
@@ -14,8 +14,9 @@
 
 typedef struct tess_out_map tess_out_map;
 
-/** Give an open file this size and begin to reserve it. `*map` stays NULL, and the file
- *  as it is, when it does not lie in memory. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+/** Give an open file this size and begin to reserve its pages. When the file is not in
+ *  memory, it is left unchanged and `*map` stays NULL. TESS_ERR_IO, TESS_ERR_ALLOC.
+ *  Local. */
 tess_status tess_out_map_create(int fd, const char *path, int64_t bytes,
                                 tess_out_map **map);
 
@@ -27,7 +28,7 @@ tess_status tess_out_map_write(tess_out_map *map, const void *data, int64_t byte
 /** Wait until all is reserved. TESS_ERR_IO. Local. */
 tess_status tess_out_map_finish(tess_out_map *map);
 
-/** Before the file is closed; NULL is fine. Local. */
+/** Free the map, before the file is closed; NULL is fine. Local. */
 void tess_out_map_destroy(tess_out_map *map);
 
 #endif

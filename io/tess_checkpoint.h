@@ -1,14 +1,16 @@
 /** @file tess_checkpoint.h
- *  Checkpoint files: the sums of an unfinished run, written by all ranks, to be read by
- *  any number of them, and what each rank has for itself, for as many.
+ *  Checkpoint files hold the sums of an unfinished run. All ranks write them, and any
+ *  number of ranks can read the sums. Each rank also writes data of its own, which only
+ *  as many ranks as wrote can read.
  *
- *  A folder, which all ranks see, holds the last two checkpoints: of each a file of
- * rows of each rank, named by generation and rank, and a text that names the generation
- * and has all else, `checkpoint`, and `checkpoint.previous` of the one before. It gets
- * its name last, when the files of its generation are complete; those of the last but
- * two are removed after that. So whatever is killed when, `checkpoint` is complete, and
- * so is what it names. Checksums find files that were damaged later; then the one
- * before serves.
+ *  A folder that all ranks see holds the last two checkpoints. A checkpoint is a
+ *  generation: a file of rows for each rank, named by generation and rank, and a text
+ *  with the number of the generation and everything else. The text of the last
+ *  checkpoint is named `checkpoint`, that of the one before `checkpoint.previous`. A
+ *  text gets its name after the files of its generation are complete, and files of
+ * older generations are removed after that. Therefore `checkpoint` and the files that
+ * it names are complete whenever the run is killed. Checksums find files that were
+ * damaged later; the previous checkpoint is then used.
  */
 #ifndef TESS_CHECKPOINT_H
 #define TESS_CHECKPOINT_H
@@ -36,7 +38,7 @@ typedef struct tess_checkpoint_file {
     uint64_t checksum;
 } tess_checkpoint_file;
 
-/** What all ranks know; the rows are apart. */
+/** The text of a checkpoint, which all ranks know. The rows are in other files. */
 typedef struct tess_checkpoint_state {
     int64_t generation;         /**< 0: there is none */
     int64_t num_ranks;          /**< that have written */
@@ -55,39 +57,39 @@ typedef struct tess_checkpoint_state {
     bool from_previous;  /**< the newest is damaged: it is not to be kept */
 } tess_checkpoint_state;
 
-/** What this rank has for itself, beside rows: `move` writes it to a mover. */
+/** The data that this rank writes for itself, beside rows: `move` passes them to a
+ *  mover. */
 typedef struct tess_checkpoint_own {
     tess_status (*move)(void *context, tess_mover *mover);
     void *context;
     int64_t bytes; /**< out: so many were written */
 } tess_checkpoint_own;
 
-/** See that every name in the folder that checkpoints need is free, or that of a file
- *  which tessera made: others' files are neither replaced nor removed. TESS_ERR_IO.
- *  Local. */
+/** TESS_ERR_IO when a file that tessera did not make has a name in the folder that
+ *  checkpoints need: such files are neither replaced nor removed. Local. */
 tess_status tess_checkpoint_check_folder(const char *folder);
 
-/** Write a checkpoint, the successor of state->generation, which moves on. `sums` and
- *  `mean` (doubles) may have 0 images, `own` may be NULL. That one is kept, the one
- *  before it is removed. When a rank cannot write its file all ranks get TESS_ERR_IO
- *  with its message, `*no_room` when no more than room was lacking anywhere; then both
- *  checkpoints are still there, nothing of the new one is, and the ranks may try again.
- *  Collective. */
+/** Write the checkpoint that follows state->generation, and increase that number. The
+ *  checkpoint of the old number is kept; the one before it is removed. `sums` and
+ * `mean` (doubles) may have 0 images; `own` may be NULL. When a rank cannot write its
+ * file, all ranks get TESS_ERR_IO with the message of that rank, and `*no_room` says
+ * whether full disks were the only cause. Both older checkpoints then still exist, the
+ * files of the new one are removed, and the ranks may try again. Collective. */
 tess_status tess_checkpoint_write(tess_comm *comm, const char *folder,
                                   tess_checkpoint_state *state,
                                   const tess_checkpoint_rows *sums,
                                   const tess_checkpoint_rows *mean,
                                   tess_checkpoint_own *own, bool *no_room);
 
-/** Remove what killed runs have left beside the checkpoint that was read, and the one
- *  before it. No rank may be writing. Collective. */
+/** Remove the files of killed runs that belong neither to the checkpoint that was read
+ *  nor to the one before it. No rank may be writing. Collective. */
 void tess_checkpoint_tidy(tess_comm *comm, const char *folder,
                           const tess_checkpoint_state *state);
 
-/** Read what all ranks know, and check that all files are complete; generation 0 when
- *  there is no checkpoint. When the newest is damaged it is the one before, and a
- *  warning says so; TESS_ERR_INPUT when both are. Free it with tess_checkpoint_free().
- *  Collective. */
+/** Read the text of the newest checkpoint, and check that its files are complete.
+ *  Generation 0 means that there is no checkpoint. When the newest is damaged, the
+ *  function reads the previous one and logs a warning; TESS_ERR_INPUT when both are
+ *  damaged. Free the state with tess_checkpoint_free(). Collective. */
 tess_status tess_checkpoint_read(tess_comm *comm, const char *folder,
                                  tess_checkpoint_state *state);
 
@@ -107,20 +109,21 @@ tess_status tess_checkpoint_add_mean(const char *folder,
                                      const tess_checkpoint_state *state, int64_t k,
                                      const tess_checkpoint_rows *wanted, double *to);
 
-/** What one rank has written for itself: a mover that reads it, from its beginning, or
- *  NULL when there is none. Close it; the file may be removed before that. Local. */
+/** Open the data that a rank has written for itself: `*mover` reads them from the
+ *  beginning, or is NULL when there are none. The caller closes the mover; the file may
+ *  be removed before that. Local. */
 tess_status tess_checkpoint_open_own(const char *folder,
                                      const tess_checkpoint_state *state, int64_t rank,
                                      tess_mover **mover);
 void tess_checkpoint_close_own(tess_mover *mover); /**< NULL is fine. Local. */
 
-/** The run is complete: remove all that tessera made, and the folder unless more is in
- *  it. Failures are none. Collective. */
+/** The run is complete: remove the files that tessera made, and the folder if it is
+ *  empty then. Files that cannot be removed are not an error. Collective. */
 void tess_checkpoint_remove(tess_comm *comm, const char *folder);
 
-/** Size and time of last change of a file, or of all in a folder (of a MeasurementSet;
- * not of its lock, which reading changes), as text; false when it is not there. Local.
- */
+/** The size and the time of the last change of a file, as text. For a MeasurementSet,
+ *  which is a folder, those of all files in it except the lock, which reading changes.
+ *  False when the file does not exist. Local. */
 bool tess_input_state(const char *path, char *text, int64_t size);
 
 void tess_checkpoint_free(tess_checkpoint_state *state);

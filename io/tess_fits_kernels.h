@@ -2,8 +2,8 @@
  *  W-kernels, or any convolution functions of w-projection, as a FITS image. Its axes,
  *  the first varying fastest:
  *
- *      NAXIS1 = NAXIS2 = N = GCFSUPP·GCFOVER + 1    along v and u, the middle pixel at
- * 0 NAXIS3 = planes of w ≥ 0                     even in √w or w, from 0 to GCFWMAX
+ *      NAXIS1 = NAXIS2 = N = GCFSUPP·GCFOVER + 1    v and u; the middle pixel is at 0
+ *      NAXIS3 = planes of w ≥ 0                     even in √w or w, from 0 to GCFWMAX
  *      NAXIS4 = 2                                   real and imaginary part
  *
  *      GCFSUPP  S, cells that a kernel is wide, even

@@ -18,13 +18,14 @@ typedef struct tess_map {
     const char *unit, *history;
 } tess_map;
 
-/** Whether they can be written later, and are not there unless `overwrite`. TESS_ERR_IO.
- *  Local. */
+/** TESS_ERR_IO when the two files of a map could not be written later, or exist and not
+ *  `overwrite`. Local. */
 tess_status tess_map_check(const char *name, bool overwrite);
 
-/** Write NAME.fits (BITPIX −32) and NAME.png, at most 1024 pixels a side, each the
- *  largest value of its cells, in steps of the logarithm. TESS_ERR_IO where they exist
- *  and not `overwrite` or cannot be written, TESS_ERR_ALLOC. Local. */
+/** Write NAME.fits (BITPIX −32) and NAME.png. The picture has at most 1024 pixels a
+ *  side; a pixel shows the logarithm of the largest value of its cells. TESS_ERR_IO
+ * when a file exists and not `overwrite`, or cannot be written; TESS_ERR_ALLOC. Local.
+ */
 tess_status tess_map_write(const char *name, bool overwrite, const tess_map *map);
 
 #endif

@@ -1,6 +1,6 @@
 /** @file tess_out.h
- *  Files that appear under their final names together, when all of them are complete;
- *  what is unfinished goes when the run fails or is told to stop.
+ *  Files that get their final names together, when all of them are complete. Unfinished
+ *  files are removed when the run fails or a signal stops it.
  */
 #ifndef TESS_OUT_H
 #define TESS_OUT_H
@@ -28,19 +28,19 @@ typedef struct tess_held_files {
 /** Write a text to be held under `path`. TESS_ERR_IO. Local: rank 0. */
 tess_status tess_held_text(tess_held_files *held, const char *path, const char *text);
 
-/** Wait until all files are on their disks, and give them their final names. On failure
- *  none has its own: TESS_ERR_IO. Collective. */
+/** Wait until all files are on their disks, and give them their final names. When this
+ *  fails (TESS_ERR_IO), no file has its final name. Collective. */
 tess_status tess_held_publish(tess_comm *comm, tess_held_files *held);
 
-/** Remove what has not got its final name, and empty the list. Local. */
+/** Remove the files that have not got their final names, and empty the list. Local. */
 void tess_held_free(tess_held_files *held);
 
 /** TESS_ERR_IO when `path` is the file (or folder) `input`, whatever their names, so
  *  that no run replaces what it reads; NULL is fine for both. Local. */
 tess_status tess_out_check_other(const char *path, const char *input);
 
-/** TESS_ERR_IO when two files that a run writes have one name, be they there yet or
- *  not: the second would replace the first. NULL is fine for both. Local. */
+/** TESS_ERR_IO when two files that a run writes have the same name, whether they exist
+ *  yet or not: the second would replace the first. NULL is fine for both. Local. */
 tess_status tess_out_check_distinct(const char *path, const char *other);
 
 #ifdef __cplusplus

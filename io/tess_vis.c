@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "tess_mem.h"
-#include "tess_vis_format.h"
+#include "vis_format.h"
 
 static const struct {
     tess_corr corr;

@@ -1,6 +1,6 @@
 /** @file tess_vis.h
  *  Visibility sets, read and written in blocks of rows. One interface for every format;
- *  vis_uvfits.c and vis_ms.cc implement it behind the table of tess_vis_format.h.
+ *  vis_uvfits.c and vis_ms.cc implement it behind the table of vis_format.h.
  *
  *  A set is a list of *segments*: rows that share one channel table and one list of
  *  correlations (a spectral window of an MS; the whole of a UVFITS file, whose IFs are
@@ -133,8 +133,8 @@ typedef struct tess_vis_numbers {
 /** How the rows of a segment lie in its file, for those who decode them elsewhere than
  *  in memory of this process: values are big-endian and single precision, a sample is
  *  the triplet (re, im, weight) at chan_offset[chan] + 3 corr, a weight <= 0 is a flag.
- *  The numbers of antennas are parameters, or both are in `baseline`: app/imager/samples/raw_sample.h.
- *  Arrays belong to the reader. */
+ *  The numbers of antennas are parameters, or both are in `baseline`:
+ * app/imager/samples/raw_sample.h. Arrays belong to the reader. */
 typedef struct tess_vis_raw {
     int64_t row_bytes;
     tess_vis_param u_s, v_s, w_s; /**< seconds of light */
@@ -150,10 +150,11 @@ typedef struct tess_vis_writer tess_vis_writer;
 
 /* ---- reading ---- */
 
-/** Whether these sets can be opened and read without the library behind a format ending
- *  the process: a process of its own tries, in tens of milliseconds. Paths that cannot
- * be opened are left to tess_vis_open. TESS_ERR_INPUT; the message names the set and
- * what in it is damaged. Local: one rank is enough, before any opens them. */
+/** Check that the library behind a format can open and read these sets without ending
+ *  the process. Another process tries it, which takes tens of milliseconds. Paths that
+ *  cannot be opened are left to tess_vis_open. TESS_ERR_INPUT when a set is damaged;
+ * the message names the set and the damaged part. Local: one rank calls it before any
+ * rank opens the sets. */
 tess_status tess_vis_check(const char *const *paths, int num_paths,
                            const tess_vis_select *select);
 
@@ -175,12 +176,12 @@ const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader);
 tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_first,
                           int64_t num_rows, int num_threads, tess_vis_block *block);
 
-/** Give up what reading holds beside the open set (files that several threads opened,
- * and their caches), until there is more to read. Local; not during a call that reads.
- */
+/** Free what the reader holds for reading (files that several threads opened, and their
+ *  caches) until the next read. Local; not during a call that reads. */
 void tess_vis_rest(tess_vis_reader *reader);
 
-/** Can the rows of a segment be read as they are? Then how they lie. Local. */
+/** Whether the rows of a segment can be read without decoding; `*raw` then describes
+ *  them. Local. */
 bool tess_vis_raw_rows(const tess_vis_reader *reader, int segment, tess_vis_raw *raw);
 
 /** Read the bytes of rows that tess_vis_raw_rows has described. Local; several threads
@@ -209,7 +210,7 @@ tess_status tess_vis_create(tess_comm *comm, const char *path,
                             const tess_vis_meta *meta, bool overwrite,
                             tess_vis_writer **writer);
 
-/** What made the visibilities that replace others; all may be NULL. It goes into the
+/** The origin of visibilities that replace others; all may be NULL. It goes into the
  *  HISTORY cards of a UVFITS file, or a row of the HISTORY table of an MS. */
 typedef struct tess_vis_origin {
     const char *command_line;
@@ -250,8 +251,9 @@ tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
 tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
                                int64_t num_rows, const void *from);
 
-/** What a UVFITS file gives back of this coordinate: it holds them as single-precision
- *  seconds. Simulated visibilities are computed for it. Local. */
+/** The coordinate that is read back when this one is written to a UVFITS file, which
+ *  stores single-precision seconds of light. Simulated visibilities are computed for
+ * the coordinate that is read back. Local. */
 double tess_vis_uvfits_uvw(double uvw_m);
 
 /** Complete tables, flush, rename to the final name. Collective. */

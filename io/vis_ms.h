@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-#include "tess_vis_format.h"
+#include "vis_format.h"
 
 namespace tess_ms
 {

@@ -1,5 +1,5 @@
 /* Stands in for vis_ms.cc in a build without casacore. */
-#include "tess_vis_format.h"
+#include "vis_format.h"
 
 static tess_status refuse(const char *path)
 {

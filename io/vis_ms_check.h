@@ -11,9 +11,9 @@
 extern "C" {
 #endif
 
-/** TESS_ERR_INPUT when that process dies of one of the sets, or takes too long; the
- *  message names set and column. TESS_OK as well, and a line in the log, when the
- * process cannot be had. Local. */
+/** TESS_ERR_INPUT when that process dies while it reads one of the sets, or takes too
+ *  long; the message names the set and the column. When the process cannot be started,
+ *  the function logs this and returns TESS_OK. Local. */
 tess_status vis_ms_check(const char *const *paths, int num_paths,
                          const tess_vis_select *select);
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tess_vis_format.h"
+#include "vis_format.h"
 
 enum { UVFITS_MAX_TERMS = TESS_VIS_MAX_TERMS, UVFITS_MAX_PATH = 1024 };
 

@@ -41,10 +41,11 @@ void tess_comm_abort(tess_comm *comm, int exit_status);
 /** Says why and ends the job on all ranks; does not return. */
 typedef void tess_comm_end(tess_comm *comm, tess_status status, void *context);
 
-/** From now on a rank that has failed itself (it passed other than TESS_ERR_PEER and
- *  TESS_ERR_STOPPED to tess_comm_agree or tess_comm_note), but waits for others for
- *  longer than this, calls `end`: of several such ranks one does. Without it they wait
- *  until all have come. For main.c; `comm` is the world's. Local. */
+/** Limit how long a failed rank waits for the others. A rank has failed when it passed
+ *  a status other than TESS_ERR_PEER and TESS_ERR_STOPPED to tess_comm_agree or
+ *  tess_comm_note. When a failed rank has waited for `patience_s`, it calls `end`; of
+ *  several such ranks, one calls it. Without this call, failed ranks wait until all
+ *  others have come. For main.c; `comm` is the world's. Local. */
 void tess_comm_end_with(tess_comm *comm, double patience_s, tess_comm_end *end,
                         void *context);
 
@@ -75,23 +76,23 @@ int tess_comm_size(const tess_comm *comm); /**< Local. */
  *  others TESS_ERR_PEER. Collective. */
 tess_status tess_comm_agree(tess_comm *comm, tess_status status);
 
-/** Tell that this rank has failed with `status`, although it takes part in what the
- *  others are at until the next tess_comm_agree. Local. */
+/** Note that this rank has failed with `status`. It goes on to take part in the
+ *  collective calls of the others until the next tess_comm_agree. Local. */
 void tess_comm_note(tess_status status);
 
-/** The same ranks as of the communicator of tess_comm_start, for the end of the program
- *  alone: what they do there cannot be taken for what those are at that do not yet know
- *  of a failure. Of any other communicator, this one. Local. */
+/** A duplicate of the communicator of tess_comm_start, for the calls at the end of the
+ *  program alone: they cannot be confused with the calls of ranks that do not yet know
+ *  of a failure. Any other communicator is returned itself. Local. */
 tess_comm *tess_comm_last(tess_comm *comm);
 
-/** For the end of the program: the lowest failed rank whose failure is its own (not
- *  TESS_ERR_PEER), or -1 when all is well; its exit status to every rank.
- *  Collective, over tess_comm_last. */
+/** For the end of the program: returns the lowest rank whose failure is its own (not
+ *  TESS_ERR_PEER), or -1 when no rank failed. Every rank gets the exit status of that
+ *  rank. Collective, over tess_comm_last. */
 int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status);
 
 tess_status tess_comm_barrier(tess_comm *comm); /**< Collective. */
 
-/** `bytes` bytes from `root` to all. Collective. */
+/** Send `bytes` bytes from `root` to all ranks. Collective. */
 tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root);
 
 /** In-place reduction to all ranks. Small vectors only, never grids. Collective. */
@@ -103,17 +104,19 @@ tess_status tess_comm_allreduce_i64(tess_comm *comm, int64_t *values, int64_t co
 /** values[k] := sum over lower ranks of their values[k] (0 on rank 0). Collective. */
 tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count);
 
-/** Every rank's `bytes` bytes (the same on all) to all, in rank order. Collective. */
+/** Send `bytes` bytes of every rank (the same number on all) to all ranks, which get
+ *  them in rank order. Collective. */
 tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes,
                                 void *recv);
 
-/** Every rank's bytes (any number) to all. `recv` is allocated with tess_alloc and
- *  owned by the caller; `recv_bytes[size]` is filled by this call. Collective. */
+/** Send the bytes of every rank (any number) to all ranks. `recv` is allocated with
+ * tess_alloc and owned by the caller; `recv_bytes[size]` is filled by this call.
+ * Collective. */
 tess_status tess_comm_allgatherv(tess_comm *comm, const void *send, int64_t bytes,
                                  void **recv, int64_t *recv_bytes);
 
-/** Every rank's bytes (any number) to `root`, in rank order; on other ranks `*recv` is
- *  NULL. Collective. */
+/** Send the bytes of every rank (any number) to `root`, which gets them in rank order;
+ *  on other ranks `*recv` is NULL. Collective. */
 tess_status tess_comm_gatherv(tess_comm *comm, const void *send, int64_t bytes,
                               int root, void **recv, int64_t *recv_bytes);
 
@@ -127,36 +130,45 @@ tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
 /** Memory of each rank that the other ranks of its node can read. */
 typedef struct tess_window tess_window;
 
-/** `bytes` of it for each rank, the same on all. Where a node's ranks cannot share
- *  memory it is each rank's alone, and serves as well. Collective. */
+/** Make a window with `bytes` bytes for each rank, the same number on all. Where the
+ *  ranks of a node cannot share memory, each rank gets memory of its own, and
+ *  tess_window_of() returns NULL for the others. Collective. */
 tess_status tess_window_create(tess_comm *comm, int64_t bytes, tess_window **window);
 void tess_window_free(tess_window *window); /**< NULL is fine. Collective. */
 
 void *tess_window_own(const tess_window *window); /**< This rank's part. Local. */
 
-/** Where this rank reads another's part, and must not write; NULL: it cannot. Local. */
+/** The part of another rank, which this rank must only read; NULL when it cannot read
+ *  it. Local. */
 void *tess_window_of(const tess_window *window, int rank);
 
-/** Wait for all ranks: what each has written to its part before is then seen by those
- *  that read it, `bytes` of this rank's. Collective. */
+/** Wait for all ranks. Afterwards, readers of a part see what its rank wrote before
+ * this call; `bytes` counts the bytes of this rank's part that they read. Collective.
+ */
 tess_status tess_window_meet(const tess_window *window, int64_t bytes);
 
-/** A personalised exchange in flight; may be used for one after another. */
+/** A personalised exchange whose messages are on their way. The same flight may be used
+ *  for one exchange after another. */
 typedef struct tess_flight tess_flight;
 
-/** Memory for one, so that its start cannot fail for want of any. Local. */
+/** Take the memory of a flight, so that its start cannot fail for lack of memory.
+ *  Local. */
 tess_status tess_flight_create(tess_comm *comm, tess_flight **flight);
 /** NULL is fine. Collective for a flight that was started and not finished, else
  *  Local. */
 void tess_flight_free(tess_flight *flight);
 
 /** Begin a personalised exchange: send_bytes[k] bytes at send + send_at[k] go to rank k
- *  (send_at NULL: one after the other); recv_bytes[size] is filled when it is settled.
- *  The arrays, and what is sent, must stay as they are until the finish. With a
- * `window` (NULL: none), ranks of this node read what lies in it where it is: that has
- * to stay until all of them have finished the flight, as they have once a later flight
- * is settled here which they start only then. Several may be in flight if all ranks
- *  start, settle and finish them in the same order. Waits for nobody. Collective. */
+ *  (send_at NULL: one after the other); recv_bytes[size] is filled when the flight is
+ *  settled. The caller must not change the arrays and the sent bytes before the finish.
+ *
+ *  With a `window` (NULL: none), ranks of this node read the bytes that lie in it in
+ *  place. The caller must then keep these bytes until all ranks have finished the
+ *  flight. This is so once a later flight is settled here that they start only after
+ *  the finish.
+ *
+ *  Several flights may be on their way if all ranks start, settle and finish them in
+ *  the same order. The call does not wait. Collective. */
 tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
                               const void *send, const int64_t *send_at,
                               const int64_t *send_bytes, int64_t *recv_bytes);
@@ -165,22 +177,22 @@ tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
  *  messages. Fails on all ranks if one has no room for those it gets. Collective. */
 tess_status tess_flight_settle(tess_flight *flight);
 
-/** Let what is on its way move on that the library only moves inside its calls. NULL is
- *  fine. Local. */
+/** Give the MPI library a chance to move messages that it moves only inside its calls.
+ *  NULL is fine. Local. */
 void tess_flight_progress(tess_flight *flight);
 
-/** Wait for the flight, settled or not: part[size] is then where the recv_bytes of each
- *  rank lie, until the finish. Collective. */
+/** Wait for the flight, whether it is settled or not. part[k] then points to the
+ *  recv_bytes[k] bytes from rank k, which stay until the finish. Collective. */
 tess_status tess_flight_wait(tess_flight *flight, void **part);
 
-/** Wait for the flight, and end it; nothing if none was started. `*recv` is allocated
- *  (tess_alloc, caller frees), in source-rank order; `recv` NULL drops what arrives,
- * and has to be so with a window. Every started flight has to be finished, after
- * failures too. Collective. */
+/** Wait for the flight, and end it; does nothing if none was started. `*recv` is
+ *  allocated (tess_alloc, caller frees), in source-rank order. When `recv` is NULL, the
+ *  bytes that arrive are dropped; with a window it must be NULL. Every started flight
+ *  has to be finished, after failures too. Collective. */
 tess_status tess_flight_finish(tess_flight *flight, void **recv);
 
-/** Sum over ranks of values[sum(counts)], rank k keeping its counts[k] of them in
- *  `out`. `is_double` chooses double or float elements. On nodes with equally many
+/** Sum values[sum(counts)] over ranks. Rank k keeps its counts[k] sums in `out`.
+ *  `is_double` chooses double or float elements. On nodes with equally many
  *  ranks, sums are formed inside each node first, a slice at a time in memory that its
  *  ranks share, so that each value leaves a node once. Collective. */
 tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *out,

@@ -1,7 +1,7 @@
 /** @file tess_device_comm.h
- *  Sums over ranks of arrays in device memory, without host memory between: the devices
- *  of one node read each other's, and NCCL, which is looked for when the program runs,
- *  connects others. device_comm.c.
+ *  Sums over ranks of arrays in device memory, which do not pass through host memory.
+ *  Devices of one node read each other's memory. NCCL connects devices of several
+ * nodes; the program looks for its library when it runs. device_comm.c.
  */
 #ifndef TESS_DEVICE_COMM_H
 #define TESS_DEVICE_COMM_H
@@ -17,16 +17,17 @@ typedef struct tess_device_comm tess_device_comm;
 /** Ways of summing that may be chosen, the first before the second. */
 enum { TESS_SUM_BY_PEERS = 1, TESS_SUM_BY_NCCL = 2 };
 
-/** Connect the ranks' devices in one of the ways `allowed` (bits) for arrays of at most
- *  `bytes`, which a buffer takes on each; `*device_comm` stays NULL on all ranks where
- *  that cannot be: one rank alone; by peers, ranks of several nodes or devices that
- *  cannot read each other; by NCCL, no library or ranks that share a device. Every rank
- *  has taken its device. TESS_ERR_RESOURCE when the library fails. Collective. */
+/** Connect the devices of the ranks in one of the ways `allowed` (bits), for arrays of
+ *  at most `bytes`. Each device holds a buffer of that size. Every rank has taken its
+ *  device before. `*device_comm` stays NULL on all ranks when no way is possible: a
+ * rank is alone; by peers, ranks are on several nodes or a device cannot read another's
+ *  memory; by NCCL, there is no library or two ranks share a device. TESS_ERR_RESOURCE
+ *  when the library fails. Collective. */
 tess_status tess_device_comm_create(tess_comm *comm, int64_t bytes, unsigned allowed,
                                     tess_device_comm **device_comm);
 
-/** As tess_comm_reduce_scatter, from device memory to device memory; by NCCL
- *  enqueued. Collective. */
+/** As tess_comm_reduce_scatter, from device memory to device memory. NCCL only enqueues
+ *  the sums in the device's stream. Collective. */
 tess_status tess_device_comm_reduce_scatter(tess_device_comm *device_comm,
                                             const void *values, void *out,
                                             const int64_t *counts, bool is_double);

@@ -32,9 +32,10 @@ typedef struct tess_partition_opts {
 
 typedef struct tess_partition tess_partition;
 
-/** Partition the bricks of all ranks; key[n] ascending, num_vis[n] this rank's counts,
- *  in runs number first_run[k] to first_run[k + 1] (NULL: it cannot tell). Collective.
- */
+/** Partition the bricks of all ranks. key[n] are the keys of this rank's bricks in
+ *  ascending order, num_vis[n] the visibilities that it has in each of them. Those of
+ *  brick k are in the runs first_run[k] to first_run[k + 1]; first_run is NULL when
+ *  their number is not known. Collective. */
 tess_status tess_partition_create(tess_comm *comm, const tess_partition_opts *opts,
                                   const int64_t *key, const int64_t *num_vis,
                                   const int64_t *first_run, int64_t n,
@@ -58,16 +59,18 @@ int tess_partition_group(const tess_partition *partition, int64_t block);
 /** The number of visibilities in the bricks of this rank. */
 int64_t tess_partition_num_vis(const tess_partition *partition);
 
-/** Predicted cost of the most and of the average loaded rank [s], and split bricks. */
+/** The predicted cost of the most loaded rank and of the average one [s], and the
+ *  number of split bricks. */
 void tess_partition_balance(const tess_partition *partition, double *largest_s,
                             double *mean_s, int64_t *num_split);
 
 /** The largest divisor of `ranks` that does not exceed `limit`, at least 1. */
 int tess_partition_divisor(int ranks, int limit);
 
-/** Ranks that share each of so many equal pieces of work, a divisor of `ranks`: 1 while
- *  there is a piece for every rank, else as few as leave nobody with a tenth more than
- *  they would have with more sharing. */
+/** The number of ranks that share each of `pieces` equal pieces of work, a divisor of
+ *  `ranks`. It is 1 while there is a piece for every rank. Otherwise it is the smallest
+ *  number with which no rank has more than 1.1 times the work that it would have if
+ * more ranks shared each piece. */
 int tess_partition_sharers(int ranks, int pieces);
 
 #endif

@@ -1,4 +1,4 @@
-/** @file tess_vis_format.h  (private to io/)
+/** @file vis_format.h  (private to io/)
  *  The table of functions behind tess_vis.h; one per format.
  */
 #ifndef TESS_VIS_FORMAT_H
