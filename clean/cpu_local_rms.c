@@ -48,7 +48,17 @@ static bool give_square(void *context, int64_t row, void *line)
     return true;
 }
 
-static void take_square(void *context, int64_t column, void *line)
+static bool give_valid(void *context, int64_t row, void *line)
+{
+    const local *job = context;
+    const clean_work *work = job->work;
+    const int64_t nx = work->setup->images.nx;
+    for (int64_t x = 0; x < nx; ++x)
+        tess_real_set(line, work->is_double, x, work->is_nan[row * nx + x] ? 0 : 1);
+    return true;
+}
+
+static void take_spectrum(void *context, int64_t column, void *line)
 {
     const local *job = context;
     memcpy(cpu_column(job->work, job->work->residual[0], column), line,
@@ -108,6 +118,34 @@ static void take_sigma(void *context, int64_t row, void *line)
         tess_real_set(work->factor_rows, work->is_double, row * nx + x,
                       sqrt(square > 0 ? square : 0));
     }
+}
+
+/* `line`: the share of the window that has pixels. */
+static void take_share(void *context, int64_t row, void *line)
+{
+    const local *job = context;
+    const clean_work *work = job->work;
+    const int64_t nx = work->setup->images.nx;
+    for (int64_t x = 0; x < nx; ++x) {
+        const double share = tess_real_at(line, work->is_double, x);
+        const double sigma =
+            tess_real_at(work->factor_rows, work->is_double, row * nx + x);
+        tess_real_set(work->factor_rows, work->is_double, row * nx + x,
+                      share > 0 ? sigma / sqrt(share) : 0);
+    }
+}
+
+/* What `give` gives, convolved with the window. Collective. */
+static tess_status convolve(local *job, tess_convolve_give *give,
+                            tess_convolve_take *take)
+{
+    tess_status status = TESS_OK;
+    tess_convolve *plan = job->work->plan;
+    TESS_TRY(tess_convolve_forward(plan, false, give, take_spectrum, job));
+    TESS_TRY(tess_convolve_forward(plan, true, give_gaussian, take_gaussian, job));
+    TESS_TRY(tess_convolve_inverse(plan, NULL, give_product, take, job));
+cleanup:
+    return status;
 }
 
 /* ---- the floor by minima ---- */
@@ -197,10 +235,9 @@ tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
     local job = {.work = work, .rows = rows};
     double lowest = INFINITY;
     find_shape(&job);
-    TESS_TRY(tess_convolve_forward(work->plan, false, give_square, take_square, &job));
-    TESS_TRY(
-        tess_convolve_forward(work->plan, true, give_gaussian, take_gaussian, &job));
-    TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_product, take_sigma, &job));
+    TESS_TRY(convolve(&job, give_square, take_sigma));
+    /* near edges and the horizon a part of the window has no pixels */
+    TESS_TRY(convolve(&job, give_valid, take_share));
     if (opts->local_rms == TESS_CLEAN_LOCAL_RMS_WITH_MIN)
         TESS_TRY(raise_to_minima(&job));
     for (int64_t k = 0; k < work->pixels; ++k) {

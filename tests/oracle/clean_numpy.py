@@ -59,17 +59,47 @@ def multiscale_by_text():
 
 def shifts():
     """A shift of the sky shifts the model; a residual has what the model has not."""
-    psf = scene.make_psf(96, 80)
-    sky = np.zeros((96, 80))
-    sky[40:44, 30] = [1, .5, -.3, 2]
-    for options in ({}, {"multiscale": 1, "beam": 4}):
-        models = []
-        for dy, dx in ((0, 0), (7, -9)):
-            dirty = scene.convolve(np.roll(sky, (dy, dx), (0, 1)), psf)
-            _, model, residual, _ = scene.run(WORK, dirty, psf, niter=300, double=1, **options)
-            check_residual(dirty, psf, model, residual, 1e-12)
-            models.append(np.roll(model, (-dy, -dx), (0, 1)))
-        assert np.abs(models[0] - models[1]).max() < 1e-9 * np.abs(models[0]).max()
+    for ny, nx in ((96, 80), (81, 103), (128, 65)):
+        psf = scene.make_psf(ny, nx)
+        y, x = np.mgrid[:ny, :nx]
+        # not symmetric: equal peaks would be ties
+        sky = .1 * np.exp(-.5 * ((y - ny // 2 - .3) ** 2 / 6 ** 2 + (x - nx // 2 - .2) ** 2 / 5 ** 2))
+        sky[sky < 1e-3] = 0
+        sky[40:44, 30] += [1, .5, -.3, 2]
+        mask = np.zeros((ny, nx))  # sidelobes that one image has and another has not
+        mask[14:-14, 14:-14] = 1
+        for options in ({}, {"multiscale": 1, "beam": 4}):
+            models, used = [], []
+            for dy, dx in ((0, 0), (7, -9), (-6, 5)):
+                dirty, inside = scene.convolve(np.roll(sky, (dy, dx), (0, 1)), psf), np.roll(
+                    mask, (dy, dx), (0, 1))
+                _, model, residual, found = scene.run(WORK, dirty, psf, mask=inside, niter=300,
+                                                      double=1, **options)
+                check_residual(dirty, psf, model, residual, 1e-12)
+                models.append(np.roll(model, (-dy, -dx), (0, 1)))
+                used.append(len(set(found[:, 0])))
+            for model in models[1:]:
+                assert np.abs(models[0] - model).max() < 1e-9 * np.abs(models[0]).max(), (ny, nx, options)
+            assert used[0] > 1 or not options, "one scale only"
+
+
+def local_rms():
+    """The lowest local noise: of the pixels that a window has, near edges and the horizon, too."""
+    for ny, nx, dead in ((96, 96, 0), (75, 102, 9)):
+        psf = scene.make_psf(ny, nx)
+        dirty = scene.convolve(scene.make_sky(ny, nx, 9, 2), psf)
+        dirty += np.random.default_rng(6).normal(0, .05, dirty.shape)
+        valid = np.ones((ny, nx))
+        valid[:dead] = 0
+        y, x = np.mgrid[:ny, :nx]
+        window = np.exp(-4 * np.log(2) * ((y - ny // 2) ** 2 + (x - nx // 2) ** 2) / 24. ** 2)
+        square, share = (scene.convolve(image, window) for image in (valid * dirty ** 2, valid))
+        sigma = np.sqrt(square[valid > 0] / share[valid > 0]).min()
+        dirty[valid == 0] = np.nan
+        for ranks in (1, 3):
+            reports = scene.run(WORK, dirty, psf, ranks=ranks, niter=5, beam=4, window=6, local_rms=1,
+                                double=1)[0]
+            assert abs(reports[0]["sigma"] / sigma - 1) < 1e-8, (reports[0]["sigma"], sigma)
 
 
 def same_bits():
@@ -96,4 +126,5 @@ if __name__ == "__main__":
     hogbom_500()
     multiscale_by_text()
     shifts()
+    local_rms()
     same_bits()
