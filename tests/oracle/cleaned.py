@@ -14,9 +14,12 @@ from e2e import (ASEC, BACKEND, FULL, Suite, casacore_python, fits_module, have_
 KINDS = ("dirty", "psf", "model", "residual", "image")
 N, SCALE = 256, 4 * ASEC
 GRID = ["--size", str(N), "--scale", "4asec"]
-# Points far from one another and from the edges: of 1 Jy to .3 Jy in noise of about .2 mJy.
-POINTS = [(-70, 40, 1.0), (55, -62, 0.6), (20, 80, 0.3), (-30, -75, 0.8)]
-GAUSSIAN = (0, 0, 2.0, 60.0)  # pixels from the centre, flux [Jy], FWHM [arcsec]: six beams
+# Points far from one another and from the edges: of 1 Jy to .09 Jy in noise of about .24 mJy.
+POINTS = [(-70, 40, 1.0), (55, -62, 0.6), (20, 80, 0.3), (-30, -75, 0.8), (95, 10, 0.09)]
+LEAST_SNR = 300
+GAUSSIAN = (0, 0, 2.0, 60.0)  # pixels from the centre, flux [Jy], FWHM [arcsec]: 7.5 beams
+LARGE = (5, -8, 20.0, 160.0)  # 20 beams, 50 mJy/beam
+FAR = [(-95, 85, 0.8), (100, -90, 0.1)]  # points beside it
 RA, DEC = 60.0, -30.0
 
 
@@ -26,10 +29,10 @@ def place(x, y):
     return {"ra": f"{ra:.9f}deg", "dec": f"{dec:.9f}deg"}
 
 
-def make_sky(path, with_gaussian=True, q=0.0):
-    sources = [dict(flux_jy=flux, q=q * flux, **place(x, y)) for x, y, flux in POINTS]
-    if with_gaussian:
-        x, y, flux, fwhm = GAUSSIAN
+def make_sky(path, points=POINTS, gaussian=GAUSSIAN, q=0.0):
+    sources = [dict(flux_jy=flux, q=q * flux, **place(x, y)) for x, y, flux in points]
+    if gaussian:
+        x, y, flux, fwhm = gaussian
         sources.append(dict(flux_jy=flux, major=f"{fwhm}asec", minor=f"{fwhm}asec",
                             **place(x, y)))
     return write_sky(path, sources)
@@ -97,18 +100,23 @@ def check_restored(suite, what, image):
                 np.nanmax(np.abs(again - image["image"][0])) / scale, 2e-6)
 
 
-def check_fluxes(suite, what, image, limit, gaussian_limit=None):
-    """Points by the peaks of the restored image; the Gaussian by the model around it."""
-    for x, y, flux in POINTS:
+def check_fluxes(suite, what, image, points=POINTS, gaussian=None):
+    """Points by the peaks of the restored image, within 1 %; the Gaussian by the model around it,
+    within 3 %."""
+    left = image["residual"][0]
+    sigma = 1.4826 * np.median(np.abs(left - np.median(left)))
+    suite.true(f"{what}: points are of S/N {min(p[2] for p in points) / sigma:.0f} or more",
+               min(p[2] for p in points) > LEAST_SNR * sigma)
+    for x, y, flux in points:
         found = image["image"][0][N // 2 + y - 2:N // 2 + y + 3, N // 2 + x - 2:N // 2 + x + 3].max()
-        suite.below(f"{what}: point of {flux} Jy", abs(found / flux - 1), limit)
-    if gaussian_limit is None:
+        suite.below(f"{what}: point of {flux} Jy", abs(found / flux - 1), .01)
+    if not gaussian:
         return
-    x, y, flux, fwhm = GAUSSIAN
-    half = int(1.2 * fwhm / 4)
+    x, y, flux, fwhm = gaussian
+    half = int(1.5 * fwhm / 4)
     part = image["model"][0][N // 2 + y - half:N // 2 + y + half + 1,
                              N // 2 + x - half:N // 2 + x + half + 1]
-    suite.below(f"{what}: Gaussian of {flux} Jy", abs(part.sum() / flux - 1), gaussian_limit)
+    suite.below(f"{what}: Gaussian of {flux} Jy", abs(part.sum() / flux - 1), .03)
 
 
 def check_header(suite, what, header, log):
@@ -128,7 +136,7 @@ def single_scale(suite, obs):
     image = images(prefix)
     check_residual(suite, "single scale", obs, prefix, image)
     check_restored(suite, "single scale", image)
-    check_fluxes(suite, "single scale", image, .01)
+    check_fluxes(suite, "single scale", image)
     check_header(suite, "single scale", image["image"][1], log)
     suite.equal("the model's unit", image["model"][1]["BUNIT"], "Jy/pixel")
     suite.true("no keyword of cleaning in the dirty image", "NITER" not in image["dirty"][1])
@@ -152,10 +160,23 @@ def multiscale(suite, obs):
     image = images(prefix)
     check_residual(suite, "multiscale", obs, prefix, image)
     check_restored(suite, "multiscale", image)
-    check_fluxes(suite, "multiscale", image, .01, .03)
+    check_fluxes(suite, "multiscale", image, gaussian=GAUSSIAN)
     suite.true("large scales were used", lines(log, r"scales .*, [1-9][0-9.]+ \("))
     suite.true("phase 2 is told", lines(log, r"automatic mask"))
     suite.equal("CLSCALES > 1", image["image"][1]["CLSCALES"] > 1, True)
+
+
+def large_source(suite):
+    """A source of 20 beams."""
+    obs = observe(suite, "large.uvfits", make_sky(suite.path("large.csv"), FAR, LARGE))
+    good, prefix = suite.image("large", obs, *GRID, "--niter", "20000", "--auto-threshold", "3",
+                               "--auto-mask", "5", "--multiscale")
+    if not good:
+        return
+    image = images(prefix)
+    beam = image["image"][1]["BMAJ"] * 3600
+    suite.below("large source: 20 beams", abs(LARGE[3] / beam - 20), .5)
+    check_fluxes(suite, "large source", image, FAR, LARGE)
 
 
 def ranks_and_threads(suite, obs):
@@ -444,10 +465,11 @@ def all_sky(suite):
 
 def main():
     suite = Suite("cleaned")
-    points = observe(suite, "points.uvfits", make_sky(suite.path("points.csv"), False))
+    points = observe(suite, "points.uvfits", make_sky(suite.path("points.csv"), gaussian=None))
     both = observe(suite, "both.uvfits", make_sky(suite.path("both.csv"), q=.1))
     prefix = single_scale(suite, points)
     multiscale(suite, both)
+    large_source(suite)
     ranks_and_threads(suite, both)
     if BACKEND == "cpu" and prefix:
         masks(suite, points, prefix)
