@@ -232,14 +232,14 @@ static void test_weights(void **state)
     const char *path = file_of(&s, "weights.uvfits");
     spoil(path, &s);
     tess_image_opts opts = options(&path, 1);
-    opts.weighting = TESS_UNIFORM;
+    opts.weights.weighting = TESS_UNIFORM;
     compare_images(opts, true, ROUNDING);
-    opts.rank_filter = 1.5;
+    opts.weights.rank_filter = 1.5;
     compare_images(opts, true, ROUNDING);
-    opts.rank_filter = 0;
-    opts.weighting = TESS_BRIGGS;
+    opts.weights.rank_filter = 0;
+    opts.weights.weighting = TESS_BRIGGS;
     for (int k = 0; k < 2; ++k) {
-        opts.robust = robust[k];
+        opts.weights.robust = robust[k];
         compare_images(opts, true, ROUNDING);
     }
     opts.gridding.accuracy = 1e-7;
@@ -273,11 +273,11 @@ static void test_stokes(void **state)
         for (int k = 0; k < 4; ++k)
             opts.pol[k] = (tess_corr)(k + 1);
         for (int w = 0; w < 3; ++w) {
-            opts.weighting = weighting[w];
+            opts.weights.weighting = weighting[w];
             /* alike weights have one PSF */
             compare_all(opts, true, even ? 5 : 8, ROUNDING);
         }
-        opts.first_density = true;
+        opts.weights.first_density = true;
         compare_all(opts, true, even ? 5 : 8, ROUNDING);
         opts.gridding.accuracy = 1e-7;
         compare_all(opts, true, even ? 5 : 8, 1e-12);
