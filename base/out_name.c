@@ -20,6 +20,17 @@
 
 static const char FORMAT[] = "%s.tessera-%08" PRIx32 "-%ld-%d.tmp";
 
+void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME])
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(folder, TESS_OUT_FILE_NAME, ".");
+    else if (slash == path)
+        snprintf(folder, TESS_OUT_FILE_NAME, "/");
+    else
+        snprintf(folder, TESS_OUT_FILE_NAME, "%.*s", (int)(slash - path), path);
+}
+
 static uint32_t own_host(void)
 {
     char name[256] = "";

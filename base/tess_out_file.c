@@ -15,17 +15,6 @@
 #include "out_name.h"
 #include "tess_input.h"
 
-void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME])
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        snprintf(folder, TESS_OUT_FILE_NAME, ".");
-    else if (slash == path)
-        snprintf(folder, TESS_OUT_FILE_NAME, "/");
-    else
-        snprintf(folder, TESS_OUT_FILE_NAME, "%.*s", (int)(slash - path), path);
-}
-
 tess_status tess_out_check_target(const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;

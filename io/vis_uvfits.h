@@ -118,7 +118,10 @@ tess_status uvfits_add_antenna(uvfits_state *state, tess_vis_meta *meta, int sub
 tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
                         tess_vis_meta *meta);
 
-/* ---- vis_uvfits.c ---- */
+/* ---- vis_uvfits_group.c ---- */
+
+/** The value number `index` of a group, of this BITPIX, before it is scaled. */
+double uvfits_value(const unsigned char *group, int64_t index, int bitpix);
 
 /** Value of a parameter of the group at `group`. */
 double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param,

@@ -18,14 +18,6 @@ void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
                                  .least_cells = 32};
 }
 
-const char *tess_gcf_strategy_name(tess_gcf_strategy strategy)
-{
-    static const char *const name[TESS_GCF_NUM_STRATEGIES] = {
-        "serial", "atomic", "tiled", "factored", "scatter", "gather",
-        "window", "coarse", "warp",  "computed", "private"};
-    return strategy < TESS_GCF_NUM_STRATEGIES ? name[strategy] : NULL;
-}
-
 bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strategy,
                              bool degrid)
 {
@@ -149,16 +141,6 @@ void tess_gcf_plan_repeat(tess_gcf_plan *plan, int times, tess_gcf_meter *meter,
     plan->repeat = times;
     plan->meter = meter;
     plan->context = context;
-}
-
-int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)
-{
-    return plan->factors ? plan->factors[plane].rank : 0;
-}
-
-int tess_gcf_plan_support(const tess_gcf_plan *plan, int plane)
-{
-    return plan->gcf->plane[plane].support - 2 * gcf_skip(plan, plane);
 }
 
 static tess_status run_strategy(const tess_gcf_plan *plan,

@@ -1,0 +1,79 @@
+/* Names of correlations, and descriptions of visibility sets. */
+#include <string.h>
+#include <strings.h>
+
+#include "tess_mem.h"
+#include "vis_format.h"
+
+static const struct {
+    tess_corr corr;
+    const char *name;
+} corr_names[] = {{1, "I"},   {2, "Q"},   {3, "U"},   {4, "V"},
+                  {-1, "RR"}, {-2, "LL"}, {-3, "RL"}, {-4, "LR"},
+                  {-5, "XX"}, {-6, "YY"}, {-7, "XY"}, {-8, "YX"}};
+
+enum { NUM_CORR_NAMES = sizeof corr_names / sizeof corr_names[0] };
+
+const char *tess_corr_name(tess_corr corr)
+{
+    for (int k = 0; k < NUM_CORR_NAMES; ++k)
+        if (corr_names[k].corr == corr) return corr_names[k].name;
+    return "?";
+}
+
+tess_corr tess_corr_parse(const char *name)
+{
+    for (int k = 0; name && k < NUM_CORR_NAMES; ++k)
+        if (strcasecmp(corr_names[k].name, name) == 0) return corr_names[k].corr;
+    return 0;
+}
+
+void tess_vis_meta_free(tess_vis_meta *meta)
+{
+    if (!meta) return;
+    for (int k = 0; meta->segment && k < meta->num_segments; ++k) {
+        tess_free(meta->segment[k].freq_hz);
+        tess_free(meta->segment[k].chan_width_hz);
+        tess_free(meta->segment[k].chan_spw);
+    }
+    tess_free(meta->segment);
+    tess_free(meta->field);
+    tess_free(meta->antenna);
+    *meta = (tess_vis_meta){0};
+}
+
+static void *duplicate(const void *from, int64_t count, size_t size)
+{
+    void *to = tess_alloc(count, size);
+    if (to && from && count > 0) memcpy(to, from, (size_t)count * size);
+    return to;
+}
+
+tess_status tess_vis_meta_copy(const tess_vis_meta *from, tess_vis_meta *to)
+{
+    tess_status status = TESS_OK;
+    tess_vis_meta copy = *from;
+    copy.segment = tess_alloc_zero(from->num_segments, sizeof *copy.segment);
+    copy.field = duplicate(from->field, from->num_fields, sizeof *copy.field);
+    copy.antenna = duplicate(from->antenna, from->num_antennas, sizeof *copy.antenna);
+    if (!copy.segment || !copy.field || !copy.antenna)
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the description of %s",
+                  from->path);
+    for (int k = 0; k < from->num_segments; ++k) {
+        const tess_vis_segment *old = &from->segment[k];
+        tess_vis_segment *segment = &copy.segment[k];
+        *segment = *old;
+        segment->freq_hz = duplicate(old->freq_hz, old->num_chan, sizeof(double));
+        segment->chan_width_hz =
+            duplicate(old->chan_width_hz, old->num_chan, sizeof(double));
+        segment->chan_spw = duplicate(old->chan_spw, old->num_chan, sizeof(int32_t));
+        if (!segment->freq_hz || !segment->chan_width_hz || !segment->chan_spw)
+            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the channels of %s",
+                      from->path);
+    }
+    *to = copy;
+    copy = (tess_vis_meta){0};
+cleanup:
+    tess_vis_meta_free(&copy);
+    return status;
+}
