@@ -273,11 +273,7 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
     snprintf(part, sizeof part, "%s%s%s", is_stokes ? "Stokes " : "",
              tess_corr_name(meta->stokes), meta->imaginary ? " (imaginary)" : "");
     append(text->subtitle, size, part);
-    snprintf(part, sizeof part, "%s",
-             meta->is_psf                             ? "point spread function"
-             : strcasecmp(meta->unit, "Jy/beam") == 0 ? "dirty image"
-                                                      : "");
-    append(text->subtitle, size, part);
+    append(text->subtitle, size, meta->caption ? meta->caption : "");
     frequency_text(meta->freq_hz, part);
     append(text->subtitle, size, part);
     if (meta->gridded.weighting[0]) {

@@ -69,6 +69,7 @@ typedef struct tess_image_meta {
     char unit[16];        /**< BUNIT: "Jy/beam" */
     char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
     tess_fits_cleaned cleaned;
+    const char *caption; /**< of previews: "dirty image"; NULL: none */
     const char *history; /**< command line and plan; lines separated by '\n' */
 } tess_image_meta;
 

@@ -172,7 +172,7 @@ tessera --version"
     step "$user" "the commands of docs/manual/" "$(print_manual "$user")"
     grep -a '^== .*\.md' "$cache/log"
     step "$user" "bash jobs/quickstart.sh" "bash jobs/quickstart.sh
-test -s out/quickstart/meerkat-dirty.fits"
+test -s out/quickstart/meerkat-image.png"
     step "$user" "bash tests/run.sh --first" "bash tests/run.sh --first"
     tail -n 1 "$cache/log"
     grep -qE '^[1-9][0-9]* passed, 0 failed$' "$cache/log" || fail "$user: no test passed"

@@ -76,6 +76,22 @@ def check(suite, layout, ending, ranks):
         suite.below(f"{label} {row['name']}: offset on the sky [pixel]", away, 0.1)
 
 
+def check_cleaned(suite):
+    """The quickstart's tool finds them in a restored image, too."""
+    dec, start, freq, scale = ARRAYS["meerkat"]
+    _, sky = make_sky(suite, 60.0, float(dec[:-3]), scale, freq)
+    obs = simulate(suite.path("cleaned.uvfits"), sky, layout="meerkat", dec=dec, start=start,
+                   duration="30min", integration="3min", freq=freq, width="2MHz", channels=4,
+                   extra=["--overwrite", "--noise", "0.2Jy"])
+    ran, prefix = suite.image("cleaned", obs, "--size", SIZE, "--scale", f"{scale}asec",
+                              "--niter", 100000, "--auto-threshold", 3, "--auto-mask", 5,
+                              "--multiscale")
+    tool = os.path.join(ROOT, "jobs", "compare_sources.py")
+    if ran:
+        suite.ran("cleaned: sources found",
+                  run([sys.executable, tool, sky, prefix, "--cleaned"], 120))
+
+
 def check_visibilities(suite):
     """What simulate writes is the direct sum in double of points and Gaussians over the
     uvw that the file holds, rounded once: half a unit in the last place, 6e-8."""
@@ -114,6 +130,7 @@ def source_visibilities(source, uvw, freq):
 def main():
     suite = Suite("sources_full" if FULL else "sources")
     check_visibilities(suite)
+    check_cleaned(suite)
     ranks = 2 if mpiexec() else 1
     for layout in ARRAYS if FULL else ("meerkat", "vla-d", "lofar"):
         check(suite, layout, "uvfits", ranks)

@@ -426,6 +426,7 @@ static tess_image_meta meta_of_kind(const image_files *output, image_kind kind, 
 {
     tess_image_meta meta = meta_of(output, k, product, shared);
     meta.is_psf = kind == IMAGE_PSF;
+    meta.caption = image_kind_caption(kind);
     if (kind == IMAGE_MODEL) snprintf(meta.unit, sizeof meta.unit, "Jy/pixel");
     if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || !(found->majors > 0)) return meta;
     const tess_clean_opts *minor = &output->opts->clean.minor;

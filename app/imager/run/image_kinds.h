@@ -78,4 +78,17 @@ static inline const char *image_kind_name(image_kind kind)
     return name[kind];
 }
 
+/** "dirty image": the kind in captions of previews. */
+static inline const char *image_kind_caption(image_kind kind)
+{
+    static const char *const caption[NUM_IMAGE_KINDS] = {
+        [IMAGE_DIRTY] = "dirty image",
+        [IMAGE_PSF] = "point spread function",
+        [IMAGE_FIRST_RESIDUAL] = "first residual",
+        [IMAGE_MODEL] = "model",
+        [IMAGE_RESIDUAL] = "residual",
+        [IMAGE_RESTORED] = "restored image"};
+    return caption[kind];
+}
+
 #endif
