@@ -11,6 +11,9 @@ import os
 import re
 import shutil
 
+import numpy as np
+
+import uvfits
 from e2e import (BIN, FULL, SLOWER, Suite, have_ms, l2_error, mistaken_end, mpiexec,
                  read_image, run, simulate, tessera, write_sky)
 
@@ -27,6 +30,15 @@ CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
          (2, 1, ["--accuracy", "1e-8"]), (1, 1, ["--channels-out", "4", "--no-psf"]),
          (1, 1, ["--intervals-out", "4"]), (1, 1, ["--force-passes", "3"]),
          (2, 1, ["--memory", "400MiB", "--force-passes", "2"])]
+# With --subtract of a model of this many pixels: that of the image, whose plan it then
+# shares, or of others.
+SIZE, OTHER_SIZE, SCALE_ASEC = 1600, 2000, 0.6
+SUBTRACTED = [(1, SIZE, []), (1, SIZE, ["--no-psf", "--force-batch", "-1"]),
+              (2, SIZE, ["--stokes", "IQUV"]), (1, SIZE, ["--force-passes", "2"]),
+              (2, SIZE, ["--memory", "400MiB", "--force-passes", "2"]),
+              (1, SIZE, ["--memory", "240MiB"]), (2, SIZE, ["--channels-out", "4"]),
+              (1, SIZE, ["--accuracy", "1e-7"]), (1, OTHER_SIZE, ["--no-psf"]),
+              (2, OTHER_SIZE, [])]
 # Cases that get this share of the memory that they use without a limit.
 LIMITED = [(1, ["--channels-out", "4"], 0.8), (3, ["--channels-out", "4"], 0.9),
            (1, ["--stokes", "IQUV", "--reproducible"], 0.7),
@@ -42,6 +54,23 @@ def predicted(text):
     memory = float(re.search(r"memory a rank about (\d+) MiB", text).group(1))
     line = re.search(r"time +about [^:]*: (.*)", text).group(1)
     return memory, {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.e+-]+) s", line)}
+
+
+def check_subtracted(suite, obs, all_hands, pixels):
+    """A model, its sums and what is subtracted from are counted."""
+    scale_rad = np.deg2rad(SCALE_ASEC / 3600)
+    for ranks, size, more in SUBTRACTED:
+        if ranks > 1 and not mpiexec():
+            continue
+        image = np.zeros((size, size))
+        image[size // 2, size // 2] = 1
+        model = uvfits.write_model(suite.path("model.fits"), image, scale_rad, dec_deg=40.0)
+        of = all_hands if "IQUV" in more else obs
+        label = f"{ranks} x less a model of {size} pixels {' '.join(more)}"
+        found = measured(suite, label, ranks,
+                         [of, *pixels, "--threads", 1, "--subtract", model, *more])
+        if found:
+            compare_memory(suite, label, *found[:2])
 
 
 def check_measured(suite, options):
@@ -210,7 +239,7 @@ def main():
                         pol=pol, extra=["--max-radius", "20km", "--hour-angle=-1h"])
 
     obs, all_hands = (observe("uvfits", pol) for pol in ("XX,YY", "XX,XY,YX,YY"))
-    pixels = ["--size", "1600", "--scale", "0.6asec"]
+    pixels = ["--size", str(SIZE), "--scale", f"{SCALE_ASEC}asec"]
     options = [obs, *pixels]
     for ranks, threads, more in CASES:
         if ranks > 1 and not mpiexec():
@@ -241,6 +270,7 @@ def main():
         for ranks in (1, 2) if mpiexec() else (1,):
             check_memory(suite, ranks, [table, *pixels], ["--channels-out", "4"],
                          MATRIX_LIMITS)
+    check_subtracted(suite, obs, all_hands, pixels)
     check_passes(suite, options)
     check_limits(suite, options)
     check_measured(suite, options)

@@ -10,6 +10,7 @@
 #include "imager_passes.h"
 #include "imager_window.h"
 #include "output_table.h"
+#include "residual.h"
 #include "tess_mem.h"
 
 /* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on
@@ -198,22 +199,54 @@ static double bytes_beside_sums(const imager_job *job, const imager_workload *wo
     return several ? work->sample_bytes : 0;
 }
 
-/* Of how many planes this rank's sums will be held at a time, 0: of all. What the
- * run goes by (visset_passes.c) are the samples of the output. Collective. */
-static tess_status planes_at_once(const imager_job *job, const imager_workload *work,
-                                  const tess_brick_list *own, int *planes)
+/* What is held beside sums of bricks, as visset_other_bytes() has it: the samples of
+ * the output are what the run goes by. */
+static double other_bytes(const imager_job *job, const imager_workload *work)
 {
-    tess_grid_plan plan = *job->plan;
-    imager_job run = *job;
-    plan.costs = work->costs;
-    run.plan = &plan;
     const double samples =
         bytes_beside_sums(job, work) + (in_place(job, work) ? 0 : work->owned_bytes);
-    return imager_plane_window(&run,
-                               imager_base_bytes(job) + imager_planes_bytes(job) +
-                                   samples +
-                                   (double)work->num_runs * (double)sizeof(tess_run),
-                               own, planes);
+    return imager_base_bytes(job) + imager_planes_bytes(job) + samples +
+           (double)work->num_runs * (double)sizeof(tess_run);
+}
+
+/* ---- a model that is subtracted ---- */
+
+/* What subtracting the job's model takes on this rank; zeros without a model. */
+typedef struct model_load {
+    double residuals; /* bytes of the array of all residuals, or of a batch */
+    double sums;      /* of the model's bricks */
+    double beside;    /* of the samples' sums, which are held while those are */
+} model_load;
+
+/* Images of the job's model for one that is gridded. */
+static double model_share(const imager_job *job)
+{
+    return job->model.is_shared ? (double)job->model.num / job->num_images : 0;
+}
+
+/* How the run will make residuals of all samples, and of how many planes it will then
+ * hold sums at a time, 0: of all, when it grids and when it predicts. `run` is the job
+ * with the costs that the run goes by. Collective. */
+static tess_status choose_residuals(const imager_job *run, const imager_workload *work,
+                                    const tess_brick_list *own, residual_way *way,
+                                    int *planes, int *planes_of_model)
+{
+    tess_status status = TESS_OK;
+    const double other = other_bytes(run, work);
+    tess_samples samples = work->kind;
+    samples.num_vis = 0;
+    for (int64_t k = 0; k < own->num_bricks; ++k)
+        samples.num_vis += own->num_vis[k];
+    *planes = *planes_of_model = 0;
+    TESS_TRY(residual_choose(run, &samples, own, other, way));
+    if (way->in_batches) goto cleanup;
+    TESS_TRY(imager_plane_window(run, other + way->bytes, own, planes));
+    if (!run->layout->reproducible) /* as imager_predict_owned() has it */
+        TESS_TRY(imager_plane_window(
+            run, imager_base_bytes(run) + imager_planes_bytes(run) + other + way->bytes,
+            own, planes_of_model));
+cleanup:
+    return status;
 }
 
 /* Share of the grid's lines that any brick covers. Collective. */
@@ -264,7 +297,7 @@ cleanup:
 
 static void estimate_memory(const imager_job *job, const imager_workload *work,
                             double sums, double pieces, double lines, bool one_node,
-                            imager_estimate *estimate)
+                            const model_load *model, imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
     const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
@@ -282,11 +315,15 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double plane_lines =
         lines * (double)plan->nu * (double)job->geom.ny * value / f;
     estimate->reading = fmin(2 * work->read_bytes, work->file_bytes);
-    estimate->samples = own + received;
-    estimate->sums = sums;
+    estimate->samples = own + received + model->residuals;
+    estimate->sums = fmax(sums, model->beside + model->sums);
     /* pieces have become lines before these are turned into others */
-    estimate->planes = job->num_images * image + plane_lines +
-                       fmax(pieces, others_lines(job, one_node) * plane_lines);
+    const double planes = job->num_images * image + plane_lines +
+                          fmax(pieces, others_lines(job, one_node) * plane_lines);
+    const double model_images = job->model.is_shared ? job->model.num * image : 0;
+    const double model_lines =
+        job->model.is_shared ? (1 + others_lines(job, one_node)) * plane_lines : 0;
+    estimate->planes = planes + model_images + model_lines;
     const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
     /* buffers of files are given up when all samples are kept, and so are densities
      * that have been applied to these */
@@ -299,11 +336,12 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double sorting =
         kept + fmax(fmax(own + received + flight, beside + received + runs),
                     work->cached ? own + densities : 0);
-    const double gridding = kept + beside + received + sums + estimate->planes;
+    const double gridding =
+        kept + beside + received + model->residuals + estimate->sums + estimate->planes;
     /* samples of this output have been given up, those of all others wait */
     const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
     const double finishing = kept + (work->cached ? waiting : own) + plane_lines +
-                             imager_finishing_bytes(job);
+                             model_images + model_lines + imager_finishing_bytes(job);
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 
@@ -331,6 +369,8 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     const tess_costs *costs = &plan->costs;
     const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
     const double threads = job->layout->threads;
+    /* imaging, and prediction; of a run that cleans, the dirty images */
+    const double both = job->memory.clean_bytes > 0 ? 1 : 1 + model_share(job);
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double share = pixels * job->num_images / ranks / threads;
     double *s = estimate->seconds, largest, mean;
@@ -352,8 +392,8 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     s[TESS_STAGE_GRID] =
         (largest / threads + new_sums / costs->touch_bytes_s +
          (sets - 1) * imager_set_s(job, (double)work->num_vis / ranks)) *
-        outputs;
-    s[TESS_STAGE_FFT] = batches * per_plane * outputs / (f * threads);
+        both * outputs;
+    s[TESS_STAGE_FFT] = batches * per_plane * both * outputs / (f * threads);
     s[TESS_STAGE_CORRECT] = costs->correct_s * share * outputs;
     if (job->backend->start) estimate_device_time(job, work, estimate);
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
@@ -381,30 +421,70 @@ cleanup:
 }
 
 /* What passes over data need of memory and reading, when they are `*several`, which all
- * ranks agree on, and of how many planes they hold sums. Collective. */
+ * ranks agree on; of how many planes they hold sums, and how many passes, at most, add
+ * to the same ones. Collective. */
 static tess_status plan_passes(const imager_job *job, const tess_brick_list *own,
-                               imager_workload *work, double all, double *sums,
-                               int *planes, bool *several)
+                               imager_workload *work, int *planes, bool *several,
+                               int *in_turn)
 {
     tess_status status = TESS_OK;
     imager_passes passes = {0};
     const double held = work->copy_bytes > 0 ? work->copy_bytes : work->sample_bytes;
+    const double residual =
+        residual_bytes(job, &(tess_samples){.num_vis = 1,
+                                            .num_pol = work->kind.num_pol,
+                                            .is_double = work->kind.is_double});
     TESS_TRY(imager_passes_choose(
-        job, own, work->vis_bytes,
+        job, own, work->vis_bytes + (job->model.is_shared ? residual : 0),
         imager_held_bytes(job, work->cached ? held : work->block_bytes,
                           work->cached ? 0 : work->read_bytes),
         INT64_MAX, &passes));
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;
     *planes = passes.planes_at_once;
-    /* passes that take a share of each block's bricks are transformed in the end */
-    if (*planes == 0 && passes.num_reads > tess_steps_count(job->steps)) *sums = all;
+    /* as visset_passes.c has it: passes by steps have planes of their own */
+    if (*planes == 0 && passes.num_reads > tess_steps_count(job->steps))
+        *in_turn = passes.num_reads;
+    for (int k = 0; k<passes.num_windows && * planes> 0; ++k)
+        if (passes.num_shares[k] > *in_turn) *in_turn = passes.num_shares[k];
     work->owned_bytes = passes.sample_bytes; /* with their runs */
     work->num_runs = 0;
     if (!work->scratch && !work->cached) work->num_reads += passes.num_reads - 1;
 cleanup:
     imager_passes_free(&passes);
     return status;
+}
+
+/* Of how many planes the sums of all samples are held at a time, as the run will have
+ * it, and what its model takes. Collective. */
+static tess_status plan_sums(const imager_job *job, const imager_workload *work,
+                             const tess_brick_list *own, plane_load *load,
+                             double at_once, int *planes, model_load *model)
+{
+    tess_status status = TESS_OK;
+    tess_grid_plan plan = *job->plan;
+    imager_job run = *job;
+    residual_way way;
+    int planes_of_model;
+    plan.costs = work->costs;
+    run.plan = &plan;
+    if (!job->model.is_shared)
+        return imager_plane_window(&run, other_bytes(job, work), own, planes);
+    TESS_TRY(choose_residuals(&run, work, own, &way, planes, &planes_of_model));
+    if (planes_of_model > 0) at_once = sums_by_planes(job, own, planes_of_model, load);
+    model->sums = model_share(job) * at_once;
+    model->beside = way.in_batches ? at_once : 0;
+    model->residuals = way.bytes - way.sums_bytes;
+cleanup:
+    return status;
+}
+
+/* A pass predicts its share of the bricks beside the sums of those before it. Its
+ * residuals are counted with its samples. */
+static model_load passes_load(const imager_job *job, double sums, int in_turn)
+{
+    const double share = sums / in_turn;
+    return (model_load){.sums = model_share(job) * share, .beside = sums - share};
 }
 
 tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
@@ -415,8 +495,9 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     imager_workload found = *work;
     tess_brick_list own = {0};
     plane_load load = {0};
+    model_load model = {0};
     double all = 0, sums = 0, lines = 0;
-    int planes = 0;
+    int planes = 0, in_turn = 1;
     bool several = false, one_node;
     *estimate = (imager_estimate){0};
     TESS_TRY(imager_owned_bricks(job, bricks, &own));
@@ -424,13 +505,16 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     sums_by_blocks(job, &own, &load, &all, &sums);
     TESS_TRY(occupied_share(job, &own, &lines));
     if (!work->cached || job->layout->forced.passes > 1)
-        TESS_TRY(plan_passes(job, &own, &found, all, &sums, &planes, &several));
-    if (!several) TESS_TRY(planes_at_once(job, work, &own, &planes));
+        TESS_TRY(plan_passes(job, &own, &found, &planes, &several, &in_turn));
+    if (!several) TESS_TRY(plan_sums(job, work, &own, &load, sums, &planes, &model));
+    /* passes that take a share of each block's bricks are transformed in the end */
+    if (in_turn > 1 && planes == 0) sums = all;
     if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);
+    if (several) model = passes_load(job, sums, in_turn);
     const int sets = planes > 0 ? (job->plan->num_planes + planes - 1) / planes : 1;
     TESS_TRY(on_one_node(job, &one_node));
     estimate_memory(job, &found, sums, pieces_bytes(job, &load, planes), lines,
-                    one_node, estimate);
+                    one_node, &model, estimate);
     estimate_time(job, &found, lines, sets > 1 ? sums : all, sets, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:

@@ -21,6 +21,7 @@ typedef struct imager_workload {
     double sample_bytes;           /* of its slice when it is kept */
     double owned_bytes;            /* of the samples that it grids at a time */
     double vis_bytes;              /* of a sample */
+    tess_samples kind;             /* such samples, none of them */
     bool cached;                   /* samples are kept */
     bool scratch;                  /* or else are in a file when read again */
     double copy_bytes; /* of several outputs: of the samples of one, which its team

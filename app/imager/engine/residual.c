@@ -71,7 +71,7 @@ tess_status residual_choose(const imager_job *job, const tess_samples *samples,
     if (need[1] >= need[0] && forced->batch_vis == 0) return TESS_OK;
     if (forced->batch_vis == 0)
         TESS_TRY(imager_plane_window(job, other_bytes + of_batch, bricks, &window));
-    if (window == 0) *way = (residual_way){true, of_batch};
+    if (window == 0) *way = (residual_way){true, of_batch, of_model};
 cleanup:
     return status;
 }

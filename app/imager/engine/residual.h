@@ -17,16 +17,18 @@ double residual_bytes(const imager_job *job, const tess_samples *samples);
 
 /** How images of residuals are made. */
 typedef struct residual_way {
-    bool in_batches; /**< by residual_image(), else by residual_make() */
-    double bytes;    /**< beside the samples and the sums that are gridded into */
+    bool in_batches;   /**< by residual_image(), else by residual_make() */
+    double bytes;      /**< beside the samples and the sums that are gridded into */
+    double sums_bytes; /**< of these, sums of the model; 0 unless in batches */
 } residual_way;
 
 /** Of samples that are all that this rank owns: in batches when that takes less memory
  *  on the rank that needs most, that is when an array of all residuals is larger than
  *  the sums of the model (or those of the samples, if these are smaller) and a batch.
  *  Never on a backend that sorts samples by itself, nor where the sums of some planes
- *  are held at a time beside `other_bytes` (imager_plane_window). `tessera plan` knows
- *  no model and needs no choice. Collective in the job's team. */
+ *  are held at a time beside `other_bytes` (imager_plane_window). `tessera plan`
+ *  asks, too: of the samples only their kind and number matter, of the bricks keys and
+ *  numbers. Collective in the job's team. */
 tess_status residual_choose(const imager_job *job, const tess_samples *samples,
                             const tess_brick_list *bricks, double other_bytes,
                             residual_way *way);

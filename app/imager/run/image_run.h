@@ -119,7 +119,8 @@ tess_status image_fits_all(const image_run *run, double bytes, bool *fits);
  * sent at a time. */
 double image_cached_bytes(const image_run *run);
 
-/** Times and channels of one output. */
+/** Read those of all outputs, or of one: times and channels. Local. */
+void image_want_all(image_run *run);
 void image_want_output(image_run *run, int64_t output);
 
 /** An empty density for the weights asked for, of samples whose weights have been

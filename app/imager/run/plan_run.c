@@ -29,6 +29,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
         .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
         .num_reads = kept ? 1 : 3,
         .vis_bytes = vis_bytes,
+        .kind = like,
         .cached = kept,
         .file_bytes =
             64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,
@@ -111,21 +112,37 @@ static void print_plan(const image_run *run, const imager_job *job,
     print_seconds(estimate);
 }
 
+/* The bricks that samples of an output, or of all (ALL_OUTPUTS), have on a job's plan,
+ * and what there is to do. Collective. */
+enum { ALL_OUTPUTS = -1 };
+static tess_status count_output(image_run *run, const imager_job *job, int64_t output,
+                                bool kept, tess_brick_list *bricks,
+                                imager_workload *work)
+{
+    tess_status status = TESS_OK;
+    sample_sets data = {0};
+    TESS_TRY(image_data_for(run, output == ALL_OUTPUTS ? 0 : output, &data));
+    if (output == ALL_OUTPUTS) image_want_all(run);
+    data.with_planes = true;
+    data.subtract = NULL; /* values do not matter */
+    status = imager_count_bricks(job, &data, false, bricks);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(workload_of(run, kept, &data, work));
+cleanup:
+    image_data_free(&data);
+    return status;
+}
+
 /* What one output takes, partitioned as the run would. Collective. */
 static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
                                    const tess_costs *costs, int64_t output, bool kept,
                                    imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
-    sample_sets data = {0};
     tess_brick_list bricks = {0};
     imager_workload work;
-    TESS_TRY(image_data_for(run, output, &data));
-    data.with_planes = true;
-    status = imager_count_bricks(&run->job, &data, false, &bricks);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(count_output(run, &run->job, output, kept, &bricks, &work));
     TESS_TRY(imager_job_partition(&run->job, &bricks, true));
-    TESS_TRY(workload_of(run, kept, &data, &work));
     work.costs = *costs;
     work.scratch = opts->scratch != NULL;
     if (work.scratch && !kept) work.num_reads = 2;
@@ -134,7 +151,6 @@ static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
     TESS_TRY(imager_estimate_make(&run->job, &work, &bricks, estimate));
 cleanup:
     tess_brick_list_free(&bricks);
-    image_data_free(&data);
     return status;
 }
 
@@ -147,6 +163,64 @@ static void keep_larger_memory(imager_estimate *estimate, const imager_estimate 
     estimate->samples = other->samples;
     estimate->sums = other->sums;
     estimate->planes = other->planes;
+}
+
+/* A model of other pixels, which is predicted on a plan of its own and subtracted where
+ * samples are read. */
+typedef struct early_model {
+    imager_estimate estimate; /* of a prediction for all samples that are in memory */
+    double planes;            /* bytes that stay while images are made; 0: no model */
+    double predicted;         /* bytes of predictions */
+} early_model;
+
+/* What it takes, before teams are formed: all ranks predict together. Collective. */
+static tess_status estimate_early(image_run *run, const tess_costs *costs, bool kept,
+                                  early_model *early)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &run->subtract.job;
+    tess_layout layout = run->opts->layout;
+    tess_brick_list bricks = {0};
+    imager_workload work;
+    *early = (early_model){0};
+    if (!image_subtracts_early(run)) return TESS_OK;
+    /* as imager_predict_owned() has it */
+    if (layout.reproducible) layout.forced.plane_window = -1;
+    job->layout = &layout;
+    job->extent = run->job.extent;
+    TESS_TRY(imager_job_plan(job));
+    TESS_TRY(count_output(run, job, ALL_OUTPUTS, kept, &bricks, &work));
+    TESS_TRY(imager_job_partition(job, &bricks, false));
+    work.costs = *costs;
+    work.num_outputs = 1;
+    work.copy_bytes = 0;
+    TESS_TRY(imager_estimate_make(job, &work, &bricks, &early->estimate));
+    const double samples = work.cached ? work.sample_bytes : work.block_bytes;
+    early->planes = fmin(early->estimate.planes, imager_planes_bytes(job));
+    early->predicted =
+        samples / work.vis_bytes * job->num_images * (image_is_double(run) ? 16 : 8);
+cleanup:
+    job->layout = &run->opts->layout;
+    tess_brick_list_free(&bricks);
+    return status;
+}
+
+/* Add that to what images take. Samples that are not kept are predicted while planes
+ * and sums of images are there. */
+static void add_early(const early_model *early, bool kept, imager_estimate *estimate)
+{
+    static const tess_stage stages[] = {TESS_STAGE_SORT, TESS_STAGE_EXCHANGE,
+                                        TESS_STAGE_GRID, TESS_STAGE_REDUCE,
+                                        TESS_STAGE_FFT};
+    const double images = kept ? 0 : estimate->sums + estimate->planes;
+    if (early->planes == 0) return;
+    estimate->peak = fmax(estimate->peak + early->planes,
+                          early->estimate.peak + early->predicted + images);
+    estimate->planes += early->planes;
+    for (size_t k = 0; k < sizeof stages / sizeof *stages; ++k) {
+        estimate->seconds[stages[k]] += early->estimate.seconds[stages[k]];
+        estimate->total_s += early->estimate.seconds[stages[k]];
+    }
 }
 
 /* Seconds are those of the largest output. Outputs of as many visibilities differ in
@@ -187,12 +261,11 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                      .profile = profile,
                      .teams = {.all = comm, .num = 1}};
     imager_estimate estimate;
+    early_model early;
     tess_costs costs;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     bool kept;
     natural.weights.weighting = TESS_NATURAL;
-    natural.subtract = NULL;
-    natural.subtract_pixels = NULL;
     natural.scratch = NULL; /* what is planned is not read twice */
     run.opts = &natural;
     TESS_TRY(image_set_up(&run));
@@ -205,8 +278,10 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     costs = run.job.plan->costs;
     TESS_TRY(imager_job_calibrate(&run.job));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
+    TESS_TRY(estimate_early(&run, &costs, kept, &early));
     TESS_TRY(image_form_teams(&run, kept));
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
+    add_early(&early, kept, &estimate);
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
     TESS_TRY(imager_tell_need(&run.job, estimate.peak));
 cleanup:

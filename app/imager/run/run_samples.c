@@ -78,7 +78,7 @@ double image_cached_bytes(const image_run *run)
 }
 
 /* Times of all outputs together, all channels. */
-static void want_all(image_run *run)
+void image_want_all(image_run *run)
 {
     const output_table *outputs = &run->outputs;
     tess_source_filter(run->source, NULL, outputs->interval_begin[0],
@@ -103,7 +103,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
     double mark = tess_time_now();
     tess_progress progress;
     run->all = tess_source_samples(run->source);
-    want_all(run);
+    image_want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
     status = tess_samples_reserve(&run->all, num_rows, num_vis);
     if (status == TESS_OK && run->outputs.num > 1) {
@@ -252,7 +252,7 @@ tess_status image_survey_blocks(image_run *run)
     const int threads = run->opts->layout.threads;
     const bool timed = run->outputs.num_intervals > 1;
     tess_samples block = tess_source_samples(run->source);
-    want_all(run);
+    image_want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
     TESS_TRY(continue_survey(run, num_blocks, block.num_weight, &first));
     tess_source_skip_to(run->source, first);
@@ -324,7 +324,7 @@ tess_status image_first_pass(image_run *run)
     bool fits, on_device;
     const bool several = run->outputs.num > 1;
     const double bytes = image_cached_bytes(run);
-    want_all(run);
+    image_want_all(run);
     TESS_TRY(wants_device_read(run, &on_device));
     if (on_device) {
         run->mode = DATA_CACHED;
