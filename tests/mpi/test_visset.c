@@ -327,6 +327,87 @@ static void test_batches(void **state)
     free(s);
 }
 
+/* ---- the choice of batches ---- */
+
+enum { MANY_ROWS = 32768, MANY_CHANS = 16, MANY_VIS = MANY_ROWS * MANY_CHANS };
+
+/* Rows of a rank, one polarisation, and an image. */
+typedef struct crowd {
+    double uvw_m[MANY_ROWS][3], freq_hz[MANY_CHANS];
+    double vis[MANY_VIS][2], weight[MANY_VIS];
+    double model[PIXELS], residual[PIXELS], psf[PIXELS];
+} crowd;
+
+static crowd *make_crowd(void)
+{
+    crowd *c = calloc(1, sizeof *c);
+    draw from = {71 + (uint64_t)tess_comm_rank(world)};
+    draw of_model = {5};
+    assert_non_null(c);
+    draw_crowded_rows(&from, MANY_ROWS, 100, c->uvw_m, MANY_CHANS, c->freq_hz);
+    for (int k = 0; k < MANY_VIS; ++k) {
+        c->weight[k] = draw_uniform(&from, 0.1, 2);
+        c->vis[k][0] = draw_normal(&from);
+        c->vis[k][1] = draw_normal(&from);
+    }
+    for (int k = 0; k < POINTS; ++k)
+        c->model[(int)draw_uniform(&of_model, 0, PIXELS)] = draw_normal(&of_model);
+    return c;
+}
+
+/* The image of some of the rows' residuals; returns how many were held at a time, 0:
+ * all. `memory_bytes` of a rank; 0: the machine's. */
+static int64_t crowd_residual(crowd *c, int num_rows, int64_t memory_bytes)
+{
+    pipeline_facts facts;
+    const pipeline with = {
+        .comm = world,
+        .geom = geom,
+        .gridding = {.accuracy = 1e-2, .w_mode = TESS_W_AUTO},
+        .layout = {.threads = 1,
+                   .reproducible = true,
+                   .memory_bytes = memory_bytes * tess_comm_size(world)},
+        .num_pol = 1,
+        .num_rows = num_rows,
+        .num_chan = MANY_CHANS,
+        .uvw_m = c->uvw_m[0],
+        .freq_hz = c->freq_hz,
+        .facts = &facts};
+    assert_int_equal(pipeline_residuals(&with, c->vis[0], c->weight, 1, c->model,
+                                        c->residual, c->psf),
+                     TESS_OK);
+    return facts.batch_vis;
+}
+
+/* Memory says whether residuals are made in batches, and of how many samples: not of
+ * few, nor where all fit into one; smaller ones where there is less memory. Where the
+ * sums of all planes do not fit, not in batches either. The images are the same. */
+static void test_choice_by_memory(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20, SAMPLE_BYTES = 8 + 4 + 8, FEW_ROWS = 50 };
+    static const int64_t memory[] = {120 * MIB, 100 * MIB};
+    if (strcmp(test_backend(), "cpu") != 0) return; /* no batches */
+    crowd *c = make_crowd();
+    double *all = calloc(2 * PIXELS, sizeof *all);
+    int64_t batch[2];
+    assert_non_null(all);
+    assert_int_equal(crowd_residual(c, FEW_ROWS, memory[1]), 0);
+    assert_int_equal(crowd_residual(c, MANY_ROWS, 0), 0);
+    memcpy(all, c->residual, sizeof c->residual);
+    memcpy(all + PIXELS, c->psf, sizeof c->psf);
+    for (int k = 0; k < 2; ++k) {
+        batch[k] = crowd_residual(c, MANY_ROWS, memory[k]);
+        assert_memory_equal(c->residual, all, sizeof c->residual);
+        assert_memory_equal(c->psf, all + PIXELS, sizeof c->psf);
+        assert_in_range(batch[k], 1, memory[k] / 32 / SAMPLE_BYTES + 1);
+    }
+    assert_true(batch[1] < batch[0]);
+    assert_int_equal(crowd_residual(c, MANY_ROWS, 20 * MIB), 0);
+    free(all);
+    free(c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +415,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_choice_by_memory),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);

@@ -37,19 +37,32 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
  * the last one, is short. */
 enum { BATCH_VIS = 1 << 20, THREAD_VIS = 1 << 18 };
 
-static int64_t batch_vis(const imager_job *job)
+/* Share of a rank's memory that a batch may take: batches are smaller where there is
+ * little of it. */
+static const double BATCH_SHARE = 1.0 / 32;
+
+/* Of a sample, copied and predicted. */
+static double batch_vis_bytes(const imager_job *job, const tess_samples *samples)
+{
+    return (double)(tess_samples_vis_bytes(samples) +
+                    job->model.num * value_bytes(samples));
+}
+
+static int64_t batch_vis(const imager_job *job, const tess_samples *samples)
 {
     const int64_t least = (int64_t)job->layout->threads * THREAD_VIS;
+    const int64_t wanted = least > BATCH_VIS ? least : BATCH_VIS;
+    const int64_t allowed = 1 + (int64_t)(BATCH_SHARE * (double)job->memory.rank_bytes /
+                                          batch_vis_bytes(job, samples));
     if (job->layout->forced.batch_vis > 0) return job->layout->forced.batch_vis;
-    return least > BATCH_VIS ? least : BATCH_VIS;
+    return wanted < allowed ? wanted : allowed;
 }
 
 static double batch_bytes(const imager_job *job, const tess_samples *samples)
 {
-    const int64_t most = batch_vis(job);
+    const int64_t most = batch_vis(job, samples);
     const double num_vis = (double)(most < samples->num_vis ? most : samples->num_vis);
-    return num_vis * (double)(tess_samples_vis_bytes(samples) +
-                              job->model.num * value_bytes(samples));
+    return num_vis * batch_vis_bytes(job, samples);
 }
 
 tess_status residual_choose(const imager_job *job, const tess_samples *samples,
@@ -136,7 +149,7 @@ tess_status residual_image(imager_job *job, const tess_samples *samples,
                                     .num_images = job->model.num,
                                     .subtract = subtract_from_batch,
                                     .context = &what,
-                                    .batch_vis = batch_vis(job),
+                                    .batch_vis = batch_vis(job, samples),
                                     .keep_whole = job->layout->reproducible,
                                     .batch = &job->batch};
     return tess_steps_residual(job->steps, &model, samples, bricks, psf);
