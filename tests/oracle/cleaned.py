@@ -200,6 +200,22 @@ def ranks_and_threads(suite, obs):
             prefixes.append(prefix)
     same_files(suite, "any ranks", prefixes, middles, kinds)
     check_means(suite, prefixes[0])
+    if mpiexec() and BACKEND == "cpu":
+        groups_of_ranks(suite, obs)
+
+
+def groups_of_ranks(suite, obs):
+    """Ranks that share planes in groups of two: their rows are not in the order of ranks."""
+    args = [*GRID, "--niter", "500", "--auto-threshold", "5", "--nmiter", "2"]
+    good, alone = suite.image("alone", obs, *args)
+    for ranks, more in ((4, ["--force-fft-ranks", "2"]), (4, ["--force-pw", "2"])):
+        done, out = suite.image("groups" + more[0], obs, *args, *more, ranks=ranks)
+        if not (good and done):
+            continue
+        a, b = images(alone), images(out)
+        suite.below(f"{more}: restored image, of the peak",
+                    np.abs(a["image"][0] - b["image"][0]).max() / a["image"][0].max(), 1e-4)
+        suite.equal(f"{more}: iterations", b["image"][1]["NITER"], a["image"][1]["NITER"])
 
 
 def check_means(suite, prefix):

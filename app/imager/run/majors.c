@@ -96,7 +96,7 @@ static tess_status create_clean(majors *all, int pol, const imager_product *psf)
     cleaned *image = &all->pol[pol];
     const int64_t channel = all->output % run->outputs.num_channels;
     uint8_t *mask = NULL;
-    TESS_TRY(tess_clean_create(run->comm, &all->images, &all->opts, &image->clean));
+    TESS_TRY(tess_clean_create(all->slabs, &all->images, &all->opts, &image->clean));
     TESS_TRY(tess_clean_set_psf(image->clean, 0, psf->rows.value));
     TESS_TRY(clean_inputs_mask(run, channel, pol, all->images.row_first,
                                all->images.num_rows, &mask));
@@ -156,6 +156,19 @@ static tess_status look(void *context, bool *stop)
     return imager_checkpoint_cleaned(run->job.checkpoint);
 }
 
+/* Ranks that share planes in groups have rows in another order than their own: clean/
+ * wants slabs in the order of ranks. Collective. */
+static tess_status order_ranks(majors *all)
+{
+    const image_run *run = all->run;
+    const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);
+    const int rank = tess_comm_rank(run->comm), groups = size / shared;
+    all->slabs = run->comm;
+    if (shared == 1 || shared == size) return TESS_OK;
+    return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared,
+                           &all->slabs);
+}
+
 static tess_status set_up(majors *all, const imager_product *made,
                           const struct imager_found *beam)
 {
@@ -172,6 +185,7 @@ static tess_status set_up(majors *all, const imager_product *made,
                                       .num_images = 1,
                                       .rows_are_double = rows->is_double};
     all->opts = minor_opts(run->opts, beam);
+    TESS_TRY(order_ranks(all));
     for (int p = 0; p < run->num_pol; ++p) {
         if (made[p].sum_weights > 0)
             TESS_TRY(create_clean(all, p, &made[run->num_pol + (one_psf ? 0 : p)]));
@@ -199,6 +213,7 @@ static tess_status make_residuals(majors *all)
         model[p] = all->pol[p].model;
         imager_rows_free(&all->pol[p].residual);
     }
+    if (all->slabs != all->run->comm) tess_comm_free(all->slabs);
     TESS_TRY(imager_model_set(&run->job, model));
     TESS_TRY(visset_image(all->set, &request, &no_stages, made));
     for (int p = 0; p < run->num_pol; ++p)
@@ -403,9 +418,8 @@ static tess_status restore(const majors *all, int pol, imager_rows *image)
     const cleaned *from = &all->pol[pol];
     TESS_TRY(tess_comm_agree(all->run->comm, copy_rows(&from->residual, image)));
     if (!from->clean) return TESS_OK;
-    TESS_TRY(tess_clean_restore(all->run->comm, &all->images, &all->opts,
-                                &all->opts.beam, from->model.value, image->value,
-                                image->value));
+    TESS_TRY(tess_clean_restore(all->slabs, &all->images, &all->opts, &all->opts.beam,
+                                from->model.value, image->value, image->value));
 cleanup:
     return status;
 }
@@ -491,6 +505,7 @@ static void free_all(majors *all)
         imager_rows_free(&all->pol[p].model);
         imager_rows_free(&all->pol[p].residual);
     }
+    if (all->slabs != all->run->comm) tess_comm_free(all->slabs);
 }
 
 tess_status majors_clean(image_run *run, visset *set, int64_t output,

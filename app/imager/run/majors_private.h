@@ -25,6 +25,7 @@ typedef struct cleaned {
 typedef struct majors {
     image_run *run;
     visset *set;
+    tess_comm *slabs; /* the ranks in the order of their rows */
     int64_t output, num; /* num: of complete major iterations */
     bool has_model;      /* some pixel of some model may not be 0 */
     bool changed;        /* models have changed since the residuals were made */
