@@ -218,10 +218,17 @@ typedef struct model_load {
     double beside;    /* of the samples' sums, which are held while those are */
 } model_load;
 
+/* Whether the first images are of residuals. A run that cleans makes them of the data,
+ * with PSFs; what it subtracts later, when it grids no PSFs, takes no more. */
+static bool subtracts(const imager_job *job)
+{
+    return job->model.is_shared && job->memory.clean_bytes == 0;
+}
+
 /* Images of the job's model for one that is gridded. */
 static double model_share(const imager_job *job)
 {
-    return job->model.is_shared ? (double)job->model.num / job->num_images : 0;
+    return subtracts(job) ? (double)job->model.num / job->num_images : 0;
 }
 
 /* How the run will make residuals of all samples, and of how many planes it will then
@@ -322,7 +329,7 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
                           fmax(pieces, others_lines(job, one_node) * plane_lines);
     const double model_images = job->model.is_shared ? job->model.num * image : 0;
     const double model_lines =
-        job->model.is_shared ? (1 + others_lines(job, one_node)) * plane_lines : 0;
+        subtracts(job) ? (1 + others_lines(job, one_node)) * plane_lines : 0;
     estimate->planes = planes + model_images + model_lines;
     const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
     /* buffers of files are given up when all samples are kept, and so are densities
@@ -369,8 +376,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     const tess_costs *costs = &plan->costs;
     const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
     const double threads = job->layout->threads;
-    /* imaging, and prediction; of a run that cleans, the dirty images */
-    const double both = job->memory.clean_bytes > 0 ? 1 : 1 + model_share(job);
+    const double both = 1 + model_share(job); /* imaging, and prediction */
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double share = pixels * job->num_images / ranks / threads;
     double *s = estimate->seconds, largest, mean;
@@ -435,7 +441,7 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
                                             .num_pol = work->kind.num_pol,
                                             .is_double = work->kind.is_double});
     TESS_TRY(imager_passes_choose(
-        job, own, work->vis_bytes + (job->model.is_shared ? residual : 0),
+        job, own, work->vis_bytes + (subtracts(job) ? residual : 0),
         imager_held_bytes(job, work->cached ? held : work->block_bytes,
                           work->cached ? 0 : work->read_bytes),
         INT64_MAX, &passes));
@@ -468,7 +474,7 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
     int planes_of_model;
     plan.costs = work->costs;
     run.plan = &plan;
-    if (!job->model.is_shared)
+    if (!subtracts(job))
         return imager_plane_window(&run, other_bytes(job, work), own, planes);
     TESS_TRY(choose_residuals(&run, work, own, &way, planes, &planes_of_model));
     if (planes_of_model > 0) at_once = sums_by_planes(job, own, planes_of_model, load);
