@@ -72,14 +72,15 @@ TESS_API tess_status tess_session_create_mpi(int64_t communicator,
                                              tess_session **session);
 
 /** Set an option of `tessera image`, as tess_image_set() does; the same ones on all
- *  ranks. Options of files ("output", "subtract", "checkpoint", "scratch") play no
- * part. Before tess_session_open(). */
+ *  ranks. Options of files ("output", "subtract", "checkpoint") play no part, but
+ *  "scratch" does. Before tess_session_open(). */
 TESS_API tess_status tess_session_set(tess_session *session, const char *name,
                                       const char *value);
 
 /** Read, weight and sort the observations, once. Errors as of tess_image_run();
- *  TESS_ERR_RESOURCE when they do not fit in memory; TESS_ERR_USAGE for options that
- *  ranks do not share. Collective. */
+ *  TESS_ERR_RESOURCE when they do not fit in memory, unless the option "scratch" names
+ *  a folder in which each rank may keep them (not on a GPU); TESS_ERR_IO when its disk
+ *  is full; TESS_ERR_USAGE for options that ranks do not share. Collective. */
 TESS_API tess_status tess_session_open(tess_session *session);
 
 /** NULL before tess_session_open(); valid until the session is destroyed. */

@@ -25,7 +25,8 @@ enum { POINTS = 7 };
 static const double ROUNDING = 1e-5;
 
 static tess_comm *world;
-static char sky[64], observation[64];
+static char sky[64], short_one[64], long_one[64];
+static const char *observation = short_one;
 
 static int world_rank(void)
 {
@@ -39,6 +40,12 @@ static bool is_forced(const char *name)
     return strncmp(name, "force-", 6) == 0;
 }
 
+/* Little memory, and a disk in its place, which leave images as they are. */
+static bool is_of_memory(const char *name)
+{
+    return strcmp(name, "memory") == 0 || strcmp(name, "scratch") == 0;
+}
+
 static bool is_exact(const char *const *options)
 {
     for (int k = 0; options[k]; k += 2)
@@ -47,7 +54,8 @@ static bool is_exact(const char *const *options)
 }
 
 /* Options beside the observation, two strings each, up to NULL: --reproducible, or else
- * what forces the work of several ranks, and is not for one process. */
+ * what forces the work of several ranks, and is not for one process, nor is a limit of
+ * memory. */
 static void set_options(tess_session *session, bool alone, const char *const *options)
 {
     assert_int_equal(tess_session_set(session, "obs", observation), TESS_OK);
@@ -55,7 +63,7 @@ static void set_options(tess_session *session, bool alone, const char *const *op
     if (is_exact(options))
         assert_int_equal(tess_session_set(session, "reproducible", NULL), TESS_OK);
     for (int k = 0; options[k]; k += 2)
-        if (!alone || !is_forced(options[k]))
+        if (!alone || !(is_forced(options[k]) || is_of_memory(options[k])))
             assert_int_equal(tess_session_set(session, options[k], options[k + 1]),
                              TESS_OK);
 }
@@ -74,7 +82,7 @@ static tess_session *shared_session(MPI_Comm comm, const char *const *options)
 static tess_session *open_shared(MPI_Comm comm, const char *const *options)
 {
     tess_session *session = shared_session(comm, options);
-    assert_int_equal(tess_session_open(session), TESS_OK);
+    if (tess_session_open(session) != TESS_OK) fail_msg("%s", tess_last_error());
     return session;
 }
 
@@ -409,6 +417,52 @@ static void test_parts_of_ranks(void **state)
     close_pair(&all);
 }
 
+/* ---- data that do not fit into memory ---- */
+
+/* Of a rank: more than images take, less than samples of the long observation. */
+enum { MEMORY_KB = 400 };
+
+/* Images from scratch are those of samples in memory: of several outputs, polarisations
+ * and weights. */
+static void test_spooled(void **state)
+{
+    (void)state;
+    char memory[32];
+    snprintf(memory, sizeof memory, "%dkB", MEMORY_KB * tess_comm_size(world));
+    observation = long_one;
+    const char *const options[][18] = {
+        {"size", "48", "scale", "20asec", "memory", memory, "scratch", ".", NULL},
+        {"size", "45,31", "scale", "20asec", "channels-out", "2", "intervals-out", "2",
+         "stokes", "IQUV", "weight", "uniform", "memory", memory, "scratch", ".", NULL},
+        {"size", "31,46", "scale", "20asec", "stokes", "XX,XY", "accuracy", "1e-8",
+         "weight", "natural", "memory", memory, "scratch", ".", NULL},
+    };
+    for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
+        compare_all(MPI_COMM_WORLD, options[k]);
+    observation = short_one;
+}
+
+/* Without scratch the session says what it would need. */
+static void test_too_little_memory(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"size", "48", "scale", "20asec", NULL};
+    char memory[32];
+    observation = long_one;
+    tess_session *session = shared_session(MPI_COMM_WORLD, options);
+    snprintf(memory, sizeof memory, "%dkB", MEMORY_KB * tess_comm_size(world));
+    assert_int_equal(tess_session_set(session, "memory", memory), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_ERR_RESOURCE);
+    assert_non_null(strstr(tess_last_error(), "iB on a rank"));
+    assert_non_null(strstr(tess_last_error(), "--scratch DIR"));
+    assert_int_equal(tess_session_set(session, "scratch", "no/folder"), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_ERR_IO);
+    assert_int_equal(tess_session_set(session, "scratch", "."), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_OK);
+    tess_session_destroy(session);
+    observation = short_one;
+}
+
 /* ---- failures ---- */
 
 /* What a call returns that fails on the last rank only. */
@@ -495,14 +549,14 @@ static void test_opening_that_fails(void **state)
 /* ---- an observation ---- */
 
 /* Linear feeds and eight channels; a source in the centre and a polarised one. */
-static void simulate(void)
+static void simulate(const char *duration, const char *path)
 {
-    static const char *const options[][2] = {
-        {"layout", "vla-d"}, {"sky", sky},          {"ra", "60deg"},
-        {"dec", "30deg"},    {"duration", "2min"},  {"integration", "30s"},
-        {"freq", "1.4GHz"},  {"chan-width", "2e7"}, {"channels", "6"},
-        {"noise", "0.2"},    {"threads", "1"},      {"pol", "XX,YY,XY,YX"},
-        {"antennas", "9"},   {"overwrite", NULL},   {"output", observation}};
+    const char *const options[][2] = {
+        {"layout", "vla-d"}, {"sky", sky},           {"ra", "60deg"},
+        {"dec", "30deg"},    {"duration", duration}, {"integration", "30s"},
+        {"freq", "1.4GHz"},  {"chan-width", "2e7"},  {"channels", "6"},
+        {"noise", "0.2"},    {"threads", "1"},       {"pol", "XX,YY,XY,YX"},
+        {"antennas", "9"},   {"overwrite", NULL},    {"output", path}};
     tess_command *command = NULL;
     FILE *file = fopen(sky, "w");
     assert_non_null(file);
@@ -523,8 +577,12 @@ static void test_simulate(void **state)
     long process = getpid(); /* tests that run at the same time have other files */
     assert_int_equal(tess_comm_bcast(world, &process, sizeof process, 0), TESS_OK);
     snprintf(sky, sizeof sky, "session-ranks-%ld.csv", process);
-    snprintf(observation, sizeof observation, "session-ranks-%ld.uvfits", process);
-    if (world_rank() == 0) simulate();
+    snprintf(short_one, sizeof short_one, "session-ranks-%ld.uvfits", process);
+    snprintf(long_one, sizeof long_one, "session-long-%ld.uvfits", process);
+    if (world_rank() == 0) {
+        simulate("2min", short_one);
+        simulate("2h", long_one);
+    }
     assert_int_equal(tess_comm_barrier(world), TESS_OK);
 }
 
@@ -533,7 +591,8 @@ static void remove_files(void)
     tess_comm_barrier(world);
     if (world_rank() > 0) return;
     unlink(sky);
-    unlink(observation);
+    unlink(short_one);
+    unlink(long_one);
 }
 
 int main(int argc, char **argv)
@@ -543,6 +602,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_equals_one_process),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_parts_of_ranks),
+        cmocka_unit_test(test_spooled),
+        cmocka_unit_test(test_too_little_memory),
         cmocka_unit_test(test_calls_that_fail_on_one_rank),
         cmocka_unit_test(test_opening_that_fails),
     };

@@ -7,9 +7,12 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core_backend.h"
 #include "crowded_rows.h"
@@ -261,6 +264,138 @@ static void test_layouts(void **state)
     free(s);
 }
 
+/* ---- passes on scratch ---- */
+
+/* Files that were made for sets have no name. */
+static int files_on_scratch(void)
+{
+    int count = 0;
+    DIR *folder = opendir(".");
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        count += strstr(entry->d_name, "tessera-scratch") != NULL;
+    closedir(folder);
+    return count;
+}
+
+/* Two cycles of a set whose passes are on scratch, and whether it had so many; what one
+ * rank makes of samples in memory. */
+static void compare_spooled(const scene *all, tess_comm *self,
+                            const tess_layout *layout, double accuracy)
+{
+    enum { MODELS = 3 };
+    scene *s = make_scene();
+    const tess_layout plain = {.threads = 1,
+                               .reproducible = true,
+                               .forced.chunk = layout->forced.chunk,
+                               .forced.block_planes = layout->forced.block_planes,
+                               .forced.batch_vis = -1};
+    pipeline_facts facts;
+    int64_t row;
+    pipeline with = part_of(all, world, layout, accuracy, &row);
+    with.facts = &facts;
+    with.scratch = ".";
+    assert_int_equal(pipeline_residuals(&with, &all->vis[row * CHANS][0][0],
+                                        all->weight + row * CHANS, MODELS,
+                                        &all->model[0][0][0], &s->residual[0][0][0],
+                                        s->psf[0]),
+                     TESS_OK);
+    residuals(all, self, &plain, accuracy, 0, MODELS, &s->residual[MODELS][0][0],
+              s->psf[1]);
+    assert_memory_equal(s->residual[0], s->residual[MODELS],
+                        MODELS * sizeof s->residual[0]);
+    assert_memory_equal(s->psf[0], s->psf[1], sizeof s->psf[0]);
+    if (strcmp(test_backend(), "cpu") == 0)
+        assert_true(facts.spooled_passes >= layout->forced.passes);
+    else
+        assert_int_equal(facts.spooled_passes, 0); /* the backend sorts samples */
+    assert_int_equal(files_on_scratch(), 0);
+    free(s);
+}
+
+/* More passes than steps, fewer, and windows of planes. */
+static void test_spooled(void **state)
+{
+    (void)state;
+    static const tess_layout layouts[] = {
+        {.threads = 1, .reproducible = true, .forced.passes = 2},
+        {.threads = 2, .reproducible = true, .forced.passes = 7},
+        {.threads = 1,
+         .reproducible = true,
+         .forced.passes = 3,
+         .forced.chunk = 2,
+         .forced.block_planes = 1},
+        {.threads = 1, .reproducible = true, .forced.passes = 40, .forced.split = 1},
+    };
+    scene *s = make_scene();
+    tess_comm *self;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; ++k) {
+        compare_spooled(s, self, &layouts[k], 1e-4);
+        compare_spooled(s, self, &layouts[k], 1e-8);
+    }
+    tess_comm_free(self);
+    free(s);
+}
+
+/* The same images of windows of planes from scratch as from memory. */
+static void test_spooled_windows(void **state)
+{
+    (void)state;
+    enum { MODELS = 2 };
+    const tess_layout layout = {.threads = 1,
+                                .reproducible = true,
+                                .forced.passes = 2,
+                                .forced.plane_window = 3};
+    scene *s = make_scene();
+    pipeline_facts facts;
+    int64_t row;
+    pipeline with = part_of(s, world, &layout, 1e-8, &row);
+    with.facts = &facts;
+    for (int k = 0; k < 2; ++k) {
+        with.scratch = k == 0 ? "." : NULL;
+        assert_int_equal(pipeline_residuals(&with, &s->vis[row * CHANS][0][0],
+                                            s->weight + row * CHANS, MODELS,
+                                            &s->model[0][0][0],
+                                            &s->residual[k * MODELS][0][0], s->psf[k]),
+                         TESS_OK);
+        if (strcmp(test_backend(), "cpu") == 0 && k == 0)
+            assert_true(facts.spooled_passes > 2);
+    }
+    assert_memory_equal(s->residual[0], s->residual[MODELS],
+                        MODELS * sizeof s->residual[0]);
+    assert_memory_equal(s->psf[0], s->psf[1], sizeof s->psf[0]);
+    free(s);
+}
+
+/* One rank cannot make its file, or has no space for it: all of them are told. */
+static void test_disk_of_one_rank(void **state)
+{
+    (void)state;
+    static const tess_layout layout = {.threads = 1, .forced.passes = 3};
+    const bool last = tess_comm_rank(world) == tess_comm_size(world) - 1;
+    struct rlimit before;
+    if (strcmp(test_backend(), "cpu") != 0) skip(); /* nothing goes to scratch */
+    scene *s = make_scene();
+    int64_t row;
+    pipeline with = part_of(s, world, &layout, 1e-4, &row);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    for (int full = 0; full < 2; ++full) {
+        const struct rlimit small = {full && last ? 3000 : before.rlim_cur,
+                                     before.rlim_max};
+        with.scratch = !full && last ? "no/folder" : ".";
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        const tess_status status = pipeline_residuals(
+            &with, &s->vis[row * CHANS][0][0], s->weight + row * CHANS, 1,
+            &s->model[0][0][0], &s->residual[0][0][0], NULL);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(status, last ? TESS_ERR_IO : TESS_ERR_PEER);
+        assert_int_equal(files_on_scratch(), 0);
+    }
+    free(s);
+}
+
 /* ---- batches ---- */
 
 enum { STOKES = 4, IMAGES = 2 };
@@ -414,6 +549,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_against_direct_sums),
         cmocka_unit_test(test_cycles),
         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_spooled),
+        cmocka_unit_test(test_spooled_windows),
+        cmocka_unit_test(test_disk_of_one_rank),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_choice_by_memory),
     };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Data that do not fit into memory, kept in scratch files: the same images, number for
-number, with the observations read twice in all; and disks that are full or not there.
+number, with the observations read twice in all, or passes of sorted samples read again
+for every major cycle; and disks that are full or not there.
 """
 import json
 import os
@@ -44,11 +45,12 @@ def check_same(suite, obs, model):
     folder = suite.path("scratch")
     os.makedirs(folder, exist_ok=True)
     cases = [("passes", ["--weight", "uniform", "--force-passes", "3"]),
+             ("clean", ["--niter", "20", "--nmiter", "2", "--reproducible"]),
              ("outputs", ["--weight", "briggs:0", "--channels-out", "2", "--intervals-out",
                           "2", "--force-teams", "1"]),
              ("model", ["--weight", "natural", "--subtract", model, "--stokes", "I,XX"])]
     for ranks in RANKS:
-        for name, more in cases[:max(1, 4 - ranks)]:
+        for name, more in cases[:5 - ranks]:
             label = f"{name} on {ranks} ranks"
             wanted, read_again = run(suite, label, obs, ranks, *more)
             images, read = run(suite, f"{label}, scratch", obs, ranks, *more, "--scratch",

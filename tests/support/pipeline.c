@@ -160,6 +160,7 @@ static sample_sets kept_samples(const pipeline *with, tess_profile *profile)
                          .vis_scale = 1,
                          .weight_scale = 1,
                          .num_sets = 1,
+                         .scratch = with->scratch,
                          .threads = with->layout.threads,
                          .profile = profile};
 }
@@ -281,6 +282,7 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
                              residual + k * with->num_pol * image,
                              k == 0 ? psf : NULL));
     note_facts(with, &job);
+    if (with->facts) with->facts->spooled_passes = set.passes.num_reads;
 cleanup:
     visset_free(&set);
     tess_samples_free(&data.cached);

@@ -20,7 +20,8 @@ typedef struct pipeline_facts {
     tess_kernel kernel;
     int64_t nu, nv;
     double w_step_lambda, nm1_center;
-    int64_t batch_vis; /**< residuals that were held at a time, 0: all */
+    int64_t batch_vis;  /**< residuals that were held at a time, 0: all */
+    int spooled_passes; /**< of a visibility set on scratch, 0: in memory */
 } pipeline_facts;
 
 /** This rank's rows and how all ranks work on them; arrays belong to the caller. */
@@ -39,6 +40,7 @@ typedef struct pipeline {
     int64_t num_rows, num_chan;
     const double *uvw_m;   /**< [num_rows][3] */
     const double *freq_hz; /**< [num_chan] */
+    const char *scratch;   /**< folder for a set that takes several passes, or NULL */
     pipeline_facts *facts; /**< filled; may be NULL */
 } pipeline;
 

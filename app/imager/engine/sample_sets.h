@@ -27,6 +27,8 @@ typedef struct sample_sets {
     int64_t set_blocks;             /* blocks of the source in a set */
     tess_spool *spool;              /* keeps sets that have been read, or NULL */
     bool force_scratch;             /* keep the spool, be it faster or not */
+    const char *scratch;            /* folder for the passes of a set that is imaged
+                                       more than once, or NULL; borrowed */
     int64_t num_vis;                /* of the image, over all ranks */
     int64_t num_runs;               /* formed by imager_count_bricks, on this rank */
     bool with_planes;               /* which it is to tell of each brick, too */

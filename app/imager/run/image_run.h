@@ -54,6 +54,7 @@ typedef struct image_run {
     imager_summary summary;
     imager_counts counts;
     bool stays;         /* samples are imaged more than once: they are host memory's */
+    bool together;      /* and those of all outputs are held at the same time */
     imager_teams teams; /* once there are several, `comm` is this rank's */
 } image_run;
 

@@ -349,9 +349,10 @@ tess_status image_first_pass(image_run *run)
     } else {
         TESS_TRY(image_survey_blocks(run));
         TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
-        run->mode = several && fits ? DATA_PER_OUTPUT : DATA_STREAMED;
+        fits = fits && several && !run->together;
+        run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;
         tess_log_info("data are %s: %s would not fit into %s per rank",
-                      several && fits ? "read again for every output" : "streamed",
+                      fits ? "read again for every output" : "streamed",
                       tess_mem_text(bytes),
                       tess_mem_text((double)run->job.memory.rank_bytes));
     }

@@ -9,16 +9,21 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* All samples are to stay in memory: those of an output are copied out of all. */
+/* Samples stay in memory, or on scratch where the backend can work on those. Else they
+ * cannot be imaged again. */
 static tess_status check_kept(const image_run *run)
 {
     tess_status status = TESS_OK;
-    if (run->mode != DATA_CACHED)
+    const double bytes = image_cached_bytes(run);
+    const bool can_spool = !run->job.backend->grid->load;
+    if (run->mode != DATA_CACHED && !(can_spool && run->opts->scratch))
         TESS_FAIL(TESS_ERR_RESOURCE,
-                  "a session keeps all samples in memory: %s a rank, which may use %s; "
-                  "raise --memory, or select fewer channels or times",
-                  tess_mem_text(image_cached_bytes(run)),
-                  tess_mem_text((double)run->job.memory.rank_bytes));
+                  "a session keeps all samples: %s on a rank, which needs %s for them "
+                  "to stay in memory and may use %s; raise --memory, %sor select fewer "
+                  "channels or times",
+                  tess_mem_text(bytes), tess_mem_text(bytes / IMAGE_CACHE_SHARE),
+                  tess_mem_text((double)run->job.memory.rank_bytes),
+                  can_spool ? "have them kept on disk with --scratch DIR, " : "");
 cleanup:
     return status;
 }
@@ -36,7 +41,7 @@ static tess_status open_output(imager_session *session, int64_t k)
     TESS_TRY(image_weigh(run, &output->data, &density));
     TESS_TRY(image_apply_density(run, &output->data, &density));
     TESS_TRY(visset_create(&run->job, &output->data, false, &no_stages, &output->set));
-    if (output->set.over)
+    if (output->set.over && !output->set.spool)
         TESS_FAIL(TESS_ERR_RESOURCE, "a session cannot take passes over data");
     visset_leave(&output->set);
 cleanup:
@@ -94,7 +99,7 @@ tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
     imager_session *session = tess_alloc_zero(1, sizeof *session);
     TESS_TRY(tess_comm_agree(comm, session ? TESS_OK : TESS_ERR_ALLOC));
     session->opts = *opts;
-    session->opts.output = session->opts.subtract = session->opts.scratch = NULL;
+    session->opts.output = session->opts.subtract = NULL;
     session->opts.beside.dump_stages = NULL;
     session->opts.subtract_pixels = NULL;
     session->opts.checkpoint = (tess_checkpoint_opts){0};
@@ -103,6 +108,7 @@ tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
                                .opts = &session->opts,
                                .profile = profile,
                                .stays = true,
+                               .together = true,
                                .teams = {.all = comm, .num = 1}};
     TESS_TRY(open_all(session));
     *session_out = session;

@@ -330,6 +330,7 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
         data->mix = &run->job.model;
         data->set_blocks = blocks_of_set(run);
         data->force_scratch = run->job.layout->forced.scratch;
+        data->scratch = run->opts->scratch;
         if (run->opts->scratch)
             status = tess_spool_create(run->opts->scratch, &data->spool);
         TESS_TRY(tess_comm_agree(run->comm, status));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "imager_window.h"
+#include "pass_spool.h"
 #include "residual.h"
 #include "tess_exact.h"
 #include "tess_log.h"
@@ -394,6 +395,12 @@ cleanup:
     return status;
 }
 
+/* Whether passes over data are kept on scratch. */
+static bool spools(const visset *set)
+{
+    return !set->single && set->data->scratch && !set->job->backend->grid->load;
+}
+
 tess_status visset_create(imager_job *job, sample_sets *data, bool single,
                           const imager_stages *stages, visset *set)
 {
@@ -419,9 +426,11 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     }
     TESS_TRY(imager_map_create(stages, &set->sums.map));
     if (!in_place) TESS_TRY(start_exchange(set));
-    if (set->over) return TESS_OK;
-    TESS_TRY(in_place ? keep_in_place(set) : visset_send(set));
-    if (job->backend->grid->holds) TESS_TRY(keep_loaded(set));
+    if (set->over && !spools(set)) return TESS_OK;
+    TESS_TRY(set->over  ? visset_spool(set)
+             : in_place ? keep_in_place(set)
+                        : visset_send(set));
+    if (!set->over && job->backend->grid->holds) TESS_TRY(keep_loaded(set));
     TESS_TRY(count(set, stages));
 cleanup:
     return status;
@@ -471,8 +480,9 @@ tess_status visset_image(visset *set, const visset_request *request,
     tess_status status = TESS_OK;
     const int num_psf = request->psf ? set->sums.num_weight : 0;
     TESS_TRY(start_again(set));
-    status = set->over ? visset_go_over(set, request)
-                       : visset_grid(set, request, set->samples, set->bricks);
+    status = set->spool  ? visset_grid_spooled(set, request)
+             : set->over ? visset_go_over(set, request)
+                         : visset_grid(set, request, set->samples, set->bricks);
     TESS_TRY(tess_comm_agree(set->job->comm, status));
     give_up_samples(set);
     TESS_TRY(count(set, stages));
@@ -486,6 +496,8 @@ void visset_free(visset *set)
     if (!set->job) return;
     imager_bookmark_forget(visset_bookmark(set->job), IMAGER_BRICKS);
     tess_brick_list_free(&set->loaded);
+    pass_spool_destroy(set->spool);
+    imager_passes_free(&set->passes);
     tess_exchange_destroy(set->exchange);
     tess_free(set->sums.map);
     tess_free(set->sums.exact);

@@ -7,19 +7,22 @@
  *  anything. The set itself never changes.
  *
  *  A rank holds the samples of its bricks and their runs. Samples that do not fit in
- *  memory are not held: every image goes over the data once more, or over a copy of
- * them on scratch. On a GPU that has room for the samples they stay there: they are
- *  imaged, subtracted from and imaged again without being copied.
+ *  memory are kept on scratch (pass_spool.h), pass by pass as they are gridded. Without
+ *  scratch they are not held: every image goes over the data once more. On a GPU that
+ * has room for the samples they stay there: they are imaged, subtracted from and imaged
+ * again without being copied.
  */
 #ifndef TESS_VISSET_H
 #define TESS_VISSET_H
 
 #include "exchange.h"
 #include "imager_job.h"
+#include "imager_passes.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "sample_sets.h"
 
+struct pass_spool;
 struct tess_exact;
 
 /** What is summed over the samples of a set. */
@@ -32,14 +35,16 @@ typedef struct imager_sums {
 } imager_sums;
 
 typedef struct visset {
-    imager_job *job;      /**< whose plan, partition, planes and steps serve this set;
-                               borrowed */
-    sample_sets *data;    /**< borrowed; where samples come from while they are read */
-    bool single;          /**< one image will be made: samples are given up early */
-    bool over;            /**< samples are not held */
-    bool is_counted;      /**< `sums` are complete */
-    int num_made;         /**< images so far */
-    bool has_left;        /**< the job at least once */
+    imager_job *job;   /**< whose plan, partition, planes and steps serve this set;
+                            borrowed */
+    sample_sets *data; /**< borrowed; where samples come from while they are read */
+    bool single;       /**< one image will be made: samples are given up early */
+    bool over;         /**< samples are not held in memory */
+    struct pass_spool *spool; /**< has them, pass by pass, or NULL */
+    imager_passes passes;     /**< that `spool` has */
+    bool is_counted;          /**< `sums` are complete */
+    int num_made;             /**< images so far */
+    bool has_left;            /**< the job at least once */
     imager_job_part part; /**< of the job for this set, while another set has the job */
     imager_sums sums;
     tess_brick_list own_bricks; /**< of this rank's slice of the data, or its bricks */
@@ -63,8 +68,10 @@ tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool i
                                 tess_brick_list *bricks);
 
 /** Make a set of an output's data, partition the job by it, and begin the checkpoint's
- *  part. With `single` only one image can be made of it, in less memory. `data` are to
- *  stay until the set is freed. Collective. */
+ *  part. With `single` only one image can be made of it, in less memory. Else samples
+ *  that do not fit into memory go to data->scratch, if that is a folder and the backend
+ *  leaves sorting to the host; TESS_ERR_IO when its disk is full. `data` are to stay
+ *  until the set is freed. Collective. */
 tess_status visset_create(imager_job *job, sample_sets *data, bool single,
                           const imager_stages *stages, visset *set);
 

@@ -4,6 +4,7 @@
 
 #include "imager_model.h"
 #include "imager_window.h"
+#include "pass_spool.h"
 #include "residual.h"
 #include "tess_hash.h"
 #include "tess_log.h"
@@ -12,12 +13,13 @@
 
 /* Bricks of one pass: those that touch its window of planes, of these a range of
  * w-steps, or, when there are fewer steps than passes, every n-th; none whose planes
- * were all done before the run was resumed. */
+ * were all done before the run was resumed, unless images follow that need them. */
 typedef struct pass_filter {
     const imager_job *job;
     tess_plane_window window;
     int pass, num_passes; /* for the window */
     int64_t first_set;    /* that it takes them from */
+    bool with_done;       /* bricks whose planes are done, too */
 } pass_filter;
 
 static bool by_steps(const pass_filter *filter)
@@ -38,7 +40,7 @@ static bool in_pass(const void *context, int64_t key)
     const tess_steps *steps = filter->job->steps;
     int64_t block, tile_u, tile_v;
     tess_grid_brick_of_key(filter->job->plan, key, &block, &tile_u, &tile_v);
-    if (tess_steps_block_done(steps, block) ||
+    if ((!filter->with_done && tess_steps_block_done(steps, block)) ||
         !tess_steps_block_in(steps, block, filter->window))
         return false;
     if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
@@ -122,7 +124,7 @@ static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
     imager_job *job = set->job;
     sample_sets *data = set->data;
     TESS_TRY(send_pass(set, filter));
-    if (last && (set->single || !set->over))
+    if (last && (set->single || !set->over || set->spool))
         tess_samples_free(&data->cached); /* all of it has been sent */
     else if (!data->in_memory && !data->spool)
         tess_source_rewind(data->source); /* reads while this pass is gridded */
@@ -180,7 +182,7 @@ typedef struct pass_work {
     bool last; /* planes are complete after it */
 } pass_work;
 
-/* Grid the samples of a pass. Collective. */
+/* Grid the samples of a pass of several. Collective. */
 static tess_status grid_pass(visset *set, const visset_request *request,
                              const pass_work *work, const tess_samples *samples,
                              tess_brick_list *bricks)
@@ -213,35 +215,61 @@ static void log_pass(const imager_passes *passes, const pass_filter *filter)
                       filter->num_passes);
 }
 
+static pass_filter filter_at(const visset *set, const imager_passes *passes,
+                             const imager_place *place)
+{
+    const int window = (int)place->window;
+    return (pass_filter){.job = set->job,
+                         .window = imager_passes_window(set->job, passes, window),
+                         .pass = (int)place->share,
+                         .num_passes = passes->num_shares[window],
+                         .first_set = place->next_set,
+                         .with_done = set->spool != NULL};
+}
+
+static pass_work work_of(const pass_filter *filter)
+{
+    const bool whole = by_steps(filter), last = filter->pass == filter->num_passes - 1;
+    return (pass_work){.window = filter->window,
+                       .first_step = whole ? pass_first_step(filter, filter->pass) : 0,
+                       .end_step = whole ? pass_first_step(filter, filter->pass + 1)
+                                         : tess_steps_count(filter->job->steps),
+                       .last = last || (whole && filter->window.count == 0)};
+}
+
+/* Collect the samples of a pass. Collective. */
+static tess_status collect_pass(visset *set, const imager_passes *passes,
+                                const tess_brick_list *owned, const imager_place *place,
+                                tess_samples **samples, tess_brick_list **bricks)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const pass_filter filter = filter_at(set, passes, place);
+    const bool last = place->window == passes->num_windows - 1 &&
+                      filter.pass == filter.num_passes - 1;
+    if (filter.first_set == 0)
+        begin_pass(job, set->exchange, (int)place->window, filter.pass);
+    log_pass(passes, &filter);
+    if (filter.first_set == 0) status = expect_pass(owned, &filter, set->exchange);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(take_pass(set, &filter, last, samples, bricks));
+cleanup:
+    return status;
+}
+
 /* The passes for one window of planes, from a place in it on. Collective. */
 static tess_status run_window(visset *set, const visset_request *request,
                               const tess_brick_list *owned, const imager_passes *passes,
-                              const imager_place *from)
+                              imager_place place)
 {
     tess_status status = TESS_OK;
-    imager_job *job = set->job;
-    const int window = (int)from->window, num_passes = passes->num_shares[window];
-    pass_filter filter = {.job = job,
-                          .window = imager_passes_window(job, passes, window),
-                          .pass = (int)from->share,
-                          .num_passes = num_passes,
-                          .first_set = from->next_set};
-    for (; filter.pass < num_passes; ++filter.pass, filter.first_set = 0) {
-        const bool last = filter.pass == num_passes - 1, whole = by_steps(&filter);
-        const pass_work work = {
-            .window = filter.window,
-            .first_step = whole ? pass_first_step(&filter, filter.pass) : 0,
-            .end_step = whole ? pass_first_step(&filter, filter.pass + 1)
-                              : tess_steps_count(job->steps),
-            .last = last || (whole && filter.window.count == 0)};
+    for (; place.share < passes->num_shares[place.window];
+         ++place.share, place.next_set = 0) {
+        const pass_filter filter = filter_at(set, passes, &place);
+        const pass_work work = work_of(&filter);
         tess_samples *samples;
         tess_brick_list *bricks;
-        if (filter.first_set == 0) begin_pass(job, set->exchange, window, filter.pass);
-        log_pass(passes, &filter);
-        if (filter.first_set == 0) status = expect_pass(owned, &filter, set->exchange);
-        TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(take_pass(set, &filter, last && window == passes->num_windows - 1,
-                           &samples, &bricks));
+        TESS_TRY(collect_pass(set, passes, owned, &place, &samples, &bricks));
         TESS_TRY(grid_pass(set, request, &work, samples, bricks));
     }
 cleanup:
@@ -298,6 +326,21 @@ cleanup:
     return status;
 }
 
+/* How often the data are gone over, `owned` by this rank, perhaps with residuals beside
+ * the samples. Collective. */
+static tess_status choose_passes(const visset *set, bool with_residuals,
+                                 const tess_brick_list *owned, imager_passes *passes)
+{
+    const imager_job *job = set->job;
+    const sample_sets *data = set->data;
+    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
+    double vis_bytes = (double)tess_samples_vis_bytes(held);
+    if (with_residuals)
+        vis_bytes += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
+    return imager_passes_choose(job, owned, vis_bytes, held_bytes(job, data),
+                                visset_most_vis(job, data), passes);
+}
+
 tess_status visset_go_over(visset *set, const visset_request *request)
 {
     tess_status status = TESS_OK;
@@ -307,13 +350,8 @@ tess_status visset_go_over(visset *set, const visset_request *request)
     tess_brick_list owned = {0}, *bricks;
     imager_passes passes = {0};
     imager_place from;
-    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
-    double vis_bytes = (double)tess_samples_vis_bytes(held);
-    if (request->less_model)
-        vis_bytes += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(imager_passes_choose(job, &owned, vis_bytes, held_bytes(job, data),
-                                  visset_most_vis(job, data), &passes));
+    TESS_TRY(choose_passes(set, request->less_model, &owned, &passes));
     TESS_TRY(find_place(job, data, &owned, &passes, set->exchange, &set->sums, &from));
     if (passes.num_reads == 1) {
         TESS_TRY(take_all(set, from.next_set, &samples, &bricks));
@@ -328,10 +366,87 @@ tess_status visset_go_over(visset *set, const visset_request *request)
         if (from.window == first ||
             !tess_steps_window_done(
                 job->steps, imager_passes_window(job, &passes, (int)from.window)))
-            TESS_TRY(run_window(set, request, &owned, &passes, &from));
+            TESS_TRY(run_window(set, request, &owned, &passes, from));
 cleanup:
     imager_bookmark_forget(visset_bookmark(job), IMAGER_PASS);
     imager_passes_free(&passes);
     tess_brick_list_free(&owned);
+    return status;
+}
+
+/* ---- passes on scratch ---- */
+
+/* The next pass: in the same window of planes, or the first of the next one. */
+static void next_pass(const imager_passes *passes, imager_place *place)
+{
+    if (++place->share < passes->num_shares[place->window]) return;
+    *place = (imager_place){.window = place->window + 1};
+}
+
+/* All passes are on scratch: nothing is collected again. Collective. */
+static void end_collecting(visset *set)
+{
+    sample_sets *data = set->data;
+    tess_exchange_destroy(set->exchange);
+    set->exchange = NULL;
+    tess_brick_list_free(&set->own_bricks);
+    tess_samples_free(&data->cached);
+    tess_samples_free(&data->block);
+    tess_spool_destroy(data->spool);
+    data->spool = NULL;
+    tess_log_info("%s of sorted samples are kept in a scratch file of this rank",
+                  tess_mem_text((double)pass_spool_bytes(set->spool)));
+}
+
+tess_status visset_spool(visset *set)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const sample_sets *data = set->data;
+    const imager_passes *passes = &set->passes;
+    tess_samples *samples;
+    tess_brick_list owned = {0}, *bricks;
+    imager_place place = {0};
+    status = pass_spool_create(
+        data->scratch, data->in_memory ? &data->cached : &data->block, &set->spool);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
+    TESS_TRY(choose_passes(set, true, &owned, &set->passes));
+    for (; place.window < passes->num_windows; next_pass(passes, &place)) {
+        TESS_TRY(collect_pass(set, passes, &owned, &place, &samples, &bricks));
+        double mark = tess_time_now();
+        status = pass_spool_write(set->spool, samples, bricks);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
+    }
+    end_collecting(set);
+cleanup:
+    tess_brick_list_free(&owned);
+    return status;
+}
+
+tess_status visset_grid_spooled(visset *set, const visset_request *request)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const imager_passes *passes = &set->passes;
+    tess_samples *samples;
+    tess_brick_list *bricks;
+    imager_place place = {0};
+    for (int64_t k = 0; k < passes->num_reads; ++k, next_pass(passes, &place)) {
+        const pass_filter filter = filter_at(set, passes, &place);
+        const pass_work work = work_of(&filter);
+        double mark = tess_time_now();
+        TESS_TRY(tess_steps_look(job->steps));
+        status = pass_spool_read(set->spool, k, &samples, &bricks);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+        tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
+        tess_steps_next_samples(job->steps);
+        TESS_TRY(passes->num_reads == 1
+                     ? visset_grid(set, request, samples, bricks)
+                     : grid_pass(set, request, &work, samples, bricks));
+    }
+cleanup:
+    pass_spool_rest(set->spool);
     return status;
 }

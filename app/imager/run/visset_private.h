@@ -56,6 +56,13 @@ tess_status visset_grid(visset *set, const visset_request *request,
 /** Go over the data, pass after pass, and grid. Collective. */
 tess_status visset_go_over(visset *set, const visset_request *request);
 
+/** Go over the data, and keep the passes in set->spool; they are given up where they
+ *  come from. TESS_ERR_IO. Collective. */
+tess_status visset_spool(visset *set);
+
+/** Grid the passes of set->spool. Collective. */
+tess_status visset_grid_spooled(visset *set, const visset_request *request);
+
 /** From the sums of all planes and of the weights to the products; the scales of the
  *  data are undone. Collective. */
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,

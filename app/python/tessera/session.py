@@ -54,7 +54,8 @@ class Session:
     what a deconvolution of your own calls.
 
     Parameters are those of `tessera.image`: observations, `size`, `scale` and options.
-    Options of files ("output", "subtract", "checkpoint", "scratch") play no part.
+    Options of files ("output", "subtract", "checkpoint") play no part. With `scratch`,
+    visibilities that do not fit into memory are kept in a file in that folder.
 
     An output is an output channel (`channels_out`) of an interval (`intervals_out`); most
     sessions have one. Images are float64 arrays of shape (ny, nx), or
