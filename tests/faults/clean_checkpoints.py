@@ -69,6 +69,27 @@ def stop_and_go(suite, what, options, whole, rank_cycle):
     same(suite, what, prefix, whole)
 
 
+def stop_in_dirty_image(suite, obs, ranks):
+    """Samples of planes that were done before a run was stopped are of use to later images: in
+    memory, and on scratch."""
+    options = [obs, "--size", "512", "--scale", "120asec", "--reproducible", "--accuracy", "1e-2",
+               "--niter", "60", "--nmiter", "2", "--force-block-planes", "1", "--threads", "1"]
+    good, whole = suite.image("wide", *options)
+    prefix, folder = suite.path("dirty"), suite.path("dirty-stops")
+    for stops in (8, 12) if good else ():
+        for more in [], ["--scratch", suite.work, "--force-passes", "3"]:
+            what = f"{stops} stops in the dirty image, {' '.join(more[:1])} {ranks} ranks"
+            remove(prefix, folder)
+            command = ["image", *options, *more, "--checkpoint", folder, "--resume", "-o", prefix]
+            for _ in range(stops):
+                tessera(*command, "--max-time", "0.001", ranks=ranks, timeout=120)
+            result = tessera(*command, ranks=ranks)
+            suite.ran(what, result)
+            suite.true(f"{what}: a part was left", "continuing from" in result.err and
+                       "cleaning goes on" not in result.err)
+            same(suite, what, prefix, whole)
+
+
 def kill_and_go(suite, options, whole, kills):
     """Killed at any time, with checkpoints as often as can be."""
     prefix, folder = suite.path("killed"), suite.path("kills")
@@ -110,6 +131,7 @@ def main():
         good, whole = suite.image(what, *options)
         if good:
             stop_and_go(suite, what, options, whole, several)
+    stop_in_dirty_image(suite, obs, 2 if mpiexec() else 1)
     options = [obs, *GRID, *cases["multiscale"]]
     kill_and_go(suite, options, suite.path("multiscale"), 20 if FULL else 6)
     refused = tessera("image", *options, "--gain", ".2", "--checkpoint", suite.path("kills"),

@@ -145,7 +145,10 @@ static tess_status take_all(visset *set, int64_t first_set, tess_samples **sampl
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     const sample_sets *data = set->data;
-    const pass_filter all = {.job = job, .num_passes = 1, .first_set = first_set};
+    const pass_filter all = {.job = job,
+                             .num_passes = 1,
+                             .first_set = first_set,
+                             .with_done = !set->single && !set->over};
     if (data->in_memory && !job->checkpoint)
         status = expect(job, &data->cached, &set->own_bricks, set->exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
