@@ -213,7 +213,6 @@ static tess_status make_residuals(majors *all)
         model[p] = all->pol[p].model;
         imager_rows_free(&all->pol[p].residual);
     }
-    if (all->slabs != all->run->comm) tess_comm_free(all->slabs);
     TESS_TRY(imager_model_set(&run->job, model));
     TESS_TRY(visset_image(all->set, &request, &no_stages, made));
     for (int p = 0; p < run->num_pol; ++p)
