@@ -294,6 +294,47 @@ TABLE = [Mutant(*entry) for entry in [
      "exp(-(source->uu * u * u + source->uv * u * v + source->vv * v * v));",
      "exp(-(source->uu * u * u - source->uv * u * v + source->vv * v * v));",
      "unit.simulate"),
+    # ---- cleaning ----
+    ("clean-residual-kept", "app/imager/run/majors.c",
+     "        if (all->changed) TESS_TRY(make_residuals(all));",
+     "        if (all->changed && all->num == 1) TESS_TRY(make_residuals(all));",
+     "e2e.cleaned"),
+    ("clean-mask-ignored", "app/imager/run/majors.c",
+     "TESS_TRY(tess_clean_set_mask(image->clean, mask));",
+     "TESS_TRY(tess_clean_set_mask(image->clean, NULL));",
+     "e2e.cleaned"),
+    ("clean-scale-beam", "app/imager/run/majors.c",
+     "minor.scale_beam_px = beam->beam_expected;",
+     "minor.scale_beam_px = 0;",
+     "e2e.cleaned"),
+    ("clean-beam-angle", "clean/clean_restore.c",
+     "job->across = 2 * s * c * (minor - major) * aspect;",
+     "job->across = 2 * s * c * (major - minor) * aspect;",
+     "e2e.cleaned"),
+    ("clean-sigma", "clean/cpu_noise.c",
+     "PER_DEVIATION = 1.482602218505602;",
+     "PER_DEVIATION = 1;",
+     "e2e.cleaned"),
+    ("clean-mgain", "clean/clean_minor.c",
+     "inner->peak_start * (1 - share)",
+     "inner->peak_start * share",
+     "e2e.clean_numpy"),
+    ("clean-final-end", "clean/clean_minor.c",
+     "if (at_final || (best_peak(run)",
+     "if ((at_final && !is_above) || (best_peak(run)",
+     "e2e.clean_numpy"),
+    ("clean-bias", "clean/clean_scales.c",
+     "-log2(scale[s] / (2 * clean_beam_px(opts)))",
+     "-log2(scale[s] / (4 * clean_beam_px(opts)))",
+     "e2e.clean_numpy"),
+    ("clean-window-share", "clean/cpu_local_rms.c",
+     "share > 0 ? sigma / sqrt(share) : 0);",
+     "share > 0 ? sigma : 0);",
+     "e2e.clean_numpy"),
+    ("clean-border", "clean/clean_scales.c",
+     "return (int64_t)ceil(scale_px / 2);",
+     "return (int64_t)ceil(scale_px / 4);",
+     "e2e.clean_numpy"),
 ]]
 
 
@@ -350,6 +391,8 @@ class Tree:
 def target_of(test):
     """unit.geom is of unit_test_geom, mpi.comm.np2 of mpi_test_comm."""
     folder, name = test.split(".")[:2]
+    if test in ("e2e.clean_numpy", "e2e.radler"):
+        return "clean_arrays"
     return "tessera" if folder == "e2e" else f"{folder}_test_{name}"
 
 

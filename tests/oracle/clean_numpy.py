@@ -42,7 +42,9 @@ def hogbom_500():
 def multiscale_by_text():
     for ny, nx, scales in ((128, 128, [0, 16, 32]), (90, 117, [0, 8, 16, 32])):
         psf = scene.make_psf(ny, nx)
-        dirty = scene.convolve(scene.make_sky(ny, nx, 8, 4), psf)
+        y, x = np.mgrid[:ny, :nx]
+        edge = .1 * np.exp(-.5 * ((y - ny + 7) ** 2 + (x - 8.3) ** 2) / 5 ** 2)  # within the border
+        dirty = scene.convolve(scene.make_sky(ny, nx, 8, 4) + edge, psf)
         expected, sky, last = scene.multiscale(dirty, psf, scales, 4.)
         reports, model, residual, found = scene.run(
             WORK, dirty, psf, niter=100000, multiscale=1, beam=4, double=1,
@@ -81,6 +83,17 @@ def shifts():
             for model in models[1:]:
                 assert np.abs(models[0] - model).max() < 1e-9 * np.abs(models[0]).max(), (ny, nx, options)
             assert used[0] > 1 or not options, "one scale only"
+
+
+def final_threshold():
+    """Eight sub-minor loops at the final threshold end cleaning, though some pixels are above it."""
+    psf = scene.make_psf(96, 120)
+    noise = scene.convolve(np.random.default_rng(0).normal(0, .05, (96, 120)), psf)
+    dirty = scene.convolve(scene.make_sky(96, 120, 12, 4), psf) + noise
+    report = scene.run(WORK, dirty, psf, niter=100000, multiscale=1, beam=4, double=1, mgain=1,
+                       threshold=.05 * np.abs(dirty).max(), scale_gain=.97)[0][0]
+    assert report["loops"] == 8 and report["peak_end"] > report["final"], report
+    assert report["end"] == 1 and report["again"] == 0, report
 
 
 def local_rms():
@@ -126,5 +139,6 @@ if __name__ == "__main__":
     hogbom_500()
     multiscale_by_text()
     shifts()
+    final_threshold()
     local_rms()
     same_bits()

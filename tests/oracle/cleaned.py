@@ -8,8 +8,9 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, BACKEND, FULL, Suite, casacore_python, fits_module, have_ms, mpiexec,
-                 offset_radec, read_image, run, simulate, tessera, write_sky)
+from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, casacore_python, fits_module, have_ms,
+                 mpiexec, offset_radec, read_image, run, simulate, tessera, write_sky)
+import uvfits
 
 KINDS = ("dirty", "psf", "model", "residual", "image")
 N, SCALE = 256, 4 * ASEC
@@ -147,6 +148,8 @@ def single_scale(suite, obs):
     suite.true("no preview of the model", not os.path.exists(prefix + "-model.png"))
     sigma = 1.4826 * np.median(np.abs(image["residual"][0] - np.median(image["residual"][0])))
     suite.below("the residual's peak, in noise", np.abs(image["residual"][0]).max() / sigma, 5.5)
+    # σ of the residual with which the last major iteration began
+    suite.below("CLTHRESH against 5 σ", abs(image["image"][1]["CLTHRESH"] / (5 * sigma) - 1), .1)
     suite.true("the log says why it ended", lines(log, r"cleaned: .* until the final threshold of"))
     return prefix
 
@@ -161,9 +164,21 @@ def multiscale(suite, obs):
     check_residual(suite, "multiscale", obs, prefix, image)
     check_restored(suite, "multiscale", image)
     check_fluxes(suite, "multiscale", image, gaussian=GAUSSIAN)
-    suite.true("large scales were used", lines(log, r"scales .*, [1-9][0-9.]+ \("))
+    check_scales(suite, obs, log)
     suite.true("phase 2 is told", lines(log, r"automatic mask"))
     suite.equal("CLSCALES > 1", image["image"][1]["CLSCALES"] > 1, True)
+
+
+def check_scales(suite, obs, log):
+    """Scales are 4, 8, ... of the beams that the longest baseline lets expect, in pixels."""
+    uvw, freq, _, _, _ = uvfits.read(obs)
+    beam = C_M_S / freq.max() / np.linalg.norm(uvw, axis=1).max() / SCALE
+    used = {float(s) for line in lines(log, r"major \d+: .*scales (.*), peak")
+            for s in re.findall(r"([\d.]+) \(", line.group(1))} - {0}
+    suite.true(f"large scales were used: {sorted(used)}", len(used) > 1)
+    for scale in used:
+        doublings = np.log2(scale / (4 * beam))  # of four digits
+        suite.below(f"scale of {scale} pixels", abs(doublings - np.rint(doublings)), 1e-3)
 
 
 def large_source(suite):
