@@ -140,8 +140,9 @@ def simulated(suite):
         cases["gaussian-kernels"] = (both, {**scales, "multiscale-shape": "gaussian"})
         cases["given-scales"] = (both, {**scales, "multiscale-scales": "0,5,12,30"})
         cases["local-rms"] = (points, {"local-rms": True})
-        # WSClean 3.1 aborts with "-local-rms-method rms-with-min"
-        cases["multiscale-local-rms"] = (both, {**scales, "local-rms": True})
+        # WSClean 3.1 aborts with -multiscale and -local-rms
+        cases["local-rms-with-min"] = (points, {"local-rms": True,
+                                                "local-rms-method": "rms-with-min"})
         cases["no-negative"] = (both, {**scales, "no-negative": True})
         cases["border"] = (points, {"clean-border": 20})
     for name, (obs, options) in cases.items():
