@@ -5,6 +5,7 @@
 #define TESS_IMAGE_RUN_H
 
 #include "image_files.h"
+#include "image_holding.h"
 #include "imager_bookmark.h"
 #include "imager_checkpoint.h"
 #include "imager_job.h"
@@ -21,13 +22,6 @@
 /* Share of a rank's memory that prepared samples may take up before data are read again
  * instead of being kept. */
 #define IMAGE_CACHE_SHARE 0.45
-
-/* Where the samples of an image come from. */
-typedef enum data_mode {
-    DATA_CACHED,     /* all samples of this rank's slice are kept */
-    DATA_PER_OUTPUT, /* those of one output at a time, read again for each */
-    DATA_STREAMED    /* block by block, in several passes for each output */
-} data_mode;
 
 /* One run of `image` or `plan`. */
 typedef struct image_run {
@@ -53,8 +47,7 @@ typedef struct image_run {
     image_files output, means; /* by the team, and by all ranks */
     imager_summary summary;
     imager_counts counts;
-    bool stays;         /* samples are imaged more than once: they are host memory's */
-    bool together;      /* and those of all outputs are held at the same time */
+    image_holding holds;
     imager_teams teams; /* once there are several, `comm` is this rank's */
 } image_run;
 

@@ -147,8 +147,8 @@ static tess_status wants_device_read(const image_run *run, bool *wanted)
     const bool forced = layout->forced.passes > 0 || layout->forced.pw > 0 ||
                         layout->forced.fft_ranks > 0 || layout->forced.split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
-    int64_t here = run->outputs.num == 1 && !run->stays && !image_subtracts(opts) &&
-                   !opts->beside.dump_stages && !forced &&
+    int64_t here = run->outputs.num == 1 && !run->holds.stay &&
+                   !image_subtracts(opts) && !opts->beside.dump_stages && !forced &&
                    device_read_possible(&run->job, run->source,
                                         run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
@@ -349,7 +349,7 @@ tess_status image_first_pass(image_run *run)
     } else {
         TESS_TRY(image_survey_blocks(run));
         TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
-        fits = fits && several && !run->together;
+        fits = fits && several && !run->holds.together;
         run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;
         tess_log_info("data are %s: %s would not fit into %s per rank",
                       fits ? "read again for every output" : "streamed",

@@ -107,8 +107,7 @@ tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
     session->run = (image_run){.comm = comm,
                                .opts = &session->opts,
                                .profile = profile,
-                               .stays = true,
-                               .together = true,
+                               .holds = {true, true},
                                .teams = {.all = comm, .num = 1}};
     TESS_TRY(open_all(session));
     *session_out = session;

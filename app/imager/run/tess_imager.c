@@ -759,7 +759,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = &own,
                      .profile = profile,
-                     .stays = image_is_cleaned(opts),
+                     .holds.stay = image_is_cleaned(opts),
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     TESS_TRY(image_set_up(&run));
