@@ -177,8 +177,7 @@ static tess_status count_cleaning(image_run *run)
     if (!image_is_cleaned(run->opts)) return TESS_OK;
     job->memory.clean_bytes = majors_bytes(
         run->opts, run->num_pol, job->extent.uvw_max_lambda, tess_comm_size(run->comm));
-    double lacking = imager_base_bytes(job) + imager_planes_bytes(job) -
-                     (double)job->memory.rank_bytes;
+    double lacking = job->memory.clean_bytes - (double)job->memory.rank_bytes;
     TESS_TRY(tess_comm_allreduce_f64(run->comm, &lacking, 1, TESS_MAX));
     if (lacking > 0)
         TESS_FAIL(
