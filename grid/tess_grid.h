@@ -39,6 +39,9 @@ enum {
 /** Images of a smaller ε are made in double precision: the rounding of single precision
  *  (kernel values, FFT, sums of many visibilities) comes to a few 1e-6. */
 #define TESS_SINGLE_ACCURACY 9e-6
+/** Files of images, and transforms while they are cleaned, are double for a smaller ε: a
+ *  finer promise is more than single precision stores. */
+#define TESS_SINGLE_FILE_ACCURACY 1e-6
 
 /** Precision of grid and images. Auto is single for ε ≥ TESS_SINGLE_ACCURACY. */
 typedef enum tess_precision {

@@ -13,6 +13,7 @@
 #include "options.h"
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_grid.h"
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
@@ -292,7 +293,8 @@ cleanup:
 static tess_status check_memory(tess_comm *comm, const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    const double pixel_bytes = opts->gridding.accuracy < 1e-6 ? 8 : 4;
+    const double pixel_bytes =
+        opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY ? 8 : 4;
     const double needed = (double)opts->nx * (double)opts->ny * pixel_bytes;
     double available = 0;
     TESS_TRY(tess_job_memory(comm, opts->layout.memory_bytes, &available));

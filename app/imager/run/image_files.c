@@ -9,12 +9,10 @@
 #include "imager_rows.h"
 #include "imager_summary.h"
 #include "output_table.h"
+#include "tess_grid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
-
-/* BITPIX −64 is needed to hold a promise finer than single precision can store. */
-static const double SINGLE_FILE_ACCURACY = 1e-6;
 
 /* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
 static char *file_name(const image_files *output, int64_t interval, int64_t channel,
@@ -244,7 +242,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     const tess_image_opts *opts = output->opts;
     const int64_t pixels = rows->num_rows * rows->nx;
     void *copy = NULL;
-    product->is_double = opts->gridding.accuracy < SINGLE_FILE_ACCURACY;
+    product->is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
     product->row_first = rows->row_first;
     product->num_rows = rows->num_rows;
     status = convert_rows(rows, product->is_double, &copy);

@@ -16,9 +16,6 @@
  * below those before. */
 enum { MOST_STALLED = 3 };
 
-/* Minor loops transform in double precision below this accuracy of the images. */
-static const double SINGLE_TRANSFORM_ACCURACY = 1e-6;
-
 const char *majors_end_text(majors_end end)
 {
     static const char *const text[] = {
@@ -43,7 +40,7 @@ static tess_clean_opts minor_opts(const tess_image_opts *opts,
     minor.beam = (tess_clean_beam){.major_px = beam->beam.major_rad / opts->scale_rad,
                                    .minor_px = beam->beam.minor_rad / opts->scale_rad,
                                    .angle_rad = beam->beam.pa_rad};
-    minor.is_double = opts->gridding.accuracy < SINGLE_TRANSFORM_ACCURACY;
+    minor.is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
     minor.repeatable = opts->layout.reproducible;
     minor.threads = opts->layout.threads;
     return minor;
