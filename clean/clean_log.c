@@ -30,6 +30,29 @@ void clean_log_clear(clean_log *log)
     clean_components_clear(&log->found);
 }
 
+tess_status clean_log_spread(const clean_log *log, int scale, const clean_join *join,
+                             clean_components *wide)
+{
+    tess_status status = TESS_OK;
+    const int64_t images = log->found.num_images;
+    int64_t from = 0;
+    double *values = tess_alloc(wide->num_images, sizeof *values);
+    if (!values) TESS_FAIL(TESS_ERR_ALLOC, "values of a component");
+    clean_components_clear(wide);
+    for (int64_t k = 0; k < log->num_loops; from += log->loop[k++].count) {
+        const int64_t end = from + log->loop[k].count;
+        for (int64_t c = from; log->loop[k].scale == scale && c < end; ++c) {
+            clean_spectrum_spread(&join->spectrum, log->found.flux + c * images,
+                                  values);
+            TESS_TRY(clean_components_add(wide, log->found.index[c], values));
+        }
+    }
+    TESS_TRY(clean_components_merge(wide));
+cleanup:
+    tess_free(values);
+    return status;
+}
+
 tess_status clean_log_of_scale(const clean_log *log, int scale,
                                clean_components *merged)
 {

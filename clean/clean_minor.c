@@ -42,7 +42,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static void find_thresholds(minor *run)
+static void find_thresholds(minor *run, const clean_noise *noise)
 {
     tess_clean *clean = run->clean;
     const tess_clean_opts *opts = &clean->setup.opts;
@@ -51,7 +51,8 @@ static void find_thresholds(minor *run)
                              ? opts->first_mgain
                              : opts->mgain;
     const double times = clean_records(clean) ? opts->auto_mask : opts->auto_threshold;
-    inner->final_threshold = larger(times * inner->sigma, opts->threshold_jy);
+    const double by_noise = times > 0 ? noise->median + times * noise->sigma : 0;
+    inner->final_threshold = larger(by_noise, opts->threshold_jy);
     inner->peak_start = best_peak(run);
     inner->threshold = larger(inner->peak_start * (1 - share), inner->final_threshold);
 }
@@ -268,21 +269,21 @@ static tess_status begin(minor *run, void *const *residual)
                               .local_rms = clean->setup.opts.local_rms !=
                                                TESS_CLEAN_GLOBAL_RMS &&
                                            !clean_is_masked(clean)};
-    double sigma;
-    for (int k = 0; k < clean->setup.images.num_images; ++k)
+    clean_noise noise;
+    for (int k = 0; k < clean->setup.join.num_out * clean->setup.join.num_pol; ++k)
         if (!clean->has_psf[k]) TESS_FAIL(TESS_ERR_USAGE, "image %d has no PSF", k);
     clean->ops->psf_peaks(clean->work, run->psf_peak);
-    TESS_TRY(clean->ops->begin(clean->work, &data, &sigma));
+    TESS_TRY(clean->ops->begin(clean->work, &data, &noise));
     if (resumed) {
         TESS_TRY(replay(run));
         TESS_TRY(measure(run));
         return status;
     }
-    clean->inner = (clean_inner){.sigma = sigma, .peak_index = -1};
+    clean->inner = (clean_inner){.sigma = noise.sigma, .peak_index = -1};
     for (int s = 0; s < clean->setup.num_scales; ++s)
         clean->inner.active[s] = run->psf_peak[s] > 0;
     TESS_TRY(measure(run));
-    find_thresholds(run);
+    find_thresholds(run, &noise);
 cleanup:
     return status;
 }
@@ -330,19 +331,23 @@ static tess_status add_found(minor *run, double *const *model)
     tess_clean *clean = run->clean;
     const clean_setup *setup = &clean->setup;
     clean_components merged = {.num_images = setup->images.num_images};
+    clean_components wide = {.num_images = setup->join.num_out * setup->join.num_pol};
     for (int s = 0; s < setup->num_scales; ++s) {
         TESS_TRY(clean_log_of_scale(&clean->log, s, &merged));
         for (int64_t c = 0; c < merged.count; ++c)
-            for (int k = 0; k < merged.num_images; ++k)
-                run->report->scale_flux_jy[s] +=
-                    setup->weight[k] * merged.flux[c * merged.num_images + k];
+            run->report->scale_flux_jy[s] +=
+                clean_join_mean(&setup->join, merged.flux + c * merged.num_images, 1);
         run->report->flux_jy += run->report->scale_flux_jy[s];
         if (merged.count == 0) continue;
-        TESS_TRY(clean->ops->add(clean->work, s, &merged, model));
+        if (clean->average)
+            TESS_TRY(clean_log_spread(&clean->log, s, &setup->join, &wide));
+        TESS_TRY(
+            clean->ops->add(clean->work, s, clean->average ? &wide : &merged, model));
         if (clean_records(clean)) mark(clean, s, &merged);
     }
 cleanup:
     clean_components_free(&merged);
+    clean_components_free(&wide);
     return status;
 }
 
@@ -411,6 +416,10 @@ tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
     minor run = {.clean = clean, .report = report};
     *report = (tess_clean_report){0};
     clean->ops->spent(clean->work, &transforms, &seconds);
+    if (clean->average) {
+        clean_average_rows(clean, residual);
+        residual = clean->average;
+    }
     TESS_TRY(begin(&run, residual));
     TESS_TRY(all_loops(&run));
     TESS_TRY(finish(&run, residual, model));

@@ -42,7 +42,9 @@ struct tess_clean {
     tess_clean_calls calls;
     uint8_t *mask;   /* rows of the user's, or NULL */
     uint32_t *found; /* rows of the automatic mask, or NULL */
-    bool *has_psf;   /* [num_images] */
+    bool *has_psf;   /* [num_images], true where none is needed */
+    void **average;  /* [num_images] rows of averaged residuals, and of PSFs before,
+                        where channels are averaged, or NULL */
     clean_facts facts;
     clean_inner inner; /* with log.num_loops > 0, or inside a minor loop */
     clean_log log;
@@ -55,6 +57,15 @@ void clean_log_clear(clean_log *log); /**< Local */
 /** Components of a scale in the log, merged by pixel. Local. */
 tess_status clean_log_of_scale(const clean_log *log, int scale,
                                clean_components *merged);
+
+/** The same with values of the caller's images, wide->num_images, to which the spectrum
+ *  of each component is spread. Local. */
+tess_status clean_log_spread(const clean_log *log, int scale, const clean_join *join,
+                             clean_components *wide);
+
+/** average[] := the averages of the caller's images where there are several to a
+ *  cleaned one; images without data are 0. Local. */
+void clean_average_rows(const tess_clean *clean, void *const *rows);
 
 /** Whether the automatic mask is being recorded, and whether it holds. Local. */
 bool clean_records(const tess_clean *clean);

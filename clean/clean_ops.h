@@ -7,14 +7,15 @@
 #define TESS_CLEAN_OPS_H
 
 #include "clean_components.h"
+#include "clean_join.h"
 #include "tess_clean.h"
 
 /** What does not change during the life of an object; outlives the backend's memory. */
 typedef struct clean_setup {
     tess_comm *comm;
-    tess_clean_images images;
+    tess_clean_images images; /**< that are cleaned: averages have been taken */
     tess_clean_opts opts;
-    double *weight; /**< [num_images], of sum 1 */
+    clean_join join;
     int num_scales;
     double scale_px[TESS_CLEAN_MOST_SCALES], bias[TESS_CLEAN_MOST_SCALES];
     int64_t border_x, border_y; /**< pixels without components at each edge */
@@ -38,6 +39,12 @@ typedef struct clean_begin {
     const uint32_t *found; /**< rows of the automatic mask where it holds, or NULL */
     bool local_rms;
 } clean_begin;
+
+/** Noise of what the search looks at. */
+typedef struct clean_noise {
+    double sigma;  /**< 1.4826 · MAD, or the least local one */
+    double median; /**< thresholds count from here: 0 where the search has signs */
+} clean_noise;
 
 /** A sub-minor loop. */
 typedef struct clean_loop {
@@ -63,10 +70,13 @@ struct tess_clean_ops {
     tess_status (*create)(const clean_setup *setup, clean_work **work);
     void (*destroy)(clean_work *work);
     tess_status (*set_psf)(clean_work *work, int image, const void *rows);
-    /** (PSF ∗ K)(0) of the mean PSF, for each scale. Local. */
+    /** (PSF ∗ K)(0) of the mean PSF over images that are searched, for each scale.
+     *  Local. */
     void (*psf_peaks)(const clean_work *work, double *peak);
-    /** Take the residual images. `sigma` gets the MAD's, or the least local one. */
-    tess_status (*begin)(clean_work *work, const clean_begin *begin, double *sigma);
+    /** Take the residual images, and measure their noise: in the linear mean, or in
+     *  roots and squares where these are what pixels are chosen by. */
+    tess_status (*begin)(clean_work *work, const clean_begin *begin,
+                         clean_noise *noise);
     /** The peak of the residual at a scale. The image of the last measured scale can be
      *  kept, for the sub-minor loop. */
     tess_status (*measure)(clean_work *work, int scale, clean_peak *peak);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "clean_join.h"
 #include "clean_scales.h"
 
 void tess_clean_opts_default(tess_clean_opts *opts)
@@ -104,6 +105,7 @@ tess_status clean_opts_check(const tess_clean_images *images,
     for (int k = 0; images->weight && k < images->num_images; ++k)
         if (!is_amount(images->weight[k]))
             TESS_FAIL(TESS_ERR_USAGE, "an image's weight is below 0");
+    TESS_TRY(clean_join_check(images));
     TESS_TRY(check_gains(opts));
     TESS_TRY(check_amounts(opts));
     TESS_TRY(check_scales(opts));

@@ -79,7 +79,7 @@ static void record_row(const clean_work *work, const int64_t *rows_at, int64_t r
         to[0] = (double)(images->row_first * images->nx + at);
         to[1] = work->factor ? tess_real_at(work->factor, work->is_double, at) : 1;
         for (int i = 0; i < images->num_images; ++i)
-            to[2 + i] = work->setup->weight[i] > 0
+            to[2 + i] = work->setup->join.weight[i] > 0
                             ? tess_real_at(slot->image[i], work->is_double, at)
                             : 0;
     }

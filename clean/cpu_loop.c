@@ -50,14 +50,11 @@ static bool is_better(const best *one, const best *other)
 static double metric_of(const loop_team *team, int64_t k)
 {
     const cpu_list *list = team->list;
-    const double *weight = team->work->setup->weight;
-    double sum = 0;
-    if (list->num_images == 1)
-        sum = list->value[k];
-    else
-        for (int i = 0; i < list->num_images; ++i)
-            sum += weight[i] * list->value[i * list->count + k];
-    return list->factor ? sum * list->factor[k] : sum;
+    const double value =
+        list->num_images == 1
+            ? list->value[k]
+            : clean_join_metric(&team->work->setup->join, list->value + k, list->count);
+    return list->factor ? value * list->factor[k] : value;
 }
 
 static void block_range(const cpu_list *list, int64_t block, int64_t *first,
@@ -167,6 +164,7 @@ static void begin_iteration(loop_team *team)
     if (team->done) return;
     for (int i = 0; i < setup->images.num_images; ++i)
         team->flux[i] *= loop->gain;
+    clean_spectrum_fit(&setup->join.spectrum, team->flux);
     /* the others learn of a failure when they choose again */
     team->status = clean_components_add(team->found, chosen.index, team->flux);
     ++loop->iterations;
@@ -180,10 +178,11 @@ static void subtract_block(const loop_team *team, int64_t block)
     const clean_work *work = team->work;
     const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
     for (int i = 0; i < list->num_images; ++i)
-        work->loops->subtract[work->is_double](
-            list->run + list->block[block], list->block[block + 1] - list->block[block],
-            &team->psf[i], index % nx, index / nx, team->flux[i],
-            list->value + i * list->count);
+        if (work->setup->join.weight[i] > 0)
+            work->loops->subtract[work->is_double](
+                list->run + list->block[block],
+                list->block[block + 1] - list->block[block], &team->psf[i], index % nx,
+                index / nx, team->flux[i], list->value + i * list->count);
 }
 
 static void work_on(loop_team *team, int thread)

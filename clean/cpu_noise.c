@@ -130,15 +130,15 @@ static int64_t own_count(const clean_work *work)
     return count;
 }
 
-tess_status cpu_deviation(const clean_work *work, const void *rows, double *sigma)
+tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise)
 {
     /* of a Gaussian: 1 / Φ⁻¹(3/4) */
     static const double PER_DEVIATION = 1.482602218505602;
     tess_status status = TESS_OK;
     tess_comm *comm = work->setup->comm;
     values from = {.work = work, .rows = rows, .count = own_count(work)};
-    double deviation = 0;
-    *sigma = 0;
+    double deviation = 0, median_value = 0;
+    *noise = (clean_noise){0, 0};
     from.bins =
         tess_alloc((int64_t)work->setup->opts.threads * BINS, sizeof *from.bins);
     TESS_TRY(tess_comm_agree(comm, from.bins ? TESS_OK : TESS_ERR_ALLOC));
@@ -146,9 +146,10 @@ tess_status cpu_deviation(const clean_work *work, const void *rows, double *sigm
     if (from.count > 0) {
         TESS_TRY(median(&from, &from.centre));
         from.distances = true;
+        median_value = from.centre;
         TESS_TRY(median(&from, &deviation));
     }
-    *sigma = PER_DEVIATION * deviation;
+    *noise = (clean_noise){PER_DEVIATION * deviation, median_value};
 cleanup:
     tess_free(from.bins);
     return status;
@@ -168,8 +169,9 @@ tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms)
         double mean = 0;
         if (work->is_nan[k]) continue;
         for (int i = 0; i < setup->images.num_images; ++i)
-            mean += setup->weight[i] *
-                    tess_real_at(residual[i], setup->images.rows_are_double, k);
+            if (setup->join.share[i] > 0)
+                mean += setup->join.share[i] *
+                        tess_real_at(residual[i], setup->images.rows_are_double, k);
         tess_exact_add(&sum[cpu_thread()], mean * mean);
     }
     for (int t = 1; t < threads; ++t)

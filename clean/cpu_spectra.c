@@ -191,6 +191,7 @@ tess_status cpu_make_residual(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < work->setup->images.num_images; ++k) {
+        if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
         TESS_TRY(tess_convolve_forward(work->plan, false, give_slot_row, take_residual,
                                        &job));
@@ -218,6 +219,7 @@ tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < work->setup->images.num_images; ++k) {
+        if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .scale = scale, .slot = slot};
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
                                        take_slot_row, &job));
@@ -241,6 +243,7 @@ tess_status cpu_make_plain(clean_work *work, cpu_slot *slot)
     tess_status status = TESS_OK;
     slot->scale = -1;
     for (int k = 0; k < work->setup->images.num_images; ++k) {
+        if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_plain_column,
                                        take_slot_row, &job));
@@ -324,6 +327,7 @@ tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged)
     tess_status status = TESS_OK;
     TESS_TRY(tess_comm_agree(work->setup->comm, clean_components_merge(merged)));
     for (int k = 0; k < work->setup->images.num_images; ++k) {
+        if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work,
                          .image = k,
                          .scale = scale,

@@ -108,8 +108,10 @@ static tess_status allocate(clean_work *work)
     work->allowed = tess_alloc_zero(work->pixels, 1);
     work->is_nan = tess_alloc_zero(work->pixels, 1);
     work->scratch = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
-    if (!work->psf || !work->residual || !work->kernel || !work->psf_peak ||
-        !work->allowed || !work->is_nan || !work->scratch)
+    work->values =
+        tess_alloc_zero((int64_t)setup->opts.threads * images, sizeof *work->values);
+    if (!work->values || !work->psf || !work->residual || !work->kernel ||
+        !work->psf_peak || !work->allowed || !work->is_nan || !work->scratch)
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
     if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS) {
         work->factor_rows = tess_alloc_zero(work->pixels, work->real_bytes);
@@ -137,6 +139,7 @@ static void cpu_destroy(clean_work *work)
     tess_free(work->allowed);
     tess_free(work->is_nan);
     tess_free(work->scratch);
+    tess_free(work->values);
     tess_free(work->factor_rows);
     tess_free(work);
 }
@@ -246,7 +249,8 @@ static void cpu_psf_peaks(const clean_work *work, double *peak)
     for (int s = 0; s < setup->num_scales; ++s) {
         peak[s] = 0;
         for (int k = 0; k < setup->images.num_images; ++k)
-            peak[s] += setup->weight[k] * work->psf_peak[k * setup->num_scales + s];
+            peak[s] += setup->join.share[k] / setup->join.all *
+                       work->psf_peak[k * setup->num_scales + s];
     }
 }
 
@@ -264,18 +268,33 @@ const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
     return both;
 }
 
-void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
+/* slot->mean[k] := of(values of the images at pixel k), times the factor unless NULL.
+ */
+static void join_pixels(const clean_work *work, cpu_slot *slot, const void *factor,
+                        double (*of)(const clean_join *, const double *, int64_t))
 {
     const clean_setup *setup = work->setup;
+    const int images = setup->images.num_images;
     if (slot->mean == slot->image[0]) return;
 #pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
     for (int64_t k = 0; k < work->pixels; ++k) {
-        double sum = 0;
-        for (int i = 0; i < setup->images.num_images; ++i)
-            sum += setup->weight[i] * tess_real_at(slot->image[i], work->is_double, k);
-        if (work->factor) sum *= tess_real_at(work->factor, work->is_double, k);
-        tess_real_set(slot->mean, work->is_double, k, sum);
+        double *value = work->values + (int64_t)cpu_thread() * images;
+        for (int i = 0; i < images; ++i)
+            value[i] = tess_real_at(slot->image[i], work->is_double, k);
+        double joined = of(&setup->join, value, 1);
+        if (factor) joined *= tess_real_at(factor, work->is_double, k);
+        tess_real_set(slot->mean, work->is_double, k, joined);
     }
+}
+
+void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
+{
+    join_pixels(work, slot, work->factor, clean_join_metric);
+}
+
+void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
+{
+    join_pixels(work, slot, NULL, clean_join_mean);
 }
 
 /* The caller's rows into the first slot; NaN is 0 there, and masked. */
@@ -286,6 +305,7 @@ static void take_rows(clean_work *work, const clean_begin *begin)
     for (int64_t k = 0; k < work->pixels; ++k) {
         bool is_nan = false;
         for (int i = 0; i < setup->images.num_images; ++i) {
+            if (!cpu_has_data(work, i)) continue;
             double value =
                 tess_real_at(begin->residual[i], setup->images.rows_are_double, k);
             if (!isfinite(value)) value = 0, is_nan = true;
@@ -296,7 +316,8 @@ static void take_rows(clean_work *work, const clean_begin *begin)
     }
 }
 
-static tess_status cpu_begin(clean_work *work, const clean_begin *begin, double *sigma)
+static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
+                             clean_noise *noise)
 {
     tess_status status = TESS_OK;
     cpu_slot *slot = &work->slot[0];
@@ -308,13 +329,17 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin, double 
     slot->version = 0;
     work->kept = num_slots(work) - 1;
     work->factor = NULL;
-    cpu_slot_mean(work, slot);
-    TESS_TRY(cpu_deviation(work, slot->mean, sigma));
+    cpu_slot_linear(work, slot);
+    TESS_TRY(cpu_deviation(work, slot->mean, noise));
+    noise->median = 0;
     if (begin->local_rms) {
-        TESS_TRY(cpu_local_rms(work, slot->mean, sigma));
+        TESS_TRY(cpu_local_rms(work, slot->mean, &noise->sigma));
         work->factor = work->factor_rows;
-        cpu_slot_mean(work, slot);
     }
+    cpu_slot_mean(work, slot);
+    /* roots and squares of noise are not around 0 */
+    if (!clean_join_is_linear(&work->setup->join))
+        TESS_TRY(cpu_deviation(work, slot->mean, noise));
     if (cpu_is_multiscale(work)) TESS_TRY(cpu_make_residual(work, slot));
     if (work->setup->scale_px[0] > 0) slot->scale = -1; /* no scale of 0 */
 cleanup:
@@ -353,7 +378,8 @@ static void put_rows(const clean_work *work, const cpu_slot *slot, void *const *
 {
     const clean_setup *setup = work->setup;
     const bool is_double = setup->images.rows_are_double;
-    for (int i = 0; i < setup->images.num_images; ++i)
+    for (int i = 0; i < setup->images.num_images; ++i) {
+        if (!cpu_has_data(work, i)) continue;
 #pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
         for (int64_t k = 0; k < work->pixels; ++k) {
             if (work->is_nan[k] && !isfinite(tess_real_at(rows[i], is_double, k)))
@@ -361,6 +387,7 @@ static void put_rows(const clean_work *work, const cpu_slot *slot, void *const *
             tess_real_set(rows[i], is_double, k,
                           tess_real_at(slot->image[i], work->is_double, k));
         }
+    }
 }
 
 /* Without components the caller's rows stay as they are. */

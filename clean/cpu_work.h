@@ -19,7 +19,8 @@ typedef struct cpu_window cpu_window; /* cpu_window.h */
  *  the local factor. */
 typedef struct cpu_slot {
     void **image;    /**< [num_images] */
-    void *mean;      /**< its own memory, or image[0] where that is the same */
+    void *mean;      /**< what a pixel is chosen by, in its own memory, or image[0]
+                          where that is the same */
     int scale;       /**< −1: nothing */
     int64_t version; /**< of the residual */
 } cpu_slot;
@@ -43,12 +44,19 @@ struct clean_work {
     uint8_t *is_nan;         /**< rows */
     const uint32_t *found;   /**< rows of the automatic mask, or NULL */
     uint8_t *scratch;        /**< [threads][nx] */
+    double *values;          /**< [threads][num_images] of a pixel */
     void *factor_rows;       /**< memory of σmin/σ, or NULL */
     void *factor;            /**< the same where it holds, or NULL */
     cpu_window *window;
 };
 
 /* ---- cpu_work.c ---- */
+
+/** Whether an image has data; others stay 0 and are not transformed. */
+static inline bool cpu_has_data(const clean_work *work, int image)
+{
+    return work->setup->join.weight[image] > 0;
+}
 
 /** Whether several scales are cleaned. Local. */
 bool cpu_is_multiscale(const clean_work *work);
@@ -57,8 +65,12 @@ bool cpu_is_multiscale(const clean_work *work);
  *  this thread's scratch memory. Local. */
 const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
 
-/** Put mean times factor into the slot. Local. */
+/** Put what a pixel is chosen by, times the factor, into the slot. Local. */
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
+
+/** Put the linear mean into the slot, without the factor: noise is measured in it.
+ *  Local. */
+void cpu_slot_linear(const clean_work *work, cpu_slot *slot);
 
 /** line[k] := a[k] · b[k]^power for complex a and real b (NULL: 1). Local. */
 void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
@@ -95,9 +107,9 @@ tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
 
 /* ---- cpu_noise.c ---- */
 
-/** 1.4826 times the median absolute deviation of a slot's mean over all ranks, without
- *  NaN pixels. Collective. */
-tess_status cpu_deviation(const clean_work *work, const void *rows, double *sigma);
+/** Median, and 1.4826 times the median absolute deviation, of a slot's mean over all
+ *  ranks, without NaN pixels. Collective. */
+tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise);
 
 /** Root mean square of rows over all ranks, without NaN pixels. Collective. */
 tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);

@@ -35,48 +35,58 @@ bool clean_is_masked(const tess_clean *clean)
     return clean->setup.opts.auto_mask > 0 && clean->facts.phase == 2;
 }
 
-/* Everything but the communicator, the weights and the backend's memory. */
+/* Everything but the communicator, the join and the backend's memory. */
 static void setup_fill(clean_setup *setup, const tess_clean_images *images,
                        const tess_clean_opts *opts)
 {
     setup->images = *images;
+    setup->images.num_images = clean_join_count(images);
     setup->opts = *opts;
     setup->num_scales = tess_clean_scales(images, opts, setup->scale_px, setup->bias);
     setup->opts.scale_px = NULL;
     setup->images.weight = NULL;
+    setup->images.join = (tess_clean_join){0};
     setup->border_x = (int64_t)lround(opts->border_percent / 100 * (double)images->nx);
     setup->border_y = (int64_t)lround(opts->border_percent / 100 * (double)images->ny);
 }
 
-static tess_status setup_weights(clean_setup *setup, const double *weight)
+static size_t row_bytes(const tess_clean_images *images)
+{
+    return (size_t)images->nx *
+           (images->rows_are_double ? sizeof(double) : sizeof(float));
+}
+
+/* Rows for averages of channels. */
+static tess_status allocate_averages(tess_clean *clean)
 {
     tess_status status = TESS_OK;
-    const int count = setup->images.num_images;
-    double sum = 0;
-    setup->weight = tess_alloc(count, sizeof *setup->weight);
-    if (!setup->weight) TESS_FAIL(TESS_ERR_ALLOC, "weights of %d images", count);
-    for (int k = 0; k < count; ++k)
-        sum += weight ? weight[k] : 1;
-    if (!(sum > 0)) TESS_FAIL(TESS_ERR_INPUT, "no image to clean has data");
-    for (int k = 0; k < count; ++k)
-        setup->weight[k] = (weight ? weight[k] : 1) / sum;
+    const tess_clean_images *images = &clean->setup.images;
+    clean->average = tess_alloc_zero(images->num_images, sizeof *clean->average);
+    if (!clean->average) TESS_FAIL(TESS_ERR_ALLOC, "averages of channels");
+    for (int k = 0; k < images->num_images; ++k) {
+        clean->average[k] = tess_alloc_zero(images->num_rows, row_bytes(images));
+        if (!clean->average[k]) TESS_FAIL(TESS_ERR_ALLOC, "averages of channels");
+    }
 cleanup:
     return status;
 }
 
-static tess_status allocate(tess_clean *clean, const double *weight)
+static tess_status allocate(tess_clean *clean, const tess_clean_images *given)
 {
     tess_status status = TESS_OK;
     const tess_clean_images *images = &clean->setup.images;
     clean->log.found.num_images = images->num_images;
-    clean->has_psf = tess_alloc_zero(images->num_images, sizeof *clean->has_psf);
+    clean->has_psf = tess_alloc_zero(given->num_images, sizeof *clean->has_psf);
     if (clean->setup.opts.auto_mask > 0) {
         clean->found =
             tess_alloc_zero(images->num_rows * images->nx, sizeof *clean->found);
         if (!clean->found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
     }
     if (!clean->has_psf) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
-    TESS_TRY(setup_weights(&clean->setup, weight));
+    TESS_TRY(clean_join_create(given, &clean->setup.join));
+    if (clean_join_averages(&clean->setup.join)) TESS_TRY(allocate_averages(clean));
+    for (int k = 0; k < given->num_images; ++k)
+        clean->has_psf[k] = !(clean->setup.join.average[k] > 0);
 cleanup:
     return status;
 }
@@ -93,7 +103,7 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
     clean->setup.comm = comm;
     clean->ops = opts->ops ? opts->ops : &tess_clean_ops_cpu;
     clean->facts.phase = 1;
-    TESS_TRY(tess_comm_agree(comm, allocate(clean, images->weight)));
+    TESS_TRY(tess_comm_agree(comm, allocate(clean, images)));
     TESS_TRY(clean->ops->create(&clean->setup, &clean->work));
     *clean_out = clean;
     clean = NULL;
@@ -106,9 +116,12 @@ void tess_clean_destroy(tess_clean *clean)
 {
     if (!clean) return;
     if (clean->work) clean->ops->destroy(clean->work);
+    for (int k = 0; clean->average && k < clean->setup.images.num_images; ++k)
+        tess_free(clean->average[k]);
+    tess_free(clean->average);
     clean_components_free(&clean->log.found);
     tess_free(clean->log.loop);
-    tess_free(clean->setup.weight);
+    clean_join_free(&clean->setup.join);
     tess_free(clean->mask);
     tess_free(clean->found);
     tess_free(clean->has_psf);
@@ -122,14 +135,89 @@ void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *op
     setup_fill(&setup, images, opts);
     (opts->ops ? opts->ops : &tess_clean_ops_cpu)
         ->bytes(&setup, num_ranks, rank_bytes, node_bytes);
+    if (setup.images.num_images != images->num_images)
+        *rank_bytes += (double)setup.images.num_images * (double)images->num_rows *
+                       (double)row_bytes(images);
     if (opts->auto_mask > 0)
         *rank_bytes += (double)(images->num_rows * images->nx) * sizeof(uint32_t);
+}
+
+/* average[k] += share · rows; NaN counts as 0 or, with `keeps_nan`, stays. */
+static void add_rows(const tess_clean *clean, int k, const void *rows, double share,
+                     bool keeps_nan)
+{
+    const tess_clean_images *images = &clean->setup.images;
+    const bool is_double = images->rows_are_double;
+    for (int64_t i = 0; i < images->num_rows * images->nx; ++i) {
+        const double value = tess_real_at(rows, is_double, i);
+        if (!keeps_nan && !isfinite(value)) continue;
+        tess_real_set(clean->average[k], is_double, i,
+                      tess_real_at(clean->average[k], is_double, i) + share * value);
+    }
+}
+
+static void clear_rows(const tess_clean *clean, int k)
+{
+    const tess_clean_images *images = &clean->setup.images;
+    if (images->num_rows > 0)
+        memset(clean->average[k], 0, (size_t)images->num_rows * row_bytes(images));
+}
+
+/* The image that is cleaned with one of the caller's. */
+static int cleaned_image(const clean_join *join, int image)
+{
+    const int pols = join->num_pol;
+    return clean_join_channel(join, image / pols) * pols + image % pols;
+}
+
+void clean_average_rows(const tess_clean *clean, void *const *rows)
+{
+    const clean_join *join = &clean->setup.join;
+    for (int k = 0; k < clean->setup.images.num_images; ++k)
+        clear_rows(clean, k);
+    for (int i = 0; i < join->num_out * join->num_pol; ++i)
+        if (join->average[i] > 0)
+            add_rows(clean, cleaned_image(join, i), rows[i], join->average[i], true);
+}
+
+/* Whether no PSF of the channels that are averaged with this image is missing. */
+static bool is_complete(const tess_clean *clean, int k)
+{
+    const clean_join *join = &clean->setup.join;
+    for (int i = 0; i < join->num_out * join->num_pol; ++i)
+        if (cleaned_image(join, i) == k && !clean->has_psf[i]) return false;
+    return true;
+}
+
+static void forget_psfs(tess_clean *clean, int k)
+{
+    const clean_join *join = &clean->setup.join;
+    for (int i = 0; i < join->num_out * join->num_pol; ++i)
+        if (cleaned_image(join, i) == k && join->average[i] > 0)
+            clean->has_psf[i] = false;
+    clear_rows(clean, k);
+}
+
+/* The PSF of a cleaned channel is the average of its channels'. Collective. */
+static tess_status average_psf(tess_clean *clean, int image, const void *rows)
+{
+    tess_status status = TESS_OK;
+    const clean_join *join = &clean->setup.join;
+    const int k = cleaned_image(join, image);
+    if (is_complete(clean, k)) forget_psfs(clean, k); /* they are given anew */
+    add_rows(clean, k, rows, join->average[image], false);
+    clean->has_psf[image] = true;
+    if (is_complete(clean, k))
+        TESS_TRY(clean->ops->set_psf(clean->work, k, clean->average[k]));
+cleanup:
+    return status;
 }
 
 tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows)
 {
     tess_status status = TESS_OK;
     const tess_clean_images *images = &clean->setup.images;
+    if (!(clean->setup.join.average[image] > 0)) return TESS_OK;
     const int64_t row = images->ny / 2 - images->row_first;
     double centre = -INFINITY;
     if (row >= 0 && row < images->num_rows)
@@ -137,8 +225,9 @@ tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows)
                               row * images->nx + images->nx / 2);
     if (isnan(centre)) centre = -INFINITY;
     TESS_TRY(tess_comm_allreduce_f64(clean->setup.comm, &centre, 1, TESS_MAX));
-    if (!(centre > 0) && clean->setup.weight[image] > 0)
+    if (!(centre > 0))
         TESS_FAIL(TESS_ERR_INPUT, "the PSF is not positive at its centre");
+    if (clean->average) return average_psf(clean, image, rows);
     TESS_TRY(clean->ops->set_psf(clean->work, image, rows));
     clean->has_psf[image] = true;
 cleanup:
@@ -169,7 +258,7 @@ void tess_clean_mark_model(tess_clean *clean, const double *const *model)
 {
     const tess_clean_images *images = &clean->setup.images;
     if (!clean->found || clean->setup.num_scales > 1) return;
-    for (int i = 0; i < images->num_images; ++i)
+    for (int i = 0; i < clean->setup.join.num_out * clean->setup.join.num_pol; ++i)
         for (int64_t k = 0; k < images->num_rows * images->nx; ++k)
             if (model[i][k] != 0 && isfinite(model[i][k])) clean->found[k] |= 1;
 }

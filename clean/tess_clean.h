@@ -45,6 +45,33 @@ typedef enum tess_clean_local_rms {
     TESS_CLEAN_LOCAL_RMS_WITH_MIN /**< at least .3 × |minimum| within the window */
 } tess_clean_local_rms;
 
+/** Most terms of a spectrum. */
+enum { TESS_CLEAN_MOST_TERMS = 16 };
+
+/** How a component depends on frequency ν; ν0 is the mean of the channels' by weight.
+ */
+typedef enum tess_clean_spectrum {
+    TESS_CLEAN_EACH_CHANNEL,  /**< each channel has its own value */
+    TESS_CLEAN_POLYNOMIAL,    /**< Σ a_k (ν/ν0 − 1)^k */
+    TESS_CLEAN_LOG_POLYNOMIAL /**< a_0 · 10^(Σ a_k log10(ν/ν0)^k), k >= 1 */
+} tess_clean_spectrum;
+
+/** How several images are cleaned together; zeros: by their mean. */
+typedef struct tess_clean_join {
+    int num_pol;        /**< images are [channels][num_pol]; 0: 1 */
+    const bool *linked; /**< [num_pol] which of them are searched; NULL: all; copied.
+                           The peak of several is that of sqrt(pol_share · Σ S²) of a
+                             channel, averaged over channels */
+    double pol_share;   /**< 0: 1 */
+    bool squared;       /**< the root of the mean square over channels instead */
+    tess_clean_spectrum spectrum; /**< fitted to the values of each component */
+    int num_terms;
+    const double *freq_hz; /**< [channels] mean frequency, with a spectrum; copied.
+                                Channels without data take the fitted values */
+    int num_cleaned;       /**< channels are averaged to so many, cleaned, and get the
+                                fitted values; 0: each */
+} tess_clean_join;
+
 /** The images that are cleaned jointly, and this rank's rows of them: any division into
  *  slabs of consecutive rows in the order of ranks, ranks without rows included. */
 typedef struct tess_clean_images {
@@ -53,7 +80,8 @@ typedef struct tess_clean_images {
     int num_images;       /**< one model, residual and PSF each; 1 unless joined */
     const double *weight; /**< [num_images], >= 0, of the mean in which peaks are
                                found; NULL: 1 each; copied. Weight 0: the image has no
-                               data and gets no components */
+                               data and gets no components but fitted ones */
+    tess_clean_join join;
     bool rows_are_double; /**< residual and PSF rows are arrays of double, not float */
 } tess_clean_images;
 
@@ -134,8 +162,10 @@ typedef struct tess_clean_report {
     double peak_start; /**< largest |biased value| where components may be */
     double peak_end;
     int64_t peak_index;     /**< y·nx + x of peak_start's pixel; −1: none */
-    double sigma;           /**< 1.4826 · MAD of the residual at the start */
-    double rms;             /**< of the residual at the end, over pixels not NaN */
+    double sigma;           /**< 1.4826 · MAD at the start: of the mean residual, or of
+                                 the roots and squares by which pixels are chosen, from
+                                 whose median thresholds count then */
+    double rms;             /**< of the mean residual at the end, over pixels not NaN */
     double threshold;       /**< at which this loop was to end */
     double final_threshold; /**< of this phase */
     double transforms;      /**< of the padded size, one direction each, parts counted
@@ -183,8 +213,9 @@ void tess_clean_destroy(tess_clean *clean); /**< NULL is fine. Collective. */
 
 /** Take the PSF of an image, this rank's rows [num_rows][nx], its centre at pixel
  *  (⌊nx/2⌋, ⌊ny/2⌋); NaN counts as 0. The rows may be freed afterwards. To be called
- *  again when the PSF changes. TESS_ERR_INPUT: its value at the centre is not positive.
- *  Collective. */
+ *  again when the PSF changes. Where channels are averaged, the PSFs of a channel that
+ *  is cleaned follow one another, and all are given again. An image of weight 0 needs
+ *  none. TESS_ERR_INPUT: its value at the centre is not positive. Collective. */
 tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows);
 
 /** The user's mask, this rank's rows [num_rows][nx], not 0 where components may be;
@@ -199,7 +230,8 @@ void tess_clean_set_calls(tess_clean *clean,
                           const tess_clean_calls *calls); /**< Local */
 
 /** One minor loop. residual[num_images]: this rank's rows [num_rows][nx] in Jy/beam,
- * NaN beyond the horizon, updated in place: less PSF ∗ (what the model has gained).
+ * NaN beyond the horizon, updated in place: less PSF ∗ (what the model has gained), but
+ * left as it is where channels are averaged. That of an image of weight 0 is not read.
  *  model[num_images]: rows [num_rows][nx] in Jy/pixel, to which components are added;
  *  pixels that are NaN in the residual get none. Arrays are untouched when the loop
  *  diverged or was stopped, and after a failure. TESS_ERR_USAGE: a PSF is missing.

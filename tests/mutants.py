@@ -331,6 +331,42 @@ TABLE = [Mutant(*entry) for entry in [
      "share > 0 ? sigma / sqrt(share) : 0);",
      "share > 0 ? sigma : 0);",
      "e2e.clean_numpy"),
+    ("join-roots", "clean/clean_join.c",
+     "return count_linked(images) > 1 ? CLEAN_ROOTS : CLEAN_MEAN;",
+     "return CLEAN_MEAN;",
+     "e2e.clean_joined"),
+    ("join-squares", "clean/clean_join.c",
+     "sum += join->share[k] * value[k * stride] * value[k * stride];",
+     "sum += join->share[k] * fabs(value[k * stride]);",
+     "e2e.clean_joined"),
+    ("join-linked", "clean/clean_join.c",
+     "return !images->join.linked || images->join.linked[pol];",
+     "return !images->join.linked || images->join.linked[0] || pol >= 0;",
+     "e2e.clean_joined"),
+    ("join-mean-psf", "clean/cpu_work.c",
+     "peak[s] += setup->join.share[k] / setup->join.all *",
+     "peak[s] += setup->join.share[k] *",
+     "e2e.clean_joined"),
+    ("join-fit-weights", "clean/clean_spectrum.c",
+     "normal[i][j] += s->weight[c * s->num_pol + pol] * power[i] * power[j];",
+     "normal[i][j] += (s->weight[c * s->num_pol + pol] > 0) * power[i] * power[j];",
+     "e2e.clean_joined"),
+    ("join-logs-not-refined", "clean/clean_spectrum.c",
+     "    iterate(&fit);",
+     "    if (s->num_terms > MOST) iterate(&fit);",
+     "e2e.clean_joined"),
+    ("join-average-weights", "clean/clean_join.c",
+     "weight_of(images, c * pols + p) / sum;",
+     "sum / sum / 2;",
+     "e2e.clean_joined"),
+    ("join-blank-image", "clean/cpu_work.c",
+     "if (!isfinite(value)) value = 0, is_nan = true;",
+     "if (!isfinite(value)) value = 0;",
+     "e2e.clean_numpy"),
+    ("join-median", "clean/cpu_work.c",
+     "    noise->median = 0;",
+     "    noise->median *= 2;",
+     "e2e.clean_joined"),
     ("clean-border", "clean/clean_scales.c",
      "return (int64_t)ceil(scale_px / 2);",
      "return (int64_t)ceil(scale_px / 4);",
@@ -391,7 +427,7 @@ class Tree:
 def target_of(test):
     """unit.geom is of unit_test_geom, mpi.comm.np2 of mpi_test_comm."""
     folder, name = test.split(".")[:2]
-    if test in ("e2e.clean_numpy", "e2e.radler"):
+    if test in ("e2e.clean_numpy", "e2e.clean_joined", "e2e.radler"):
         return "clean_arrays"
     return "tessera" if folder == "e2e" else f"{folder}_test_{name}"
 

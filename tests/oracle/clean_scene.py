@@ -56,7 +56,9 @@ def run(folder, dirty, psf, mask=None, model=None, ranks=1, **options):
                 os.remove(path)
             continue
         np.ascontiguousarray(array, kind).tofile(path)
-    ny, nx = dirty.shape
+    ny, nx = dirty.shape[-2:]
+    if dirty.ndim == 3:
+        options.setdefault("images", len(dirty))
     command = [ARRAYS, folder, str(nx), str(ny)] + [f"{k}={v}" for k, v in options.items()]
     if ranks > 1:
         command = [MPIEXEC, "-n", str(ranks)] + command
@@ -71,8 +73,11 @@ def run(folder, dirty, psf, mask=None, model=None, ranks=1, **options):
             reports[-1]["scales"].append([float(w) for w in words[1:]])
             continue
         reports[-1].update({words[k]: float(words[k + 1]) for k in range(0, len(words), 2)})
-    read = lambda name: np.fromfile(os.path.join(folder, name)).reshape(ny, nx)
-    components = np.fromfile(os.path.join(folder, "components")).reshape(-1, 3)
+    read = lambda name: np.fromfile(os.path.join(folder, name)).reshape(dirty.shape)
+    cleaned = int(options.get("images", 1))
+    if "cleaned" in options:
+        cleaned = int(options["cleaned"]) * int(options.get("pols", 1))
+    components = np.fromfile(os.path.join(folder, "components")).reshape(-1, 2 + cleaned)
     return reports, read("found-model"), read("residual"), components
 
 
@@ -108,24 +113,62 @@ def kernel(alpha, ny, nx):
     return shape / shape.sum()
 
 
+def stack(image):
+    """Images as an array of several."""
+    return image if image.ndim == 3 else image[None]
+
+
+def first(values):
+    """What a pixel of a single image is chosen by."""
+    return values[0]
+
+
+def joined_hogbom(dirty, psf, count, metric, fit=lambda values: values, gain=.1, centre=1., threshold=0.):
+    """Högbom's loop over several images: a component where the metric of all is largest, with each
+    image's own value there times gain / centre, or what `fit` makes of these. Components (pixel,
+    flux...), residuals."""
+    images, ny, nx = dirty.shape
+    residual = dirty.copy()
+    padded = np.zeros((images, 3 * ny, 3 * nx))
+    padded[:, ny:2 * ny, nx:2 * nx] = psf
+    found = []
+    for _ in range(count):
+        joined = metric(residual)
+        at = int(np.argmax(np.abs(joined)))
+        y, x = divmod(at, nx)
+        if abs(joined[y, x]) <= threshold:
+            break
+        flux = fit(gain / centre * residual[:, y, x])
+        found.append((at, *flux))
+        top, left = ny + ny // 2 - y, nx + nx // 2 - x
+        residual -= flux[:, None, None] * padded[:, top:top + ny, left:left + nx]
+    return np.array(found), residual
+
+
 def multiscale(dirty, psf, scales, beam, gain=.1, mgain=.8, bias=.6, step=.8, threshold=0.,
-               niter=100000):
-    """One minor loop: components (scale, pixel, flux), model, residual."""
-    ny, nx = dirty.shape
+               niter=100000, metric=first, fit=lambda values: values, share=(1.,)):
+    """One minor loop: components (scale, pixel, flux...), model, residual. Of several images: `metric`
+    makes one of their residuals at a scale, `share` is each one's in the mean PSF, `fit` changes the
+    values of a component."""
+    dirty, psf, flat = stack(dirty), stack(psf), dirty.ndim == 2
+    images, ny, nx = dirty.shape
     kernels = [kernel(a, ny, nx) for a in scales]
     biases = [1 if a == 0 else bias ** -np.log2(a / (2 * beam)) for a in scales]
     at_scale = lambda image, s: image if scales[s] == 0 else convolve(image, kernels[s])
+    joined = lambda residual, s: metric(np.array([at_scale(image, s) for image in residual]))
     inside = []
     for a in scales:
         edge = int(np.ceil(a / 2))
         mask = np.zeros((ny, nx), bool)
         mask[edge:ny - edge, edge:nx - edge] = True
         inside.append(mask)
-    wide = np.pad(psf, ((ny // 2, ny - ny // 2), (nx // 2, nx - nx // 2)))
+    wide = np.pad(psf, ((0, 0), (ny // 2, ny - ny // 2), (nx // 2, nx - nx // 2)))
     wide_kernel = [kernel(a, 2 * ny, 2 * nx) for a in scales]
-    once = [wide if a == 0 else convolve(wide, wide_kernel[s]) for s, a in enumerate(scales)]
-    twice = [o if scales[s] == 0 else convolve(o, wide_kernel[s]) for s, o in enumerate(once)]
+    once = [[p if a == 0 else convolve(p, wide_kernel[s]) for p in wide] for s, a in enumerate(scales)]
+    twice = [np.array([p if scales[s] == 0 else convolve(p, wide_kernel[s]) for p in o])
+             for s, o in enumerate(once)]
     cy, cx = ny // 2 + ny // 2, nx // 2 + nx // 2
+    centre = [sum(w * p[cy, cx] for w, p in zip(share, o)) / sum(share) for o in once]
     active = [True] * len(scales)
     peaks = np.zeros(len(scales))
     residual, model, found = dirty.copy(), np.zeros_like(dirty), []
@@ -133,7 +176,7 @@ def multiscale(dirty, psf, scales, beam, gain=.1, mgain=.8, bias=.6, step=.8, th
     def measure():
         for s in range(len(scales)):
             if active[s]:
-                image = np.where(inside[s], np.abs(at_scale(residual, s)), 0)
+                image = np.where(inside[s], np.abs(joined(residual, s)), 0)
                 peaks[s] = image.max() * biases[s]
         return max((s for s in range(len(scales)) if active[s]), key=lambda s: (peaks[s], -s))
 
@@ -143,24 +186,25 @@ def multiscale(dirty, psf, scales, beam, gain=.1, mgain=.8, bias=.6, step=.8, th
     while peaks[best] > major and len(found) < niter and repeats < max(8, 3 * len(scales) // 2):
         until = max(step * peaks[best], major)
         repeats += until == major
-        image = np.where(inside[best], at_scale(residual, best), 0)
+        image = np.where(inside[best], joined(residual, best), 0)
         ys, xs = np.nonzero(np.abs(image) >= until / biases[best])
-        values = image[ys, xs]
+        values = np.array([at_scale(r, best)[ys, xs] for r in residual])
         delta = np.zeros_like(dirty)
         while len(found) < niter:
-            k = int(np.argmax(np.abs(values)))
-            if abs(values[k]) <= until / biases[best]:
+            chosen = metric(values)
+            k = int(np.argmax(np.abs(chosen)))
+            if abs(chosen[k]) <= until / biases[best]:
                 break
-            flux = gain / once[best][cy, cx] * values[k]
-            found.append((best, ys[k] * nx + xs[k], flux))
-            delta[ys[k], xs[k]] += flux
+            flux = fit(gain / centre[best] * values[:, k])
+            found.append((best, ys[k] * nx + xs[k], *flux))
+            delta[:, ys[k], xs[k]] += flux
             dy, dx = cy + ys - ys[k], cx + xs - xs[k]
             ok = (dy >= 0) & (dy < 2 * ny) & (dx >= 0) & (dx < 2 * nx)
-            values[ok] -= flux * twice[best][dy[ok], dx[ok]]
-        component = delta if scales[best] == 0 else convolve(delta, kernels[best])
+            values[:, ok] -= flux[:, None] * twice[best][:, dy[ok], dx[ok]]
+        component = np.array([at_scale(image, best) for image in delta])
         model += component
-        residual = residual - convolve(component, psf)
+        residual = residual - np.array([convolve(c, p) for c, p in zip(component, psf)])
         before = peaks.copy()
         active = [s == best or before[s] > (1 - gain) * before[best] for s in range(len(scales))]
         best = measure()
-    return np.array(found), model, residual
+    return (np.array(found), model[0], residual[0]) if flat else (np.array(found), model, residual)

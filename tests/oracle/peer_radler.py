@@ -57,10 +57,12 @@ def radler(dirty, psf, majors=1, model=None, **options):
     continued; the residual that Radler leaves."""
     model = np.zeros_like(dirty, np.float32) if model is None else model.astype(np.float32)
     residual, beam = np.empty_like(model), psf.astype(np.float32)
-    job = rd.Radler(make_settings(dirty.shape, **options), beam, residual, model, BEAM * PIXEL)
+    join = {k: options.pop(k) for k in ("frequencies", "weights", "n_deconvolution_groups") if k in options}
+    job = rd.Radler(make_settings(dirty.shape[-2:], **options), beam, residual, model, BEAM * PIXEL, **join)
     counts, again = [], True
     while again and len(counts) < majors:
-        residual[:] = dirty - scene.convolve(model.astype(float), psf)
+        for left, image, own, shape in zip(*map(scene.stack, (residual, dirty, model, psf))):
+            left[:] = image - scene.convolve(own.astype(float), shape)
         again = job.perform(FIRST + len(counts))
         counts.append(job.iteration_number - sum(counts))
     return counts, again, model.astype(float), residual.astype(float)
@@ -92,6 +94,48 @@ def compare(name, dirty, psf, own, theirs, mask=None, majors=1):
     counts, again, model, _ = radler(dirty, psf, majors, mask=mask, **theirs)
     reports, found, _, _ = ours(dirty, psf, mask=mask, loops=majors, **own)
     return judge(name, reports, found, counts, again, model)
+
+
+def channels(blobs):
+    """Images of channels, each with its own PSF, of sources with spectra."""
+    side, rng = 512, np.random.default_rng(9)
+    freq = np.array([.9, 1.0, 1.1, 1.2]) * 1e9
+    skies = [scene.make_sky(side, side, 15, blobs, seed, edge=side // 4) for seed in range(3)]
+    psf = [scene.make_psf(side, side, 5 + c, BEAM * (1e9 / f) ** .5) for c, f in enumerate(freq)]
+    dirty = [scene.convolve(sum((f / 1e9) ** a * s for a, s in zip((-.8, 0, -1.5), skies)), p) +
+             rng.normal(0, 1e-2, (side, side)) for f, p in zip(freq, psf)]
+    return [np.array(images, np.float32).astype(float) for images in (dirty, psf)] + [freq]
+
+
+def joined():
+    """Channels together. Radler fits polynomials of logarithms without weights: theirs are equal."""
+    dirty, psf, freq = channels(2)
+    points, psf2, _ = channels(0)
+    weight = np.array([2., 1., 1.5, 1.])
+    text = lambda values: ",".join(map(repr, map(float, values)))
+    own = {"weights": text(weight), "freqs": text(freq)}
+    theirs = {"weights": weight, "frequencies": np.array([freq - 5e7, freq + 5e7]).T.copy()}
+    fit = lambda mode, terms: {"spectral_fitting__mode": getattr(rd.SpectralFittingMode, mode),
+                               "spectral_fitting__terms": terms}
+    pol, log = fit("polynomial", 2), {**fit("log_polynomial", 2), "weights": np.ones(4)}
+    mine = {"spectrum": 1, "terms": 2}
+    logs = {"spectrum": 2, "terms": 2, "weights": "1,1,1,1"}
+    sigma, squares = {"auto_threshold_sigma": 4.}, {"squared_joins": True}
+    scales = {"multiscale": True}
+    cases = [("joined", {}, {}),
+             ("joined squares", {"squared": 1}, squares),
+             ("joined polynomial", mine, pol),
+             ("joined polynomial of three terms", {**mine, "terms": 3}, fit("polynomial", 3)),
+             ("joined polynomial of logarithms", logs, log),
+             ("averaged", {**mine, "cleaned": 2}, {**pol, "n_deconvolution_groups": 2}),
+             ("joined multiscale", {"multiscale": 1}, scales),
+             ("joined multiscale polynomial", {"multiscale": 1, **mine}, {**scales, **pol}),
+             ("joined multiscale logarithms", {"multiscale": 1, **logs}, {**scales, **log})]
+    deep = [("joined to 4 sigma", {}, {}), ("joined squares to 4 sigma", {"squared": 1}, squares),
+            ("joined polynomial to 4 sigma", mine, pol)]
+    return [(name, dirty, psf, {**own, **a}, {**theirs, **b}) for name, a, b in cases] + [
+        (name, points, psf2, {**own, "auto_threshold": 4, **a}, {**theirs, **sigma, **b}, None, 20)
+        for name, a, b in deep]
 
 
 def auto_mask(name, dirty, psf):
@@ -138,8 +182,8 @@ def main():
           "auto_threshold_sigma": 3.0, "local_rms__window": 16.}, mask),
     ]
     wanted = lambda name: len(sys.argv) < 2 or name in sys.argv[1:]
-    bad = [case[0] for case in cases
-           if wanted(case[0]) and not compare(case[0], case[1], psf, *case[2:])]
+    cases = [(case[0], case[1], psf, *case[2:]) for case in cases] + joined()
+    bad = [case[0] for case in cases if wanted(case[0]) and not compare(*case)]
     if wanted("auto-mask") and not auto_mask("auto-mask", points, psf):
         bad.append("auto-mask")
     assert not bad, bad

@@ -5,7 +5,9 @@
  * reads FOLDER/dirty and FOLDER/psf (double [ny][nx]), FOLDER/mask (uint8) and
  * FOLDER/model (double) where there are, runs minor loops on the residual, and writes
  * FOLDER/residual, FOLDER/found-model (double) and FOLDER/components (scale, pixel and
- * flux of each, in their order). Prints the reports. Runs on any number of ranks. */
+ * flux of each, in their order). Prints the reports. Runs on any number of ranks. With
+ * images=K all but the mask are arrays [K][ny][nx], of channels of pols=P images each,
+ * and a component has a flux of each image that is cleaned. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +18,18 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 
+enum { MOST = 32 }; /* images */
+
 typedef struct clean_job {
     tess_comm *comm;
     const char *folder;
     tess_clean_images images;
     tess_clean_opts opts;
     double scales[TESS_CLEAN_MOST_SCALES];
+    double weight[MOST], freq_hz[MOST];
+    bool linked[MOST];
     int slabs, loops;
-    double *residual, *model, *psf;
+    double *residual[MOST], *model[MOST], *psf[MOST];
     uint8_t *mask;
 } clean_job;
 
@@ -36,8 +42,10 @@ static tess_status told_loop(clean_work *work, clean_loop *loop,
     const int64_t before = found->count;
     const tess_status status = tess_clean_ops_cpu.loop(work, loop, found);
     for (int64_t k = before; status == TESS_OK && components && k < found->count; ++k) {
-        const double record[3] = {loop->scale, (double)found->index[k], found->flux[k]};
+        const double record[2] = {loop->scale, (double)found->index[k]};
         fwrite(record, sizeof record, 1, components);
+        fwrite(found->flux + k * found->num_images, sizeof(double),
+               (size_t)found->num_images, components);
     }
     return status;
 }
@@ -51,15 +59,18 @@ static FILE *file_of(const clean_job *job, const char *name, const char *mode)
     return fopen(path, mode);
 }
 
-/* This rank's rows of a file; NULL where there is none. */
-static void *read_rows(const clean_job *job, const char *name, size_t bytes)
+/* This rank's rows of an image of a file; NULL where there is none. */
+static void *read_rows(const clean_job *job, const char *name, int image, size_t bytes)
 {
     const tess_clean_images *images = &job->images;
     void *rows = tess_alloc_zero(images->num_rows * images->nx, bytes);
     const size_t count = (size_t)(images->num_rows * images->nx);
     FILE *file = file_of(job, name, "rb");
     if (file)
-        fseek(file, (long)((size_t)(images->row_first * images->nx) * bytes), SEEK_SET);
+        fseek(file,
+              (long)((size_t)((image * images->ny + images->row_first) * images->nx) *
+                     bytes),
+              SEEK_SET);
     if (!file || fread(rows, bytes, count, file) != count) {
         tess_free(rows);
         rows = NULL;
@@ -68,14 +79,15 @@ static void *read_rows(const clean_job *job, const char *name, size_t bytes)
     return rows;
 }
 
-static void write_rows(const clean_job *job, const char *name, const void *rows)
+static void write_rows(const clean_job *job, const char *name, int image,
+                       const void *rows)
 {
     int64_t *counts = tess_alloc_zero(tess_comm_size(job->comm), sizeof *counts);
     void *all = NULL;
     const int64_t bytes = job->images.num_rows * job->images.nx * 8;
     if (tess_comm_gatherv(job->comm, rows, bytes, 0, &all, counts) != TESS_OK) exit(1);
     if (tess_comm_rank(job->comm) == 0) {
-        FILE *file = file_of(job, name, "wb");
+        FILE *file = file_of(job, name, image == 0 ? "wb" : "ab");
         if (!file || fwrite(all, 8, (size_t)(job->images.nx * job->images.ny), file) !=
                          (size_t)(job->images.nx * job->images.ny))
             exit(1);
@@ -85,12 +97,39 @@ static void write_rows(const clean_job *job, const char *name, const void *rows)
     tess_free(counts);
 }
 
-static void parse_scales(clean_job *job, const char *text)
+static int parse_list(const char *text, double *list)
 {
-    job->opts.scale_px = job->scales;
-    job->opts.num_scales = 0;
+    int count = 0;
     for (char *end; *text; text = *end ? end + 1 : end)
-        job->scales[job->opts.num_scales++] = strtod(text, &end);
+        list[count++] = strtod(text, &end);
+    return count;
+}
+
+/* Options of several images. */
+static void parse_join(clean_job *job, const char *name, const char *text)
+{
+    tess_clean_images *images = &job->images;
+    tess_clean_join *join = &images->join;
+    if (strcmp(name, "images") == 0) images->num_images = atoi(text);
+    if (strcmp(name, "pols") == 0) join->num_pol = atoi(text);
+    if (strcmp(name, "pol_share") == 0) join->pol_share = strtod(text, NULL);
+    if (strcmp(name, "squared") == 0) join->squared = atoi(text) != 0;
+    if (strcmp(name, "spectrum") == 0) join->spectrum = (tess_clean_spectrum)atoi(text);
+    if (strcmp(name, "terms") == 0) join->num_terms = atoi(text);
+    if (strcmp(name, "cleaned") == 0) join->num_cleaned = atoi(text);
+    if (strcmp(name, "weights") == 0) {
+        parse_list(text, job->weight);
+        images->weight = job->weight;
+    }
+    if (strcmp(name, "freqs") == 0) {
+        parse_list(text, job->freq_hz);
+        join->freq_hz = job->freq_hz;
+    }
+    if (strcmp(name, "linked") == 0) { /* like 1000 */
+        for (int p = 0; text[p]; ++p)
+            job->linked[p] = text[p] == '1';
+        join->linked = job->linked;
+    }
 }
 
 static void parse(clean_job *job, const char *name, const char *text)
@@ -113,7 +152,11 @@ static void parse(clean_job *job, const char *name, const char *text)
                    {"scale_gain", &o->scale_gain},
                    {"window", &o->local_rms_window}};
     const double value = strtod(text, NULL);
-    if (strcmp(name, "scales") == 0) parse_scales(job, text);
+    if (strcmp(name, "scales") == 0) {
+        o->scale_px = job->scales;
+        o->num_scales = parse_list(text, job->scales);
+    }
+    parse_join(job, name, text);
     if (strcmp(name, "niter") == 0) o->niter = (int64_t)value;
     if (strcmp(name, "multiscale") == 0) o->multiscale = value != 0;
     if (strcmp(name, "gaussian") == 0) o->shape = TESS_CLEAN_GAUSSIAN;
@@ -150,14 +193,16 @@ static tess_status clean_all(clean_job *job)
     tess_status status = TESS_OK;
     tess_clean *clean = NULL;
     tess_clean_report report;
-    void *const residual[1] = {job->residual};
-    double *const model[1] = {job->model};
+    void *residual[MOST];
+    for (int i = 0; i < job->images.num_images; ++i)
+        residual[i] = job->residual[i];
     TESS_TRY(tess_clean_create(job->comm, &job->images, &job->opts, &clean));
-    TESS_TRY(tess_clean_set_psf(clean, 0, job->psf));
+    for (int i = 0; i < job->images.num_images; ++i)
+        TESS_TRY(tess_clean_set_psf(clean, i, job->psf[i]));
     TESS_TRY(tess_clean_set_mask(clean, job->mask));
-    tess_clean_mark_model(clean, (const double *const *)model);
+    tess_clean_mark_model(clean, (const double *const *)job->model);
     for (int k = 0; k < job->loops; ++k) {
-        TESS_TRY(tess_clean_minor(clean, residual, model, &report));
+        TESS_TRY(tess_clean_minor(clean, residual, job->model, &report));
         if (tess_comm_rank(job->comm) == 0) tell(&report);
         if (!report.again) break;
     }
@@ -188,24 +233,29 @@ int main(int argc, char **argv)
     }
     slab_of(job.slabs, job.images.ny, rank, size, &job.images.row_first,
             &job.images.num_rows);
-    job.residual = read_rows(&job, "dirty", 8);
-    job.psf = read_rows(&job, "psf", 8);
-    job.mask = read_rows(&job, "mask", 1);
-    job.model = read_rows(&job, "model", 8);
-    if (!job.model) job.model = tess_alloc_zero(job.images.num_rows * job.images.nx, 8);
+    job.mask = read_rows(&job, "mask", 0, 1);
+    for (int i = 0; i < job.images.num_images; ++i) {
+        job.residual[i] = read_rows(&job, "dirty", i, 8);
+        job.psf[i] = read_rows(&job, "psf", i, 8);
+        job.model[i] = read_rows(&job, "model", i, 8);
+        if (!job.model[i])
+            job.model[i] = tess_alloc_zero(job.images.num_rows * job.images.nx, 8);
+    }
     if (rank == 0) components = file_of(&job, "components", "wb");
     const tess_status status = clean_all(&job);
     if (status != TESS_OK && rank == 0)
         fprintf(stderr, "%s (%s)\n", tess_error_message(), tess_error_origin());
     if (components) fclose(components);
-    if (status == TESS_OK) {
-        write_rows(&job, "residual", job.residual);
-        write_rows(&job, "found-model", job.model);
+    for (int i = 0; status == TESS_OK && i < job.images.num_images; ++i) {
+        write_rows(&job, "residual", i, job.residual[i]);
+        write_rows(&job, "found-model", i, job.model[i]);
     }
-    tess_free(job.residual);
-    tess_free(job.psf);
+    for (int i = 0; i < job.images.num_images; ++i) {
+        tess_free(job.residual[i]);
+        tess_free(job.psf[i]);
+        tess_free(job.model[i]);
+    }
     tess_free(job.mask);
-    tess_free(job.model);
     tess_comm_finish(job.comm);
     return tess_status_exit(status);
 }

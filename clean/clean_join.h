@@ -1,0 +1,65 @@
+/** @file clean_join.h  (private to clean/)
+ *  How several images are cleaned together: their weights, what a pixel is chosen by,
+ *  and which channels are averaged to one that is cleaned.
+ */
+#ifndef TESS_CLEAN_JOIN_H
+#define TESS_CLEAN_JOIN_H
+
+#include "clean_spectrum.h"
+#include "tess_clean.h"
+
+/** What the search looks at. */
+typedef enum clean_search {
+    CLEAN_MEAN,   /**< Σ share · value, with its sign */
+    CLEAN_ROOTS,  /**< mean over channels of the root over polarisations */
+    CLEAN_SQUARES /**< sqrt(Σ share · value²) */
+} clean_search;
+
+typedef struct clean_join {
+    clean_search search;
+    int num_pol, num_channels; /**< images that are cleaned: [num_channels][num_pol] */
+    int num_out;               /**< the caller's channels */
+    double *weight;  /**< [num_channels][num_pol] of the channel, of sum 1 over
+                          channels; 0: the image has no data */
+    double *share;   /**< likewise, of the mean; 0 for images that are not searched */
+    double all;      /**< Σ share */
+    double *average; /**< [num_out][num_pol] share of an image in that of its cleaned
+                          channel; 0: it has no data */
+    clean_spectrum spectrum;
+} clean_join;
+
+/** TESS_ERR_USAGE: a join that cannot be. Local. */
+tess_status clean_join_check(const tess_clean_images *images);
+
+/** Images that are cleaned. Local. */
+int clean_join_count(const tess_clean_images *images);
+
+/** TESS_ERR_INPUT: no image has data. TESS_ERR_ALLOC. Local. */
+tess_status clean_join_create(const tess_clean_images *images, clean_join *join);
+void clean_join_free(clean_join *join); /**< Zeros are fine. Local. */
+
+/** The channel that is cleaned with a channel of the caller. */
+static inline int clean_join_channel(const clean_join *join, int channel)
+{
+    return (int)((int64_t)channel * join->num_channels / join->num_out);
+}
+
+/** Whether channels are averaged. */
+static inline bool clean_join_averages(const clean_join *join)
+{
+    return join->num_channels != join->num_out;
+}
+
+/** Whether the search looks at the linear mean. */
+static inline bool clean_join_is_linear(const clean_join *join)
+{
+    return join->search == CLEAN_MEAN;
+}
+
+/** Σ share · value over images, value[num_images] at distance `stride`. Local. */
+double clean_join_mean(const clean_join *join, const double *value, int64_t stride);
+
+/** What a pixel is chosen by. Local. */
+double clean_join_metric(const clean_join *join, const double *value, int64_t stride);
+
+#endif
