@@ -13,6 +13,7 @@
 typedef struct tess_grid_ops tess_grid_ops;     /* grid/tess_grid.h */
 typedef struct tess_degrid_ops tess_degrid_ops; /* degrid/tess_degrid.h */
 typedef struct tess_planes_ops tess_planes_ops; /* fft/planes_object.h */
+typedef struct tess_clean_ops tess_clean_ops;   /* clean/clean_ops.h */
 
 typedef struct tess_backend {
     const char *name;        /**< "cpu", "cuda" */
@@ -30,6 +31,7 @@ typedef struct tess_backend {
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;
+    const tess_clean_ops *clean; /**< minor cycles; NULL: those of cpu serve */
 } tess_backend;
 
 /** The backend called `name`; "auto" or NULL takes the first available one, cuda before

@@ -35,15 +35,10 @@ static int64_t search_row(const clean_work *work, const cpu_slot *slot, int scal
                           int64_t row, double from, int32_t *found)
 {
     int64_t x_range[2], y_range[2], count = 0;
-    const int64_t y = work->setup->images.row_first + row;
+    if (slot->row_peak[row] < from || slot->row_peak[row] <= 0) return 0;
     clean_inside(work->setup, scale, x_range, y_range);
-    if (y < y_range[0] || y >= y_range[1] || x_range[0] >= x_range[1]) return 0;
     const uint8_t *allowed = cpu_allowed_row(work, scale, row);
     const char *line = cpu_row(work, slot->mean, row);
-    const double largest = work->loops->largest[work->is_double](
-        line + (size_t)x_range[0] * work->real_bytes, allowed + x_range[0],
-        x_range[1] - x_range[0], work->setup->opts.no_negative);
-    if (largest < from || largest == 0) return 0;
     for (int64_t x = x_range[0]; x < x_range[1]; ++x) {
         if (!is_candidate(work, line, allowed, x, from)) continue;
         if (found) found[count] = (int32_t)x;

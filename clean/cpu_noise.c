@@ -59,20 +59,22 @@ static tess_status count_bins(values *from, uint64_t prefix, int shift)
 {
     const clean_work *work = from->work;
     const int threads = work->setup->opts.threads;
-    memset(from->bins, 0, (size_t)threads * BINS * sizeof *from->bins);
 #pragma omp parallel num_threads(threads)
     {
         int64_t *bins = from->bins + (int64_t)cpu_thread() * BINS;
+        memset(bins, 0, BINS * sizeof *bins);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < work->pixels; ++k) {
             if (work->is_nan[k]) continue;
             const uint64_t key = key_of(from, k), high = key >> shift;
             if (high >> BITS == prefix) ++bins[high & (BINS - 1)];
         }
-    }
-    for (int t = 1; t < threads; ++t)
+        const int team = cpu_threads(); /* there may be fewer than were asked for */
+#pragma omp for schedule(static)
         for (int64_t b = 0; b < BINS; ++b)
-            from->bins[b] += from->bins[(int64_t)t * BINS + b];
+            for (int t = 1; t < team; ++t)
+                from->bins[b] += from->bins[(int64_t)t * BINS + b];
+    }
     return tess_comm_allreduce_i64(work->setup->comm, from->bins, BINS, TESS_SUM);
 }
 
@@ -122,21 +124,13 @@ cleanup:
     return status;
 }
 
-static int64_t own_count(const clean_work *work)
-{
-    int64_t count = 0;
-    for (int64_t k = 0; k < work->pixels; ++k)
-        count += !work->is_nan[k];
-    return count;
-}
-
 tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise)
 {
     /* of a Gaussian: 1 / Φ⁻¹(3/4) */
     static const double PER_DEVIATION = 1.482602218505602;
     tess_status status = TESS_OK;
     tess_comm *comm = work->setup->comm;
-    values from = {.work = work, .rows = rows, .count = own_count(work)};
+    values from = {.work = work, .rows = rows, .count = work->num_valid};
     double deviation = 0, median_value = 0;
     *noise = (clean_noise){0, 0};
     from.bins =
@@ -161,7 +155,7 @@ tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms)
     const clean_setup *setup = work->setup;
     tess_comm *comm = setup->comm;
     const int threads = setup->opts.threads;
-    int64_t count = own_count(work);
+    int64_t count = work->num_valid;
     tess_exact *sum = tess_alloc_zero(threads, sizeof *sum);
     TESS_TRY(tess_comm_agree(comm, sum ? TESS_OK : TESS_ERR_ALLOC));
 #pragma omp parallel for schedule(static) num_threads(threads)

@@ -28,41 +28,35 @@ static clean_peak peak_of_row(const clean_work *work, const void *line,
     return (clean_peak){0, -1};
 }
 
-/* Whether any pixel of a row may have components. */
-static clean_peak search_row(const clean_work *work, const cpu_slot *slot, int64_t row,
-                             const int64_t x_range[2], double beaten)
+void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row)
 {
-    const bool positive = work->setup->opts.no_negative;
+    const int64_t y = work->setup->images.row_first + row;
+    int64_t x_range[2], y_range[2];
+    slot->row_peak[row] = -1;
+    if (slot->scale < 0) return;
+    clean_inside(work->setup, slot->scale, x_range, y_range);
+    if (y < y_range[0] || y >= y_range[1] || x_range[0] >= x_range[1]) return;
     const uint8_t *allowed = cpu_allowed_row(work, slot->scale, row);
     const char *line = cpu_row(work, slot->mean, row);
-    const double largest = work->loops->largest[work->is_double](
+    slot->row_peak[row] = work->loops->largest[work->is_double](
         line + (size_t)x_range[0] * work->real_bytes, allowed + x_range[0],
-        x_range[1] - x_range[0], positive);
-    if (largest < beaten || (largest == 0 && beaten == 0)) return (clean_peak){0, -1};
-    return peak_of_row(work, line, allowed, x_range, largest);
+        x_range[1] - x_range[0], work->setup->opts.no_negative);
 }
 
+/* The first of this rank's pixels with the largest value; none where all are 0. */
 static clean_peak own_peak(const clean_work *work, const cpu_slot *slot)
 {
     const tess_clean_images *images = &work->setup->images;
     clean_peak best = {0, -1};
-    int64_t x_range[2], y_range[2];
+    int64_t x_range[2], y_range[2], row = -1;
+    double largest = 0;
+    for (int64_t k = 0; k < images->num_rows; ++k)
+        if (slot->row_peak[k] > largest) largest = slot->row_peak[row = k];
+    if (row < 0) return best;
     clean_inside(work->setup, slot->scale, x_range, y_range);
-    if (x_range[0] >= x_range[1]) return best;
-#pragma omp parallel num_threads(work->setup->opts.threads)
-    {
-        clean_peak own = {0, -1};
-#pragma omp for schedule(static)
-        for (int64_t row = 0; row < images->num_rows; ++row) {
-            const int64_t y = images->row_first + row;
-            if (y < y_range[0] || y >= y_range[1]) continue;
-            clean_peak peak = search_row(work, slot, row, x_range, fabs(own.value));
-            if (peak.index >= 0) peak.index += y * images->nx;
-            if (is_better(&peak, &own)) own = peak;
-        }
-#pragma omp critical(clean_peak)
-        if (is_better(&own, &best)) best = own;
-    }
+    best = peak_of_row(work, cpu_row(work, slot->mean, row),
+                       cpu_allowed_row(work, slot->scale, row), x_range, largest);
+    if (best.index >= 0) best.index += (images->row_first + row) * images->nx;
     return best;
 }
 

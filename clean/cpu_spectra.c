@@ -208,23 +208,31 @@ static bool give_scale_column(void *context, int64_t column, void *line)
     return true;
 }
 
+/* The row is still in cache. */
+static void note_row(const transform *job, int64_t row)
+{
+    if (job->slot->mean == job->slot->image[job->image])
+        cpu_row_peak(job->work, job->slot, row);
+}
+
 static void take_slot_row(void *context, int64_t row, void *line)
 {
     const transform *job = context;
     memcpy(cpu_row(job->work, job->slot->image[job->image], row), line,
            (size_t)job->work->setup->images.nx * job->work->real_bytes);
+    note_row(job, row);
 }
 
 tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
+    slot->scale = scale;
     for (int k = 0; k < work->setup->images.num_images; ++k) {
         if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .scale = scale, .slot = slot};
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
                                        take_slot_row, &job));
     }
-    slot->scale = scale;
     slot->version = work->version;
     cpu_slot_mean(work, slot);
 cleanup:
@@ -304,6 +312,7 @@ static void take_less_row(void *context, int64_t row, void *line)
     const clean_work *work = job->work;
     less(work, line, work->setup->images.nx,
          cpu_row(work, job->slot->image[job->image], row));
+    note_row(job, row);
 }
 
 static tess_status subtract_image(clean_work *work, transform *job)

@@ -87,7 +87,10 @@ static tess_status allocate_slots(clean_work *work)
         slot->mean = has_own_mean(work->setup)
                          ? tess_alloc_zero(work->pixels, work->real_bytes)
                          : slot->image[0];
-        if (!slot->mean) TESS_FAIL(TESS_ERR_ALLOC, "mean residual image to clean");
+        slot->row_peak =
+            tess_alloc(work->setup->images.num_rows, sizeof *slot->row_peak);
+        if (!slot->mean || !slot->row_peak)
+            TESS_FAIL(TESS_ERR_ALLOC, "mean residual image to clean");
     }
 cleanup:
     return status;
@@ -129,6 +132,7 @@ static void cpu_destroy(clean_work *work)
     for (int k = 0; k < 2; ++k) {
         if (has_own_mean(work->setup)) tess_free(work->slot[k].mean);
         free_each(work->slot[k].image, images);
+        tess_free(work->slot[k].row_peak);
     }
     free_each(work->psf, images);
     free_each(work->residual, images);
@@ -268,17 +272,17 @@ const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
     return both;
 }
 
-/* slot->mean[k] := of(values of the images at pixel k), times the factor unless NULL.
- */
-static void join_pixels(const clean_work *work, cpu_slot *slot, const void *factor,
-                        double (*of)(const clean_join *, const double *, int64_t))
+/* A row of slot->mean := of(values of the images at each pixel), times the factor
+ * unless NULL. */
+static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
+                     double (*of)(const clean_join *, const double *, int64_t),
+                     int64_t row)
 {
     const clean_setup *setup = work->setup;
     const int images = setup->images.num_images;
-    if (slot->mean == slot->image[0]) return;
-#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
-    for (int64_t k = 0; k < work->pixels; ++k) {
-        double *value = work->values + (int64_t)cpu_thread() * images;
+    const int64_t first = row * setup->images.nx, end = first + setup->images.nx;
+    double *value = work->values + (int64_t)cpu_thread() * images;
+    for (int64_t k = first; k < end; ++k) {
         for (int i = 0; i < images; ++i)
             value[i] = tess_real_at(slot->image[i], work->is_double, k);
         double joined = of(&setup->join, value, 1);
@@ -289,19 +293,37 @@ static void join_pixels(const clean_work *work, cpu_slot *slot, const void *fact
 
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
 {
-    join_pixels(work, slot, work->factor, clean_join_metric);
+    if (slot->mean == slot->image[0]) return;
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
+        join_row(work, slot, work->factor, clean_join_metric, row);
+        cpu_row_peak(work, slot, row);
+    }
 }
 
 void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
 {
-    join_pixels(work, slot, NULL, clean_join_mean);
+    if (slot->mean == slot->image[0]) return;
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
+        join_row(work, slot, NULL, clean_join_mean, row);
+}
+
+/* The peaks of rows that the caller has given. */
+static void find_row_peaks(const clean_work *work, cpu_slot *slot)
+{
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
+        cpu_row_peak(work, slot, row);
 }
 
 /* The caller's rows into the first slot; NaN is 0 there, and masked. */
 static void take_rows(clean_work *work, const clean_begin *begin)
 {
     const clean_setup *setup = work->setup;
-#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
+    int64_t num_valid = 0;
+#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)             \
+    reduction(+ : num_valid)
     for (int64_t k = 0; k < work->pixels; ++k) {
         bool is_nan = false;
         for (int i = 0; i < setup->images.num_images; ++i) {
@@ -313,7 +335,9 @@ static void take_rows(clean_work *work, const clean_begin *begin)
         }
         work->is_nan[k] = is_nan;
         work->allowed[k] = !is_nan && (!begin->mask || begin->mask[k]);
+        num_valid += !is_nan;
     }
+    work->num_valid = num_valid;
 }
 
 static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
@@ -340,6 +364,7 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     /* roots and squares of noise are not around 0 */
     if (!clean_join_is_linear(&work->setup->join))
         TESS_TRY(cpu_deviation(work, slot->mean, noise));
+    if (slot->mean == slot->image[0]) find_row_peaks(work, slot);
     if (cpu_is_multiscale(work)) TESS_TRY(cpu_make_residual(work, slot));
     if (work->setup->scale_px[0] > 0) slot->scale = -1; /* no scale of 0 */
 cleanup:

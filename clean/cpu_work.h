@@ -18,9 +18,13 @@ typedef struct cpu_window cpu_window; /* cpu_window.h */
 /** The residual at one scale: this rank's rows of each image, and of their mean times
  *  the local factor. */
 typedef struct cpu_slot {
-    void **image;    /**< [num_images] */
-    void *mean;      /**< what a pixel is chosen by, in its own memory, or image[0]
-                          where that is the same */
+    void **image; /**< [num_images] */
+    void *mean;   /**< what a pixel is chosen by, in its own memory, or image[0]
+                       where that is the same */
+    double
+        *row_peak;   /**< [rows] of the mean: largest |value|, or value without negative
+                          components, where components of the scale may be; −1: nowhere
+                      */
     int scale;       /**< −1: nothing */
     int64_t version; /**< of the residual */
 } cpu_slot;
@@ -32,6 +36,7 @@ struct clean_work {
     bool is_double;
     size_t real_bytes;
     int64_t pixels;          /**< of this rank's rows */
+    int64_t num_valid;       /**< of those, not NaN in the residual */
     int64_t columns, length; /**< of spectra on this rank */
     void **psf, **residual;  /**< [num_images] spectra; one scale: `residual` is where
                                   products go */
@@ -65,7 +70,10 @@ bool cpu_is_multiscale(const clean_work *work);
  *  this thread's scratch memory. Local. */
 const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
 
-/** Put what a pixel is chosen by, times the factor, into the slot. Local. */
+/** Put what a pixel is chosen by, times the factor, into the slot, and find its rows'
+ *  peaks. Where that is an image itself, whoever makes its rows finds their peaks.
+ * Local.
+ */
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
 
 /** Put the linear mean into the slot, without the factor: noise is measured in it.
@@ -90,6 +98,9 @@ tess_status cpu_make_plain(clean_work *work,
 tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged);
 
 /* ---- cpu_peak.c ---- */
+
+/** Find the peak of a row of the mean, while it is in cache. Local. */
+void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row);
 
 /** The peak of a slot over all ranks. Collective. */
 tess_status cpu_slot_peak(const clean_work *work, const cpu_slot *slot,

@@ -25,11 +25,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_backend.h"
 #include "tess_comm.h"
 #include "tess_status.h"
 
 typedef struct tess_clean tess_clean;
-typedef struct tess_clean_ops tess_clean_ops; /* clean/clean_ops.h */
 
 /** Most scales of a multiscale CLEAN, scale 0 included. */
 enum { TESS_CLEAN_MOST_SCALES = 32 };

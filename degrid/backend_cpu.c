@@ -1,5 +1,6 @@
-/* The cpu backend: always there. Its parts live in grid/, degrid/ and fft/; this folder
- * sees all. */
+/* The cpu backend: always there. Its parts live in grid/, degrid/, fft/ and clean/;
+ * this folder sees all. */
+#include "tess_clean.h"
 #include "tess_degrid.h"
 
 extern const tess_grid_ops tess_grid_ops_cpu;
@@ -17,4 +18,5 @@ const tess_backend tess_backend_cpu = {.name = "cpu",
                                        .any_geometry = true,
                                        .grid = &tess_grid_ops_cpu,
                                        .degrid = &tess_degrid_ops_cpu,
-                                       .planes = &tess_planes_ops_cpu};
+                                       .planes = &tess_planes_ops_cpu,
+                                       .clean = &tess_clean_ops_cpu};

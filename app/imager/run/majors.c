@@ -182,6 +182,7 @@ static tess_status set_up(majors *all, const imager_product *made,
                                       .num_images = 1,
                                       .rows_are_double = rows->is_double};
     all->opts = minor_opts(run->opts, beam);
+    all->opts.ops = run->job.backend->clean;
     TESS_TRY(order_ranks(all));
     for (int p = 0; p < run->num_pol; ++p) {
         if (made[p].sum_weights > 0)
