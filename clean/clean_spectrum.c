@@ -131,7 +131,8 @@ static double sum_of_squares(const log_fit *fit, const double *term)
 }
 
 /* A straight fit to logarithms, of weights W S² by the propagation of errors, of the
- * values that have the sign of the mean; a constant where there are too few. */
+ * values that have the sign of the mean; a constant where there are too few or it is
+ * nearer. From there iterations never come to a function that is 0. */
 static void begin_logs(log_fit *fit, double mean)
 {
     const clean_spectrum *s = fit->spectrum;
@@ -151,7 +152,8 @@ static void begin_logs(log_fit *fit, double mean)
     }
     memset(fit->term, 0, sizeof fit->term);
     fit->term[0] = log10(mean);
-    if (used >= fit->n && solve(normal, right, fit->n))
+    if (used >= fit->n && solve(normal, right, fit->n) &&
+        sum_of_squares(fit, right) < sum_of_squares(fit, fit->term))
         memcpy(fit->term, right, (size_t)fit->n * sizeof *right);
 }
 
@@ -263,6 +265,53 @@ void clean_spectrum_terms(const clean_spectrum *s, const double *value, int pol,
     fit_places(s, value, pol, term);
     for (int k = 0; k < s->num_terms; ++k, scale /= s->unit)
         term[k] *= scale;
+}
+
+/* d(function)/d(term) of a polynomial of logarithms, in powers of places. */
+static void log_slopes(const clean_spectrum *s, const double *term, double x,
+                       double *slope)
+{
+    const int n = s->own_terms[0];
+    const double value = at_place(s, term, x);
+    powers(x, n, slope);
+    for (int i = 1; i < n; ++i)
+        slope[i] *= log(10) * value;
+    slope[0] = term[0] != 0 ? value / term[0] : 0;
+}
+
+/* (Jᵀ W J)⁻¹ Jᵀ W of one channel, with J the slopes at the solution. */
+static void log_solution(const clean_spectrum *s, const double *term, int channel,
+                         double *column)
+{
+    const int n = s->own_terms[0];
+    double normal[MOST][MOST] = {{0}}, slope[MOST];
+    for (int c = 0; c < s->num_channels; ++c) {
+        log_slopes(s, term, s->at[c], slope);
+        for (int i = 0; i < n; ++i)
+            for (int j = 0; j < n; ++j)
+                normal[i][j] += s->weight[c * s->num_pol] * slope[i] * slope[j];
+    }
+    log_slopes(s, term, s->at[channel], column);
+    for (int i = 0; i < n; ++i)
+        column[i] *= s->weight[channel * s->num_pol];
+    if (!solve(normal, column, n)) memset(column, 0, (size_t)n * sizeof *column);
+}
+
+void clean_spectrum_slopes(const clean_spectrum *s, const double *term, int channel,
+                           double *slope)
+{
+    double scaled[MOST], scale = 1;
+    memset(slope, 0, (size_t)s->num_terms * sizeof *slope);
+    for (int k = 0; k < s->num_terms; ++k, scale *= s->unit)
+        scaled[k] = term[k] * scale;
+    if (s->kind == TESS_CLEAN_LOG_POLYNOMIAL)
+        log_solution(s, scaled, channel, slope);
+    else
+        for (int i = 0; i < s->num_terms; ++i)
+            slope[i] = solution_of(s, 0)[i * s->num_channels + channel];
+    scale = 1;
+    for (int k = 0; k < s->num_terms; ++k, scale /= s->unit)
+        slope[k] *= scale;
 }
 
 /* ---- set-up ---- */

@@ -51,4 +51,9 @@ void clean_spectrum_spread(const clean_spectrum *spectrum, const double *value,
 void clean_spectrum_terms(const clean_spectrum *spectrum, const double *value, int pol,
                           double *term);
 
+/** How the terms of the first polarisation change with the value of a channel, at the
+ *  fitted terms: slope[num_terms]. Local. */
+void clean_spectrum_slopes(const clean_spectrum *spectrum, const double *term,
+                           int channel, double *slope);
+
 #endif

@@ -254,6 +254,11 @@ cleanup:
     return status;
 }
 
+double tess_clean_reference_hz(const tess_clean *clean)
+{
+    return clean->setup.join.spectrum.nu0_hz;
+}
+
 void tess_clean_mark_model(tess_clean *clean, const double *const *model)
 {
     const tess_clean_images *images = &clean->setup.images;

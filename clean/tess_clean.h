@@ -222,6 +222,9 @@ tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows);
  *  copied; NULL: everywhere. TESS_ERR_INPUT: nothing is set in it. Collective. */
 tess_status tess_clean_set_mask(tess_clean *clean, const uint8_t *rows);
 
+/** ν0 [Hz] of the spectrum that is fitted; 0: none is. Local. */
+double tess_clean_reference_hz(const tess_clean *clean);
+
 /** For single-scale auto-masking of a continued model: its non-zero pixels count as
  *  found. model[num_images], rows [num_rows][nx]. Local. */
 void tess_clean_mark_model(tess_clean *clean, const double *const *model);

@@ -292,6 +292,12 @@ static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *f
     put_number(fits, "CLFLUX", cleaned->flux_jy, "[Jy] sum of the model", failed);
     fits_write_key_lng(fits, "CLSCALES", cleaned->num_scales, "scales, 1: points only",
                        failed);
+    if (cleaned->num_terms == 0) return;
+    put_text_if(fits, "CLSPEC", cleaned->log_terms ? "log-polynomial" : "polynomial",
+                failed);
+    fits_write_key_lng(fits, "CLTERMS", cleaned->num_terms, "terms of spectra", failed);
+    put_number(fits, "CLNU0", cleaned->nu0_hz,
+               "[Hz] where spectra have their first term", failed);
 }
 
 /* Lines of at most 72 characters, broken at a space where there is one; continued

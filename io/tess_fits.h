@@ -29,6 +29,9 @@ typedef struct tess_fits_cleaned {
     double threshold_jy; /**< CLTHRESH, final threshold; 0 = there is none */
     double flux_jy;      /**< CLFLUX, sum of the model's pixels */
     int num_scales;      /**< CLSCALES; 1: points only */
+    int num_terms;       /**< CLTERMS, of the spectrum that was fitted; 0: none */
+    bool log_terms;      /**< CLSPEC: of logarithms */
+    double nu0_hz;       /**< CLNU0 */
 } tess_fits_cleaned;
 
 /** A Gaussian beam; 0: there is none. */

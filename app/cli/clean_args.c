@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "option_rules.h"
+#include "options.h"
 #include "tess_const.h"
+#include "tess_log.h"
 #include "tess_parse.h"
 
 enum {
@@ -39,6 +41,15 @@ enum {
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
     OPT_UPDATE_MODEL,
+    OPT_JOIN_CHANNELS,
+    OPT_JOIN_POLS,
+    OPT_LINK_POLS,
+    OPT_SQUARED,
+    OPT_FIT,
+    OPT_FIT_LOG,
+    OPT_CLEANED,
+    OPT_MF_WEIGHTING,
+    OPT_NO_MF_WEIGHTING,
 };
 
 static const struct argp_option clean_options[] = {
@@ -110,6 +121,32 @@ static const struct argp_option clean_options[] = {
      "Also write the residual image after the first major iteration", 0},
     {"update-model", OPT_UPDATE_MODEL, NULL, 0,
      "Write the model's visibilities to MODEL_DATA of the MeasurementSets", 0},
+    {"join-channels", OPT_JOIN_CHANNELS, NULL, 0,
+     "Clean all channels of --channels-out together: components are found in their "
+     "weighted mean",
+     0},
+    {"join-polarizations", OPT_JOIN_POLS, NULL, 0,
+     "Clean all images of --stokes together: components are found in the root of the "
+     "sum of their squares",
+     0},
+    {"link-polarizations", OPT_LINK_POLS, "LIST", OPTION_HIDDEN,
+     "Clean all images of --stokes together, and find components in these", 0},
+    {"squared-channel-joining", OPT_SQUARED, NULL, OPTION_HIDDEN,
+     "Find components in the root of the mean square of the channels", 0},
+    {"fit-spectral-pol", OPT_FIT, "N", 0,
+     "Fit the channels of each component by a polynomial in frequency with N terms", 0},
+    {"fit-spectral-log-pol", OPT_FIT_LOG, "N", OPTION_HIDDEN,
+     "The same with a polynomial of logarithms", 0},
+    {"deconvolution-channels", OPT_CLEANED, "M", OPTION_HIDDEN,
+     "Clean averages of the channels, M in all, and give all channels the fitted "
+     "values",
+     0},
+    {"mf-weighting", OPT_MF_WEIGHTING, NULL, OPTION_HIDDEN,
+     "Weigh all channels by the density of all together (default with "
+     "--join-channels)",
+     0},
+    {"no-mf-weighting", OPT_NO_MF_WEIGHTING, NULL, OPTION_HIDDEN,
+     "Weigh each channel by its own density (default without --join-channels)", 0},
     {0},
 };
 
@@ -152,6 +189,33 @@ static tess_status take_scales(const tess_option_rule *rule, const char *text,
     }
     memcpy(choice->scale_px, scale, (size_t)num * sizeof *scale);
     choice->minor.num_scales = num;
+cleanup:
+    return status;
+}
+
+/* --link-polarizations. `value` is the whole input. */
+static tess_status take_linked(const tess_option_rule *rule, const char *text,
+                               void *value)
+{
+    tess_join_choice *join = &((tess_image_opts *)value)->clean.join;
+    (void)rule;
+    join->polarizations = true;
+    return tess_parse_stokes(text, join->linked, &join->num_linked);
+}
+
+/* --fit-spectral-pol, --fit-spectral-log-pol. `value` is the whole input. */
+static tess_status take_fit(const tess_option_rule *rule, const char *text, void *value)
+{
+    tess_status status = TESS_OK;
+    tess_join_choice *join = &((tess_image_opts *)value)->clean.join;
+    const tess_clean_spectrum spectrum =
+        rule->key == OPT_FIT_LOG ? TESS_CLEAN_LOG_POLYNOMIAL : TESS_CLEAN_POLYNOMIAL;
+    if (join->spectrum != TESS_CLEAN_EACH_CHANNEL && join->spectrum != spectrum)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--fit-spectral-pol and --fit-spectral-log-pol: there "
+                  "may be one fit");
+    TESS_TRY(tess_take_int(rule, text, &join->num_terms));
+    join->spectrum = spectrum;
 cleanup:
     return status;
 }
@@ -242,6 +306,18 @@ static const tess_option_rule clean_rules[] = {
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
     {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
     {OPT_UPDATE_MODEL, tess_take_flag, .offset = AT(update_model)},
+    {OPT_JOIN_CHANNELS, tess_take_flag, .offset = AT(join.channels)},
+    {OPT_JOIN_POLS, tess_take_flag, .offset = AT(join.polarizations)},
+    {OPT_LINK_POLS, take_linked, .offset = 0},
+    {OPT_SQUARED, tess_take_flag, .offset = AT(join.squared)},
+    {OPT_FIT, take_fit, .offset = 0, .min = 1, .max = TESS_CLEAN_MOST_TERMS},
+    {OPT_FIT_LOG, take_fit, .offset = 0, .min = 1, .max = TESS_CLEAN_MOST_TERMS},
+    {OPT_CLEANED, tess_take_int, .offset = AT(join.num_cleaned), .min = 1,
+     .max = 1 << 20},
+    {OPT_MF_WEIGHTING, tess_take_flag,
+     .offset = offsetof(tess_image_opts, weights.shared_density)},
+    {OPT_NO_MF_WEIGHTING, tess_take_flag,
+     .offset = offsetof(tess_image_opts, weights.own_density)},
     {0},
 };
 
@@ -258,8 +334,9 @@ static void set_defaults(struct argp_state *state, tess_clean_choice *choice)
 /* The option's name when it says how to clean, and is of no use without --niter. */
 static const char *needs_niter(int key)
 {
-    static const int others[] = {OPT_NITER, OPT_BEAM_SIZE, OPT_BEAM_SHAPE,
-                                 OPT_CIRCULAR_BEAM, OPT_NO_DIRTY};
+    static const int others[] = {OPT_NITER,          OPT_BEAM_SIZE, OPT_BEAM_SHAPE,
+                                 OPT_CIRCULAR_BEAM,  OPT_NO_DIRTY,  OPT_MF_WEIGHTING,
+                                 OPT_NO_MF_WEIGHTING};
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
         if (key == others[k]) return NULL;
     const struct argp_option *option = clean_options;
@@ -300,12 +377,97 @@ cleanup:
     return status;
 }
 
+/* Whether a polarisation is imaged. */
+static bool is_imaged(const tess_image_opts *opts, tess_corr code)
+{
+    for (int k = 0; k < opts->num_pol; ++k)
+        if (opts->pol[k] == code) return true;
+    return false;
+}
+
+/* Numbers of channels and terms. */
+static tess_status check_channels(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_join_choice *join = &opts->clean.join;
+    const int64_t cleaned =
+        join->num_cleaned > 0 ? join->num_cleaned : opts->channels_out;
+    const bool fits = join->spectrum != TESS_CLEAN_EACH_CHANNEL;
+    if (!join->channels && (fits || join->num_cleaned > 0))
+        TESS_FAIL(TESS_ERR_USAGE, "--%s needs --join-channels",
+                  fits ? "fit-spectral-pol" : "deconvolution-channels");
+    if (fits && join->num_terms > cleaned)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%d spectral terms cannot be fitted to %lld channel%s; use fewer "
+                  "terms or more --channels-out",
+                  join->num_terms, (long long)cleaned, cleaned == 1 ? "" : "s");
+    if (join->num_cleaned > opts->channels_out)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--deconvolution-channels %d: there are %lld channels",
+                  join->num_cleaned, (long long)opts->channels_out);
+    if (join->num_cleaned > 0 && join->num_cleaned < opts->channels_out && !fits)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--deconvolution-channels needs --fit-spectral-pol, by which all "
+                  "channels get their values");
+cleanup:
+    return status;
+}
+
+/* Options for cleaning together, and with one another. */
+static tess_status check_join(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_join_choice *join = &opts->clean.join;
+    const tess_clean_opts *minor = &opts->clean.minor;
+    for (int k = 0; k < join->num_linked; ++k)
+        if (!is_imaged(opts, join->linked[k]))
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "--link-polarizations names an image that --stokes does not "
+                      "make");
+    if (join->squared && !join->channels && !join->polarizations)
+        TESS_FAIL(TESS_ERR_USAGE, "--squared-channel-joining needs --join-channels or "
+                                  "--join-polarizations");
+    const int linked = !join->polarizations   ? 1
+                       : join->num_linked > 0 ? join->num_linked
+                                              : opts->num_pol;
+    if ((join->squared || linked > 1) && (minor->no_negative || minor->stop_negative))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--no-negative and --stop-negative: the peak of squares has no sign");
+    TESS_TRY(check_channels(opts));
+cleanup:
+    return status;
+}
+
+/* Which density weighs the channels, and joins of a single image, which are none. */
+static tess_status choose_join(tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_join_choice *join = &opts->clean.join;
+    tess_image_weights *weights = &opts->weights;
+    if (weights->shared_density && weights->own_density)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--mf-weighting and --no-mf-weighting exclude each other");
+    if (join->channels && opts->clean.minor.niter > 0 && !weights->own_density)
+        weights->shared_density = true;
+    if (opts->channels_out == 1) weights->shared_density = false;
+    if (opts->clean.minor.niter == 0) return TESS_OK;
+    if (join->channels && opts->channels_out == 1)
+        tess_log_info(
+            "--join-channels: there is one channel; --channels-out makes more");
+    if (join->polarizations && opts->num_pol == 1)
+        tess_log_info("--join-polarizations: --stokes makes one image");
+cleanup:
+    return status;
+}
+
 tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
 {
     tess_status status = TESS_OK;
     tess_clean_choice *choice = &opts->clean;
     tess_clean_opts *minor = &choice->minor;
+    TESS_TRY(choose_join(opts));
     if (minor->niter == 0) return check_idle(opts);
+    TESS_TRY(check_join(opts));
     if (!opts->make_psf)
         TESS_FAIL(TESS_ERR_USAGE, "--niter needs the PSF: no --no-psf");
     if (opts->subtract)

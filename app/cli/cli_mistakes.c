@@ -75,8 +75,6 @@ static const synonym synonyms[] = {
 static const struct {
     const char *word, *remark;
 } absent[] = {
-    {"join-channels", "tessera cleans output channels one by one"},
-    {"join-polarizations", "tessera cleans Stokes parameters one by one"},
     {"parallel-deconvolution", "leave it out: an image is cleaned over all ranks"},
     {"predict", "there is the command 'tessera predict'"},
     {"use-wgridder", "leave it out: the result always has the --accuracy asked for"},

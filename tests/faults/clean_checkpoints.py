@@ -123,9 +123,13 @@ def main():
                             "--save-first-residual"],
              "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2",
                           "--force-teams", "1"],
+             "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
+                        "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",
+                        "2", "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations",
+                        "--save-first-residual"],
              "cross-hands": ["--niter", "150", "--nmiter", "2", "--stokes", "XX,YY"]}
     if not FULL:
-        cases = {"multiscale": cases["multiscale"]}
+        cases = {what: cases[what] for what in ("multiscale", "joined")}
     for what, more in cases.items():
         options = [obs, *GRID, *more]
         good, whole = suite.image(what, *options)

@@ -239,7 +239,7 @@ def check_options(suite):
             (["--size", "64", "48"], "did you mean --size 64,48?"),
             (["--scale", "1", "asec"], "did you mean --scale 1asec?"),
             (["--weight", "0"], "did you mean briggs:0?"),
-            (["-join-channels"], "one by one")]:
+            (["-join-channels"], "did you mean --join-channels")]:
         refused(suite, " ".join(words), [meant], obs, *SMALL, *words)
     plain = [obs, *SMALL, "--overwrite", "-q", "--no-psf", "-o"]
     images = {}

@@ -52,6 +52,44 @@ char *image_files_name(const image_files *output, int64_t interval, int64_t chan
                      image_kind_name(kind), "fits");
 }
 
+/* ---- maps of spectra ---- */
+
+int image_map_count(const tess_image_opts *opts)
+{
+    const tess_join_choice *join = &opts->clean.join;
+    if (!image_joins_channels(opts) || join->spectrum == TESS_CLEAN_EACH_CHANNEL)
+        return 0;
+    return 2 * join->num_terms + (join->num_terms > 1 ? 2 : 0);
+}
+
+/* "terms-0", "terms-0-error", …, "spectral-index": the kind of map `k` of a
+ * polarisation in names of files. */
+static const char *map_kind(const tess_image_opts *opts, int k, char *text, size_t size)
+{
+    const char *error = k % 2 ? "-error" : "";
+    if (k / 2 < opts->clean.join.num_terms)
+        snprintf(text, size, "terms-%d%s", k / 2, error);
+    else
+        snprintf(text, size, "spectral-index%s", error);
+    return text;
+}
+
+/* Terms of logarithms but the first have no unit. */
+static const char *map_unit(const tess_image_opts *opts, int k)
+{
+    const tess_join_choice *join = &opts->clean.join;
+    if (k / 2 >= join->num_terms) return "";
+    return join->spectrum == TESS_CLEAN_LOG_POLYNOMIAL && k / 2 > 0 ? "" : "Jy/beam";
+}
+
+/* The name of a map of an interval, from malloc(). */
+static char *map_name(const image_files *output, int64_t interval, int pol, int k)
+{
+    char kind[40];
+    return file_name(output, interval, -1, named_pol(output, pol),
+                     map_kind(output->opts, k, kind, sizeof kind), "fits");
+}
+
 /* NAME.conf: the options used. */
 static char *options_name(const image_files *output)
 {
@@ -112,6 +150,10 @@ static tess_status check_names(const image_files *output, int64_t interval,
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
         for (int k = 0; k < kinds.num[kind]; ++k)
             TESS_TRY(check_kind(output, interval, channel, named_pol(output, k), kind));
+    for (int p = 0; channel < 0 && p < output->num_pol; ++p)
+        for (int k = 0; k < image_map_count(output->opts); ++k)
+            TESS_TRY(check_one(output, map_name(output, interval, p, k),
+                               output->opts->overwrite));
 cleanup:
     return status;
 }
@@ -301,14 +343,19 @@ tess_status image_files_names(const image_files *output, char ***names_out,
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     const int64_t channels = opts->channels_out, several = channels > 1;
-    const int64_t most = opts->intervals_out * (channels + several) * 2 *
-                         image_kinds_all(&output->kinds);
+    const int maps = image_map_count(opts);
+    const int64_t most = opts->intervals_out *
+                         ((channels + several) * 2 * image_kinds_all(&output->kinds) +
+                          maps * output->num_pol);
     int64_t count = 0;
     char **names = tess_alloc_zero(most, sizeof *names);
     if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = 0; c < channels + several; ++c)
             count += names_of_output(output, t, c < channels ? c : -1, names + count);
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        for (int k = 0; k < maps * output->num_pol; ++k)
+            names[count++] = map_name(output, t, k / maps, k % maps);
     for (int64_t k = 0; k < count; ++k)
         if (!names[k]) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
     *names_out = names;
@@ -339,6 +386,10 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
     const int count = names_of_output(output, interval, channel, name);
     for (int k = 0; k < count; ++k)
         log_one(name[k]);
+    for (int k = 0; channel < 0 && k < output->num_maps; ++k) {
+        const int maps = image_map_count(output->opts);
+        log_one(map_name(output, interval, k / maps, k % maps));
+    }
     if (output->opts->beside.used_options && interval == 0 && channel == 0)
         log_one(options_name(output));
 }
@@ -434,7 +485,13 @@ static tess_image_meta meta_of_kind(const image_files *output, image_kind kind, 
                                        .mgain = minor->mgain,
                                        .threshold_jy = found->threshold_jy,
                                        .flux_jy = found->flux_jy,
-                                       .num_scales = (int)found->num_scales};
+                                       .num_scales = (int)found->num_scales,
+                                       .nu0_hz = found->nu0_hz};
+    if (found->nu0_hz > 0) {
+        const tess_join_choice *join = &output->opts->clean.join;
+        meta.cleaned.num_terms = join->num_terms;
+        meta.cleaned.log_terms = join->spectrum == TESS_CLEAN_LOG_POLYNOMIAL;
+    }
     return meta;
 }
 
@@ -455,6 +512,35 @@ static tess_status write_kind(const image_files *output, image_kind kind,
         tess_pol_name(&output->pol[k], name);
         to->meta = &meta;
         TESS_TRY(write_image(output, kind, k, &product[k].rows, to, held));
+    }
+cleanup:
+    to->polarisation = NULL;
+    to->meta = NULL;
+    return status;
+}
+
+/* Maps of spectra, whose headers are those of the mean's restored images. Collective.
+ */
+static tess_status write_maps(const image_files *output, const imager_product *restored,
+                              const tess_image_meta *shared,
+                              const struct imager_found *found, tess_image_product *to,
+                              tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    const int maps = image_map_count(output->opts);
+    char kind[40], name[8];
+    for (int k = 0; k < output->num_maps; ++k) {
+        const image_map *map = &output->map[k];
+        const int pol = map->pol;
+        tess_image_meta meta = meta_of_kind(output, IMAGE_RESTORED, pol, &restored[pol],
+                                            shared, &found[pol]);
+        snprintf(meta.unit, sizeof meta.unit, "%s", map_unit(output->opts, k % maps));
+        tess_pol_name(&output->pol[pol], name);
+        to->kind = map_kind(output->opts, k % maps, kind, sizeof kind);
+        to->polarisation = name;
+        to->meta = &meta;
+        /* as models, they have no preview */
+        TESS_TRY(write_image(output, IMAGE_MODEL, pol, &map->rows, to, held));
     }
 cleanup:
     to->polarisation = NULL;
@@ -499,6 +585,8 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
         TESS_TRY(write_kind(output, kind, product + image_kinds_place(kinds, kind),
                             &shared, found, &to, &held));
+    TESS_TRY(write_maps(output, product + image_kinds_place(kinds, IMAGE_RESTORED),
+                        &shared, found, &to, &held));
     if (output->opts->output)
         TESS_TRY(publish(output, interval == 0 && channel == 0, &held));
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);

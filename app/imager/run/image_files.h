@@ -16,6 +16,16 @@
 struct imager_found;
 struct imager_summary;
 
+/** A map of spectra, which is written with the images of the mean. */
+typedef struct image_map {
+    int pol;
+    imager_rows rows;
+} image_map;
+
+/** How many such maps each polarisation has: each term and its error, then the spectral
+ *  index and its error. Local. */
+int image_map_count(const tess_image_opts *opts);
+
 /** Where products go. */
 typedef struct image_files {
     tess_comm *comm;
@@ -26,6 +36,8 @@ typedef struct image_files {
     int num_pol;
     image_kinds kinds; /**< once the number of PSFs is known */
     tess_profile *profile;
+    image_map *map; /**< [num_maps] of the polarisations in turn, for the next mean */
+    int num_maps;
     struct imager_summary *summary; /**< gets what is told of the images in the end */
 } image_files;
 

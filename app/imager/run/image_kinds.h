@@ -29,6 +29,18 @@ static inline bool image_is_cleaned(const tess_image_opts *opts)
     return opts->clean.minor.niter > 0;
 }
 
+/** Whether all channels of an interval are cleaned together, and polarisations. */
+static inline bool image_joins_channels(const tess_image_opts *opts)
+{
+    return image_is_cleaned(opts) && opts->clean.join.channels &&
+           opts->channels_out > 1;
+}
+
+static inline bool image_joins_pols(const tess_image_opts *opts)
+{
+    return image_is_cleaned(opts) && opts->clean.join.polarizations;
+}
+
 /** Kinds that a run with these options makes. */
 static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_pol,
                                          int num_psf)

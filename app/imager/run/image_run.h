@@ -23,6 +23,14 @@
  * instead of being kept. */
 #define IMAGE_CACHE_SHARE 0.45
 
+/* Densities that serve an output later. */
+typedef struct image_densities {
+    tess_density *single; /* of the only output, when the survey made it */
+    tess_density *shared; /* of all channels of an interval (--mf-weighting) */
+    int64_t interval;     /* of which it is */
+    double scale;         /* of weights in it */
+} image_densities;
+
 /* One run of `image` or `plan`. */
 typedef struct image_run {
     tess_comm *comm;
@@ -39,7 +47,7 @@ typedef struct image_run {
     bool *chan_wanted; /* [num_chan] of the current output */
     output_table outputs;
     imager_survey survey;
-    tess_density *density;     /* of the only output, when the survey made it */
+    image_densities densities;
     imager_model model;        /* of --subtract, on the job's plan … */
     imager_predictor subtract; /* … or of other pixels, on a plan of its own */
     imager_job job;            /* one plan for all outputs */
@@ -83,6 +91,10 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
  * made it: `data` gets it, to be applied. Collective. */
 tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density);
 
+/** With --mf-weighting, the density of all channels of an interval, once; image_weigh
+ *  applies it. Before image_data_for. Collective. */
+tess_status image_share_density(image_run *run, int64_t interval);
+
 /** Change the weights of samples that are in memory, once, and give the density up.
  *  Collective. */
 tess_status image_apply_density(image_run *run, sample_sets *data,
@@ -90,6 +102,25 @@ tess_status image_apply_density(image_run *run, sample_sets *data,
 
 /** NULL-safe for a zeroed one. Local. */
 void image_data_free(sample_sets *data);
+
+/** Σ W²/w of each image [num_pol]; NAN where a density of several outputs does not
+ * tell. `density_scale`: weights had been multiplied by that in the density. Local. */
+void image_variances(const image_run *run, const tess_density *density, int num_weight,
+                     double density_scale, double *variance);
+
+/** Keep these with the dirty images. Local. */
+void image_take_variances(const image_run *run, const double *variance,
+                          imager_product *made);
+
+/** The images of nothing: models of zero, all others blank; shared by rows. Collective.
+ */
+tess_status image_empty_products(const image_run *run, imager_product *product);
+
+/** Number of PSFs of an output. Local. */
+static inline int image_num_psf(const image_run *run)
+{
+    return run->job.num_images - run->num_pol;
+}
 
 /** End what set_up has begun. Collective. */
 void image_free_run(image_run *run);
@@ -100,40 +131,5 @@ void image_free_run(image_run *run);
  * that the grid does not reach. TESS_ERR_USAGE and TESS_ERR_INPUT when none is left: an
  *  option leaves all out, or the data are bad. Collective. */
 tess_status image_check_ignored(image_run *run);
-
-/* ---- run_samples.c ---- */
-
-/** Take a model of other pixels out of samples. Collective. */
-tess_status image_subtract_early(image_run *run, tess_samples *samples);
-
-/** Whether that fits on every rank. Collective. */
-tess_status image_fits_all(const image_run *run, double bytes, bool *fits);
-
-/** Memory when all samples are kept; with several outputs, those of one are copied and
- * sent at a time. */
-double image_cached_bytes(const image_run *run);
-
-/** Read those of all outputs, or of one: times and channels. Local. */
-void image_want_all(image_run *run);
-void image_want_output(image_run *run, int64_t output);
-
-/** An empty density for the weights asked for, of samples whose weights have been
- *  multiplied by `weight_scale`; NULL with natural ones. Collective. */
-tess_status image_create_density(const image_run *run, int num_weight,
-                                 double weight_scale, tess_density **density);
-
-/** Read everything once to learn what the outputs are made of, and the density of a
- * single one. Collective. */
-tess_status image_survey_blocks(image_run *run);
-
-/** The largest output that this rank may have to hold. */
-double image_largest_output_bytes(const image_run *run);
-
-/** What one plan for all outputs must cover, and how many images it has. Collective. */
-tess_status image_finish_survey(image_run *run);
-
-/** How samples are kept, and what they tell: extents, weights, number of images. Data
- * are read once here; all of them stay if they fit. Collective. */
-tess_status image_first_pass(image_run *run);
 
 #endif

@@ -26,6 +26,7 @@ struct imager_found {
     double threshold_jy;  /**< the final one of the last minor loop; 0: none */
     double flux_jy;       /**< of the model */
     double num_scales;
+    double nu0_hz; /**< of the spectrum that was fitted; 0: none */
     double residual_rms_jy;
     double clean_end; /**< a majors_end: why it was cleaned no further */
 };

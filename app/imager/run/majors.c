@@ -1,5 +1,6 @@
-/* Major cycles. A minor loop cleans each polarisation's residual image; then the models
- * are subtracted from the visibilities, and new residual images are made. */
+/* Major cycles. A minor loop cleans the residual image of each polarisation, or those
+ * of channels and polarisations together; then the models are subtracted from the
+ * visibilities, and new residual images are made. */
 #include "majors_private.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 #include "clean_inputs.h"
 #include "image_kinds.h"
 #include "imager_model.h"
+#include "spectral_maps.h"
 #include "tess_mem.h"
 #include "tess_words.h"
 
@@ -46,15 +48,26 @@ static tess_clean_opts minor_opts(const tess_image_opts *opts,
     return minor;
 }
 
+/* Polarisations and channels that are cleaned together. */
+static int joined_pols(const image_run *run)
+{
+    return image_joins_pols(run->opts) ? run->num_pol : 1;
+}
+
 double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lambda,
                     int ranks)
 {
     const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
-    const tess_clean_images images = {.nx = opts->nx,
-                                      .ny = opts->ny,
-                                      .num_rows = (opts->ny + ranks - 1) / ranks,
-                                      .num_images = 1,
-                                      .rows_are_double = is_double};
+    const tess_join_choice *join = &opts->clean.join;
+    const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
+    const int pols = image_joins_pols(opts) ? num_pol : 1;
+    const tess_clean_images images = {
+        .nx = opts->nx,
+        .ny = opts->ny,
+        .num_rows = (opts->ny + ranks - 1) / ranks,
+        .num_images = channels * pols,
+        .join = {.num_pol = pols, .num_cleaned = join->num_cleaned},
+        .rows_are_double = is_double};
     const double beam_rad = uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad;
     const struct imager_found beam = {.beam.major_rad = beam_rad,
                                       .beam.minor_rad = beam_rad,
@@ -64,7 +77,11 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
     const double kept = pixels * (8 + (is_double ? 8 : 4));
     double rank_bytes, node_bytes;
     tess_clean_bytes(&images, &minor, ranks, &rank_bytes, &node_bytes);
-    return num_pol * (rank_bytes + node_bytes / ranks + kept);
+    /* of channels together all images are there until all are written */
+    const double waiting =
+        channels > 1 ? pixels * (is_double ? 8 : 4) * NUM_IMAGE_KINDS : 0;
+    return num_pol / pols * (rank_bytes + node_bytes / ranks) +
+           num_pol * channels * (kept + waiting) + spectral_maps_bytes(opts, pixels);
 }
 
 static int64_t row_bytes(const imager_rows *rows)
@@ -85,43 +102,192 @@ cleanup:
     return status;
 }
 
-/* The object that cleans a polarisation, with its PSF and mask. Collective. */
-static tess_status create_clean(majors *all, int pol, const imager_product *psf)
+/* Rows like those of the images, all blank: of an image without data. Local. */
+static tess_status blank_rows(const majors *all, imager_rows *to)
 {
     tess_status status = TESS_OK;
-    image_run *run = all->run;
-    cleaned *image = &all->pol[pol];
-    const int64_t channel = all->output % run->outputs.num_channels;
+    TESS_TRY(imager_rows_zero(all->images.row_first, all->images.num_rows,
+                              all->images.nx, to));
+    imager_rows_blank(to);
+cleanup:
+    return status;
+}
+
+static double weight_of(const majors *all, int channel, int pol)
+{
+    const majors_channel *c = &all->channel[channel];
+    return c->set ? c->made[pol].sum_weights : 0;
+}
+
+/* The PSF of a polarisation among the images that were made. */
+static const imager_product *psf_of(const majors *all, int channel, int pol)
+{
+    const image_run *run = all->run;
+    const bool one_psf = run->job.num_images == run->num_pol + 1;
+    return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
+}
+
+/* ---- groups ---- */
+
+/* The FITS code of total intensity; codes of Stokes parameters are above 0. */
+enum { STOKES_I = 1 };
+
+/* The share of each polarisation in the power of several, so that thresholds mean the
+ * flux of a source as in WSClean: of correlations half, of Stokes parameters without I
+ * the mean. */
+static double pol_share(const image_run *run, const bool *linked)
+{
+    int stokes = 0, count = 0;
+    bool has_i = false;
+    for (int p = 0; p < run->num_pol; ++p) {
+        if (!linked[p]) continue;
+        ++count;
+        stokes += run->pol[p].code > 0;
+        has_i = has_i || run->pol[p].code == STOKES_I;
+    }
+    if (stokes == count) return has_i ? 1 : 1.0 / count;
+    return count > 1 ? 0.5 : 1;
+}
+
+static bool is_linked(const image_run *run, int pol)
+{
+    const tess_join_choice *join = &run->opts->clean.join;
+    for (int k = 0; k < join->num_linked; ++k)
+        if ((int)join->linked[k] == run->pol[pol].code) return true;
+    return join->num_linked == 0;
+}
+
+/* Rows of a group's images into the arrays for calls. */
+static void gather_rows(const majors *all, const cleaned *group)
+{
+    for (int c = 0; c < all->num_channels; ++c)
+        for (int p = 0; p < group->num_pol; ++p) {
+            const int k = c * group->num_pol + p;
+            all->residual[k] = all->channel[c].residual[group->first_pol + p].value;
+            all->model[k] = all->channel[c].model[group->first_pol + p].value;
+        }
+}
+
+/* Where any channel's mask of the group's polarisations is set. Collective. */
+static tess_status join_masks(const majors *all, const cleaned *group, uint8_t **out)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = all->run;
+    const int64_t pixels = all->images.num_rows * all->images.nx;
+    uint8_t *mask = NULL, *joined = NULL;
+    for (int c = 0; c < all->num_channels; ++c)
+        for (int p = 0; p < group->num_pol; ++p) {
+            if (!is_linked(run, group->first_pol + p) && group->num_pol > 1) continue;
+            TESS_TRY(clean_inputs_mask(
+                run, all->channel[c].output % run->outputs.num_channels,
+                group->first_pol + p, all->images.row_first, all->images.num_rows,
+                &mask));
+            if (!joined) {
+                joined = mask;
+                mask = NULL;
+            }
+            for (int64_t k = 0; mask && k < pixels; ++k)
+                joined[k] |= mask[k];
+            tess_free(mask);
+            mask = NULL;
+        }
+    *out = joined;
+    joined = NULL;
+cleanup:
+    tess_free(mask);
+    tess_free(joined);
+    return status;
+}
+
+/* The images of a group; arrays are borrowed. */
+static tess_clean_images group_images(const majors *all, const cleaned *group,
+                                      bool *linked)
+{
+    const image_run *run = all->run;
+    const tess_join_choice *join = &run->opts->clean.join;
+    tess_clean_images images = all->images;
+    images.num_images = all->num_channels * group->num_pol;
+    images.weight = all->weight;
+    for (int p = 0; p < group->num_pol; ++p)
+        linked[p] = group->num_pol == 1 || is_linked(run, group->first_pol + p);
+    images.join = (tess_clean_join){.num_pol = group->num_pol, .linked = linked};
+    if (group->num_pol > 1) images.join.pol_share = pol_share(run, linked);
+    if (group->num_pol > 1 || all->num_channels > 1)
+        images.join.squared = join->squared;
+    if (all->num_channels == 1) return images;
+    images.join.spectrum = join->spectrum;
+    images.join.num_terms = join->num_terms;
+    images.join.freq_hz = all->freq_hz;
+    images.join.num_cleaned = join->num_cleaned;
+    return images;
+}
+
+/* Whether any image that a group's search looks at has data; their weights. */
+static bool find_weights(const majors *all, const cleaned *group)
+{
+    bool any = false;
+    for (int c = 0; c < all->num_channels; ++c) {
+        all->freq_hz[c] = all->channel[c].freq_hz;
+        for (int p = 0; p < group->num_pol; ++p) {
+            const int pol = group->first_pol + p;
+            const double weight = weight_of(all, c, pol);
+            all->weight[c * group->num_pol + p] = weight;
+            any = any ||
+                  (weight > 0 && (group->num_pol == 1 || is_linked(all->run, pol)));
+        }
+    }
+    return any;
+}
+
+/* The object that cleans a group, with its PSFs and mask. Collective. */
+static tess_status create_clean(majors *all, cleaned *group)
+{
+    tess_status status = TESS_OK;
+    bool linked[TESS_MAX_POL];
     uint8_t *mask = NULL;
-    TESS_TRY(tess_clean_create(all->slabs, &all->images, &all->opts, &image->clean));
-    TESS_TRY(tess_clean_set_psf(image->clean, 0, psf->rows.value));
-    TESS_TRY(clean_inputs_mask(run, channel, pol, all->images.row_first,
-                               all->images.num_rows, &mask));
-    TESS_TRY(tess_clean_set_mask(image->clean, mask));
-    image->goes_on = true;
-    image->least_peak = INFINITY;
+    if (!find_weights(all, group)) return TESS_OK;
+    const tess_clean_images images = group_images(all, group, linked);
+    TESS_TRY(tess_clean_create(all->slabs, &images, &all->opts, &group->clean));
+    for (int c = 0; c < all->num_channels; ++c)
+        for (int p = 0; p < group->num_pol; ++p)
+            if (weight_of(all, c, group->first_pol + p) > 0)
+                TESS_TRY(tess_clean_set_psf(
+                    group->clean, c * group->num_pol + p,
+                    psf_of(all, c, group->first_pol + p)->rows.value));
+    TESS_TRY(join_masks(all, group, &mask));
+    TESS_TRY(tess_clean_set_mask(group->clean, mask));
+    group->goes_on = true;
+    group->least_peak = INFINITY;
 cleanup:
     tess_free(mask);
     return status;
 }
 
-/* A model of zero, or the one of an earlier run. Collective. */
-static tess_status begin_model(majors *all, int pol)
+/* Models of zero, or those of an earlier run. Collective. */
+static tess_status begin_models(majors *all)
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
     const int64_t channels = run->outputs.num_channels;
-    cleaned *image = &all->pol[pol];
-    const double *model;
-    status = imager_rows_zero(all->images.row_first, all->images.num_rows,
-                              all->images.nx, &image->model);
+    for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k)
+        status = imager_rows_zero(
+            all->images.row_first, all->images.num_rows, all->images.nx,
+            &all->channel[k / run->num_pol].model[k % run->num_pol]);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (!run->opts->clean.continues || majors_can_continue(all)) return TESS_OK;
     all->has_model = true;
-    TESS_TRY(clean_inputs_model(run, run->comm, all->output / channels,
-                                all->output % channels, pol, &image->model));
-    model = image->model.value;
-    if (image->clean) tess_clean_mark_model(image->clean, &model);
+    for (int k = 0; k < majors_num_images(all); ++k) {
+        majors_channel *c = &all->channel[k / run->num_pol];
+        TESS_TRY(clean_inputs_model(run, run->comm, c->output / channels,
+                                    c->output % channels, k % run->num_pol,
+                                    &c->model[k % run->num_pol]));
+    }
+    for (int g = 0; g < all->num_groups; ++g) {
+        gather_rows(all, &all->group[g]);
+        if (all->group[g].clean)
+            tess_clean_mark_model(all->group[g].clean,
+                                  (const double *const *)all->model);
+    }
 cleanup:
     return status;
 }
@@ -155,24 +321,57 @@ static tess_status look(void *context, bool *stop)
 
 /* Ranks that share planes in groups have rows in another order than their own: clean/
  * wants slabs in the order of ranks. Collective. */
-static tess_status order_ranks(majors *all)
+static tess_status order_ranks(const image_run *run, tess_comm **slabs)
 {
-    const image_run *run = all->run;
     const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);
     const int rank = tess_comm_rank(run->comm), groups = size / shared;
-    all->slabs = run->comm;
+    *slabs = run->comm;
     if (shared == 1 || shared == size) return TESS_OK;
-    return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared,
-                           &all->slabs);
+    return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared, slabs);
 }
 
-static tess_status set_up(majors *all, const imager_product *made,
-                          const struct imager_found *beam)
+/* The first channel with data. */
+static int first_channel(const majors *all)
+{
+    int c = 0;
+    while (c < all->num_channels - 1 && !all->channel[c].set)
+        ++c;
+    return c;
+}
+
+/* Scales go by the smallest beam of all channels. */
+static struct imager_found joined_beam(const majors *all)
+{
+    struct imager_found beam = all->channel[first_channel(all)].found[0];
+    for (int c = 0; c < all->num_channels; ++c) {
+        const struct imager_found *other = &all->channel[c].found[0];
+        if (all->channel[c].set && other->beam_expected > 0 &&
+            other->beam_expected < beam.beam_expected)
+            beam = *other;
+    }
+    return beam;
+}
+
+static tess_status allocate(majors *all)
+{
+    tess_status status = TESS_OK;
+    const int count = majors_num_images(all);
+    all->residual = tess_alloc_zero(count, sizeof *all->residual);
+    all->model = tess_alloc_zero(count, sizeof *all->model);
+    all->weight = tess_alloc_zero(count, sizeof *all->weight);
+    all->freq_hz = tess_alloc_zero(all->num_channels, sizeof *all->freq_hz);
+    if (!all->residual || !all->model || !all->weight || !all->freq_hz)
+        TESS_FAIL(TESS_ERR_ALLOC, "images that are cleaned together");
+cleanup:
+    return status;
+}
+
+static tess_status set_up(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    const imager_rows *rows = &made[0].rows;
-    const bool one_psf = run->job.num_images == run->num_pol + 1;
+    const imager_rows *rows = &all->channel[first_channel(all)].made[0].rows;
+    const struct imager_found beam = joined_beam(all);
     const tess_clean_calls calls = {
         .progress = tell_progress, .look = look, .context = all};
     all->images = (tess_clean_images){.nx = rows->nx,
@@ -181,15 +380,19 @@ static tess_status set_up(majors *all, const imager_product *made,
                                       .num_rows = rows->num_rows,
                                       .num_images = 1,
                                       .rows_are_double = rows->is_double};
-    all->opts = minor_opts(run->opts, beam);
+    all->opts = minor_opts(run->opts, &beam);
     all->opts.ops = run->job.backend->clean;
-    TESS_TRY(order_ranks(all));
-    for (int p = 0; p < run->num_pol; ++p) {
-        if (made[p].sum_weights > 0)
-            TESS_TRY(create_clean(all, p, &made[run->num_pol + (one_psf ? 0 : p)]));
-        if (all->pol[p].clean) tess_clean_set_calls(all->pol[p].clean, &calls);
-        TESS_TRY(begin_model(all, p));
+    TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
+    TESS_TRY(order_ranks(run, &all->slabs));
+    all->num_groups = run->num_pol / joined_pols(run);
+    for (int g = 0; g < all->num_groups; ++g) {
+        cleaned *group = &all->group[g];
+        group->num_pol = joined_pols(run);
+        group->first_pol = g * group->num_pol;
+        TESS_TRY(create_clean(all, group));
+        if (group->clean) tess_clean_set_calls(group->clean, &calls);
     }
+    TESS_TRY(begin_models(all));
     if (majors_can_continue(all)) TESS_TRY(majors_continue(all));
     imager_checkpoint_cycle(run->job.checkpoint, majors_save, all);
 cleanup:
@@ -198,23 +401,35 @@ cleanup:
 
 /* ---- residual images ---- */
 
-/* Of the data less the models. Collective. */
-static tess_status make_residuals(majors *all)
+/* Those of a channel, of the data less the models. Collective. */
+static tess_status make_residual(majors *all, majors_channel *channel)
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
     const imager_stages no_stages = {.comm = run->comm};
     const visset_request request = {.less_model = true};
     imager_product made[TESS_MAX_IMAGES] = {0};
-    imager_rows model[TESS_MAX_POL];
-    for (int p = 0; p < run->num_pol; ++p) {
-        model[p] = all->pol[p].model;
-        imager_rows_free(&all->pol[p].residual);
-    }
-    TESS_TRY(imager_model_set(&run->job, model));
-    TESS_TRY(visset_image(all->set, &request, &no_stages, made));
+    const bool shares = all->num_channels > 1;
     for (int p = 0; p < run->num_pol; ++p)
-        all->pol[p].residual = made[p].rows;
+        imager_rows_free(&channel->residual[p]);
+    if (shares) visset_enter(channel->set);
+    status = imager_model_set(&run->job, channel->model);
+    if (status == TESS_OK)
+        status = visset_image(channel->set, &request, &no_stages, made);
+    if (shares) visset_leave(channel->set);
+    TESS_TRY(status);
+    for (int p = 0; p < run->num_pol; ++p)
+        channel->residual[p] = made[p].rows;
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status make_residuals(majors *all)
+{
+    tess_status status = TESS_OK;
+    for (int c = 0; c < all->num_channels; ++c)
+        if (all->channel[c].set) TESS_TRY(make_residual(all, &all->channel[c]));
     all->changed = false;
 cleanup:
     return status;
@@ -222,17 +437,20 @@ cleanup:
 
 /* The residuals to begin with: dirty images, or those less the model that is continued.
  * Collective. */
-static tess_status begin_residuals(majors *all, imager_product *made)
+static tess_status begin_residuals(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
     if (all->has_model) return make_residuals(all);
-    for (int p = 0; p < run->num_pol && status == TESS_OK; ++p) {
+    for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
+        majors_channel *c = &all->channel[k / run->num_pol];
+        const int p = k % run->num_pol;
+        if (!c->set) continue;
         if (run->opts->no_dirty) {
-            all->pol[p].residual = made[p].rows;
-            made[p].rows = (imager_rows){0};
+            c->residual[p] = c->made[p].rows;
+            c->made[p].rows = (imager_rows){0};
         } else
-            status = copy_rows(&made[p].rows, &all->pol[p].residual);
+            status = copy_rows(&c->made[p].rows, &c->residual[p]);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
 cleanup:
@@ -258,13 +476,13 @@ static majors_end end_of(tess_clean_end end)
 }
 
 /* Whether a minor loop's residual began as high as earlier ones, time after time. */
-static bool has_stalled(cleaned *image, const tess_clean_report *report,
+static bool has_stalled(cleaned *group, const tess_clean_report *report,
                         bool same_phase)
 {
-    const bool falls = report->peak_start < image->least_peak || !same_phase;
-    image->num_stalled = falls ? 0 : image->num_stalled + 1;
-    if (falls) image->least_peak = report->peak_start;
-    return image->num_stalled >= MOST_STALLED;
+    const bool falls = report->peak_start < group->least_peak || !same_phase;
+    group->num_stalled = falls ? 0 : group->num_stalled + 1;
+    if (falls) group->least_peak = report->peak_start;
+    return group->num_stalled >= MOST_STALLED;
 }
 
 static void add_scales(const tess_clean_report *report, char *text, size_t size)
@@ -281,81 +499,107 @@ static void add_scales(const tess_clean_report *report, char *text, size_t size)
     }
 }
 
+/* " of Q" where polarisations are cleaned one by one. */
+static const char *of_group(const majors *all, const cleaned *group, char *text,
+                            size_t size)
+{
+    char name[8] = "";
+    if (all->num_groups == 1) return "";
+    tess_pol_name(&all->run->pol[group->first_pol], name);
+    snprintf(text, size, " of %s", name);
+    return text;
+}
+
+/* ", 4 channels joined" */
+static const char *joined_text(const majors *all, const cleaned *group, char *text,
+                               size_t size)
+{
+    int with_data = 0;
+    for (int c = 0; c < all->num_channels; ++c)
+        with_data += all->channel[c].set != NULL;
+    text[0] = '\0';
+    if (all->num_channels > 1 && group->num_pol > 1)
+        snprintf(text, size, ", %d channels of %d polarisations joined", with_data,
+                 group->num_pol);
+    else if (all->num_channels > 1)
+        snprintf(text, size, ", %d channels joined", with_data);
+    else if (group->num_pol > 1)
+        snprintf(text, size, ", %d polarisations joined", group->num_pol);
+    return text;
+}
+
 /* "major 2 of Q: 123 iterations, scales 0 (100), 12.3 (23), peak 1.2 to 0.3 Jy/beam, …"
  */
-static void tell_major(const majors *all, int pol)
+static void tell_major(const majors *all, const cleaned *group)
 {
-    const cleaned *image = &all->pol[pol];
-    const tess_clean_report *report = &image->report;
-    char text[400], name[8] = "", from[48], to[48], threshold[48], rms[48];
+    const tess_clean_report *report = &group->report;
+    char text[400], of[16], from[48], to[48], threshold[48], rms[48], joined[64];
     tess_words_flux(report->peak_start, 4, from, sizeof from);
     tess_words_flux(report->peak_end, 4, to, sizeof to);
     tess_words_flux(report->threshold, 4, threshold, sizeof threshold);
     tess_words_flux(report->rms, 3, rms, sizeof rms);
-    tess_pol_name(&all->run->pol[pol], name);
-    snprintf(text, sizeof text, "major %lld%s%s: %lld iteration%s",
-             (long long)image->num_majors, all->run->num_pol > 1 ? " of " : "",
-             all->run->num_pol > 1 ? name : "", (long long)report->iterations,
-             report->iterations == 1 ? "" : "s");
+    snprintf(text, sizeof text, "major %lld%s: %lld iteration%s",
+             (long long)group->num_majors, of_group(all, group, of, sizeof of),
+             (long long)report->iterations, report->iterations == 1 ? "" : "s");
     add_scales(report, text, sizeof text);
-    tess_log_info("%s, peak %s to %s, threshold %s, rms %s, flux %.5g Jy, %.2f s%s",
+    tess_log_info("%s, peak %s to %s, threshold %s, rms %s, flux %.5g Jy, %.2f s%s%s",
                   text, from, to, threshold, rms, report->flux_jy, report->total_s,
+                  joined_text(all, group, joined, sizeof joined),
                   report->phase == 2 ? ", automatic mask" : "");
-    tess_log_detail("major %lld%s%s: %d sub-minor loop%s, ended by %s; %.0f transforms "
+    tess_log_detail("major %lld%s: %d sub-minor loop%s, ended by %s; %.0f transforms "
                     "%.2f s, lists %.2f s",
-                    (long long)image->num_majors, all->run->num_pol > 1 ? " of " : "",
-                    all->run->num_pol > 1 ? name : "", report->loops,
-                    report->loops == 1 ? "" : "s", tess_clean_end_text(report->end),
-                    report->transforms, report->transform_s, report->list_s);
+                    (long long)group->num_majors, of_group(all, group, of, sizeof of),
+                    report->loops, report->loops == 1 ? "" : "s",
+                    tess_clean_end_text(report->end), report->transforms,
+                    report->transform_s, report->list_s);
 }
 
-/* A minor loop of one polarisation. Collective. */
-static tess_status clean_one(majors *all, int pol)
+/* A minor loop of a group. Collective. */
+static tess_status clean_one(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
-    cleaned *image = &all->pol[pol];
-    double *model = image->model.value;
-    const tess_clean_report *report = &image->report;
-    const int phase = image->report.phase;
+    const tess_clean_report *report = &group->report;
+    const int phase = group->report.phase;
     const bool first = tess_comm_rank(all->run->comm) == 0;
     all->share = 0;
+    gather_rows(all, group);
     tess_progress_start(&all->progress, "cleaning", " %", 100);
-    status =
-        tess_clean_minor(image->clean, &image->residual.value, &model, &image->report);
+    status = tess_clean_minor(group->clean, all->residual, all->model, &group->report);
     tess_progress_finish(&all->progress);
     TESS_TRY(status);
-    ++image->num_majors;
-    image->is_done = true;
+    ++group->num_majors;
+    group->is_done = true;
     if (report->iterations > 0) all->has_model = all->changed = true;
-    image->iterations = report->total_iterations;
-    image->goes_on = report->again;
-    image->end = end_of(report->end);
-    if (first) tell_major(all, pol);
-    if (image->goes_on && has_stalled(image, report, report->phase == phase)) {
-        image->goes_on = false;
-        image->end = MAJORS_STALLED;
+    group->iterations = report->total_iterations;
+    group->goes_on = report->again;
+    group->end = end_of(report->end);
+    if (first) tell_major(all, group);
+    if (group->goes_on && has_stalled(group, report, report->phase == phase)) {
+        group->goes_on = false;
+        group->end = MAJORS_STALLED;
     }
-    if (image->end == MAJORS_DIVERGED && first)
+    if (group->end == MAJORS_DIVERGED && first)
         tess_log_warn(
             "cleaning diverged in major iteration %lld: the image is left as it "
             "was before; a smaller --gain, --mgain or a mask may help",
-            (long long)image->num_majors);
+            (long long)group->num_majors);
 cleanup:
     return status;
 }
 
-/* Minor loops of all polarisations that go on and have had none in this major
- * iteration. Collective. */
+/* Minor loops of all groups that go on and have had none in this major iteration.
+ * Collective. */
 static tess_status clean_all(majors *all)
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
     double mark = tess_time_now();
-    for (int p = 0; p < run->num_pol; ++p)
-        if (all->pol[p].goes_on && !all->pol[p].is_done) TESS_TRY(clean_one(all, p));
+    for (int g = 0; g < all->num_groups; ++g)
+        if (all->group[g].goes_on && !all->group[g].is_done)
+            TESS_TRY(clean_one(all, &all->group[g]));
     ++all->num;
-    for (int p = 0; p < run->num_pol; ++p)
-        all->pol[p].is_done = false;
+    for (int g = 0; g < all->num_groups; ++g)
+        all->group[g].is_done = false;
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(imager_checkpoint_cleaned(run->job.checkpoint));
 cleanup:
@@ -364,17 +608,17 @@ cleanup:
 
 static bool any_goes_on(const majors *all)
 {
-    for (int p = 0; p < all->run->num_pol; ++p)
-        if (all->pol[p].goes_on) return true;
+    for (int g = 0; g < all->num_groups; ++g)
+        if (all->group[g].goes_on) return true;
     return false;
 }
 
 static void stop_all(majors *all, majors_end end)
 {
-    for (int p = 0; p < all->run->num_pol; ++p)
-        if (all->pol[p].goes_on) {
-            all->pol[p].goes_on = false;
-            all->pol[p].end = end;
+    for (int g = 0; g < all->num_groups; ++g)
+        if (all->group[g].goes_on) {
+            all->group[g].goes_on = false;
+            all->group[g].end = end;
         }
 }
 
@@ -385,8 +629,11 @@ static tess_status keep_first(majors *all)
     const image_run *run = all->run;
     if (!run->opts->clean.first_residual || all->has_first) return TESS_OK;
     all->has_first = true;
-    for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
-        status = copy_rows(&all->pol[p].residual, &all->first[p].rows);
+    for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
+        const int c = k / run->num_pol, p = k % run->num_pol;
+        imager_rows *to = &majors_product(all, c, IMAGE_FIRST_RESIDUAL, p)->rows;
+        if (all->channel[c].set) status = copy_rows(&all->channel[c].residual[p], to);
+    }
     return tess_comm_agree(run->comm, status);
 }
 
@@ -408,121 +655,174 @@ cleanup:
 
 /* ---- what is left ---- */
 
-/* Collective. */
-static tess_status restore(const majors *all, int pol, imager_rows *image)
+static tess_clean_beam beam_of(const image_run *run, const tess_fits_beam *beam)
+{
+    return (tess_clean_beam){.major_px = beam->major_rad / run->opts->scale_rad,
+                             .minor_px = beam->minor_rad / run->opts->scale_rad,
+                             .angle_rad = beam->pa_rad};
+}
+
+tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
+                           const imager_rows *model, const imager_rows *residual,
+                           const imager_rows *image)
 {
     tess_status status = TESS_OK;
-    const cleaned *from = &all->pol[pol];
-    TESS_TRY(tess_comm_agree(all->run->comm, copy_rows(&from->residual, image)));
-    if (!from->clean) return TESS_OK;
-    TESS_TRY(tess_clean_restore(all->slabs, &all->images, &all->opts, &all->opts.beam,
-                                from->model.value, image->value, image->value));
+    tess_comm *slabs = run->comm;
+    const tess_clean_beam gaussian = beam_of(run, beam);
+    const struct imager_found found = {.beam = *beam};
+    const tess_clean_opts opts = minor_opts(run->opts, &found);
+    const tess_clean_images images = {.nx = residual->nx,
+                                      .ny = run->opts->ny,
+                                      .row_first = residual->row_first,
+                                      .num_rows = residual->num_rows,
+                                      .num_images = 1,
+                                      .rows_are_double = residual->is_double};
+    TESS_TRY(order_ranks(run, &slabs));
+    TESS_TRY(tess_clean_restore(slabs, &images, &opts, &gaussian, model->value,
+                                residual->value, image->value));
+cleanup:
+    if (slabs != run->comm) tess_comm_free(slabs);
+    return status;
+}
+
+/* Collective. */
+static tess_status restore(const majors *all, int channel, int pol, imager_rows *image)
+{
+    tess_status status = TESS_OK;
+    const majors_channel *c = &all->channel[channel];
+    const tess_clean_beam beam = beam_of(all->run, &c->found[pol].beam);
+    TESS_TRY(tess_comm_agree(all->run->comm, copy_rows(&c->residual[pol], image)));
+    if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
+    TESS_TRY(tess_clean_restore(all->slabs, &all->images, &all->opts, &beam,
+                                c->model[pol].value, image->value, image->value));
 cleanup:
     return status;
 }
 
-/* Sum of the model, the same on all ranks. Collective. */
-static tess_status model_flux(const majors *all, int pol, double *flux_jy)
+tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy)
 {
-    const imager_rows *rows = &all->pol[pol].model;
     double sum = 0;
     for (int64_t k = 0; k < rows->num_rows * rows->nx; ++k)
         sum += imager_pixel(rows, k);
     *flux_jy = sum;
-    return tess_comm_allreduce_f64(all->run->comm, flux_jy, 1, TESS_SUM);
+    return tess_comm_allreduce_f64(comm, flux_jy, 1, TESS_SUM);
 }
 
 /* What was done, for headers and the last lines. Collective. */
-static tess_status note(const majors *all, int pol, struct imager_found *found)
+static tess_status note(const majors *all, int channel, int pol)
 {
     tess_status status = TESS_OK;
-    const cleaned *image = &all->pol[pol];
-    struct imager_found residual = {0};
-    TESS_TRY(model_flux(all, pol, &found->flux_jy));
-    TESS_TRY(imager_summary_measure(all->run->comm, &image->residual,
+    const majors_channel *c = &all->channel[channel];
+    const cleaned *group = &all->group[pol / joined_pols(all->run)];
+    struct imager_found *found = &c->found[pol], residual = {0};
+    TESS_TRY(majors_flux(all->run->comm, &c->model[pol], &found->flux_jy));
+    TESS_TRY(imager_summary_measure(all->run->comm, &c->residual[pol],
                                     all->run->opts->layout.threads, &residual));
     found->residual_rms_jy = residual.rms_jy;
-    found->majors = (double)image->num_majors;
-    found->iterations = (double)image->iterations;
-    found->threshold_jy = image->report.final_threshold;
-    found->num_scales = image->report.num_scales;
-    found->clean_end = image->end;
+    found->majors = (double)group->num_majors;
+    found->iterations = (double)group->iterations;
+    found->threshold_jy = group->report.final_threshold;
+    found->num_scales = group->report.num_scales;
+    found->clean_end = group->end;
+    if (all->num_channels > 1 &&
+        all->run->opts->clean.join.spectrum != TESS_CLEAN_EACH_CHANNEL && group->clean)
+        found->nu0_hz = tess_clean_reference_hz(group->clean);
+cleanup:
+    return status;
+}
+
+/* A channel without data has a model, and is blank otherwise. Collective. */
+static tess_status take_blank(const majors *all, int channel)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = all->run;
+    majors_channel *c = &all->channel[channel];
+    for (int kind = 0; kind < NUM_IMAGE_KINDS && status == TESS_OK; ++kind)
+        for (int k = 0; k < run->output.kinds.num[kind] && status == TESS_OK; ++k)
+            if (kind != IMAGE_MODEL)
+                status = blank_rows(
+                    all, &majors_product(all, channel, (image_kind)kind, k)->rows);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    for (int p = 0; p < run->num_pol; ++p) {
+        TESS_TRY(majors_flux(all->run->comm, &c->model[p], &c->found[p].flux_jy));
+        majors_product(all, channel, IMAGE_MODEL, p)->rows = c->model[p];
+        c->model[p] = (imager_rows){0};
+    }
 cleanup:
     return status;
 }
 
 /* Images as they are written; what is not, stays with `made`. Collective. */
-static tess_status take_products(majors *all, imager_product *made,
-                                 imager_product *product, struct imager_found *found)
+static tess_status take_products(const majors *all, int channel)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
     const image_kinds *kinds = &run->output.kinds;
-    imager_product *dirty = product + image_kinds_place(kinds, IMAGE_DIRTY);
-    imager_product *psf = product + image_kinds_place(kinds, IMAGE_PSF);
-    imager_product *model = product + image_kinds_place(kinds, IMAGE_MODEL);
-    imager_product *residual = product + image_kinds_place(kinds, IMAGE_RESIDUAL);
-    imager_product *restored = product + image_kinds_place(kinds, IMAGE_RESTORED);
+    majors_channel *c = &all->channel[channel];
+    if (!c->set) return take_blank(all, channel);
     for (int k = 0; k < kinds->num[IMAGE_DIRTY]; ++k) {
-        dirty[k].rows = made[k].rows;
-        made[k].rows = (imager_rows){0};
+        majors_product(all, channel, IMAGE_DIRTY, k)->rows = c->made[k].rows;
+        c->made[k].rows = (imager_rows){0};
     }
     for (int k = 0; k < kinds->num[IMAGE_PSF]; ++k) {
-        psf[k] = made[run->num_pol + k];
-        made[run->num_pol + k].rows = (imager_rows){0};
+        *majors_product(all, channel, IMAGE_PSF, k) = c->made[run->num_pol + k];
+        c->made[run->num_pol + k].rows = (imager_rows){0};
     }
     for (int p = 0; p < run->num_pol; ++p) {
-        TESS_TRY(restore(all, p, &restored[p].rows));
-        TESS_TRY(note(all, p, &found[p]));
-        model[p].rows = all->pol[p].model;
-        residual[p].rows = all->pol[p].residual;
-        all->pol[p].model = all->pol[p].residual = (imager_rows){0};
+        TESS_TRY(restore(all, channel, p,
+                         &majors_product(all, channel, IMAGE_RESTORED, p)->rows));
+        TESS_TRY(note(all, channel, p));
+        majors_product(all, channel, IMAGE_MODEL, p)->rows = c->model[p];
+        majors_product(all, channel, IMAGE_RESIDUAL, p)->rows = c->residual[p];
+        c->model[p] = c->residual[p] = (imager_rows){0};
     }
 cleanup:
     return status;
 }
 
 /* Weights of the products of a polarisation are those of its dirty image. */
-static void take_weights(const image_kinds *kinds, const imager_product *made,
-                         imager_product *product)
+static void take_weights(const image_kinds *kinds, const majors_channel *channel)
 {
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind) {
-        imager_product *of_kind = product + image_kinds_place(kinds, kind);
+        imager_product *of_kind =
+            channel->product + image_kinds_place(kinds, (image_kind)kind);
         for (int k = 0; kind != IMAGE_PSF && k < kinds->num[kind]; ++k) {
-            of_kind[k].sum_weights = made[k].sum_weights;
-            of_kind[k].variance = made[k].variance;
+            of_kind[k].sum_weights = channel->made[k].sum_weights;
+            of_kind[k].variance = channel->made[k].variance;
         }
     }
 }
 
 static void free_all(majors *all)
 {
-    for (int p = 0; p < all->run->num_pol; ++p) {
-        tess_clean_destroy(all->pol[p].clean);
-        imager_rows_free(&all->pol[p].model);
-        imager_rows_free(&all->pol[p].residual);
+    for (int g = 0; g < all->num_groups; ++g)
+        tess_clean_destroy(all->group[g].clean);
+    for (int k = 0; k < majors_num_images(all); ++k) {
+        majors_channel *c = &all->channel[k / all->run->num_pol];
+        imager_rows_free(&c->model[k % all->run->num_pol]);
+        imager_rows_free(&c->residual[k % all->run->num_pol]);
     }
-    if (all->slabs != all->run->comm) tess_comm_free(all->slabs);
+    tess_free(all->residual);
+    tess_free(all->model);
+    tess_free(all->weight);
+    tess_free(all->freq_hz);
+    if (all->slabs && all->slabs != all->run->comm) tess_comm_free(all->slabs);
 }
 
-tess_status majors_clean(image_run *run, visset *set, int64_t output,
-                         imager_product *made, imager_product *product,
-                         struct imager_found *found)
+tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels)
 {
     tess_status status = TESS_OK;
-    const image_kinds *kinds = &run->output.kinds;
-    majors all = {.run = run,
-                  .set = set,
-                  .output = output,
-                  .first = product + image_kinds_place(kinds, IMAGE_FIRST_RESIDUAL)};
+    majors all = {.run = run, .channel = channel, .num_channels = num_channels};
     double mark = tess_time_now();
-    TESS_TRY(set_up(&all, made, found));
+    TESS_TRY(set_up(&all));
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
-    TESS_TRY(begin_residuals(&all, made));
+    TESS_TRY(begin_residuals(&all));
     TESS_TRY(all_majors(&all));
     mark = tess_time_now();
-    TESS_TRY(take_products(&all, made, product, found));
-    take_weights(kinds, made, product);
+    for (int c = 0; c < num_channels; ++c) {
+        TESS_TRY(take_products(&all, c));
+        take_weights(&run->output.kinds, &channel[c]);
+    }
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
 cleanup:
     imager_checkpoint_cycle(run->job.checkpoint, NULL, NULL);

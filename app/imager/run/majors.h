@@ -23,19 +23,36 @@ typedef enum majors_end {
 /** "the final threshold": for the log. Local. */
 const char *majors_end_text(majors_end end);
 
+/** An output that is cleaned: by itself, or with all channels of its interval. */
+typedef struct majors_channel {
+    int64_t output;
+    visset *set;                /**< NULL: there are no data. Of several channels it has
+                                     left the job (visset_leave) */
+    imager_product *made;       /**< its dirty images and PSFs, which become products */
+    imager_product *product;    /**< all kinds, in the order of run->output.kinds */
+    struct imager_found *found; /**< [num_pol] has the beam, gets what was done */
+    double freq_hz;             /**< mean, by weight; of the band without data */
+    imager_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
+} majors_channel;
+
 /** What cleaning keeps on a rank beside the images that are written [bytes], for
  *  `num_pol` polarisations over so many ranks. `uvw_max_lambda`: the longest baseline,
  *  which scales by the beam go by. Local. */
 double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lambda,
                     int ranks);
 
-/** Clean the images of an output, each polarisation by itself. `made`: its dirty images
- *  and PSFs, which become products; product: all kinds, in the order of
- * run->output.kinds. found[num_pol] has the beam and gets what was done. The residuals
- * are of the data less the whole models. TESS_ERR_INPUT: mask or model to continue are
- * not of this image. Collective. */
-tess_status majors_clean(image_run *run, visset *set, int64_t output,
-                         imager_product *made, imager_product *product,
-                         struct imager_found *found);
+/** Clean the images of an output, or of channels together; polarisations each by itself
+ *  or together. The residuals are of the data less the whole models. TESS_ERR_INPUT:
+ * mask or model to continue are not of these images. Collective. */
+tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels);
+
+/** Sum of a model's pixels over all ranks. Collective. */
+tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy);
+
+/** image := model ∗ beam + residual, of an image that is distributed as those of a team
+ *  are. Rows of the images are of one precision. Collective. */
+tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
+                           const imager_rows *model, const imager_rows *residual,
+                           const imager_rows *image);
 
 #endif

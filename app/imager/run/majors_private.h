@@ -4,15 +4,15 @@
 #ifndef TESS_MAJORS_PRIVATE_H
 #define TESS_MAJORS_PRIVATE_H
 
+#include "image_kinds.h"
 #include "majors.h"
 #include "tess_clean.h"
 #include "tess_log.h"
 
-/* One polarisation. */
+/* Images that are cleaned together: [channels][num_pol]. */
 typedef struct cleaned {
-    tess_clean *clean; /* NULL: it has no data */
-    imager_rows model; /* in double precision */
-    imager_rows residual;
+    tess_clean *clean; /* NULL: they have no data */
+    int first_pol, num_pol;
     bool goes_on;
     bool is_done;      /* in the current major iteration */
     double least_peak; /* of those that major iterations of this phase began with */
@@ -24,19 +24,37 @@ typedef struct cleaned {
 
 typedef struct majors {
     image_run *run;
-    visset *set;
-    tess_comm *slabs; /* the ranks in the order of their rows */
-    int64_t output, num; /* num: of complete major iterations */
-    bool has_model;      /* some pixel of some model may not be 0 */
-    bool changed;        /* models have changed since the residuals were made */
-    tess_clean_images images;
+    tess_comm *slabs;        /* the ranks in the order of their rows */
+    majors_channel *channel; /* [num_channels] */
+    int num_channels;
+    int64_t num;              /* of complete major iterations */
+    bool has_model;           /* some pixel of some model may not be 0 */
+    bool changed;             /* models have changed since the residuals were made */
+    tess_clean_images images; /* of one image */
     tess_clean_opts opts;
-    cleaned pol[TESS_MAX_POL];
-    imager_product *first; /* [num_pol] residuals after the first major iteration … */
-    bool has_first;        /* … which has been, and they are wanted */
+    int num_groups;
+    cleaned group[TESS_MAX_POL];
+    bool has_first; /* the first major iteration has been, whose residuals are wanted */
+    void **residual; /* [num_channels · num_pol] rows of a group, for a call */
+    double **model;
+    double *weight, *freq_hz; /* [num_channels · num_pol], [num_channels] likewise */
     tess_progress progress;
     double share; /* of the way to the threshold that progress has told */
 } majors;
+
+/** Images of all channels. */
+static inline int majors_num_images(const majors *all)
+{
+    return all->num_channels * all->run->num_pol;
+}
+
+/** Product `pol` of a kind of a channel. */
+static inline imager_product *majors_product(const majors *all, int channel,
+                                             image_kind kind, int pol)
+{
+    return all->channel[channel].product +
+           image_kinds_place(&all->run->output.kinds, kind) + pol;
+}
 
 /** Rows of an image of this precision, with room for nothing yet. */
 static inline imager_rows majors_like_rows(const imager_rows *rows, bool is_double)

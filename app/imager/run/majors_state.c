@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-#include "image_kinds.h"
 #include "tess_mem.h"
 
-/* What the state begins with; one part for each polarisation and the bytes of its
- * tess_clean_state follow. They are of one machine's byte order. */
+/* What the state begins with; one part for each group of images that are cleaned
+ * together and the bytes of its tess_clean_state follow. They are of one machine's byte
+ * order. */
 typedef struct state_head {
     char name[8]; /* and version */
-    int64_t output, num_pol, num;
+    int64_t output, num_channels, num_groups, num_pol, num;
     int32_t has_model, has_first;
 } state_head;
 
@@ -23,7 +23,7 @@ typedef struct state_part {
     int32_t goes_on, is_done, num_stalled, end, phase, num_scales;
 } state_part;
 
-static const char NAME[8] = "majors1";
+static const char NAME[8] = "majors2";
 
 static bool has_masks(const majors *all)
 {
@@ -32,21 +32,21 @@ static bool has_masks(const majors *all)
 
 /* ---- saving ---- */
 
-static state_part part_of(const cleaned *image, int64_t num_bytes)
+static state_part part_of(const cleaned *group, int64_t num_bytes)
 {
     state_part part;
     memset(&part, 0, sizeof part); /* with what lies between fields */
     part.num_bytes = num_bytes;
-    part.least_peak = image->least_peak;
-    part.final_threshold = image->report.final_threshold;
-    part.num_majors = image->num_majors;
-    part.iterations = image->iterations;
-    part.goes_on = image->goes_on;
-    part.is_done = image->is_done;
-    part.num_stalled = image->num_stalled;
-    part.end = (int32_t)image->end;
-    part.phase = image->report.phase;
-    part.num_scales = image->report.num_scales;
+    part.least_peak = group->least_peak;
+    part.final_threshold = group->report.final_threshold;
+    part.num_majors = group->num_majors;
+    part.iterations = group->iterations;
+    part.goes_on = group->goes_on;
+    part.is_done = group->is_done;
+    part.num_stalled = group->num_stalled;
+    part.end = (int32_t)group->end;
+    part.phase = group->report.phase;
+    part.num_scales = group->report.num_scales;
     return part;
 }
 
@@ -73,10 +73,10 @@ static tess_status add_masks(const majors *all, const tess_clean_state *state,
 {
     tess_status status = TESS_OK;
     double *rows;
-    for (int p = 0; p < all->run->num_pol; ++p) {
+    for (int g = 0; g < all->num_groups; ++g) {
         TESS_TRY(add_rows(cycle, &rows));
         for (int64_t k = 0; k < cycle->num_rows * cycle->nx; ++k)
-            rows[k] = state[p].found ? (double)state[p].found[k] : 0;
+            rows[k] = state[g].found ? (double)state[g].found[k] : 0;
     }
 cleanup:
     return status;
@@ -85,10 +85,14 @@ cleanup:
 static tess_status add_first(const majors *all, imager_cycle *cycle)
 {
     tess_status status = TESS_OK;
+    const int num_pol = all->run->num_pol;
     double *rows;
-    for (int p = 0; p < all->run->num_pol; ++p) {
+    for (int k = 0; k < majors_num_images(all); ++k) {
+        const imager_product *first =
+            majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol);
+        if (!all->channel[k / num_pol].set) continue;
         TESS_TRY(add_rows(cycle, &rows));
-        imager_pixels(&all->first[p].rows, 0, cycle->num_rows * cycle->nx, rows);
+        imager_pixels(&first->rows, 0, cycle->num_rows * cycle->nx, rows);
     }
 cleanup:
     return status;
@@ -98,25 +102,26 @@ static tess_status add_state(const majors *all, const tess_clean_state *state,
                              imager_cycle *cycle)
 {
     tess_status status = TESS_OK;
-    const int num_pol = all->run->num_pol;
     state_head head;
     int64_t bytes = (int64_t)sizeof head;
     memset(&head, 0, sizeof head);
     memcpy(head.name, NAME, sizeof NAME);
-    head.output = all->output;
-    head.num_pol = num_pol;
+    head.output = all->channel[0].output;
+    head.num_channels = all->num_channels;
+    head.num_groups = all->num_groups;
+    head.num_pol = all->run->num_pol;
     head.num = all->num;
     head.has_model = all->has_model;
     head.has_first = all->has_first;
-    for (int p = 0; p < num_pol; ++p)
-        bytes += (int64_t)sizeof(state_part) + state[p].num_bytes;
+    for (int g = 0; g < all->num_groups; ++g)
+        bytes += (int64_t)sizeof(state_part) + state[g].num_bytes;
     cycle->bytes = tess_alloc(bytes, 1);
     if (!cycle->bytes) TESS_FAIL(TESS_ERR_ALLOC, "state for a checkpoint");
     add_bytes(cycle, &head, sizeof head);
-    for (int p = 0; p < num_pol; ++p) {
-        const state_part part = part_of(&all->pol[p], state[p].num_bytes);
+    for (int g = 0; g < all->num_groups; ++g) {
+        const state_part part = part_of(&all->group[g], state[g].num_bytes);
         add_bytes(cycle, &part, sizeof part);
-        add_bytes(cycle, state[p].bytes, state[p].num_bytes);
+        add_bytes(cycle, state[g].bytes, state[g].num_bytes);
     }
 cleanup:
     return status;
@@ -131,17 +136,17 @@ tess_status majors_save(void *context, imager_cycle *cycle)
     cycle->row_first = all->images.row_first;
     cycle->num_rows = all->images.num_rows;
     cycle->nx = all->images.nx;
-    for (int p = 0; p < num_pol; ++p) {
-        cycle->image[cycle->num++] = all->pol[p].model.value;
-        if (all->pol[p].clean)
-            TESS_TRY(tess_clean_state_get(all->pol[p].clean, &state[p]));
-    }
+    for (int k = 0; k < majors_num_images(all); ++k)
+        cycle->image[cycle->num++] = all->channel[k / num_pol].model[k % num_pol].value;
+    for (int g = 0; g < all->num_groups; ++g)
+        if (all->group[g].clean)
+            TESS_TRY(tess_clean_state_get(all->group[g].clean, &state[g]));
     if (has_masks(all)) TESS_TRY(add_masks(all, state, cycle));
     if (all->has_first) TESS_TRY(add_first(all, cycle));
     TESS_TRY(add_state(all, state, cycle));
 cleanup:
-    for (int p = 0; p < num_pol; ++p)
-        tess_clean_state_free(&state[p]);
+    for (int g = 0; g < TESS_MAX_POL; ++g)
+        tess_clean_state_free(&state[g]);
     return status;
 }
 
@@ -163,7 +168,7 @@ static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to
     return true;
 }
 
-/* This rank's rows of the automatic mask of a polarisation. */
+/* This rank's rows of the automatic mask of a group. */
 static tess_status take_mask(const majors *all, int image, uint32_t **found)
 {
     tess_status status = TESS_OK;
@@ -181,43 +186,54 @@ cleanup:
     return status;
 }
 
-static void take_part(const state_part *part, cleaned *image)
+static void take_part(const state_part *part, cleaned *group)
 {
-    image->least_peak = part->least_peak;
-    image->report.final_threshold = part->final_threshold;
-    image->report.phase = part->phase;
-    image->report.num_scales = part->num_scales;
-    image->num_majors = part->num_majors;
-    image->iterations = part->iterations;
-    image->goes_on = part->goes_on != 0;
-    image->is_done = part->is_done != 0;
-    image->num_stalled = part->num_stalled;
-    image->end = (majors_end)part->end;
+    group->least_peak = part->least_peak;
+    group->report.final_threshold = part->final_threshold;
+    group->report.phase = part->phase;
+    group->report.num_scales = part->num_scales;
+    group->num_majors = part->num_majors;
+    group->iterations = part->iterations;
+    group->goes_on = part->goes_on != 0;
+    group->is_done = part->is_done != 0;
+    group->num_stalled = part->num_stalled;
+    group->end = (majors_end)part->end;
 }
 
-/* One polarisation: its part of the state, model and mask. Local, but for `clean`. */
-static tess_status take_pol(majors *all, int pol, int64_t *at, tess_clean_state *state)
+/* One group: its part of the state and its mask. Local. */
+static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state *state)
 {
     tess_status status = TESS_OK;
     const imager_checkpoint *checkpoint = all->run->job.checkpoint;
-    cleaned *image = &all->pol[pol];
+    cleaned *group = &all->group[g];
     state_part part;
     if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
-        (part.num_bytes > 0) != (image->clean != NULL) || part.num_bytes < 0 ||
+        (part.num_bytes > 0) != (group->clean != NULL) || part.num_bytes < 0 ||
         part.end < 0 || part.end > MAJORS_NOTHING)
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
                   checkpoint->opts->folder);
-    take_part(&part, image);
-    TESS_TRY(imager_checkpoint_cycle_rows(checkpoint, pol, all->images.row_first,
-                                          all->images.num_rows, image->model.value));
+    take_part(&part, group);
     state->num_bytes = part.num_bytes;
     state->bytes = tess_alloc(part.num_bytes, 1);
     if (!state->bytes) TESS_FAIL(TESS_ERR_ALLOC, "state of cleaning");
     if (!take_bytes(&checkpoint->state, at, state->bytes, part.num_bytes))
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
                   checkpoint->opts->folder);
-    if (has_masks(all) && image->clean)
-        TESS_TRY(take_mask(all, all->run->num_pol + pol, &state->found));
+    if (has_masks(all) && group->clean)
+        TESS_TRY(take_mask(all, majors_num_images(all) + g, &state->found));
+cleanup:
+    return status;
+}
+
+/* Local. */
+static tess_status take_models(majors *all)
+{
+    tess_status status = TESS_OK;
+    const int num_pol = all->run->num_pol;
+    for (int k = 0; k < majors_num_images(all); ++k)
+        TESS_TRY(imager_checkpoint_cycle_rows(
+            all->run->job.checkpoint, k, all->images.row_first, all->images.num_rows,
+            all->channel[k / num_pol].model[k % num_pol].value));
 cleanup:
     return status;
 }
@@ -227,11 +243,14 @@ static tess_status take_first(majors *all, int image)
 {
     tess_status status = TESS_OK;
     const tess_clean_images *images = &all->images;
-    for (int p = 0; p < all->run->num_pol; ++p) {
-        imager_rows *rows = &all->first[p].rows;
+    const int num_pol = all->run->num_pol;
+    for (int k = 0; k < majors_num_images(all); ++k) {
+        imager_rows *rows =
+            &majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol)->rows;
+        if (!all->channel[k / num_pol].set) continue;
         TESS_TRY(
             imager_rows_zero(images->row_first, images->num_rows, images->nx, rows));
-        TESS_TRY(imager_checkpoint_cycle_rows(all->run->job.checkpoint, image + p,
+        TESS_TRY(imager_checkpoint_cycle_rows(all->run->job.checkpoint, image++,
                                               rows->row_first, rows->num_rows,
                                               rows->value));
     }
@@ -239,16 +258,28 @@ cleanup:
     return status;
 }
 
+/* Images of channels with data. */
+static int count_with_data(const majors *all)
+{
+    int count = 0;
+    for (int c = 0; c < all->num_channels; ++c)
+        count += all->channel[c].set ? all->run->num_pol : 0;
+    return count;
+}
+
 static tess_status take_head(majors *all, int64_t *at, state_head *head)
 {
     tess_status status = TESS_OK;
     const imager_checkpoint *checkpoint = all->run->job.checkpoint;
-    const int num_pol = all->run->num_pol;
     if (!take_bytes(&checkpoint->state, at, head, sizeof *head) ||
-        memcmp(head->name, NAME, sizeof NAME) != 0 || head->output != all->output ||
-        head->num_pol != num_pol || head->num < 0 ||
-        checkpoint->state.num_cycle !=
-            num_pol * (1 + has_masks(all) + (head->has_first != 0)))
+        memcmp(head->name, NAME, sizeof NAME) != 0 ||
+        head->output != all->channel[0].output ||
+        head->num_channels != all->num_channels ||
+        head->num_groups != all->num_groups || head->num_pol != all->run->num_pol ||
+        head->num < 0 ||
+        checkpoint->state.num_cycle != majors_num_images(all) +
+                                           all->num_groups * has_masks(all) +
+                                           (head->has_first ? count_with_data(all) : 0))
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is of another run",
                   checkpoint->opts->folder);
     all->num = head->num;
@@ -266,18 +297,20 @@ tess_status majors_continue(majors *all)
     state_head head;
     int64_t at = 0;
     status = take_head(all, &at, &head);
-    for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
-        status = take_pol(all, p, &at, &state[p]);
+    for (int g = 0; g < all->num_groups && status == TESS_OK; ++g)
+        status = take_group(all, g, &at, &state[g]);
+    if (status == TESS_OK) status = take_models(all);
     if (status == TESS_OK && head.has_first)
-        status = take_first(all, run->num_pol * (1 + has_masks(all)));
+        status =
+            take_first(all, majors_num_images(all) + all->num_groups * has_masks(all));
     TESS_TRY(tess_comm_agree(run->comm, status));
-    for (int p = 0; p < run->num_pol; ++p)
-        if (all->pol[p].clean)
-            TESS_TRY(tess_clean_state_put(all->pol[p].clean, &state[p]));
+    for (int g = 0; g < all->num_groups; ++g)
+        if (all->group[g].clean)
+            TESS_TRY(tess_clean_state_put(all->group[g].clean, &state[g]));
     tess_log_info("cleaning goes on after %lld major iteration%s", (long long)all->num,
                   all->num == 1 ? "" : "s");
 cleanup:
-    for (int p = 0; p < run->num_pol; ++p)
-        tess_clean_state_free(&state[p]);
+    for (int g = 0; g < TESS_MAX_POL; ++g)
+        tess_clean_state_free(&state[g]);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "imager_estimate.h"
 #include "imager_passes.h"
 #include "imager_window.h"
+#include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -41,6 +42,8 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
             vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
             IMAGE_ROW_BYTES * (double)num_rows / (double)run->outputs.num_intervals};
     if (kept && run->outputs.num > 1) work->copy_bytes = work->owned_bytes;
+    if (kept && run->holds.together) /* the other channels' stay */
+        work->copy_bytes *= (double)run->outputs.num_channels;
     if (run->teams.num > 1)
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
                                             tess_comm_size(run->teams.all), vis_bytes);
@@ -259,6 +262,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = opts,
                      .profile = profile,
+                     .holds = {image_is_cleaned(opts), image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
     imager_estimate estimate;
     early_model early;
@@ -278,6 +282,8 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     costs = run.job.plan->costs;
     TESS_TRY(imager_job_calibrate(&run.job));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
+    if (run.holds.together && !opts->scratch)
+        TESS_TRY(image_check_kept(&run, kept, "cleaning channels together"));
     TESS_TRY(estimate_early(&run, &costs, kept, &early));
     TESS_TRY(image_form_teams(&run, kept));
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));

@@ -3,6 +3,7 @@
 
 #include "device_read.h"
 #include "image_run.h"
+#include "run_samples.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -74,7 +75,25 @@ double image_cached_bytes(const image_run *run)
     const double outputs = (double)run->outputs.num;
     tess_source_slice(run->source, &num_rows, &num_vis);
     return samples_bytes(run, (double)num_rows, (outputs > 1 ? 2 : 1) * (double)num_vis,
-                         (double)run->info->num_vis / outputs);
+                         (double)run->info->num_vis /
+                             (run->holds.together ? 1 : outputs));
+}
+
+tess_status image_check_kept(const image_run *run, bool kept, const char *what)
+{
+    tess_status status = TESS_OK;
+    const double bytes = image_cached_bytes(run);
+    const bool can_spool = !run->job.backend->grid->load;
+    if (!kept && !(can_spool && run->opts->scratch))
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%s keeps all samples: %s on a rank, which needs %s for them "
+                  "to stay in memory and may use %s; raise --memory, %sor select fewer "
+                  "channels or times",
+                  what, tess_mem_text(bytes), tess_mem_text(bytes / IMAGE_CACHE_SHARE),
+                  tess_mem_text((double)run->job.memory.rank_bytes),
+                  can_spool ? "have them kept on disk with --scratch DIR, " : "");
+cleanup:
+    return status;
 }
 
 /* Times of all outputs together, all channels. */
@@ -232,11 +251,12 @@ static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_w
                                  run->outputs.num, run->info->num_rows}};
     int64_t unused;
     if (run->outputs.num == 1 && !run->opts->layout.reproducible)
-        TESS_TRY(image_create_density(run, num_weight, 1, &run->density));
+        TESS_TRY(image_create_density(run, num_weight, 1, &run->densities.single));
     TESS_TRY(imager_bookmark_survey(bookmark, &check, &run->survey, &run->outputs,
                                     run->profile, first));
-    if (run->density)
-        TESS_TRY(imager_bookmark_density(bookmark, &check, run->density, &unused));
+    if (run->densities.single)
+        TESS_TRY(
+            imager_bookmark_density(bookmark, &check, run->densities.single, &unused));
 cleanup:
     return status;
 }
@@ -263,16 +283,17 @@ tess_status image_survey_blocks(image_run *run)
         if (status == TESS_OK)
             status = output_table_add(&run->outputs, &block, row_time,
                                       run->info->freq_hz, threads);
-        if (status == TESS_OK && run->density)
-            status = tess_density_add(run->density, &block, 0, block.num_rows, threads);
+        if (status == TESS_OK && run->densities.single)
+            status = tess_density_add(run->densities.single, &block, 0, block.num_rows,
+                                      threads);
         if (block.num_weight > 1 && !weights_agree(&block))
             run->survey.weights_differ = true;
         imager_bookmark_at(bookmark, IMAGER_SURVEY, k + 1);
         status = imager_checkpoint_look(&run->checkpoint, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (run->density && !tess_density_is_finished(run->density))
-        TESS_TRY(tess_density_finish(run->density, run->comm));
+    if (run->densities.single && !tess_density_is_finished(run->densities.single))
+        TESS_TRY(tess_density_finish(run->densities.single, run->comm));
     TESS_TRY(sum_outputs(run));
     int64_t shared = !run->survey.weights_differ;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));

@@ -5,28 +5,10 @@
 #include <string.h>
 
 #include "imager_window.h"
+#include "run_samples.h"
 #include "session_private.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-/* Samples stay in memory, or on scratch where the backend can work on those. Else they
- * cannot be imaged again. */
-static tess_status check_kept(const image_run *run)
-{
-    tess_status status = TESS_OK;
-    const double bytes = image_cached_bytes(run);
-    const bool can_spool = !run->job.backend->grid->load;
-    if (run->mode != DATA_CACHED && !(can_spool && run->opts->scratch))
-        TESS_FAIL(TESS_ERR_RESOURCE,
-                  "a session keeps all samples: %s on a rank, which needs %s for them "
-                  "to stay in memory and may use %s; raise --memory, %sor select fewer "
-                  "channels or times",
-                  tess_mem_text(bytes), tess_mem_text(bytes / IMAGE_CACHE_SHARE),
-                  tess_mem_text((double)run->job.memory.rank_bytes),
-                  can_spool ? "have them kept on disk with --scratch DIR, " : "");
-cleanup:
-    return status;
-}
 
 /* The set of one output. Collective. */
 static tess_status open_output(imager_session *session, int64_t k)
@@ -78,7 +60,7 @@ static tess_status open_all(imager_session *session)
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
     imager_model_expect(&run->job, run->pol, run->num_pol);
     TESS_TRY(image_first_pass(run));
-    TESS_TRY(check_kept(run));
+    TESS_TRY(image_check_kept(run, run->mode == DATA_CACHED, "a session"));
     TESS_TRY(image_check_ignored(run));
     if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
     TESS_TRY(imager_job_plan(&run->job));

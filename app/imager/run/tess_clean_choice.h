@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #include "tess_clean.h"
+#include "tess_imager_opts.h"
+#include "tess_vis.h"
 
 /** The restoring beam; zeros: fitted to the PSF. */
 typedef struct tess_beam_choice {
@@ -16,6 +18,18 @@ typedef struct tess_beam_choice {
     double pa_rad;               /**< from North through East */
     bool circular;               /**< --circular-beam */
 } tess_beam_choice;
+
+/** What is cleaned together. */
+typedef struct tess_join_choice {
+    bool channels;      /**< --join-channels */
+    bool polarizations; /**< --join-polarizations */
+    int num_linked;     /**< --link-polarizations: these are searched; 0: all */
+    tess_corr linked[TESS_MAX_POL];
+    bool squared; /**< --squared-channel-joining */
+    tess_clean_spectrum spectrum;
+    int num_terms;   /**< --fit-spectral-pol, --fit-spectral-log-pol */
+    int num_cleaned; /**< --deconvolution-channels; 0: all */
+} tess_join_choice;
 
 typedef struct tess_clean_choice {
     tess_clean_opts minor; /**< niter 0: nothing is cleaned. The beam is the image's,
@@ -29,6 +43,7 @@ typedef struct tess_clean_choice {
     bool local_rms;          /**< --local-rms, whatever its method */
     const char *needs_niter; /**< an option given that says how to clean, or NULL */
     bool update_model;       /**< --update-model */
+    tess_join_choice join;
     tess_beam_choice beam;
 } tess_clean_choice;
 

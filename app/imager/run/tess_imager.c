@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel_mean.h"
 #include "clean_inputs.h"
 #include "image_beam.h"
+#include "image_joined.h"
 #include "image_run.h"
 #include "imager_resources.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "imager_window.h"
 #include "majors.h"
+#include "run_samples.h"
 #include "tess_backend_choice.h"
 #include "tess_calibrate.h"
 #include "tess_device_comm.h"
@@ -158,11 +161,6 @@ cleanup:
 
 /* ---- teams ---- */
 
-static int num_psf(const image_run *run)
-{
-    return run->job.num_images - run->num_pol;
-}
-
 static int64_t outputs_done(const image_run *run)
 {
     return run->checkpoint.state.outputs_done;
@@ -205,9 +203,12 @@ tess_status image_form_teams(image_run *run, bool kept)
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
         .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
+                    !image_joins_channels(run->opts) &&
+                    !run->opts->weights.shared_density &&
                     (kept || !image_subtracts_early(run)),
         .checkpoints = run->opts->checkpoint.folder != NULL};
-    const image_kinds kinds = image_kinds_of(run->opts, run->num_pol, num_psf(run));
+    const image_kinds kinds =
+        image_kinds_of(run->opts, run->num_pol, image_num_psf(run));
     int num;
     bool fits = true;
     run->output.kinds = run->means.kinds = kinds;
@@ -277,11 +278,15 @@ static int64_t blocks_of_set(const image_run *run)
 static void choose_scales(const image_run *run, const imager_extent *extent,
                           sample_sets *data)
 {
+    /* weights that share a density have one scale */
+    const double largest_weight = run->opts->weights.shared_density
+                                      ? run->job.extent.largest_weight
+                                      : extent->largest_weight;
     const bool is_double = image_is_double(run);
     data->vis_scale = tess_scale_for(extent->largest_vis_jy, is_double);
     data->weight_scale = run->opts->weights.weighting == TESS_UNIFORM
                              ? 1
-                             : tess_scale_for(extent->largest_weight, is_double);
+                             : tess_scale_for(largest_weight, is_double);
 }
 
 /* Samples of an output, of which a team has been sent its own in `data->cached`. */
@@ -357,9 +362,14 @@ tess_status image_weigh(image_run *run, sample_sets *data, tess_density **densit
     imager_bookmark *bookmark = &run->checkpoint.bookmark;
     const imager_check check = {{data->num_sets, data->set_blocks}};
     int64_t first = 0;
-    if (run->density) {
-        data->density = *density = run->density;
-        run->density = NULL;
+    if (run->densities.single) {
+        data->density = *density = run->densities.single;
+        run->densities.single = NULL;
+        return TESS_OK;
+    }
+    if (run->densities.shared) {
+        data->density = run->densities.shared;
+        *density = NULL;
         return TESS_OK;
     }
     TESS_TRY(image_create_density(run, like->num_weight, data->weight_scale, density));
@@ -400,9 +410,7 @@ cleanup:
     return status;
 }
 
-/* The images of nothing: models of zero, all others blank; shared by rows. Collective.
- */
-static tess_status empty_products(const image_run *run, imager_product *product)
+tess_status image_empty_products(const image_run *run, imager_product *product)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->output.kinds;
@@ -425,52 +433,24 @@ static void free_products(imager_product *product, int count)
         imager_rows_free(&product[k].rows);
 }
 
-/* ΣW-weighted mean over output channels, kept as sums until the end. */
-static void add_to_mean(imager_product *mean, const imager_product *product, int count)
+/* Natural weights have no density, and W = w. */
+void image_variances(const image_run *run, const tess_density *density, int num_weight,
+                     double density_scale, double *variance)
 {
-    for (int k = 0; k < count; ++k) {
-        const imager_rows *rows = &product[k].rows;
-        const int64_t pixels = rows->num_rows * rows->nx;
-        double *to = mean[k].rows.value;
-        if (product[k].sum_weights == 0) continue;
-        for (int64_t i = 0; i < pixels; ++i)
-            to[i] += product[k].sum_weights * imager_pixel(rows, i);
-        mean[k].sum_weights += product[k].sum_weights;
-        mean[k].variance += product[k].variance;
-    }
+    for (int k = 0; k < run->num_pol; ++k)
+        variance[k] = run->densities.shared ? (double)NAN
+                      : density
+                          ? tess_density_variance(density, num_weight == 1 ? 0 : k) /
+                                density_scale
+                          : 0;
 }
 
-static void finish_mean(imager_product *mean, const image_kinds *kinds)
-{
-    for (int k = 0; k < image_kinds_all(kinds); ++k) {
-        const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
-        double *value = mean[k].rows.value;
-        if (!(mean[k].sum_weights > 0)) {
-            if (!image_kinds_is_model(kinds, k)) imager_rows_blank(&mean[k].rows);
-            continue;
-        }
-        const double factor = 1 / mean[k].sum_weights;
-        for (int64_t i = 0; i < pixels; ++i)
-            value[i] *= factor;
-    }
-}
-
-/* Σ W²/w of each image; natural weights have no density, and W = w. `density_scale`:
- * what it was made of had been multiplied by that. */
-static void note_variances(const image_run *run, const tess_density *density,
-                           int num_weight, double density_scale, double *variance)
-{
-    for (int k = 0; density && k < run->num_pol; ++k)
-        variance[k] =
-            tess_density_variance(density, num_weight == 1 ? 0 : k) / density_scale;
-}
-
-static void take_variances(const image_run *run, const double *variance,
-                           imager_product *product)
+void image_take_variances(const image_run *run, const double *variance,
+                          imager_product *made)
 {
     const bool natural = run->opts->weights.weighting == TESS_NATURAL;
     for (int k = 0; k < run->num_pol; ++k)
-        product[k].variance = natural ? product[k].sum_weights : variance[k];
+        made[k].variance = natural ? made[k].sum_weights : variance[k];
 }
 
 /* Read the model that is subtracted, once: it serves all outputs. Collective. */
@@ -522,26 +502,32 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     *dealt = (tess_samples){0};
     if (extent->num_vis == 0) {
         image_data_free(&data);
-        return empty_products(run, product);
+        return image_empty_products(run, product);
     }
+    TESS_TRY(image_share_density(run, output / run->outputs.num_channels));
     TESS_TRY(image_data_for(run, output, &data));
     const int num_weight =
         data.in_memory ? data.cached.num_weight : data.block.num_weight;
     const double density_scale =
-        run->density ? 1 : data.weight_scale; /* the survey's */
+        run->densities.single ? 1 : data.weight_scale; /* the survey's */
     TESS_TRY(image_weigh(run, &data, &density));
-    note_variances(run, density, num_weight, density_scale, variance);
+    image_variances(run, density, num_weight, density_scale, variance);
     TESS_TRY(image_apply_density(run, &data, &density));
     TESS_TRY(visset_create(&run->job, &data, !cleans, &stages, &set));
     if (!cleans) TESS_TRY(load_model(run));
     TESS_TRY(visset_image(&set, &request, &stages, made));
-    take_variances(run, variance, made);
-    TESS_TRY(image_beam_find(&run->output, made + run->num_pol, num_psf(run), extent,
-                             found));
+    image_take_variances(run, variance, made);
+    TESS_TRY(image_beam_find(&run->output, made + run->num_pol, image_num_psf(run),
+                             extent, found));
     for (int k = 1; k < run->num_pol; ++k)
         found[k] = found[0];
+    majors_channel channel = {.output = output,
+                              .set = &set,
+                              .made = made,
+                              .product = product,
+                              .found = found};
     if (cleans)
-        TESS_TRY(majors_clean(run, &set, output, made, product, found));
+        TESS_TRY(majors_clean(run, &channel, 1));
     else
         take_made(run, made, product);
 cleanup:
@@ -555,65 +541,14 @@ cleanup:
 
 /* ---- all outputs ---- */
 
-/* Mean over the channels of the current interval. */
-typedef struct channel_mean {
-    imager_product product[TESS_MAX_IMAGES];
-    imager_extent extent;
-    bool started;
-} channel_mean;
-
-/* Rows of the mean on this rank: those that products have, or, of several teams, a
- * share of its own. */
-static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows)
-{
-    const imager_job *job = &run->job;
-    if (run->teams.num > 1)
-        imager_teams_mean_rows(&run->teams, tess_comm_rank(run->teams.all),
-                               job->geom.ny, row_first, num_rows);
-    else
-        tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
-                               tess_comm_rank(run->comm), tess_comm_size(run->comm),
-                               row_first, num_rows);
-}
-
-/* Means of zero. Collective. */
-static tess_status start_mean(image_run *run, channel_mean *mean)
-{
-    tess_status status = TESS_OK;
-    int64_t first, count;
-    if (mean->started) return TESS_OK;
-    mean_rows(run, &first, &count);
-    const int num_images = image_kinds_all(&run->means.kinds);
-    for (int k = 0; k < num_images && status == TESS_OK; ++k) {
-        mean->product[k].sum_weights = mean->product[k].variance = 0;
-        status =
-            imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
-    }
-    mean->started = true;
-    run->checkpoint.num_mean = num_images;
-    return tess_comm_agree(run->teams.all, status);
-}
-
-/* The mean of an interval is complete: write it, and begin anew. Collective. */
+/* The mean of an interval is complete. Collective. */
 static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    const image_kinds *kinds = &run->means.kinds;
     struct imager_found found[TESS_MAX_POL] = {0};
-    finish_mean(mean->product, kinds);
-    TESS_TRY(image_beam_find(&run->means,
-                             mean->product + image_kinds_place(kinds, IMAGE_PSF),
-                             kinds->num[IMAGE_PSF], &mean->extent, found));
-    for (int k = 1; k < run->num_pol; ++k)
-        found[k] = found[0];
-    TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, &mean->extent,
-                               found));
-    image_files_log(&run->means, interval, -1);
+    TESS_TRY(channel_mean_finish(run, mean, found));
+    TESS_TRY(channel_mean_write(run, interval, mean, found));
 cleanup:
-    free_products(mean->product, TESS_MAX_IMAGES);
-    mean->extent = imager_extent_empty();
-    mean->started = false;
-    run->checkpoint.num_mean = 0;
     return status;
 }
 
@@ -632,11 +567,11 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
                                       image_kinds_all(&run->means.kinds), &round));
     tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
     for (int64_t k = first; k < end; ++k) {
-        TESS_TRY(start_mean(run, mean));
+        TESS_TRY(channel_mean_start(run, mean));
         if (run->teams.num > 1)
             imager_round_add(&run->teams, &round, (int)(k - first), mean->product);
         else
-            add_to_mean(mean->product, product, image_kinds_all(&run->means.kinds));
+            channel_mean_add(run, product, mean);
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(run, k / channels, mean));
     }
@@ -695,7 +630,7 @@ static tess_status continue_mean(image_run *run, channel_mean *mean)
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
     run->checkpoint.means_wait = false;
     if (done % channels == 0 || checkpoint->state.num_mean == 0) return TESS_OK;
-    mean_rows(run, &row_first, &num_rows);
+    channel_mean_rows(run, &row_first, &num_rows);
     mean->started = true;
     run->checkpoint.num_mean = image_kinds_all(&run->means.kinds);
     status = imager_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
@@ -710,6 +645,12 @@ static tess_status image_outputs(image_run *run)
     TESS_TRY(continue_mean(run, &mean));
     for (int64_t first = outputs_done(run), end; first < run->outputs.num;
          first = end) {
+        if (image_joins_channels(run->opts)) {
+            end = first + run->outputs.num_channels;
+            TESS_TRY(image_joined(run, first / run->outputs.num_channels, &mean));
+            TESS_TRY(imager_checkpoint_outputs(&run->checkpoint, end - first));
+            continue;
+        }
         end = first + run->teams.num;
         if (end > run->outputs.num) end = run->outputs.num;
         TESS_TRY(image_round(run, first, end, &mean));
@@ -726,7 +667,8 @@ void image_free_run(image_run *run)
     tess_device_comm_destroy(run->job.devices);
     tess_comm_free(run->job.alone);
     imager_predictor_free(&run->subtract);
-    tess_density_destroy(run->density);
+    tess_density_destroy(run->densities.single);
+    tess_density_destroy(run->densities.shared);
     imager_checkpoint_free(&run->checkpoint);
     output_table_free(&run->outputs);
     tess_source_close(run->source);
@@ -758,7 +700,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = &own,
                      .profile = profile,
-                     .holds.stay = image_is_cleaned(opts),
+                     .holds = {image_is_cleaned(opts), image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     TESS_TRY(image_set_up(&run));
@@ -771,11 +713,14 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_stages_start(comm, opts->beside.dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_first_pass(&run));
+    if (image_joins_channels(&own))
+        TESS_TRY(image_check_kept(&run, run.mode == DATA_CACHED,
+                                  "cleaning channels together"));
     TESS_TRY(image_check_ignored(&run));
     if (tess_comm_rank(comm) == 0) output_table_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));
     run.output.kinds = run.means.kinds =
-        image_kinds_of(&own, run.num_pol, num_psf(&run));
+        image_kinds_of(&own, run.num_pol, image_num_psf(&run));
     if (opts->checkpoint.folder)
         TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job,
                                         image_kinds_all(&run.output.kinds)));
@@ -783,7 +728,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_tell_need(&run.job, imager_base_bytes(&run.job) +
                                             imager_samples_bytes(&run.all) +
                                             imager_finishing_bytes(&run.job)));
-    if (opts->checkpoint.folder && run.teams.num == 1)
+    if (opts->checkpoint.folder && run.teams.num == 1 && !image_joins_channels(&own))
         run.job.checkpoint = &run.checkpoint;
     TESS_TRY(image_outputs(&run));
     if (own.clean.update_model) TESS_TRY(update_model(&run));

@@ -50,7 +50,9 @@ typedef struct tess_image_weights {
     tess_weighting weighting; /**< --weight, default briggs:0 */
     double robust;
     double rank_filter; /**< --weighting-rank-filter, 0 = off (default) */
-    bool first_density; /**< --density first; default own */
+    bool first_density;  /**< --density first; default own */
+    bool shared_density; /**< --mf-weighting: of all channels of an interval */
+    bool own_density;    /**< --no-mf-weighting was given */
 } tess_image_weights;
 
 /** What is written beside the images, and into their headers. */

@@ -8,6 +8,7 @@
 #include "imager_window.h"
 #include "pass_spool.h"
 #include "residual.h"
+#include "tess_const.h"
 #include "tess_exact.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -122,6 +123,56 @@ static void add_weights(const tess_samples *samples, int threads, double *sums)
     }
 }
 
+/* Σ W over the weights of a sample. */
+static double weight_of(const tess_samples *samples, int64_t sample)
+{
+    double sum = 0;
+    for (int k = 0; k < samples->num_weight; ++k)
+        sum += tess_samples_weight(samples, sample * samples->num_weight + k);
+    return sum;
+}
+
+/* Add Σ W ν/c of a row. */
+static void add_row(const tess_samples *samples, int64_t row, double *sum,
+                    tess_exact *exact)
+{
+    const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
+    for (int64_t c = 0; c < samples->num_chan[row]; ++c) {
+        const double value =
+            weight_of(samples, samples->vis_first[row] + c) * inv_lambda[c];
+        if (exact)
+            tess_exact_add(exact, value);
+        else
+            *sum += value;
+    }
+}
+
+static void add_frequencies(const tess_samples *samples, int threads, imager_sums *sums)
+{
+#pragma omp parallel num_threads(threads)
+    {
+        tess_exact own = {0};
+        double sum = 0;
+#pragma omp for schedule(static) nowait
+        for (int64_t row = 0; row < samples->num_rows; ++row)
+            add_row(samples, row, &sum, sums->exact ? &own : NULL);
+#pragma omp critical(tess_imager_exact)
+        {
+            sums->inv_lambda += sum;
+            for (int j = 0; sums->exact && j < TESS_EXACT_WORDS; ++j)
+                sums->exact[sums->num_weight].word[j] += own.word[j];
+        }
+    }
+}
+
+double visset_freq_hz(const visset *set)
+{
+    double sum = 0;
+    for (int k = 0; k < set->sums.num_weight; ++k)
+        sum += set->sums.weight[k];
+    return sum > 0 ? TESS_SPEED_OF_LIGHT_M_S * set->sums.inv_lambda / sum : 0;
+}
+
 void visset_add_sums(visset *set, const tess_samples *samples)
 {
     const imager_job *job = set->job;
@@ -135,6 +186,7 @@ void visset_add_sums(visset *set, const tess_samples *samples)
         add_weights_exactly(samples, job->layout->threads, sums->exact);
     else
         add_weights(samples, job->layout->threads, sums->weight);
+    if (!set->single) add_frequencies(samples, job->layout->threads, sums);
     imager_map_add(&job->geom, samples, sums->map);
 }
 
@@ -145,13 +197,16 @@ static tess_status sum_weights(const imager_job *job, imager_sums *sums)
     const int num_weight = sums->num_weight;
     if (sums->exact) {
         TESS_TRY(tess_comm_allreduce_i64(job->comm, sums->exact->word,
-                                         (int64_t)num_weight * TESS_EXACT_WORDS,
+                                         (int64_t)(num_weight + 1) * TESS_EXACT_WORDS,
                                          TESS_SUM));
         for (int k = 0; k < num_weight; ++k)
             sums->weight[k] = tess_exact_value(&sums->exact[k]);
-    } else
+        sums->inv_lambda = tess_exact_value(&sums->exact[num_weight]);
+    } else {
         TESS_TRY(
             tess_comm_allreduce_f64(job->comm, sums->weight, num_weight, TESS_SUM));
+        TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->inv_lambda, 1, TESS_SUM));
+    }
 cleanup:
     return status;
 }
@@ -420,7 +475,7 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     imager_job_log(job);
     if (job->checkpoint) TESS_TRY(imager_checkpoint_begin(job->checkpoint, job));
     if (job->layout->reproducible) {
-        set->sums.exact = tess_alloc_zero(num_weight, sizeof *set->sums.exact);
+        set->sums.exact = tess_alloc_zero(num_weight + 1, sizeof *set->sums.exact);
         TESS_TRY(
             tess_comm_agree(job->comm, set->sums.exact ? TESS_OK : TESS_ERR_ALLOC));
     }

@@ -29,9 +29,10 @@ struct tess_exact;
 typedef struct imager_sums {
     int num_weight;
     double weight[2 * TESS_MAX_POL]; /**< ΣW, over all ranks once the set has them */
-    struct tess_exact
-        *exact;  /**< [num_weight] of the same with --reproducible, or NULL */
-    double *map; /**< for --dump-stages, or NULL */
+    double inv_lambda;               /**< Σ W ν/c over all weights, likewise */
+    struct tess_exact *exact; /**< [num_weight + 1] of the same with --reproducible, the
+                                   last of frequencies, or NULL */
+    double *map;              /**< for --dump-stages, or NULL */
 } imager_sums;
 
 typedef struct visset {
@@ -79,6 +80,9 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
  *  Collective. */
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
+
+/** Mean frequency by weight; 0 without weights. Local. */
+double visset_freq_hz(const visset *set);
 
 /** Give the job up, for another set of the same plan to be made or imaged, and take it
  *  again: before a model is set. Local. */

@@ -1,0 +1,144 @@
+/* Means over the output channels of an interval: summed channel by channel, and written
+ * when the last one has been added. */
+#include "channel_mean.h"
+
+#include "image_beam.h"
+#include "majors.h"
+#include "tess_planes.h"
+
+void channel_mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows)
+{
+    const imager_job *job = &run->job;
+    if (run->teams.num > 1)
+        imager_teams_mean_rows(&run->teams, tess_comm_rank(run->teams.all),
+                               job->geom.ny, row_first, num_rows);
+    else
+        tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
+                               tess_comm_rank(run->comm), tess_comm_size(run->comm),
+                               row_first, num_rows);
+}
+
+tess_status channel_mean_start(image_run *run, channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    int64_t first, count;
+    if (mean->started) return TESS_OK;
+    channel_mean_rows(run, &first, &count);
+    const int num_images = image_kinds_all(&run->means.kinds);
+    for (int k = 0; k < num_images && status == TESS_OK; ++k) {
+        mean->product[k].sum_weights = mean->product[k].variance = 0;
+        status =
+            imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
+    }
+    mean->started = true;
+    run->checkpoint.num_mean = num_images;
+    return tess_comm_agree(run->teams.all, status);
+}
+
+void channel_mean_add(const image_run *run, const imager_product *product,
+                      channel_mean *mean)
+{
+    for (int k = 0; k < image_kinds_all(&run->means.kinds); ++k) {
+        const imager_rows *rows = &product[k].rows;
+        const int64_t pixels = rows->num_rows * rows->nx;
+        double *to = mean->product[k].rows.value;
+        if (product[k].sum_weights == 0) continue;
+        for (int64_t i = 0; i < pixels; ++i)
+            to[i] += product[k].sum_weights * imager_pixel(rows, i);
+        mean->product[k].sum_weights += product[k].sum_weights;
+        mean->product[k].variance += product[k].variance;
+    }
+}
+
+static void finish(imager_product *mean, const image_kinds *kinds)
+{
+    for (int k = 0; k < image_kinds_all(kinds); ++k) {
+        const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
+        double *value = mean[k].rows.value;
+        if (!(mean[k].sum_weights > 0)) {
+            if (!image_kinds_is_model(kinds, k)) imager_rows_blank(&mean[k].rows);
+            continue;
+        }
+        const double factor = 1 / mean[k].sum_weights;
+        for (int64_t i = 0; i < pixels; ++i)
+            value[i] *= factor;
+    }
+}
+
+/* Restored images of the mean models; found[] gets what these have. Collective. */
+static tess_status restore(const image_run *run, struct imager_found *found,
+                           channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    const image_kinds *kinds = &run->means.kinds;
+    const imager_product *model = mean->product + image_kinds_place(kinds, IMAGE_MODEL);
+    const imager_product *residual =
+        mean->product + image_kinds_place(kinds, IMAGE_RESIDUAL);
+    const imager_product *image =
+        mean->product + image_kinds_place(kinds, IMAGE_RESTORED);
+    for (int p = 0; p < run->num_pol; ++p) {
+        struct imager_found left = {0};
+        if (!(image[p].sum_weights > 0)) continue;
+        TESS_TRY(majors_restore(run, &found[p].beam, &model[p].rows, &residual[p].rows,
+                                &image[p].rows));
+        TESS_TRY(majors_flux(run->comm, &model[p].rows, &found[p].flux_jy));
+        TESS_TRY(imager_summary_measure(run->comm, &residual[p].rows,
+                                        run->opts->layout.threads, &left));
+        found[p].residual_rms_jy = left.rms_jy;
+    }
+cleanup:
+    return status;
+}
+
+/* The noise of a density of all channels is known of their mean only. */
+static void take_variances(const image_run *run, channel_mean *mean)
+{
+    const tess_density *density = run->densities.shared;
+    const image_kinds *kinds = &run->means.kinds;
+    for (int kind = 0; density && kind < NUM_IMAGE_KINDS; ++kind)
+        for (int k = 0; kind != IMAGE_PSF && k < kinds->num[kind]; ++k)
+            mean->product[image_kinds_place(kinds, (image_kind)kind) + k].variance =
+                tess_density_variance(density, image_num_psf(run) == 1 ? 0 : k) /
+                run->densities.scale;
+}
+
+tess_status channel_mean_finish(image_run *run, channel_mean *mean,
+                                struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    const image_kinds *kinds = &run->means.kinds;
+    finish(mean->product, kinds);
+    take_variances(run, mean);
+    TESS_TRY(image_beam_find(&run->means,
+                             mean->product + image_kinds_place(kinds, IMAGE_PSF),
+                             kinds->num[IMAGE_PSF], &mean->extent, found));
+    for (int k = 1; k < run->num_pol; ++k) {
+        found[k].beam = found[0].beam;
+        found[k].beam_failure = found[0].beam_failure;
+        found[k].beam_expected = found[0].beam_expected;
+    }
+    if (found[0].majors > 0) TESS_TRY(restore(run, found, mean));
+cleanup:
+    return status;
+}
+
+tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
+                               const struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, &mean->extent,
+                               found));
+    image_files_log(&run->means, interval, -1);
+cleanup:
+    channel_mean_free(run, mean);
+    return status;
+}
+
+void channel_mean_free(image_run *run, channel_mean *mean)
+{
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+        imager_rows_free(&mean->product[k].rows);
+    mean->extent = imager_extent_empty();
+    mean->started = false;
+    run->checkpoint.num_mean = 0;
+}

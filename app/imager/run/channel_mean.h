@@ -1,0 +1,38 @@
+/** @file channel_mean.h  (private to app/imager/run/)
+ *  Means over the output channels of an interval, by weight.
+ */
+#ifndef TESS_CHANNEL_MEAN_H
+#define TESS_CHANNEL_MEAN_H
+
+#include "image_run.h"
+
+/** Means of the current interval, kept as sums until the end. */
+typedef struct channel_mean {
+    imager_product product[TESS_MAX_IMAGES];
+    imager_extent extent;
+    bool started;
+} channel_mean;
+
+/** Rows of the mean on this rank: those that products have, or, of several teams, a
+ *  share of its own. Local. */
+void channel_mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows);
+
+/** Means of zero, unless they have begun. Collective. */
+tess_status channel_mean_start(image_run *run, channel_mean *mean);
+
+/** Add the products of a channel; those without weights are skipped. Local. */
+void channel_mean_add(const image_run *run, const imager_product *product,
+                      channel_mean *mean);
+
+/** The mean of an interval is complete: divide by weights and find the beam,
+ *  found[num_pol]. Where these tell how channels were cleaned together, restored images
+ *  are those of the mean model, with the beam of the mean PSF. Collective. */
+tess_status channel_mean_finish(image_run *run, channel_mean *mean,
+                                struct imager_found *found);
+
+/** Write it, and begin anew. Collective. */
+tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
+                               const struct imager_found *found);
+void channel_mean_free(image_run *run, channel_mean *mean); /**< Local */
+
+#endif

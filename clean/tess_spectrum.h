@@ -1,0 +1,35 @@
+/** @file tess_spectrum.h
+ *  Maps of spectra: the terms of the function of frequency that is fitted to each pixel
+ *  of the channels' images, their errors, and the spectral index.
+ */
+#ifndef TESS_SPECTRUM_H
+#define TESS_SPECTRUM_H
+
+#include "tess_clean.h"
+
+/** A pixel's spectral index is told from so many times its error of the term at ν0 on.
+ */
+#define TESS_SPECTRUM_SIGNIFICANT 5.0
+
+/** Rows of maps [num_rows][nx]; spectral index and its error are NULL with one term. */
+typedef struct tess_spectrum_maps {
+    double *term[TESS_CLEAN_MOST_TERMS]; /**< [Jy/beam], or of logarithms: without unit
+                                              but for the first */
+    double
+        *error[TESS_CLEAN_MOST_TERMS]; /**< 1 σ, of noise that channels do not share */
+    double *index, *index_error; /**< α of S ∝ ν^α at ν0, NaN where the first
+                                      term is below
+                                      TESS_SPECTRUM_SIGNIFICANT times its error */
+} tess_spectrum_maps;
+
+/** Fit the spectra of one polarisation. images->join tells of frequencies and of the
+ *  function, `images->num_images` of channels and images->weight of their weights.
+ *  value[num_images]: rows of the channels' images of one resolution, NULL or NaN
+ *  without data; sigma[num_images]: their noise. Terms of logarithms are NaN where the
+ *  first one is not significant. A channel of weight 0 takes no part. TESS_ERR_ALLOC.
+ *  Local. */
+tess_status tess_spectrum_fit(const tess_clean_images *images,
+                              const double *const *value, const double *sigma,
+                              int threads, const tess_spectrum_maps *maps);
+
+#endif
