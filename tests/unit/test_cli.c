@@ -171,7 +171,7 @@ static void mistakes_are_explained(void **state)
     assert_wrong(f, "small --s 3 a", "it may be --scale, --spw");
     assert_wrong(f, "small --sflag 3 a", "did you mean --flag?");
     assert_wrong(f, "small --qlot a", "unknown option");
-    assert_wrong(f, "small --join-channels a", "one by one");
+    assert_wrong(f, "small --parallel-deconvolution a", "over all ranks");
     assert_wrong(f, "small --scale 2 deg a", "did you mean --scale 2deg?");
     assert_wrong(f, "small --scale=2 deg a", "did you mean --scale 2deg?");
     assert_wrong(f, "small --sacle 2deg a", "did you mean --scale?");
