@@ -344,6 +344,7 @@ static tess_status add_found(minor *run, double *const *model)
         TESS_TRY(
             clean->ops->add(clean->work, s, clean->average ? &wide : &merged, model));
         if (clean_records(clean)) mark(clean, s, &merged);
+        TESS_TRY(clean_keep(clean, s, &merged));
     }
 cleanup:
     clean_components_free(&merged);

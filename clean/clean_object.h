@@ -45,6 +45,8 @@ struct tess_clean {
     bool *has_psf;   /* [num_images], true where none is needed */
     void **average;  /* [num_images] rows of averaged residuals, and of PSFs before,
                         where channels are averaged, or NULL */
+    clean_components
+        *kept; /* [num_scales] of all minor loops before, merged, or NULL */
     clean_facts facts;
     clean_inner inner; /* with log.num_loops > 0, or inside a minor loop */
     clean_log log;
@@ -62,6 +64,9 @@ tess_status clean_log_of_scale(const clean_log *log, int scale,
  *  of each component is spread. Local. */
 tess_status clean_log_spread(const clean_log *log, int scale, const clean_join *join,
                              clean_components *wide);
+
+/** Components of a scale are kept; merged. Nothing where none are. Local. */
+tess_status clean_keep(tess_clean *clean, int scale, const clean_components *merged);
 
 /** average[] := the averages of the caller's images where there are several to a
  *  cleaned one; images without data are 0. Local. */

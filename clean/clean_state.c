@@ -13,9 +13,10 @@ typedef struct state_head {
     clean_facts facts;
     clean_inner inner;
     int64_t num_loops, count;
+    int64_t kept[TESS_CLEAN_MOST_SCALES]; /* components of each scale */
 } state_head;
 
-static const char NAME[8] = "clean 1";
+static const char NAME[8] = "clean 2";
 
 static void fill_head(const tess_clean *clean, state_head *head)
 {
@@ -28,6 +29,8 @@ static void fill_head(const tess_clean *clean, state_head *head)
     head->num_scales = setup->num_scales;
     memcpy(head->scale_px, setup->scale_px, sizeof head->scale_px);
     head->facts = clean->facts;
+    for (int s = 0; clean->kept && s < setup->num_scales; ++s)
+        head->kept[s] = clean->kept[s].count;
     if (clean->log.num_loops == 0) return;
     head->inner = clean->inner;
     head->num_loops = clean->log.num_loops;
@@ -36,14 +39,23 @@ static void fill_head(const tess_clean *clean, state_head *head)
 
 static int64_t bytes_of(const state_head *head)
 {
+    int64_t components = head->count;
+    for (int s = 0; s < TESS_CLEAN_MOST_SCALES; ++s)
+        components += head->kept[s];
     return (int64_t)sizeof *head + head->num_loops * (int64_t)sizeof(clean_past) +
-           head->count * (1 + head->num_images) * 8;
+           components * (1 + head->num_images) * 8;
 }
 
 static char *put(char *to, const void *from, int64_t count, size_t bytes)
 {
     if (count > 0) memcpy(to, from, (size_t)count * bytes);
     return to + (size_t)count * bytes;
+}
+
+static char *put_components(char *to, const clean_components *from, int64_t count)
+{
+    to = put(to, from->index, count, sizeof *from->index);
+    return put(to, from->flux, count * from->num_images, sizeof *from->flux);
 }
 
 tess_status tess_clean_state_get(const tess_clean *clean, tess_clean_state *state)
@@ -64,8 +76,9 @@ tess_status tess_clean_state_get(const tess_clean *clean, tess_clean_state *stat
     }
     char *to = put(made.bytes, &head, 1, sizeof head);
     to = put(to, log->loop, head.num_loops, sizeof *log->loop);
-    to = put(to, log->found.index, head.count, sizeof *log->found.index);
-    put(to, log->found.flux, head.count * head.num_images, sizeof *log->found.flux);
+    to = put_components(to, &log->found, head.count);
+    for (int s = 0; clean->kept && s < clean->setup.num_scales; ++s)
+        to = put_components(to, &clean->kept[s], head.kept[s]);
     *state = made;
     made = (tess_clean_state){0};
 cleanup:
@@ -90,6 +103,10 @@ static bool is_of(const tess_clean *clean, const tess_clean_state *state,
         head->num_loops < 0 || head->count < 0 || head->count > INT64_MAX / 1024 ||
         head->num_loops > INT64_MAX / 1024 || !state->found != !clean->found)
         return false;
+    for (int s = 0; s < TESS_CLEAN_MOST_SCALES; ++s)
+        if (head->kept[s] < 0 || head->kept[s] > head->nx * head->ny ||
+            (head->kept[s] > 0 && !clean->kept))
+            return false;
     return state->num_bytes == bytes_of(head);
 }
 
@@ -126,6 +143,32 @@ cleanup:
     return status;
 }
 
+/* The components of earlier minor loops. */
+static tess_status take_kept(const state_head *head, const char *from,
+                             tess_clean *clean)
+{
+    tess_status status = TESS_OK;
+    const int64_t images = head->num_images;
+    double *values = tess_alloc(images, sizeof *values);
+    if (!values) TESS_FAIL(TESS_ERR_ALLOC, "components of a state");
+    for (int s = 0; clean->kept && s < clean->setup.num_scales; ++s) {
+        const char *flux = from + head->kept[s] * 8;
+        clean_components_clear(&clean->kept[s]);
+        for (int64_t c = 0; c < head->kept[s]; ++c) {
+            int64_t pixel;
+            memcpy(&pixel, from + c * 8, sizeof pixel);
+            memcpy(values, flux + c * images * 8, (size_t)images * sizeof *values);
+            if (pixel < 0 || pixel >= head->nx * head->ny)
+                TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
+            TESS_TRY(clean_components_add(&clean->kept[s], pixel, values));
+        }
+        from = flux + head->kept[s] * images * 8;
+    }
+cleanup:
+    tess_free(values);
+    return status;
+}
+
 static tess_status put_state(tess_clean *clean, const tess_clean_state *state)
 {
     tess_status status = TESS_OK;
@@ -135,6 +178,11 @@ static tess_status put_state(tess_clean *clean, const tess_clean_state *state)
     if (!is_of(clean, state, &head))
         TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged or of other options");
     TESS_TRY(take_log(&head, (const char *)state->bytes + sizeof head, &clean->log));
+    TESS_TRY(take_kept(&head,
+                       (const char *)state->bytes + sizeof head +
+                           head.num_loops * (int64_t)sizeof(clean_past) +
+                           head.count * (1 + head.num_images) * 8,
+                       clean));
     clean->facts = head.facts;
     clean->inner = head.inner;
     if (clean->found)

@@ -83,6 +83,12 @@ static tess_status allocate(tess_clean *clean, const tess_clean_images *given)
         if (!clean->found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
     }
     if (!clean->has_psf) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
+    if (clean->setup.opts.keeps_components) {
+        clean->kept = tess_alloc_zero(clean->setup.num_scales, sizeof *clean->kept);
+        if (!clean->kept) TESS_FAIL(TESS_ERR_ALLOC, "components");
+        for (int s = 0; s < clean->setup.num_scales; ++s)
+            clean->kept[s].num_images = images->num_images;
+    }
     TESS_TRY(clean_join_create(given, &clean->setup.join));
     if (clean_join_averages(&clean->setup.join)) TESS_TRY(allocate_averages(clean));
     for (int k = 0; k < given->num_images; ++k)
@@ -119,6 +125,9 @@ void tess_clean_destroy(tess_clean *clean)
     for (int k = 0; clean->average && k < clean->setup.images.num_images; ++k)
         tess_free(clean->average[k]);
     tess_free(clean->average);
+    for (int s = 0; clean->kept && s < clean->setup.num_scales; ++s)
+        clean_components_free(&clean->kept[s]);
+    tess_free(clean->kept);
     clean_components_free(&clean->log.found);
     tess_free(clean->log.loop);
     clean_join_free(&clean->setup.join);

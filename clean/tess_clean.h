@@ -121,6 +121,7 @@ typedef struct tess_clean_opts {
     double local_rms_window; /**< in beams; 25 */
     tess_clean_beam beam;    /**< fitted */
 
+    bool keeps_components;     /**< for tess_clean_components */
     bool is_double;            /**< transforms in double (ε below 1e-6) */
     bool repeatable;           /**< the same bits on any number of ranks and threads */
     int threads;               /**< of this rank; 1 */
@@ -231,6 +232,23 @@ void tess_clean_mark_model(tess_clean *clean, const double *const *model);
 
 void tess_clean_set_calls(tess_clean *clean,
                           const tess_clean_calls *calls); /**< Local */
+
+/** Components of a scale, merged by pixel: a kernel of its shape at each. */
+typedef struct tess_clean_list {
+    int64_t count;
+    int num_terms;  /**< of the spectrum; 1 without one */
+    int64_t *index; /**< [count] y·nx + x, ascending */
+    double *term;   /**< [count][num_terms] as told beside tess_clean_spectrum [Jy];
+                         without a spectrum the mean over channels by weight */
+} tess_clean_list;
+
+/** All components of a scale and polarisation that minor loops of this object (those
+ *  before a state that was put included) have added to this rank's rows of the models,
+ *  with opts->keeps_components; tess_clean_list_free. A model that was continued has
+ *  components beside them. TESS_ERR_USAGE: they are not kept. TESS_ERR_ALLOC. Local. */
+tess_status tess_clean_components(const tess_clean *clean, int scale, int pol,
+                                  tess_clean_list *list);
+void tess_clean_list_free(tess_clean_list *list); /**< Local. */
 
 /** One minor loop. residual[num_images]: this rank's rows [num_rows][nx] in Jy/beam,
  * NaN beyond the horizon, updated in place: less PSF ∗ (what the model has gained), but

@@ -140,6 +140,147 @@ static void test_state(void **state)
     }
 }
 
+/* Two channels whose components follow a straight line in frequency. */
+enum { CHANNELS = 2 };
+static const double freq_hz[CHANNELS] = {1e9, 1.2e9}, weights[CHANNELS] = {1, 3};
+
+typedef struct joined {
+    field channel[CHANNELS]; /* arrays; the first has the object */
+} joined;
+
+static void make_joined(joined *j, int slabs)
+{
+    for (int c = 0; c < CHANNELS; ++c) {
+        make(&j->channel[c], slabs, false);
+        for (int64_t k = 0; c == 1 && k < j->channel[c].images.num_rows * NX; ++k)
+            j->channel[c].residual[k] *= k % NX < 30 ? 0.7 : 1.3;
+        tess_clean_destroy(j->channel[c].clean);
+        j->channel[c].clean = NULL;
+    }
+    field *first = &j->channel[0];
+    tess_clean_images images = first->images;
+    images.num_images = CHANNELS;
+    images.weight = weights;
+    images.join = (tess_clean_join){
+        .spectrum = TESS_CLEAN_POLYNOMIAL, .num_terms = 2, .freq_hz = freq_hz};
+    first->opts.keeps_components = true;
+    first->opts.mgain = 0.5;
+    assert_int_equal(tess_clean_create(world, &images, &first->opts, &first->clean),
+                     TESS_OK);
+    for (int c = 0; c < CHANNELS; ++c)
+        assert_int_equal(tess_clean_set_psf(first->clean, c, j->channel[c].psf),
+                         TESS_OK);
+}
+
+static void drop_joined(joined *j)
+{
+    for (int c = 0; c < CHANNELS; ++c)
+        drop(&j->channel[c]);
+}
+
+static void minor_joined(joined *j, tess_clean_report *report)
+{
+    void *const residual[CHANNELS] = {j->channel[0].residual, j->channel[1].residual};
+    double *const model[CHANNELS] = {j->channel[0].model, j->channel[1].model};
+    assert_int_equal(tess_clean_minor(j->channel[0].clean, residual, model, report),
+                     TESS_OK);
+}
+
+/* Components of this rank's rows make up its models. */
+static void check_components(const joined *j)
+{
+    const field *first = &j->channel[0];
+    const int64_t pixels = first->images.num_rows * NX;
+    const int64_t begin = first->images.row_first * NX;
+    const double nu0 = tess_clean_reference_hz(first->clean);
+    tess_clean_list list;
+    int64_t used = 0;
+    assert_true(fabs(nu0 - 1.15e9) < 1);
+    assert_int_equal(tess_clean_components(first->clean, 0, 0, &list), TESS_OK);
+    assert_int_equal(list.num_terms, 2);
+    for (int64_t k = 0; k < list.count; ++k)
+        for (int c = 0; c < CHANNELS; ++c) {
+            const double flux =
+                list.term[2 * k] + list.term[2 * k + 1] * (freq_hz[c] / nu0 - 1);
+            assert_true(list.index[k] >= begin && list.index[k] < begin + pixels);
+            assert_true(fabs(j->channel[c].model[list.index[k] - begin] - flux) <
+                        1e-12);
+        }
+    for (int64_t k = 0; k < pixels; ++k)
+        used += first->model[k] != 0;
+    assert_int_equal(used, list.count);
+    tess_clean_list_free(&list);
+}
+
+/* Those of a state that was put belong to them. */
+static void test_components(void **state)
+{
+    joined one, other;
+    tess_clean_report report;
+    tess_clean_state between;
+    make_joined(&one, 1);
+    make_joined(&other, 1);
+    minor_joined(&one, &report);
+    assert_true(report.iterations > 5);
+    check_components(&one);
+    assert_int_equal(tess_clean_state_get(one.channel[0].clean, &between), TESS_OK);
+    assert_int_equal(tess_clean_state_put(other.channel[0].clean, &between), TESS_OK);
+    for (int c = 0; c < CHANNELS; ++c) {
+        const size_t bytes =
+            (size_t)(one.channel[c].images.num_rows * NX) * sizeof(double);
+        if (bytes == 0) continue;
+        memcpy(other.channel[c].model, one.channel[c].model, bytes);
+        memcpy(other.channel[c].residual, one.channel[c].residual, bytes);
+    }
+    minor_joined(&other, &report);
+    assert_true(report.iterations > 5);
+    check_components(&other);
+    --between.num_bytes;
+    assert_int_equal(tess_clean_state_put(other.channel[0].clean, &between),
+                     TESS_ERR_INPUT);
+    tess_error_clear();
+    tess_clean_state_free(&between);
+    drop_joined(&one);
+    drop_joined(&other);
+}
+
+/* What cannot be joined is refused. */
+static void test_joins(void **state)
+{
+    field f;
+    tess_clean *clean = NULL;
+    make(&f, 1, false);
+    tess_clean_list list;
+    assert_int_equal(tess_clean_components(f.clean, 0, 0, &list), TESS_ERR_USAGE);
+    const bool none[2] = {false, false};
+    const double wrong[CHANNELS] = {1e9, 0};
+    const tess_clean_join joins[] = {
+        {.num_pol = 3},
+        {.num_pol = 2, .linked = none},
+        {.num_cleaned = 3},
+        {.num_cleaned = 1},
+        {.spectrum = TESS_CLEAN_POLYNOMIAL, .num_terms = 3, .freq_hz = freq_hz},
+        {.spectrum = TESS_CLEAN_POLYNOMIAL, .num_terms = 0, .freq_hz = freq_hz},
+        {.spectrum = TESS_CLEAN_POLYNOMIAL, .num_terms = 2},
+        {.spectrum = TESS_CLEAN_LOG_POLYNOMIAL, .num_terms = 2, .freq_hz = wrong}};
+    for (size_t k = 0; k < sizeof joins / sizeof *joins; ++k) {
+        tess_clean_images images = f.images;
+        images.num_images = CHANNELS;
+        images.join = joins[k];
+        assert_int_equal(tess_clean_create(world, &images, &f.opts, &clean),
+                         TESS_ERR_USAGE);
+        tess_error_clear();
+    }
+    tess_clean_images images = f.images;
+    const double no_weight[CHANNELS] = {0, 0};
+    images.num_images = CHANNELS;
+    images.weight = no_weight;
+    assert_int_equal(tess_clean_create(world, &images, &f.opts, &clean),
+                     TESS_ERR_INPUT);
+    tess_error_clear();
+    drop(&f);
+}
+
 /* A residual of which a component is a negative PSF grows without end. */
 static void test_divergence(void **state)
 {
@@ -240,8 +381,9 @@ int main(int argc, char **argv)
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state), cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_restore), cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_state),      cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_components), cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_restore),    cmocka_unit_test(test_masks),
         cmocka_unit_test(test_options)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

@@ -139,6 +139,41 @@ def same_bits(suite, obs):
     same_files(suite, "joined", prefixes, ["-MFS-I"], ("terms-0", "spectral-index"))
 
 
+def on_scratch(suite, obs):
+    """Visibilities of all channels that are kept on scratch give the same images; without it they are
+    refused."""
+    args = [obs, "--size", "64", "--scale", "16asec", "--niter", "300", "--nmiter", "3", "--reproducible",
+            "--channels-out", "4", "--join-channels", "--fit-spectral-pol", "2"]
+    folder = suite.path("scratch")
+    os.makedirs(folder, exist_ok=True)
+    good, whole = suite.image("in-memory", *args)
+    for ranks in (1, 2) if mpiexec() else (1,):
+        less = ["--memory", f"{3 * ranks}MB"]
+        log = tessera("image", *args, *less, "--scratch", folder, "--overwrite", "-o", suite.path("spooled"),
+                      ranks=ranks)
+        if suite.ran("on scratch", log) and good:
+            suite.true("visibilities are on scratch", lines(log, "of sorted samples are kept in a scratch"))
+            same_files(suite, f"{ranks} ranks", [whole, suite.path("spooled")], ["-0000", "-MFS"],
+                       ("dirty", "model", "residual", "image"))
+        refused(suite, "no scratch", [*args, *less], 4, ranks=(ranks,))
+
+
+def continued(suite, obs):
+    """A run that goes on from an earlier one's models ends where one run would; intervals, too."""
+    args = [*GRID, *CLEAN, "--channels-out", "3", "--reproducible", "--intervals-out", "2", "--no-dirty"]
+    good, whole = suite.image("whole", obs, *args)
+    first, parts = suite.image("parts", obs, *args, "--nmiter", "1")
+    if not (good and first):
+        return
+    more = tessera("image", obs, *args, "--continue", "--overwrite", "-o", parts)
+    if not suite.ran("continued", more):
+        return
+    for middle in ("-t0000-0002", "-t0001-MFS"):
+        one, two = images(whole, ("image",), middle), images(parts, ("image",), middle)
+        suite.below(f"continued{middle}, of the peak", np.abs(one["image"][0] - two["image"][0]).max() /
+                    np.abs(one["image"][0]).max(), .01)
+
+
 def empty_channel(suite, obs):
     """A channel whose visibilities are flagged gets the fitted model and is blank otherwise; the others
     are cleaned as they are without it."""
@@ -242,6 +277,8 @@ def main():
     means(suite, obs)
     same_bits(suite, obs)
     if BACKEND == "cpu":
+        on_scratch(suite, obs)
+        continued(suite, obs)
         empty_channel(suite, obs)
         polarisations(suite)
         weighting(suite, obs)
