@@ -14,6 +14,19 @@ cleanup:
     return status;
 }
 
+tess_status tess_clean_keep_components(tess_clean *clean)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = &clean->setup;
+    if (clean->kept) return TESS_OK;
+    clean->kept = tess_alloc_zero(setup->num_scales, sizeof *clean->kept);
+    if (!clean->kept) TESS_FAIL(TESS_ERR_ALLOC, "components");
+    for (int s = 0; s < setup->num_scales; ++s)
+        clean->kept[s].num_images = setup->images.num_images;
+cleanup:
+    return status;
+}
+
 /* The mean over channels of a polarisation, by weight. */
 static double mean_of(const clean_join *join, const double *flux, int pol)
 {

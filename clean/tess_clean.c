@@ -83,12 +83,6 @@ static tess_status allocate(tess_clean *clean, const tess_clean_images *given)
         if (!clean->found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
     }
     if (!clean->has_psf) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
-    if (clean->setup.opts.keeps_components) {
-        clean->kept = tess_alloc_zero(clean->setup.num_scales, sizeof *clean->kept);
-        if (!clean->kept) TESS_FAIL(TESS_ERR_ALLOC, "components");
-        for (int s = 0; s < clean->setup.num_scales; ++s)
-            clean->kept[s].num_images = images->num_images;
-    }
     TESS_TRY(clean_join_create(given, &clean->setup.join));
     if (clean_join_averages(&clean->setup.join)) TESS_TRY(allocate_averages(clean));
     for (int k = 0; k < given->num_images; ++k)

@@ -121,7 +121,6 @@ typedef struct tess_clean_opts {
     double local_rms_window; /**< in beams; 25 */
     tess_clean_beam beam;    /**< fitted */
 
-    bool keeps_components;     /**< for tess_clean_components */
     bool is_double;            /**< transforms in double (ε below 1e-6) */
     bool repeatable;           /**< the same bits on any number of ranks and threads */
     int threads;               /**< of this rank; 1 */
@@ -242,9 +241,13 @@ typedef struct tess_clean_list {
                          without a spectrum the mean over channels by weight */
 } tess_clean_list;
 
+/** Keep the components of all minor loops, for tess_clean_components: before the first
+ *  one, and before a state is put. TESS_ERR_ALLOC. Local. */
+tess_status tess_clean_keep_components(tess_clean *clean);
+
 /** All components of a scale and polarisation that minor loops of this object (those
- *  before a state that was put included) have added to this rank's rows of the models,
- *  with opts->keeps_components; tess_clean_list_free. A model that was continued has
+ *  before a state that was put included) have added to this rank's rows of the models;
+ *  tess_clean_list_free. A model that was continued has
  *  components beside them. TESS_ERR_USAGE: they are not kept. TESS_ERR_ALLOC. Local. */
 tess_status tess_clean_components(const tess_clean *clean, int scale, int pol,
                                   tess_clean_list *list);

@@ -163,10 +163,10 @@ static void make_joined(joined *j, int slabs)
     images.weight = weights;
     images.join = (tess_clean_join){
         .spectrum = TESS_CLEAN_POLYNOMIAL, .num_terms = 2, .freq_hz = freq_hz};
-    first->opts.keeps_components = true;
     first->opts.mgain = 0.5;
     assert_int_equal(tess_clean_create(world, &images, &first->opts, &first->clean),
                      TESS_OK);
+    assert_int_equal(tess_clean_keep_components(first->clean), TESS_OK);
     for (int c = 0; c < CHANNELS; ++c)
         assert_int_equal(tess_clean_set_psf(first->clean, c, j->channel[c].psf),
                          TESS_OK);
