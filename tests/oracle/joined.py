@@ -242,6 +242,7 @@ def told(suite, obs):
     if suite.ran("the log", log):
         suite.equal("a line for each major iteration",
                     len(lines(log, r"major \d+: .* 4 channels joined")), 2)
+        suite.true("and why cleaning ended", lines(log, r"cleaned: .* in 2 majors, .* until the number of major"))
     log = tessera("image", obs, *GRID, *CLEAN, "--nmiter", "1", "-o", suite.path("single"))
     if suite.ran("one channel", log):
         suite.true("a join of one channel is noted", lines(log, r"--join-channels: there is one channel"))

@@ -213,11 +213,12 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
     size = (imager_sums_size){most[0], most[1], most[2], -most[4]};
     room = -most[3];
     *planes_at_once = imager_planes_at_once(job, &size, room);
+    /* of many images it is a detail */
     if (*planes_at_once > 0)
-        tess_log_info("%d w-plane%s %s gridded at a time%s", *planes_at_once,
-                      *planes_at_once == 1 ? "" : "s",
-                      *planes_at_once == 1 ? "is" : "are",
-                      size.all > room ? ", as memory allows" : "");
+        (job->ranks.num_outputs > 1 ? tess_log_detail : tess_log_info)(
+            "%d w-plane%s %s gridded at a time%s", *planes_at_once,
+            *planes_at_once == 1 ? "" : "s", *planes_at_once == 1 ? "is" : "are",
+            size.all > room ? ", as memory allows" : "");
 cleanup:
     return status;
 }

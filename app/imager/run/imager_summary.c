@@ -449,6 +449,9 @@ static void tell_images(const image_files *output)
     } else {
         const range peak = RANGE(summary, peak_jy), rms = RANGE(summary, rms_jy),
                     noise = RANGE(summary, noise_jy);
+        /* all channels were cleaned as their mean was */
+        if (image_joins_channels(output->opts))
+            tell_cleaned(imager_summary_at(summary, 0, -1, 0));
         tell_range(output, "peak", 4, &peak, "");
         tell_range(output, "rms", 3, &rms, "");
         tell_range(output, "noise", 3, &noise, " expected from the weights");
