@@ -1,4 +1,4 @@
-/* Weights of images that are cleaned together, and what a pixel is chosen by. */
+/* Weights of images that are cleaned together. */
 #include "clean_join.h"
 
 #include <math.h>
@@ -221,7 +221,7 @@ void clean_join_free(clean_join *join)
     *join = (clean_join){0};
 }
 
-/* ---- what a pixel is chosen by ---- */
+/* ---- means ---- */
 
 double clean_join_mean(const clean_join *join, const double *value, int64_t stride)
 {
@@ -231,33 +231,10 @@ double clean_join_mean(const clean_join *join, const double *value, int64_t stri
     return sum;
 }
 
-static double squares(const clean_join *join, const double *value, int64_t stride,
-                      int first, int count)
-{
-    double sum = 0;
-    for (int k = first; k < first + count; ++k)
-        sum += join->share[k] * value[k * stride] * value[k * stride];
-    return sum;
-}
-
-/* The weight of a channel, of whichever polarisation that has data. */
-static double largest_weight(const clean_join *join, int channel)
+double clean_join_largest_weight(const clean_join *join, int channel)
 {
     double largest = 0;
     for (int p = 0; p < join->num_pol; ++p)
         largest = fmax(largest, join->weight[channel * join->num_pol + p]);
     return largest;
-}
-
-double clean_join_metric(const clean_join *join, const double *value, int64_t stride)
-{
-    double sum = 0;
-    if (join->search == CLEAN_MEAN) return clean_join_mean(join, value, stride);
-    if (join->search == CLEAN_SQUARES)
-        return sqrt(
-            squares(join, value, stride, 0, join->num_channels * join->num_pol));
-    for (int c = 0; c < join->num_channels; ++c)
-        sum += sqrt(largest_weight(join, c) *
-                    squares(join, value, stride, c * join->num_pol, join->num_pol));
-    return sum;
 }

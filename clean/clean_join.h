@@ -56,10 +56,10 @@ static inline bool clean_join_is_linear(const clean_join *join)
     return join->search == CLEAN_MEAN;
 }
 
+/** The weight of a channel, of whichever polarisation that has data. Local. */
+double clean_join_largest_weight(const clean_join *join, int channel);
+
 /** Σ share · value over images, value[num_images] at distance `stride`. Local. */
 double clean_join_mean(const clean_join *join, const double *value, int64_t stride);
-
-/** What a pixel is chosen by. Local. */
-double clean_join_metric(const clean_join *join, const double *value, int64_t stride);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu_join.h"
 #include "cpu_list.h"
 #include "cpu_window.h"
 #include "tess_log.h"
@@ -31,6 +32,8 @@ typedef struct loop_team {
     cpu_psf *psf; /* [num_images] */
     int threads;
     double *largest; /* [num_blocks] */
+    double *joined;  /* [threads][2][most] what candidates of a block are chosen by */
+    int64_t most;    /* candidates of a block */
     best *own;       /* [threads] */
     char *told;      /* [ranks] what each has found */
     int64_t told_bytes;
@@ -46,17 +49,6 @@ static bool is_better(const best *one, const best *other)
     return a > b || (a == b && one->index < other->index);
 }
 
-/* What a candidate is chosen by. */
-static double metric_of(const loop_team *team, int64_t k)
-{
-    const cpu_list *list = team->list;
-    const double value =
-        list->num_images == 1
-            ? list->value[k]
-            : clean_join_metric(&team->work->setup->join, list->value + k, list->count);
-    return list->factor ? value * list->factor[k] : value;
-}
-
 static void block_range(const cpu_list *list, int64_t block, int64_t *first,
                         int64_t *end)
 {
@@ -65,21 +57,34 @@ static void block_range(const cpu_list *list, int64_t block, int64_t *first,
     *end = list->run[last - 1].first + list->run[last - 1].count;
 }
 
+/* What the candidates [first, end) are chosen by: values of the list, or what is made
+ * of them in this thread's memory. */
+static const double *metrics(const loop_team *team, int64_t first, int64_t end)
+{
+    const cpu_list *list = team->list;
+    const cpu_lines lines = {.first = list->value + first,
+                             .stride_bytes = (size_t)list->count * sizeof(double),
+                             .is_double = true,
+                             .count = end - first};
+    double *joined = team->joined + (int64_t)cpu_thread() * 2 * team->most;
+    if (list->num_images == 1 && !list->factor) return list->value + first;
+    if (list->num_images == 1)
+        memcpy(joined, list->value + first, (size_t)(end - first) * sizeof *joined);
+    else
+        cpu_join_lines(&team->work->setup->join, &lines, false, joined,
+                       joined + team->most);
+    for (int64_t k = 0; list->factor && k < end - first; ++k)
+        joined[k] *= list->factor[first + k];
+    return joined;
+}
+
 static double largest_of_block(const loop_team *team, int64_t block)
 {
     const bool positive = team->work->setup->opts.no_negative;
     int64_t first, end;
-    double largest = 0;
     block_range(team->list, block, &first, &end);
-    if (team->list->num_images == 1 && !team->list->factor)
-        return team->work->loops->largest_value(team->list->value + first, end - first,
-                                                positive);
-    for (int64_t k = first; k < end; ++k) {
-        const double metric = metric_of(team, k);
-        const double value = positive ? metric : fabs(metric);
-        if (value > largest) largest = value;
-    }
-    return largest;
+    return team->work->loops->largest_value(metrics(team, first, end), end - first,
+                                            positive);
 }
 
 /* The best of this thread's blocks, whose maxima are known. */
@@ -91,11 +96,10 @@ static best best_of(const loop_team *team, int64_t begin, int64_t end_block)
         if (team->largest[b] > (block < 0 ? 0 : team->largest[block])) block = b;
     if (block < 0) return (best){0, -1};
     block_range(team->list, block, &first, &end);
-    for (int64_t k = first; k < end; ++k) {
-        const double metric = metric_of(team, k);
-        if ((positive ? metric : fabs(metric)) == team->largest[block])
-            return (best){metric, k};
-    }
+    const double *metric = metrics(team, first, end);
+    for (int64_t k = 0; k < end - first; ++k)
+        if ((positive ? metric[k] : fabs(metric[k])) == team->largest[block])
+            return (best){metric[k], first + k};
     return (best){0, -1};
 }
 
@@ -215,6 +219,16 @@ static int threads_for(const clean_work *work, const cpu_list *list)
     return useful < work->setup->opts.threads ? (int)useful : work->setup->opts.threads;
 }
 
+static int64_t most_of_blocks(const cpu_list *list)
+{
+    int64_t most = 1, first, end;
+    for (int64_t b = 0; b < list->num_blocks; ++b) {
+        block_range(list, b, &first, &end);
+        if (end - first > most) most = end - first;
+    }
+    return most;
+}
+
 static tess_status team_allocate(loop_team *team)
 {
     tess_status status = TESS_OK;
@@ -226,7 +240,10 @@ static tess_status team_allocate(loop_team *team)
     team->own = tess_alloc_zero(team->threads, sizeof *team->own);
     team->told = tess_alloc_zero(ranks + 1, (size_t)team->told_bytes);
     team->flux = tess_alloc_zero(images, sizeof *team->flux);
-    if (!team->psf || !team->largest || !team->own || !team->told || !team->flux)
+    team->most = most_of_blocks(team->list);
+    team->joined = tess_alloc(2 * team->threads * team->most, sizeof *team->joined);
+    if (!team->psf || !team->largest || !team->own || !team->told || !team->flux ||
+        !team->joined)
         TESS_FAIL(TESS_ERR_ALLOC, "sub-minor loop");
     for (int i = 0; i < images; ++i)
         team->psf[i] = cpu_window_psf(team->work->window, i);
@@ -241,6 +258,7 @@ static void team_free(loop_team *team)
     tess_free(team->own);
     tess_free(team->told);
     tess_free(team->flux);
+    tess_free(team->joined);
 }
 
 tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found)

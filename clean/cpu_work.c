@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clean_scales.h"
+#include "cpu_join.h"
 #include "cpu_window.h"
 #include "tess_exact.h"
 #include "tess_mem.h"
@@ -111,8 +112,8 @@ static tess_status allocate(clean_work *work)
     work->allowed = tess_alloc_zero(work->pixels, 1);
     work->is_nan = tess_alloc_zero(work->pixels, 1);
     work->scratch = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
-    work->values =
-        tess_alloc_zero((int64_t)setup->opts.threads * images, sizeof *work->values);
+    work->values = tess_alloc_zero(2 * setup->opts.threads * setup->images.nx,
+                                   sizeof *work->values);
     if (!work->values || !work->psf || !work->residual || !work->kernel ||
         !work->psf_peak || !work->allowed || !work->is_nan || !work->scratch)
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
@@ -272,23 +273,22 @@ const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
     return both;
 }
 
-/* A row of slot->mean := of(values of the images at each pixel), times the factor
- * unless NULL. */
+/* A row of slot->mean: what its pixels are chosen by, times the factor unless NULL, or
+ * their linear mean. */
 static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
-                     double (*of)(const clean_join *, const double *, int64_t),
-                     int64_t row)
+                     bool linear, int64_t row)
 {
-    const clean_setup *setup = work->setup;
-    const int images = setup->images.num_images;
-    const int64_t first = row * setup->images.nx, end = first + setup->images.nx;
-    double *value = work->values + (int64_t)cpu_thread() * images;
-    for (int64_t k = first; k < end; ++k) {
-        for (int i = 0; i < images; ++i)
-            value[i] = tess_real_at(slot->image[i], work->is_double, k);
-        double joined = of(&setup->join, value, 1);
-        if (factor) joined *= tess_real_at(factor, work->is_double, k);
-        tess_real_set(slot->mean, work->is_double, k, joined);
-    }
+    const int64_t nx = work->setup->images.nx;
+    double *joined = work->values + (int64_t)cpu_thread() * 2 * nx;
+    const cpu_lines lines = {.image = slot->image,
+                             .offset_bytes = (size_t)(row * nx) * work->real_bytes,
+                             .is_double = work->is_double,
+                             .count = nx};
+    cpu_join_lines(&work->setup->join, &lines, linear, joined, joined + nx);
+    for (int64_t k = 0; factor && k < nx; ++k)
+        joined[k] *= tess_real_at(factor, work->is_double, row * nx + k);
+    for (int64_t k = 0; k < nx; ++k)
+        tess_real_set(slot->mean, work->is_double, row * nx + k, joined[k]);
 }
 
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
@@ -296,7 +296,7 @@ void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
     if (slot->mean == slot->image[0]) return;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
-        join_row(work, slot, work->factor, clean_join_metric, row);
+        join_row(work, slot, work->factor, false, row);
         cpu_row_peak(work, slot, row);
     }
 }
@@ -306,7 +306,7 @@ void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
     if (slot->mean == slot->image[0]) return;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
-        join_row(work, slot, NULL, clean_join_mean, row);
+        join_row(work, slot, NULL, true, row);
 }
 
 /* The peaks of rows that the caller has given. */

@@ -49,7 +49,7 @@ struct clean_work {
     uint8_t *is_nan;         /**< rows */
     const uint32_t *found;   /**< rows of the automatic mask, or NULL */
     uint8_t *scratch;        /**< [threads][nx] */
-    double *values;          /**< [threads][num_images] of a pixel */
+    double *values;          /**< [threads][2][nx] joined rows */
     void *factor_rows;       /**< memory of σmin/σ, or NULL */
     void *factor;            /**< the same where it holds, or NULL */
     cpu_window *window;
