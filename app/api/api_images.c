@@ -16,7 +16,7 @@
 /* An image and what its description points to. */
 typedef struct held_image {
     tess_image_info info;
-    char kind[16], polarisation[8];
+    char kind[32], polarisation[8];
     void *pixel;
     char *header;
 } held_image;

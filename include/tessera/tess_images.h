@@ -33,7 +33,10 @@ typedef struct tess_image tess_image;
 /** One image of a run. Everything belongs to the run. */
 typedef struct tess_image_info {
     const char *kind;         /**< "dirty", "psf"; with "niter" "model", "residual",
-                                   "image" and "first-residual", too */
+                                   "image" and "first-residual", too; of the mean of
+                                   channels whose spectra were fitted "terms-0",
+                                   "terms-0-error" …, "spectral-index" and
+                                   "spectral-index-error" */
     const char *polarisation; /**< "I", "XX", "XYi" (imaginary part of a cross-hand) */
     int64_t interval;         /**< of --intervals-out */
     int64_t channel;          /**< of --channels-out; −1: mean of all */

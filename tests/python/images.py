@@ -50,6 +50,14 @@ def check_images(suite, obs):
         ["--niter", "30", "--save-first-residual"], niter=30, save_first_residual=True)
     suite.true("kinds of a run that cleans", cleaned.image is cleaned[5] and
                cleaned.model is cleaned[3] and cleaned.residual is cleaned[4])
+    maps = ["terms-0", "terms-0-error", "terms-1", "terms-1-error", "spectral-index", "spectral-index-error"]
+    kinds = ["dirty", "psf", "model", "residual", "image"]
+    joined = compare_with_files(
+        suite, obs, "joined", [f"{c}-{k}" for c in ("0000", "0001", "MFS") for k in kinds] +
+        [f"MFS-{k}" for k in maps],
+        ["--niter", "30", "--channels-out", "2", "--join-channels", "--fit-spectral-pol", "2"], niter=30,
+        channels_out=2, join_channels=True, fit_spectral_pol=2)
+    suite.equal("kinds of a run that fits spectra", [i.kind for i in joined], 3 * kinds + maps)
     for option in ("continue", "update_model"):
         try:
             tessera.image(obs, size=96, scale="12asec", niter=3, **{option: True})

@@ -71,7 +71,8 @@ class Image:
         beyond the horizon and, without visibilities, everywhere; the library's own
         memory, which lives as long as anything refers to it
     kind : "dirty" or "psf"; of runs that clean also "model", "residual", "image" (restored)
-        and "first-residual"
+        and "first-residual"; of a mean whose spectra were fitted "terms-0",
+        "terms-0-error", ..., "spectral-index" and "spectral-index-error"
     polarisation : "I", "Q", ..., "XX", "XYi" (imaginary part of a cross-hand)
     interval, channel : number of the time interval and of the output channel; channel is
         None for the mean over all output channels
