@@ -77,11 +77,13 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
     const double kept = pixels * (8 + (is_double ? 8 : 4));
     double rank_bytes, node_bytes;
     tess_clean_bytes(&images, &minor, ranks, &rank_bytes, &node_bytes);
-    /* of channels together all images are there until all are written */
-    const double waiting =
-        channels > 1 ? pixels * (is_double ? 8 : 4) * NUM_IMAGE_KINDS : 0;
-    return num_pol / pols * (rank_bytes + node_bytes / ranks) +
-           num_pol * channels * (kept + waiting) + spectral_maps_bytes(opts, pixels);
+    /* of channels together dirty images, PSFs and restored ones are there until all are
+     * written, and maps are made when minor loops are over */
+    const int kinds = 3 + opts->clean.first_residual;
+    const double waiting = channels > 1 ? pixels * (is_double ? 8 : 4) * kinds : 0;
+    const double loops = num_pol / pols * (rank_bytes + node_bytes / ranks);
+    return num_pol * channels * (kept + waiting) +
+           fmax(loops, spectral_maps_bytes(opts, pixels));
 }
 
 static int64_t row_bytes(const imager_rows *rows)
