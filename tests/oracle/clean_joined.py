@@ -200,6 +200,22 @@ def noise():
         assert abs(report["final"] / expected - 1) < 1e-8, (report["final"], expected)
 
 
+def local_rms():
+    """The lowest local noise is that of the linear mean, also where a channel has no data."""
+    dirty, psf = channels(noise=.1)
+    ny, nx = dirty.shape[1:]
+    y, x = np.mgrid[:ny, :nx]
+    window = np.exp(-4 * np.log(2) * ((y - ny // 2) ** 2 + (x - nx // 2) ** 2) / 24. ** 2)
+    for weight in (WEIGHT, WEIGHT * [1, 1, 0, 1]):
+        left = np.tensordot(weight / weight.sum(), dirty, 1)
+        square, share = (scene.convolve(image, window) for image in (left ** 2, np.ones((ny, nx))))
+        sigma = np.sqrt(square / share).min()
+        for ranks in (1, 3):
+            report = scene.run(WORK, dirty, psf, ranks=ranks, niter=5, beam=4, window=6, local_rms=1,
+                               double=1, weights=text(weight))[0][0]
+            assert abs(report["sigma"] / sigma - 1) < 1e-8, (report["sigma"], sigma)
+
+
 def same_bits():
     """Any number of ranks and threads."""
     dirty, psf = channels(pols=2)
@@ -222,4 +238,5 @@ if __name__ == "__main__":
     averaged()
     no_data()
     noise()
+    local_rms()
     same_bits()

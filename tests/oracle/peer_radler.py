@@ -138,11 +138,12 @@ def joined():
         for name, a, b in deep]
 
 
-def auto_mask(name, dirty, psf):
-    """To 5 σ, then to 3 σ where components are."""
-    counts, again, model, _ = radler(dirty, psf, 20, auto_threshold_sigma=5.)
-    rest, again, model, _ = radler(dirty, psf, 20, model, mask=model != 0, auto_threshold_sigma=3.)
-    reports, found, _, _ = ours(dirty, psf, loops=20, auto_mask=5, auto_threshold=3)
+def auto_mask(name, dirty, psf, own, theirs):
+    """To 5 σ, then to 3 σ where components are, of any channel."""
+    counts, again, model, _ = radler(dirty, psf, 20, auto_threshold_sigma=5., **theirs)
+    rest, again, model, _ = radler(dirty, psf, 20, model, mask=(scene.stack(model) != 0).any(0),
+                                   auto_threshold_sigma=3., **theirs)
+    reports, found, _, _ = ours(dirty, psf, loops=20, auto_mask=5, auto_threshold=3, **own)
     phases = [int(r["phase"]) for r in reports]
     return judge(name, reports, found, counts + rest, again, model) and phases == (
         [1] * len(counts) + [2] * len(rest))
@@ -184,8 +185,13 @@ def main():
     wanted = lambda name: len(sys.argv) < 2 or name in sys.argv[1:]
     cases = [(case[0], case[1], psf, *case[2:]) for case in cases] + joined()
     bad = [case[0] for case in cases if wanted(case[0]) and not compare(*case)]
-    if wanted("auto-mask") and not auto_mask("auto-mask", points, psf):
-        bad.append("auto-mask")
+    name, channels_of_points, psfs, own, theirs, *_ = next(c for c in cases if c[0] == "joined to 4 sigma")
+    own = {k: v for k, v in own.items() if k != "auto_threshold"}
+    theirs = {k: v for k, v in theirs.items() if k != "auto_threshold_sigma"}
+    for name, *case in (("auto-mask", points, psf, {}, {}),
+                        ("joined auto-mask", channels_of_points, psfs, own, theirs)):
+        if wanted(name) and not auto_mask(name, *case):
+            bad.append(name)
     assert not bad, bad
 
 
