@@ -36,6 +36,7 @@ static struct {
     cudaEvent_t allocated;       /* in `stream`: memory taken so far is there */
     cudaMemPool_t pool;
     int64_t limit;              /* bytes this process may take */
+    int64_t outside;            /* bytes that are not the pool's */
     char *ring[RING_BUFFERS];   /* pinned */
     cudaEvent_t ring_free[RING_BUFFERS];
     int next_buffer, threads;
@@ -171,6 +172,16 @@ int64_t tess_device_room(void)
     const int64_t there = (int64_t)free_bytes + reserved - used;
     const int64_t allowed = device.limit - used;
     return allowed < there ? allowed : there;
+}
+
+void tess_device_holds(int64_t bytes)
+{
+    device.outside = bytes;
+}
+
+int64_t tess_device_held(void)
+{
+    return pool_attribute(cudaMemPoolAttrUsedMemHigh) + device.outside;
 }
 
 tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
@@ -435,4 +446,16 @@ tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *f
 {
     return copy_rows(to, to_stride, from, from_stride, bytes, count,
                      cudaMemcpyDeviceToHost);
+}
+
+tess_status tess_device_copy_rows(void *to, int64_t to_stride, const void *from,
+                                  int64_t from_stride, int64_t bytes, int64_t count)
+{
+    tess_status status = TESS_OK;
+    if (count > 0 && bytes > 0)
+        TESS_CUDA(cudaMemcpy2DAsync(to, (size_t)to_stride, from, (size_t)from_stride,
+                                    (size_t)bytes, (size_t)count,
+                                    cudaMemcpyDeviceToDevice, device.stream));
+cleanup:
+    return status;
 }

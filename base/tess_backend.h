@@ -28,6 +28,7 @@ typedef struct tess_backend {
     void (*bus_id)(char *text,
                    int size); /**< its PCI bus id, "" when unknown; or NULL */
     int64_t (*room)(void);    /**< bytes of its memory that may be taken; or NULL */
+    int64_t (*held)(void);    /**< most bytes of it that were taken so far; or NULL */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;

@@ -47,6 +47,13 @@ struct CUstream_st *tess_device_stream(void);
 /** Memory that this process may still take [bytes]. */
 int64_t tess_device_room(void);
 
+/** Most memory that this process has held at a time [bytes]. */
+int64_t tess_device_held(void);
+
+/** Memory that this process holds outside of tess_device_alloc [bytes], for
+ *  tess_device_held. */
+void tess_device_holds(int64_t bytes);
+
 /** Device memory, aligned to 256 bytes; `what` it is for goes into the message of a
  *  failure. Free with tess_device_free (NULL is fine), which waits for nothing. */
 tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory);
@@ -101,6 +108,10 @@ tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *fro
 tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
                                       int64_t from_stride, int64_t bytes,
                                       int64_t count);
+
+/** The same from device memory to device memory. */
+tess_status tess_device_copy_rows(void *to, int64_t to_stride, const void *from,
+                                  int64_t from_stride, int64_t bytes, int64_t count);
 
 /** Wait until everything enqueued is done, and say whether it went well. */
 tess_status tess_device_wait(void);

@@ -78,6 +78,7 @@ typedef struct tess_profile {
     double beyond_uv_lambda; /**< largest |u| or |v| of those of BEYOND_UV; 0 unknown */
     int64_t plans;           /**< gridding plans made */
     int64_t transforms;      /**< plane transforms set up */
+    int64_t device_bytes;    /**< most that was held of a GPU's memory */
     int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of
                                                   one w-plane on this rank */
     tess_checkpoint_cost checkpoint;

@@ -15,6 +15,7 @@ const tess_backend tess_backend_cuda = {.name = "cuda",
                                         .text = tess_device_text,
                                         .bus_id = tess_device_bus_id,
                                         .room = tess_device_room,
+                                        .held = tess_device_held,
                                         .grid = &tess_grid_ops_cuda,
                                         .degrid = &tess_degrid_ops_cuda,
                                         .planes = &tess_planes_ops_cuda};

@@ -1,13 +1,13 @@
 /* The cuda backend's plane transforms: lines, rows and images live in device memory,
- * and pieces are device memory as well. Several ranks exchange through host memory.
+ * and pieces are device memory as well. planes_cuda_ranks.c has what goes between
+ * ranks.
  *
  * A plane is transformed along v in batches of occupied lines, of which the image's
  * rows are kept, transposed; then along u in batches of those rows, multiplied by the
  * w-screen and added to the image. No plane is ever stored as a grid. */
 #include <string.h>
 
-#include "planes_device.h"
-#include "planes_object.h"
+#include "planes_cuda.h"
 #include "tess_device.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
@@ -19,36 +19,6 @@ static const int64_t BATCH_BYTES = 256 << 20;
 /* The same when batches must always be of one size, however few there are. */
 static const int64_t EVEN_BATCH_BYTES = 32 << 20;
 
-/* Device memory that grows as needed. */
-typedef struct device_array {
-    void *data;
-    int64_t bytes;
-} device_array;
-
-struct planes_cuda {
-    plane_shape shape;
-    void **image;      /* [num_images] sums, or model */
-    void **host_image; /* [num_images] prediction: where the caller puts the model */
-    bool *on_device;   /* [num_images] is the host's model there? */
-    plane_fft *fft_u, *fft_v;
-    int64_t batch_lines, batch_rows;
-    void *batch;           /* [batch_lines][nv], or [batch_rows][nu] */
-    device_array own_rows; /* [ny][own slots] */
-    device_array all_rows; /* F > 1: [own rows][slots of the group] */
-    device_array piece, line_pieces;
-    int32_t *slot_of_line, *line_of_slot; /* [nu] of the group's slots */
-    int32_t *own_slot_of_line;            /* [nu] of this rank's */
-};
-
-/* Lines of the plane that is transformed, and which of them are this rank's. */
-typedef struct line_list {
-    int32_t *line; /* [num_lines] of the group, in order of slab */
-    int64_t num_lines;
-    int32_t *own; /* [num_own]; F = 1: equals `line` */
-    int64_t num_own;
-    int64_t *of_slab; /* [F] number of lines */
-} line_list;
-
 static void lines_free(line_list *lines)
 {
     tess_free(lines->line);
@@ -57,8 +27,7 @@ static void lines_free(line_list *lines)
     *lines = (line_list){0};
 }
 
-/* At least this many bytes, contents undefined. */
-static tess_status grow(device_array *array, int64_t bytes, const char *what)
+tess_status device_array_grow(device_array *array, int64_t bytes, const char *what)
 {
     tess_status status = TESS_OK;
     if (bytes <= array->bytes) return TESS_OK;
@@ -123,6 +92,15 @@ static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
     return (count + 7) / 8 * 8 > 8 ? (count + 7) / 8 * 8 : 8;
 }
 
+/* A round of lines goes through one exchange. */
+static void fit_rounds(tess_planes *planes)
+{
+    struct planes_cuda *cuda = planes->cuda;
+    const int64_t most = tess_device_comm_room(planes->opts.links) /
+                         (planes->opts.ny * planes->value_bytes) / 8 * 8;
+    if (cuda->batch_lines > most) cuda->batch_lines = most;
+}
+
 static tess_status cuda_create(tess_planes *planes)
 {
     tess_status status = TESS_OK;
@@ -146,6 +124,7 @@ static tess_status cuda_create(tess_planes *planes)
     TESS_TRY(make_images(planes));
     cuda->batch_lines = batch_of(planes, opts->nv, opts->nu);
     cuda->batch_rows = batch_of(planes, opts->nu, rows);
+    if (opts->links) fit_rounds(planes);
     const int64_t values_v = cuda->batch_lines * opts->nv;
     const int64_t values_u = cuda->batch_rows * opts->nu;
     const int64_t values = values_v > values_u ? values_v : values_u;
@@ -255,7 +234,7 @@ static tess_status upload_pieces(tess_planes *planes, const piece_set *pieces)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = pieces->num_pieces * (int64_t)sizeof *pieces->piece;
-    TESS_TRY(grow(&planes->cuda->piece, bytes, "pieces of w-planes"));
+    TESS_TRY(device_array_grow(&planes->cuda->piece, bytes, "pieces of w-planes"));
     TESS_TRY(tess_device_upload(planes->cuda->piece.data, pieces->piece, bytes));
 cleanup:
     return status;
@@ -274,7 +253,7 @@ static tess_status sum_in_order(tess_planes *planes, const piece_set *pieces,
         line[k].line = lines->own[first + k];
         pieces_near(pieces, line[k].line, &line[k].begin, &line[k].stop);
     }
-    TESS_TRY(grow(&cuda->line_pieces, bytes, "pieces of w-planes"));
+    TESS_TRY(device_array_grow(&cuda->line_pieces, bytes, "pieces of w-planes"));
     TESS_TRY(tess_device_upload(cuda->line_pieces.data, line, bytes));
     TESS_TRY(plane_sum_pieces(&cuda->shape, cuda->piece.data, cuda->line_pieces.data,
                               count, cuda->batch));
@@ -302,34 +281,105 @@ cleanup:
     return status;
 }
 
-/* Imaging, first pass: pieces → lines → transform along v → image rows. Prediction,
- * last pass: the reverse. */
+/* Own lines [first, first + count): pieces → lines → transform along v →
+ * rows[ny][stride] from column `column` on. */
+static tess_status rows_of_pieces(tess_planes *planes, const piece_set *pieces,
+                                  const line_list *lines, int64_t first, int64_t count,
+                                  void *rows, int64_t stride, int64_t column)
+{
+    tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    TESS_TRY(sum_pieces(planes, pieces, lines, first, count));
+    TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, true));
+    TESS_TRY(plane_crop(&cuda->shape, cuda->batch, count, rows, stride, column));
+cleanup:
+    return status;
+}
+
+/* The reverse. */
+static tess_status pieces_of_rows(tess_planes *planes, const piece_set *pieces,
+                                  const line_list *lines, const void *rows,
+                                  int64_t first, int64_t count, int64_t stride,
+                                  int64_t column)
+{
+    tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    const plane_shape *shape = &cuda->shape;
+    const tess_piece *piece = cuda->piece.data;
+    int64_t begin, stop;
+    pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
+    TESS_TRY(plane_pad(shape, rows, stride, column, count, cuda->batch));
+    TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, false));
+    TESS_TRY(plane_take_pieces(shape, piece + begin, stop - begin,
+                               cuda->own_slot_of_line, first, count, cuda->batch));
+cleanup:
+    return status;
+}
+
+/* Imaging, first pass: pieces to rows of all own lines. Prediction, last pass: the
+ * reverse. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    const line_list *lines)
 {
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
-    const plane_shape *shape = &cuda->shape;
     const int64_t stride = lines->num_own;
     TESS_TRY(upload_pieces(planes, pieces));
-    const tess_piece *piece = cuda->piece.data;
     for (int64_t first = 0; first < lines->num_own; first += cuda->batch_lines) {
-        int64_t begin, stop, count = lines->num_own - first;
+        int64_t count = lines->num_own - first;
         if (count > cuda->batch_lines) count = cuda->batch_lines;
-        if (planes->opts.forward) {
-            TESS_TRY(sum_pieces(planes, pieces, lines, first, count));
-            TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, true));
-            TESS_TRY(plane_crop(shape, cuda->batch, count, cuda->own_rows.data, stride,
-                                first));
-        } else {
-            pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
-            TESS_TRY(plane_pad(shape, cuda->own_rows.data, stride, first, count,
-                               cuda->batch));
-            TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, false));
-            TESS_TRY(plane_take_pieces(shape, piece + begin, stop - begin,
-                                       cuda->own_slot_of_line, first, count,
-                                       cuda->batch));
-        }
+        if (planes->opts.forward)
+            TESS_TRY(rows_of_pieces(planes, pieces, lines, first, count,
+                                    cuda->own_rows.data, stride, first));
+        else
+            TESS_TRY(pieces_of_rows(planes, pieces, lines, cuda->own_rows.data, first,
+                                    count, stride, first));
+    }
+cleanup:
+    return status;
+}
+
+/* Imaging between linked devices: the rows of a round of lines are on their way while
+ * the next round is transformed. Collective. */
+static tess_status send_lines(tess_planes *planes, tess_status status,
+                              const piece_set *pieces, const line_list *lines)
+{
+    const int64_t rounds = planes_rounds(planes, lines);
+    if (status == TESS_OK) status = upload_pieces(planes, pieces);
+    for (int64_t round = 0; round < rounds; ++round) {
+        int64_t first, count;
+        void *buffer = NULL;
+        planes_round(planes, lines, round, &first, &count);
+        if (status == TESS_OK) status = planes_line_buffer(planes, &buffer);
+        if (status == TESS_OK && count > 0)
+            status =
+                rows_of_pieces(planes, pieces, lines, first, count, buffer, count, 0);
+        TESS_TRY(planes_send_lines(planes, status, lines, round));
+    }
+    if (status == TESS_OK) status = tess_device_comm_arrive(planes->opts.links);
+cleanup:
+    return status;
+}
+
+/* Prediction: the next round of lines is on its way while this one is transformed.
+ * Collective. */
+static tess_status fetch_lines(tess_planes *planes, const piece_set *pieces,
+                               const line_list *lines)
+{
+    tess_status status = upload_pieces(planes, pieces);
+    const int64_t rounds = planes_rounds(planes, lines);
+    if (rounds == 0) return status;
+    TESS_TRY(planes_fetch_lines(planes, status, lines, 0));
+    for (int64_t round = 0; round < rounds; ++round) {
+        int64_t first, count;
+        planes_round(planes, lines, round, &first, &count);
+        if (status == TESS_OK) status = tess_device_comm_arrive(planes->opts.links);
+        if (round + 1 < rounds)
+            TESS_TRY(planes_fetch_lines(planes, status, lines, round + 1));
+        if (status == TESS_OK && count > 0)
+            status =
+                pieces_of_rows(planes, pieces, lines, planes_round_rows(planes, round),
+                               first, count, count, 0);
     }
 cleanup:
     return status;
@@ -369,112 +419,33 @@ cleanup:
     return status;
 }
 
-/* ---- transpose inside a group, through host memory ---- */
-
-/* Rows of slab f. */
-static int64_t rows_of_slab(const tess_planes *planes, int slab)
+/* As device_array_grow, but for the largest plane at once where there is much room:
+ * planes have more and more lines, and memory of gigabytes takes milliseconds to be
+ * had. */
+static tess_status grow_once(device_array *array, int64_t bytes, int64_t most,
+                             const char *what)
 {
-    const int64_t ny = planes->opts.ny, slabs = planes->opts.fft_ranks;
-    return planes_share(ny, slab + 1, slabs) - planes_share(ny, slab, slabs);
-}
-
-/* Bytes that this rank's lines × the rows of each slab take, and the group's lines of
- * each slab × this rank's rows. */
-static void transpose_bytes(const tess_planes *planes, const line_list *lines,
-                            int64_t *by_lines, int64_t *by_rows)
-{
-    const int64_t rows = planes->row_end - planes->row_first;
-    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
-        by_lines[f] = lines->num_own * rows_of_slab(planes, f) * planes->value_bytes;
-        by_rows[f] = lines->of_slab[f] * rows * planes->value_bytes;
-    }
-}
-
-/* Blocks [own rows][lines of slab f], one after the other in host memory, and their
- * place in all_rows. */
-static tess_status move_blocks(tess_planes *planes, const line_list *lines, char *host,
-                               bool to_device)
-{
-    tess_status status = TESS_OK;
-    const int64_t rows = planes->row_end - planes->row_first,
-                  bytes = planes->value_bytes;
-    char *at = planes->cuda->all_rows.data;
-    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
-        const int64_t width = lines->of_slab[f] * bytes,
-                      stride = lines->num_lines * bytes;
-        if (to_device)
-            TESS_TRY(tess_device_upload_rows(at, stride, host, width, width, rows));
-        else
-            TESS_TRY(tess_device_download_rows(host, width, at, stride, width, rows));
-        host += width * rows;
-        at += width;
-    }
-cleanup:
-    return status;
-}
-
-/* Imaging: own lines × all rows become all lines × own rows. Collective in the
- * group. */
-static tess_status transpose_to_rows(tess_planes *planes, const line_list *lines)
-{
-    tess_status status = TESS_OK;
-    const int slabs = planes->opts.fft_ranks;
-    const int64_t own_bytes = lines->num_own * planes->opts.ny * planes->value_bytes;
-    int64_t *bytes = NULL;
-    void *send = NULL, *received = NULL;
-    if (slabs == 1) return TESS_OK;
-    bytes = tess_alloc(3 * slabs, sizeof *bytes);
-    send = tess_alloc(own_bytes, 1);
-    status = bytes && send
-                 ? tess_device_download(send, planes->cuda->own_rows.data, own_bytes)
-                 : TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(planes->group, status));
-    transpose_bytes(planes, lines, bytes, bytes + slabs);
-    TESS_TRY(
-        tess_comm_alltoallv(planes->group, send, bytes, &received, bytes + 2 * slabs));
-    TESS_TRY(move_blocks(planes, lines, received, true));
-cleanup:
-    tess_free(bytes);
-    tess_free(send);
-    tess_free(received);
-    return status;
-}
-
-/* Prediction: all lines × own rows become own lines × all rows. */
-static tess_status transpose_to_lines(tess_planes *planes, const line_list *lines)
-{
-    tess_status status = TESS_OK;
-    const int slabs = planes->opts.fft_ranks;
-    const int64_t rows = planes->row_end - planes->row_first;
-    const int64_t own_bytes = lines->num_own * planes->opts.ny * planes->value_bytes;
-    int64_t *bytes = NULL;
-    void *send = NULL, *received = NULL;
-    if (slabs == 1) return TESS_OK;
-    bytes = tess_alloc(3 * slabs, sizeof *bytes);
-    send = tess_alloc(lines->num_lines * rows, (size_t)planes->value_bytes);
-    status = bytes && send ? move_blocks(planes, lines, send, false) : TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(planes->group, status));
-    transpose_bytes(planes, lines, bytes, bytes + slabs);
-    TESS_TRY(tess_comm_alltoallv(planes->group, send, bytes + slabs, &received,
-                                 bytes + 2 * slabs));
-    TESS_TRY(tess_device_upload(planes->cuda->own_rows.data, received, own_bytes));
-cleanup:
-    tess_free(bytes);
-    tess_free(send);
-    tess_free(received);
-    return status;
+    if (bytes <= array->bytes) return TESS_OK;
+    if (most > bytes && most < tess_device_room() / 4) bytes = most;
+    return device_array_grow(array, bytes, what);
 }
 
 static tess_status make_rows(tess_planes *planes, const line_list *lines)
 {
     tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    const tess_planes_opts *opts = &planes->opts;
     const int64_t rows = planes->row_end - planes->row_first,
                   bytes = planes->value_bytes;
-    TESS_TRY(grow(&planes->cuda->own_rows, lines->num_own * planes->opts.ny * bytes,
-                  "lines of a w-plane"));
-    if (planes->opts.fft_ranks > 1)
-        TESS_TRY(grow(&planes->cuda->all_rows, lines->num_lines * rows * bytes,
-                      "rows of a w-plane"));
+    int64_t own = lines->num_own, most = planes->line_end - planes->line_first;
+    if (opts->links) /* imaging: lines go from buffers; prediction: two rounds in turn
+                      */
+        own = most = opts->forward ? 0 : 2 * cuda->batch_lines;
+    TESS_TRY(grow_once(&cuda->own_rows, own * opts->ny * bytes, most * opts->ny * bytes,
+                       "lines of a w-plane"));
+    if (opts->fft_ranks > 1)
+        TESS_TRY(grow_once(&cuda->all_rows, lines->num_lines * rows * bytes,
+                           opts->nu * rows * bytes, "rows of a w-plane"));
 cleanup:
     return status;
 }
@@ -509,6 +480,34 @@ static tess_status end_step(const tess_planes *planes, tess_status status,
     return status;
 }
 
+/* The pieces of a plane have been listed, and come from other ranks, while the device
+ * transformed the plane before: wait for that now. Its errors show here. Collective. */
+static tess_status end_of_former(const tess_planes *planes, tess_planes_times *times,
+                                 double *mark)
+{
+    planes_exchanged(times, mark);
+    return end_step(planes, TESS_OK, times, planes_transformed, mark);
+}
+
+/* Rows of all lines from the pieces of a group that shares the plane through host
+ * memory.
+ */
+static tess_status rows_through_host(tess_planes *planes, const piece_set *pieces,
+                                     const line_list *lines, bool active,
+                                     tess_planes_times *times, double *mark)
+{
+    tess_status status = TESS_OK;
+    if (active) status = transform_lines(planes, pieces, lines);
+    if (planes->opts.fft_ranks == 1) return status;
+    TESS_TRY(end_step(planes, status, times, planes_transformed, mark));
+    if (active) status = planes_transpose_to_rows(planes, lines);
+    TESS_TRY(end_step(planes, status, times, planes_exchanged, mark));
+cleanup:
+    return status;
+}
+
+/* Returns before the device is done, so that the next plane's pieces are listed
+ * meanwhile. */
 static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times)
 {
@@ -518,15 +517,19 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
     line_list lines = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
+    TESS_TRY(end_of_former(planes, times, &mark));
     if (mine->active) status = find_lines(planes, &pieces, &lines);
     if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
-    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
-    if (mine->active) status = transform_lines(planes, &pieces, &lines);
-    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
-    if (mine->active) status = transpose_to_rows(planes, &lines);
-    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
-    if (mine->active) status = transform_columns(planes, mine, &lines);
-    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
+    TESS_TRY(planes_agree(planes, status));
+    if (planes->opts.links)
+        status = send_lines(planes, status, &pieces, &lines);
+    else
+        TESS_TRY(
+            rows_through_host(planes, &pieces, &lines, mine->active, times, &mark));
+    if (status == TESS_OK && mine->active)
+        status = transform_columns(planes, mine, &lines);
+    TESS_TRY(planes_agree(planes, status));
+    planes_transformed(times, &mark);
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);
@@ -583,9 +586,13 @@ static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
     TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
     if (mine->active) status = transform_columns(planes, mine, &lines);
     TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
-    if (mine->active) status = transpose_to_lines(planes, &lines);
-    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
-    if (mine->active) status = transform_lines(planes, &pieces, &lines);
+    if (planes->opts.links) {
+        status = fetch_lines(planes, &pieces, &lines);
+    } else {
+        if (mine->active) status = planes_transpose_to_lines(planes, &lines);
+        TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
+        if (mine->active) status = transform_lines(planes, &pieces, &lines);
+    }
     TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
     status = pieces_return(planes, job, &pieces);
     TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
@@ -666,99 +673,6 @@ cleanup:
     return status;
 }
 
-/* ---- exchange of pieces ---- */
-
-/* The parts, their values in a dense buffer on the device, and room for both. */
-typedef struct packing {
-    void *part, *values;
-} packing;
-
-static void packing_free(packing *with)
-{
-    tess_device_free(with->part);
-    tess_device_free(with->values);
-}
-
-static tess_status packing_create(const tess_planes *planes, const plane_part *part,
-                                  int64_t count, int64_t num_values, packing *with)
-{
-    tess_status status = TESS_OK;
-    const int64_t bytes = count * (int64_t)sizeof *part;
-    *with = (packing){0};
-    TESS_TRY(tess_device_alloc(bytes, "pieces of w-planes", &with->part));
-    TESS_TRY(tess_device_alloc(num_values * planes->value_bytes, "pieces of w-planes",
-                               &with->values));
-    TESS_TRY(tess_device_upload(with->part, part, bytes));
-cleanup:
-    return status;
-}
-
-static tess_status cuda_pack(const tess_planes *planes, const plane_part *part,
-                             int64_t count, int64_t num_values, void *host)
-{
-    tess_status status = TESS_OK;
-    packing with;
-    TESS_TRY(packing_create(planes, part, count, num_values, &with));
-    TESS_TRY(plane_pack(&planes->cuda->shape, with.part, count, with.values));
-    TESS_TRY(tess_device_download(host, with.values, num_values * planes->value_bytes));
-cleanup:
-    packing_free(&with);
-    return status;
-}
-
-/* What came from the ranks, to the device. */
-static tess_status upload(const tess_planes *planes, const rank_values *from,
-                          void *values)
-{
-    tess_status status = TESS_OK;
-    for (int k = 0; k < tess_comm_size(planes->comm); ++k) {
-        const int64_t bytes =
-            (from->first[k + 1] - from->first[k]) * planes->value_bytes;
-        char *to = (char *)values + from->first[k] * planes->value_bytes;
-        if (bytes > 0) TESS_TRY(tess_device_upload(to, from->part[k], bytes));
-    }
-cleanup:
-    return status;
-}
-
-static tess_status cuda_unpack(const tess_planes *planes, const plane_part *part,
-                               int64_t count, const rank_values *from)
-{
-    tess_status status = TESS_OK;
-    packing with;
-    const int64_t num_values = from->first[tess_comm_size(planes->comm)];
-    TESS_TRY(packing_create(planes, part, count, num_values, &with));
-    TESS_TRY(upload(planes, from, with.values));
-    TESS_TRY(plane_unpack(&planes->cuda->shape, with.part, count, with.values));
-cleanup:
-    packing_free(&with);
-    return status;
-}
-
-static tess_status cuda_values_in(const tess_planes *planes, const rank_values *from,
-                                  int64_t num_values, void **values)
-{
-    tess_status status = TESS_OK;
-    void *made = NULL;
-    TESS_TRY(tess_device_alloc(num_values * planes->value_bytes, "pieces of w-planes",
-                               &made));
-    if (from) TESS_TRY(upload(planes, from, made));
-    *values = made;
-    made = NULL;
-cleanup:
-    tess_device_free(made);
-    return status;
-}
-
-static tess_status cuda_values_out(const tess_planes *planes, void *values,
-                                   int64_t num_values, void *host)
-{
-    const tess_status status =
-        tess_device_download(host, values, num_values * planes->value_bytes);
-    tess_device_free(values);
-    return status;
-}
-
 const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .destroy = cuda_destroy,
                                               .image = cuda_image,
@@ -770,8 +684,10 @@ const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .extract = cuda_extract,
                                               .reduce = cuda_reduce,
                                               .more_bytes = cuda_more_bytes,
-                                              .pack = cuda_pack,
-                                              .unpack = cuda_unpack,
-                                              .values_in = cuda_values_in,
-                                              .values_out = cuda_values_out,
-                                              .values_free = tess_device_free};
+                                              .pack = planes_cuda_pack,
+                                              .unpack = planes_cuda_unpack,
+                                              .values_in = planes_cuda_values_in,
+                                              .values_out = planes_cuda_values_out,
+                                              .values_free = tess_device_free,
+                                              .send = planes_cuda_send,
+                                              .send_back = planes_cuda_send_back};

@@ -76,6 +76,15 @@ struct tess_planes_ops {
     tess_status (*values_out)(const tess_planes *planes, void *values,
                               int64_t num_values, void *host);
     void (*values_free)(void *values);
+    /* With opts.links: the values of the parts from device to device, send_bytes[P] to
+     * the ranks and recv_bytes[P] from them, to memory as of values_in; and the
+     * reverse, from such memory to the parts. Collective. */
+    tess_status (*send)(const tess_planes *planes, const plane_part *part,
+                        int64_t count, const int64_t *send_bytes,
+                        const int64_t *recv_bytes, void **values);
+    tess_status (*send_back)(const tess_planes *planes, const plane_part *part,
+                             int64_t count, const void *values,
+                             const int64_t *send_bytes, const int64_t *recv_bytes);
 };
 
 /* Note a buffer for values of one plane, or one image. Local. */

@@ -353,6 +353,33 @@ cleanup:
     return status;
 }
 
+/* Bytes of what goes to each rank, or comes back from it. */
+static int64_t *bytes_of(const tess_planes *planes, const part_counts *counts)
+{
+    const int size = tess_comm_size(planes->comm);
+    int64_t *bytes = tess_alloc(size, sizeof *bytes);
+    for (int k = 0; bytes && k < size; ++k)
+        bytes[k] = counts->values[k] * planes->value_bytes;
+    return bytes;
+}
+
+/* The values of the parts, from device to device. Collective. */
+static tess_status send_linked(tess_planes *planes, int64_t own,
+                               const part_counts *counts, const plane_part *parts,
+                               piece_set *set)
+{
+    tess_status status = TESS_OK;
+    int64_t *bytes = bytes_of(planes, counts);
+    TESS_TRY(tess_comm_agree(planes->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(planes->ops->send(planes, parts, counts->total_parts, bytes,
+                               set->value_bytes, &set->values));
+    set->free_values = planes->ops->values_free;
+    point_to_values(planes, own, set->values, NULL, set);
+cleanup:
+    tess_free(bytes);
+    return status;
+}
+
 /* Pieces of several ranks: send and receive. Collective. */
 static tess_status exchange_pieces(tess_planes *planes, const tess_plane_job *job,
                                    const part_counts *counts, bool with_data,
@@ -374,6 +401,10 @@ static tess_status exchange_pieces(tess_planes *planes, const tess_plane_job *jo
     TESS_TRY(exchange_places(planes, counts, parts, &header, header_bytes));
     status = add_places(planes, header, header_bytes, set);
     TESS_TRY(tess_comm_agree(planes->comm, status));
+    if (with_data && planes->opts.links) {
+        TESS_TRY(send_linked(planes, own, counts, parts, set));
+        goto cleanup;
+    }
     if (with_data) TESS_TRY(exchange_values(planes, counts, parts, set, &arrived));
     TESS_TRY(place_values(planes, own, with_data ? &arrived : NULL, set));
 cleanup:
@@ -439,6 +470,14 @@ tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
     }
     if (status == TESS_OK) status = make_values(planes, &reply);
     TESS_TRY(tess_comm_agree(planes->comm, status));
+    if (planes->opts.links) {
+        tess_free(bytes);
+        bytes = bytes_of(planes, &counts);
+        TESS_TRY(tess_comm_agree(planes->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
+        status = planes->ops->send_back(planes, parts, counts.total_parts, set->values,
+                                        set->value_bytes, bytes);
+        goto cleanup;
+    }
     TESS_TRY(leave_values(planes, set));
     TESS_TRY(send_values(planes, set->value_bytes, bytes, &reply));
     status = planes->ops->unpack(planes, parts, counts.total_parts, &reply);

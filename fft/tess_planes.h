@@ -46,6 +46,9 @@ typedef struct tess_planes_opts {
                               are to be summed over these ranks; borrowed */
     struct tess_device_comm
         *devices; /**< connects the devices of those, or NULL; borrowed */
+    struct tess_device_comm *links; /**< connects the devices of the planes' ranks,
+                                       which are one group; NULL: they exchange through
+                                       host memory; borrowed */
 } tess_planes_opts;
 
 typedef struct tess_planes tess_planes;

@@ -1,5 +1,5 @@
-/* Sums over devices by NCCL. The library is opened when it is needed, so that a program
- * built with it runs where it is not. */
+/* Sums and exchanges over devices by NCCL. The library is opened when it is needed, so
+ * that a program built with it runs where it is not. */
 #include "device_comm_ways.h"
 
 #include <dlfcn.h>
@@ -18,6 +18,8 @@ struct nccl_library {
     decltype(&ncclCommDestroy) destroy;
     decltype(&ncclCommAbort) abort;
     decltype(&ncclReduce) reduce;
+    decltype(&ncclSend) send;
+    decltype(&ncclRecv) recv;
     decltype(&ncclGroupStart) group_start;
     decltype(&ncclGroupEnd) group_end;
     decltype(&ncclGetErrorString) error_string;
@@ -25,8 +27,13 @@ struct nccl_library {
 
 struct nccl_ranks {
     ncclComm_t comm;
+    tess_comm *ranks; /* borrowed */
     int rank, size;
     bool failed;
+    void *buffer;   /* that is sent from */
+    void *received; /* what came, before it goes to its rows */
+    int64_t received_bytes;
+    tess_status pending; /* a failure of which the others do not know */
 };
 
 /* A library lives in a process once. */
@@ -56,6 +63,7 @@ static bool open_library(void)
         find("ncclCommInitRank", &library.init_rank) &&
         find("ncclCommDestroy", &library.destroy) &&
         find("ncclCommAbort", &library.abort) && find("ncclReduce", &library.reduce) &&
+        find("ncclSend", &library.send) && find("ncclRecv", &library.recv) &&
         find("ncclGroupStart", &library.group_start) &&
         find("ncclGroupEnd", &library.group_end) &&
         find("ncclGetErrorString", &library.error_string))
@@ -163,16 +171,18 @@ static void destroy(void *state)
     if (!ranks) return;
     if (ranks->comm)
         (void)(is_sound(ranks) ? library.destroy : library.abort)(ranks->comm);
+    tess_device_free(ranks->buffer);
+    tess_device_free(ranks->received);
     tess_free(ranks);
 }
 
-static tess_status create(tess_comm *comm, int64_t bytes, void **state)
+static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
+                          void **state)
 {
     tess_status status = TESS_OK;
     nccl_ranks *made = NULL;
     ncclUniqueId id;
     bool may = false;
-    (void)bytes;
     TESS_TRY(may_connect(comm, &may));
     if (!may) return TESS_OK;
     made = (nccl_ranks *)tess_alloc_zero(1, sizeof *made);
@@ -181,7 +191,11 @@ static tess_status create(tess_comm *comm, int64_t bytes, void **state)
     TESS_TRY(tess_comm_bcast(comm, &id, sizeof id, 0));
     made->rank = tess_comm_rank(comm);
     made->size = tess_comm_size(comm);
+    made->ranks = comm;
     status = connect(made, id);
+    if (status == TESS_OK && opts->exchange_bytes > 0)
+        status = tess_device_alloc(opts->exchange_bytes, "exchange over ranks",
+                                   &made->buffer);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_agree(comm, first_sum(made)));
     *state = made;
@@ -191,4 +205,89 @@ cleanup:
     return status;
 }
 
-const device_comm_way device_comm_nccl = {"by NCCL", create, reduce_scatter, destroy};
+/* ---- exchange ---- */
+
+/* Everything goes through one stream: the buffer is free when it is filled. */
+static tess_status buffer(void *state, void **buffer_out)
+{
+    *buffer_out = ((nccl_ranks *)state)->buffer;
+    return TESS_OK;
+}
+
+static tess_status make_room(nccl_ranks *ranks, const tess_device_rows *take)
+{
+    tess_status status = TESS_OK;
+    int64_t bytes = 0;
+    for (int k = 0; k < ranks->size; ++k)
+        bytes += take[k].bytes * take[k].count;
+    if (bytes <= ranks->received_bytes) return TESS_OK;
+    tess_device_free(ranks->received);
+    ranks->received = NULL;
+    ranks->received_bytes = 0;
+    TESS_TRY(tess_device_alloc(bytes, "exchange over ranks", &ranks->received));
+    ranks->received_bytes = bytes;
+cleanup:
+    return status;
+}
+
+static tess_status send_parts(nccl_ranks *ranks, const tess_device_part *send,
+                              const tess_device_rows *take)
+{
+    tess_status status = TESS_OK;
+    char *to = (char *)ranks->received;
+    TESS_NCCL(library.group_start());
+    for (int k = 0; k < ranks->size; ++k) {
+        const int64_t bytes = take[k].bytes * take[k].count;
+        if (send[k].bytes > 0)
+            TESS_NCCL(library.send((const char *)ranks->buffer + send[k].first,
+                                   (size_t)send[k].bytes, ncclChar, k, ranks->comm,
+                                   tess_device_stream()));
+        if (bytes > 0)
+            TESS_NCCL(library.recv(to, (size_t)bytes, ncclChar, k, ranks->comm,
+                                   tess_device_stream()));
+        to += bytes;
+    }
+    TESS_NCCL(library.group_end());
+cleanup:
+    return status;
+}
+
+static tess_status take_parts(nccl_ranks *ranks, const tess_device_rows *take)
+{
+    tess_status status = TESS_OK;
+    const char *from = (const char *)ranks->received;
+    for (int k = 0; k < ranks->size; ++k) {
+        if (take[k].bytes > 0 && take[k].count > 0)
+            TESS_CUDA(cudaMemcpy2DAsync(take[k].to, (size_t)take[k].stride, from,
+                                        (size_t)take[k].bytes, (size_t)take[k].bytes,
+                                        (size_t)take[k].count, cudaMemcpyDeviceToDevice,
+                                        tess_device_stream()));
+        from += take[k].bytes * take[k].count;
+    }
+cleanup:
+    return status;
+}
+
+/* All ranks return alike: a failure to enqueue is for the next exchange to tell, or
+ * `arrive`. */
+static tess_status exchange(void *state, tess_status status,
+                            const tess_device_part *send, const tess_device_rows *take)
+{
+    nccl_ranks *ranks = (nccl_ranks *)state;
+    if (status == TESS_OK) status = ranks->pending;
+    if (status == TESS_OK) status = make_room(ranks, take);
+    TESS_TRY(tess_comm_agree(ranks->ranks, status));
+    ranks->pending = send_parts(ranks, send, take);
+    if (ranks->pending == TESS_OK) ranks->pending = take_parts(ranks, take);
+    ranks->failed = ranks->failed || ranks->pending != TESS_OK;
+cleanup:
+    return status;
+}
+
+static tess_status arrive(void *state)
+{
+    return ((nccl_ranks *)state)->pending;
+}
+
+const device_comm_way device_comm_nccl = {"by NCCL", create, reduce_scatter, buffer,
+                                          exchange,  arrive, destroy};

@@ -1,4 +1,4 @@
-/* Chooses the way in which ranks sum arrays of their devices. */
+/* Chooses the way in which ranks sum and exchange arrays of their devices. */
 #include "device_comm_ways.h"
 
 #include "tess_log.h"
@@ -20,9 +20,10 @@ static const struct {
 struct tess_device_comm {
     const device_comm_way *way;
     void *state;
+    int64_t room;
 };
 
-tess_status tess_device_comm_create(tess_comm *comm, int64_t bytes, unsigned allowed,
+tess_status tess_device_comm_create(tess_comm *comm, const tess_device_comm_opts *opts,
                                     tess_device_comm **device_comm)
 {
     tess_status status = TESS_OK;
@@ -31,11 +32,12 @@ tess_status tess_device_comm_create(tess_comm *comm, int64_t bytes, unsigned all
     made = tess_alloc_zero(1, sizeof *made);
     TESS_TRY(tess_comm_agree(comm, made ? TESS_OK : TESS_ERR_ALLOC));
     for (int k = 0; ways[k].way && !made->state; ++k) {
-        if (!(allowed & ways[k].bit)) continue;
+        if (!(opts->allowed & ways[k].bit)) continue;
         made->way = ways[k].way;
-        TESS_TRY(tess_comm_agree(comm, made->way->create(comm, bytes, &made->state)));
+        TESS_TRY(tess_comm_agree(comm, made->way->create(comm, opts, &made->state)));
     }
     if (!made->state) goto cleanup;
+    made->room = opts->exchange_bytes;
     *device_comm = made;
     made = NULL;
 cleanup:
@@ -49,6 +51,28 @@ tess_status tess_device_comm_reduce_scatter(tess_device_comm *device_comm,
 {
     return device_comm->way->reduce_scatter(device_comm->state, values, out, counts,
                                             is_double);
+}
+
+int64_t tess_device_comm_room(const tess_device_comm *device_comm)
+{
+    return device_comm->room;
+}
+
+tess_status tess_device_comm_buffer(tess_device_comm *device_comm, void **buffer)
+{
+    return device_comm->way->buffer(device_comm->state, buffer);
+}
+
+tess_status tess_device_comm_exchange(tess_device_comm *device_comm, tess_status status,
+                                      const tess_device_part *send,
+                                      const tess_device_rows *take)
+{
+    return device_comm->way->exchange(device_comm->state, status, send, take);
+}
+
+tess_status tess_device_comm_arrive(tess_device_comm *device_comm)
+{
+    return device_comm->way->arrive(device_comm->state);
 }
 
 const char *tess_device_comm_text(const tess_device_comm *device_comm)

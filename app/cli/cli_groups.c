@@ -257,6 +257,7 @@ enum {
     OPT_FORCE_W_RANGE,
     OPT_FORCE_NUM_VIS,
     OPT_FORCE_NCCL,
+    OPT_FORCE_DEVICE_PLANES,
     OPT_NO_CALIBRATION,
     OPT_FORCE_PLANE_WINDOW,
     OPT_FORCE_BATCH,
@@ -305,7 +306,9 @@ static const struct argp_option layout_options[] = {
     {"force-num-vis", OPT_FORCE_NUM_VIS, "N", OPTION_HIDDEN,
      "Plan for this number of visibilities in an image", 1},
     {"force-nccl", OPT_FORCE_NCCL, NULL, OPTION_HIDDEN,
-     "Sum images over ranks with a GPU each by NCCL, however small", 1},
+     "Connect ranks with a GPU each by NCCL, however small their images are", 1},
+    {"force-device-planes", OPT_FORCE_DEVICE_PLANES, "N", OPTION_HIDDEN,
+     "Ranks with a GPU each make whole images (1), or share w-planes (2)", 1},
     {0},
 };
 
@@ -369,6 +372,7 @@ static const tess_option_rule layout_rules[] = {
     {OPT_FORCE_W_RANGE, take_w_range, .offset = 0},
     {OPT_FORCE_NUM_VIS, tess_take_int64, FORCED(num_vis), .min = 1, .max = MAX_WHOLE},
     {OPT_FORCE_NCCL, take_one, FORCED(nccl)},
+    {OPT_FORCE_DEVICE_PLANES, tess_take_int, FORCED(device_planes), .min = 1, .max = 2},
     {0},
 };
 

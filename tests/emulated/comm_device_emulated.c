@@ -1,31 +1,105 @@
-/* Both ways of summing over devices on memory that is a device's only by name
- * (device_emulated.c). */
+/* Both ways of summing and exchanging over devices on memory that is a device's only by
+ * name (device_emulated.c). */
+#include <string.h>
+
 #include "device_comm_ways.h"
 
 #include "tess_device.h"
 #include "tess_mem.h"
 
-static tess_status create(tess_comm *comm, int64_t bytes, void **state)
+typedef struct links {
+    tess_comm *comm;
+    void *buffer;
+} links;
+
+static void destroy(void *state)
 {
-    (void)bytes;
-    *state = comm;
-    return TESS_OK;
+    links *with = state;
+    if (!with) return;
+    tess_free(with->buffer);
+    tess_free(with);
+}
+
+static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
+                          void **state)
+{
+    tess_status status = TESS_OK;
+    links *with = tess_alloc_zero(1, sizeof *with);
+    if (with) with->comm = comm;
+    if (with) with->buffer = tess_alloc(opts->exchange_bytes, 1);
+    TESS_TRY(tess_comm_agree(comm, with && with->buffer ? TESS_OK : TESS_ERR_ALLOC));
+    *state = with;
+    with = NULL;
+cleanup:
+    destroy(with);
+    return status;
 }
 
 static tess_status reduce_scatter(void *state, const void *values, void *out,
                                   const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_comm_agree(state, tess_device_wait()));
-    TESS_TRY(tess_comm_reduce_scatter(state, values, out, counts, is_double));
+    const links *with = state;
+    TESS_TRY(tess_comm_agree(with->comm, tess_device_wait()));
+    TESS_TRY(tess_comm_reduce_scatter(with->comm, values, out, counts, is_double));
 cleanup:
     return status;
 }
 
-static void destroy(void *state)
+static tess_status buffer(void *state, void **buffer_out)
 {
-    (void)state;
+    const links *with = state;
+    *buffer_out = with->buffer;
+    return TESS_OK;
 }
 
-const device_comm_way device_comm_peers = {"by peers", create, reduce_scatter, destroy};
-const device_comm_way device_comm_nccl = {"by NCCL", create, reduce_scatter, destroy};
+/* Dense bytes that came, to the rows that take them. */
+static const char *put(const tess_device_rows *take, const char *from)
+{
+    for (int64_t row = 0; row < take->count; ++row, from += take->bytes)
+        memcpy((char *)take->to + row * take->stride, from, (size_t)take->bytes);
+    return from;
+}
+
+static tess_status exchange(void *state, tess_status status,
+                            const tess_device_part *send, const tess_device_rows *take)
+{
+    const links *with = state;
+    const int size = tess_comm_size(with->comm);
+    int64_t total = 0, *bytes = tess_alloc(2 * (int64_t)size, sizeof *bytes);
+    char *packed = NULL;
+    void *received = NULL;
+    for (int k = 0; k < size; ++k)
+        total += send[k].bytes;
+    packed = tess_alloc(total, 1);
+    if (status == TESS_OK && (!bytes || !packed)) status = TESS_ERR_ALLOC;
+    if (status == TESS_OK) status = tess_device_wait();
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    total = 0;
+    for (int k = 0; k < size; ++k) {
+        bytes[k] = send[k].bytes;
+        memcpy(packed + total, (const char *)with->buffer + send[k].first,
+               (size_t)send[k].bytes);
+        total += send[k].bytes;
+    }
+    TESS_TRY(tess_comm_alltoallv(with->comm, packed, bytes, &received, bytes + size));
+    const char *from = received;
+    for (int k = 0; k < size; ++k)
+        from = put(&take[k], from);
+cleanup:
+    tess_free(bytes);
+    tess_free(packed);
+    tess_free(received);
+    return status;
+}
+
+static tess_status arrive(void *state)
+{
+    (void)state;
+    return TESS_OK;
+}
+
+const device_comm_way device_comm_peers = {"by peers", create, reduce_scatter, buffer,
+                                           exchange,   arrive, destroy};
+const device_comm_way device_comm_nccl = {"by NCCL", create, reduce_scatter, buffer,
+                                          exchange,  arrive, destroy};

@@ -29,7 +29,7 @@ enum { HEAD = 256 };
 static struct {
     bool started;
     int number;
-    int64_t limit, room, used;
+    int64_t limit, room, used, most;
 } device;
 
 /* Operations so far, the one that is the first to fail (0: none), and whether failures
@@ -172,6 +172,16 @@ int64_t tess_device_room(void)
     return room < device.room ? room : device.room;
 }
 
+void tess_device_holds(int64_t bytes)
+{
+    (void)bytes;
+}
+
+int64_t tess_device_held(void)
+{
+    return device.most;
+}
+
 tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
 {
     tess_status status = TESS_OK;
@@ -185,6 +195,7 @@ tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
     memcpy(made, &bytes, sizeof bytes);
     memset(made + HEAD, 0xff, (size_t)bytes); /* NaN: nothing may count on zeros */
     device.used += bytes;
+    if (device.used > device.most) device.most = device.used;
     *memory = made + HEAD;
     last_target = NULL; /* uploads wait for memory that is new */
     is_worked = true;
@@ -238,6 +249,12 @@ tess_status tess_device_upload_rows(void *to, int64_t to_stride, const void *fro
 
 tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *from,
                                       int64_t from_stride, int64_t bytes, int64_t count)
+{
+    return tess_device_upload_rows(to, to_stride, from, from_stride, bytes, count);
+}
+
+tess_status tess_device_copy_rows(void *to, int64_t to_stride, const void *from,
+                                  int64_t from_stride, int64_t bytes, int64_t count)
 {
     return tess_device_upload_rows(to, to_stride, from, from_stride, bytes, count);
 }

@@ -29,6 +29,8 @@ typedef struct fixture {
 
 static const fixture *at;
 static int force_nccl;
+static tess_device_planes planes; /* whole images, or shared */
+static int64_t round_bytes;
 static tess_weighting weighting = TESS_NATURAL;
 
 /* ---- files ---- */
@@ -70,6 +72,8 @@ static tess_status image(const char *name, const char *backend, double accuracy,
     opts.gridding.projection = tables();
     opts.layout.threads = 1;
     opts.layout.forced.nccl = force_nccl;
+    opts.layout.forced.device_planes = planes;
+    opts.layout.forced.round_bytes = round_bytes;
     opts.weights.weighting = weighting;
     opts.num_pol = weighting == TESS_NATURAL ? 1 : 4;
     for (int k = 0; k < opts.num_pol; ++k)
@@ -163,6 +167,31 @@ static void test_same_prediction(void **state)
     assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
 }
 
+/* Lines and sums of bricks go between the devices, in few rounds or in many. */
+static void test_shared_planes(void **state)
+{
+    (void)state;
+    planes = TESS_SHARED_PLANES;
+    for (int k = 0; k < 4; ++k) {
+        force_nccl = k % 2;
+        round_bytes = k / 2; /* 1: as few as will do */
+        make_file("all.uvfits", 0);
+        compare("all.uvfits", 1e-4, ROUNDING);
+        compare("all.uvfits", 1e-7, 1e-12);
+        make_file("few.uvfits", GROUPS - 4);
+        compare("few.uvfits", 1e-4, ROUNDING);
+        weighting = TESS_BRIGGS;
+        compare("few.uvfits", 1e-4, ROUNDING);
+        weighting = TESS_NATURAL;
+    }
+    w_mode = TESS_W_PROJECTION;
+    compare("few.uvfits", 1e-4, ROUNDING);
+    w_mode = TESS_W_STACKING;
+    force_nccl = 0;
+    round_bytes = 0;
+    planes = 0;
+}
+
 /* With tables of w-kernels, too. */
 static void test_projection(void **state)
 {
@@ -206,8 +235,9 @@ int main(int argc, char **argv)
     tess_status status = tess_comm_agree(own.comm, failed ? TESS_ERR_IO : TESS_OK);
     if (status == TESS_OK) status = tess_comm_bcast(own.comm, own.folder, 64, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_image), cmocka_unit_test(test_same_prediction),
-        cmocka_unit_test(test_projection), cmocka_unit_test(test_failure)};
+        cmocka_unit_test(test_same_image), cmocka_unit_test(test_shared_planes),
+        cmocka_unit_test(test_same_prediction), cmocka_unit_test(test_projection),
+        cmocka_unit_test(test_failure)};
     if (status == TESS_OK) TEST_ON_RANKS(own.comm, tests);
     if (first) {
         char command[128];

@@ -16,6 +16,7 @@
 #include "draw.h"
 #include "planes_object.h"
 #include "rank_tests.h"
+#include "tess_device_comm.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
 #include "tess_planes.h"
@@ -125,6 +126,7 @@ typedef struct set_up {
     bool is_double, do_w;
     int fft_ranks, threads;
     bool reuse;
+    tess_device_comm *links;
 } set_up;
 
 static tess_planes *make(const set_up *is, bool forward)
@@ -149,6 +151,7 @@ static tess_planes *make(const set_up *is, bool forward)
                                    .threads = is->threads,
                                    .fft_ranks = is->fft_ranks,
                                    .slab_line = slab_line,
+                                   .links = is->links,
                                    .num_planes = NUM_PLANES};
     tess_planes *planes = NULL;
     assert_int_equal(tess_planes_create(world, backend->planes, &opts, &planes),
@@ -365,7 +368,7 @@ static void test_all_divisors(void **state)
             for (int mode = 0; mode < 4; ++mode) {
                 /* threads of several ranks would wait for each other's cores */
                 if (size % fft_ranks != 0 || (mode >= 2 && size > 1)) continue;
-                set_up is = {mode % 2, do_w, fft_ranks, 1 + mode / 2, false};
+                set_up is = {mode % 2, do_w, fft_ranks, 1 + mode / 2, false, NULL};
                 check_sets(planes, &is, expected);
                 check_adjoint(planes, &is, expected);
             }
@@ -375,9 +378,34 @@ static void test_all_divisors(void **state)
 }
 
 /* Nobody has a piece of some planes: their images are zero. */
+/* Devices that exchange pieces and lines by themselves, eight lines in a round or all.
+ */
+static void test_linked_devices(void **state)
+{
+    (void)state;
+    if (!backend->start || size == 1) skip();
+    plane *planes = make_planes();
+    double *expected = plain_images(planes, true);
+    for (int mode = 0; mode < 8; ++mode) {
+        const bool is_double = mode % 2;
+        const tess_device_comm_opts opts = {
+            .exchange_bytes =
+                mode / 4 ? 8 * NY * (is_double ? 16 : 8) + 256 * size : 1 << 20,
+            .allowed = mode / 2 % 2 ? TESS_SUM_BY_PEERS : TESS_SUM_BY_NCCL};
+        set_up is = {is_double, true, size, 1, false, NULL};
+        assert_int_equal(tess_device_comm_create(world, &opts, &is.links), TESS_OK);
+        if (!is.links) continue; /* no library, or ranks share a device */
+        check_sets(planes, &is, expected);
+        check_adjoint(planes, &is, expected);
+        tess_device_comm_destroy(is.links);
+    }
+    free(expected);
+    free(planes);
+}
+
 static void test_no_pieces(void **state)
 {
-    const set_up is = {true, true, size, 1, false};
+    const set_up is = {true, true, size, 1, false, NULL};
     tess_planes *planes = make(&is, true);
     tess_planes_times times = {0};
     double image[PIXELS];
@@ -413,6 +441,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_divisors),
+        cmocka_unit_test(test_linked_devices),
         cmocka_unit_test(test_no_pieces),
         cmocka_unit_test(test_bad_groups),
     };

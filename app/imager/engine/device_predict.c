@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device_rows.h"
+#include "device_share.h"
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -45,10 +46,9 @@ static tess_samples samples_like(const imager_predictor *predictor,
 /* Device memory for the rows of a batch. */
 static double room_for_rows(const imager_predictor *predictor)
 {
-    const tess_geom *geom = &predictor->job.geom;
-    const double pixels = (double)geom->nx * (double)geom->ny;
-    /* the grid is at most 2.5 times as large as the image along each axis */
-    const double planes = 16 * pixels * (0.5 * predictor->model.num_stokes + 2.5) + 1e9;
+    const imager_job *job = &predictor->job;
+    const double planes = device_share_bytes(&job->geom, predictor->model.num_stokes,
+                                             16, tess_comm_size(job->comm));
     const double room = (double)tess_device_room() - planes;
     return ROWS_SHARE * room;
 }

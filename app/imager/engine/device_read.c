@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device_rows.h"
+#include "device_share.h"
 #include "tess_density_device.h"
 #include "tess_device.h"
 #include "tess_log.h"
@@ -39,13 +40,12 @@ bool device_read_possible(const imager_job *job, const tess_source *source,
     tess_source_rows rows;
     const tess_samples like = tess_source_samples(source);
     const double value = like.is_double ? 16 : 8;
-    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     if (!job->backend->start || like.num_weight != like.num_pol) return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
     tess_source_slice(source, &num_rows, &num_vis);
-    /* the grid is at most 2.5 times as large as the image along each axis */
-    const double planes = pixels * value * (0.5 * num_images + 2.5) + 1e9;
+    const double planes =
+        device_share_bytes(&job->geom, num_images, value, tess_comm_size(job->comm));
     return device_samples_bytes(&like, num_rows, num_vis, true) <
            SAMPLES_SHARE * ((double)tess_device_room() - planes);
 }

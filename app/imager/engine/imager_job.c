@@ -13,9 +13,14 @@
 /* Share of a rank's memory that tables of w-kernels may take. */
 static const double TABLES_SHARE = 0.25;
 
-tess_comm *imager_team(const imager_job *job)
+tess_comm *imager_samples_team(const imager_job *job)
 {
     return job->alone ? job->alone : job->comm;
+}
+
+tess_comm *imager_team(const imager_job *job)
+{
+    return job->shares_planes ? job->comm : imager_samples_team(job);
 }
 
 static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
@@ -39,8 +44,9 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .num_images = job->num_images,
         .threads = job->layout->threads,
         .fft_ranks = fft_ranks,
-        .sum_over = job->alone ? job->comm : NULL,
-        .devices = job->devices,
+        .sum_over = job->alone && !job->shares_planes ? job->comm : NULL,
+        .devices = job->alone && !job->shares_planes ? job->devices : NULL,
+        .links = job->shares_planes ? job->devices : NULL,
         .num_planes = plan->num_planes *
                       (job->ranks.num_outputs > 1 ? job->ranks.num_outputs : 1),
         .repeatable = job->layout->reproducible};
@@ -338,9 +344,13 @@ cleanup:
 tess_status imager_job_share(imager_job *job)
 {
     tess_status status = TESS_OK;
+    /* the devices of a team are not those that were connected */
+    if (job->ranks.num_teams > 1) job->shares_planes = false;
     const int ranks = tess_comm_size(imager_team(job));
-    job->ranks.num_groups = choose_groups(job, ranks);
-    if (job->ranks.fft_ranks == 0)
+    job->ranks.num_groups = job->shares_planes ? 1 : choose_groups(job, ranks);
+    if (job->shares_planes)
+        job->ranks.fft_ranks = ranks;
+    else if (job->ranks.fft_ranks == 0)
         job->ranks.fft_ranks = choose_fft_ranks(job, ranks, job->ranks.num_groups);
     if (ranks % job->ranks.num_groups != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-pw %d does not divide %d ranks",
@@ -480,7 +490,7 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     job->slab_line = tess_alloc(job->ranks.fft_ranks + 1, sizeof *job->slab_line);
     TESS_TRY(
         tess_comm_agree(imager_team(job), job->slab_line ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_partition_create(imager_team(job), &opts, bricks->key,
+    TESS_TRY(tess_partition_create(imager_samples_team(job), &opts, bricks->key,
                                    bricks->num_vis, bricks->first_run,
                                    bricks->num_bricks, &job->partition));
     note_balance(job);
@@ -545,7 +555,7 @@ void imager_job_log(imager_job *job)
     char text[512];
     double largest = 0, mean = 0;
     int64_t split = 0;
-    const int ranks = tess_comm_size(imager_team(job));
+    const int ranks = tess_comm_size(imager_samples_team(job));
     if (job->told.plan) return;
     job->told.plan = true;
     tess_grid_plan_text(job->plan, text, sizeof text);
@@ -569,7 +579,10 @@ void imager_job_log(imager_job *job)
             ranks / job->ranks.num_groups, job->ranks.fft_ranks, (long long)split,
             mean > 0 ? 100 * (largest / mean - 1) : 0);
     if (job->alone && job->worst_pixel)
-        tess_log_detail("every rank predicts what it has read, from the whole model");
+        tess_log_detail("every rank predicts what it has read%s",
+                        job->shares_planes ? "" : ", from the whole model");
+    else if (job->alone && job->shares_planes)
+        tess_log_detail("every rank grids what it has read");
     else if (job->alone)
         tess_log_detail("every rank images what it has read; images are summed %s",
                         tess_device_comm_text(job->devices));
@@ -584,6 +597,7 @@ static void note_slabs(imager_job *job)
 {
     int64_t image, plane;
     tess_planes_held(job->planes, &image, &plane);
+    if (job->backend->held) job->profile->device_bytes = job->backend->held();
     if (image > job->profile->image_slab_bytes) job->profile->image_slab_bytes = image;
     if (plane > job->profile->plane_slab_bytes) job->profile->plane_slab_bytes = plane;
 }
@@ -594,10 +608,13 @@ void imager_job_free(imager_job *job)
     if (job->planes) note_slabs(job);
     tess_planes_destroy(job->planes);
     tess_planes_destroy(job->model.planes);
+    tess_device_comm_destroy(job->devices);
     tess_grid_plan_destroy(job->plan);
     tess_steps_batch_free(&job->batch);
     job->planes = job->model.planes = NULL;
     job->model.is_set = false;
+    job->devices = NULL;
+    job->shares_planes = false;
     job->plan = NULL;
     job->told.plan = job->told.measured = false;
     job->told.error = (tess_projection_error){0};

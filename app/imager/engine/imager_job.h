@@ -34,10 +34,12 @@ typedef struct imager_job {
     tess_profile *profile;
     imager_extent extent; /* of all that the plan serves */
     const tess_backend *backend;
-    tess_comm *alone; /* not NULL: every rank makes whole images of the samples it
-                         has, which are summed in the end (device_read.h); of this rank
-                         only, owned by whoever set it */
-    struct tess_device_comm *devices;     /* connects their GPUs, or NULL; likewise */
+    tess_comm *alone;   /* not NULL: every rank grids the samples that it has on its
+                           device (device_read.h), and makes whole images of them, which
+                           are summed in the end, unless they share planes; of this rank
+                           only, owned by whoever set it */
+    bool shares_planes; /* device_share.h */
+    struct tess_device_comm *devices;     /* connects their GPUs, or NULL */
     struct imager_checkpoint *checkpoint; /* or NULL */
     imager_told told;
     imager_ranks ranks;
@@ -52,8 +54,11 @@ typedef struct imager_job {
     tess_steps_batch batch; /* memory for residuals, kept for the next image */
 } imager_job;
 
-/** The ranks that work on one set of images together. */
+/** The ranks that transform w-planes together, and go through the steps together. */
 tess_comm *imager_team(const imager_job *job);
+
+/** The ranks among which samples, and so bricks, are divided. */
+tess_comm *imager_samples_team(const imager_job *job);
 
 /** Gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC with the memory
  *  it would need when it cannot fit. Collective. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "device_share.h"
 #include "exchange.h"
 #include "imager_job.h"
 #include "imager_model.h"
@@ -340,7 +341,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_samples *owned = samples;
     tess_brick_list *bricks;
     double mark = tess_time_now();
-    if (tess_comm_size(imager_team(job)) == 1) {
+    if (tess_comm_size(imager_samples_team(job)) == 1) {
         status = predict_beside(job, samples, samples, runs);
         return tess_comm_agree(job->comm, status);
     }
@@ -443,6 +444,7 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
     if (planned->w_span_lambda < 0 || span_of(extent) < planned->w_span_lambda)
         planned->w_span_lambda = span_of(extent);
     TESS_TRY(imager_job_plan(job));
+    TESS_TRY(device_share_choose(job));
 cleanup:
     return status;
 }
@@ -459,8 +461,8 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(plan_for(predictor, &extent));
     const bool fresh = !job->planes;
     mark = tess_time_now();
-    status =
-        imager_sort(job, samples, false, tess_comm_size(imager_team(job)) == 1, &runs);
+    status = imager_sort(job, samples, false,
+                         tess_comm_size(imager_samples_team(job)) == 1, &runs);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     status = imager_job_partition(job, &runs, false);

@@ -27,7 +27,7 @@ static int by_key(const void *a, const void *b)
 static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks,
                             int64_t *bytes)
 {
-    const int ranks = tess_comm_size(imager_team(job));
+    const int ranks = tess_comm_size(imager_samples_team(job));
     int64_t *next = tess_alloc_zero(ranks + 1, sizeof *next);
     int *owner = tess_alloc(bricks->num_bricks, sizeof *owner);
     brick *out = tess_alloc(bricks->num_bricks, sizeof *out);

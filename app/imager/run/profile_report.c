@@ -37,7 +37,7 @@ typedef struct entry {
     double communication_seconds;
     int64_t sent_bytes, between_bytes; /* those between nodes */
     int64_t peak_memory_bytes;
-    int64_t image_slab_bytes, plane_slab_bytes;
+    int64_t device_bytes, image_slab_bytes, plane_slab_bytes;
     int64_t plans, transforms;
     tess_checkpoint_cost checkpoint;
     tess_grid_work grid;
@@ -70,7 +70,7 @@ typedef struct totals {
     int64_t ignored[TESS_NUM_IGNORED];
     double max_s, sum_s, communication_s;
     int64_t sent_bytes, between_bytes;
-    int64_t peak_memory_max_bytes, peak_memory_sum_bytes;
+    int64_t peak_memory_max_bytes, peak_memory_sum_bytes, device_max_bytes;
     int64_t plans, transforms;       /* each rank counts the same ones */
     tess_checkpoint_cost checkpoint; /* num likewise; bytes: sum; seconds: most */
     gridding_totals grid;
@@ -83,6 +83,7 @@ static void fill_entry(const tess_profile *profile, entry *e)
     *e = (entry){.visibilities = profile->visibilities,
                  .seconds = tess_time_now() - profile->start_s,
                  .peak_memory_bytes = tess_mem_peak_bytes(),
+                 .device_bytes = profile->device_bytes,
                  .image_slab_bytes = profile->image_slab_bytes,
                  .plane_slab_bytes = profile->plane_slab_bytes,
                  .plans = profile->plans,
@@ -168,6 +169,8 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         if (e->peak_memory_bytes > sum->peak_memory_max_bytes)
             sum->peak_memory_max_bytes = e->peak_memory_bytes;
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
+        if (e->device_bytes > sum->device_max_bytes)
+            sum->device_max_bytes = e->device_bytes;
         sum->grid.busy += e->grid.utilisation;
         sum->grid.own_max_s = fmax(sum->grid.own_max_s, e->grid.own_s);
         sum->grid.own_sum_s += e->grid.own_s;
@@ -321,16 +324,19 @@ static void log_totals(const totals *sum, int ranks)
     log_checkpoints(sum);
     log_energy(sum);
     log_ignored(sum);
-    char between[64] = "";
+    char between[64] = "", device[64] = "";
     if (sum->between_bytes > 0)
         snprintf(between, sizeof between, ", %s between nodes",
                  tess_mem_text((double)sum->between_bytes));
+    if (sum->device_max_bytes > 0)
+        snprintf(device, sizeof device, ", of its GPU %s",
+                 tess_mem_text((double)sum->device_max_bytes));
     tess_log_detail(
         "%.2f s in all, %.1f %% in communication (%s sent%s); memory per rank "
-        "at most %s",
+        "at most %s%s",
         sum->max_s, 100 * communication_fraction(sum),
         tess_mem_text((double)sum->sent_bytes), between,
-        tess_mem_text((double)sum->peak_memory_max_bytes));
+        tess_mem_text((double)sum->peak_memory_max_bytes), device);
 }
 
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile)
@@ -420,15 +426,16 @@ static json_t *energy_object(const tess_energy *energy)
 static json_t *rank_object(const entry *e, int rank)
 {
     return json_pack(
-        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:I, "
+        "{s:i, s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, "
+        "s:I, "
         "s:o, s:o}",
         "rank", rank, "host", e->host, "stages", rank_stages(e), "visibilities",
         (json_int_t)e->visibilities, "seconds", json_seconds(e->seconds),
         "communication_seconds", json_seconds(e->communication_seconds), "sent_bytes",
         (json_int_t)e->sent_bytes, "sent_between_nodes_bytes",
         (json_int_t)e->between_bytes, "peak_memory_bytes",
-        (json_int_t)e->peak_memory_bytes, "image_slab_bytes",
-        (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
+        (json_int_t)e->peak_memory_bytes, "device_bytes", (json_int_t)e->device_bytes,
+        "image_slab_bytes", (json_int_t)e->image_slab_bytes, "plane_slab_bytes",
         (json_int_t)e->plane_slab_bytes, "grid_utilisation",
         json_number(e->grid.utilisation), "grid_own_seconds",
         json_seconds(e->grid.own_s), "join_seconds", json_seconds(e->join_s),

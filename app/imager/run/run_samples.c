@@ -4,13 +4,8 @@
 #include "device_read.h"
 #include "image_run.h"
 #include "run_samples.h"
-#include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-/* Images of so many bytes are summed by NCCL where devices cannot read each other. Host
- * memory sums about 1.5 GB/s; connecting the devices by NCCL takes 0.5 s. */
-static const double NCCL_BYTES = 1e9;
 
 /* All polarisations of every sample have one weight: keep it once. */
 static void share_weights(tess_samples *samples)
@@ -180,19 +175,10 @@ cleanup:
 static tess_status take_in(image_run *run)
 {
     tess_status status = TESS_OK;
-    const tess_image_opts *opts = run->opts;
-    const int64_t image_bytes = opts->nx * opts->ny * (image_is_double(run) ? 8 : 4);
-    const double bytes = (double)image_bytes * (1 + opts->make_psf);
     double mark = tess_time_now();
     if (tess_comm_size(run->comm) > 1) {
         status = tess_comm_self(&run->job.alone);
         TESS_TRY(tess_comm_agree(run->comm, status));
-        const unsigned allowed = opts->layout.forced.nccl ? TESS_SUM_BY_NCCL
-                                 : bytes >= NCCL_BYTES
-                                     ? TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL
-                                     : TESS_SUM_BY_PEERS;
-        TESS_TRY(tess_device_comm_create(run->comm, image_bytes, allowed,
-                                         &run->job.devices));
         tess_profile_lap(run->profile, TESS_STAGE_PLAN, &mark);
     }
     bool agree = true;

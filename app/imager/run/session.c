@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device_share.h"
 #include "imager_window.h"
 #include "run_samples.h"
 #include "session_private.h"
@@ -64,6 +65,7 @@ static tess_status open_all(imager_session *session)
     TESS_TRY(image_check_ignored(run));
     if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
     TESS_TRY(imager_job_plan(&run->job));
+    TESS_TRY(device_share_choose(&run->job));
     session->output = tess_alloc_zero(run->outputs.num, sizeof *session->output);
     TESS_TRY(tess_comm_agree(run->comm, session->output ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < run->outputs.num; ++k)

@@ -10,6 +10,7 @@
 
 #include "channel_mean.h"
 #include "clean_inputs.h"
+#include "device_share.h"
 #include "image_beam.h"
 #include "image_joined.h"
 #include "image_run.h"
@@ -21,7 +22,6 @@
 #include "run_samples.h"
 #include "tess_backend_choice.h"
 #include "tess_calibrate.h"
-#include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_profile_report.h"
@@ -664,7 +664,6 @@ cleanup:
 void image_free_run(image_run *run)
 {
     imager_job_free(&run->job);
-    tess_device_comm_destroy(run->job.devices);
     tess_comm_free(run->job.alone);
     imager_predictor_free(&run->subtract);
     tess_density_destroy(run->densities.single);
@@ -719,6 +718,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(image_check_ignored(&run));
     if (tess_comm_rank(comm) == 0) output_table_warn(&run.outputs);
     TESS_TRY(imager_job_plan(&run.job));
+    TESS_TRY(device_share_choose(&run.job));
     run.output.kinds = run.means.kinds =
         image_kinds_of(&own, run.num_pol, image_num_psf(&run));
     if (opts->checkpoint.folder)

@@ -14,7 +14,8 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
 
 /** Write FILE.json: {"version", "ranks":[{rank, host, stages:{name:{seconds, bytes,
  *  visibilities, mpi_seconds (waiting at the end of the stage included, which `seconds`
- *  of gridding do not count)}}, peak_memory_bytes, image_slab_bytes, plane_slab_bytes,
+ *  of gridding do not count)}}, peak_memory_bytes, device_bytes, image_slab_bytes,
+ *  plane_slab_bytes,
  *  grid_utilisation, grid_own_seconds, join_seconds (of the fft stage: tile sums to and
  *  from grid lines; 0 on GPUs), merged_visibilities, streaming:{bytes, seconds,
  *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,

@@ -466,7 +466,8 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
     TESS_TRY(goes_over(job, data, &set->over));
-    const bool in_place = tess_comm_size(imager_team(job)) == 1 && !set->over;
+    const bool in_place =
+        tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
     status = imager_count_bricks(job, data, in_place, &set->own_bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);

@@ -37,6 +37,14 @@ typedef struct tess_selection {
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
 
+/** Of several devices: each makes whole images, which are summed; or they share
+ * w-planes.
+ */
+typedef enum tess_device_planes {
+    TESS_WHOLE_IMAGES = 1,
+    TESS_SHARED_PLANES
+} tess_device_planes;
+
 /** Choices that tests and scaling studies take from the planner (--force-pw 2 ...).
  *  --help-all lists the options. Zero means that the planner chooses. */
 typedef struct tess_forced {
@@ -55,7 +63,8 @@ typedef struct tess_forced {
                                             0: the range of the data */
     int64_t round_bytes; /**< bytes that a rank sends in one round of the exchange */
     int64_t num_vis;     /**< plan for this number of visibilities in an image */
-    int nccl;            /**< 1: sum images by NCCL, however small they are */
+    int nccl;            /**< 1: connect GPUs by NCCL, however small images are */
+    int device_planes;   /**< tess_device_planes */
 } tess_forced;
 
 /** How work is laid out. */

@@ -1,0 +1,222 @@
+/* Whether devices share w-planes. Whole images of each device cost all transforms on
+ * every device, and one sum in the end. Shared planes cost each device 1/P of the
+ * transforms; sums of bricks go to the devices that transform their lines, and lines go
+ * between the two passes of a transform. */
+#include "device_share.h"
+
+#include "tess_device.h"
+#include "tess_device_comm.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* A grid is at most 2.5 times as large as the image along each axis; an image and 2.5
+ * times as many lines of a plane are held. */
+static const double LINES_OF_IMAGE = 2.5;
+
+/* Beside images and planes: batches of lines, buffers, work space of transforms. */
+static const double OTHER_BYTES = 1e9;
+
+/* Most bytes that a device sends in one exchange. Two such buffers are the constant
+ * part of a device's memory for sharing. */
+static const int64_t EXCHANGE_BYTES = 256 << 20, LEAST_PART = 256;
+
+/* Images of so many bytes are summed by NCCL where devices cannot read each other. Host
+ * memory sums about 1.5 GB/s; connecting the devices by NCCL takes 0.5 s. */
+static const double NCCL_BYTES = 1e9;
+
+/* Both passes over a cell of a w-plane, with its sums and w-screen. On an H100, 75
+ * planes of 20480 x 20480 cells in single precision take .53 s. */
+static const double CELL_S = 1.7e-11;
+
+/* What the ranks tell one another for a plane takes so long. */
+static const double PLANE_S = 0.5e-3;
+
+/* Of a plane of that field, .6 of the lines have sums of bricks, which cover .1 of the
+ * cells. */
+static const double LINES = 0.6, COVERED = 0.1;
+
+/* No link between devices carries more [bytes per second]. */
+static const double FASTEST_LINK = 1e12;
+
+/* Less for small images: a device's share of one. */
+static double exchange_for(const tess_geom *geom, double value_bytes, int sharers)
+{
+    const double share = (double)geom->nx * (double)geom->ny * value_bytes / sharers;
+    return share < (double)EXCHANGE_BYTES ? share : (double)EXCHANGE_BYTES;
+}
+
+double device_share_bytes(const tess_geom *geom, int num_images, double value_bytes,
+                          int sharers)
+{
+    const double pixels = (double)geom->nx * (double)geom->ny;
+    return pixels * value_bytes * (0.5 * num_images + LINES_OF_IMAGE) / sharers +
+           OTHER_BYTES +
+           (sharers > 1 ? 2 * exchange_for(geom, value_bytes, sharers) : 0);
+}
+
+static double value_bytes_of(const imager_job *job)
+{
+    return job->plan->is_double ? 16 : 8;
+}
+
+/* ---- connect ---- */
+
+/* What holds a part for each rank, and a few lines. */
+static int64_t exchange_bytes(const imager_job *job)
+{
+    const int64_t forced = job->layout->forced.round_bytes;
+    const int64_t least = 8 * job->geom.ny * (int64_t)value_bytes_of(job) +
+                          LEAST_PART * tess_comm_size(job->comm);
+    const int64_t wanted = forced > 0
+                               ? forced
+                               : (int64_t)exchange_for(&job->geom, value_bytes_of(job),
+                                                       tess_comm_size(job->comm));
+    return wanted > least ? wanted : least;
+}
+
+static tess_status connect(imager_job *job, bool exchanges)
+{
+    const double image =
+        (double)job->geom.nx * (double)job->geom.ny * value_bytes_of(job) / 2;
+    const bool large = exchanges || image * job->num_images >= NCCL_BYTES;
+    const tess_device_comm_opts opts = {
+        .sum_bytes = exchanges ? 0 : (int64_t)image,
+        .exchange_bytes = exchanges ? exchange_bytes(job) : 0,
+        .allowed = job->layout->forced.nccl ? TESS_SUM_BY_NCCL
+                   : large                  ? TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL
+                                            : TESS_SUM_BY_PEERS};
+    tess_device_comm_destroy(job->devices);
+    job->devices = NULL;
+    return tess_device_comm_create(job->comm, &opts, &job->devices);
+}
+
+/* ---- cost ---- */
+
+/* Every rank sends a part of its buffer to every other. */
+static tess_status try_exchange(const imager_job *job, int64_t bytes,
+                                tess_device_part *send, tess_device_rows *take,
+                                void *to)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(job->comm);
+    void *buffer;
+    status = tess_device_comm_buffer(job->devices, &buffer);
+    for (int k = 0; k < size; ++k) {
+        send[k] = (tess_device_part){k * bytes, bytes};
+        take[k] = (tess_device_rows){(char *)to + k * bytes, bytes, bytes, 1};
+    }
+    TESS_TRY(tess_device_comm_exchange(job->devices, status, send, take));
+    status = tess_device_comm_arrive(job->devices);
+    if (status == TESS_OK) status = tess_device_wait();
+    TESS_TRY(tess_comm_agree(job->comm, status));
+cleanup:
+    return status;
+}
+
+/* Bytes per second that the slowest device sends to the others. The first exchange
+ * opens the links. Collective. */
+static tess_status measure_links(const imager_job *job, double *bytes_s)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(job->comm);
+    const int64_t bytes =
+        tess_device_comm_room(job->devices) / 4 / size / LEAST_PART * LEAST_PART;
+    tess_device_part *send = tess_alloc(size, sizeof *send);
+    tess_device_rows *take = tess_alloc(size, sizeof *take);
+    void *to = NULL;
+    double seconds = 0;
+    status = tess_device_alloc(bytes * size, "exchange over ranks", &to);
+    TESS_TRY(tess_comm_agree(job->comm, send && take ? status : TESS_ERR_ALLOC));
+    for (int turn = 0; turn < 2; ++turn) {
+        seconds = -tess_time_now();
+        TESS_TRY(try_exchange(job, bytes, send, take, to));
+        seconds += tess_time_now();
+    }
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, &seconds, 1, TESS_MAX));
+    *bytes_s = (double)(bytes * (size - 1)) / (seconds > 0 ? seconds : 1e-9);
+cleanup:
+    tess_free(send);
+    tess_free(take);
+    tess_device_free(to);
+    return status;
+}
+
+/* Seconds that sharing saves. */
+static double gain(const imager_job *job, double bytes_s)
+{
+    const tess_grid_plan *plan = job->plan;
+    const double ranks = tess_comm_size(job->comm),
+                 transforms = (double)plan->num_planes * job->num_images;
+    const double cells = (double)plan->nu * (double)plan->nv;
+    const double lines = LINES * (double)plan->nu * (double)job->geom.ny;
+    const double sent =
+        (COVERED * cells + lines) * value_bytes_of(job) * (ranks - 1) / (ranks * ranks);
+    const double saved = cells * CELL_S * value_bytes_of(job) / 8 * (1 - 1 / ranks);
+    return transforms * (saved - sent / bytes_s - PLANE_S);
+}
+
+/* ---- choice ---- */
+
+/* Do whole images fit beside the samples on every device? Collective. */
+static tess_status fit_alone(const imager_job *job, bool *fit)
+{
+    int64_t here = device_share_bytes(&job->geom, job->num_images, value_bytes_of(job),
+                                      1) < (double)job->backend->room();
+    const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MIN);
+    *fit = here != 0;
+    return status;
+}
+
+/* Must planes be shared, whatever that costs? Collective. */
+static tess_status must_share(const imager_job *job, bool *must)
+{
+    tess_status status = TESS_OK;
+    bool fit = true;
+    if (job->alone) TESS_TRY(fit_alone(job, &fit));
+    *must = !fit || job->layout->reproducible ||
+            job->layout->forced.device_planes == TESS_SHARED_PLANES;
+cleanup:
+    return status;
+}
+
+static bool may_share(const imager_job *job)
+{
+    const tess_forced *forced = &job->layout->forced;
+    return job->backend->start && tess_comm_size(job->comm) > 1 &&
+           job->ranks.num_teams <= 1 && forced->pw == 0 && forced->fft_ranks == 0 &&
+           forced->device_planes != TESS_WHOLE_IMAGES;
+}
+
+/* Connect devices that share planes, unless links make that slower. Collective. */
+static tess_status try_sharing(imager_job *job)
+{
+    tess_status status = TESS_OK;
+    bool must;
+    double bytes_s = 0;
+    TESS_TRY(must_share(job, &must));
+    if (!must && gain(job, FASTEST_LINK) <= 0) return TESS_OK;
+    TESS_TRY(connect(job, true));
+    if (job->devices && !must) TESS_TRY(measure_links(job, &bytes_s));
+    job->shares_planes = must || (job->devices && gain(job, bytes_s) > 0);
+    if (bytes_s > 0)
+        tess_log_detail("devices exchange %s a second %s", tess_mem_text(bytes_s),
+                        tess_device_comm_text(job->devices));
+    if (job->shares_planes)
+        tess_log_detail("devices share w-planes %s",
+                        tess_device_comm_text(job->devices));
+cleanup:
+    return status;
+}
+
+tess_status device_share_choose(imager_job *job)
+{
+    tess_status status = TESS_OK;
+    job->shares_planes = false;
+    if (may_share(job)) TESS_TRY(try_sharing(job));
+    if (job->shares_planes) return imager_job_share(job);
+    tess_device_comm_destroy(job->devices);
+    job->devices = NULL;
+    if (job->alone && !job->worst_pixel) TESS_TRY(connect(job, false));
+cleanup:
+    return status;
+}
