@@ -20,8 +20,8 @@
 #include "tess_projection.h"
 #include "tess_samples.h"
 
-struct imager_checkpoint;
 struct tess_device_comm;
+struct visset_keeper;
 
 /** Everything between samples and images for one plan. */
 typedef struct imager_job {
@@ -40,7 +40,7 @@ typedef struct imager_job {
                            only, owned by whoever set it */
     bool shares_planes; /* device_share.h */
     struct tess_device_comm *devices;     /* connects their GPUs, or NULL */
-    struct imager_checkpoint *checkpoint; /* or NULL */
+    struct visset_keeper *keeper; /* of a run that may be continued, or NULL */
     imager_told told;
     imager_ranks ranks;
     imager_memory memory;

@@ -145,9 +145,10 @@ static tess_status clean(joined *all)
     image_run *run = all->run;
     for (int c = 0; c < all->num_channels; ++c)
         all->cleaned[c] = cleaned_channel(all, c);
-    if (run->opts->checkpoint.folder) run->job.checkpoint = &run->checkpoint;
+    if (run->opts->checkpoint.folder)
+        imager_checkpoint_keep(&run->checkpoint, &run->job);
     status = majors_clean(run, all->cleaned, all->num_channels);
-    run->job.checkpoint = NULL;
+    run->job.keeper = NULL;
     return status;
 }
 

@@ -59,6 +59,13 @@ typedef struct image_run {
     imager_teams teams; /* once there are several, `comm` is this rank's */
 } image_run;
 
+/** The checkpoints in which the work on an output is kept, or NULL: several teams have
+ *  none within an output. Local. */
+static inline imager_checkpoint *image_checkpoint(image_run *run)
+{
+    return run->job.keeper ? &run->checkpoint : NULL;
+}
+
 static inline bool image_subtracts(const tess_image_opts *opts)
 {
     return opts->subtract || opts->subtract_pixels;

@@ -51,6 +51,17 @@ void imager_bookmark_at(imager_bookmark *bookmark, imager_section section, int64
     ++bookmark->turned;
 }
 
+/* What a run that was stopped here finds is not progress. */
+void imager_bookmark_sent(imager_bookmark *bookmark, const imager_place *place)
+{
+    imager_place *at = &bookmark->place;
+    if (at->window == place->window && at->share == place->share &&
+        bookmark->next[IMAGER_PASS] == place->next_set)
+        return;
+    *at = (imager_place){.window = place->window, .share = place->share};
+    imager_bookmark_at(bookmark, IMAGER_PASS, place->next_set);
+}
+
 double imager_bookmark_bytes(const imager_bookmark *bookmark)
 {
     double bytes = 0;

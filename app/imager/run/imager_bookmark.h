@@ -16,18 +16,13 @@
 #include "tess_samples.h"
 #include "tess_weight.h"
 #include "visset.h"
+#include "visset_keeper.h"
 
 /** What the survey of the data has found so far, beside output_table. */
 typedef struct imager_survey {
     bool weights_differ; /**< the polarisations of some sample have several weights */
     bool summed;         /**< output_table_sum has been called */
 } imager_survey;
-
-/** Which samples are on their way: of this window of planes, in this pass for it, from
- *  this set on. */
-typedef struct imager_place {
-    int64_t window, share, next_set;
-} imager_place;
 
 /** What a bookmark has, in the order in which a run comes to it. */
 typedef enum imager_section {
@@ -37,12 +32,6 @@ typedef enum imager_section {
     IMAGER_PASS,    /**< samples that were received, brick sums, sums of weights */
     IMAGER_NUM_SECTIONS
 } imager_section;
-
-/** Numbers that tell whether a section is of the same blocks, passes and bricks. The
- *  first is how many blocks or sets there are. */
-typedef struct imager_check {
-    int64_t number[8];
-} imager_check;
 
 /** Which number of a survey's check is that of the rows there are. */
 enum { IMAGER_CHECK_ROWS = 4 };
@@ -100,6 +89,9 @@ tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *
 /** All before this block or set is in the section; NULL is fine. Local. */
 void imager_bookmark_at(imager_bookmark *bookmark, imager_section section,
                         int64_t next);
+
+/** As imager_bookmark_at, of the pass at this place. Local. */
+void imager_bookmark_sent(imager_bookmark *bookmark, const imager_place *place);
 
 /** This section and those after it are no more; NULL is fine. Local. */
 void imager_bookmark_forget(imager_bookmark *bookmark, imager_section from);

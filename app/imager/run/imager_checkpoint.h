@@ -11,6 +11,7 @@
 #include "tess_comm.h"
 #include "tess_imager.h"
 #include "tess_profile.h"
+#include "visset_keeper.h"
 
 /** What major cycles add to a checkpoint. */
 typedef struct imager_cycle {
@@ -37,6 +38,7 @@ typedef struct imager_checkpoint_times {
 
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {
+    visset_keeper keeper; /**< by which the engine knows it; the first member */
     tess_comm *comm;
     const tess_checkpoint_opts *opts;
     tess_profile *profile;
@@ -109,6 +111,9 @@ tess_status imager_checkpoint_cleaned(imager_checkpoint *checkpoint);
 tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, int k,
                                          int64_t row_first, int64_t num_rows,
                                          double *rows);
+
+/** Have the job's visibility sets tell this checkpoint how far they come. Local. */
+void imager_checkpoint_keep(imager_checkpoint *checkpoint, imager_job *job);
 
 /** So many more outputs are complete, with the means whose last channel is among them.
  *  May end the run with TESS_ERR_STOPPED. Collective. */

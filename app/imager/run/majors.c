@@ -314,11 +314,11 @@ static void tell_progress(void *context, const tess_clean_progress *now)
 static tess_status look(void *context, bool *stop)
 {
     const majors *all = context;
-    const image_run *run = all->run;
+    image_run *run = all->run;
     *stop = false;
     for (int p = 0; p < run->num_pol; ++p)
         if (run->pol[p].imaginary) return TESS_OK;
-    return imager_checkpoint_cleaned(run->job.checkpoint);
+    return imager_checkpoint_cleaned(image_checkpoint(run));
 }
 
 /* Ranks that share planes in groups have rows in another order than their own: clean/
@@ -396,7 +396,7 @@ static tess_status set_up(majors *all)
     }
     TESS_TRY(begin_models(all));
     if (majors_can_continue(all)) TESS_TRY(majors_continue(all));
-    imager_checkpoint_cycle(run->job.checkpoint, majors_save, all);
+    imager_checkpoint_cycle(image_checkpoint(all->run), majors_save, all);
 cleanup:
     return status;
 }
@@ -603,7 +603,7 @@ static tess_status clean_all(majors *all)
     for (int g = 0; g < all->num_groups; ++g)
         all->group[g].is_done = false;
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
-    TESS_TRY(imager_checkpoint_cleaned(run->job.checkpoint));
+    TESS_TRY(imager_checkpoint_cleaned(image_checkpoint(run)));
 cleanup:
     return status;
 }
@@ -827,7 +827,7 @@ tess_status majors_clean(image_run *run, majors_channel *channel, int num_channe
     }
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
 cleanup:
-    imager_checkpoint_cycle(run->job.checkpoint, NULL, NULL);
+    imager_checkpoint_cycle(image_checkpoint(run), NULL, NULL);
     free_all(&all);
     return status;
 }

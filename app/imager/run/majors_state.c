@@ -154,7 +154,7 @@ cleanup:
 
 bool majors_can_continue(const majors *all)
 {
-    const imager_checkpoint *checkpoint = all->run->job.checkpoint;
+    const imager_checkpoint *checkpoint = image_checkpoint(all->run);
     return checkpoint && checkpoint->cycle_waits;
 }
 
@@ -177,7 +177,7 @@ static tess_status take_mask(const majors *all, int image, uint32_t **found)
     double *rows = tess_alloc_zero(pixels, sizeof *rows);
     *found = tess_alloc(pixels, sizeof **found);
     if (!rows || !*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
-    TESS_TRY(imager_checkpoint_cycle_rows(all->run->job.checkpoint, image,
+    TESS_TRY(imager_checkpoint_cycle_rows(image_checkpoint(all->run), image,
                                           images->row_first, images->num_rows, rows));
     for (int64_t k = 0; k < pixels; ++k)
         (*found)[k] = (uint32_t)rows[k];
@@ -204,7 +204,7 @@ static void take_part(const state_part *part, cleaned *group)
 static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state *state)
 {
     tess_status status = TESS_OK;
-    const imager_checkpoint *checkpoint = all->run->job.checkpoint;
+    const imager_checkpoint *checkpoint = image_checkpoint(all->run);
     cleaned *group = &all->group[g];
     state_part part;
     if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
@@ -232,7 +232,7 @@ static tess_status take_models(majors *all)
     const int num_pol = all->run->num_pol;
     for (int k = 0; k < majors_num_images(all); ++k)
         TESS_TRY(imager_checkpoint_cycle_rows(
-            all->run->job.checkpoint, k, all->images.row_first, all->images.num_rows,
+            image_checkpoint(all->run), k, all->images.row_first, all->images.num_rows,
             all->channel[k / num_pol].model[k % num_pol].value));
 cleanup:
     return status;
@@ -250,7 +250,7 @@ static tess_status take_first(majors *all, int image)
         if (!all->channel[k / num_pol].set) continue;
         TESS_TRY(
             imager_rows_zero(images->row_first, images->num_rows, images->nx, rows));
-        TESS_TRY(imager_checkpoint_cycle_rows(all->run->job.checkpoint, image++,
+        TESS_TRY(imager_checkpoint_cycle_rows(image_checkpoint(all->run), image++,
                                               rows->row_first, rows->num_rows,
                                               rows->value));
     }
@@ -270,7 +270,7 @@ static int count_with_data(const majors *all)
 static tess_status take_head(majors *all, int64_t *at, state_head *head)
 {
     tess_status status = TESS_OK;
-    const imager_checkpoint *checkpoint = all->run->job.checkpoint;
+    const imager_checkpoint *checkpoint = image_checkpoint(all->run);
     if (!take_bytes(&checkpoint->state, at, head, sizeof *head) ||
         memcmp(head->name, NAME, sizeof NAME) != 0 ||
         head->output != all->channel[0].output ||

@@ -383,7 +383,7 @@ tess_status image_weigh(image_run *run, sample_sets *data, tess_density **densit
             status = tess_density_add(*density, samples, 0, samples->num_rows,
                                       data->threads);
         imager_bookmark_at(bookmark, IMAGER_DENSITY, k + 1);
-        status = imager_checkpoint_look(run->job.checkpoint, status);
+        status = visset_keeper_look(&run->job, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (!tess_density_is_finished(*density))
@@ -729,7 +729,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                                             imager_samples_bytes(&run.all) +
                                             imager_finishing_bytes(&run.job)));
     if (opts->checkpoint.folder && run.teams.num == 1 && !image_joins_channels(&own))
-        run.job.checkpoint = &run.checkpoint;
+        imager_checkpoint_keep(&run.checkpoint, &run.job);
     TESS_TRY(image_outputs(&run));
     if (own.clean.update_model) TESS_TRY(update_model(&run));
     imager_checkpoint_finish(&run.checkpoint);

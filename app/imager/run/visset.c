@@ -66,14 +66,15 @@ tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool i
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
-    imager_bookmark *bookmark = visset_bookmark(job);
     const imager_check check = {{data->num_sets, data->set_blocks}};
-    int64_t first;
+    visset_keeper *keeper = job->keeper;
+    int64_t first = 0;
     if (data->in_memory) {
         TESS_TRY(sample_sets_get(data, 0, &samples));
         return imager_sort(job, samples, true, in_place, bricks);
     }
-    TESS_TRY(imager_bookmark_bricks(bookmark, &check, job->plan, data, bricks, &first));
+    if (keeper)
+        TESS_TRY(keeper->take_bricks(keeper, &check, job->plan, data, bricks, &first));
     for (int64_t k = first; k < data->num_sets; ++k) {
         tess_brick_list runs = {0};
         status = sample_sets_get(data, k, &samples);
@@ -85,8 +86,8 @@ tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool i
         if (status == TESS_OK) status = merge_counts(bricks, &runs);
         data->num_runs += runs.num_runs;
         tess_brick_list_free(&runs);
-        imager_bookmark_at(bookmark, IMAGER_BRICKS, k + 1);
-        TESS_TRY(imager_checkpoint_look(job->checkpoint, status));
+        visset_keeper_counted(job, k + 1);
+        TESS_TRY(visset_keeper_look(job, status));
     }
 cleanup:
     return status;
@@ -474,7 +475,7 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     status = imager_job_partition(job, &set->own_bricks, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
     imager_job_log(job);
-    if (job->checkpoint) TESS_TRY(imager_checkpoint_begin(job->checkpoint, job));
+    TESS_TRY(visset_keeper_begin(job));
     if (job->layout->reproducible) {
         set->sums.exact = tess_alloc_zero(num_weight + 1, sizeof *set->sums.exact);
         TESS_TRY(
@@ -523,7 +524,7 @@ static tess_status start_again(visset *set)
     if (set->num_made++ == 0 && !set->has_left) return TESS_OK;
     if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
     tess_steps_restart(job->steps);
-    imager_checkpoint_restart(job->checkpoint);
+    visset_keeper_restart(job);
     status = tess_planes_clear(job->planes);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
@@ -550,7 +551,7 @@ cleanup:
 void visset_free(visset *set)
 {
     if (!set->job) return;
-    imager_bookmark_forget(visset_bookmark(set->job), IMAGER_BRICKS);
+    visset_keeper_forget(set->job);
     tess_brick_list_free(&set->loaded);
     pass_spool_destroy(set->spool);
     imager_passes_free(&set->passes);

@@ -17,9 +17,9 @@
 typedef struct pass_filter {
     const imager_job *job;
     tess_plane_window window;
-    int pass, num_passes; /* for the window */
-    int64_t first_set;    /* that it takes them from */
-    bool with_done;       /* bricks whose planes are done, too */
+    int num_passes;     /* for the window */
+    imager_place place; /* of the pass, and the first set that it takes */
+    bool with_done;     /* bricks whose planes are done, too */
 } pass_filter;
 
 static bool by_steps(const pass_filter *filter)
@@ -28,10 +28,10 @@ static bool by_steps(const pass_filter *filter)
            tess_steps_count(filter->job->steps) >= filter->num_passes;
 }
 
-static int pass_first_step(const pass_filter *filter, int pass)
+static int pass_first_step(const pass_filter *filter, int64_t pass)
 {
     const int steps = tess_steps_count(filter->job->steps);
-    return (int)((int64_t)steps * pass / filter->num_passes);
+    return (int)(steps * pass / filter->num_passes);
 }
 
 static bool in_pass(const void *context, int64_t key)
@@ -43,10 +43,10 @@ static bool in_pass(const void *context, int64_t key)
     if ((!filter->with_done && tess_steps_block_done(steps, block)) ||
         !tess_steps_block_in(steps, block, filter->window))
         return false;
-    if (!by_steps(filter)) return key % filter->num_passes == filter->pass;
+    if (!by_steps(filter)) return key % filter->num_passes == filter->place.share;
     const int step = tess_steps_of_block(steps, block);
-    return step >= pass_first_step(filter, filter->pass) &&
-           step < pass_first_step(filter, filter->pass + 1);
+    return step >= pass_first_step(filter, filter->place.share) &&
+           step < pass_first_step(filter, filter->place.share + 1);
 }
 
 /* Read, weight and send the data of one pass, the first of which adds to the sums. */
@@ -56,11 +56,12 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
     imager_job *job = set->job;
     sample_sets *data = set->data;
     tess_exchange *exchange = set->exchange;
+    imager_place place = filter->place;
     const bool all = filter->num_passes == 1 && filter->window.count == 0;
     const bool first =
-        filter->pass == 0 && filter->window.first == 0 && !set->is_counted;
-    tess_exchange_filter *test = all && !job->checkpoint ? NULL : in_pass;
-    for (int64_t k = filter->first_set; k < data->num_sets; ++k) {
+        filter->place.share == 0 && filter->window.first == 0 && !set->is_counted;
+    tess_exchange_filter *test = all && !job->keeper ? NULL : in_pass;
+    for (int64_t k = filter->place.next_set; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
         TESS_TRY(tess_steps_look(job->steps));
         double mark = tess_time_now();
@@ -82,7 +83,8 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
         tess_exchange_progress(exchange);
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         TESS_TRY(tess_exchange_send(exchange, samples, true, test, filter));
-        imager_bookmark_at(visset_bookmark(job), IMAGER_PASS, k + 1);
+        place.next_set = k + 1;
+        visset_keeper_sent(job, &place);
         tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     }
 cleanup:
@@ -147,9 +149,9 @@ static tess_status take_all(visset *set, int64_t first_set, tess_samples **sampl
     const sample_sets *data = set->data;
     const pass_filter all = {.job = job,
                              .num_passes = 1,
-                             .first_set = first_set,
+                             .place = {.next_set = first_set},
                              .with_done = !set->single && !set->over};
-    if (data->in_memory && !job->checkpoint)
+    if (data->in_memory && !job->keeper)
         status = expect(job, &data->cached, &set->own_bricks, set->exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(take_pass(set, &all, true, samples, bricks));
@@ -162,20 +164,13 @@ tess_status visset_send(visset *set)
     return take_all(set, 0, &set->samples, &set->bricks);
 }
 
-/* Other samples are collected from here on. What a run that was stopped here finds is
- * not progress. */
-static void begin_pass(const imager_job *job, tess_exchange *exchange, int window,
-                       int share)
+/* Other samples are collected from here on. */
+static void begin_pass(const imager_job *job, tess_exchange *exchange,
+                       const imager_place *place)
 {
-    imager_bookmark *bookmark = visset_bookmark(job);
-    const imager_place place = {.window = window, .share = share};
     tess_exchange_reset(exchange);
     tess_steps_next_samples(job->steps);
-    if (!bookmark ||
-        (bookmark->place.window == window && bookmark->place.share == share))
-        return;
-    bookmark->place = place;
-    imager_bookmark_at(bookmark, IMAGER_PASS, 0);
+    visset_keeper_sent(job, place);
 }
 
 /* Where samples of a pass are gridded: in a window of planes, or in steps. */
@@ -209,13 +204,13 @@ cleanup:
 static void log_pass(const imager_passes *passes, const pass_filter *filter)
 {
     if (passes->num_windows > 1)
-        tess_log_info("pass %d of %d over the data for w-planes %lld to %lld",
-                      filter->pass + 1, filter->num_passes,
+        tess_log_info("pass %lld of %d over the data for w-planes %lld to %lld",
+                      (long long)filter->place.share + 1, filter->num_passes,
                       (long long)filter->window.first,
                       (long long)(filter->window.first + filter->window.count - 1));
     else
-        tess_log_info("pass %d of %d over the data", filter->pass + 1,
-                      filter->num_passes);
+        tess_log_info("pass %lld of %d over the data",
+                      (long long)filter->place.share + 1, filter->num_passes);
 }
 
 static pass_filter filter_at(const visset *set, const imager_passes *passes,
@@ -224,20 +219,21 @@ static pass_filter filter_at(const visset *set, const imager_passes *passes,
     const int window = (int)place->window;
     return (pass_filter){.job = set->job,
                          .window = imager_passes_window(set->job, passes, window),
-                         .pass = (int)place->share,
                          .num_passes = passes->num_shares[window],
-                         .first_set = place->next_set,
+                         .place = *place,
                          .with_done = set->spool != NULL};
 }
 
 static pass_work work_of(const pass_filter *filter)
 {
-    const bool whole = by_steps(filter), last = filter->pass == filter->num_passes - 1;
-    return (pass_work){.window = filter->window,
-                       .first_step = whole ? pass_first_step(filter, filter->pass) : 0,
-                       .end_step = whole ? pass_first_step(filter, filter->pass + 1)
-                                         : tess_steps_count(filter->job->steps),
-                       .last = last || (whole && filter->window.count == 0)};
+    const bool whole = by_steps(filter),
+               last = filter->place.share == filter->num_passes - 1;
+    return (pass_work){
+        .window = filter->window,
+        .first_step = whole ? pass_first_step(filter, filter->place.share) : 0,
+        .end_step = whole ? pass_first_step(filter, filter->place.share + 1)
+                          : tess_steps_count(filter->job->steps),
+        .last = last || (whole && filter->window.count == 0)};
 }
 
 /* Collect the samples of a pass. Collective. */
@@ -249,11 +245,10 @@ static tess_status collect_pass(visset *set, const imager_passes *passes,
     const imager_job *job = set->job;
     const pass_filter filter = filter_at(set, passes, place);
     const bool last = place->window == passes->num_windows - 1 &&
-                      filter.pass == filter.num_passes - 1;
-    if (filter.first_set == 0)
-        begin_pass(job, set->exchange, (int)place->window, filter.pass);
+                      filter.place.share == filter.num_passes - 1;
+    if (place->next_set == 0) begin_pass(job, set->exchange, place);
     log_pass(passes, &filter);
-    if (filter.first_set == 0) status = expect_pass(owned, &filter, set->exchange);
+    if (place->next_set == 0) status = expect_pass(owned, &filter, set->exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(take_pass(set, &filter, last, samples, bricks));
 cleanup:
@@ -317,11 +312,11 @@ static tess_status find_place(imager_job *job, const sample_sets *data,
                               imager_place *from)
 {
     const imager_check check = check_of(job, data, owned, passes);
-    *from = (imager_place){0, 0, 0};
+    visset_keeper *keeper = job->keeper;
     tess_status status = TESS_OK;
+    *from = (imager_place){0, 0, 0};
     if (data->in_memory || job->backend->grid->load || sums->map) return TESS_OK;
-    TESS_TRY(
-        imager_bookmark_pass(visset_bookmark(job), &check, job, exchange, sums, from));
+    if (keeper) TESS_TRY(keeper->take_pass(keeper, &check, job, exchange, sums, from));
     if (from->window < 0 || from->window >= passes->num_windows || from->share < 0 ||
         from->share >= passes->num_shares[from->window])
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: a pass that this run does not make");
@@ -371,7 +366,7 @@ tess_status visset_go_over(visset *set, const visset_request *request)
                 job->steps, imager_passes_window(job, &passes, (int)from.window)))
             TESS_TRY(run_window(set, request, &owned, &passes, from));
 cleanup:
-    imager_bookmark_forget(visset_bookmark(job), IMAGER_PASS);
+    visset_keeper_forget_pass(job);
     imager_passes_free(&passes);
     tess_brick_list_free(&owned);
     return status;

@@ -4,15 +4,9 @@
 #ifndef TESS_VISSET_PRIVATE_H
 #define TESS_VISSET_PRIVATE_H
 
-#include "imager_bookmark.h"
-#include "imager_checkpoint.h"
 #include "imager_passes.h"
 #include "visset.h"
-
-static inline imager_bookmark *visset_bookmark(const imager_job *job)
-{
-    return job->checkpoint ? &job->checkpoint->bookmark : NULL;
-}
+#include "visset_keeper.h"
 
 /** Samples as they are gridded: those of the set or of one pass over data, or residuals
  *  in their place. */

@@ -1,0 +1,90 @@
+/** @file visset_keeper.h  (private to app/imager/)
+ *  Who keeps what a visibility set has made so far, for a run that is continued after
+ *  its end: the set tells how far it has come in data that are read in blocks, and asks
+ *  how far the run was that it continues. The functions below do nothing without a
+ *  keeper.
+ */
+#ifndef TESS_VISSET_KEEPER_H
+#define TESS_VISSET_KEEPER_H
+
+#include "exchange.h"
+#include "imager_job.h"
+#include "sample_sets.h"
+
+struct imager_sums;
+
+/** Which samples are on their way: of this window of planes, in this pass for it, from
+ *  this set on. */
+typedef struct imager_place {
+    int64_t window, share, next_set;
+} imager_place;
+
+/** Numbers that tell whether what was kept is of the same blocks, passes and bricks.
+ *  The first is how many blocks or sets there are. */
+typedef struct imager_check {
+    int64_t number[8];
+} imager_check;
+
+/** Objects become what they were where the run was left, if it had come that far with
+ *  the same numbers; else they stay as they are, and the place is the beginning. They
+ *  are borrowed from then on, until they are forgotten. */
+typedef struct visset_keeper {
+    /** The set's images begin, perhaps with sums of planes. Collective. */
+    tess_status (*begin)(struct visset_keeper *keeper, const imager_job *job);
+    /** Another image of the set begins: none of its planes is done. Local. */
+    void (*restart)(struct visset_keeper *keeper);
+    /** Between blocks, with what has become of the last one: TESS_ERR_STOPPED when the
+     *  run is to end, else what has become of any rank's. Collective. */
+    tess_status (*look)(struct visset_keeper *keeper, tess_status status);
+    /** Bricks of all sets of samples before `*next_set`. Collective. */
+    tess_status (*take_bricks)(struct visset_keeper *keeper, const imager_check *check,
+                               const tess_grid_plan *plan, sample_sets *data,
+                               tess_brick_list *bricks, int64_t *next_set);
+    /** Samples that were received, brick sums and sums of weights. Collective. */
+    tess_status (*take_pass)(struct visset_keeper *keeper, const imager_check *check,
+                             imager_job *job, tess_exchange *exchange,
+                             struct imager_sums *sums, imager_place *place);
+    /** All sets before this one have been counted, or sent. Local. */
+    void (*counted)(struct visset_keeper *keeper, int64_t next_set);
+    void (*sent)(struct visset_keeper *keeper, const imager_place *place);
+    /** What belongs to the passes of one image is no more, or the set is. Local. */
+    void (*forget_pass)(struct visset_keeper *keeper);
+    void (*forget)(struct visset_keeper *keeper);
+} visset_keeper;
+
+static inline tess_status visset_keeper_begin(const imager_job *job)
+{
+    return job->keeper ? job->keeper->begin(job->keeper, job) : TESS_OK;
+}
+
+static inline void visset_keeper_restart(const imager_job *job)
+{
+    if (job->keeper) job->keeper->restart(job->keeper);
+}
+
+static inline tess_status visset_keeper_look(const imager_job *job, tess_status status)
+{
+    return job->keeper ? job->keeper->look(job->keeper, status) : status;
+}
+
+static inline void visset_keeper_counted(const imager_job *job, int64_t next_set)
+{
+    if (job->keeper) job->keeper->counted(job->keeper, next_set);
+}
+
+static inline void visset_keeper_sent(const imager_job *job, const imager_place *place)
+{
+    if (job->keeper) job->keeper->sent(job->keeper, place);
+}
+
+static inline void visset_keeper_forget_pass(const imager_job *job)
+{
+    if (job->keeper) job->keeper->forget_pass(job->keeper);
+}
+
+static inline void visset_keeper_forget(const imager_job *job)
+{
+    if (job->keeper) job->keeper->forget(job->keeper);
+}
+
+#endif
