@@ -1,4 +1,4 @@
-/** @file visset_private.h  (private to app/imager/run/visset*.c and visset_finish.c)
+/** @file visset_private.h  (private to visset*.c)
  *  The parts of a visibility set's work.
  */
 #ifndef TESS_VISSET_PRIVATE_H
