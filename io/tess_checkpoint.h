@@ -22,7 +22,8 @@
 #include "tess_mover.h"
 #include "tess_status.h"
 
-enum { TESS_CHECKPOINT_MEANS = 80 };
+/** Most means and rows of major cycles in a checkpoint. */
+enum { TESS_CHECKPOINT_MEANS = 2048 };
 
 /** Rows [row_first, + num_rows) of `num` images of one size, on this rank. */
 typedef struct tess_checkpoint_rows {

@@ -114,9 +114,22 @@ def kill_and_go(suite, options, whole, kills):
     same(suite, f"after {kills} kills", prefix, whole)
 
 
+def many_channels(suite):
+    """The models of many channels are in one checkpoint."""
+    obs = simulate(suite.path("many.uvfits"), suite.path("sky.csv"), layout="meerkat", duration="20min",
+                   integration="300s", freq="1.28GHz", width="2MHz", channels=48,
+                   extra=("--antennas", "16", "--noise", "0.1"))
+    options = [obs, "--size", "48", "--scale", "12asec", "--reproducible", "--niter", "200", "--nmiter", "2",
+               "--stokes", "IQ", "--channels-out", "48", "--join-channels"]
+    good, whole = suite.image("many", *options)
+    if good:
+        stop_and_go(suite, "many channels", options, whole, (1,))
+
+
 def main():
     suite = Suite("clean_checkpoints")
     obs = observe(suite)
+    many_channels(suite)
     several = (1, 3, 2, 4) if mpiexec() else (1,)
     cases = {"multiscale": ["--niter", "400", "--auto-threshold", "4", "--auto-mask", "6",
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",

@@ -264,6 +264,9 @@ def mistakes(suite, obs):
             "squares of one image": [*clean, "--squared-channel-joining"],
             "negative squares": [*join, "--squared-channel-joining", "--no-negative"],
             "both weightings": [*join, "--mf-weighting", "--no-mf-weighting"],
+            "more images than a checkpoint holds": [
+                obs, *GRID, "--niter", "100", "--stokes", "IQ", "--channels-out", "1500", "--join-channels",
+                "--checkpoint", suite.path("folder")],
             "no cleaning": [obs, *GRID, "--channels-out", "4", "--join-channels"]}.items():
         refused(suite, what, args, 2, ranks=(1,))
     if BACKEND == "cpu":

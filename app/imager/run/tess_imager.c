@@ -94,6 +94,24 @@ cleanup:
     return status;
 }
 
+/* Checkpoints of joined channels hold a model, a mask and a first residual of each
+ * image. */
+static tess_status check_checkpoint(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const int64_t images = run->num_pol * opts->channels_out;
+    if (!opts->checkpoint.folder || !image_joins_channels(opts)) return TESS_OK;
+    if (images * (1 + opts->clean.first_residual) + run->num_pol + TESS_MAX_IMAGES >
+        TESS_CHECKPOINT_MEANS)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--checkpoint cannot hold the %lld images that are cleaned together; "
+                  "use fewer --channels-out",
+                  (long long)images);
+cleanup:
+    return status;
+}
+
 tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -115,6 +133,7 @@ tess_status image_set_up(image_run *run)
     if (run->num_pol > TESS_MAX_POL)
         TESS_FAIL(TESS_ERR_USAGE, "--stokes asks for %d images; at most %d in one run",
                   run->num_pol, TESS_MAX_POL);
+    TESS_TRY(check_checkpoint(run));
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
     run->info = tess_source_info_of(run->source);
