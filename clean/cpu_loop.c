@@ -83,8 +83,8 @@ static double largest_of_block(const loop_team *team, int64_t block)
     const bool positive = team->work->setup->opts.no_negative;
     int64_t first, end;
     block_range(team->list, block, &first, &end);
-    return team->work->loops->largest_value(metrics(team, first, end), end - first,
-                                            positive);
+    return team->work->vector->largest_value(metrics(team, first, end), end - first,
+                                             positive);
 }
 
 /* The best of this thread's blocks, whose maxima are known. */
@@ -183,7 +183,7 @@ static void subtract_block(const loop_team *team, int64_t block)
     const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
     for (int i = 0; i < list->num_images; ++i)
         if (work->setup->join.weight[i] > 0)
-            work->loops->subtract[work->is_double](
+            work->vector->subtract[work->is_double](
                 list->run + list->block[block],
                 list->block[block + 1] - list->block[block], &team->psf[i], index % nx,
                 index / nx, team->flux[i], list->value + i * list->count);

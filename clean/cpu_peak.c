@@ -38,7 +38,7 @@ void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row)
     if (y < y_range[0] || y >= y_range[1] || x_range[0] >= x_range[1]) return;
     const uint8_t *allowed = cpu_allowed_row(work, slot->scale, row);
     const char *line = cpu_row(work, slot->mean, row);
-    slot->row_peak[row] = work->loops->largest[work->is_double](
+    slot->row_peak[row] = work->vector->largest[work->is_double](
         line + (size_t)x_range[0] * work->real_bytes, allowed + x_range[0],
         x_range[1] - x_range[0], work->setup->opts.no_negative);
 }

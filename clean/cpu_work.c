@@ -157,7 +157,7 @@ static tess_status cpu_create(const clean_setup *setup, clean_work **work_out)
     clean_work *work = tess_alloc_zero(1, sizeof *work);
     TESS_TRY(tess_comm_agree(setup->comm, work ? TESS_OK : TESS_ERR_ALLOC));
     work->setup = setup;
-    work->loops = cpu_loops_best();
+    work->vector = cpu_vector_best();
     work->is_double = setup->opts.is_double;
     work->real_bytes = work->is_double ? 8 : 4;
     work->pixels = setup->images.num_rows * setup->images.nx;

@@ -10,7 +10,7 @@
 #endif
 
 #include "clean_ops.h"
-#include "cpu_loops.h"
+#include "cpu_vector.h"
 #include "tess_convolve.h"
 
 typedef struct cpu_window cpu_window; /* cpu_window.h */
@@ -32,7 +32,7 @@ typedef struct cpu_slot {
 struct clean_work {
     const clean_setup *setup;
     tess_convolve *plan;
-    const cpu_loops *loops;
+    const cpu_vector *vector;
     bool is_double;
     size_t real_bytes;
     int64_t pixels;          /**< of this rank's rows */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api_options.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_mem.h"
 #include "tessera/tess_command.h"
 

@@ -13,7 +13,7 @@
 #include "tess_bench_list.h"
 #include "tess_calibrate.h"
 #include "tess_cli.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_log.h"
 #include "tess_threads.h"
 #include "tess_version.h"

@@ -8,7 +8,7 @@
 #include "tess_bench_gcf_study.h"
 #include "tess_bench_gcf_tune.h"
 #include "tess_cli.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_map.h"
 #include "tess_threads.h"
 

@@ -7,7 +7,7 @@
 #include "compare.h"
 #include "options.h"
 #include "tess_cli.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_text.h"
 
 static const char doc[] =

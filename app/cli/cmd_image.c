@@ -6,7 +6,7 @@
 
 #include "job.h"
 #include "tess_checkpoint.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_image_args.h"
 #include "tess_imager.h"
 #include "tess_log.h"

@@ -6,7 +6,7 @@
 
 #include "info.h"
 #include "tess_cli.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_log.h"
 #include "tess_vis.h"
 

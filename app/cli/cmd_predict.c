@@ -7,7 +7,7 @@
 #include "job.h"
 #include "options.h"
 #include "tess_cli.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"

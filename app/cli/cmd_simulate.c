@@ -12,7 +12,7 @@
 
 #include "options.h"
 #include "tess_cli.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_sim_layout.h"

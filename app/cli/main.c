@@ -5,7 +5,7 @@
 
 #include "built.h"
 #include "tess_comm.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_status.h"

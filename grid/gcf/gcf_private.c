@@ -6,18 +6,9 @@
 
 #include "gcf_batch.h"
 #include "gcf_strategies.h"
+#include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-static void add_values(bool is_double, const void *from, int64_t values, void *to)
-{
-    if (is_double)
-        for (int64_t k = 0; k < 2 * values; ++k)
-            ((double *)to)[k] += ((const double *)from)[k];
-    else
-        for (int64_t k = 0; k < 2 * values; ++k)
-            ((float *)to)[k] += ((const float *)from)[k];
-}
 
 /* Each thread sums a share of the cells over the grids of all. */
 static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
@@ -25,8 +16,8 @@ static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
 {
     const size_t bytes = gcf_value_bytes(gcf);
     for (int64_t t = 0; t < count; ++t)
-        add_values(gcf->layout.is_double, grids + (size_t)(t * values + first) * bytes,
-                   end - first, to + (size_t)first * bytes);
+        tess_add_reals(gcf->layout.is_double, to + (size_t)first * bytes,
+                       grids + (size_t)(t * values + first) * bytes, 2 * (end - first));
 }
 
 tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,

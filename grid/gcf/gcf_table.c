@@ -4,6 +4,7 @@
 #include "gcf_table.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 tess_status gcf_check_layout(const tess_gcf_layout *layout)
 {
@@ -295,9 +296,7 @@ void tess_gcf_value(const tess_gcf *gcf, int plane, int x, int y, double value[2
     const int64_t at = gcf_table_offset(gcf, plane, offset[0], offset[1]) +
                        (int64_t)tap[0] * support + tap[1];
     for (int k = 0; k < 2; ++k)
-        value[k] = gcf->layout.is_double
-                       ? ((const double *)gcf->data)[2 * at + k]
-                       : (double)((const float *)gcf->data)[2 * at + k];
+        value[k] = tess_real_at(gcf->data, gcf->layout.is_double, 2 * at + k);
 }
 
 int64_t tess_gcf_bytes(const tess_gcf *gcf)

@@ -9,7 +9,7 @@
 #include "checkpoint_input.h"
 #include "fuzz_file.h"
 #include "tess_comm.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_log.h"
 
 static tess_comm *comm;

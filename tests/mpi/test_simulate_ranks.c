@@ -15,7 +15,7 @@
 
 #include "rank_tests.h"
 #include "tess_comm.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_vis.h"
 
 typedef struct fixture {

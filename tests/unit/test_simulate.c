@@ -20,7 +20,7 @@
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
-#include "tess_commands.h"
+#include "tess_subcommands.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_sim_layout.h"

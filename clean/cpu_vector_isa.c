@@ -1,12 +1,12 @@
-/* The inner loops of minor cycles for one instruction set; see cpu_loops.h. Maxima are
+/* The inner loops of minor cycles for one instruction set; see cpu_vector.h. Maxima are
  * taken of the bits as whole numbers, whose order is that of positive numbers and which
  * compilers vectorise. */
-#include "cpu_loops.h"
+#include "cpu_vector.h"
 
 #include <string.h>
 
-#ifndef CPU_LOOPS
-#define CPU_LOOPS cpu_loops_portable
+#ifndef CPU_VECTOR
+#define CPU_VECTOR cpu_vector_portable
 #endif
 
 #define SUBTRACT(REAL, SUFFIX)                                                         \
@@ -66,6 +66,6 @@ static double largest_value(const double *value, int64_t count, bool positive)
     return result;
 }
 
-const cpu_loops CPU_LOOPS = {.subtract = {subtract_single, subtract_double},
-                             .largest = {largest_single, largest_double},
-                             .largest_value = largest_value};
+const cpu_vector CPU_VECTOR = {.subtract = {subtract_single, subtract_double},
+                               .largest = {largest_single, largest_double},
+                               .largest_value = largest_value};

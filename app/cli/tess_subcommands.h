@@ -1,10 +1,10 @@
-/** @file tess_commands.h
+/** @file tess_subcommands.h
  *  The subcommands. Each parses its own arguments (argv[0] is the subcommand's name)
  *  and returns a status; main.c turns that into one error line and the exit status.
  *  Collective: every rank calls with the same arguments.
  */
-#ifndef TESS_COMMANDS_H
-#define TESS_COMMANDS_H
+#ifndef TESS_SUBCOMMANDS_H
+#define TESS_SUBCOMMANDS_H
 
 #include <stdio.h>
 

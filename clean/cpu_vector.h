@@ -1,9 +1,9 @@
-/** @file cpu_loops.h  (private to clean/)
- *  Inner loops of the cpu backend, compiled from one source (cpu_loops_isa.c) for each
+/** @file cpu_vector.h  (private to clean/)
+ *  Inner loops of the cpu backend, compiled from one source (cpu_vector_isa.c) for each
  *  instruction set.
  */
-#ifndef TESS_CLEAN_CPU_LOOPS_H
-#define TESS_CLEAN_CPU_LOOPS_H
+#ifndef TESS_CLEAN_CPU_VECTOR_H
+#define TESS_CLEAN_CPU_VECTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ typedef struct cpu_psf {
 } cpu_psf;
 
 /** Functions by [is_double]. */
-typedef struct cpu_loops {
+typedef struct cpu_vector {
     /** value[l] -= flux · psf(l − (x, y)) for the pixels of some runs; `value` is of
      * the whole list. */
     void (*subtract[2])(const cpu_run *run, int64_t count, const cpu_psf *psf,
@@ -33,15 +33,15 @@ typedef struct cpu_loops {
                          bool positive);
     /** The same of a list's values. */
     double (*largest_value)(const double *value, int64_t count, bool positive);
-} cpu_loops;
+} cpu_vector;
 
-const cpu_loops *cpu_loops_best(void);
+const cpu_vector *cpu_vector_best(void);
 
-extern const cpu_loops cpu_loops_portable;
+extern const cpu_vector cpu_vector_portable;
 #if defined(__x86_64__)
-extern const cpu_loops cpu_loops_avx2;
-extern const cpu_loops cpu_loops_knl;
-extern const cpu_loops cpu_loops_avx512;
+extern const cpu_vector cpu_vector_avx2;
+extern const cpu_vector cpu_vector_knl;
+extern const cpu_vector cpu_vector_avx512;
 #endif
 
 #endif
