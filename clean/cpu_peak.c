@@ -28,21 +28,6 @@ static clean_peak peak_of_row(const clean_work *work, const void *line,
     return (clean_peak){0, -1};
 }
 
-void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row)
-{
-    const int64_t y = work->setup->images.row_first + row;
-    int64_t x_range[2], y_range[2];
-    slot->row_peak[row] = -1;
-    if (slot->scale < 0) return;
-    clean_inside(work->setup, slot->scale, x_range, y_range);
-    if (y < y_range[0] || y >= y_range[1] || x_range[0] >= x_range[1]) return;
-    const uint8_t *allowed = cpu_allowed_row(work, slot->scale, row);
-    const char *line = cpu_row(work, slot->mean, row);
-    slot->row_peak[row] = work->vector->largest[work->is_double](
-        line + (size_t)x_range[0] * work->real_bytes, allowed + x_range[0],
-        x_range[1] - x_range[0], work->setup->opts.no_negative);
-}
-
 /* The first of this rank's pixels with the largest value; none where all are 0. */
 static clean_peak own_peak(const clean_work *work, const cpu_slot *slot)
 {

@@ -8,11 +8,6 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-bool cpu_is_multiscale(const clean_work *work)
-{
-    return work->setup->num_scales > 1 || work->setup->scale_px[0] > 0;
-}
-
 /* ---- products of columns ---- */
 
 #define PRODUCTS(REAL, SUFFIX)                                                         \

@@ -261,62 +261,6 @@ static void cpu_psf_peaks(const clean_work *work, double *peak)
 
 /* ---- residuals ---- */
 
-const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
-{
-    const int64_t nx = work->setup->images.nx;
-    const uint8_t *allowed = work->allowed + row * nx;
-    if (!work->found) return allowed;
-    const uint32_t *found = work->found + row * nx, bit = UINT32_C(1) << scale;
-    uint8_t *both = work->scratch + cpu_thread() * nx;
-    for (int64_t x = 0; x < nx; ++x)
-        both[x] = allowed[x] && (found[x] & bit);
-    return both;
-}
-
-/* A row of slot->mean: what its pixels are chosen by, times the factor unless NULL, or
- * their linear mean. */
-static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
-                     bool linear, int64_t row)
-{
-    const int64_t nx = work->setup->images.nx;
-    double *joined = work->values + (int64_t)cpu_thread() * 2 * nx;
-    const cpu_lines lines = {.image = slot->image,
-                             .offset_bytes = (size_t)(row * nx) * work->real_bytes,
-                             .is_double = work->is_double,
-                             .count = nx};
-    cpu_join_lines(&work->setup->join, &lines, linear, joined, joined + nx);
-    for (int64_t k = 0; factor && k < nx; ++k)
-        joined[k] *= tess_real_at(factor, work->is_double, row * nx + k);
-    for (int64_t k = 0; k < nx; ++k)
-        tess_real_set(slot->mean, work->is_double, row * nx + k, joined[k]);
-}
-
-void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
-{
-    if (slot->mean == slot->image[0]) return;
-#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
-    for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
-        join_row(work, slot, work->factor, false, row);
-        cpu_row_peak(work, slot, row);
-    }
-}
-
-void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
-{
-    if (slot->mean == slot->image[0]) return;
-#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
-    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
-        join_row(work, slot, NULL, true, row);
-}
-
-/* The peaks of rows that the caller has given. */
-static void find_row_peaks(const clean_work *work, cpu_slot *slot)
-{
-#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
-    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
-        cpu_row_peak(work, slot, row);
-}
-
 /* The caller's rows into the first slot; NaN is 0 there, and masked. */
 static void take_rows(clean_work *work, const clean_begin *begin)
 {
@@ -364,7 +308,7 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     /* roots and squares of noise are not around 0 */
     if (!clean_join_is_linear(&work->setup->join))
         TESS_TRY(cpu_deviation(work, slot->mean, noise));
-    if (slot->mean == slot->image[0]) find_row_peaks(work, slot);
+    if (slot->mean == slot->image[0]) cpu_slot_peaks(work, slot);
     if (cpu_is_multiscale(work)) TESS_TRY(cpu_make_residual(work, slot));
     if (work->setup->scale_px[0] > 0) slot->scale = -1; /* no scale of 0 */
 cleanup:

@@ -55,7 +55,7 @@ struct clean_work {
     cpu_window *window;
 };
 
-/* ---- cpu_work.c ---- */
+/* ---- cpu_slot.c ---- */
 
 /** Whether an image has data; others stay 0 and are not transformed. */
 static inline bool cpu_has_data(const clean_work *work, int image)
@@ -72,19 +72,22 @@ const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
 
 /** Put what a pixel is chosen by, times the factor, into the slot, and find its rows'
  *  peaks. Where that is an image itself, whoever makes its rows finds their peaks.
- * Local.
- */
+ * Local. */
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
 
 /** Put the linear mean into the slot, without the factor: noise is measured in it.
  *  Local. */
 void cpu_slot_linear(const clean_work *work, cpu_slot *slot);
 
+/** Find the peak of a row of the mean, while it is in cache; of all rows. Local. */
+void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row);
+void cpu_slot_peaks(const clean_work *work, cpu_slot *slot);
+
+/* ---- cpu_spectra.c ---- */
+
 /** line[k] := a[k] · b[k]^power for complex a and real b (NULL: 1). Local. */
 void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
                       int64_t column, void *line);
-
-/* ---- cpu_spectra.c ---- */
 
 /** The spectrum of a scale's kernel, of a PSF and of the residual in a slot; the
  *  residual at a scale, into a slot. Collective. */
@@ -98,9 +101,6 @@ tess_status cpu_make_plain(clean_work *work,
 tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged);
 
 /* ---- cpu_peak.c ---- */
-
-/** Find the peak of a row of the mean, while it is in cache. Local. */
-void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row);
 
 /** The peak of a slot over all ranks. Collective. */
 tess_status cpu_slot_peak(const clean_work *work, const cpu_slot *slot,

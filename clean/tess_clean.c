@@ -8,23 +8,6 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-static int64_t max_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
-                  int64_t y_range[2])
-{
-    const int64_t edge = clean_scale_border(setup->scale_px[scale]);
-    const int64_t border_x = max_of(edge, setup->border_x);
-    const int64_t border_y = max_of(edge, setup->border_y);
-    x_range[0] = border_x;
-    x_range[1] = setup->images.nx - border_x;
-    y_range[0] = border_y;
-    y_range[1] = setup->images.ny - border_y;
-}
-
 bool clean_records(const tess_clean *clean)
 {
     return clean->setup.opts.auto_mask > 0 && clean->facts.phase == 1;

@@ -1,0 +1,82 @@
+/* Slots of the cpu backend: the mean of images at a scale, by rows, with where
+ * components may be and the peaks of the rows. */
+#include "cpu_work.h"
+
+#include "clean_scales.h"
+#include "cpu_join.h"
+#include "tess_real.h"
+
+bool cpu_is_multiscale(const clean_work *work)
+{
+    return work->setup->num_scales > 1 || work->setup->scale_px[0] > 0;
+}
+
+const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
+{
+    const int64_t nx = work->setup->images.nx;
+    const uint8_t *allowed = work->allowed + row * nx;
+    if (!work->found) return allowed;
+    const uint32_t *found = work->found + row * nx, bit = UINT32_C(1) << scale;
+    uint8_t *both = work->scratch + cpu_thread() * nx;
+    for (int64_t x = 0; x < nx; ++x)
+        both[x] = allowed[x] && (found[x] & bit);
+    return both;
+}
+
+void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row)
+{
+    const int64_t y = work->setup->images.row_first + row;
+    int64_t x_range[2], y_range[2];
+    slot->row_peak[row] = -1;
+    if (slot->scale < 0) return;
+    clean_inside(work->setup, slot->scale, x_range, y_range);
+    if (y < y_range[0] || y >= y_range[1] || x_range[0] >= x_range[1]) return;
+    const uint8_t *allowed = cpu_allowed_row(work, slot->scale, row);
+    const char *line = cpu_row(work, slot->mean, row);
+    slot->row_peak[row] = work->vector->largest[work->is_double](
+        line + (size_t)x_range[0] * work->real_bytes, allowed + x_range[0],
+        x_range[1] - x_range[0], work->setup->opts.no_negative);
+}
+
+/* A row of slot->mean: what its pixels are chosen by, times the factor unless NULL, or
+ * their linear mean. */
+static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
+                     bool linear, int64_t row)
+{
+    const int64_t nx = work->setup->images.nx;
+    double *joined = work->values + (int64_t)cpu_thread() * 2 * nx;
+    const cpu_lines lines = {.image = slot->image,
+                             .offset_bytes = (size_t)(row * nx) * work->real_bytes,
+                             .is_double = work->is_double,
+                             .count = nx};
+    cpu_join_lines(&work->setup->join, &lines, linear, joined, joined + nx);
+    for (int64_t k = 0; factor && k < nx; ++k)
+        joined[k] *= tess_real_at(factor, work->is_double, row * nx + k);
+    for (int64_t k = 0; k < nx; ++k)
+        tess_real_set(slot->mean, work->is_double, row * nx + k, joined[k]);
+}
+
+void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
+{
+    if (slot->mean == slot->image[0]) return;
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
+        join_row(work, slot, work->factor, false, row);
+        cpu_row_peak(work, slot, row);
+    }
+}
+
+void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
+{
+    if (slot->mean == slot->image[0]) return;
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
+        join_row(work, slot, NULL, true, row);
+}
+
+void cpu_slot_peaks(const clean_work *work, cpu_slot *slot)
+{
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
+        cpu_row_peak(work, slot, row);
+}
