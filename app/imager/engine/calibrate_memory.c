@@ -5,11 +5,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tess_bricks.h"
 #include "tess_calibrate.h"
 #include "tess_decode.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_bricks.h"
 
 /* Beyond the caches of most processors, and little enough to be quick. */
 static const int64_t BYTES = 24 << 20;

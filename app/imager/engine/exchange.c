@@ -147,17 +147,10 @@ static void round_end(round_flight *round)
     round->active = false;
 }
 
-/* So many rounds ago. */
-static round_flight *round_before(tess_exchange *exchange, int64_t rounds)
-{
-    const int64_t number = exchange->num_started + ROUNDS_FLYING - rounds;
-    return &exchange->flying[number % ROUNDS_FLYING];
-}
-
 static void free_rounds(tess_exchange *exchange)
 {
     for (int64_t ago = ROUNDS_FLYING; ago > 0; --ago) {
-        round_flight *round = round_before(exchange, ago);
+        round_flight *round = exchange_round_before(exchange, ago);
         round_end(round);
         tess_flight_free(round->flight);
         tess_free(round->bytes);
@@ -178,14 +171,6 @@ void tess_exchange_destroy(tess_exchange *exchange)
     tess_free(exchange->split_offset);
     free_shares(exchange);
     tess_free(exchange);
-}
-
-void tess_exchange_progress(tess_exchange *exchange)
-{
-    for (int64_t ago = ROUNDS_FLYING - 1; ago > 0; --ago) {
-        const round_flight *round = round_before(exchange, ago);
-        if (round->active) tess_flight_progress(round->flight);
-    }
 }
 
 /* ---- rounds ---- */
@@ -241,8 +226,8 @@ static tess_status launch(tess_exchange *exchange, round_flight *round)
                                round->bytes + size));
     round->active = true;
     ++exchange->num_started;
-    status = settle(round_before(exchange, 2));
-    const tess_status landed = land(exchange, round_before(exchange, 3));
+    status = settle(exchange_round_before(exchange, 2));
+    const tess_status landed = land(exchange, exchange_round_before(exchange, 3));
     if (status == TESS_OK) status = landed;
 cleanup:
     return status;
@@ -302,7 +287,7 @@ tess_status tess_exchange_send(tess_exchange *exchange, const tess_samples *samp
     int64_t rounds;
     TESS_TRY(prepare_rounds(exchange, samples, &rounds));
     for (int64_t k = 0; k < rounds; ++k) {
-        round_flight *round = round_before(exchange, 0);
+        round_flight *round = exchange_round_before(exchange, 0);
         part.first = part.end;
         part.end = end_of_round(exchange, samples, part.first);
         if (status == TESS_OK) status = exchange_pack(exchange, &part, round);
@@ -387,9 +372,9 @@ cleanup:
 
 tess_status tess_exchange_drain(tess_exchange *exchange)
 {
-    tess_status status = settle(round_before(exchange, 1));
+    tess_status status = settle(exchange_round_before(exchange, 1));
     for (int64_t ago = 2; ago > 0; --ago) {
-        const tess_status landed = land(exchange, round_before(exchange, ago));
+        const tess_status landed = land(exchange, exchange_round_before(exchange, ago));
         if (status == TESS_OK) status = landed;
     }
     return tess_comm_agree(exchange->comm, status);

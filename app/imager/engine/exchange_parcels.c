@@ -657,3 +657,11 @@ tess_status exchange_unpack(tess_exchange *exchange, const char *message, int so
 cleanup:
     return status;
 }
+
+void tess_exchange_progress(tess_exchange *exchange)
+{
+    for (int64_t ago = ROUNDS_FLYING - 1; ago > 0; --ago) {
+        const round_flight *round = exchange_round_before(exchange, ago);
+        if (round->active) tess_flight_progress(round->flight);
+    }
+}

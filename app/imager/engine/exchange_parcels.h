@@ -86,6 +86,14 @@ struct tess_exchange {
     bool sorted; /* what was received, to bricks */
 };
 
+/* So many rounds ago. */
+static inline round_flight *exchange_round_before(tess_exchange *exchange,
+                                                  int64_t rounds)
+{
+    const int64_t number = exchange->num_started + ROUNDS_FLYING - rounds;
+    return &exchange->flying[number % ROUNDS_FLYING];
+}
+
 /* Rows of one round: what threads look through. */
 typedef struct round_rows {
     const tess_samples *samples;

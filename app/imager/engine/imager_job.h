@@ -39,8 +39,8 @@ typedef struct imager_job {
                            are summed in the end, unless they share planes; of this rank
                            only, owned by whoever set it */
     bool shares_planes; /* device_share.h */
-    struct tess_device_comm *devices;     /* connects their GPUs, or NULL */
-    struct visset_keeper *keeper; /* of a run that may be continued, or NULL */
+    struct tess_device_comm *devices; /* connects their GPUs, or NULL */
+    struct visset_keeper *keeper;     /* of a run that may be continued, or NULL */
     imager_told told;
     imager_ranks ranks;
     imager_memory memory;

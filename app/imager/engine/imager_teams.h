@@ -56,7 +56,7 @@ typedef struct imager_round {
     int num_images;
     void *arrived[TESS_MAX_IMAGES];
     const double *next[TESS_MAX_IMAGES]; /**< what has not been added yet */
-    struct rank_rows *told;               /**< [ranks] what each had */
+    struct rank_rows *told;              /**< [ranks] what each had */
 } imager_round;
 
 /** Take in the products of the round; `output` -1: this team has none. Collective. */

@@ -114,3 +114,29 @@ tess_status imager_model_set(imager_job *job, const imager_rows *rows)
 cleanup:
     return status;
 }
+
+void imager_model_put_row(const imager_job *job, double scale, int64_t row,
+                          const double *pixel, double *correction, void *out)
+{
+    const bool here = !job->backend->grid->correct;
+    if (here) tess_grid_correction_row(job->plan, row, correction);
+    for (int64_t i = 0; i < job->geom.nx; ++i) {
+        const double value = pixel[i] * (here ? scale * correction[i] : scale);
+        tess_real_set(out, job->plan->is_double, i, isfinite(value) ? value : 0.0);
+    }
+}
+
+tess_status imager_model_place(const imager_job *job, tess_planes *planes, int num)
+{
+    tess_status status = TESS_OK;
+    int64_t first, count;
+    if (!job->backend->grid->correct) return TESS_OK;
+    tess_planes_rows(planes, &first, &count);
+    for (int k = 0; k < num; ++k) {
+        void *rows;
+        TESS_TRY(tess_planes_place(planes, k, &rows));
+        TESS_TRY(job->backend->grid->correct(job->plan, 1, true, first, count, rows));
+    }
+cleanup:
+    return status;
+}

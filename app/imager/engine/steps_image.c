@@ -4,56 +4,6 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-double steps_num_vis(const steps_part *part, const tess_brick_list *bricks)
-{
-    double num_vis = 0;
-    for (int64_t b = part->first; b < part->end; ++b)
-        num_vis += (double)bricks->num_vis[b];
-    return num_vis;
-}
-
-tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
-                           tess_plane_window window, const tess_samples *samples,
-                           const tess_brick_list *bricks, bool psf)
-{
-    tess_status status = TESS_OK;
-    steps_live *live = NULL;
-    const int64_t first = part->first, end = part->end;
-    int64_t plane, plane_end;
-    const double start = tess_time_now(), own = tess_time_own();
-    const double num_vis = steps_num_vis(part, bricks);
-    tess_grid_report report = {
-        .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
-    TESS_TRY(steps_add_live(steps, part->block, &live));
-    live->sums.window_first = (int32_t)window.first;
-    live->sums.window_planes = (int32_t)window.count;
-    live->sums.spare = &steps->spare;
-    TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
-                               &live->sums, &report));
-    steps_planes_of_block(steps->plan, part->block, &plane, &plane_end);
-    if (plane >= window.first) /* later windows grid the same again */
-        steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
-    steps_note_gridded(steps, start, own, report.busy_share);
-    if (plane >= window.first)
-        steps->profile->grid.merged_visibilities += report.merged;
-    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
-cleanup:
-    return status;
-}
-
-tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
-                            tess_plane_window window, const tess_samples *samples,
-                            const tess_brick_list *bricks, bool psf)
-{
-    tess_status status = TESS_OK;
-    if (part->first == part->end) return TESS_OK;
-    tess_progress_start(&steps->progress, "gridding", "vis",
-                        steps_num_vis(part, bricks));
-    status = steps_add_sums(steps, part, window, samples, bricks, psf);
-    tess_progress_finish(&steps->progress);
-    return status;
-}
-
 int64_t steps_planes_complete(tess_steps *steps, int step, int64_t *planes)
 {
     int64_t count = 0;

@@ -23,24 +23,6 @@ static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
     return count;
 }
 
-tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
-                               tess_plane_window window, const tess_samples *samples,
-                               const tess_brick_list *bricks)
-{
-    tess_status status = TESS_OK;
-    steps_live *live = NULL;
-    if (part->first == part->end) return TESS_OK;
-    TESS_TRY(steps_add_live(steps, part->block, &live));
-    live->first_brick = part->first;
-    live->sums.window_first = (int32_t)window.first;
-    live->sums.window_planes = (int32_t)window.count;
-    live->sums.spare = &steps->spare;
-    TESS_TRY(tess_degrid_begin(steps->plan, samples, bricks, part->first, part->end,
-                               &live->sums));
-cleanup:
-    return status;
-}
-
 /* steps_lay_out_part for those of a block, unless it is there already. */
 static tess_status lay_out_block(tess_steps *steps, int64_t block,
                                  tess_plane_window window, const tess_samples *samples,
@@ -50,53 +32,6 @@ static tess_status lay_out_block(tess_steps *steps, int64_t block,
         if (steps->live[k].block == block) return TESS_OK;
     const steps_part all = steps_whole_block(steps, bricks, block);
     return steps_lay_out_part(steps, &all, window, samples, bricks);
-}
-
-/* Degrid the bricks of a live block. */
-static tess_status degrid_live(tess_steps *steps, const steps_live *live,
-                               tess_samples *samples, const tess_brick_list *bricks)
-{
-    tess_status status = TESS_OK;
-    tess_grid_report report = {
-        .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
-    const double start = tess_time_now(), own = tess_time_own();
-    double num_vis = 0;
-    int64_t plane, plane_end;
-    steps_planes_of_block(steps->plan, live->block, &plane, &plane_end);
-    for (int64_t b = 0; b < live->sums.num_bricks; ++b)
-        num_vis += (double)bricks->num_vis[live->first_brick + b];
-    tess_progress_start(&steps->progress, "degridding", "vis", num_vis);
-    status = tess_degrid_execute(steps->plan, samples, bricks, live->first_brick,
-                                 &live->sums, &report);
-    tess_progress_finish(&steps->progress);
-    steps_note_gridded(steps, start, own, report.busy_share);
-    if (plane >= live->sums.window_first) /* later windows degrid the same again */
-        steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
-    return status;
-}
-
-void steps_free_step(tess_steps *steps, int step)
-{
-    int64_t kept = 0;
-    for (int64_t k = 0; k < steps->num_live; ++k)
-        if (steps->step_of_block[steps->live[k].block] == step)
-            tess_brick_sums_free(&steps->live[k].sums);
-        else
-            steps->live[kept++] = steps->live[k];
-    steps->num_live = kept;
-}
-
-tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
-                         const tess_brick_list *bricks)
-{
-    tess_status status = TESS_OK;
-    const double start = tess_time_now();
-    for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
-        if (steps->step_of_block[steps->live[k].block] == step)
-            status = degrid_live(steps, &steps->live[k], samples, bricks);
-    steps_free_step(steps, step);
-    tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
-    return status;
 }
 
 tess_status steps_lay_out_step(tess_steps *steps, int step, const tess_samples *samples,
@@ -181,7 +116,7 @@ static tess_status predict_window(tess_steps *steps, tess_plane_window window,
         steps_transform_planes(steps, planes, window.count, samples->num_pol, false));
     const double start = tess_time_now();
     for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
-        status = degrid_live(steps, &steps->live[k], samples, bricks);
+        status = steps_degrid_live(steps, &steps->live[k], samples, bricks);
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     TESS_TRY(tess_comm_agree(steps->comm, status));
     tess_profile_sent(steps->profile, TESS_STAGE_GRID);

@@ -108,6 +108,10 @@ tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
                                tess_plane_window window, const tess_samples *samples,
                                const tess_brick_list *bricks);
 
+/** Degrid the bricks of a live block. Local. */
+tess_status steps_degrid_live(tess_steps *steps, const steps_live *live,
+                              tess_samples *samples, const tess_brick_list *bricks);
+
 /** Degrid and free what has been laid out of a step. Local. */
 tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
                          const tess_brick_list *bricks);

@@ -95,100 +95,12 @@ cleanup:
 
 /* ---- sums over the samples ---- */
 
-static void add_weights_exactly(const tess_samples *samples, int threads,
-                                tess_exact *sums)
-{
-    for (int k = 0; k < samples->num_weight; ++k) {
-#pragma omp parallel num_threads(threads)
-        {
-            tess_exact own = {0};
-#pragma omp for schedule(static) nowait
-            for (int64_t s = 0; s < samples->num_vis; ++s)
-                tess_exact_add(
-                    &own, tess_samples_weight(samples, s * samples->num_weight + k));
-#pragma omp critical(tess_imager_exact)
-            for (int j = 0; j < TESS_EXACT_WORDS; ++j)
-                sums[k].word[j] += own.word[j];
-        }
-    }
-}
-
-static void add_weights(const tess_samples *samples, int threads, double *sums)
-{
-    for (int k = 0; k < samples->num_weight; ++k) {
-        double sum = 0;
-#pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static)
-        for (int64_t s = 0; s < samples->num_vis; ++s)
-            sum += tess_samples_weight(samples, s * samples->num_weight + k);
-        sums[k] += sum;
-    }
-}
-
-/* Σ W over the weights of a sample. */
-static double weight_of(const tess_samples *samples, int64_t sample)
-{
-    double sum = 0;
-    for (int k = 0; k < samples->num_weight; ++k)
-        sum += tess_samples_weight(samples, sample * samples->num_weight + k);
-    return sum;
-}
-
-/* Add Σ W ν/c of a row. */
-static void add_row(const tess_samples *samples, int64_t row, double *sum,
-                    tess_exact *exact)
-{
-    const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
-    for (int64_t c = 0; c < samples->num_chan[row]; ++c) {
-        const double value =
-            weight_of(samples, samples->vis_first[row] + c) * inv_lambda[c];
-        if (exact)
-            tess_exact_add(exact, value);
-        else
-            *sum += value;
-    }
-}
-
-static void add_frequencies(const tess_samples *samples, int threads, imager_sums *sums)
-{
-#pragma omp parallel num_threads(threads)
-    {
-        tess_exact own = {0};
-        double sum = 0;
-#pragma omp for schedule(static) nowait
-        for (int64_t row = 0; row < samples->num_rows; ++row)
-            add_row(samples, row, &sum, sums->exact ? &own : NULL);
-#pragma omp critical(tess_imager_exact)
-        {
-            sums->inv_lambda += sum;
-            for (int j = 0; sums->exact && j < TESS_EXACT_WORDS; ++j)
-                sums->exact[sums->num_weight].word[j] += own.word[j];
-        }
-    }
-}
-
 double visset_freq_hz(const visset *set)
 {
     double sum = 0;
     for (int k = 0; k < set->sums.num_weight; ++k)
         sum += set->sums.weight[k];
     return sum > 0 ? TESS_SPEED_OF_LIGHT_M_S * set->sums.inv_lambda / sum : 0;
-}
-
-void visset_add_sums(visset *set, const tess_samples *samples)
-{
-    const imager_job *job = set->job;
-    imager_sums *sums = &set->sums;
-    if (samples->resident) { /* neither maps nor exact sums are wanted then */
-        for (int k = 0; k < samples->num_weight; ++k)
-            sums->weight[k] += samples->resident->sum_weights[k];
-        return;
-    }
-    if (sums->exact)
-        add_weights_exactly(samples, job->layout->threads, sums->exact);
-    else
-        add_weights(samples, job->layout->threads, sums->weight);
-    if (!set->single) add_frequencies(samples, job->layout->threads, sums);
-    imager_map_add(&job->geom, samples, sums->map);
 }
 
 /* ΣW over ranks. Collective. */
@@ -214,21 +126,12 @@ cleanup:
 
 /* ---- samples ---- */
 
-/* Ranks do not own equally many samples: at most so many times the mean. */
-static const double UNEVEN = 1.3;
-
-int64_t visset_most_vis(const imager_job *job, const sample_sets *data)
-{
-    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
-    if (!job->layout->reproducible || !job->backend->grid->most_vis) return INT64_MAX;
-    return job->backend->grid->most_vis(job->plan, like);
-}
-
 /* Whether data may have to be gone over more than once. Collective. */
 static tess_status goes_over(const imager_job *job, const sample_sets *data, bool *over)
 {
     const int ranks = tess_comm_size(job->comm);
-    const double share = (double)data->num_vis * (ranks > 1 ? UNEVEN : 1) / ranks;
+    const double share =
+        (double)data->num_vis * (ranks > 1 ? VISSET_UNEVEN : 1) / ranks;
     int64_t here = !data->in_memory || job->layout->forced.passes > 1 ||
                    share > (double)visset_most_vis(job, data);
     const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MAX);
@@ -236,153 +139,7 @@ static tess_status goes_over(const imager_job *job, const sample_sets *data, boo
     return status;
 }
 
-/* Parts of a brick that several ranks may share have sums of their own, on one rank
- * too: they are then added to the planes one by one, in the same order on any number of
- * ranks. */
-tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks)
-{
-    if (!job->layout->reproducible || job->backend->grid->load) return TESS_OK;
-    return tess_brick_list_cut(bricks, imager_part_vis(job));
-}
-
 /* ---- images ---- */
-
-double visset_other_bytes(const visset *set, const tess_samples *samples,
-                          const tess_brick_list *bricks)
-{
-    const imager_job *job = set->job;
-    const sample_sets *data = set->data;
-    const bool sent = samples != &data->cached;
-    return imager_base_bytes(job) + imager_planes_bytes(job) + data->kept_bytes +
-           imager_samples_bytes(samples) +
-           (double)bricks->num_runs * (double)sizeof(tess_run) +
-           (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
-                 : 0);
-}
-
-/* Whether the backend has room to load all samples at once. */
-static bool can_load(const imager_job *job, const tess_samples *samples)
-{
-    return job->backend->grid->most_vis(job->plan, samples) >= samples->num_vis;
-}
-
-static tess_status on_all_ranks(const imager_job *job, bool here, bool *everywhere)
-{
-    int64_t all = here;
-    const tess_status status =
-        tess_comm_allreduce_i64(imager_team(job), &all, 1, TESS_MIN);
-    *everywhere = all != 0;
-    return status;
-}
-
-/* The samples as the backend holds them, all at once and with room for residuals on
- * every rank: `bricks`, or `*loaded`, which is filled then; else NULL. Collective. */
-static tess_status hold(const imager_job *job, const tess_samples *samples,
-                        const tess_brick_list *bricks, tess_brick_list *loaded,
-                        const tess_brick_list **held)
-{
-    tess_status status = TESS_OK;
-    const tess_grid_ops *ops = job->backend->grid;
-    const tess_brick_list *list = bricks->own ? bricks : loaded;
-    bool fits;
-    *held = NULL;
-    if (!ops->holds) return TESS_OK;
-    TESS_TRY(on_all_ranks(job, bricks->own || can_load(job, samples), &fits));
-    if (!fits) return TESS_OK;
-    if (!bricks->own) status = ops->load(job->plan, samples, true, loaded);
-    TESS_TRY(tess_comm_agree(imager_team(job), status));
-    TESS_TRY(on_all_ranks(
-        job, ops->holds(list) && residual_has_room(job, samples, list), &fits));
-    if (fits)
-        *held = list;
-    else
-        tess_brick_list_free(loaded);
-cleanup:
-    return status;
-}
-
-/* Residuals, made where the samples are if there is room. Collective. */
-static tess_status make_residuals(visset *set, const tess_samples *samples,
-                                  tess_brick_list *bricks, double other_bytes,
-                                  visset_view *view)
-{
-    tess_status status = TESS_OK;
-    imager_job *job = set->job;
-    const double scale = set->data->vis_scale;
-    const tess_brick_list *held;
-    TESS_TRY(hold(job, samples, bricks, &view->loaded, &held));
-    if (held) {
-        TESS_TRY(
-            residual_make_held(job, samples, held, scale, other_bytes, &view->derived));
-        view->residual = *samples;
-        view->residual.vis = NULL; /* the backend has them */
-        view->bricks = &view->derived;
-    } else {
-        /* a device has no room for samples twice */
-        if (job->backend->grid->load) tess_brick_list_free(bricks);
-        TESS_TRY(
-            residual_make(job, samples, bricks, scale, other_bytes, &view->residual));
-    }
-    view->samples = &view->residual;
-cleanup:
-    return status;
-}
-
-tess_status visset_view_make(visset *set, const visset_request *request,
-                             const tess_samples *samples, tess_brick_list *bricks,
-                             double other_bytes, visset_view *view)
-{
-    tess_status status = TESS_OK;
-    const imager_job *job = set->job;
-    const bool loads = job->backend->grid->load != NULL;
-    *view = (visset_view){.samples = samples, .bricks = bricks};
-    if (request->less_model)
-        TESS_TRY(make_residuals(set, samples, bricks, other_bytes, view));
-    if (!loads || view->bricks->own) return TESS_OK;
-    status = job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
-    view->bricks = &view->loaded;
-    TESS_TRY(tess_comm_agree(imager_team(job), status));
-cleanup:
-    if (status != TESS_OK) visset_view_free(view);
-    return status;
-}
-
-void visset_view_free(visset_view *view)
-{
-    tess_brick_list_free(&view->derived);
-    tess_brick_list_free(&view->loaded);
-    residual_free(&view->residual);
-}
-
-tess_status visset_grid(visset *set, const visset_request *request,
-                        const tess_samples *samples, tess_brick_list *bricks)
-{
-    tess_status status = TESS_OK;
-    imager_job *job = set->job;
-    visset_view view = {0};
-    residual_way way = {0};
-    double other = visset_other_bytes(set, samples, bricks);
-    int window;
-    tess_mem_trim();
-    if (request->less_model)
-        TESS_TRY(residual_choose(job, samples, bricks, other, &way));
-    if (way.in_batches) {
-        TESS_TRY(imager_tell_sums(job, bricks, 0, other + way.bytes));
-        return residual_image(job, samples, bricks, set->data->vis_scale, request->psf);
-    }
-    TESS_TRY(visset_view_make(set, request, samples, bricks, other, &view));
-    other += way.bytes;
-    TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
-    TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
-    TESS_TRY(window > 0
-                 ? tess_steps_image_by_planes(job->steps, window, view.samples,
-                                              view.bricks, request->psf)
-                 : tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
-                                    view.samples, view.bricks, request->psf));
-cleanup:
-    visset_view_free(&view);
-    return status;
-}
 
 /* ---- the set ---- */
 
@@ -425,10 +182,11 @@ static tess_status keep_loaded(visset *set)
     bool stays;
     double mark = tess_time_now();
     if (set->single) return TESS_OK;
-    TESS_TRY(hold(job, set->samples, set->bricks, &set->loaded, &held));
-    TESS_TRY(on_all_ranks(
-        job, job->ranks.num_outputs <= 1 || (held && can_load(job, set->samples)),
-        &stays));
+    TESS_TRY(visset_hold(job, set->samples, set->bricks, &set->loaded, &held));
+    TESS_TRY(visset_on_all_ranks(job,
+                                 job->ranks.num_outputs <= 1 ||
+                                     (held && visset_can_load(job, set->samples)),
+                                 &stays));
     if (!stays) {
         tess_brick_list_free(&set->loaded);
         if (set->bricks->own) tess_brick_list_free(set->bricks);
@@ -467,8 +225,7 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
     TESS_TRY(goes_over(job, data, &set->over));
-    const bool in_place =
-        tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
+    const bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
     status = imager_count_bricks(job, data, in_place, &set->own_bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);

@@ -8,6 +8,9 @@
 #include "visset.h"
 #include "visset_keeper.h"
 
+/* Ranks do not own equally many samples: at most so many times the mean. */
+static const double VISSET_UNEVEN = 1.3;
+
 /** Samples as they are gridded: those of the set or of one pass over data, or residuals
  *  in their place. */
 typedef struct visset_view {
@@ -61,5 +64,19 @@ tess_status visset_grid_spooled(visset *set, const visset_request *request);
  *  data are undone. Collective. */
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
                           imager_product *product);
+
+/* ---- visset_view.c ---- */
+
+/** Whether the backend has room to load all samples at once. Local. */
+bool visset_can_load(const imager_job *job, const tess_samples *samples);
+
+/** Whether something is so on all ranks. Collective. */
+tess_status visset_on_all_ranks(const imager_job *job, bool here, bool *everywhere);
+
+/** The samples as the backend holds them, all at once and with room for residuals on
+ *  every rank: `bricks`, or `*loaded`, which is filled then; else NULL. Collective. */
+tess_status visset_hold(const imager_job *job, const tess_samples *samples,
+                        const tess_brick_list *bricks, tess_brick_list *loaded,
+                        const tess_brick_list **held);
 
 #endif

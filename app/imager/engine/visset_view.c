@@ -1,0 +1,159 @@
+/* What a visibility set grids: its samples, or residuals in their place, as the backend
+ * holds them. */
+#include "visset_private.h"
+
+#include "imager_window.h"
+#include "residual.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+int64_t visset_most_vis(const imager_job *job, const sample_sets *data)
+{
+    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
+    if (!job->layout->reproducible || !job->backend->grid->most_vis) return INT64_MAX;
+    return job->backend->grid->most_vis(job->plan, like);
+}
+
+/* Parts of a brick that several ranks may share have sums of their own, on one rank
+ * too: they are then added to the planes one by one, in the same order on any number of
+ * ranks. */
+tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks)
+{
+    if (!job->layout->reproducible || job->backend->grid->load) return TESS_OK;
+    return tess_brick_list_cut(bricks, imager_part_vis(job));
+}
+
+double visset_other_bytes(const visset *set, const tess_samples *samples,
+                          const tess_brick_list *bricks)
+{
+    const imager_job *job = set->job;
+    const sample_sets *data = set->data;
+    const bool sent = samples != &data->cached;
+    return imager_base_bytes(job) + imager_planes_bytes(job) + data->kept_bytes +
+           imager_samples_bytes(samples) +
+           (double)bricks->num_runs * (double)sizeof(tess_run) +
+           (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
+                 : 0);
+}
+
+bool visset_can_load(const imager_job *job, const tess_samples *samples)
+{
+    return job->backend->grid->most_vis(job->plan, samples) >= samples->num_vis;
+}
+
+tess_status visset_on_all_ranks(const imager_job *job, bool here, bool *everywhere)
+{
+    int64_t all = here;
+    const tess_status status =
+        tess_comm_allreduce_i64(imager_team(job), &all, 1, TESS_MIN);
+    *everywhere = all != 0;
+    return status;
+}
+
+tess_status visset_hold(const imager_job *job, const tess_samples *samples,
+                        const tess_brick_list *bricks, tess_brick_list *loaded,
+                        const tess_brick_list **held)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_ops *ops = job->backend->grid;
+    const tess_brick_list *list = bricks->own ? bricks : loaded;
+    bool fits;
+    *held = NULL;
+    if (!ops->holds) return TESS_OK;
+    TESS_TRY(
+        visset_on_all_ranks(job, bricks->own || visset_can_load(job, samples), &fits));
+    if (!fits) return TESS_OK;
+    if (!bricks->own) status = ops->load(job->plan, samples, true, loaded);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(visset_on_all_ranks(
+        job, ops->holds(list) && residual_has_room(job, samples, list), &fits));
+    if (fits)
+        *held = list;
+    else
+        tess_brick_list_free(loaded);
+cleanup:
+    return status;
+}
+
+/* Residuals, made where the samples are if there is room. Collective. */
+static tess_status make_residuals(visset *set, const tess_samples *samples,
+                                  tess_brick_list *bricks, double other_bytes,
+                                  visset_view *view)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    const double scale = set->data->vis_scale;
+    const tess_brick_list *held;
+    TESS_TRY(visset_hold(job, samples, bricks, &view->loaded, &held));
+    if (held) {
+        TESS_TRY(
+            residual_make_held(job, samples, held, scale, other_bytes, &view->derived));
+        view->residual = *samples;
+        view->residual.vis = NULL; /* the backend has them */
+        view->bricks = &view->derived;
+    } else {
+        /* a device has no room for samples twice */
+        if (job->backend->grid->load) tess_brick_list_free(bricks);
+        TESS_TRY(
+            residual_make(job, samples, bricks, scale, other_bytes, &view->residual));
+    }
+    view->samples = &view->residual;
+cleanup:
+    return status;
+}
+
+tess_status visset_view_make(visset *set, const visset_request *request,
+                             const tess_samples *samples, tess_brick_list *bricks,
+                             double other_bytes, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const bool loads = job->backend->grid->load != NULL;
+    *view = (visset_view){.samples = samples, .bricks = bricks};
+    if (request->less_model)
+        TESS_TRY(make_residuals(set, samples, bricks, other_bytes, view));
+    if (!loads || view->bricks->own) return TESS_OK;
+    status = job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
+    view->bricks = &view->loaded;
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+cleanup:
+    if (status != TESS_OK) visset_view_free(view);
+    return status;
+}
+
+void visset_view_free(visset_view *view)
+{
+    tess_brick_list_free(&view->derived);
+    tess_brick_list_free(&view->loaded);
+    residual_free(&view->residual);
+}
+
+tess_status visset_grid(visset *set, const visset_request *request,
+                        const tess_samples *samples, tess_brick_list *bricks)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    visset_view view = {0};
+    residual_way way = {0};
+    double other = visset_other_bytes(set, samples, bricks);
+    int window;
+    tess_mem_trim();
+    if (request->less_model)
+        TESS_TRY(residual_choose(job, samples, bricks, other, &way));
+    if (way.in_batches) {
+        TESS_TRY(imager_tell_sums(job, bricks, 0, other + way.bytes));
+        return residual_image(job, samples, bricks, set->data->vis_scale, request->psf);
+    }
+    TESS_TRY(visset_view_make(set, request, samples, bricks, other, &view));
+    other += way.bytes;
+    TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
+    TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
+    TESS_TRY(window > 0
+                 ? tess_steps_image_by_planes(job->steps, window, view.samples,
+                                              view.bricks, request->psf)
+                 : tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
+                                    view.samples, view.bricks, request->psf));
+cleanup:
+    visset_view_free(&view);
+    return status;
+}
