@@ -2,7 +2,6 @@
  * components may be and the peaks of the rows. */
 #include "cpu_work.h"
 
-#include "clean_scales.h"
 #include "cpu_join.h"
 #include "tess_real.h"
 

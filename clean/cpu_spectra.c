@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "clean_scales.h"
-#include "cpu_window.h"
+#include "cpu_work.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 

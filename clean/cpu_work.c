@@ -2,10 +2,8 @@
 #include "cpu_work.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "clean_scales.h"
-#include "cpu_join.h"
 #include "cpu_window.h"
 #include "tess_exact.h"
 #include "tess_mem.h"

@@ -4,7 +4,6 @@
 
 #include "clean_object.h"
 #include "clean_opts.h"
-#include "clean_scales.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 

@@ -5,7 +5,6 @@
  * A plane is transformed along v in batches of occupied lines, of which the image's
  * rows are kept, transposed; then along u in batches of those rows, multiplied by the
  * w-screen and added to the image. No plane is ever stored as a grid. */
-#include <string.h>
 
 #include "planes_cuda.h"
 #include "tess_device.h"

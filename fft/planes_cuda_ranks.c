@@ -1,7 +1,6 @@
 /* What the cuda backend's planes send to other ranks: pieces to the ranks that
  * transform their lines, and lines between the two passes of a transform. Linked
  * devices exchange them by themselves; else they go through host memory. */
-#include <string.h>
 
 #include "planes_cuda.h"
 #include "tess_device.h"

@@ -10,7 +10,6 @@
 #include "imager_passes.h"
 #include "imager_resources.h"
 #include "imager_window.h"
-#include "output_table.h"
 #include "residual.h"
 #include "tess_backend_choice.h"
 #include "tess_const.h"

@@ -1,7 +1,6 @@
 /* W-steps from visibilities to images. */
 #include "steps_private.h"
 
-#include "tess_log.h"
 #include "tess_mem.h"
 
 int64_t steps_planes_complete(tess_steps *steps, int step, int64_t *planes)

@@ -2,12 +2,7 @@
  * sorted, weights summed, images made. */
 #include "visset.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "imager_window.h"
 #include "pass_spool.h"
-#include "residual.h"
 #include "tess_const.h"
 #include "tess_exact.h"
 #include "tess_log.h"

@@ -2,9 +2,6 @@
  * out from. */
 #include "visset_private.h"
 
-#include <math.h>
-
-#include "tess_const.h"
 #include "tess_exact.h"
 #include "tess_real.h"
 

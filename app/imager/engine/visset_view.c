@@ -4,7 +4,6 @@
 
 #include "imager_window.h"
 #include "residual.h"
-#include "tess_log.h"
 #include "tess_mem.h"
 
 int64_t visset_most_vis(const imager_job *job, const sample_sets *data)

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "image_files.h"
+#include "image_names.h"
 #include "imager_rows.h"
 #include "imager_summary.h"
 #include "output_table.h"
@@ -14,65 +14,7 @@
 #include "tess_mem.h"
 #include "tess_out_file.h"
 
-/* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
-static char *file_name(const image_files *output, int64_t interval, int64_t channel,
-                       const tess_pol *pol, const char *kind, const char *suffix)
-{
-    char time[32] = "", chan[32] = "", polarisation[16] = "", name[8], *path = NULL;
-    if (output->opts->intervals_out > 1)
-        snprintf(time, sizeof time, "-t%04lld", (long long)interval);
-    if (output->opts->channels_out > 1) {
-        if (channel < 0)
-            snprintf(chan, sizeof chan, "-MFS");
-        else
-            snprintf(chan, sizeof chan, "-%04lld", (long long)channel);
-    }
-    if (pol) {
-        tess_pol_name(pol, name);
-        snprintf(polarisation, sizeof polarisation, "-%s", name);
-    }
-    if (asprintf(&path, "%s%s%s%s-%s.%s", output->opts->output, time, chan,
-                 polarisation, kind, suffix) < 0)
-        return NULL;
-    return path;
-}
-
-/* A polarisation is part of every name when there are several, PSFs included; one part
- * of a cross-hand would otherwise be mistaken for the other. Polarisations with the
- * same weights have one PSF, which is named after the first. */
-static const tess_pol *named_pol(const image_files *output, int k)
-{
-    return output->num_pol > 1 ? &output->pol[k] : NULL;
-}
-
-char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
-                       int pol, image_kind kind)
-{
-    return file_name(output, interval, channel, named_pol(output, pol),
-                     image_kind_name(kind), "fits");
-}
-
 /* ---- maps of spectra ---- */
-
-int image_map_count(const tess_image_opts *opts)
-{
-    const tess_join_choice *join = &opts->clean.join;
-    if (!image_joins_channels(opts) || join->spectrum == TESS_CLEAN_EACH_CHANNEL)
-        return 0;
-    return 2 * join->num_terms + (join->num_terms > 1 ? 2 : 0);
-}
-
-/* "terms-0", "terms-0-error", …, "spectral-index": the kind of map `k` of a
- * polarisation in names of files. */
-static const char *map_kind(const tess_image_opts *opts, int k, char *text, size_t size)
-{
-    const char *error = k % 2 ? "-error" : "";
-    if (k / 2 < opts->clean.join.num_terms)
-        snprintf(text, size, "terms-%d%s", k / 2, error);
-    else
-        snprintf(text, size, "spectral-index%s", error);
-    return text;
-}
 
 /* Terms of logarithms but the first have no unit. */
 static const char *map_unit(const tess_image_opts *opts, int k)
@@ -82,25 +24,11 @@ static const char *map_unit(const tess_image_opts *opts, int k)
     return join->spectrum == TESS_CLEAN_LOG_POLYNOMIAL && k / 2 > 0 ? "" : "Jy/beam";
 }
 
-/* The name of a map of an interval, from malloc(). */
-static char *map_name(const image_files *output, int64_t interval, int pol, int k)
-{
-    char kind[40];
-    return file_name(output, interval, -1, named_pol(output, pol),
-                     map_kind(output->opts, k, kind, sizeof kind), "fits");
-}
-
 /* NAME.conf: the options used. */
 static char *options_name(const image_files *output)
 {
     char *path = NULL;
     return asprintf(&path, "%s.conf", output->opts->output) < 0 ? NULL : path;
-}
-
-/* A model of points is dark wherever one looks: it has no preview. */
-static bool has_preview(const tess_image_opts *opts, image_kind kind)
-{
-    return opts->beside.preview && kind != IMAGE_MODEL;
 }
 
 static tess_status check_one(const image_files *output, char *path, bool overwrite)
@@ -130,11 +58,11 @@ static tess_status check_kind(const image_files *output, int64_t interval,
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     const char *name = image_kind_name(kind);
-    TESS_TRY(check_one(output, file_name(output, interval, channel, pol, name, "fits"),
+    TESS_TRY(check_one(output, image_path(output, interval, channel, pol, name, "fits"),
                        opts->overwrite));
-    if (has_preview(opts, kind))
+    if (image_has_preview(opts, kind))
         TESS_TRY(check_one(output,
-                           file_name(output, interval, channel, pol, name, "png"),
+                           image_path(output, interval, channel, pol, name, "png"),
                            opts->overwrite));
 cleanup:
     return status;
@@ -149,10 +77,11 @@ static tess_status check_names(const image_files *output, int64_t interval,
     const image_kinds kinds = image_kinds_of(output->opts, output->num_pol, most_psf);
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
         for (int k = 0; k < kinds.num[kind]; ++k)
-            TESS_TRY(check_kind(output, interval, channel, named_pol(output, k), kind));
+            TESS_TRY(check_kind(output, interval, channel, image_named_pol(output, k),
+                                kind));
     for (int p = 0; channel < 0 && p < output->num_pol; ++p)
         for (int k = 0; k < image_map_count(output->opts); ++k)
-            TESS_TRY(check_one(output, map_name(output, interval, p, k),
+            TESS_TRY(check_one(output, image_map_name(output, interval, p, k),
                                output->opts->overwrite));
 cleanup:
     return status;
@@ -245,8 +174,8 @@ static tess_status write_file(const image_files *output, const tess_pol *named,
                               tess_held_files *held)
 {
     tess_status status = TESS_OK;
-    char *path = file_name(output, product->interval, product->channel, named,
-                           product->kind, preview ? "png" : "fits");
+    char *path = image_path(output, product->interval, product->channel, named,
+                            product->kind, preview ? "png" : "fits");
     TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY((preview ? tess_preview_hold : tess_fits_hold)(
         output->comm, path, held, product->meta, product->is_double, product->row_first,
@@ -279,7 +208,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
                                const imager_rows *rows, tess_image_product *product,
                                tess_held_files *held)
 {
-    const tess_pol *named = named_pol(output, k);
+    const tess_pol *named = image_named_pol(output, k);
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     const int64_t pixels = rows->num_rows * rows->nx;
@@ -297,7 +226,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     if (opts->output)
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
             pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
-    if (opts->output && has_preview(opts, kind))
+    if (opts->output && image_has_preview(opts, kind))
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
     tess_free(copy);
@@ -321,58 +250,6 @@ cleanup:
     return status;
 }
 
-/* The files of an output: at most two for each image; NULL where memory was short. */
-static int names_of_output(const image_files *output, int64_t interval, int64_t channel,
-                           char **name)
-{
-    int count = 0;
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-        for (int k = 0; k < output->kinds.num[kind]; ++k) {
-            const tess_pol *pol = named_pol(output, k);
-            const char *text = image_kind_name(kind);
-            name[count++] = file_name(output, interval, channel, pol, text, "fits");
-            if (has_preview(output->opts, kind))
-                name[count++] = file_name(output, interval, channel, pol, text, "png");
-        }
-    return count;
-}
-
-tess_status image_files_names(const image_files *output, char ***names_out,
-                              int64_t *count_out)
-{
-    tess_status status = TESS_OK;
-    const tess_image_opts *opts = output->opts;
-    const int64_t channels = opts->channels_out, several = channels > 1;
-    const int maps = image_map_count(opts);
-    const int64_t most = opts->intervals_out *
-                         ((channels + several) * 2 * image_kinds_all(&output->kinds) +
-                          maps * output->num_pol);
-    int64_t count = 0;
-    char **names = tess_alloc_zero(most, sizeof *names);
-    if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
-    for (int64_t t = 0; t < opts->intervals_out; ++t)
-        for (int64_t c = 0; c < channels + several; ++c)
-            count += names_of_output(output, t, c < channels ? c : -1, names + count);
-    for (int64_t t = 0; t < opts->intervals_out; ++t)
-        for (int k = 0; k < maps * output->num_pol; ++k)
-            names[count++] = map_name(output, t, k / maps, k % maps);
-    for (int64_t k = 0; k < count; ++k)
-        if (!names[k]) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
-    *names_out = names;
-    *count_out = count;
-    names = NULL;
-cleanup:
-    image_files_names_free(names, names ? count : 0);
-    return status;
-}
-
-void image_files_names_free(char **names, int64_t count)
-{
-    for (int64_t k = 0; names && k < count; ++k)
-        free(names[k]); /* from asprintf */
-    tess_free(names);
-}
-
 static void log_one(char *path)
 {
     if (path) tess_log_detail("wrote %s", path);
@@ -383,12 +260,12 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
 {
     char *name[2 * TESS_MAX_IMAGES];
     if (!output->opts->output) return;
-    const int count = names_of_output(output, interval, channel, name);
+    const int count = image_output_names(output, interval, channel, name);
     for (int k = 0; k < count; ++k)
         log_one(name[k]);
     for (int k = 0; channel < 0 && k < output->num_maps; ++k) {
         const int maps = image_map_count(output->opts);
-        log_one(map_name(output, interval, k / maps, k % maps));
+        log_one(image_map_name(output, interval, k / maps, k % maps));
     }
     if (output->opts->beside.used_options && interval == 0 && channel == 0)
         log_one(options_name(output));
@@ -536,7 +413,7 @@ static tess_status write_maps(const image_files *output, const imager_product *r
                                             shared, &found[pol]);
         snprintf(meta.unit, sizeof meta.unit, "%s", map_unit(output->opts, k % maps));
         tess_pol_name(&output->pol[pol], name);
-        to->kind = map_kind(output->opts, k % maps, kind, sizeof kind);
+        to->kind = image_map_kind(output->opts, k % maps, kind, sizeof kind);
         to->polarisation = name;
         to->meta = &meta;
         /* as models, they have no preview */

@@ -18,35 +18,7 @@
  * below those before. */
 enum { MOST_STALLED = 3 };
 
-const char *majors_end_text(majors_end end)
-{
-    static const char *const text[] = {
-        [MAJORS_THRESHOLD] = "the final threshold",
-        [MAJORS_NMITER] = "the number of major iterations (--nmiter)",
-        [MAJORS_NITER] = "the number of iterations (--niter)",
-        [MAJORS_NEGATIVE] = "a negative component",
-        [MAJORS_STALLED] = "a residual that no longer falls",
-        [MAJORS_DIVERGED] = "divergence",
-        [MAJORS_NOTHING] = "an image without anything to clean"};
-    return text[end];
-}
-
 /* ---- set-up ---- */
-
-static tess_clean_opts minor_opts(const tess_image_opts *opts,
-                                  const struct imager_found *beam)
-{
-    tess_clean_opts minor = opts->clean.minor;
-    minor.scale_px = opts->clean.scale_px;
-    minor.scale_beam_px = beam->beam_expected;
-    minor.beam = (tess_clean_beam){.major_px = beam->beam.major_rad / opts->scale_rad,
-                                   .minor_px = beam->beam.minor_rad / opts->scale_rad,
-                                   .angle_rad = beam->beam.pa_rad};
-    minor.is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
-    minor.repeatable = opts->layout.reproducible;
-    minor.threads = opts->layout.threads;
-    return minor;
-}
 
 /* Polarisations and channels that are cleaned together. */
 static int joined_pols(const image_run *run)
@@ -72,7 +44,7 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
     const struct imager_found beam = {.beam.major_rad = beam_rad,
                                       .beam.minor_rad = beam_rad,
                                       .beam_expected = beam_rad / opts->scale_rad};
-    const tess_clean_opts minor = minor_opts(opts, &beam);
+    const tess_clean_opts minor = majors_minor_opts(opts, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;
     const double kept = pixels * (8 + (is_double ? 8 : 4));
     double rank_bytes, node_bytes;
@@ -321,17 +293,6 @@ static tess_status look(void *context, bool *stop)
     return imager_checkpoint_cleaned(image_checkpoint(run));
 }
 
-/* Ranks that share planes in groups have rows in another order than their own: clean/
- * wants slabs in the order of ranks. Collective. */
-static tess_status order_ranks(const image_run *run, tess_comm **slabs)
-{
-    const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);
-    const int rank = tess_comm_rank(run->comm), groups = size / shared;
-    *slabs = run->comm;
-    if (shared == 1 || shared == size) return TESS_OK;
-    return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared, slabs);
-}
-
 /* The first channel with data. */
 static int first_channel(const majors *all)
 {
@@ -382,10 +343,10 @@ static tess_status set_up(majors *all)
                                       .num_rows = rows->num_rows,
                                       .num_images = 1,
                                       .rows_are_double = rows->is_double};
-    all->opts = minor_opts(run->opts, &beam);
+    all->opts = majors_minor_opts(run->opts, &beam);
     all->opts.ops = run->job.backend->clean;
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
-    TESS_TRY(order_ranks(run, &all->slabs));
+    TESS_TRY(majors_order_ranks(run, &all->slabs));
     all->num_groups = run->num_pol / joined_pols(run);
     for (int g = 0; g < all->num_groups; ++g) {
         cleaned *group = &all->group[g];
@@ -657,42 +618,12 @@ cleanup:
 
 /* ---- what is left ---- */
 
-static tess_clean_beam beam_of(const image_run *run, const tess_fits_beam *beam)
-{
-    return (tess_clean_beam){.major_px = beam->major_rad / run->opts->scale_rad,
-                             .minor_px = beam->minor_rad / run->opts->scale_rad,
-                             .angle_rad = beam->pa_rad};
-}
-
-tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
-                           const imager_rows *model, const imager_rows *residual,
-                           const imager_rows *image)
-{
-    tess_status status = TESS_OK;
-    tess_comm *slabs = run->comm;
-    const tess_clean_beam gaussian = beam_of(run, beam);
-    const struct imager_found found = {.beam = *beam};
-    const tess_clean_opts opts = minor_opts(run->opts, &found);
-    const tess_clean_images images = {.nx = residual->nx,
-                                      .ny = run->opts->ny,
-                                      .row_first = residual->row_first,
-                                      .num_rows = residual->num_rows,
-                                      .num_images = 1,
-                                      .rows_are_double = residual->is_double};
-    TESS_TRY(order_ranks(run, &slabs));
-    TESS_TRY(tess_clean_restore(slabs, &images, &opts, &gaussian, model->value,
-                                residual->value, image->value));
-cleanup:
-    if (slabs != run->comm) tess_comm_free(slabs);
-    return status;
-}
-
 /* Collective. */
 static tess_status restore(const majors *all, int channel, int pol, imager_rows *image)
 {
     tess_status status = TESS_OK;
     const majors_channel *c = &all->channel[channel];
-    const tess_clean_beam beam = beam_of(all->run, &c->found[pol].beam);
+    const tess_clean_beam beam = majors_beam(all->run, &c->found[pol].beam);
     TESS_TRY(tess_comm_agree(all->run->comm, copy_rows(&c->residual[pol], image)));
     if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
     TESS_TRY(tess_clean_restore(all->slabs, &all->images, &all->opts, &beam,

@@ -72,4 +72,18 @@ bool majors_can_continue(const majors *all);
 /** Go on from there: models, states and what was counted. Collective. */
 tess_status majors_continue(majors *all);
 
+/* ---- majors_minor.c ---- */
+
+/** Options of minor loops, from those of the run and what was found of the PSF. Local.
+ */
+tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
+                                  const struct imager_found *beam);
+
+/** The ranks in the order of their rows: the run's, or a communicator of its own, which
+ *  the caller frees. Collective. */
+tess_status majors_order_ranks(const image_run *run, tess_comm **slabs);
+
+/** A fitted beam in pixels. Local. */
+tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam);
+
 #endif

@@ -1,9 +1,8 @@
 /* The data of an image: read once and kept, or surveyed, or taken by a device. */
-#include <string.h>
 
+#include "run_samples.h"
 #include "device_read.h"
 #include "image_run.h"
-#include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -1,0 +1,133 @@
+/* Names of the files of a run. */
+#define _GNU_SOURCE
+#include "image_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tess_mem.h"
+
+/* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
+char *image_path(const image_files *output, int64_t interval, int64_t channel,
+                 const tess_pol *pol, const char *kind, const char *suffix)
+{
+    char time[32] = "", chan[32] = "", polarisation[16] = "", name[8], *path = NULL;
+    if (output->opts->intervals_out > 1)
+        snprintf(time, sizeof time, "-t%04lld", (long long)interval);
+    if (output->opts->channels_out > 1) {
+        if (channel < 0)
+            snprintf(chan, sizeof chan, "-MFS");
+        else
+            snprintf(chan, sizeof chan, "-%04lld", (long long)channel);
+    }
+    if (pol) {
+        tess_pol_name(pol, name);
+        snprintf(polarisation, sizeof polarisation, "-%s", name);
+    }
+    if (asprintf(&path, "%s%s%s%s-%s.%s", output->opts->output, time, chan,
+                 polarisation, kind, suffix) < 0)
+        return NULL;
+    return path;
+}
+
+/* A polarisation is part of every name when there are several, PSFs included; one part
+ * of a cross-hand would otherwise be mistaken for the other. Polarisations with the
+ * same weights have one PSF, which is named after the first. */
+const tess_pol *image_named_pol(const image_files *output, int k)
+{
+    return output->num_pol > 1 ? &output->pol[k] : NULL;
+}
+
+char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
+                       int pol, image_kind kind)
+{
+    return image_path(output, interval, channel, image_named_pol(output, pol),
+                      image_kind_name(kind), "fits");
+}
+
+int image_map_count(const tess_image_opts *opts)
+{
+    const tess_join_choice *join = &opts->clean.join;
+    if (!image_joins_channels(opts) || join->spectrum == TESS_CLEAN_EACH_CHANNEL)
+        return 0;
+    return 2 * join->num_terms + (join->num_terms > 1 ? 2 : 0);
+}
+
+/* "terms-0", "terms-0-error", …, "spectral-index": the kind of map `k` of a
+ * polarisation in names of files. */
+const char *image_map_kind(const tess_image_opts *opts, int k, char *text, size_t size)
+{
+    const char *error = k % 2 ? "-error" : "";
+    if (k / 2 < opts->clean.join.num_terms)
+        snprintf(text, size, "terms-%d%s", k / 2, error);
+    else
+        snprintf(text, size, "spectral-index%s", error);
+    return text;
+}
+
+/* The name of a map of an interval, from malloc(). */
+char *image_map_name(const image_files *output, int64_t interval, int pol, int k)
+{
+    char kind[40];
+    return image_path(output, interval, -1, image_named_pol(output, pol),
+                      image_map_kind(output->opts, k, kind, sizeof kind), "fits");
+}
+
+/* A model of points is dark wherever one looks: it has no preview. */
+bool image_has_preview(const tess_image_opts *opts, image_kind kind)
+{
+    return opts->beside.preview && kind != IMAGE_MODEL;
+}
+
+/* The files of an output: at most two for each image; NULL where memory was short. */
+int image_output_names(const image_files *output, int64_t interval, int64_t channel,
+                       char **name)
+{
+    int count = 0;
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        for (int k = 0; k < output->kinds.num[kind]; ++k) {
+            const tess_pol *pol = image_named_pol(output, k);
+            const char *text = image_kind_name(kind);
+            name[count++] = image_path(output, interval, channel, pol, text, "fits");
+            if (image_has_preview(output->opts, kind))
+                name[count++] = image_path(output, interval, channel, pol, text, "png");
+        }
+    return count;
+}
+
+tess_status image_files_names(const image_files *output, char ***names_out,
+                              int64_t *count_out)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    const int64_t channels = opts->channels_out, several = channels > 1;
+    const int maps = image_map_count(opts);
+    const int64_t most = opts->intervals_out *
+                         ((channels + several) * 2 * image_kinds_all(&output->kinds) +
+                          maps * output->num_pol);
+    int64_t count = 0;
+    char **names = tess_alloc_zero(most, sizeof *names);
+    if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        for (int64_t c = 0; c < channels + several; ++c)
+            count +=
+                image_output_names(output, t, c < channels ? c : -1, names + count);
+    for (int64_t t = 0; t < opts->intervals_out; ++t)
+        for (int k = 0; k < maps * output->num_pol; ++k)
+            names[count++] = image_map_name(output, t, k / maps, k % maps);
+    for (int64_t k = 0; k < count; ++k)
+        if (!names[k]) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
+    *names_out = names;
+    *count_out = count;
+    names = NULL;
+cleanup:
+    image_files_names_free(names, names ? count : 0);
+    return status;
+}
+
+void image_files_names_free(char **names, int64_t count)
+{
+    for (int64_t k = 0; names && k < count; ++k)
+        free(names[k]); /* from asprintf */
+    tess_free(names);
+}

@@ -1,0 +1,33 @@
+/** @file image_names.h  (private to app/imager/)
+ *  Names of the files of a run.
+ */
+#ifndef TESS_IMAGE_NAMES_H
+#define TESS_IMAGE_NAMES_H
+
+#include "image_files.h"
+
+/** NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images; channel -1:
+ *  the mean; `pol` NULL: not named. From malloc(), NULL where memory is short. Local.
+ */
+char *image_path(const image_files *output, int64_t interval, int64_t channel,
+                 const tess_pol *pol, const char *kind, const char *suffix);
+
+/** The polarisation that the names of images `k` tell, or NULL. Local. */
+const tess_pol *image_named_pol(const image_files *output, int k);
+
+/** "terms-0", "terms-0-error", …, "spectral-index": the kind of map `k` of a
+ *  polarisation in names of files, in `text`. Local. */
+const char *image_map_kind(const tess_image_opts *opts, int k, char *text, size_t size);
+
+/** The name of map `k` of an interval, as image_path. Local. */
+char *image_map_name(const image_files *output, int64_t interval, int pol, int k);
+
+/** Whether images of a kind have a preview. Local. */
+bool image_has_preview(const tess_image_opts *opts, image_kind kind);
+
+/** The names of the files of an output, which are returned: at most two for each image;
+ *  NULL where memory was short. Local. */
+int image_output_names(const image_files *output, int64_t interval, int64_t channel,
+                       char **name);
+
+#endif

@@ -1,0 +1,212 @@
+/* What one output is made of: its samples, their weights, and images without data. */
+#include "image_run.h"
+#include "imager_rows.h"
+#include "imager_window.h"
+#include "run_samples.h"
+#include "tess_log.h"
+#include "tess_scale.h"
+
+/* Read an output's samples into memory. Local. */
+static tess_status read_output(image_run *run, int64_t output, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    const bool by_channel = run->outputs.num_channels > 1;
+    tess_samples block = tess_source_samples(run->source);
+    *out = tess_source_samples(run->source);
+    tess_source_rewind(run->source);
+    for (int64_t k = 0; k < tess_source_own_blocks(run->source); ++k) {
+        block.num_rows = block.num_vis = 0;
+        TESS_TRY(tess_source_next(run->source, by_channel ? &block : out, NULL, NULL));
+        if (by_channel)
+            TESS_TRY(output_table_choose(&run->outputs, output, &block, NULL, out));
+    }
+cleanup:
+    tess_samples_free(&block);
+    return status;
+}
+
+/* Blocks of a set: with a model to subtract as they are read, as many as may be held,
+ * because every set costs the transforms of all planes of the model. */
+static int64_t blocks_of_set(const image_run *run)
+{
+    double bytes = (double)run->block_bytes;
+    if (image_subtracts_early(run))
+        bytes =
+            fmax(bytes, 0.25 * IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes);
+    return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
+}
+
+/* Uniform weights have the scale of no weight: a small one counts as much as a large
+ * one that is alone in its cell, and all are at most 1. Briggs weights are proportional
+ * to natural ones: a common factor leaves f² W_c as it is. */
+static void choose_scales(const image_run *run, const imager_extent *extent,
+                          sample_sets *data)
+{
+    /* weights that share a density have one scale */
+    const double largest_weight = run->opts->weights.shared_density
+                                      ? run->job.extent.largest_weight
+                                      : extent->largest_weight;
+    const bool is_double = image_is_double(run);
+    data->vis_scale = tess_scale_for(extent->largest_vis_jy, is_double);
+    data->weight_scale = run->opts->weights.weighting == TESS_UNIFORM
+                             ? 1
+                             : tess_scale_for(largest_weight, is_double);
+}
+
+/* Samples of an output, of which a team has been sent its own in `data->cached`. */
+tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    const tess_samples dealt = data->cached;
+    *data = (sample_sets){.source = run->source,
+                          .in_memory = run->mode != DATA_STREAMED,
+                          .num_sets = 1,
+                          .set_blocks = 1,
+                          .num_vis = run->outputs.extent[output].num_vis,
+                          .threads = run->opts->layout.threads,
+                          .profile = run->profile};
+    choose_scales(run, &run->outputs.extent[output], data);
+    if (run->mode != DATA_CACHED)
+        image_want_output(run, output);
+    else if (run->outputs.num > 1)
+        data->kept_bytes = imager_samples_bytes(&run->all) +
+                           (double)run->all.num_rows * (double)sizeof *run->row_time;
+    if (run->mode == DATA_CACHED && run->teams.num > 1) {
+        data->cached = dealt;
+    } else if (run->mode == DATA_CACHED && run->outputs.num == 1) {
+        data->cached = run->all; /* moved: weights may be changed in place */
+        run->all = (tess_samples){0};
+    } else if (run->mode == DATA_CACHED) {
+        data->cached = (tess_samples){.is_double = run->all.is_double,
+                                      .num_pol = run->all.num_pol,
+                                      .num_weight = run->all.num_weight,
+                                      .inv_lambda = run->all.inv_lambda};
+        status = tess_samples_reserve(&data->cached, 0, run->outputs.num_held[output]);
+        if (status == TESS_OK)
+            status = output_table_choose(&run->outputs, output, &run->all,
+                                         run->row_time, &data->cached);
+    } else if (run->mode == DATA_PER_OUTPUT) {
+        status = read_output(run, output, &data->cached);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+        tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+        TESS_TRY(image_subtract_early(run, &data->cached));
+    } else {
+        int64_t num_blocks;
+        data->block = tess_source_samples(run->source);
+        data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
+        data->mix = &run->job.model;
+        data->set_blocks = blocks_of_set(run);
+        data->force_scratch = run->job.layout->forced.scratch;
+        data->scratch = run->opts->scratch;
+        if (run->opts->scratch)
+            status = tess_spool_create(run->opts->scratch, &data->spool);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+        TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+        data->num_sets = (num_blocks + data->set_blocks - 1) / data->set_blocks;
+    }
+    TESS_TRY(tess_comm_agree(run->comm, status));
+cleanup:
+    return status;
+}
+
+void image_data_free(sample_sets *data)
+{
+    tess_samples_free(&data->cached);
+    tess_samples_free(&data->block);
+    tess_spool_destroy(data->spool);
+}
+
+/* Density of an output's samples, unless the survey has made it. Collective. */
+tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
+    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    const imager_check check = {{data->num_sets, data->set_blocks}};
+    int64_t first = 0;
+    if (run->densities.single) {
+        data->density = *density = run->densities.single;
+        run->densities.single = NULL;
+        return TESS_OK;
+    }
+    if (run->densities.shared) {
+        data->density = run->densities.shared;
+        *density = NULL;
+        return TESS_OK;
+    }
+    TESS_TRY(image_create_density(run, like->num_weight, data->weight_scale, density));
+    if (!*density) return TESS_OK;
+    if (!data->in_memory)
+        TESS_TRY(imager_bookmark_density(bookmark, &check, *density, &first));
+    for (int64_t k = first; k < data->num_sets && status == TESS_OK; ++k) {
+        tess_samples *samples;
+        status = sample_sets_get(data, k, &samples);
+        if (status == TESS_OK)
+            status = tess_density_add(*density, samples, 0, samples->num_rows,
+                                      data->threads);
+        imager_bookmark_at(bookmark, IMAGER_DENSITY, k + 1);
+        status = visset_keeper_look(&run->job, status);
+    }
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (!tess_density_is_finished(*density))
+        TESS_TRY(tess_density_finish(*density, run->comm));
+    data->density = *density;
+cleanup:
+    tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
+    return status;
+}
+
+/* Weights of samples that are in memory are changed there, once: what gridding needs
+ * memory for follows, and the density is given up. Collective. */
+tess_status image_apply_density(image_run *run, sample_sets *data,
+                                tess_density **density)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples;
+    if (!data->in_memory) return TESS_OK;
+    status = sample_sets_get(data, 0, &samples);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_density_destroy(*density);
+    *density = NULL;
+cleanup:
+    return status;
+}
+
+tess_status image_empty_products(const image_run *run, imager_product *product)
+{
+    tess_status status = TESS_OK;
+    const image_kinds *kinds = &run->output.kinds;
+    const int num_images = image_kinds_all(kinds);
+    const int64_t rank = tess_comm_rank(run->comm), size = tess_comm_size(run->comm);
+    const int64_t first = run->opts->ny * rank / size;
+    const int64_t end = run->opts->ny * (rank + 1) / size;
+    for (int k = 0; k < num_images && status == TESS_OK; ++k) {
+        product[k].sum_weights = product[k].variance = 0;
+        status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
+        if (status == TESS_OK && !image_kinds_is_model(kinds, k))
+            imager_rows_blank(&product[k].rows);
+    }
+    return tess_comm_agree(run->comm, status);
+}
+
+/* Natural weights have no density, and W = w. */
+void image_variances(const image_run *run, const tess_density *density, int num_weight,
+                     double density_scale, double *variance)
+{
+    for (int k = 0; k < run->num_pol; ++k)
+        variance[k] = run->densities.shared ? (double)NAN
+                      : density
+                          ? tess_density_variance(density, num_weight == 1 ? 0 : k) /
+                                density_scale
+                          : 0;
+}
+
+void image_take_variances(const image_run *run, const double *variance,
+                          imager_product *made)
+{
+    const bool natural = run->opts->weights.weighting == TESS_NATURAL;
+    for (int k = 0; k < run->num_pol; ++k)
+        made[k].variance = natural ? made[k].sum_weights : variance[k];
+}

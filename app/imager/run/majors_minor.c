@@ -1,0 +1,74 @@
+/* What major cycles tell the minor loops and the restoring of clean/: options, beam,
+ * and the ranks in the order of their rows. */
+#include "image_kinds.h"
+#include "majors_private.h"
+#include "spectral_maps.h"
+
+const char *majors_end_text(majors_end end)
+{
+    static const char *const text[] = {
+        [MAJORS_THRESHOLD] = "the final threshold",
+        [MAJORS_NMITER] = "the number of major iterations (--nmiter)",
+        [MAJORS_NITER] = "the number of iterations (--niter)",
+        [MAJORS_NEGATIVE] = "a negative component",
+        [MAJORS_STALLED] = "a residual that no longer falls",
+        [MAJORS_DIVERGED] = "divergence",
+        [MAJORS_NOTHING] = "an image without anything to clean"};
+    return text[end];
+}
+
+tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
+                                  const struct imager_found *beam)
+{
+    tess_clean_opts minor = opts->clean.minor;
+    minor.scale_px = opts->clean.scale_px;
+    minor.scale_beam_px = beam->beam_expected;
+    minor.beam = (tess_clean_beam){.major_px = beam->beam.major_rad / opts->scale_rad,
+                                   .minor_px = beam->beam.minor_rad / opts->scale_rad,
+                                   .angle_rad = beam->beam.pa_rad};
+    minor.is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
+    minor.repeatable = opts->layout.reproducible;
+    minor.threads = opts->layout.threads;
+    return minor;
+}
+
+/* Ranks that share planes in groups have rows in another order than their own: clean/
+ * wants slabs in the order of ranks. Collective. */
+tess_status majors_order_ranks(const image_run *run, tess_comm **slabs)
+{
+    const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);
+    const int rank = tess_comm_rank(run->comm), groups = size / shared;
+    *slabs = run->comm;
+    if (shared == 1 || shared == size) return TESS_OK;
+    return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared, slabs);
+}
+
+tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam)
+{
+    return (tess_clean_beam){.major_px = beam->major_rad / run->opts->scale_rad,
+                             .minor_px = beam->minor_rad / run->opts->scale_rad,
+                             .angle_rad = beam->pa_rad};
+}
+
+tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
+                           const imager_rows *model, const imager_rows *residual,
+                           const imager_rows *image)
+{
+    tess_status status = TESS_OK;
+    tess_comm *slabs = run->comm;
+    const tess_clean_beam gaussian = majors_beam(run, beam);
+    const struct imager_found found = {.beam = *beam};
+    const tess_clean_opts opts = majors_minor_opts(run->opts, &found);
+    const tess_clean_images images = {.nx = residual->nx,
+                                      .ny = run->opts->ny,
+                                      .row_first = residual->row_first,
+                                      .num_rows = residual->num_rows,
+                                      .num_images = 1,
+                                      .rows_are_double = residual->is_double};
+    TESS_TRY(majors_order_ranks(run, &slabs));
+    TESS_TRY(tess_clean_restore(slabs, &images, &opts, &gaussian, model->value,
+                                residual->value, image->value));
+cleanup:
+    if (slabs != run->comm) tess_comm_free(slabs);
+    return status;
+}
