@@ -10,7 +10,7 @@
 #include "tess_mem.h"
 
 /* Candidates that make a thread worth waking. */
-enum { EACH_THREAD = 1 << 14 };
+enum { EACH_THREAD = 1 << 12 };
 
 /* Iterations from one call of `progress` to the next. */
 enum { TELL_EACH = 256 };

@@ -14,8 +14,6 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-enum { BLOCK_BYTES = 32 << 20 };
-
 /* Share of a rank's memory for the visibilities of one batch of blocks. */
 static const double BATCH_SHARE = 0.25;
 
@@ -401,7 +399,7 @@ static tess_status set_up(predict_run *run)
     if (status == TESS_OK)
         status = tess_source_setup(run->source, &first, 1, 0,
                                    opts->gridding.accuracy < TESS_SINGLE_ACCURACY,
-                                   opts->layout.threads, BLOCK_BYTES);
+                                   opts->layout.threads, TESS_BLOCK_BYTES);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));

@@ -8,8 +8,6 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-enum { BLOCK_BYTES = 32 << 20 };
-
 /* ---- rows ---- */
 
 static void free_rows(session_rows *rows)
@@ -107,7 +105,7 @@ static tess_status open_rows(imager_session *session)
                               &made.source));
     const tess_pol first = {tess_source_info_of(made.source)->corr[0], false};
     status = tess_source_setup(made.source, &first, 1, 0, image_is_double(run),
-                               opts->layout.threads, BLOCK_BYTES);
+                               opts->layout.threads, TESS_BLOCK_BYTES);
     if (status == TESS_OK &&
         tess_source_info_of(made.source)->num_chan != run->info->num_chan)
         status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,

@@ -27,9 +27,9 @@
 #include "update_model.h"
 #include "visset.h"
 
-/* Bytes of one block of a file, and its share of a rank's memory: two are read at a
- * time, and their samples are in the way. */
-enum { BLOCK_BYTES = 32 << 20, SMALLEST_BLOCK_BYTES = 64 << 10 };
+/* Least bytes of one block of a file, and its share of a rank's memory: two are read at
+ * a time, and their samples are in the way. */
+enum { SMALLEST_BLOCK_BYTES = 64 << 10 };
 static const double BLOCK_SHARE = 1.0 / 16;
 
 /* ---- set-up ---- */
@@ -146,7 +146,7 @@ tess_status image_set_up(image_run *run)
                                 .summary = &run->summary};
     run->means = run->output;
     run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.memory.rank_bytes);
-    if (run->block_bytes > BLOCK_BYTES) run->block_bytes = BLOCK_BYTES;
+    if (run->block_bytes > TESS_BLOCK_BYTES) run->block_bytes = TESS_BLOCK_BYTES;
     if (run->block_bytes < SMALLEST_BLOCK_BYTES)
         run->block_bytes = SMALLEST_BLOCK_BYTES;
     if (opts->layout.calibrate)

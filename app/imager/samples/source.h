@@ -13,6 +13,7 @@
 
 typedef struct tess_source tess_source;
 
+enum { TESS_BLOCK_BYTES = 32 << 20 }; /**< of a file, at most; two are read at a time */
 /** What the observations have in common. */
 typedef struct tess_source_info {
     const tess_vis_meta *meta;   /**< of the first observation */
