@@ -19,10 +19,10 @@ typedef struct preview_image {
     int64_t factor;         /**< image pixels per pixel and axis */
     float *value;           /**< [height][width], NaN where there is none */
     double sigma, min, max; /**< robust noise, extremes; 0 without finite pixels */
-    double low;             /**< 0.1 % of pixels are below */
-    double peak, rms;       /**< of the image that was reduced: the value of largest
-                                 size (NaN without finite pixels), and robust noise, of
-                                 one pixel in each block */
+    double low;             /**< 0.1 % of the pixels have a lower value */
+    double peak;            /**< the value of largest size in the image that was reduced;
+                                 NaN without finite pixels */
+    double rms;             /**< its robust noise, measured at one pixel of each block */
 } preview_image;
 
 /** Average blocks of pixels so that no side exceeds `max_side`; blocks with a source
@@ -166,14 +166,15 @@ typedef struct preview_axes {
     preview_label label[PREVIEW_MAX_LABELS];
     int num;
     bool graticule; /**< lines of constant RA and Dec are drawn */
-    bool strong;    /**< so that they can be followed between labels inside */
+    bool strong;    /**< the lines are strong, as labels inside belong to them */
     char title_x[64], title_y[64];
 } preview_axes;
 
-/** Choose labels: angular offsets where coordinates would be longer than what they tell
- *  apart, else RA and Dec at the bottom and left edges, or inside, on the lines, where
- * these meet the edges at a slant, twice, or not at all: near a pole, and where the
- * horizon is in view. No two labels touch. */
+/** Choose labels, of which no two touch. A small field has angular offsets, as its
+ *  coordinates would differ in their last digits only. A larger field has RA and Dec at
+ *  the bottom and left edges. Near a pole, and where the horizon is in view, lines of
+ *  constant RA and Dec meet an edge at a slant, twice or not at all: the labels are
+ *  inside then, on the lines. */
 void tess_preview_axes_choose(const tess_image_meta *meta, const preview_layout *layout,
                               preview_axes *axes);
 

@@ -1,7 +1,7 @@
 /** @file tess_fits.h
  *  FITS images: 4 axes (RA---SIN, DEC--SIN, FREQ, STOKES), written in parallel by row
- *  slabs to a temporary name, checksummed, then renamed; and read back as models.
- *  PNG previews of the same images.
+ *  slabs to a temporary name, checksummed, then renamed. Models are read from such
+ *  files. PNG previews show the same images.
  *
  *  Pixel order is FITS order: image[row j][column i], row 0 southernmost, column 0
  *  easternmost; 0-based pixel (i, j) is at l = -(i - nx/2)·scale, m = (j - ny/2)·scale.
@@ -52,9 +52,10 @@ typedef struct tess_image_meta {
     int64_t nx, ny;
     double ra_rad, dec_rad;       /**< of the reference pixel (nx/2, ny/2) */
     double scale_rad;             /**< pixel size */
-    double freq_hz, bandwidth_hz; /**< centre and width of the band of the channels that
-                                       belong to the image, flagged or not (CRVAL3,
-                                       CDELT3): those of a cube are regular */
+    double freq_hz, bandwidth_hz; /**< centre and width of the band (CRVAL3, CDELT3) of
+                                       all channels of the image. Flagged channels
+                                       count, so that the channels of a cube are
+                                       regular */
     double rest_hz;               /**< RESTFRQ; 0 = unknown */
     int stokes;                   /**< FITS code, as in tess_vis.h */
     bool imaginary;               /**< the imaginary image of a cross-hand ("XYi") */
@@ -62,9 +63,9 @@ typedef struct tess_image_meta {
     tess_fits_beam beam;
     tess_fits_gridded gridded;
     double equinox;
-    double place_m[3]; /**< of the array, geocentric (OBSGEO-X, -Y, -Z); written when it
-                            is on the ground, as the centre of an array is not whose
-                            antennas are continents apart */
+    double place_m[3]; /**< geocentric position of the array (OBSGEO-X, -Y, -Z). It is
+                            written if it lies on the ground: the centre of an array
+                            that spans continents lies below it */
     double time_start_mjd_s; /**< DATE-OBS and DATE-BEG, start of the first integration;
                                 0 = unknown */
     double time_end_mjd_s;   /**< DATE-END, end of the last one; 0 = unknown */

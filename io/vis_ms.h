@@ -1,7 +1,7 @@
 /** @file vis_ms.h  (private to the vis_ms*.cc)
  *  What reading and writing MeasurementSets share: rows of a segment as casacore takes
- *  them, and the way from exceptions to a status. C++; all that C sees of it is
- *  `tess_vis_format_ms`.
+ *  them, and the way from exceptions to a status. These files are C++. C sources see
+ *  `tess_vis_format_ms` only.
  */
 #ifndef VIS_MS_H
 #define VIS_MS_H
@@ -34,8 +34,8 @@
 namespace tess_ms
 {
 
-/* Rows whose columns are read one after the other, before the next ones: casacore still
- * has them in memory; by one thread alone, or by each of a team. */
+/* All columns of so many rows are read before those of the next rows, while casacore
+ * still has the rows in memory. A thread of a team takes fewer rows at a time. */
 enum { ROWS_AT_ONCE = 8192, TEAM_ROWS_AT_ONCE = 1024 };
 
 using casacore::Array;
@@ -65,13 +65,14 @@ struct Failure {
         tess_error_record((code), __FILE__, __LINE__, __func__, __VA_ARGS__)           \
     }
 
-/* casacore's table cache is shared by all sets of a process and is not safe for several
- * threads, so all of its work goes through one lock: a team that reads through views of
- * its own has it as one. */
+/* All sets of a process share casacore's table cache, which is not safe for several
+ * threads. So all work of casacore goes through one lock. A team of threads that read
+ * through views of their own holds the lock together. */
 inline std::mutex casacore_lock;
 
-/** casacore prints warnings of its own; what matters comes back as an exception. What
- * it knows of the machine it would find out when it reads, in each thread at once. */
+/** Keep casacore from printing warnings: what matters comes back as an exception. Let
+ *  it look at the machine's memory now; else all threads would do so at once when they
+ *  read. */
 inline void prepare_casacore()
 {
     casacore::LogSinkInterface *silent = new casacore::NullLogSink;
@@ -79,7 +80,8 @@ inline void prepare_casacore()
     (void)casacore::HostInfo::memoryTotal(casacore::True);
 }
 
-/** Run `work`; what casacore itself throws becomes `otherwise`, said of `path`. */
+/** Run `work`. An exception of casacore becomes the status `otherwise`, with a message
+ *  that names `path`. */
 template <class Work>
 tess_status caught(tess_status otherwise, const char *path, const char *trouble,
                    Work work) noexcept
@@ -199,7 +201,7 @@ class Rows
             column.getColumnCells(references(), into);
     }
 
-    /* The segment's part of each cell; of whole ones casacore makes no copies. */
+    /* The segment's part of each cell. casacore makes no copies of whole cells. */
     template <class T>
     void get(const ArrayColumn<T> &column, const Segment &segment, Array<T> into) const
     {
