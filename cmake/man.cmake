@@ -31,5 +31,6 @@ tess_man_page(tessera-info "${program} info" --help-all "describe an observation
 tess_man_page(tessera-plan "${program} plan" --help-all "show how an image would be made")
 tess_man_page(tessera-compare "${program} compare" --help-all "compare two FITS files")
 tess_man_page(tessera-bench "${program} bench" --help-all "time gridding and degridding alone")
+tess_man_page(tessera-wsclean "${program} wsclean" --help "do what a command line of WSClean asks for")
 add_custom_target(man ALL DEPENDS ${pages})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

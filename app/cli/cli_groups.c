@@ -4,12 +4,14 @@
 #include "cli_groups.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "option_rules.h"
 #include "options.h"
 #include "tess_calibrate.h"
 #include "tess_cli.h"
+#include "tess_mem.h"
 
 /* ---- which visibilities ---- */
 
@@ -267,8 +269,8 @@ static const struct argp_option layout_options[] = {
     {"threads", OPT_THREADS, "N", 0,
      "Threads per rank (default from the batch job, OMP_NUM_THREADS or the cores)", 0},
     {"memory", OPT_MEMORY, "SIZE", 0,
-     "Memory per node, shared by its ranks, like 8GB or 8GiB (default what the batch "
-     "job may use)",
+     "Memory per node, shared by its ranks, like 8GB or 8GiB, or 50% of what the batch "
+     "job may use (default 100%)",
      0},
     {"no-calibration", OPT_NO_CALIBRATION, NULL, OPTION_HIDDEN,
      "Plan by built-in costs. Without it, or TESS_CALIBRATION=off in the environment, "
@@ -315,8 +317,18 @@ static const struct argp_option layout_options[] = {
 static tess_status take_memory(const tess_option_rule *rule, const char *text,
                                void *value)
 {
+    tess_status status = TESS_OK;
+    char number[32] = "";
+    double percent = 0;
+    const size_t length = strlen(text);
     (void)rule;
-    return tess_parse_memory(text, value);
+    if (length == 0 || length > sizeof number || text[length - 1] != '%')
+        return tess_parse_memory(text, value);
+    memcpy(number, text, length - 1);
+    TESS_TRY(tess_parse_number(number, 0.01, 100, &percent));
+    *(int64_t *)value = (int64_t)(percent / 100 * (double)tess_mem_node_limit_bytes());
+cleanup:
+    return status;
 }
 
 /* --force-w-range. `value` is the parser's whole input. */

@@ -113,9 +113,8 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* The number of letters to change, insert, leave out, or swap with the next letter
- * (Damerau-Levenshtein distance without overlapping swaps). */
-static int distance_of(const char *a, size_t n, const char *b)
+/* The Damerau-Levenshtein distance without overlapping swaps. */
+int cli_distance(const char *a, size_t n, const char *b)
 {
     int row[3][MAX_LENGTH + 1];
     const size_t m = strlen(b);
@@ -144,7 +143,7 @@ static void add_name(char list[MAX_TEXT], const char *between, const char *name)
 static void look_at(const struct argp_option *option, void *context)
 {
     search *s = context;
-    const int distance = distance_of(s->word, s->length, option->name);
+    const int distance = cli_distance(s->word, s->length, option->name);
     if (s->num_nearest == 0 || distance < s->distance) {
         s->distance = distance;
         s->num_nearest = 0;

@@ -5,6 +5,7 @@
 #define CLI_MISTAKES_H
 
 #include <argp.h>
+#include <stddef.h>
 
 #include "tess_status.h"
 
@@ -23,5 +24,10 @@ tess_status cli_check_split(const struct argp *argp, int argc, char **argv);
 /** TESS_ERR_USAGE if an argument is a long option with one dash. argp would take it for
  *  short options: "-overwrite" would be "-o verwrite". Local. */
 tess_status cli_check_dashes(const struct argp *argp, int argc, char **argv);
+
+/** The number of letters to change, insert, leave out, or swap with the next letter
+ * that make `b` of the first `n` letters of `a`; large where one is longer than 64.
+ * Local. */
+int cli_distance(const char *a, size_t n, const char *b);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include "job.h"
 #include "tess_checkpoint.h"
-#include "tess_subcommands.h"
 #include "tess_image_args.h"
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_profile_report.h"
+#include "tess_subcommands.h"
 #include "tess_version.h"
 #include "trace_file.h"
 
@@ -68,7 +68,8 @@ cleanup:
 }
 
 /* Starts NAME.log. Collective. */
-static tess_status prepare(tess_comm *comm, const tess_image_args *args)
+static tess_status prepare(tess_comm *comm, const tess_image_args *args,
+                           const char *const *notes)
 {
     tess_status status = TESS_OK, own = TESS_OK;
     if (tess_comm_rank(comm) == 0) own = open_log(&args->opts);
@@ -76,6 +77,7 @@ static tess_status prepare(tess_comm *comm, const tess_image_args *args)
     TESS_TRY(
         tess_job_log(comm, args->opts.layout.threads, args->opts.beside.command_line));
     log_options(&args->cli);
+    tess_job_log_notes(notes);
 cleanup:
     return status;
 }
@@ -144,6 +146,12 @@ cleanup:
 
 tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
 {
+    return tess_cmd_image_noted(comm, argc, argv, NULL);
+}
+
+tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
+                                 const char *const *notes)
+{
     tess_status status = TESS_OK;
     tess_profile profile;
     tess_image_args args = {0};
@@ -152,7 +160,7 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
     tess_profile_start(&profile);
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
-    TESS_TRY(prepare(comm, &args));
+    TESS_TRY(prepare(comm, &args, notes));
     profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     if (args.opts.checkpoint.folder) TESS_TRY(identify(comm, &args, &identity));

@@ -7,7 +7,6 @@
 #include "job.h"
 #include "options.h"
 #include "tess_cli.h"
-#include "tess_subcommands.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
 #include "tess_log.h"
@@ -15,6 +14,7 @@
 #include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_profile_report.h"
+#include "tess_subcommands.h"
 #include "tess_threads.h"
 #include "tess_words.h"
 #include "trace_file.h"
@@ -193,6 +193,13 @@ tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
     return tess_cmd_predict_memory(comm, argc, argv, &(tess_predict_memory){0});
 }
 
+tess_status tess_cmd_predict_noted(tess_comm *comm, int argc, char **argv,
+                                   const char *const *notes)
+{
+    return tess_cmd_predict_memory(comm, argc, argv,
+                                   &(tess_predict_memory){.notes = notes});
+}
+
 tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
                                     const tess_predict_memory *memory)
 {
@@ -211,6 +218,7 @@ tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
     args.opts.gridding.overwrite_gcf = args.opts.overwrite;
     args.opts.command_line = command_line ? command_line : "tessera predict";
     TESS_TRY(prepare(comm, &args));
+    tess_job_log_notes(memory->notes);
     profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
     TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));

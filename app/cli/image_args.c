@@ -41,6 +41,7 @@ enum {
     OPT_SCRATCH,
     OPT_PROFILE,
     OPT_TRACE,
+    OPT_WSCLEAN_FILES,
     OPT_OBS,
 };
 
@@ -105,6 +106,11 @@ static const struct argp_option image_options[] = {
      5},
     {"dump-stages", OPT_DUMP_STAGES, "DIR", OPTION_HIDDEN,
      "Write what each stage of each output made to this folder, for tessera compare",
+     5},
+    {"wsclean-files", OPT_WSCLEAN_FILES, NULL, OPTION_HIDDEN,
+     "Write the files that WSClean writes: the PSF of the first Stokes parameter "
+     "alone, "
+     "as NAME-psf.fits, and without --niter each dirty image also as NAME-image.fits",
      5},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},
@@ -183,6 +189,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_SCRATCH:
         opts->scratch = arg;
+        return true;
+    case OPT_WSCLEAN_FILES:
+        opts->beside.as_wsclean = true;
         return true;
     case OPT_DUMP_STAGES:
         opts->beside.dump_stages = arg;

@@ -68,6 +68,12 @@ cleanup:
     return status;
 }
 
+void tess_job_log_notes(const char *const *notes)
+{
+    for (; notes && *notes; ++notes)
+        tess_log_detail("%s", *notes);
+}
+
 tess_status tess_job_memory(tess_comm *comm, int64_t per_node, double *bytes)
 {
     tess_status status = TESS_OK;

@@ -5,10 +5,10 @@
 
 #include "built.h"
 #include "tess_comm.h"
-#include "tess_subcommands.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_status.h"
+#include "tess_subcommands.h"
 
 typedef struct command {
     const char *name;
@@ -24,6 +24,7 @@ static const command commands[] = {
     {"plan", tess_cmd_plan, "show how an image would be made, without making it"},
     {"compare", tess_cmd_compare, "compare two FITS files"},
     {"bench", tess_cmd_bench, "time gridding and degridding alone"},
+    {"wsclean", tess_cmd_wsclean, "do what a command line of WSClean asks for"},
 };
 enum { NUM_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -54,6 +55,14 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
+/* Whether the program goes by a name that says that it gets WSClean's command line. */
+static bool named_wsclean(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    const char *name = slash ? slash + 1 : program;
+    return strcmp(name, "wsclean") == 0 || strcmp(name, "tessera-wsclean") == 0;
+}
+
 /* --version anywhere, but not behind "--". */
 static bool wants_version(int argc, char **argv)
 {
@@ -68,6 +77,10 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
 {
     tess_status status = TESS_OK;
     const bool first = tess_comm_rank(comm) == 0;
+    if (argc > 0 && named_wsclean(argv[0])) {
+        *chosen = find_command("wsclean");
+        return tess_cmd_wsclean(comm, argc, argv);
+    }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         if (first) print_commands();
@@ -82,7 +95,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     if (!*chosen)
         TESS_FAIL(TESS_ERR_USAGE,
                   "'%s' is not a command; use one of image, predict, simulate, info, "
-                  "plan, compare, bench",
+                  "plan, compare, bench, wsclean",
                   argv[1]);
     TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
 cleanup:
@@ -102,7 +115,8 @@ cleanup:
 static bool wants_origin(int argc, char **argv)
 {
     for (int k = 1; k < argc; ++k)
-        if (strcmp(argv[k], "--verbose") == 0 || strcmp(argv[k], "-v") == 0)
+        if (strcmp(argv[k], "--verbose") == 0 || strcmp(argv[k], "-verbose") == 0 ||
+            strcmp(argv[k], "-v") == 0)
             return true;
     return false;
 }

@@ -19,12 +19,23 @@ tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_compare(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv);
+tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv);
 
-/** What a program in whose memory `predict` runs gives and takes beside arguments. */
+/** `image` and `predict` that begin their log with `notes`, which NULL ends; NULL:
+ * none.
+ */
+tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
+                                 const char *const *notes);
+tess_status tess_cmd_predict_noted(tess_comm *comm, int argc, char **argv,
+                                   const char *const *notes);
+
+/** What the caller of `predict` gives and takes beside arguments. */
 typedef struct tess_predict_memory {
-    const tess_fits_pixels *pixels; /**< the model, where there is no --model; or NULL */
-    tess_predict_taker *take;       /**< gets all where no output is named; or NULL */
+    const tess_fits_pixels
+        *pixels;              /**< the model, where there is no --model; or NULL */
+    tess_predict_taker *take; /**< gets all where no output is named; or NULL */
     void *take_context;
+    const char *const *notes; /**< first lines of the log, which NULL ends; or NULL */
 } tess_predict_memory;
 
 /** `predict` with `memory`. */

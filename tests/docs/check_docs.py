@@ -3,7 +3,8 @@
 name their command, and docs/ builds without a warning.
 
 manual_commands.py says which blocks of the manual are run. A ```console block has to show
-what its commands print today; --write puts that into the pages.
+what its commands print today, and so has a table below `<!-- printed by: COMMAND -->`; --write
+puts that into the pages.
 """
 import os
 import re
@@ -16,6 +17,7 @@ from e2e import BIN, ROOT, Suite, have_ms, mpi_environment, mpiexec, run  # noqa
 
 DOCS = os.path.join(ROOT, "docs")
 README_LINES = 200
+PRINTED = re.compile(r"(<!-- printed by: (.*?) -->\n).*?(<!-- end of what is printed -->)", re.S)
 WRITE = "--write" in sys.argv
 
 
@@ -111,6 +113,29 @@ def write_outputs(suite):
                 file.write(today)
 
 
+def with_tables(suite, text):
+    """A page with the tables that its commands print today."""
+    def renew(match):
+        result = run(["bash", "-c", match.group(2)], 60, env=manual_environment())
+        suite.ran(match.group(2), result)
+        return match.group(1) + result.out + match.group(3)
+
+    return PRINTED.sub(renew, text)
+
+
+def check_tables(suite):
+    """Tables of options are those of the program; --write renews them."""
+    for name, text in manual_commands.pages():
+        if not PRINTED.search(text):
+            continue
+        today = with_tables(suite, text)
+        if WRITE and today != text:
+            with open(os.path.join(manual_commands.MANUAL, name + ".md"), "w",
+                      encoding="utf-8") as file:
+                file.write(today)
+        suite.true(f"{name}.md: tables as the program prints them", WRITE or today == text)
+
+
 def first_block(text, heading):
     """The commands of the first block below a heading."""
     return re.search(rf"^## {heading}$.*?```sh\n(.*?)```", text, re.S | re.M).group(1)
@@ -165,6 +190,7 @@ def main():
     check_links(suite)
     check_results(suite)
     check_build_commands(suite)
+    check_tables(suite)
     check_commands(suite)
     if WRITE:
         write_outputs(suite)

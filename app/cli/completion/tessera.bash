@@ -7,8 +7,10 @@ _tessera() {
     if [ "$COMP_CWORD" -eq 1 ]; then
         words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
     elif [[ $current == -* ]]; then
+        # those of wsclean have one dash
         words=$("$program" "$command" --help-all 2>/dev/null |
-            sed -n 's/^ *\(-[a-z], \)\{0,1\}\(--[a-z][a-z-]*\).*/\2/p' | sort -u)
+            sed -n -e 's/^ *\(-[a-z], \)\{0,1\}\(--[a-z][a-z-]*\).*/\2/p' \
+                -e 's/^  \(-[a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p' | sort -u)
     else
         compopt -o default
         return

@@ -57,7 +57,11 @@ static tess_status check_kind(const image_files *output, int64_t interval,
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    const char *name = image_kind_name(kind);
+    const char *name = image_kind_name(kind), *second = image_second_name(opts, kind);
+    if (second)
+        TESS_TRY(check_one(output,
+                           image_path(output, interval, channel, pol, second, "fits"),
+                           opts->overwrite));
     TESS_TRY(check_one(output, image_path(output, interval, channel, pol, name, "fits"),
                        opts->overwrite));
     if (image_has_preview(opts, kind))
@@ -77,8 +81,9 @@ static tess_status check_names(const image_files *output, int64_t interval,
     const image_kinds kinds = image_kinds_of(output->opts, output->num_pol, most_psf);
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
         for (int k = 0; k < kinds.num[kind]; ++k)
-            TESS_TRY(check_kind(output, interval, channel, image_named_pol(output, k),
-                                kind));
+            if (image_has_file(output, kind, k))
+                TESS_TRY(check_kind(output, interval, channel,
+                                    image_named_pol(output, kind, k), kind));
     for (int p = 0; channel < 0 && p < output->num_pol; ++p)
         for (int k = 0; k < image_map_count(output->opts); ++k)
             TESS_TRY(check_one(output, image_map_name(output, interval, p, k),
@@ -208,9 +213,12 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
                                const imager_rows *rows, tess_image_product *product,
                                tess_held_files *held)
 {
-    const tess_pol *named = image_named_pol(output, k);
+    const tess_pol *named = image_named_pol(output, kind, k);
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
+    const char *const first_name = product->kind;
+    const char *const second_name = image_second_name(opts, kind);
+    const bool has_file = opts->output && image_has_file(output, kind, k);
     const int64_t pixels = rows->num_rows * rows->nx;
     void *copy = NULL;
     product->is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
@@ -222,11 +230,16 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     if (opts->take)
         TESS_TRY(
             tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
-    if (opts->output) TESS_TRY(write_file(output, named, product, false, held));
-    if (opts->output)
+    if (has_file) TESS_TRY(write_file(output, named, product, false, held));
+    if (has_file && second_name) {
+        product->kind = second_name;
+        TESS_TRY(write_file(output, named, product, false, held));
+    }
+    if (has_file)
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
             pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
-    if (opts->output && image_has_preview(opts, kind))
+    product->kind = first_name;
+    if (has_file && image_has_preview(opts, kind))
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
     tess_free(copy);
@@ -258,7 +271,7 @@ static void log_one(char *path)
 
 void image_files_log(const image_files *output, int64_t interval, int64_t channel)
 {
-    char *name[2 * TESS_MAX_IMAGES];
+    char *name[3 * TESS_MAX_IMAGES];
     if (!output->opts->output) return;
     const int count = image_output_names(output, interval, channel, name);
     for (int k = 0; k < count; ++k)

@@ -32,16 +32,31 @@ char *image_path(const image_files *output, int64_t interval, int64_t channel,
 
 /* A polarisation is part of every name when there are several, PSFs included; one part
  * of a cross-hand would otherwise be mistaken for the other. Polarisations with the
- * same weights have one PSF, which is named after the first. */
-const tess_pol *image_named_pol(const image_files *output, int k)
+ * same weights have one PSF, which is named after the first. WSClean weighs all alike,
+ * and its name of the PSF tells none. */
+const tess_pol *image_named_pol(const image_files *output, image_kind kind, int k)
 {
-    return output->num_pol > 1 ? &output->pol[k] : NULL;
+    const bool told = kind != IMAGE_PSF || !output->opts->beside.as_wsclean;
+    return output->num_pol > 1 && told ? &output->pol[k] : NULL;
+}
+
+bool image_has_file(const image_files *output, image_kind kind, int k)
+{
+    return kind != IMAGE_PSF || k == 0 || !output->opts->beside.as_wsclean;
+}
+
+/* Where nothing is cleaned, WSClean writes the dirty image as the restored one, too. */
+const char *image_second_name(const tess_image_opts *opts, image_kind kind)
+{
+    return opts->beside.as_wsclean && kind == IMAGE_DIRTY && !image_is_cleaned(opts)
+               ? image_kind_name(IMAGE_RESTORED)
+               : NULL;
 }
 
 char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
                        int pol, image_kind kind)
 {
-    return image_path(output, interval, channel, image_named_pol(output, pol),
+    return image_path(output, interval, channel, image_named_pol(output, kind, pol),
                       image_kind_name(kind), "fits");
 }
 
@@ -69,7 +84,8 @@ const char *image_map_kind(const tess_image_opts *opts, int k, char *text, size_
 char *image_map_name(const image_files *output, int64_t interval, int pol, int k)
 {
     char kind[40];
-    return image_path(output, interval, -1, image_named_pol(output, pol),
+    return image_path(output, interval, -1,
+                      image_named_pol(output, IMAGE_RESTORED, pol),
                       image_map_kind(output->opts, k, kind, sizeof kind), "fits");
 }
 
@@ -79,16 +95,21 @@ bool image_has_preview(const tess_image_opts *opts, image_kind kind)
     return opts->beside.preview && kind != IMAGE_MODEL;
 }
 
-/* The files of an output: at most two for each image; NULL where memory was short. */
+/* The files of an output; NULL where memory was short. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name)
 {
     int count = 0;
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
         for (int k = 0; k < output->kinds.num[kind]; ++k) {
-            const tess_pol *pol = image_named_pol(output, k);
+            const tess_pol *pol = image_named_pol(output, kind, k);
             const char *text = image_kind_name(kind);
+            const char *second = image_second_name(output->opts, kind);
+            if (!image_has_file(output, kind, k)) continue;
             name[count++] = image_path(output, interval, channel, pol, text, "fits");
+            if (second)
+                name[count++] =
+                    image_path(output, interval, channel, pol, second, "fits");
             if (image_has_preview(output->opts, kind))
                 name[count++] = image_path(output, interval, channel, pol, text, "png");
         }
@@ -103,7 +124,7 @@ tess_status image_files_names(const image_files *output, char ***names_out,
     const int64_t channels = opts->channels_out, several = channels > 1;
     const int maps = image_map_count(opts);
     const int64_t most = opts->intervals_out *
-                         ((channels + several) * 2 * image_kinds_all(&output->kinds) +
+                         ((channels + several) * 3 * image_kinds_all(&output->kinds) +
                           maps * output->num_pol);
     int64_t count = 0;
     char **names = tess_alloc_zero(most, sizeof *names);

@@ -12,8 +12,14 @@
 char *image_path(const image_files *output, int64_t interval, int64_t channel,
                  const tess_pol *pol, const char *kind, const char *suffix);
 
-/** The polarisation that the names of images `k` tell, or NULL. Local. */
-const tess_pol *image_named_pol(const image_files *output, int k);
+/** The polarisation that the name of image `k` of a kind tells, or NULL. Local. */
+const tess_pol *image_named_pol(const image_files *output, image_kind kind, int k);
+
+/** Whether image `k` of a kind has a file. Local. */
+bool image_has_file(const image_files *output, image_kind kind, int k);
+
+/** The kind in the name of a second file of each image of a kind, or NULL. Local. */
+const char *image_second_name(const tess_image_opts *opts, image_kind kind);
 
 /** "terms-0", "terms-0-error", …, "spectral-index": the kind of map `k` of a
  *  polarisation in names of files, in `text`. Local. */
@@ -25,8 +31,8 @@ char *image_map_name(const image_files *output, int64_t interval, int pol, int k
 /** Whether images of a kind have a preview. Local. */
 bool image_has_preview(const tess_image_opts *opts, image_kind kind);
 
-/** The names of the files of an output, which are returned: at most two for each image;
- *  NULL where memory was short. Local. */
+/** The names of the files of an output, whose number is returned: at most three for
+ * each image; NULL where memory was short. Local. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name);
 

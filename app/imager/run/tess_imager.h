@@ -58,6 +58,7 @@ typedef struct tess_image_weights {
 /** What is written beside the images, and into their headers. */
 typedef struct tess_image_beside {
     bool preview;            /**< --preview */
+    bool as_wsclean;         /**< --wsclean-files */
     const char *reserved[3]; /**< other files that the run writes, or NULL: no image may
                                   have their names */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */

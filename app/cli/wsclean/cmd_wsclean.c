@@ -1,0 +1,93 @@
+/* tessera wsclean: takes WSClean's command line, and runs the command of tessera that
+ * it becomes. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "built.h"
+#include "tess_cli.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_subcommands.h"
+#include "wsclean_words.h"
+
+static void print_help(void)
+{
+    fputs("Usage: tessera wsclean OPTION... OBS...\n"
+          "Take WSClean's command line, with its defaults and names of files.\n\n"
+          "      --translate-only       Print tessera's command, and do not run it\n"
+          "      --help                 Print this help\n\n"
+          "Each option of WSClean, and below it what it becomes:\n\n",
+          stdout);
+    wsclean_print_help(stdout);
+    fputs(
+        "\nOptions that are not needed here are left out, and told in the log. "
+        "Options that\nchange images in a way that tessera does not have are "
+        "refused.\n\n"
+        "Examples:\n"
+        "  tessera wsclean -size 2048 2048 -scale 1.5asec -weight briggs 0 \\\n"
+        "      -niter 100000 -mgain .8 -auto-threshold 3 -name out obs.ms\n"
+        "  tessera wsclean --translate-only -predict -name out obs.ms\n"
+        "  mpirun -n 4 tessera-wsclean -size 8192 8192 -scale 2asec -make-psf obs.ms\n",
+        stdout);
+}
+
+/* Prints a command for a shell. */
+static tess_status print_command(const wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    char *text = tess_cli_command_line((int)words->num, words->word);
+    if (!text) TESS_FAIL(TESS_ERR_ALLOC, "text of a command");
+    puts(text);
+cleanup:
+    tess_free(text);
+    return status;
+}
+
+/* Makes one command, and prints or runs it. Collective. */
+static tess_status do_one(tess_comm *comm, const wsclean_line *line, int obs)
+{
+    tess_status status = TESS_OK;
+    wsclean_words words = {0}, notes = {0};
+    const bool predicts = wsclean_line_last(line, "predict") != NULL;
+    status = predicts ? wsclean_words_predict(line, obs, &words, &notes)
+                      : wsclean_words_image(line, &words, &notes);
+    TESS_TRY(tess_comm_agree(comm, status));
+    if (line->translate_only) {
+        if (tess_comm_rank(comm) == 0) status = print_command(&words);
+        TESS_TRY(tess_comm_agree(comm, status));
+    } else
+        TESS_TRY((predicts ? tess_cmd_predict_noted : tess_cmd_image_noted)(
+            comm, (int)words.num, words.word, (const char *const *)notes.word));
+cleanup:
+    wsclean_words_free(&words);
+    wsclean_words_free(&notes);
+    return status;
+}
+
+/* What is printed in place of a run. */
+static bool print_instead(tess_comm *comm, const wsclean_line *line)
+{
+    const bool first = tess_comm_rank(comm) == 0;
+    const bool version = wsclean_line_last(line, "version") != NULL;
+    if (first && line->help) print_help();
+    if (first && line->table) wsclean_print_manual(stdout);
+    if (first && version) tess_built_print(stdout);
+    return line->help || line->table || version;
+}
+
+tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    wsclean_line line = {0};
+    TESS_TRY(tess_comm_agree(comm, wsclean_line_read(argc, argv, &line)));
+    if (print_instead(comm, &line)) goto cleanup;
+    if (wsclean_line_last(&line, "dry-run")) line.translate_only = true;
+    const bool predicts = wsclean_line_last(&line, "predict") != NULL;
+    const int runs = predicts && line.num_obs > 1 ? line.num_obs : 1;
+    for (int k = 0; k < runs; ++k)
+        TESS_TRY(do_one(comm, &line, k));
+cleanup:
+    wsclean_line_free(&line);
+    return status;
+}

@@ -1,0 +1,133 @@
+/* Reads a command line in WSClean's syntax. */
+#define _GNU_SOURCE
+#include "wsclean_line.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tess_mem.h"
+#include "tess_parse.h"
+
+/* Options that only tessera has. */
+static bool read_own(const char *word, wsclean_line *line)
+{
+    const char *name = word + strspn(word, "-");
+    line->help |= strcmp(name, "help") == 0 || strcmp(name, "help-all") == 0;
+    line->table |= strcmp(name, "table") == 0;
+    line->translate_only |= strcmp(name, "translate-only") == 0;
+    return strcmp(name, "help") == 0 || strcmp(name, "help-all") == 0 ||
+           strcmp(name, "table") == 0 || strcmp(name, "translate-only") == 0;
+}
+
+/* Words behind argv[k] that belong to its option. Briggs weights have one more. */
+static int words_behind(const wsclean_option *option, int argc, char **argv, int k)
+{
+    const bool briggs = strcmp(option->name, "weight") == 0 && k + 1 < argc &&
+                        (strcasecmp(argv[k + 1], "briggs") == 0 ||
+                         strcasecmp(argv[k + 1], "robust") == 0);
+    return wsclean_num_arguments(option) + briggs;
+}
+
+static tess_status add(wsclean_line *line, const wsclean_option *option,
+                       char **argument)
+{
+    tess_status status = TESS_OK;
+    void *array = line->given;
+    if (tess_grow(&array, &line->capacity_given, line->num_given + 1,
+                  sizeof *line->given))
+        TESS_FAIL(TESS_ERR_ALLOC, "list of options");
+    line->given = array;
+    line->given[line->num_given++] = (wsclean_given){option, argument};
+cleanup:
+    return status;
+}
+
+static tess_status explain_unknown(const char *word)
+{
+    tess_status status = TESS_OK;
+    const wsclean_option *near = wsclean_nearest(word);
+    if (near)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: unknown option of WSClean; did you mean -%s?",
+                  word, near->name);
+    TESS_FAIL(TESS_ERR_USAGE,
+              "%s: unknown option of WSClean; leave it out, or use tessera image",
+              word);
+cleanup:
+    return status;
+}
+
+/* Refuses an option that is not there. */
+static tess_status check_way(const char *word, const wsclean_option *option,
+                             char **argument)
+{
+    tess_status status = TESS_OK;
+    double value = 0;
+    if (option->way == WSCLEAN_REFUSED)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: not supported: %s", word, option->remark);
+    if (option->way != WSCLEAN_ONLY) return TESS_OK;
+    TESS_TRY(tess_parse_number(argument[0], -DBL_MAX, DBL_MAX, &value));
+    if (value < option->only || value > option->only)
+        TESS_FAIL(TESS_ERR_USAGE, "%s %s: only %g is supported: %s", word, argument[0],
+                  option->only, option->remark);
+cleanup:
+    return status;
+}
+
+tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
+{
+    tess_status status = TESS_OK;
+    int k = 1, behind;
+    for (; k < argc && argv[k][0] == '-'; k += 1 + behind) {
+        const wsclean_option *option = wsclean_find(argv[k]);
+        behind = 0;
+        if (read_own(argv[k], line)) continue;
+        if (!option) TESS_TRY(explain_unknown(argv[k]));
+        behind = words_behind(option, argc, argv, k);
+        if (k + behind >= argc)
+            TESS_FAIL(TESS_ERR_USAGE, "%s: needs %d value%s (%s%s)", argv[k], behind,
+                      behind == 1 ? "" : "s", option->arguments,
+                      behind > wsclean_num_arguments(option) ? " R" : "");
+        TESS_TRY(check_way(argv[k], option, argv + k + 1));
+        TESS_TRY(add(line, option, argv + k + 1));
+    }
+    line->obs = argv + k;
+    line->num_obs = argc - k;
+    for (; k < argc; ++k)
+        if (argv[k][0] == '-')
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "%s: options come before the observations; put %s in front",
+                      argv[k], argv[k]);
+cleanup:
+    return status;
+}
+
+const wsclean_given *wsclean_line_last(const wsclean_line *line, const char *name)
+{
+    for (int64_t k = line->num_given - 1; k >= 0; --k)
+        if (strcmp(line->given[k].option->name, name) == 0) return &line->given[k];
+    return NULL;
+}
+
+const char *wsclean_line_value(const wsclean_line *line, const char *name,
+                               const char *otherwise)
+{
+    const wsclean_given *given = wsclean_line_last(line, name);
+    return given ? given->argument[0] : otherwise;
+}
+
+bool wsclean_line_has(const wsclean_line *line, const char *name)
+{
+    char opposite[64];
+    snprintf(opposite, sizeof opposite, "no-%s", name);
+    const wsclean_given *on = wsclean_line_last(line, name);
+    const wsclean_given *off = wsclean_line_last(line, opposite);
+    return on && (!off || on > off);
+}
+
+void wsclean_line_free(wsclean_line *line)
+{
+    tess_free(line->given);
+    *line = (wsclean_line){0};
+}

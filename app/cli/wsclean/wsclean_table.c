@@ -1,0 +1,416 @@
+/* The table of WSClean's options, and how it is searched and printed. A row says what
+ * an option becomes in tessera; wsclean_words.c puts the command together. */
+#include "wsclean_table.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "cli_mistakes.h"
+
+/* Rows of one kind. */
+#define BECOMES(name, arguments, becomes, remark, where)                               \
+    {                                                                                  \
+        name, arguments, WSCLEAN_BECOMES, becomes, remark, where, 0                    \
+    }
+#define CHOICE(name, arguments, becomes, remark, where)                                \
+    {                                                                                  \
+        name, arguments, WSCLEAN_CHOICE, becomes, remark, where, 0                     \
+    }
+#define IGNORED(name, arguments, remark)                                               \
+    {                                                                                  \
+        name, arguments, WSCLEAN_IGNORED, NULL, remark, WSCLEAN_PREDICT, 0             \
+    }
+#define ONLY(name, arguments, only, remark)                                            \
+    {                                                                                  \
+        name, arguments, WSCLEAN_ONLY, NULL, remark, WSCLEAN_PREDICT, only             \
+    }
+#define REFUSED(name, arguments, remark)                                               \
+    {                                                                                  \
+        name, arguments, WSCLEAN_REFUSED, NULL, remark, WSCLEAN_PREDICT, 0             \
+    }
+
+/* Remarks of several options. */
+#define ACCURATE "gridding keeps --accuracy (-wgridder-accuracy), whatever the gridder"
+#define PLANNED  "the planner chooses; ranks of mpirun -n N share the work"
+#define UNSORTED "observations are read in parallel, and never copied"
+#define NO_BEAM                                                                        \
+    "there is no primary beam correction here; leave it out, and correct the image "   \
+    "afterwards"
+#define NO_FACETS                                                                      \
+    "there are no facets here; leave it out, and apply solutions to the data first, "  \
+    "as DP3 does"
+#define NO_ATERMS                                                                      \
+    "there are no a-terms here; leave it out, and correct the image afterwards"
+#define OF_FACETS                                                                      \
+    "it has an effect only with options for facets and beams, which are refused"
+#define NO_REUSE                                                                       \
+    "images are made anew; leave it out (--continue of tessera goes on from a model)"
+#define NO_OTHER                                                                       \
+    "there are --multiscale and single-scale cleaning; leave it out or use "           \
+    "-multiscale"
+#define NO_NOISE "use tessera simulate --noise"
+
+const wsclean_option wsclean_options[] = {
+    /* general */
+    CHOICE("name", "NAME", "-o NAME", "default: wsclean", WSCLEAN_PREDICT),
+    BECOMES("j", "N", "--threads %1", "threads of each rank", WSCLEAN_PREDICT),
+    BECOMES("abs-mem", "GIB", "--memory %1GiB", "of the node", WSCLEAN_PREDICT),
+    BECOMES("mem", "PERCENT", "--memory %1%", "of what the job may use on the node",
+            WSCLEAN_PREDICT),
+    BECOMES("temp-dir", "DIR", "--scratch %1", "for data larger than memory", 0),
+    BECOMES("verbose", NULL, "--verbose", NULL, WSCLEAN_PREDICT),
+    BECOMES("v", NULL, "--verbose", NULL, WSCLEAN_PREDICT),
+    BECOMES("quiet", NULL, "--quiet", NULL, WSCLEAN_PREDICT),
+    CHOICE("update-model-required", NULL, "--update-model",
+           "the default where images are cleaned", WSCLEAN_PREDICT),
+    CHOICE("no-update-model-required", NULL, "no --update-model", NULL,
+           WSCLEAN_PREDICT),
+    CHOICE("no-dirty", NULL, "--no-dirty", NULL, 0),
+    BECOMES("save-first-residual", NULL, "--save-first-residual", NULL, WSCLEAN_CLEAN),
+    CHOICE("dry-run", NULL, "--translate-only", NULL, WSCLEAN_PREDICT),
+    CHOICE("version", NULL, "--version", NULL, WSCLEAN_PREDICT),
+    IGNORED("log-time", NULL, "each line of the log has its time"),
+    IGNORED("reorder", NULL, UNSORTED),
+    IGNORED("no-reorder", NULL, UNSORTED),
+    IGNORED("parallel-reordering", "N", UNSORTED),
+    IGNORED("save-reordered", NULL, UNSORTED),
+    IGNORED("reuse-reordered", NULL, UNSORTED),
+    IGNORED("parallel-gridding", "N", PLANNED),
+    IGNORED("no-work-on-master", NULL, PLANNED),
+    IGNORED("model-storage-manager", "NAME", "MODEL_DATA is made as DATA is stored"),
+    REFUSED("save-weights", NULL, "the grid of weights is not written; leave it out"),
+    REFUSED("save-uv", NULL, "the grid is not written; leave it out"),
+    REFUSED("reuse-psf", "NAME", NO_REUSE),
+    REFUSED("reuse-dirty", "NAME", NO_REUSE),
+
+    /* weights */
+    CHOICE("weight", "KIND", "--weight KIND, --weight briggs:R",
+           "default: uniform; -weight briggs R has two words", 0),
+    CHOICE("weighting-rank-filter", "X", "--weighting-rank-filter X", "default: 3", 0),
+    ONLY("weighting-rank-filter-size", "N", 16, "the filter's window has 16 cells"),
+    CHOICE("mf-weighting", NULL, "--mf-weighting", "default with -join-channels", 0),
+    CHOICE("no-mf-weighting", NULL, "--no-mf-weighting", NULL, 0),
+    ONLY("super-weight", "F", 1, "cells of the density are those of the image's grid"),
+    REFUSED("taper-gaussian", "FWHM/asec",
+            "tapers are not there yet; leave it out or use -weight briggs with more R"),
+    REFUSED("taper-tukey", "LAMBDA", "tapers are not there yet; leave it out"),
+    REFUSED("taper-inner-tukey", "LAMBDA",
+            "tapers are not there yet; leave it out, or cut with -minuv-l"),
+    REFUSED("taper-edge", "LAMBDA",
+            "there is no taper at the grid's edge; leave it out"),
+    REFUSED("taper-edge-tukey", "LAMBDA",
+            "there is no taper at the grid's edge; leave it out"),
+    REFUSED("use-weights-as-taper", NULL,
+            "the density counts the data's weights; leave it out"),
+    REFUSED("store-imaging-weights", NULL,
+            "imaging weights are not written to the set; leave it out"),
+    REFUSED("visibility-weighting-mode", "MODE",
+            "weights are taken as they are stored; leave it out"),
+    REFUSED(
+        "no-normalize-for-weighting", NULL,
+        "images are in Jy/beam; leave it out (the sum of weights is in the header)"),
+
+    /* images */
+    BECOMES("size", "WIDTH HEIGHT", "--size %1,%2", NULL, 0),
+    CHOICE("scale", "ANGLE/deg", "--scale ANGLE",
+           "degrees without a unit; default: 0.01", 0),
+    CHOICE("pol", "LIST", "--stokes LIST --density first",
+           "default: I; all have the first one's weights", WSCLEAN_PREDICT),
+    CHOICE("channels-out", "N", "--channels-out N", "equal numbers of channels each",
+           WSCLEAN_PREDICT),
+    CHOICE("intervals-out", "N", "--intervals-out N", NULL, WSCLEAN_PREDICT),
+    BECOMES("shift", "RA DEC", "--center %1,%2",
+            "images are tangent to the sky there, too; WSClean's stay tangent at the "
+            "phase centre",
+            0),
+    ONLY("padding", "FACTOR", 1.2,
+         "the grid of weights has 1.2 times as many cells as "
+         "the image has pixels"),
+    CHOICE("make-psf", NULL, "no --no-psf", "the default where images are cleaned", 0),
+    CHOICE("make-psf-only", NULL, "--no-dirty", NULL, 0),
+    BECOMES("wgridder-accuracy", "E", "--accuracy %1", "a promise here",
+            WSCLEAN_PREDICT),
+    IGNORED("gridder", "NAME", ACCURATE),
+    IGNORED("use-wgridder", NULL, ACCURATE),
+    IGNORED("use-idg", NULL, ACCURATE),
+    IGNORED("idg-mode", "MODE", ACCURATE),
+    IGNORED("direct-ft", NULL, ACCURATE),
+    IGNORED("grid-mode", "KIND", ACCURATE),
+    IGNORED("kernel-size", "N", ACCURATE),
+    IGNORED("oversampling", "N", ACCURATE),
+    IGNORED("nwlayers", "N", ACCURATE),
+    IGNORED("nwlayers-factor", "F", ACCURATE),
+    IGNORED("nwlayers-for-size", "WIDTH HEIGHT", ACCURATE),
+    IGNORED("small-inversion", NULL,
+            "images are always made in full, which is not slower"),
+    IGNORED("no-small-inversion", NULL, "images are always made in full"),
+    REFUSED("baseline-averaging", "LAMBDA",
+            "it blurs sources away from the centre to save time; leave it out"),
+    REFUSED("gap-channel-division", NULL,
+            "output channels have equal numbers of channels; leave it out"),
+    REFUSED("channel-division-frequencies", "LIST",
+            "output channels have equal numbers of channels; make images of "
+            "-channel-range"),
+    REFUSED("simulate-noise", "FLUX", NO_NOISE),
+    REFUSED("simulate-baseline-noise", "FILE", NO_NOISE),
+
+    /* visibilities */
+    BECOMES("data-column", "NAME", "--datacolumn %1", NULL, 0),
+    CHOICE("minuv-l", "LAMBDA", "--uvrange LAMBDA:", NULL, 0),
+    CHOICE("maxuv-l", "LAMBDA", "--uvrange :LAMBDA", NULL, 0),
+    BECOMES("channel-range", "START END", "--channels %1:%2", NULL, WSCLEAN_PREDICT),
+    BECOMES("interval", "START END", "--intervals %1:%2", NULL, WSCLEAN_PREDICT),
+    BECOMES("spws", "LIST", "--spw %1", NULL, WSCLEAN_PREDICT),
+    CHOICE("field", "LIST", "--field F", "default: 0; all: no --field",
+           WSCLEAN_PREDICT),
+    REFUSED("minuvw-m", "METRES", "lengths are in wavelengths here; use -minuv-l"),
+    REFUSED("maxuvw-m", "METRES", "lengths are in wavelengths here; use -maxuv-l"),
+    REFUSED("even-timesteps", NULL, "time steps are not chosen so here; use -interval"),
+    REFUSED("odd-timesteps", NULL, "time steps are not chosen so here; use -interval"),
+    REFUSED("maxw", "PERCENT", "all w are gridded; leave it out"),
+
+    /* cleaning */
+    CHOICE("niter", "N", "--niter N", NULL, 0),
+    BECOMES("nmiter", "N", "--nmiter %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("gain", "G", "--gain %1", NULL, WSCLEAN_CLEAN),
+    CHOICE("mgain", "M", "--mgain M",
+           "default: 1; the last residual is of the data in any case", WSCLEAN_CLEAN),
+    BECOMES("threshold", "FLUX", "--threshold %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("abs-threshold", "FLUX", "--threshold %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("auto-threshold", "K", "--auto-threshold %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("auto-mask", "K", "--auto-mask %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("fits-mask", "FILE", "--fits-mask %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("casa-mask", "FILE", "--casa-mask %1", NULL, WSCLEAN_CLEAN),
+    REFUSED("horizon-mask", "ANGLE",
+            "pixels beyond the horizon are masked always; to stay further away use "
+            "-fits-mask"),
+    BECOMES("local-rms", NULL, "--local-rms", NULL, WSCLEAN_CLEAN),
+    BECOMES("local-rms-window", "N", "--local-rms --local-rms-window %1", NULL,
+            WSCLEAN_CLEAN),
+    BECOMES("local-rms-method", "KIND", "--local-rms --local-rms-method %1", NULL,
+            WSCLEAN_CLEAN),
+    ONLY("local-rms-strength", "F", 1, "the search is on residual / local rms"),
+    REFUSED("local-rms-image", "FILE", "the local rms is measured; use -local-rms"),
+    BECOMES("multiscale", NULL, "--multiscale", NULL, WSCLEAN_CLEAN),
+    BECOMES("multiscale-scales", "LIST", "--multiscale-scales %1", "pixels",
+            WSCLEAN_CLEAN | WSCLEAN_MULTISCALE),
+    BECOMES("multiscale-scale-bias", "B", "--multiscale-scale-bias %1", NULL,
+            WSCLEAN_CLEAN),
+    BECOMES("multiscale-max-scales", "N", "--multiscale-max-scales %1", NULL,
+            WSCLEAN_CLEAN),
+    BECOMES("multiscale-shape", "KIND", "--multiscale-shape %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("multiscale-gain", "G", "--multiscale-gain %1", NULL, WSCLEAN_CLEAN),
+    IGNORED("multiscale-convolution-padding", "F", "convolutions do not wrap"),
+    IGNORED("no-multiscale-fast-subminor", NULL, "the components are the same"),
+    IGNORED("no-fast-subminor", NULL, "the components are the same"),
+    BECOMES("no-negative", NULL, "--no-negative", NULL, WSCLEAN_CLEAN),
+    IGNORED("negative", NULL, "the default"),
+    BECOMES("stop-negative", NULL, "--stop-negative", NULL, WSCLEAN_CLEAN),
+    BECOMES("clean-border", "PERCENT", "--clean-border %1", NULL, WSCLEAN_CLEAN),
+    BECOMES("continue", NULL, "--continue",
+            "predicts NAME-model.fits; MODEL_DATA is not "
+            "read",
+            WSCLEAN_CLEAN),
+    CHOICE("join-channels", NULL, "--join-channels", NULL, 0),
+    BECOMES("join-polarizations", NULL, "--join-polarizations", NULL, WSCLEAN_CLEAN),
+    CHOICE("link-polarizations", "LIST", "--link-polarizations LIST", NULL,
+           WSCLEAN_CLEAN),
+    BECOMES("squared-channel-joining", NULL, "--squared-channel-joining", NULL,
+            WSCLEAN_CLEAN | WSCLEAN_JOINED),
+    BECOMES("fit-spectral-pol", "N", "--fit-spectral-pol %1", NULL,
+            WSCLEAN_CLEAN | WSCLEAN_JOINED),
+    BECOMES("fit-spectral-log-pol", "N", "--fit-spectral-log-pol %1",
+            "the channels have their weights", WSCLEAN_CLEAN | WSCLEAN_JOINED),
+    BECOMES("deconvolution-channels", "M", "--deconvolution-channels %1", NULL,
+            WSCLEAN_CLEAN | WSCLEAN_JOINED),
+    IGNORED("parallel-deconvolution", "SIZE",
+            "an image is cleaned whole, over all ranks"),
+    IGNORED("deconvolution-threads", "N", PLANNED),
+    REFUSED("mgain-boosting", "F",
+            "-mgain holds in each major iteration; leave it out"),
+    REFUSED("save-source-list", NULL,
+            "source lists are not there yet; leave it out, and use NAME-model.fits"),
+    REFUSED("force-spectrum", "FILE", "spectra are fitted; use -fit-spectral-pol"),
+    REFUSED("spectral-correction", "FREQ TERMS",
+            "spectra are fitted; use -fit-spectral-pol"),
+    REFUSED("python-deconvolution", "FILE", NO_OTHER),
+    REFUSED("iuwt", NULL, NO_OTHER),
+    REFUSED("moresane-ext", "PROGRAM", NO_OTHER),
+    REFUSED("asp", NULL, NO_OTHER),
+
+    /* restoring */
+    BECOMES("beam-size", "FWHM/asec", "--beam-size %1", "arcseconds without a unit", 0),
+    BECOMES("beam-shape", "MAJOR/asec MINOR/asec ANGLE/deg", "--beam-shape %1,%2,%3",
+            "arcseconds and degrees without a unit", 0),
+    BECOMES("circular-beam", NULL, "--circular-beam", NULL, 0),
+    IGNORED("elliptical-beam", NULL, "the default"),
+    IGNORED("fit-beam", NULL, "the default"),
+    REFUSED("no-fit-beam", NULL, "the beam is fitted to the PSF; use -beam-shape"),
+    REFUSED("theoretic-beam", NULL, "the beam is fitted to the PSF; use -beam-size"),
+    REFUSED("beam-fitting-size", "F", "the fit chooses its box; use -beam-shape"),
+    REFUSED("restore", "RESIDUAL MODEL IMAGE",
+            "restoring is a part of cleaning here; leave it out"),
+    REFUSED("restore-list", "RESIDUAL LIST IMAGE",
+            "restoring is a part of cleaning here; leave it out"),
+
+    /* models */
+    CHOICE("predict", NULL,
+           "tessera predict OBS --model NAME-model.fits --column "
+           "MODEL_DATA --overwrite",
+           "one model image", WSCLEAN_PREDICT),
+    CHOICE("model-column", "NAME", "--column NAME of tessera predict",
+           "of images: MODEL_DATA only", WSCLEAN_PREDICT),
+    REFUSED(
+        "subtract-model", NULL,
+        "MODEL_DATA is not subtracted; use tessera image --subtract NAME-model.fits"),
+    REFUSED("draw-model", "LIST", "source lists are not drawn; leave it out"),
+
+    /* beams and facets */
+    REFUSED("apply-primary-beam", NULL, NO_BEAM),
+    REFUSED("reuse-primary-beam", NULL, NO_BEAM),
+    REFUSED("grid-with-beam", NULL, NO_ATERMS),
+    REFUSED("aterm-config", "FILE", NO_ATERMS),
+    REFUSED("facet-regions", "FILE", NO_FACETS),
+    REFUSED("apply-facet-solutions", "FILE NAMES", NO_FACETS),
+    REFUSED("apply-facet-beam", NULL, NO_FACETS),
+    REFUSED("dd-psf-grid", "WIDTH HEIGHT",
+            "there is one PSF for the whole image; leave it out"),
+    IGNORED("use-differential-lofar-beam", NULL, OF_FACETS),
+    IGNORED("primary-beam-limit", "LEVEL", OF_FACETS),
+    IGNORED("mwa-path", "DIR", OF_FACETS),
+    IGNORED("save-psf-pb", NULL, OF_FACETS),
+    IGNORED("pb-grid-size", "N", OF_FACETS),
+    IGNORED("beam-model", "NAME", OF_FACETS),
+    IGNORED("beam-mode", "NAME", OF_FACETS),
+    IGNORED("beam-normalisation-mode", "NAME", OF_FACETS),
+    IGNORED("beam-aterm-update", "SECONDS", OF_FACETS),
+    IGNORED("aterm-kernel-size", "N", OF_FACETS),
+    IGNORED("save-aterms", NULL, OF_FACETS),
+    IGNORED("facet-beam-update", "SECONDS", OF_FACETS),
+    IGNORED("scalar-visibilities", NULL, OF_FACETS),
+    IGNORED("diagonal-visibilities", NULL, OF_FACETS),
+    IGNORED("diagonal-solutions", NULL, OF_FACETS),
+    IGNORED("shared-facet-reads", NULL, OF_FACETS),
+    IGNORED("shared-facet-writes", NULL, OF_FACETS),
+    {0},
+};
+
+/* ---- looking options up ---- */
+
+/* A word of the command line without its dashes in front. */
+static const char *without_dashes(const char *word)
+{
+    const size_t dashes = strspn(word, "-");
+    return word + (dashes < 2 ? dashes : 2);
+}
+
+/* Whether two names are the same but for dashes within. */
+static bool same_name(const char *a, const char *b)
+{
+    for (;; ++a, ++b) {
+        a += strspn(a, "-");
+        b += strspn(b, "-");
+        if (*a != *b) return false;
+        if (*a == '\0') return true;
+    }
+}
+
+const wsclean_option *wsclean_find(const char *word)
+{
+    const char *name = without_dashes(word);
+    for (const wsclean_option *option = wsclean_options; option->name; ++option)
+        if (same_name(option->name, name)) return option;
+    return NULL;
+}
+
+const wsclean_option *wsclean_nearest(const char *word)
+{
+    const char *name = without_dashes(word);
+    const size_t length = strlen(name);
+    const wsclean_option *nearest = NULL;
+    /* a near name differs in at most three letters, and in a third of them */
+    int least = length < 7 ? (int)(length + 2) / 3 + 1 : 4;
+    for (const wsclean_option *option = wsclean_options; option->name; ++option) {
+        const int distance = cli_distance(name, length, option->name);
+        if (distance >= least) continue;
+        least = distance;
+        nearest = option;
+    }
+    return length > 1 ? nearest : NULL;
+}
+
+int wsclean_num_arguments(const wsclean_option *option)
+{
+    int count = option->arguments ? 1 : 0;
+    for (const char *c = option->arguments; c && *c; ++c)
+        count += *c == ' ';
+    return count;
+}
+
+const char *wsclean_argument(const wsclean_option *option, int k, char *text,
+                             size_t size)
+{
+    const char *word = option->arguments;
+    for (; k > 0; --k)
+        word = strchr(word, ' ') + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(word, " "), word);
+    char *unit = strchr(text, '/');
+    if (unit) *unit++ = '\0';
+    return unit;
+}
+
+/* ---- printing ---- */
+
+/* What an option becomes, with the names of its arguments. */
+static void print_becomes(FILE *out, const wsclean_option *option)
+{
+    char name[32];
+    for (const char *c = option->becomes; *c; ++c) {
+        if (*c == '%' && isdigit((unsigned char)c[1])) {
+            wsclean_argument(option, *++c - '1', name, sizeof name);
+            fputs(name, out);
+        } else
+            fputc(*c, out);
+    }
+}
+
+static void print_option(FILE *out, const wsclean_option *option)
+{
+    char name[32];
+    fprintf(out, "-%s", option->name);
+    for (int k = 0; k < wsclean_num_arguments(option); ++k) {
+        wsclean_argument(option, k, name, sizeof name);
+        fprintf(out, " %s", name);
+    }
+}
+
+void wsclean_print_manual(FILE *out)
+{
+    fputs("| WSClean | tessera | remark |\n|---|---|---|\n", out);
+    for (const wsclean_option *option = wsclean_options; option->name; ++option) {
+        fputs("| `", out);
+        print_option(out, option);
+        fputs("` | ", out);
+        if (option->becomes) {
+            fputc('`', out);
+            print_becomes(out, option);
+            fputc('`', out);
+        } else if (option->way == WSCLEAN_ONLY)
+            fprintf(out, "not needed where it is %g, else refused", option->only);
+        else
+            fputs(option->way == WSCLEAN_IGNORED ? "not needed" : "refused", out);
+        fprintf(out, " | %s |\n", option->remark ? option->remark : "");
+    }
+}
+
+void wsclean_print_help(FILE *out)
+{
+    for (const wsclean_option *option = wsclean_options; option->name; ++option) {
+        if (!option->becomes) continue;
+        fputs("  ", out);
+        print_option(out, option);
+        fputs("\n      ", out);
+        print_becomes(out, option);
+        fputs("\n", out);
+    }
+}

@@ -1,0 +1,447 @@
+/* Puts together the command of tessera that does what a command line of WSClean asks
+ * for. Rows of the table say most of it; what follows from several options at once, and
+ * from WSClean's defaults, is here. */
+#define _GNU_SOURCE
+#include "wsclean_words.h"
+
+#include <ctype.h>
+#include <float.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tess_mem.h"
+#include "tess_parse.h"
+
+enum { MOST_TEXT = 4096 };
+
+/* ---- words ---- */
+
+static tess_status add(wsclean_words *words, const char *text)
+{
+    tess_status status = TESS_OK;
+    void *array = words->word;
+    char *copy = tess_strdup(text);
+    if (!copy ||
+        tess_grow(&array, &words->capacity, words->num + 2, sizeof *words->word)) {
+        tess_free(copy);
+        TESS_FAIL(TESS_ERR_ALLOC, "words of a command");
+    }
+    words->word = array;
+    words->word[words->num++] = copy;
+    words->word[words->num] = NULL;
+cleanup:
+    return status;
+}
+
+/* Adds words, the last of which is NULL. */
+static tess_status add_all(wsclean_words *words, ...)
+{
+    tess_status status = TESS_OK;
+    const char *text;
+    va_list list;
+    va_start(list, words);
+    while (status == TESS_OK && (text = va_arg(list, const char *)) != NULL)
+        status = add(words, text);
+    va_end(list);
+    return status;
+}
+
+void wsclean_words_free(wsclean_words *words)
+{
+    for (int64_t k = 0; k < words->num; ++k)
+        tess_free(words->word[k]);
+    tess_free(words->word);
+    *words = (wsclean_words){0};
+}
+
+/* ---- values ---- */
+
+static bool is_number(const char *text)
+{
+    double value;
+    const bool is = tess_parse_number(text, -DBL_MAX, DBL_MAX, &value) == TESS_OK;
+    tess_error_clear();
+    return is;
+}
+
+/* The argument as tessera reads it: a plain number gets the unit that WSClean means. */
+static void write_argument(const wsclean_given *given, int k, char text[MOST_TEXT])
+{
+    char name[32];
+    const char *unit = wsclean_argument(given->option, k, name, sizeof name);
+    const char *value = given->argument[k];
+    snprintf(text, MOST_TEXT, "%s%s", value, unit && is_number(value) ? unit : "");
+}
+
+/* One word of `becomes`, up to the next blank, with the arguments put in. Returns what
+ * follows it. */
+static const char *write_word(const wsclean_given *given, const char *from,
+                              char text[MOST_TEXT])
+{
+    size_t used = 0;
+    char value[MOST_TEXT];
+    for (; *from && *from != ' '; ++from) {
+        snprintf(value, sizeof value, "%c", *from);
+        if (*from == '%' && isdigit((unsigned char)from[1]))
+            write_argument(given, *++from - '1', value);
+        const int n = snprintf(text + used, MOST_TEXT - used, "%s", value);
+        used += n > 0 && (size_t)n < MOST_TEXT - used ? (size_t)n : 0;
+    }
+    return *from ? from + 1 : from;
+}
+
+static tess_status add_becomes(const wsclean_given *given, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    char text[MOST_TEXT] = "";
+    for (const char *rest = given->option->becomes; *rest;) {
+        text[0] = '\0';
+        rest = write_word(given, rest, text);
+        TESS_TRY(add(words, text));
+    }
+cleanup:
+    return status;
+}
+
+/* Adds an option with one argument, where it is on the line. */
+static tess_status add_if_given(const wsclean_line *line, const char *name,
+                                const char *option, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const wsclean_given *given = wsclean_line_last(line, name);
+    char value[MOST_TEXT];
+    if (!given) return TESS_OK;
+    write_argument(given, 0, value);
+    TESS_TRY(add_all(words, option, value, NULL));
+cleanup:
+    return status;
+}
+
+/* ---- what follows from several options ---- */
+
+static double number_of(const wsclean_line *line, const char *name, double otherwise)
+{
+    const char *text = wsclean_line_value(line, name, NULL);
+    double value = otherwise;
+    if (text && tess_parse_number(text, -DBL_MAX, DBL_MAX, &value) != TESS_OK)
+        tess_error_clear(); /* the option that it becomes refuses it */
+    return value;
+}
+
+static bool only_psf(const wsclean_line *line)
+{
+    return wsclean_line_last(line, "make-psf-only") != NULL;
+}
+
+static bool cleans(const wsclean_line *line)
+{
+    return number_of(line, "niter", 0) > 0 && !only_psf(line);
+}
+
+/* Whether an option has an effect beside the others. */
+static bool has_effect(const wsclean_line *line, const wsclean_option *option)
+{
+    if (option->where & WSCLEAN_CLEAN && !cleans(line)) return false;
+    if (option->where & WSCLEAN_JOINED && !wsclean_line_last(line, "join-channels"))
+        return false;
+    return !(option->where & WSCLEAN_MULTISCALE) ||
+           wsclean_line_last(line, "multiscale");
+}
+
+static tess_status add_note(const wsclean_given *given, const char *why,
+                            wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    char text[MOST_TEXT];
+    snprintf(text, sizeof text, "-%s is left out: %s", given->option->name, why);
+    TESS_TRY(add(notes, text));
+cleanup:
+    return status;
+}
+
+/* The options that the table translates one by one, of a run of the kind `where`. */
+static tess_status add_plain(const wsclean_line *line, int where, wsclean_words *words,
+                             wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < line->num_given; ++k) {
+        const wsclean_given *given = &line->given[k];
+        const wsclean_option *option = given->option;
+        if (option->way == WSCLEAN_IGNORED || option->way == WSCLEAN_ONLY)
+            TESS_TRY(add_note(given, option->remark, notes));
+        else if ((option->where & where) != where || !has_effect(line, option))
+            TESS_TRY(add_note(given, "it has no effect here", notes));
+        else if (option->way == WSCLEAN_BECOMES)
+            TESS_TRY(add_becomes(given, words));
+    }
+cleanup:
+    return status;
+}
+
+/* ---- polarisations ---- */
+
+/* In the order in which WSClean makes them: the first one's weights are those of all.
+ */
+static const char *const polarisations[] = {"I",  "Q",  "U",  "V",  "RR", "RL",
+                                            "LR", "LL", "XX", "XY", "YX", "YY"};
+enum { NUM_POLARISATIONS = sizeof polarisations / sizeof *polarisations };
+
+/* Which of them begins `text`, or -1. */
+static int polarisation_at(const char *text)
+{
+    for (int k = 0; k < NUM_POLARISATIONS; ++k)
+        if (strncasecmp(text, polarisations[k], strlen(polarisations[k])) == 0)
+            return k;
+    return -1;
+}
+
+/* "iquv", "xx,yy" or "xxyy" as "I,Q,U,V" in WSClean's order; returns how many. */
+static int write_polarisations(const char *text, char list[MOST_TEXT])
+{
+    bool named[NUM_POLARISATIONS] = {false};
+    int count = 0;
+    list[0] = '\0';
+    for (const char *rest = text; *rest;) {
+        const int k = *rest == ',' ? -1 : polarisation_at(rest);
+        if (*rest != ',' && k < 0) return 0;
+        if (k >= 0) named[k] = true;
+        rest += k >= 0 ? strlen(polarisations[k]) : 1;
+    }
+    for (int k = 0; k < NUM_POLARISATIONS; ++k) {
+        if (!named[k]) continue;
+        const size_t used = strlen(list);
+        snprintf(list + used, MOST_TEXT - used, "%s%s", count ? "," : "",
+                 polarisations[k]);
+        ++count;
+    }
+    return count;
+}
+
+static tess_status read_polarisations(const wsclean_line *line, const char *name,
+                                      char list[MOST_TEXT], int *count)
+{
+    tess_status status = TESS_OK;
+    const char *text = wsclean_line_value(line, name, "I");
+    *count = write_polarisations(text, list);
+    if (*count == 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "-%s: '%s' names no polarisations; write I, IQUV, XX,YY or RR,LL",
+                  name, text);
+cleanup:
+    return status;
+}
+
+static tess_status add_polarisations(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    char list[MOST_TEXT];
+    int count = 0;
+    TESS_TRY(read_polarisations(line, "pol", list, &count));
+    TESS_TRY(add_all(words, "--stokes", list, NULL));
+    if (count > 1) TESS_TRY(add_all(words, "--density", "first", NULL));
+    if (!cleans(line) || !wsclean_line_last(line, "link-polarizations")) return TESS_OK;
+    TESS_TRY(read_polarisations(line, "link-polarizations", list, &count));
+    TESS_TRY(add_all(words, "--link-polarizations", list, NULL));
+cleanup:
+    return status;
+}
+
+/* ---- weights and visibilities ---- */
+
+static tess_status add_weights(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const wsclean_given *weight = wsclean_line_last(line, "weight");
+    const char *kind = weight ? weight->argument[0] : "uniform";
+    char text[MOST_TEXT];
+    const bool briggs =
+        strcasecmp(kind, "briggs") == 0 || strcasecmp(kind, "robust") == 0;
+    if (briggs) snprintf(text, sizeof text, "briggs:%s", weight->argument[1]);
+    TESS_TRY(add_all(words, "--weight", briggs ? text : kind, NULL));
+    TESS_TRY(add_all(words, "--weighting-rank-filter",
+                     wsclean_line_value(line, "weighting-rank-filter", "3"), NULL));
+cleanup:
+    return status;
+}
+
+/* Joined channels are weighted together also where nothing is cleaned. */
+static tess_status add_joins(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const bool joins = wsclean_line_last(line, "join-channels") != NULL;
+    if (joins && cleans(line)) TESS_TRY(add(words, "--join-channels"));
+    if (wsclean_line_last(line, "no-mf-weighting"))
+        TESS_TRY(add(words, "--no-mf-weighting"));
+    else if (wsclean_line_last(line, "mf-weighting") || (joins && !cleans(line)))
+        TESS_TRY(add(words, "--mf-weighting"));
+cleanup:
+    return status;
+}
+
+static tess_status add_lengths(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    char text[MOST_TEXT];
+    const char *least = wsclean_line_value(line, "minuv-l", NULL);
+    const char *most = wsclean_line_value(line, "maxuv-l", NULL);
+    if (!least && !most) return TESS_OK;
+    snprintf(text, sizeof text, "%s:%s", least ? least : "", most ? most : "");
+    TESS_TRY(add_all(words, "--uvrange", text, NULL));
+cleanup:
+    return status;
+}
+
+/* Whether all observations are UVFITS files, which WSClean does not read. */
+static bool are_uvfits(const wsclean_line *line)
+{
+    for (int k = 0; k < line->num_obs; ++k) {
+        const char *dot = strrchr(line->obs[k], '.');
+        if (!dot || (strcasecmp(dot, ".uvfits") != 0 && strcasecmp(dot, ".fits") != 0))
+            return false;
+    }
+    return true;
+}
+
+static tess_status add_field(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const bool given = wsclean_line_last(line, "field") != NULL;
+    const char *field = wsclean_line_value(line, "field", "0");
+    if (strcmp(field, "all") == 0 || (!given && are_uvfits(line))) return TESS_OK;
+    if (strchr(field, ','))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "-field %s: one field or 'all' is supported; split the set first",
+                  field);
+    TESS_TRY(add_all(words, "--field", field, NULL));
+cleanup:
+    return status;
+}
+
+/* ---- cleaning ---- */
+
+/* Whether the model goes to MODEL_DATA: it cannot where that is imaged. */
+static bool updates_model(const wsclean_line *line)
+{
+    const wsclean_given *on = wsclean_line_last(line, "update-model-required");
+    const wsclean_given *off = wsclean_line_last(line, "no-update-model-required");
+    return !(off && (!on || off > on)) && !are_uvfits(line) &&
+           strcmp(wsclean_line_value(line, "data-column", ""), "MODEL_DATA") != 0;
+}
+
+static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
+                                wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    if (!cleans(line)) return TESS_OK;
+    TESS_TRY(add_all(words, "--niter", wsclean_line_value(line, "niter", "0"),
+                     "--mgain", wsclean_line_value(line, "mgain", "1"), NULL));
+    if (strcmp(wsclean_line_value(line, "model-column", "MODEL_DATA"), "MODEL_DATA") !=
+            0 &&
+        updates_model(line))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "-model-column: images write MODEL_DATA; use "
+                  "-no-update-model-required, and then -predict with -model-column");
+    if (updates_model(line)) TESS_TRY(add(words, "--update-model"));
+    TESS_TRY(add(notes, "the last residual is that of the data less the whole model, "
+                        "with -mgain 1, too"));
+cleanup:
+    return status;
+}
+
+/* What is made beside the images: WSClean makes the PSF where it needs it. */
+static tess_status add_products(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const bool wants_psf = wsclean_line_last(line, "make-psf") != NULL;
+    const bool no_dirty = wsclean_line_last(line, "no-dirty") != NULL;
+    if (only_psf(line) || (no_dirty && cleans(line)))
+        TESS_TRY(add(words, "--no-dirty"));
+    else if (!cleans(line) && !wants_psf)
+        TESS_TRY(add(words, "--no-psf"));
+cleanup:
+    return status;
+}
+
+/* ---- commands ---- */
+
+static tess_status check_obs(const wsclean_line *line)
+{
+    tess_status status = TESS_OK;
+    if (line->num_obs == 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "no observation given; put a MeasurementSet behind the options");
+cleanup:
+    return status;
+}
+
+tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
+                                wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    char scale[MOST_TEXT] = "0.01deg";
+    TESS_TRY(check_obs(line));
+    if (wsclean_line_last(line, "scale"))
+        write_argument(wsclean_line_last(line, "scale"), 0, scale);
+    TESS_TRY(add_all(words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
+                     "--overwrite", "--wsclean-files", "--scale", scale, NULL));
+    TESS_TRY(add_plain(line, 0, words, notes));
+    TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
+    TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
+    TESS_TRY(add_polarisations(line, words));
+    TESS_TRY(add_weights(line, words));
+    TESS_TRY(add_lengths(line, words));
+    TESS_TRY(add_field(line, words));
+    TESS_TRY(add_cleaning(line, words, notes));
+    TESS_TRY(add_joins(line, words));
+    TESS_TRY(add_products(line, words));
+    TESS_TRY(add(notes,
+                 "images are made in full, and never by WSClean's small inversion "
+                 "with its interpolation"));
+    for (int k = 0; k < line->num_obs; ++k)
+        TESS_TRY(add(words, line->obs[k]));
+cleanup:
+    return status;
+}
+
+/* Refuses models of several images. */
+static tess_status check_model(const wsclean_line *line)
+{
+    tess_status status = TESS_OK;
+    static const char *const several[] = {"channels-out", "intervals-out"};
+    char list[MOST_TEXT];
+    int count = 0;
+    for (size_t k = 0; k < sizeof several / sizeof *several; ++k)
+        if (number_of(line, several[k], 1) > 1)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "-predict: one model image is supported, and -%s makes more; use "
+                      "-channel-range or -interval for one after the other",
+                      several[k]);
+    TESS_TRY(read_polarisations(line, "pol", list, &count));
+    if (count > 1 || strcmp(list, "I") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "-predict: -pol I alone is supported; for others use "
+                                  "tessera predict with a STOKES axis");
+cleanup:
+    return status;
+}
+
+tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words *words,
+                                  wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    char model[MOST_TEXT];
+    TESS_TRY(check_obs(line));
+    TESS_TRY(check_model(line));
+    snprintf(model, sizeof model, "%s-model.fits",
+             wsclean_line_value(line, "name", "wsclean"));
+    TESS_TRY(add_all(words, "predict", "--model", model, "--column",
+                     wsclean_line_value(line, "model-column", "MODEL_DATA"),
+                     "--overwrite", NULL));
+    TESS_TRY(add_plain(line, WSCLEAN_PREDICT, words, notes));
+    TESS_TRY(add_field(line, words));
+    TESS_TRY(add(words, line->obs[k]));
+cleanup:
+    return status;
+}

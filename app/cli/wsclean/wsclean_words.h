@@ -1,0 +1,27 @@
+/** @file wsclean_words.h  (private to app/cli/wsclean/)
+ *  The command of tessera that does what a command line of WSClean asks for.
+ */
+#ifndef TESS_WSCLEAN_WORDS_H
+#define TESS_WSCLEAN_WORDS_H
+
+#include "wsclean_line.h"
+
+/** Words, which are owned. Zeroed is empty. */
+typedef struct wsclean_words {
+    char **word; /**< [num + 1], NULL at the end */
+    int64_t num, capacity;
+} wsclean_words;
+
+/** "image -o NAME ... OBS..." in `words`; in `notes`, a line for each option that is
+ *  left out, and what differs from WSClean. TESS_ERR_USAGE for values that are not
+ *  there, and without observations. Local. */
+tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
+                                wsclean_words *notes);
+
+/** "predict OBS --model NAME-model.fits ..." for observation `k`, as above. Local. */
+tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words *words,
+                                  wsclean_words *notes);
+
+void wsclean_words_free(wsclean_words *words); /**< Local. */
+
+#endif

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Command lines of WSClean, unchanged, through WSClean and through tessera-wsclean: the same files by
+the same names, with the same positions, beams and units in their headers, and the same pixels. The
+lines are of the kind that pipelines use. Skipped without WSClean or MeasurementSets.
+
+Limits: dirty images and PSFs to 1e-5 of the peak; restored images as peer_wsclean_cleaned.py has
+them, 3 σ + 1 % of the local brightness. Beams agree to 1e-3. Where WSClean does something else, the
+line has other limits, or that file is not compared:
+- WSClean's last residual with -mgain 1 is not made from the data;
+- -minuv-l and -maxuv-l choose cells of its grid of weights, and visibilities here;
+- the unit of its mean model image is Jy/beam;
+- it makes no mean of first residuals.
+"""
+import os
+import re
+import shutil
+
+import numpy as np
+
+from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, offset_radec, peak_error, read_image, run,
+                 simulate, skip, wcs_difference, write_sky)
+from peer_wsclean_cleaned import largest_nearby, write_mask
+
+RA, DEC, SIZE, SCALE = 60.0, -30.0, 320, 4.0
+OURS = os.path.join(os.path.dirname(BIN), "tessera-wsclean")
+FIELD = f"-size {SIZE} {SIZE} -scale {SCALE}asec"
+EXACT = "-no-small-inversion -use-wgridder -wgridder-accuracy 1e-6"
+QUICK = "-log-time -abs-mem 2 -parallel-reordering 2 -no-update-model-required"
+# Files that tessera writes beside WSClean's.
+MORE = re.compile(r"(-(terms-\d+|spectral-index)(-error)?|-MFS-first-residual)\.fits$")
+# Limits of dirty images and PSFs, of beams, and whether restored images are compared.
+SAME = (1e-5, 1e-3, True)
+OTHER_RESIDUAL = (1e-5, 1e-3, False)
+OTHER_CELLS = (.03, .03, False)
+
+
+def lines(mask):
+    """Name, options, number of observations and limits of each line."""
+    return [
+        # what WSClean does by itself
+        ("plain", f"{FIELD} -weight natural", 1, SAME),
+        ("defaults", f"{FIELD} -niter 500 -no-update-model-required", 1, OTHER_RESIDUAL),
+        ("psf", f"{FIELD} -weight briggs 0.5 -make-psf", 1, SAME),
+        ("psf-only", f"{FIELD} -make-psf-only -niter 100", 1, SAME),
+        ("degrees", f"-size {SIZE} 288 -scale 0.001 -pol XX,yy -weight uniform -make-psf", 1, SAME),
+        ("two-sets", f"{FIELD} -weight briggs -0.5 -weighting-rank-filter 0 -channels-out 2 -make-psf", 2, SAME),
+        ("selected", f"{FIELD} -channel-range 1 3 -interval 2 9 -field 0 -spws 0 -make-psf", 1, SAME),
+        ("lengths", f"{FIELD} -minuv-l 200 -maxuv-l 9000 -make-psf", 1, OTHER_CELLS),
+        ("spans", f"{FIELD} -intervals-out 2 -channels-out 2 -niter 200 -mgain 0.8 -no-dirty "
+                  f"-no-update-model-required", 1, SAME),
+        # oxkat's kind
+        ("oxkat", f"{QUICK} -data-column DATA -field 0 {FIELD} -weight briggs -0.3 -parallel-deconvolution "
+                  "2560 -niter 60000 -gain 0.15 -mgain 0.9 -channels-out 2 -fit-spectral-pol 2 "
+                  "-join-channels -padding 1.2 -auto-mask 5 -auto-threshold 3 -make-psf -save-first-residual",
+         1, SAME),
+        ("oxkat-mask", f"{QUICK} -data-column DATA {FIELD} -weight briggs 0.0 -niter 60000 -mgain 0.8 "
+                       f"-fits-mask {mask} -threshold 0.01 -local-rms", 1, SAME),
+        # caracal's kind, with old spellings
+        ("caracal", f"-j 2 -datacolumn DATA {FIELD} -weight briggs 0 -niter 1000000 -nmiter 6 -mgain 0.85 "
+                    "-gain 0.1 -auto-threshold 3 -auto-mask 6 -pol i -channelsout 2 -joinchannels "
+                    f"-multiscale -multiscale-scales 0,8,20 -fitsmask {mask} -padding 1.2 "
+                    "-no-update-model-required", 1, SAME),
+        # polkat's kind
+        ("polkat", f"{QUICK} {FIELD} -weight briggs 0 -pol IQUV -niter 2000 -mgain 0.9 -channels-out 2 "
+                   "-join-polarizations -join-channels -auto-threshold 4 -beam-size 45", 1, SAME),
+        ("polkat-qu", f"{QUICK} {FIELD} -weight briggs 0 -pol QU -niter 500 -mgain 0.9 -channels-out 2 "
+                      "-join-polarizations -join-channels -squared-channel-joining -auto-threshold 4 "
+                      "-no-mf-weighting", 1, SAME),
+    ]
+
+
+def make_sets(suite):
+    """Points and Gaussians with polarisation and noise, observed twice."""
+    rng = np.random.default_rng(9)
+    sources = []
+    for k in range(14):
+        x, y = rng.uniform(-.35 * SIZE, .35 * SIZE, 2)
+        ra, dec = offset_radec(RA, DEC, -x * SCALE * ASEC, y * SCALE * ASEC)
+        flux = 10 ** rng.uniform(-1.3, .2)
+        extent = dict(major="60asec", minor="40asec", pa="30deg") if k < 2 else {}
+        sources.append(dict(ra=f"{ra:.9f}deg", dec=f"{dec:.9f}deg", flux_jy=round(flux, 4),
+                            q=round(.2 * flux, 5), u=round(-.1 * flux, 5), v=round(.05 * flux, 5),
+                            spectral_index=-.7, ref_freq="1.28GHz", **extent))
+    sky = write_sky(suite.path("sky.csv"), sources)
+    return [simulate(suite.path(f"{name}.ms"), sky, layout="meerkat", ra=f"{RA}deg", dec=f"{DEC}deg",
+                     start=start, duration="2h", integration="600s", freq="1.28GHz", width="20MHz",
+                     channels=4, pol="XX,XY,YX,YY",
+                     extra=("--antennas", "40", "--noise", "0.1", "--seed", seed))
+            for name, start, seed in (("first", "2026-01-01T18:00:00", "2"),
+                                      ("second", "2026-01-01T21:00:00", "3"))]
+
+
+def images(suite, name):
+    """The FITS files of a run, without their common beginning."""
+    prefix = f"{name}-"
+    return {file[len(prefix) - 1:] for file in os.listdir(suite.work)
+            if file.startswith(prefix) and file.endswith(".fits")}
+
+
+def check_headers(suite, what, mine, theirs, shape, beam_limit):
+    suite.below(f"{what}: WCS [pixel]", wcs_difference(mine, theirs, shape), 1e-3)
+    if not ("-MFS-" in what and what.endswith("-model")):
+        suite.equal(f"{what}: unit", mine["BUNIT"].upper(), theirs["BUNIT"].strip().upper())
+    suite.equal(f"{what}: Stokes", mine["CRVAL4"], theirs["CRVAL4"])
+    suite.below(f"{what}: frequency", abs(mine["CRVAL3"] / theirs["CRVAL3"] - 1), 1e-9)
+    suite.below(f"{what}: width", abs(mine["CDELT3"] / theirs["CDELT3"] - 1), 1e-9)
+    if theirs["BMAJ"] > 0:
+        for key in ("BMAJ", "BMIN"):
+            suite.below(f"{what}: {key}", abs(mine[key] / theirs[key] - 1), beam_limit)
+
+
+def check_line(suite, name, options, sets, limits):
+    """One command line through both programs."""
+    common = f"{EXACT} {options}".split()
+    peer = run(["nice", "wsclean", "-quiet", "-reorder", "-temp-dir", suite.work, "-j", "2", *common, "-name",
+                suite.path("peer-" + name), *sets], 300)
+    mine = run([OURS, "-quiet", *common, "-name", suite.path(name), *sets], 300)
+    if not (suite.ran(f"wsclean {name}", peer) and suite.ran(f"tessera-wsclean {name}", mine)):
+        return
+    theirs, ours = images(suite, "peer-" + name), images(suite, name)
+    suite.equal(f"{name}: files", sorted(k for k in ours if not MORE.search(k)), sorted(theirs))
+    for file in sorted(theirs & ours):
+        check_file(suite, name, file, limits)
+
+
+def check_file(suite, name, file, limits):
+    image_limit, beam_limit, compares = limits
+    what = name + file[:-len(".fits")]
+    image, header = read_image(suite.path(name + file))
+    reference, peer_header = read_image(suite.path("peer-" + name + file))
+    check_headers(suite, what, header, peer_header, reference.shape, beam_limit)
+    if file.endswith(("-dirty.fits", "-psf.fits")):
+        suite.below(f"{what}: difference / peak", peak_error(image, reference), image_limit)
+    if not file.endswith("-image.fits") or not compares:
+        return
+    residual = suite.path("peer-" + name + file.replace("-image", "-residual"))
+    if not os.path.exists(residual):
+        suite.below(f"{what}: difference / peak", peak_error(image, reference), image_limit)
+        return
+    left = read_image(residual)[0]
+    sigma = 1.4826 * np.median(np.abs(left - np.median(left)))
+    beam = int(np.ceil(peer_header["BMAJ"] / abs(peer_header["CDELT2"])))
+    allowed = 3 * sigma + .01 * largest_nearby(reference, beam)
+    suite.below(f"{what}: restored images, of what is allowed",
+                (np.abs(image - reference) / allowed).max(), 1)
+
+
+def check_prediction(suite, obs):
+    """One model image through both into MODEL_DATA, where pipelines read it."""
+    python = casacore_python()
+    if not python:
+        return
+    shutil.copy(suite.path("plain-image.fits"), suite.path("predicted-model.fits"))
+    columns = []
+    for program in (["wsclean", "-reorder", "-temp-dir", suite.work], [OURS]):
+        ran = run([*program, "-predict", *f"{EXACT} {FIELD}".split(), "-name", suite.path("predicted"), obs],
+                  300)
+        if not suite.ran(f"{os.path.basename(program[0])} -predict", ran):
+            return
+        out = suite.path("column.npy")
+        read = run([python, os.path.join(os.path.dirname(__file__), "ms_column.py"), obs, "MODEL_DATA", out],
+                   120)
+        if not suite.ran("reading MODEL_DATA", read):
+            return
+        columns.append(np.load(out))
+    theirs, ours = columns
+    suite.true("the model is not empty", np.abs(theirs).max() > 1)
+    suite.below("MODEL_DATA: difference / largest", np.abs(ours - theirs).max() / np.abs(theirs).max(), 1e-5)
+
+
+def main():
+    if not shutil.which("wsclean") or not have_ms():
+        skip("needs wsclean and MeasurementSet support")
+    suite = Suite("wsclean_lines")
+    sets = make_sets(suite)
+    ran, prefix = suite.image("mask", sets[0], "--size", SIZE, "--scale", f"{SCALE}asec", "--no-psf")
+    mask = write_mask(suite.path("mask.fits"), prefix + "-dirty.fits", .1) if ran else ""
+    for name, options, num_sets, limits in lines(mask):
+        check_line(suite, name, options, sets[:num_sets], limits)
+    check_prediction(suite, sets[0])
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

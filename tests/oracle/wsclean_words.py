@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""What becomes of WSClean's command lines: the words of tessera's command, the one line that a bad
+line gets, what the log says, and the same on several ranks."""
+import os
+import shlex
+
+import numpy as np
+
+from e2e import BIN, Suite, have_ms, mpiexec, read_image, run, simulate, write_sky
+
+OURS = os.path.join(os.path.dirname(BIN), "tessera-wsclean")
+BASE = "-size 64 48 -scale 2asec"
+IMAGE = "image -o wsclean --overwrite --wsclean-files --scale 2asec --size 64,48"
+UNIFORM = "--weight uniform --weighting-rank-filter 3"
+CLEAN = "--niter 9 --mgain 1"
+
+# A command line, and the words of tessera's command without the observations.
+TRANSLATED = [
+    (BASE, f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    ("-size 64 48", "image -o wsclean --overwrite --wsclean-files --scale 0.01deg --size 64,48 --stokes I "
+                    f"{UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -scale 0.001", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("2asec",
+                                                                                      "0.001deg")),
+    (f"{BASE} -make-psf -weight briggs -0.5 -weighting-rank-filter 0",
+     f"{IMAGE} --stokes I --weight briggs:-0.5 --weighting-rank-filter 0 --field 0"),
+    (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --no-psf"),
+    (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
+     f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --field 0 --no-psf"),
+    (f"{BASE} -maxuv-l 99", f"{IMAGE} --stokes I {UNIFORM} --uvrange :99 --field 0 --no-psf"),
+    (f"{BASE} -niter 9", f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
+    (f"{BASE} -niter 9 -no-update-model-required -mgain 0.8 -no-dirty",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --niter 9 --mgain 0.8 --no-dirty"),
+    (f"{BASE} -niter 9 -no-update-model-required -update-model-required",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
+    (f"{BASE} -niter 9 -data-column MODEL_DATA",
+     f"{IMAGE} --datacolumn MODEL_DATA --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -niter 9 -make-psf-only -auto-mask 3",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-dirty"),
+    # what has no effect without cleaning, without joined channels, and without scales
+    (f"{BASE} -auto-mask 3 -multiscale", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -niter 9 -fit-spectral-pol 2 -multiscale-scales 0,4",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
+    (f"{BASE} -niter 9 -channelsout 2 -joinchannels -fitspectralpol 2",
+     f"{IMAGE} --fit-spectral-pol 2 --channels-out 2 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
+     "--join-channels"),
+    # joined channels share their density also where nothing is cleaned
+    (f"{BASE} -channels-out 2 -join-channels",
+     f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
+    (f"{BASE} -channels-out 2 -join-channels -no-mf-weighting",
+     f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --no-mf-weighting --no-psf"),
+    (f"{BASE} -beam-shape 20 1amin -30 -padding 1.2 -reorder --mem 50",
+     f"{IMAGE} --beam-shape 20asec,1amin,-30deg --memory 50% --stokes I {UNIFORM} --field 0 --no-psf"),
+    ("-predict -name p -mem 50 -size 9 9",
+     "predict --model p-model.fits --column MODEL_DATA --overwrite --memory 50% --field 0"),
+    ("-predict -name p -model-column OTHER",
+     "predict --model p-model.fits --column OTHER --overwrite --field 0"),
+]
+
+# A bad command line, and what the error says.
+REFUSED = [
+    (f"{BASE} -mem 101 x.ms", "--memory: '101' is"),
+    (f"{BASE} -channels-outt 2 x.ms", "-channels-outt: unknown option of WSClean; did you mean -channels-out?"),
+    (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
+    (f"{BASE} -apply-primary-beam x.ms", "-apply-primary-beam: not supported: there is no primary beam"),
+    (f"{BASE} -super-weight 2 x.ms", "-super-weight 2: only 1 is supported"),
+    ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
+    (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),
+    (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
+    (BASE, "no observation given"),
+    (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
+    (f"{BASE} -field 0,1 x.ms", "-field 0,1: one field or 'all' is supported"),
+    ("-predict -channels-out 2 x.ms", "-predict: one model image is supported"),
+    ("-predict -pol IQ x.ms", "-predict: -pol I alone is supported"),
+    (f"{BASE} -niter 9 -model-column OTHER x.ms", "-model-column: images write MODEL_DATA"),
+]
+
+
+def check_translation(suite):
+    for line, words in TRANSLATED:
+        made = run([OURS, "-translate-only", *line.split(), "a b.ms"], 60)
+        suite.equal(f"'{line}' is", (made.status, shlex.split(made.out)), (0, ["tessera", *words.split(),
+                                                                               "a b.ms"]))
+    two = run([OURS, "--translate-only", "-predict", "a.ms", "b.ms"], 60)
+    suite.equal("-predict of two sets is two commands", len(two.out.splitlines()), 2)
+
+
+def check_refusals(suite):
+    for line, text in REFUSED:
+        made = run([OURS, *line.split()], 60)
+        suite.equal(f"'{line}': status", made.status, 2)
+        suite.true(f"'{line}': one line with '{text}'", len(made.errors()) == 1
+                   and made.errors()[0].startswith("tessera: error: " + text))
+
+
+def check_runs(suite):
+    """Files, log and several ranks. Of UVFITS there is no MODEL_DATA to write."""
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1, q=.5)])
+    obs = simulate(suite.path("obs.uvfits"), sky, duration="10min")
+    line = ("-size 64 64 -scale 5asec -mem 50 -pol IQ -niter 50 -mgain 0.8 -reorder -threshold 0.05 "
+            "-fit-spectral-pol 2").split()
+    made = run([BIN, "wsclean", "-quiet", *line, "-name", suite.path("one"), obs], 120)
+    if not suite.ran("tessera wsclean", made):
+        return
+    files = sorted(f for f in os.listdir(suite.work) if f.startswith("one-"))
+    suite.equal("files", files, sorted(["one-psf.fits"] + [
+        f"one-{s}-{kind}.fits" for s in "IQ" for kind in ("dirty", "image", "model", "residual")]))
+    suite.equal("--quiet prints", made.err, "")
+    with open(suite.path("one.log"), encoding="utf-8") as file:
+        log = file.read()
+    for text in ("-reorder is left out: observations are read in parallel",
+                 "-fit-spectral-pol is left out: it has no effect here",
+                 "the last residual is that of the data", "never by WSClean's small inversion"):
+        suite.equal(f"'{text}' in the log", log.count(text), 1)
+    if not mpiexec():
+        return
+    two = run([mpiexec(), "-n", "2", OURS, *line, "-name", suite.path("two"), obs], 120)
+    if suite.ran("two ranks", two):
+        images = [read_image(suite.path(name + "-Q-image.fits"))[0] for name in ("one", "two")]
+        suite.below("two ranks: difference", np.abs(images[1] - images[0]).max(), 1e-4)
+    wrong = run([mpiexec(), "-n", "2", OURS, "-nitter", "5", obs], 120)
+    suite.equal("two ranks: status of a mistake", wrong.status, 2)
+    suite.equal("two ranks: lines of a mistake", len(wrong.errors()), 1)
+
+
+def check_sets(suite):
+    """A dirty image has two names, and MODEL_DATA is written where a set is cleaned."""
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    obs = simulate(suite.path("obs.ms"), sky, duration="10min")
+    for name, more in (("dirty", []), ("clean", ["-niter", "20", "-threshold", "0.1"])):
+        made = run([OURS, *"-size 64 64 -scale 5asec -j 1".split(), *more, "-name", suite.path(name), obs],
+                   120)
+        if suite.ran(name, made):
+            image = read_image(suite.path(name + "-image.fits"))[0]
+            suite.below(f"{name}: peak", abs(image.max() - 1), .05)
+    suite.equal("dirty files", sorted(f for f in os.listdir(suite.work) if f.startswith("dirty-")),
+                ["dirty-dirty.fits", "dirty-image.fits"])
+    column = run([BIN, "image", obs, "-o", suite.path("model"), "--size", "64", "--scale", "5asec",
+                  "--datacolumn", "MODEL_DATA"], 120)
+    if suite.ran("image of MODEL_DATA", column):
+        suite.below("peak of MODEL_DATA", abs(read_image(suite.path("model-dirty.fits"))[0].max() - 1), .2)
+
+
+def main():
+    suite = Suite("wsclean_words")
+    check_translation(suite)
+    check_refusals(suite)
+    check_runs(suite)
+    if have_ms():
+        check_sets(suite)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
