@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "density_pages.h"
+#include "taper.h"
 #include "tess_mem.h"
 
 static const double WEIGHT_GRID_PADDING = 1.2; /* WSClean's */
@@ -23,9 +24,10 @@ struct tess_density {
 
 /* WSClean rounds the sides of its padded image up to a multiple of four, and its grid
  * of weights has the size of that image. */
-static int64_t weight_grid_size(int64_t pixels)
+static int64_t weight_grid_size(int64_t pixels, double padding)
 {
-    const int64_t size = (int64_t)ceil((double)pixels * WEIGHT_GRID_PADDING);
+    const int64_t size =
+        (int64_t)ceil((double)pixels * (padding > 0 ? padding : WEIGHT_GRID_PADDING));
     return (size + 3) / 4 * 4;
 }
 
@@ -34,12 +36,13 @@ static int64_t num_pages(const tess_density *density)
     return density_num_pages(&density->layout);
 }
 
-/* An empty cell has the factor of no density: 1 with Briggs weights, none with
- * uniform. */
+/* An empty cell has the factor of no density: 1 with natural and Briggs weights, none
+ * with uniform. */
 static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *opts,
                                  int num_weight)
 {
-    const int64_t nx = weight_grid_size(geom->nx), ny = weight_grid_size(geom->ny);
+    const int64_t nx = weight_grid_size(geom->nx, opts->padding);
+    const int64_t ny = weight_grid_size(geom->ny, opts->padding);
     return (density_layout){.num_grids = opts->first_density ? 1 : num_weight,
                             .nx = nx,
                             .ny = ny,
@@ -47,7 +50,7 @@ static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *
                             .scale_y = (double)ny * tess_geom_scale_m(geom),
                             .pages_x = (nx + DENSITY_PAGE - 1) / DENSITY_PAGE,
                             .pages_y = (ny / 2 + DENSITY_PAGE) / DENSITY_PAGE,
-                            .empty_factor = opts->weighting == TESS_BRIGGS};
+                            .empty_factor = opts->weighting != TESS_UNIFORM};
 }
 
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
@@ -360,9 +363,11 @@ static double robustness_of(const tess_density *density, int64_t page)
     return pow(5 * pow(10, -density->opts.robust), 2) / density->mean_square[which];
 }
 
-/* Densities become factors of weights. */
+/* Densities become factors of weights. Those of natural weights, which are 1, follow
+ * with the taper. */
 static void to_factors(tess_density *density)
 {
+    if (density->opts.weighting == TESS_NATURAL) return;
     const bool uniform = density->opts.weighting == TESS_UNIFORM;
     for (int64_t k = 0; k < num_pages(density); ++k) {
         const double f2 = robustness_of(density, k);
@@ -372,29 +377,73 @@ static void to_factors(tess_density *density)
     }
 }
 
-/* Add what a page's cells have of the variance: `page` has factors from which the
- * density follows, `used` those that multiply weights. */
+/* The density of a cell from what to_factors() has made of it. */
+static double weight_of(const tess_density *density, double f2, double value)
+{
+    switch (density->opts.weighting) {
+    case TESS_UNIFORM:
+        return 1 / value;
+    case TESS_BRIGGS:
+        return (1 / value - 1) / f2;
+    default:
+        return value;
+    }
+}
+
+/* Add what a page's cells have of the variance: `page` is what to_factors() has made,
+ * and `used` are the factors that multiply weights. */
 static void add_variance(tess_density *density, int64_t number, const double *page,
                          const double *used)
 {
-    const bool uniform = density->opts.weighting == TESS_UNIFORM;
     const double f2 = robustness_of(density, number);
     double sum = 0;
     if (!density->counts[number]) return;
-    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
-        if (!(page[c] > 0)) continue;
-        const double weight = uniform ? 1 / page[c] : (1 / page[c] - 1) / f2;
-        sum += weight * used[c] * used[c];
-    }
+    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c)
+        if (page[c] > 0) sum += weight_of(density, f2, page[c]) * used[c] * used[c];
     density->variance[number / (density->layout.pages_x * density->layout.pages_y)] +=
         sum;
 }
 
-static void sum_variance(tess_density *density)
+/* Multiply the factors of a page's cells by the taper at their corners of least u and
+ * v. */
+static void taper_page(const tess_density *density, int64_t number, double *used)
 {
-    for (int64_t k = 0; k < num_pages(density); ++k)
-        if (density->page[k])
-            add_variance(density, k, density->page[k], density->page[k]);
+    const density_layout *layout = &density->layout;
+    const int64_t i0 = number % layout->pages_x * DENSITY_PAGE - layout->nx / 2;
+    const int64_t j0 = number / layout->pages_x % layout->pages_y * DENSITY_PAGE;
+    if (tess_taper_is_none(&density->opts.taper)) return;
+    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
+        const double u = (double)(i0 + c % DENSITY_PAGE) / layout->scale_x;
+        const double v = (double)(j0 + c / DENSITY_PAGE) / layout->scale_y;
+        used[c] =
+            density_factor(layout, used[c]) * taper_at(&density->opts.taper, u, v);
+    }
+}
+
+/* The final factors of a page, from those of its density in `used`: adds up the
+ * variance, and marks factors of 0, which are not those of an empty cell. */
+static void finish_page(tess_density *density, int64_t number, double *used)
+{
+    const double *page = density->page[number];
+    const bool tapered = !tess_taper_is_none(&density->opts.taper);
+    taper_page(density, number, used);
+    add_variance(density, number, page, used);
+    for (int c = 0; tapered && c < DENSITY_PAGE_CELLS; ++c)
+        if (!(used[c] > 0)) used[c] = -1;
+}
+
+static void finish_pages(tess_density *density)
+{
+    const bool natural = density->opts.weighting == TESS_NATURAL;
+    double used[DENSITY_PAGE_CELLS];
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        if (!density->page[k]) continue;
+        memcpy(used, density->page[k], sizeof used);
+        for (int c = 0; natural && c < DENSITY_PAGE_CELLS; ++c)
+            used[c] = 0; /* whose factor is 1 */
+        finish_page(density, k, used);
+        memcpy(density->page[k], used, sizeof used);
+    }
 }
 
 /* A cell's factor, capped at rank_filter × the mean of the cells around it that have
@@ -435,7 +484,7 @@ static tess_status filter_ranks(tess_density *density)
                     capped(density, which, i + c % DENSITY_PAGE, j + c / DENSITY_PAGE);
     }
     for (int64_t k = 0; k < num_pages(density); ++k) {
-        if (density->page[k]) add_variance(density, k, density->page[k], filtered[k]);
+        if (density->page[k]) finish_page(density, k, filtered[k]);
         tess_free(density->page[k]);
         density->page[k] = filtered[k];
         filtered[k] = NULL;
@@ -450,7 +499,8 @@ cleanup:
 tess_status tess_density_finish(tess_density *density, tess_comm *comm)
 {
     tess_status status = TESS_OK;
-    const bool filter = density->opts.rank_filter > 0;
+    const bool filter =
+        density->opts.rank_filter > 0 && density->opts.weighting != TESS_NATURAL;
     if (filter) status = touch_neighbours(density);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(sum_over_ranks(density, comm));
@@ -458,7 +508,7 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm)
     if (filter)
         status = filter_ranks(density);
     else
-        sum_variance(density);
+        finish_pages(density);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_allreduce_f64(comm, density->variance, density->layout.num_grids,
                                      TESS_SUM));

@@ -22,7 +22,8 @@ typedef struct density_layout {
     int64_t nx, ny;          /**< of the weight grid; rows [0, ny/2) are used */
     double scale_x, scale_y; /**< cells per wavelength */
     int64_t pages_x, pages_y;
-    double empty_factor; /**< of the weights in a cell without density */
+    double empty_factor; /**< of the weights in a cell without density, whose value is
+                            0; a factor of 0 has a negative value */
 } density_layout;
 
 DENSITY_FUNCTION int64_t density_num_pages(const density_layout *layout)
@@ -50,7 +51,7 @@ DENSITY_FUNCTION bool density_cell_of(const density_layout *layout, int which, d
 /** Factor of a weight in a cell of this value. */
 DENSITY_FUNCTION double density_factor(const density_layout *layout, double value)
 {
-    return value > 0 ? value : layout->empty_factor;
+    return value > 0 ? value : value < 0 ? 0 : layout->empty_factor;
 }
 
 #endif

@@ -246,3 +246,63 @@ cleanup:
     tess_free(memory);
     return status;
 }
+
+/* ---- circular beams ---- */
+
+/* Σ r² of the residuals r = exp(−ρ²/(2σ²)) − psf over the quadrant, and the step of σ
+ * by Gauss and Newton, −Σ r r' / Σ r'² with r' = dr/dσ. */
+static double circle_cost(const beam_problem *problem, double sigma, double *step)
+{
+    double cost = 0, slope = 0, square = 0;
+    for (int64_t j = 0; j < problem->ny; ++j)
+        for (int64_t i = 0; i < problem->nx; ++i) {
+            const double value = problem->psf[j * problem->stride + i];
+            const double rho2 = (double)(i * i + j * j);
+            const double model = exp(-rho2 / (2 * sigma * sigma));
+            const double change = model * rho2 / (sigma * sigma * sigma);
+            if (!isfinite(value)) continue;
+            cost += (model - value) * (model - value);
+            slope += (model - value) * change;
+            square += change * change;
+        }
+    *step = square > 0 ? -slope / square : 0;
+    return cost;
+}
+
+/* σ of the least cost near `sigma`. */
+static double fit_circle(const beam_problem *problem, double sigma)
+{
+    enum { MOST_HALVINGS = 40 };
+    double step, next_step;
+    double cost = circle_cost(problem, sigma, &step);
+    for (int k = 0; k < MAX_ITERATIONS && fabs(step) > TOLERANCE * sigma; ++k) {
+        int halvings = 0;
+        double next = 0;
+        for (; halvings < MOST_HALVINGS; ++halvings, step *= 0.5)
+            if (sigma + step > 0 &&
+                (next = circle_cost(problem, sigma + step, &next_step)) < cost)
+                break;
+        if (halvings == MOST_HALVINGS) break;
+        sigma += step;
+        cost = next;
+        step = next_step;
+    }
+    return sigma;
+}
+
+void tess_beam_fit_circle(const double *psf, int64_t nx, int64_t ny, double start,
+                          tess_beam *beam, tess_beam_failure *failure)
+{
+    const beam_problem problem = {.psf = psf + ny / 2 * nx + nx / 2,
+                                  .stride = nx,
+                                  .nx = nx - nx / 2,
+                                  .ny = ny - ny / 2};
+    *beam = (tess_beam){0};
+    *failure = TESS_BEAM_FEW_PIXELS;
+    if (problem.nx * problem.ny < 2 || !(norm(psf, nx, ny, true) > 0)) return;
+    const double fwhm =
+        fwhm_per_sigma() * fit_circle(&problem, start / fwhm_per_sigma());
+    const bool found = fwhm >= MIN_AXIS && fwhm <= (double)(nx + ny);
+    if (found) *beam = (tess_beam){fwhm, fwhm, 0};
+    *failure = found ? TESS_BEAM_FOUND : diagnose(psf, nx, ny);
+}

@@ -45,4 +45,10 @@ bool tess_beam_box_is_small(double beam, int64_t side);
 tess_status tess_beam_fit(const double *psf, int64_t nx, int64_t ny, double start,
                           tess_beam *beam, tess_beam_failure *failure);
 
+/** Fit a circular Gaussian of unit height in the same way: by least squares over the
+ *  pixels with x ≥ 0 and y ≥ 0, which are WSClean's. `beam` is zero when it is narrower
+ *  than half a pixel, or does not end within the box; `failure` says why. Local. */
+void tess_beam_fit_circle(const double *psf, int64_t nx, int64_t ny, double start,
+                          tess_beam *beam, tess_beam_failure *failure);
+
 #endif

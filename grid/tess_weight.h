@@ -1,14 +1,14 @@
 /** @file tess_weight.h
  *  Imaging weights by WSClean's definition: natural, uniform, Briggs.
  *
- *  Each side of the density grid has n = 1.2 × as many cells as the image has pixels,
- *  rounded up, and then up to a multiple of four. The cells measure 1/(n·scale)
- *  wavelengths and cover the half plane v ≥ 0; a sample falls into the cell ⌊·⌋ of its
- *  (u, v). With W_c the sum of natural weights in the cell,
- *      uniform  w' = w / W_c
- *      Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c)
- *  (Briggs 1995, eq. 3.18). Weights are global: cells live in pages of 64 × 64, a rank
- *  holds only pages that its own rows touch, and pages are summed at their owners
+ *  Each side of the density grid has n = 1.2 (or `padding`) × as many cells as the
+ * image has pixels, rounded up, and then up to a multiple of four. The cells measure
+ * 1/(n·scale) wavelengths and cover the half plane v ≥ 0; a sample falls into the cell
+ * ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell, uniform  w' = w /
+ * W_c Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c) (Briggs 1995,
+ * eq. 3.18). A taper multiplies the factor of a cell by its value at the cell's corner
+ * of least u and v, as in WSClean. Weights are global: cells live in pages of 64 × 64,
+ * a rank holds only pages that its own rows touch, and pages are summed at their owners
  *  (page number modulo ranks) by sparse exchange. w plays no part.
  */
 #ifndef TESS_WEIGHT_H
@@ -25,6 +25,19 @@ typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_wei
 
 typedef struct tess_density tess_density;
 
+/** Factors of weights by ρ = √(u² + v²); zeros: none. */
+typedef struct tess_taper {
+    double fwhm_rad;     /**< of the Gaussian whose transform multiplies the weights */
+    double outer_lambda; /**< weights fall from 1 to 0 over so much up to max_lambda,
+                            and are 0 beyond: ½ − ½ cos(π (max − ρ)/outer) */
+    double inner_lambda; /**< weights rise from 0 at min_lambda to 1 over so much */
+    bool cuts;           /**< factors of 0 below min_lambda and above max_lambda */
+    double min_lambda, max_lambda; /**< max 0: none */
+} tess_taper;
+
+/** Whether a taper changes nothing. Local. */
+bool tess_taper_is_none(const tess_taper *taper);
+
 typedef struct tess_weight_opts {
     tess_weighting weighting;
     double robust;      /**< R of Briggs */
@@ -38,6 +51,8 @@ typedef struct tess_weight_opts {
     double quantum;     /**< > 0: natural weights are rounded to multiples of it, and
                              cells are sums of integers: the same in any order. No
                              cell may reach 2^62 of them (tess_density_quantum) */
+    double padding;     /**< cells per pixel of each side; 0: 1.2 */
+    tess_taper taper;   /**< natural weights have a density for its sake */
 } tess_weight_opts;
 
 /** The smallest quantum, a power of two, for so many weights up to `largest`: 2e-19 of

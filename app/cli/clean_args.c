@@ -115,7 +115,7 @@ static const struct argp_option clean_options[] = {
     {"beam-shape", OPT_BEAM_SHAPE, "MAJ,MIN,PA", OPTION_HIDDEN,
      "Restore with this beam, like 8asec,6asec,30deg", 0},
     {"circular-beam", OPT_CIRCULAR_BEAM, NULL, OPTION_HIDDEN,
-     "Restore with a circular beam as wide as the fitted one is long", 0},
+     "Restore with a circular beam, which is fitted to the PSF", 0},
     {"no-dirty", OPT_NO_DIRTY, NULL, OPTION_HIDDEN, "Do not write the dirty image", 0},
     {"save-first-residual", OPT_FIRST_RESIDUAL, NULL, OPTION_HIDDEN,
      "Also write the residual image after the first major iteration", 0},

@@ -4,6 +4,7 @@
 #include "cli_groups.h"
 
 #include <errno.h>
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,10 @@ enum {
     OPT_CHANNELS,
     OPT_INTERVALS,
     OPT_UVRANGE,
+    OPT_MIN_UVW,
+    OPT_MAX_UVW,
+    OPT_EVEN,
+    OPT_ODD,
     OPT_CENTER,
 };
 
@@ -37,6 +42,16 @@ static const struct argp_option selection_options[] = {
     {"intervals", OPT_INTERVALS, "A:B", 0, "Time steps A to B-1 (default all)", 0},
     {"uvrange", OPT_UVRANGE, "MIN:MAX", 0,
      "Baseline lengths in wavelengths, like 100:20k (default all)", 0},
+    {"minuvw-m", OPT_MIN_UVW, "METRES", OPTION_HIDDEN,
+     "Baselines of at least this length", 0},
+    {"maxuvw-m", OPT_MAX_UVW, "METRES", OPTION_HIDDEN,
+     "Baselines of at most this length", 0},
+    {"even-timesteps", OPT_EVEN, NULL, OPTION_HIDDEN,
+     "Every second time step from the first on: the noise is in the difference from an "
+     "image of the others",
+     0},
+    {"odd-timesteps", OPT_ODD, NULL, OPTION_HIDDEN,
+     "Every second time step from the second on", 0},
     {"center", OPT_CENTER, "RA,DEC", 0,
      "Rotate phase centres to this position, like 12:30:49.4,+12:23:28: observations, "
      "and without --field all fields in them, go into one image",
@@ -69,6 +84,18 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
     case OPT_UVRANGE:
         status = tess_parse_uvrange(arg, &selection->uv_min_lambda,
                                     &selection->uv_max_lambda);
+        break;
+    case OPT_MIN_UVW:
+        status = tess_parse_number(arg, 0, DBL_MAX, &selection->uvw_min_m);
+        break;
+    case OPT_MAX_UVW:
+        status = tess_parse_number(arg, DBL_MIN, DBL_MAX, &selection->uvw_max_m);
+        break;
+    case OPT_EVEN:
+        selection->time_steps = TESS_EVEN_STEPS;
+        break;
+    case OPT_ODD:
+        selection->time_steps = TESS_ODD_STEPS;
         break;
     case OPT_CENTER:
         status = tess_parse_radec(arg, &selection->center_ra_rad,

@@ -25,6 +25,11 @@ enum {
     OPT_WEIGHT,
     OPT_RANK_FILTER,
     OPT_DENSITY,
+    OPT_TAPER,
+    OPT_TUKEY,
+    OPT_INNER_TUKEY,
+    OPT_PADDING,
+    OPT_CUT_CELLS,
     OPT_STOKES,
     OPT_CHANNELS_OUT,
     OPT_INTERVALS_OUT,
@@ -74,6 +79,24 @@ static const struct argp_option image_options[] = {
     {"density", OPT_DENSITY, "own|first", 0,
      "Weigh each of several Stokes parameters by the density of its own visibilities, "
      "or all by that of the first listed, as WSClean does (default own)",
+     2},
+    {"taper-gaussian", OPT_TAPER, "FWHM", 0,
+     "Multiply weights by the transform of a Gaussian, like 10asec: for a PSF that is "
+     "about as wide, or wider",
+     2},
+    {"taper-tukey", OPT_TUKEY, "LAMBDA", OPTION_HIDDEN,
+     "Let weights fall to 0 over so many wavelengths before the end of --uvrange", 2},
+    {"taper-inner-tukey", OPT_INNER_TUKEY, "LAMBDA", OPTION_HIDDEN,
+     "Let weights rise from 0 over so many wavelengths from the beginning of --uvrange "
+     "(or 0)",
+     2},
+    {"padding", OPT_PADDING, "F", OPTION_HIDDEN,
+     "Cells of the density for a pixel of the image, of each side (default 1.2). The "
+     "grid of visibilities is padded as the accuracy needs it, whatever this says",
+     2},
+    {"cut-cells", OPT_CUT_CELLS, NULL, OPTION_HIDDEN,
+     "Leave cells of the density that are not within --uvrange out, after it has been "
+     "made of all visibilities, in place of visibilities, as WSClean does",
      2},
     {NULL, 0, NULL, 0, "Data larger than memory, and runs longer than a job:", 4},
     {"scratch", OPT_SCRATCH, "DIR", 0,
@@ -190,6 +213,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
     case OPT_SCRATCH:
         opts->scratch = arg;
         return true;
+    case OPT_CUT_CELLS:
+        opts->selection.cut_cells = opts->weights.taper.cuts = true;
+        return true;
     case OPT_WSCLEAN_FILES:
         opts->beside.as_wsclean = true;
         return true;
@@ -236,6 +262,20 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_RANK_FILTER:
         status = tess_parse_number(arg, 0, DBL_MAX, &opts->weights.rank_filter);
+        break;
+    case OPT_TAPER:
+        status = tess_parse_scale(arg, &opts->weights.taper.fwhm_rad);
+        break;
+    case OPT_TUKEY:
+        status =
+            tess_parse_number(arg, DBL_MIN, DBL_MAX, &opts->weights.taper.outer_lambda);
+        break;
+    case OPT_INNER_TUKEY:
+        status =
+            tess_parse_number(arg, DBL_MIN, DBL_MAX, &opts->weights.taper.inner_lambda);
+        break;
+    case OPT_PADDING:
+        status = tess_parse_number(arg, 1, 10, &opts->weights.padding);
         break;
     case OPT_DENSITY:
         status = tess_parse_density(arg, &opts->weights.first_density);
@@ -371,6 +411,21 @@ cleanup:
     return status;
 }
 
+/* Refuses a taper without an end, and a shortest baseline that is the longest. */
+static tess_status check_lengths(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_selection *selection = &opts->selection;
+    if (opts->weights.taper.outer_lambda > 0 && !(selection->uv_max_lambda > 0))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--taper-tukey ends where --uvrange does; use --uvrange :MAX");
+    if (selection->uvw_max_m > 0 && selection->uvw_min_m >= selection->uvw_max_m)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--minuvw-m is not below --maxuvw-m: there are no such baselines");
+cleanup:
+    return status;
+}
+
 static tess_status check(tess_comm *comm, tess_image_args *args)
 {
     tess_status status = TESS_OK;
@@ -383,6 +438,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
                                   "--scale 1.5asec (tessera info suggests one)");
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
+    TESS_TRY(check_lengths(opts));
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));

@@ -7,7 +7,6 @@ Limits: dirty images and PSFs to 1e-5 of the peak; restored images as peer_wscle
 them, 3 σ + 1 % of the local brightness. Beams agree to 1e-3. Where WSClean does something else, the
 line has other limits, or that file is not compared:
 - WSClean's last residual with -mgain 1 is not made from the data;
-- -minuv-l and -maxuv-l choose cells of its grid of weights, and visibilities here;
 - the unit of its mean model image is Jy/beam;
 - it makes no mean of first residuals.
 """
@@ -31,7 +30,6 @@ MORE = re.compile(r"(-(terms-\d+|spectral-index)(-error)?|-MFS-first-residual)\.
 # Limits of dirty images and PSFs, of beams, and whether restored images are compared.
 SAME = (1e-5, 1e-3, True)
 OTHER_RESIDUAL = (1e-5, 1e-3, False)
-OTHER_CELLS = (.03, .03, False)
 
 
 def lines(mask):
@@ -45,7 +43,18 @@ def lines(mask):
         ("degrees", f"-size {SIZE} 288 -scale 0.001 -pol XX,yy -weight uniform -make-psf", 1, SAME),
         ("two-sets", f"{FIELD} -weight briggs -0.5 -weighting-rank-filter 0 -channels-out 2 -make-psf", 2, SAME),
         ("selected", f"{FIELD} -channel-range 1 3 -interval 2 9 -field 0 -spws 0 -make-psf", 1, SAME),
-        ("lengths", f"{FIELD} -minuv-l 200 -maxuv-l 9000 -make-psf", 1, OTHER_CELLS),
+        ("lengths", f"{FIELD} -weight briggs 0 -minuv-l 200 -maxuv-l 9000 -make-psf", 1, SAME),
+        ("natural-lengths", f"{FIELD} -weight natural -minuv-l 300 -make-psf", 1, SAME),
+        ("metres", f"{FIELD} -minuvw-m 300 -maxuvw-m 2500 -make-psf", 1, SAME),
+        ("even", f"{FIELD} -even-timesteps -make-psf", 1, SAME),
+        ("odd", f"{FIELD} -odd-timesteps -interval 1 9 -intervals-out 2 -make-psf", 1, SAME),
+        # weights
+        ("taper", f"{FIELD} -taper-gaussian 30 -channels-out 2 -make-psf", 1, SAME),
+        ("natural-taper", f"{FIELD} -weight natural -taper-gaussian 1amin -make-psf", 1, SAME),
+        ("briggs-taper", f"{FIELD} -weight briggs 0 -pol IQ -taper-gaussian 20 -taper-inner-tukey 400 "
+                         "-minuv-l 100 -niter 500 -mgain 0.8 -no-update-model-required", 1, SAME),
+        ("tukey", f"{FIELD} -maxuv-l 9000 -taper-tukey 3000 -taper-inner-tukey 500 -make-psf", 1, SAME),
+        ("padding", f"{FIELD} -padding 1.7 -weight briggs 0 -make-psf", 1, SAME),
         ("spans", f"{FIELD} -intervals-out 2 -channels-out 2 -niter 200 -mgain 0.8 -no-dirty "
                   f"-no-update-model-required", 1, SAME),
         # oxkat's kind
@@ -65,7 +74,8 @@ def lines(mask):
                    "-join-polarizations -join-channels -auto-threshold 4 -beam-size 45", 1, SAME),
         ("polkat-qu", f"{QUICK} {FIELD} -weight briggs 0 -pol QU -niter 500 -mgain 0.9 -channels-out 2 "
                       "-join-polarizations -join-channels -squared-channel-joining -auto-threshold 4 "
-                      "-no-mf-weighting", 1, SAME),
+                      "-no-mf-weighting -circular-beam", 1, SAME),
+        ("circular", f"{FIELD} -weight natural -make-psf -circular-beam", 1, SAME),
     ]
 
 

@@ -169,6 +169,43 @@ static void test_collapse(void **state)
     free(psf);
 }
 
+/* A round beam is found as it is, from either side; of an ellipse along an axis, the
+ * circle is between its axes, and no circle near it has a smaller sum of squares.
+ * Rounding leaves the step of a converged fit below 1e-7 of the width. */
+static void test_circle(void **state)
+{
+    static const double starts[] = {3, 6, 11};
+    const tess_beam round = {6.2, 6.2, 0}, ellipse = {9, 5, 0};
+    double *psf = make_psf(61, 64, &round), *oval = make_psf(61, 64, &ellipse);
+    tess_beam beam, other;
+    tess_beam_failure failure;
+    for (int k = 0; k < 3; ++k) {
+        tess_beam_fit_circle(psf, 61, 64, starts[k], &beam, &failure);
+        assert_int_equal(failure, TESS_BEAM_FOUND);
+        assert_true(fabs(beam.major / 6.2 - 1) < 1e-6 &&
+                    fabs(beam.minor / 6.2 - 1) < 1e-6);
+    }
+    tess_beam_fit_circle(oval, 61, 64, 6, &beam, &failure);
+    double cost[3] = {0, 0, 0};
+    for (int64_t j = 32; j < 64; ++j)
+        for (int64_t i = 30; i < 61; ++i)
+            for (int k = 0; k < 3; ++k) {
+                const double width = beam.major * (1 + 1e-3 * (k - 1));
+                const double rho2 = (double)((i - 30) * (i - 30) + (j - 32) * (j - 32));
+                cost[k] += pow(
+                    exp(-4 * log(2.0) * rho2 / (width * width)) - oval[j * 61 + i], 2);
+            }
+    assert_true(beam.major > 5 && beam.major < 9);
+    assert_true(cost[1] < cost[0] && cost[1] < cost[2]);
+    for (int64_t k = 0; k < 61 * 64; ++k)
+        psf[k] = 0;
+    tess_beam_fit_circle(psf, 61, 64, 6, &other, &failure);
+    assert_int_equal(failure, TESS_BEAM_FEW_PIXELS);
+    assert_true(!(fabs(other.major) > 0));
+    free(psf);
+    free(oval);
+}
+
 static void test_box(void **state)
 {
     assert_int_equal(tess_beam_box(3.21, 1000), 34);
@@ -186,7 +223,7 @@ int main(void)
         cmocka_unit_test(test_ellipses), cmocka_unit_test(test_round),
         cmocka_unit_test(test_some_nan), cmocka_unit_test(test_failure),
         cmocka_unit_test(test_wsclean),  cmocka_unit_test(test_collapse),
-        cmocka_unit_test(test_box),
+        cmocka_unit_test(test_box),      cmocka_unit_test(test_circle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

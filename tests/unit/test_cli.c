@@ -211,7 +211,7 @@ static void help_shows_what_users_need(void **state)
     assert_non_null(strstr(brief, "--memory"));
     assert_null(strstr(brief, "--force-pw"));
     assert_null(strstr(brief, "tests and scaling studies"));
-    assert_non_null(strstr(brief, "'tessera small --help-all' lists 22 more options"));
+    assert_non_null(strstr(brief, "'tessera small --help-all' lists 26 more options"));
     assert_non_null(strstr(all, "--memory"));
     assert_non_null(strstr(all, "--force-pw"));
     assert_non_null(strstr(all, "tests and scaling studies"));

@@ -24,7 +24,7 @@ typedef struct sizes {
     int cells_x, cells_y;
 } sizes;
 
-enum { NUM_SIZES = 4, MOST_CELLS = 120 * 120 / 2 };
+enum { NUM_SIZES = 4, MOST_CELLS = 200 * 140 / 2 };
 
 static const sizes SIZES[NUM_SIZES] = {
     {{.nx = 97, .ny = 70, .scale_rad = 2e-3}, 120, 84},   /* 117, 84 */
@@ -102,6 +102,24 @@ static int cell_of(const scene *s, int vis)
     return (int)y * nx + (int)x;
 }
 
+/* What a taper makes of a weight in a cell: of its corner of least u and v. */
+static double taper_of(const scene *s, const tess_taper *taper, int cell)
+{
+    const double scale_rad = s->sizes->geom.scale_rad;
+    const int nx = s->sizes->cells_x, ny = s->sizes->cells_y;
+    const double u = (cell % nx - nx / 2) / (nx * scale_rad);
+    const double v = cell / nx / (ny * scale_rad);
+    const double rho = sqrt(u * u + v * v),
+                 sigma = taper->fwhm_rad / 2.3548200450309493;
+    double factor = exp(-2 * pow(acos(-1) * sigma * rho, 2));
+    const double below = taper->max_lambda - rho, above = rho - taper->min_lambda;
+    if (taper->outer_lambda > 0 && below < taper->outer_lambda)
+        factor *= below > 0 ? pow(sin(acos(0) * below / taper->outer_lambda), 2) : 0;
+    if (taper->inner_lambda > 0 && above < taper->inner_lambda)
+        factor *= above > 0 ? pow(sin(acos(0) * above / taper->inner_lambda), 2) : 0;
+    return taper->cuts && (above < 0 || below < 0) ? 0 : factor;
+}
+
 /* Imaging weights of one set of weights, out[VIS]. */
 static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opts,
                           double *out)
@@ -128,9 +146,11 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
         else if (density[cell] == 0)
             out[k] = opts->weighting == TESS_UNIFORM ? 0 : natural;
         else
-            out[k] = opts->weighting == TESS_UNIFORM
-                         ? natural / density[cell]
-                         : natural / (1 + density[cell] * f2);
+            out[k] = opts->weighting == TESS_UNIFORM ? natural / density[cell]
+                     : opts->weighting == TESS_BRIGGS
+                         ? natural / (1 + density[cell] * f2)
+                         : natural;
+        if (cell >= 0) out[k] *= taper_of(s, &opts->taper, cell);
     }
 }
 
@@ -189,7 +209,11 @@ static void compare(scene *s, const tess_weight_opts *opts)
 {
     static double expected[VIS];
     const int num_weight = s->samples.num_weight;
-    const double tolerance = s->samples.is_double ? 8 * 0x1p-53 : 1.01 * 0x1p-24;
+    const bool tapered = !tess_taper_is_none(&opts->taper);
+    const double rounding = (tapered ? 64 : 8) * 0x1p-53;
+    const double tolerance = s->samples.is_double ? rounding : 1.01 * 0x1p-24;
+    /* near 0, the square of a sine and half a cosine differ by rounding of 1 */
+    const double taper_error = tapered ? 8 * 0x1p-53 : 0;
     int used = 0;
     for (int which = 0; which < num_weight; ++which) {
         weigh_plainly(s, which, opts, expected);
@@ -198,7 +222,8 @@ static void compare(scene *s, const tess_weight_opts *opts)
             const double value = s->samples.is_double
                                      ? ((double *)s->samples.weight)[at]
                                      : (double)((float *)s->samples.weight)[at];
-            assert_true(fabs(value - expected[k]) <= tolerance * expected[k]);
+            assert_true(fabs(value - expected[k]) <=
+                        tolerance * expected[k] + taper_error * (1 + s->natural[at]));
             used += expected[k] > 0;
         }
     }
@@ -226,6 +251,43 @@ static void test_against_definition(void **state)
         }
 }
 
+/* Tapers are factors of each kind of weight, and of those of cells without a density;
+ * what is cut off has a weight of 0. */
+static void test_tapers(void **state)
+{
+    static const tess_taper tapers[] = {
+        {.fwhm_rad = 4e-3},
+        {.outer_lambda = 60, .max_lambda = 190},
+        {.inner_lambda = 30, .min_lambda = 5},
+        {.cuts = true, .min_lambda = 12, .max_lambda = 140},
+        {.fwhm_rad = 3e-3, .outer_lambda = 40, .inner_lambda = 20, .max_lambda = 150}};
+    for (int k = 0; k < 5; ++k)
+        for (int mode = 0; mode < 12; ++mode) {
+            const tess_weight_opts opts = {.weighting = (tess_weighting)(mode % 3),
+                                           .first_density = mode / 3 % 2 == 1,
+                                           .taper = tapers[k]};
+            scene *s = make_scene(&SIZES[mode % NUM_SIZES], mode / 6, 2);
+            assert_false(tess_taper_is_none(&tapers[k]));
+            weigh(s, &opts, 1 + mode % 2, mode % 2 == 1);
+            compare(s, &opts);
+            free_scene(s);
+        }
+    assert_true(tess_taper_is_none(&(tess_taper){.max_lambda = 9}));
+}
+
+/* The grid of weights is padded as much as is asked for. */
+static void test_padding(void **state)
+{
+    sizes padded = SIZES[0];
+    padded.cells_x = 4 * 49; /* 2 x 97 is 194 */
+    padded.cells_y = 4 * 35;
+    const tess_weight_opts opts = {.weighting = TESS_UNIFORM, .padding = 2};
+    scene *s = make_scene(&padded, true, 1);
+    weigh(s, &opts, 1, false);
+    compare(s, &opts);
+    free_scene(s);
+}
+
 /* Σ W²/w, summed up cell by cell, is that of the samples. Weights in single precision
  * are rounded; the density of a cell follows from its factor, which is at least 1e-3
  * from 1 here. A density that is of the first weights alone does not know that of
@@ -238,8 +300,11 @@ static void test_variance(void **state)
         {.weighting = TESS_BRIGGS, .robust = 2},
         {.weighting = TESS_UNIFORM, .rank_filter = 2},
         {.weighting = TESS_BRIGGS, .rank_filter = 1.2},
-        {.weighting = TESS_BRIGGS, .first_density = true}};
-    for (int k = 0; k < 6; ++k)
+        {.weighting = TESS_BRIGGS, .first_density = true},
+        {.weighting = TESS_NATURAL, .taper = {.fwhm_rad = 4e-3}},
+        {.weighting = TESS_BRIGGS, .rank_filter = 1.2, .taper = {.fwhm_rad = 4e-3}},
+        {.weighting = TESS_UNIFORM, .taper = {.cuts = true, .min_lambda = 20}}};
+    for (int k = 0; k < 9; ++k)
         for (int mode = 0; mode < 4; ++mode) {
             scene *s = make_scene(&SIZES[mode], mode / 2, 1 + mode % 2);
             const int num_weight = s->samples.num_weight;
@@ -294,6 +359,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_definition),
+        cmocka_unit_test(test_tapers),
+        cmocka_unit_test(test_padding),
         cmocka_unit_test(test_variance),
         cmocka_unit_test(test_uniform_cells),
         cmocka_unit_test(test_no_weights),

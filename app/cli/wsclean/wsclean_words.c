@@ -289,7 +289,7 @@ static tess_status add_lengths(const wsclean_line *line, wsclean_words *words)
     const char *most = wsclean_line_value(line, "maxuv-l", NULL);
     if (!least && !most) return TESS_OK;
     snprintf(text, sizeof text, "%s:%s", least ? least : "", most ? most : "");
-    TESS_TRY(add_all(words, "--uvrange", text, NULL));
+    TESS_TRY(add_all(words, "--uvrange", text, "--cut-cells", NULL));
 cleanup:
     return status;
 }

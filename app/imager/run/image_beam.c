@@ -50,8 +50,8 @@ cleanup:
     return status;
 }
 
-/* Fit as WSClean does: in a box of ten times the expected beam, again in a larger one
- * while the beam found is larger than was expected. */
+/* Fit as WSClean does: in a box of ten times the expected beam, and an ellipse again in
+ * a larger one while the beam found is larger than was expected. */
 static tess_status fit_beam(const image_files *output, const imager_rows *psf,
                             tess_beam *beam, struct imager_found *found)
 {
@@ -60,6 +60,7 @@ static tess_status fit_beam(const image_files *output, const imager_rows *psf,
     const int64_t nx = output->opts->nx, ny = output->opts->ny;
     const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
     const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
+    const bool circular = output->opts->clean.beam.circular;
     double start = found->beam_expected;
     int64_t side = 0;
     *beam = (tess_beam){0};
@@ -71,12 +72,15 @@ static tess_status fit_beam(const image_files *output, const imager_rows *psf,
         const int64_t side_y = side < limit_y ? side : limit_y;
         double *box = NULL;
         TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
-        if (box) status = tess_beam_fit(box, side_x, side_y, start, beam, &failure);
+        if (box && circular)
+            tess_beam_fit_circle(box, side_x, side_y, start, beam, &failure);
+        else if (box)
+            status = tess_beam_fit(box, side_x, side_y, start, beam, &failure);
         tess_free(box);
         TESS_TRY(tess_comm_agree(output->comm, status));
         TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));
         TESS_TRY(tess_comm_bcast(output->comm, &failure, sizeof failure, 0));
-        if (!tess_beam_box_is_small(beam->major, side) ||
+        if (circular || !tess_beam_box_is_small(beam->major, side) ||
             (side_x >= limit_x && side_y >= limit_y))
             break;
         start = beam->major;
@@ -113,7 +117,6 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
         return TESS_OK;
     }
     TESS_TRY(fit_beam(output, &psf[first].rows, &beam, found));
-    if (choice->circular) beam = (tess_beam){beam.major, beam.major, 0};
     if (!(beam.major > 0) && image_is_cleaned(opts))
         beam = (tess_beam){found->beam_expected, found->beam_expected, 0};
     note_beam(found, beam.major * scale_rad, beam.minor * scale_rad, beam.angle);

@@ -206,7 +206,7 @@ void image_variances(const image_run *run, const tess_density *density, int num_
 void image_take_variances(const image_run *run, const double *variance,
                           imager_product *made)
 {
-    const bool natural = run->opts->weights.weighting == TESS_NATURAL;
+    const bool natural = !image_has_density(&run->opts->weights);
     for (int k = 0; k < run->num_pol; ++k)
         made[k].variance = natural ? made[k].sum_weights : variance[k];
 }

@@ -221,6 +221,11 @@ static void tell_weighting(const tess_image_opts *opts)
                  opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
     if (opts->weights.weighting != TESS_NATURAL && opts->weights.rank_filter > 0)
         add(text, sizeof text, ", rank filter %g", opts->weights.rank_filter);
+    if (opts->weights.taper.fwhm_rad > 0)
+        add(text, sizeof text, ", tapered to %.3g arcsec",
+            opts->weights.taper.fwhm_rad / TESS_RAD_PER_ASEC);
+    if (opts->weights.taper.outer_lambda > 0 || opts->weights.taper.inner_lambda > 0)
+        add(text, sizeof text, ", tapered at the ends of --uvrange");
     tess_words_tell("weighting", "%s", text);
 }
 

@@ -149,7 +149,7 @@ static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
     work.costs = *costs;
     work.scratch = opts->scratch != NULL;
     if (work.scratch && !kept) work.num_reads = 2;
-    if (opts->weights.weighting != TESS_NATURAL)
+    if (image_has_density(&opts->weights))
         work.num_densities = tess_source_samples(run->source).num_weight;
     TESS_TRY(imager_estimate_make(&run->job, &work, &bricks, estimate));
 cleanup:
@@ -270,6 +270,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     tess_image_opts natural = *opts; /* weights do not change the plan */
     bool kept;
     natural.weights.weighting = TESS_NATURAL;
+    natural.weights.taper = (tess_taper){0};
     natural.scratch = NULL; /* what is planned is not read twice */
     run.opts = &natural;
     TESS_TRY(image_set_up(&run));

@@ -195,6 +195,11 @@ cleanup:
     return status;
 }
 
+bool image_has_density(const tess_image_weights *weights)
+{
+    return weights->weighting != TESS_NATURAL || !tess_taper_is_none(&weights->taper);
+}
+
 /* With --reproducible, natural weights are summed as integers, of a quantum that
  * depends on their largest. */
 tess_status image_create_density(const image_run *run, int num_weight,
@@ -202,13 +207,20 @@ tess_status image_create_density(const image_run *run, int num_weight,
 {
     const tess_image_opts *opts = run->opts;
     const double largest = run->job.extent.largest_weight * weight_scale;
-    const tess_weight_opts weights = {
-        opts->weights.weighting, opts->weights.robust, opts->weights.rank_filter,
-        opts->weights.first_density,
-        opts->layout.reproducible ? tess_density_quantum(largest, run->info->num_vis)
-                                  : 0};
+    tess_weight_opts weights = {
+        .weighting = opts->weights.weighting,
+        .robust = opts->weights.robust,
+        .rank_filter = opts->weights.rank_filter,
+        .first_density = opts->weights.first_density,
+        .quantum = opts->layout.reproducible
+                       ? tess_density_quantum(largest, run->info->num_vis)
+                       : 0,
+        .padding = opts->weights.padding,
+        .taper = opts->weights.taper};
     tess_status status = TESS_OK;
-    if (opts->weights.weighting != TESS_NATURAL)
+    weights.taper.min_lambda = opts->selection.uv_min_lambda;
+    weights.taper.max_lambda = opts->selection.uv_max_lambda;
+    if (image_has_density(&opts->weights))
         status = tess_density_create(&run->job.geom, &weights, num_weight, density);
     return tess_comm_agree(run->comm, status);
 }

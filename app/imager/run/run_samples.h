@@ -24,8 +24,12 @@ tess_status image_check_kept(const image_run *run, bool kept, const char *what);
 void image_want_all(image_run *run);
 void image_want_output(image_run *run, int64_t output);
 
+/** Whether weights have a density: tapers are factors of its cells. Local. */
+bool image_has_density(const tess_image_weights *weights);
+
 /** An empty density for the weights asked for, of samples whose weights have been
- *  multiplied by `weight_scale`; NULL with natural ones. Collective. */
+ *  multiplied by `weight_scale`; NULL with natural ones without a taper.
+ *  Collective. */
 tess_status image_create_density(const image_run *run, int num_weight,
                                  double weight_scale, tess_density **density);
 

@@ -162,6 +162,7 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
     if (image_is_cleaned(opts)) imager_model_expect(&run->job, run->pol, run->num_pol);
+    TESS_TRY(tess_source_choose_steps(run->source));
     TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
                                  opts->channels_out, opts->intervals_out,
                                  &run->outputs));

@@ -180,7 +180,7 @@ bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *
     if (!tess_source_rows_of(source, span, rows)) return false;
     const tess_recipe *recipe = rows->recipe;
     return recipe->num_pol <= RAW_MAX_POL && !recipe->chan_wanted &&
-           isinf(recipe->time_first) && isinf(recipe->time_end) &&
+           isinf(recipe->time_first) && isinf(recipe->time_end) && !recipe->steps &&
            rows->raw.row_bytes <= tess_device_stage_bytes();
 }
 

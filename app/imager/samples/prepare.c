@@ -316,6 +316,23 @@ static void close_gaps(tess_samples *samples, double *row_time, int64_t row_firs
         out == 0 ? 0 : samples->vis_first[out - 1] + samples->num_chan[out - 1];
 }
 
+/* The number of the step of a time: times in files are rounded. */
+static int64_t step_of(const tess_steps *steps, double time)
+{
+    int64_t low = 0, high = steps->num;
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        *(time >= steps->time[middle] - 5e-4 ? &low : &high) = middle;
+    }
+    return low;
+}
+
+static bool time_is_wanted(const tess_recipe *recipe, double time)
+{
+    if (time < recipe->time_first || time >= recipe->time_end) return false;
+    return !recipe->steps || step_of(recipe->steps, time) % 2 == recipe->steps->first;
+}
+
 tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *block,
                                int num_threads, tess_samples *samples, double *row_time,
                                tess_profile *profile)
@@ -336,7 +353,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
         const double time = block->time_mjd_s[row];
         rotate(recipe, block->uvw_m + 3 * row, uvw_m);
         good[row] = 0;
-        if (time < recipe->time_first || time >= recipe->time_end) continue;
+        if (!time_is_wanted(recipe, time)) continue;
         memcpy(samples->uvw_m + 3 * (row_first + row), uvw_m, sizeof uvw_m);
         samples->chan_base[row_first + row] = recipe->chan_base;
         samples->num_chan[row_first + row] = (int32_t)chans;

@@ -11,6 +11,13 @@
 #include "tess_vis.h"
 #include "uv_range.h"
 
+/** Time steps of which every second one is wanted. */
+typedef struct tess_steps {
+    double *time; /**< [num] of the rows, ascending [MJD s] */
+    int64_t num;
+    int first; /**< 0 or 1 */
+} tess_steps;
+
 /** What the rows of one segment of one observation need. */
 typedef struct tess_recipe {
     int num_pol;
@@ -21,6 +28,7 @@ typedef struct tess_recipe {
     const bool *chan_wanted;  /**< [num_chan], or NULL for all */
     uv_range range;
     double time_first, time_end; /**< wanted times [first, end) MJD s */
+    const tess_steps *steps;     /**< or NULL: all of them */
     bool rotate;
     double rotation[3][3]; /**< uvw' = rotation · uvw */
 } tess_recipe;

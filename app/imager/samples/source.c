@@ -57,6 +57,7 @@ struct tess_source {
     int64_t num_spans, next_span; /* this rank's blocks */
     span *spans;
     const bool *chan_wanted;
+    tess_steps steps; /* with --even-timesteps and --odd-timesteps */
     source_reading reading;
     int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
@@ -328,6 +329,7 @@ void tess_source_close(tess_source *source)
     tess_free(source->freq_hz);
     tess_free(source->width_hz);
     tess_free(source->inv_lambda);
+    tess_free(source->steps.time);
     tess_free(source);
 }
 
@@ -390,7 +392,9 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
                             .shared_weight = source->num_weight == 1,
                             .chan_base = (int32_t)p->chan_base,
                             .inv_lambda = source->inv_lambda + p->chan_base,
-                            .range = {uv_limit, s->uv_min_lambda, s->uv_max_lambda},
+                            .range = {uv_limit, s->cut_cells ? 0 : s->uv_min_lambda,
+                                      s->cut_cells ? 0 : s->uv_max_lambda, s->uvw_min_m,
+                                      s->uvw_max_m},
                             .time_first = -INFINITY,
                             .time_end = INFINITY};
     if (s->has_center) {
@@ -793,5 +797,17 @@ tess_status tess_source_times(tess_source *source, double **times_out,
 cleanup:
     tess_free(times);
     tess_free(bytes);
+    return status;
+}
+
+tess_status tess_source_choose_steps(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    if (source->selection.time_steps == TESS_ALL_STEPS) return TESS_OK;
+    TESS_TRY(tess_source_times(source, &source->steps.time, &source->steps.num));
+    source->steps.first = source->selection.time_steps == TESS_ODD_STEPS;
+    for (int k = 0; k < source->num_parts; ++k)
+        source->parts[k].recipe.steps = &source->steps;
+cleanup:
     return status;
 }

@@ -47,8 +47,7 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
                               double uv_limit_lambda, bool is_double, int threads,
                               int64_t block_bytes);
 
-/** Bytes of a block: no more than was said, and less of files that are read faster
- * then. Local, after setup. */
+/** Bytes of a block: at most those of setup, which comes before. Local. */
 int64_t tess_source_block_bytes(const tess_source *source);
 
 /** The reading thread records its blocks as spans there (borrowed, NULL: nowhere).
@@ -142,6 +141,8 @@ tess_vis_reader *tess_source_reader(tess_source *source, int obs);
 /** Distinct integration times of the selected rows, ascending, on all ranks; allocated,
  *  owned by the caller. Reads the data once. Collective. */
 tess_status tess_source_times(tess_source *source, double **times, int64_t *num_times);
+/** Leave out every second one, if asked for. Reads the data. Collective. */
+tess_status tess_source_choose_steps(tess_source *source);
 
 /** Rows of this rank's slice and their samples, at most. Local. */
 void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *num_vis);

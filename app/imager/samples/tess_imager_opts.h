@@ -20,6 +20,13 @@ typedef enum tess_w_mode {
 /** Polarisations of a run, and images of all kinds that it makes of an output. */
 enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 6 * TESS_MAX_POL };
 
+/** Of the time steps, counted from 0. */
+typedef enum tess_time_steps {
+    TESS_ALL_STEPS,
+    TESS_EVEN_STEPS,
+    TESS_ODD_STEPS
+} tess_time_steps;
+
 /** Which visibilities take part; shared by image, predict and plan. */
 typedef struct tess_selection {
     const char
@@ -29,8 +36,12 @@ typedef struct tess_selection {
     int num_spw;
     int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */
     double uv_min_lambda,
-        uv_max_lambda; /**< --uvrange MIN:MAX wavelengths; max 0 = none */
+        uv_max_lambda;           /**< --uvrange MIN:MAX wavelengths; max 0 = none */
+    bool cut_cells;              /**< --cut-cells: uv_min_lambda and uv_max_lambda leave
+                                      out cells of the density in place of samples */
+    double uvw_min_m, uvw_max_m; /**< --minuvw-m, --maxuvw-m; max 0 = none */
     int64_t interval_first, interval_end; /**< --intervals A:B timesteps; end 0 = all */
+    tess_time_steps time_steps;           /**< --even-timesteps, --odd-timesteps */
     bool has_center;                      /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
     bool positions_only; /**< set by predict: the data column need not be there */

@@ -15,10 +15,11 @@
 #define UV_RANGE_FUNCTION static inline
 #endif
 
-/** All in wavelengths. */
+/** In wavelengths, and the last two in metres. */
 typedef struct uv_range {
     double limit; /**< |u| or |v| from here on does not fit the grid; ≤ 0: no limit */
-    double min, max; /**< of sqrt(u² + v²); max 0: none */
+    double min, max;     /**< of sqrt(u² + v²); max 0: none */
+    double min_m, max_m; /**< of sqrt(u² + v² + w²); max 0: none */
 } uv_range;
 
 /** Why a sample there is ignored, −1: it is not. What is not selected counts as such,
@@ -30,6 +31,12 @@ UV_RANGE_FUNCTION int uv_range_ignores(const uv_range *range, const double uvw_m
     if (range->max > 0 || range->min > 0) {
         const double length = sqrt(u * u + v * v);
         if (length < range->min || (range->max > 0 && length > range->max))
+            return TESS_IGNORED_UVRANGE;
+    }
+    if (range->max_m > 0 || range->min_m > 0) {
+        const double length_m =
+            sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + uvw_m[2] * uvw_m[2]);
+        if (length_m < range->min_m || (range->max_m > 0 && length_m > range->max_m))
             return TESS_IGNORED_UVRANGE;
     }
     if (range->limit > 0 && (u >= range->limit || v >= range->limit))

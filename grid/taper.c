@@ -1,0 +1,41 @@
+/* Tapers of imaging weights by the baseline's length. */
+#include "taper.h"
+
+#include <math.h>
+
+#include "tess_const.h"
+
+bool tess_taper_is_none(const tess_taper *taper)
+{
+    return !(taper->fwhm_rad > 0) && !(taper->outer_lambda > 0) &&
+           !(taper->inner_lambda > 0) && !taper->cuts;
+}
+
+/* The transform of a Gaussian of this FWHM, exp(−2 (π σ ρ)²) with FWHM = √(8 ln 2) σ.
+ */
+static double gaussian(double fwhm_rad, double rho)
+{
+    const double x = TESS_PI * fwhm_rad * rho;
+    return exp(-x * x / (4 * log(2.0)));
+}
+
+/* Half a cosine from 0 at x = 0 to 1 at x = width. */
+static double transition(double x, double width)
+{
+    if (x <= 0) return 0;
+    return x < width ? 0.5 - 0.5 * cos(TESS_PI * x / width) : 1;
+}
+
+double taper_at(const tess_taper *taper, double u, double v)
+{
+    const double rho = hypot(u, v);
+    const bool beyond = taper->max_lambda > 0 && rho > taper->max_lambda;
+    double factor = 1;
+    if (taper->cuts && (beyond || rho < taper->min_lambda)) return 0;
+    if (taper->fwhm_rad > 0) factor *= gaussian(taper->fwhm_rad, rho);
+    if (taper->outer_lambda > 0)
+        factor *= transition(taper->max_lambda - rho, taper->outer_lambda);
+    if (taper->inner_lambda > 0)
+        factor *= transition(rho - taper->min_lambda, taper->inner_lambda);
+    return factor;
+}
