@@ -41,6 +41,8 @@ enum {
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
     OPT_UPDATE_MODEL,
+    OPT_ONLY_MODEL,
+    OPT_MODEL_COLUMN,
     OPT_JOIN_CHANNELS,
     OPT_JOIN_POLS,
     OPT_LINK_POLS,
@@ -121,6 +123,13 @@ static const struct argp_option clean_options[] = {
      "Also write the residual image after the first major iteration", 0},
     {"update-model", OPT_UPDATE_MODEL, NULL, 0,
      "Write the model's visibilities to MODEL_DATA of the MeasurementSets", 0},
+    {"model-column", OPT_MODEL_COLUMN, "NAME", OPTION_HIDDEN,
+     "Write them to this column (default MODEL_DATA)", 0},
+    {"predict-models", OPT_ONLY_MODEL, NULL, OPTION_HIDDEN,
+     "Write the visibilities of the models NAME-model.fits, NAME-0000-model.fits ... "
+     "of "
+     "these channels, intervals and Stokes parameters, and make no images",
+     0},
     {"join-channels", OPT_JOIN_CHANNELS, NULL, 0,
      "Clean all channels of --channels-out together: components are found in their "
      "weighted mean",
@@ -306,6 +315,8 @@ static const tess_option_rule clean_rules[] = {
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
     {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
     {OPT_UPDATE_MODEL, tess_take_flag, .offset = AT(update_model)},
+    {OPT_ONLY_MODEL, tess_take_flag, .offset = AT(only_model)},
+    {OPT_MODEL_COLUMN, tess_take_text, .offset = AT(model_column)},
     {OPT_JOIN_CHANNELS, tess_take_flag, .offset = AT(join.channels)},
     {OPT_JOIN_POLS, tess_take_flag, .offset = AT(join.polarizations)},
     {OPT_LINK_POLS, take_linked, .offset = 0},
@@ -334,9 +345,9 @@ static void set_defaults(struct argp_state *state, tess_clean_choice *choice)
 /* The option's name when it says how to clean, and is of no use without --niter. */
 static const char *needs_niter(int key)
 {
-    static const int others[] = {OPT_NITER,          OPT_BEAM_SIZE, OPT_BEAM_SHAPE,
-                                 OPT_CIRCULAR_BEAM,  OPT_NO_DIRTY,  OPT_MF_WEIGHTING,
-                                 OPT_NO_MF_WEIGHTING};
+    static const int others[] = {OPT_NITER,           OPT_BEAM_SIZE,  OPT_BEAM_SHAPE,
+                                 OPT_CIRCULAR_BEAM,   OPT_NO_DIRTY,   OPT_MF_WEIGHTING,
+                                 OPT_NO_MF_WEIGHTING, OPT_ONLY_MODEL, OPT_MODEL_COLUMN};
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
         if (key == others[k]) return NULL;
     const struct argp_option *option = clean_options;
@@ -466,6 +477,10 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     tess_clean_choice *choice = &opts->clean;
     tess_clean_opts *minor = &choice->minor;
     TESS_TRY(choose_join(opts));
+    if (choice->only_model && (minor->niter > 0 || opts->checkpoint.folder))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--predict-models makes no images: no --niter, and no "
+                  "--checkpoint");
     if (minor->niter == 0) return check_idle(opts);
     TESS_TRY(check_join(opts));
     if (!opts->make_psf)

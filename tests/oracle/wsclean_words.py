@@ -57,9 +57,31 @@ TRANSLATED = [
      f"{IMAGE} --beam-shape 20asec,1amin,-30deg --padding 1.3 --memory 50% --stokes I {UNIFORM} --field 0 --no-psf"),
     ("-predict -name p -mem 50 -size 9 9",
      "predict --model p-model.fits --column MODEL_DATA --overwrite --memory 50% --field 0"),
+    (f"{BASE} -niter 9 -model-column OTHER",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model --model-column OTHER"),
+    (f"{BASE} -predict -name p -channels-out 2 -pol iq -spws 1",
+     "image -o p --overwrite --predict-models --model-column MODEL_DATA --size 64,48 --scale 2asec "
+     "--stokes I,Q --spw 1 --channels-out 2 --field 0"),
     ("-predict -name p -model-column OTHER",
      "predict --model p-model.fits --column OTHER --overwrite --field 0"),
 ]
+
+# Options that two or more of eighteen public pipelines use.
+IN_USE = """
+size scale niter name mgain join-channels channels-out gridder
+weight auto-threshold no-update-model-required multiscale fit-spectral-pol auto-mask
+pol parallel-deconvolution minuv-l maxuv-l fits-mask data-column
+taper-gaussian nmiter predict multiscale-scales multiscale-scale-bias mem abs-mem local-rms idg-mode
+deconvolution-channels temp-dir save-source-list reorder parallel-gridding parallel-reordering padding
+log-time local-rms-window channel-range wgridder-accuracy weighting-rank-filter
+use-differential-lofar-beam join-polarizations intervals-out interval field baseline-averaging
+apply-primary-beam abs-threshold facet-regions apply-facet-solutions apply-facet-beam facet-beam-update
+grid-with-beam no-negative model-column make-psf no-reorder beam-size verbose dd-psf-grid
+scalar-visibilities continue beam-shape circular-beam fit-beam clean-border multiscale-max-scales
+link-polarizations restore-list taper-inner-tukey nwlayers-factor odd-timesteps no-dirty gain
+shared-facet-reads diagonal-visibilities model-storage-manager squared-channel-joining stop-negative
+no-mf-weighting minuvw-m draw-model local-rms-method aterm-config
+""".split()
 
 # A bad command line, and what the error says.
 REFUSED = [
@@ -74,9 +96,7 @@ REFUSED = [
     (BASE, "no observation given"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
     (f"{BASE} -field 0,1 x.ms", "-field 0,1: one field or 'all' is supported"),
-    ("-predict -channels-out 2 x.ms", "-predict: one model image is supported"),
-    ("-predict -pol IQ x.ms", "-predict: -pol I alone is supported"),
-    (f"{BASE} -niter 9 -model-column OTHER x.ms", "-model-column: images write MODEL_DATA"),
+    ("-predict -channels-out 2 x.ms", "-predict of several models needs -size and -scale"),
 ]
 
 
@@ -87,6 +107,15 @@ def check_translation(suite):
                                                                                "a b.ms"]))
     two = run([OURS, "--translate-only", "-predict", "a.ms", "b.ms"], 60)
     suite.equal("-predict of two sets is two commands", len(two.out.splitlines()), 2)
+
+
+def check_table(suite):
+    """The options in use are in the table, and at most a quarter of them is refused."""
+    table = run([OURS, "-table"], 60).out.splitlines()
+    rows = {row.split("`")[1].split()[0][1:]: row for row in table if row.startswith("| `")}
+    suite.equal("options in use that are not in the table", [k for k in IN_USE if k not in rows], [])
+    refused = [k for k in IN_USE if k in rows and "| refused |" in rows[k]]
+    suite.below(f"refused of {len(IN_USE)}, {' '.join(refused)}", len(refused), len(IN_USE) / 4)
 
 
 def check_refusals(suite):
@@ -139,15 +168,38 @@ def check_sets(suite):
             suite.below(f"{name}: peak", abs(image.max() - 1), .05)
     suite.equal("dirty files", sorted(f for f in os.listdir(suite.work) if f.startswith("dirty-")),
                 ["dirty-dirty.fits", "dirty-image.fits"])
+    check_models(suite, obs)
     column = run([BIN, "image", obs, "-o", suite.path("model"), "--size", "64", "--scale", "5asec",
                   "--datacolumn", "MODEL_DATA"], 120)
     if suite.ran("image of MODEL_DATA", column):
         suite.below("peak of MODEL_DATA", abs(read_image(suite.path("model-dirty.fits"))[0].max() - 1), .2)
 
 
+def check_models(suite, obs):
+    """-predict of the models of several channels gives what cleaning has written."""
+    line = "-size 64 64 -scale 5asec -channels-out 2 -pol XX,YY -name".split() + [suite.path("several")]
+    for more in (["-niter", "30", "-mgain", "0.8", "-threshold", "0.05"],
+                 ["-predict", "-model-column", "PREDICTED"]):
+        if not suite.ran(f"several channels {more[0]}", run([OURS, *more, *line, obs], 120)):
+            return
+    images = []
+    for column in ("MODEL_DATA", "PREDICTED"):
+        made = run([BIN, "image", obs, "-o", suite.path(column), "--size", "64", "--scale", "5asec",
+                    "--datacolumn", column, "--stokes", "XX,YY", "--reproducible"], 120)
+        if suite.ran(f"image of {column}", made):
+            images.append([read_image(suite.path(f"{column}-{c}-dirty.fits"))[0] for c in ("XX", "YY")])
+    if len(images) == 2:
+        suite.true("the models are not empty", np.abs(images[0]).max() > .5)
+        suite.below("difference of the columns", np.abs(np.subtract(*images)).max(), 1e-6)
+    lacking = run([OURS, "-predict", *line, "-channels-out", "3", obs], 120)
+    suite.equal("a model is not there: status", lacking.status, 3)
+    suite.true("a model is not there: it is named", "several-0002-XX-model.fits" in lacking.err)
+
+
 def main():
     suite = Suite("wsclean_words")
     check_translation(suite)
+    check_table(suite)
     check_refusals(suite)
     check_runs(suite)
     if have_ms():

@@ -50,6 +50,7 @@ static tess_status do_one(tess_comm *comm, const wsclean_line *line, int obs)
     tess_status status = TESS_OK;
     wsclean_words words = {0}, notes = {0};
     const bool predicts = wsclean_line_last(line, "predict") != NULL;
+    const bool images = !predicts || wsclean_words_predicts_several(line);
     status = predicts ? wsclean_words_predict(line, obs, &words, &notes)
                       : wsclean_words_image(line, &words, &notes);
     TESS_TRY(tess_comm_agree(comm, status));
@@ -57,7 +58,7 @@ static tess_status do_one(tess_comm *comm, const wsclean_line *line, int obs)
         if (tess_comm_rank(comm) == 0) status = print_command(&words);
         TESS_TRY(tess_comm_agree(comm, status));
     } else
-        TESS_TRY((predicts ? tess_cmd_predict_noted : tess_cmd_image_noted)(
+        TESS_TRY((images ? tess_cmd_image_noted : tess_cmd_predict_noted)(
             comm, (int)words.num, words.word, (const char *const *)notes.word));
 cleanup:
     wsclean_words_free(&words);
@@ -84,7 +85,8 @@ tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
     if (print_instead(comm, &line)) goto cleanup;
     if (wsclean_line_last(&line, "dry-run")) line.translate_only = true;
     const bool predicts = wsclean_line_last(&line, "predict") != NULL;
-    const int runs = predicts && line.num_obs > 1 ? line.num_obs : 1;
+    const bool one_by_one = predicts && !wsclean_words_predicts_several(&line);
+    const int runs = one_by_one && line.num_obs > 1 ? line.num_obs : 1;
     for (int k = 0; k < runs; ++k)
         TESS_TRY(do_one(comm, &line, k));
 cleanup:

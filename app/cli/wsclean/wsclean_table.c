@@ -256,12 +256,13 @@ const wsclean_option wsclean_options[] = {
             "restoring is a part of cleaning here; leave it out"),
 
     /* models */
-    CHOICE("predict", NULL,
-           "tessera predict OBS --model NAME-model.fits --column "
-           "MODEL_DATA --overwrite",
-           "one model image", WSCLEAN_PREDICT),
-    CHOICE("model-column", "NAME", "--column NAME of tessera predict",
-           "of images: MODEL_DATA only", WSCLEAN_PREDICT),
+    CHOICE(
+        "predict", NULL,
+        "tessera predict OBS --model NAME-model.fits --column MODEL_DATA --overwrite",
+        "several channels, intervals or polarisations: tessera image --predict-models",
+        WSCLEAN_PREDICT),
+    CHOICE("model-column", "NAME", "--model-column NAME",
+           "of tessera predict: --column NAME", WSCLEAN_PREDICT),
     REFUSED(
         "subtract-model", NULL,
         "MODEL_DATA is not subtracted; use tessera image --subtract NAME-model.fits"),

@@ -322,13 +322,18 @@ cleanup:
 
 /* ---- cleaning ---- */
 
+static const char *model_column(const wsclean_line *line)
+{
+    return wsclean_line_value(line, "model-column", "MODEL_DATA");
+}
+
 /* Whether the model goes to MODEL_DATA: it cannot where that is imaged. */
 static bool updates_model(const wsclean_line *line)
 {
     const wsclean_given *on = wsclean_line_last(line, "update-model-required");
     const wsclean_given *off = wsclean_line_last(line, "no-update-model-required");
     return !(off && (!on || off > on)) && !are_uvfits(line) &&
-           strcmp(wsclean_line_value(line, "data-column", ""), "MODEL_DATA") != 0;
+           strcmp(wsclean_line_value(line, "data-column", ""), model_column(line)) != 0;
 }
 
 static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
@@ -338,13 +343,9 @@ static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
     if (!cleans(line)) return TESS_OK;
     TESS_TRY(add_all(words, "--niter", wsclean_line_value(line, "niter", "0"),
                      "--mgain", wsclean_line_value(line, "mgain", "1"), NULL));
-    if (strcmp(wsclean_line_value(line, "model-column", "MODEL_DATA"), "MODEL_DATA") !=
-            0 &&
-        updates_model(line))
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "-model-column: images write MODEL_DATA; use "
-                  "-no-update-model-required, and then -predict with -model-column");
     if (updates_model(line)) TESS_TRY(add(words, "--update-model"));
+    if (updates_model(line) && wsclean_line_last(line, "model-column"))
+        TESS_TRY(add_all(words, "--model-column", model_column(line), NULL));
     TESS_TRY(add(notes, "the last residual is that of the data less the whole model, "
                         "with -mgain 1, too"));
 cleanup:
@@ -406,23 +407,37 @@ cleanup:
     return status;
 }
 
-/* Refuses models of several images. */
-static tess_status check_model(const wsclean_line *line)
+bool wsclean_words_predicts_several(const wsclean_line *line)
+{
+    return number_of(line, "channels-out", 1) > 1 ||
+           number_of(line, "intervals-out", 1) > 1 ||
+           strcasecmp(wsclean_line_value(line, "pol", "I"), "I") != 0;
+}
+
+/* Models of several outputs, for all observations at once. */
+static tess_status add_models(const wsclean_line *line, wsclean_words *words,
+                              wsclean_words *notes)
 {
     tess_status status = TESS_OK;
-    static const char *const several[] = {"channels-out", "intervals-out"};
-    char list[MOST_TEXT];
+    const wsclean_given *size = wsclean_line_last(line, "size");
+    char scale[MOST_TEXT] = "0.01deg", list[MOST_TEXT], pixels[MOST_TEXT];
     int count = 0;
-    for (size_t k = 0; k < sizeof several / sizeof *several; ++k)
-        if (number_of(line, several[k], 1) > 1)
-            TESS_FAIL(TESS_ERR_USAGE,
-                      "-predict: one model image is supported, and -%s makes more; use "
-                      "-channel-range or -interval for one after the other",
-                      several[k]);
+    if (!size)
+        TESS_FAIL(TESS_ERR_USAGE, "-predict of several models needs -size and -scale");
+    if (wsclean_line_last(line, "scale"))
+        write_argument(wsclean_line_last(line, "scale"), 0, scale);
+    snprintf(pixels, sizeof pixels, "%s,%s", size->argument[0], size->argument[1]);
     TESS_TRY(read_polarisations(line, "pol", list, &count));
-    if (count > 1 || strcmp(list, "I") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "-predict: -pol I alone is supported; for others use "
-                                  "tessera predict with a STOKES axis");
+    TESS_TRY(add_all(words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
+                     "--overwrite", "--predict-models", "--model-column",
+                     model_column(line), "--size", pixels, "--scale", scale, "--stokes",
+                     list, NULL));
+    TESS_TRY(add_plain(line, WSCLEAN_PREDICT, words, notes));
+    TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
+    TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
+    TESS_TRY(add_field(line, words));
+    for (int k = 0; k < line->num_obs; ++k)
+        TESS_TRY(add(words, line->obs[k]));
 cleanup:
     return status;
 }
@@ -433,11 +448,10 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
     tess_status status = TESS_OK;
     char model[MOST_TEXT];
     TESS_TRY(check_obs(line));
-    TESS_TRY(check_model(line));
+    if (wsclean_words_predicts_several(line)) return add_models(line, words, notes);
     snprintf(model, sizeof model, "%s-model.fits",
              wsclean_line_value(line, "name", "wsclean"));
-    TESS_TRY(add_all(words, "predict", "--model", model, "--column",
-                     wsclean_line_value(line, "model-column", "MODEL_DATA"),
+    TESS_TRY(add_all(words, "predict", "--model", model, "--column", model_column(line),
                      "--overwrite", NULL));
     TESS_TRY(add_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(add_field(line, words));

@@ -18,7 +18,12 @@ typedef struct wsclean_words {
 tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
                                 wsclean_words *notes);
 
-/** "predict OBS --model NAME-model.fits ..." for observation `k`, as above. Local. */
+/** Whether -predict is of several models, which are predicted into all observations at
+ *  once. Local. */
+bool wsclean_words_predicts_several(const wsclean_line *line);
+
+/** "predict OBS --model NAME-model.fits ..." for observation `k`, as above; of several
+ *  models "image -o NAME --predict-models ... OBS...". Local. */
 tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words *words,
                                   wsclean_words *notes);
 

@@ -232,7 +232,7 @@ static tess_status check_all(const image_run *run)
     tess_status status = TESS_OK;
     mask_file mask = {0};
     if (has_mask(run)) TESS_TRY(open_mask(run, &mask));
-    if (run->opts->clean.continues) TESS_TRY(check_models(run));
+    if (run->opts->clean.continues || run->opts->clean.only_model) TESS_TRY(check_models(run));
 cleanup:
     close_mask(&mask);
     return status;

@@ -35,14 +35,16 @@ typedef struct tess_clean_choice {
     tess_clean_opts minor; /**< niter 0: nothing is cleaned. The beam is the image's,
                               and scales are in `scale_px` */
     double scale_px[TESS_CLEAN_MOST_SCALES]; /**< --multiscale-scales */
-    int64_t nmiter;          /**< --nmiter, most major iterations; 0: no limit */
-    const char *fits_mask;   /**< --fits-mask, or NULL */
-    const char *casa_mask;   /**< --casa-mask, or NULL */
-    bool continues;          /**< --continue: from NAME-model.fits */
-    bool first_residual;     /**< --save-first-residual */
-    bool local_rms;          /**< --local-rms, whatever its method */
-    const char *needs_niter; /**< an option given that says how to clean, or NULL */
-    bool update_model;       /**< --update-model */
+    int64_t nmiter;           /**< --nmiter, most major iterations; 0: no limit */
+    const char *fits_mask;    /**< --fits-mask, or NULL */
+    const char *casa_mask;    /**< --casa-mask, or NULL */
+    bool continues;           /**< --continue: from NAME-model.fits */
+    bool first_residual;      /**< --save-first-residual */
+    bool local_rms;           /**< --local-rms, whatever its method */
+    const char *needs_niter;  /**< an option given that says how to clean, or NULL */
+    bool update_model;        /**< --update-model */
+    bool only_model;          /**< --predict-models: that alone, from NAME-model.fits */
+    const char *model_column; /**< --model-column; NULL: MODEL_DATA */
     tess_join_choice join;
     tess_beam_choice beam;
 } tess_clean_choice;

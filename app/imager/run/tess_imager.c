@@ -516,6 +516,10 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     TESS_TRY(image_set_up(&run));
+    if (own.clean.only_model) {
+        TESS_TRY(update_model_alone(&run));
+        goto cleanup;
+    }
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
     own.overwrite =
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */

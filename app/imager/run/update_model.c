@@ -7,24 +7,29 @@
 #include "clean_inputs.h"
 #include "predict_models.h"
 #include "tess_log.h"
+#include "tess_profile_report.h"
+#include "tess_words.h"
 
-static const char COLUMN[] = "MODEL_DATA";
+static const char *column_of(const tess_image_opts *opts)
+{
+    return opts->clean.model_column ? opts->clean.model_column : "MODEL_DATA";
+}
 
 tess_status update_model_check(const image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    if (!opts->clean.update_model) return TESS_OK;
+    if (!opts->clean.update_model && !opts->clean.only_model) return TESS_OK;
     for (int k = 0; k < opts->num_obs; ++k) {
         const tess_vis_meta *meta =
             tess_vis_reader_meta(tess_source_reader(run->source, k));
         if (strcmp(meta->format, "UVFITS") == 0)
             TESS_FAIL(TESS_ERR_USAGE, "%s: --update-model writes %s of MeasurementSets",
-                      meta->path, COLUMN);
+                      meta->path, column_of(opts));
     }
-    if (strcmp(run->info->data_column, COLUMN) == 0)
+    if (strcmp(run->info->data_column, column_of(opts)) == 0 && !opts->clean.only_model)
         TESS_FAIL(TESS_ERR_USAGE, "--update-model would replace %s, which is imaged",
-                  COLUMN);
+                  column_of(opts));
 cleanup:
     return status;
 }
@@ -63,7 +68,7 @@ tess_status update_model(image_run *run)
                                    .load = load,
                                    .context = run};
     tess_predict_opts predict = {.models = &models,
-                                 .column = COLUMN,
+                                 .column = column_of(opts),
                                  .selection = opts->selection,
                                  .gridding = opts->gridding,
                                  .layout = opts->layout,
@@ -77,8 +82,23 @@ tess_status update_model(image_run *run)
         predict.obs = opts->obs[k];
         TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
         add_profile(&profile, run->profile);
-        tess_log_info("wrote %s of %s", COLUMN, opts->obs[k]);
+        tess_log_info("wrote %s of %s", column_of(opts), opts->obs[k]);
     }
+cleanup:
+    return status;
+}
+
+tess_status update_model_alone(image_run *run)
+{
+    tess_status status = TESS_OK;
+    run->job.ranks.fft_ranks = 1; /* no image is planned */
+    TESS_TRY(clean_inputs_check(run));
+    TESS_TRY(tess_comm_agree(run->comm, update_model_check(run)));
+    TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
+    TESS_TRY(update_model(run));
+    TESS_TRY(tess_profile_summary(run->comm, run->profile));
+    tess_words_tell("data column", "%s", column_of(run->opts));
+    tess_words_tell("seconds", "%.2f", tess_time_now() - run->profile->start_s);
 cleanup:
     return status;
 }
