@@ -30,6 +30,7 @@ tess_man_page(tessera-simulate "${program} simulate" --help-all "make an observa
 tess_man_page(tessera-info "${program} info" --help-all "describe an observation")
 tess_man_page(tessera-plan "${program} plan" --help-all "show how an image would be made")
 tess_man_page(tessera-compare "${program} compare" --help-all "compare two FITS files")
+tess_man_page(tessera-stats "${program} stats" --help-all "print peak, noise, beam and flux of FITS images")
 tess_man_page(tessera-bench "${program} bench" --help-all "time gridding and degridding alone")
 tess_man_page(tessera-wsclean "${program} wsclean" --help "do what a command line of WSClean asks for")
 add_custom_target(man ALL DEPENDS ${pages})

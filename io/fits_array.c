@@ -156,6 +156,9 @@ static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
     get_number(fits, "PV2_2", &array->slant[1], failed);
     get_number(fits, "RESTFREQ", &array->rest_freq_hz, failed);
     get_number(fits, "RESTFRQ", &array->rest_freq_hz, failed);
+    get_number(fits, "BMAJ", &array->beam_deg[0], failed);
+    get_number(fits, "BMIN", &array->beam_deg[1], failed);
+    get_number(fits, "BPA", &array->beam_deg[2], failed);
     get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
 }
 

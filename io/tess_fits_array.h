@@ -36,6 +36,7 @@ typedef struct tess_fits_array {
     double pole_deg;     /**< LONPOLE, 180 when absent */
     double slant[2];     /**< PV2_1, PV2_2 (slant of a SIN projection) */
     double rest_freq_hz; /**< RESTFRQ, 0 when absent */
+    double beam_deg[3];  /**< BMAJ, BMIN, BPA; 0 when absent */
     int64_t data_offset; /**< bytes */
     double bscale, bzero;
     bool has_blank;

@@ -23,6 +23,7 @@ static const command commands[] = {
     {"info", tess_cmd_info, "describe an observation"},
     {"plan", tess_cmd_plan, "show how an image would be made, without making it"},
     {"compare", tess_cmd_compare, "compare two FITS files"},
+    {"stats", tess_cmd_stats, "print peak, noise, beam and flux of FITS images"},
     {"bench", tess_cmd_bench, "time gridding and degridding alone"},
     {"wsclean", tess_cmd_wsclean, "do what a command line of WSClean asks for"},
 };
@@ -95,7 +96,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     if (!*chosen)
         TESS_FAIL(TESS_ERR_USAGE,
                   "'%s' is not a command; use one of image, predict, simulate, info, "
-                  "plan, compare, bench, wsclean",
+                  "plan, compare, stats, bench, wsclean",
                   argv[1]);
     TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
 cleanup:

@@ -18,6 +18,7 @@ tess_status tess_cmd_simulate(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_compare(tess_comm *comm, int argc, char **argv);
+tess_status tess_cmd_stats(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv);
 

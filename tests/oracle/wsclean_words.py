@@ -6,7 +6,7 @@ import shlex
 
 import numpy as np
 
-from e2e import BIN, Suite, have_ms, mpiexec, read_image, run, simulate, write_sky
+from e2e import BIN, Suite, fits_module, have_ms, mpiexec, read_image, run, simulate, write_sky
 
 OURS = os.path.join(os.path.dirname(BIN), "tessera-wsclean")
 BASE = "-size 64 48 -scale 2asec"
@@ -145,6 +145,7 @@ def check_runs(suite):
                  "-fit-spectral-pol is left out: it has no effect here",
                  "the last residual is that of the data", "never by WSClean's small inversion"):
         suite.equal(f"'{text}' in the log", log.count(text), 1)
+    check_one_psf(suite, obs)
     if not mpiexec():
         return
     two = run([mpiexec(), "-n", "2", OURS, *line, "-name", suite.path("two"), obs], 120)
@@ -154,6 +155,25 @@ def check_runs(suite):
     wrong = run([mpiexec(), "-n", "2", OURS, "-nitter", "5", obs], 120)
     suite.equal("two ranks: status of a mistake", wrong.status, 2)
     suite.equal("two ranks: lines of a mistake", len(wrong.errors()), 1)
+
+
+def check_one_psf(suite, obs):
+    """The one PSF is the first one's also where polarisations have other weights."""
+    with fits_module().open(obs) as hdus:
+        hdus[0].data["DATA"][..., 1, 2] *= np.linspace(.1, 1, len(hdus[0].data)).reshape(-1, *[1] * 4)
+        hdus.writeto(suite.path("weights.uvfits"))
+    made = run([OURS, *"-size 64 64 -scale 5asec -pol XX,YY -weight natural -make-psf -name".split(),
+                suite.path("weights"), suite.path("weights.uvfits")], 120)
+    own = run([BIN, "image", suite.path("weights.uvfits"), "-o", suite.path("own"), "--stokes", "XX,YY",
+               "--weight", "natural", "--size", "64", "--scale", "5asec"], 120)
+    if not (suite.ran("other weights", made) and suite.ran("tessera's own names", own)):
+        return
+    suite.equal("PSFs", [f for f in os.listdir(suite.work) if f.startswith("weights-")
+                         and f.endswith("psf.fits")], ["weights-psf.fits"])
+    psf, first, second = (read_image(suite.path(name + "-psf.fits"))[0]
+                          for name in ("weights", "own-XX", "own-YY"))
+    suite.below("the PSF and that of XX", np.abs(psf - first).max(), 1e-5)
+    suite.true("that of YY is another one", np.abs(psf - second).max() > 1e-3)
 
 
 def check_sets(suite):

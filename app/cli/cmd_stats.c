@@ -1,0 +1,274 @@
+/* tessera stats: peak, noise, beam and flux of FITS images. */
+#define _GNU_SOURCE
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "options.h"
+#include "tess_cli.h"
+#include "tess_const.h"
+#include "tess_fits_array.h"
+#include "tess_mem.h"
+#include "tess_subcommands.h"
+#include "tess_text.h"
+#include "tess_words.h"
+
+static const char doc[] =
+    "Print peak, rms, noise, beam, flux and dynamic range of FITS images, of each "
+    "plane."
+    "\v"
+    "The noise is 1.4826 times the median absolute deviation from the median, which "
+    "sources of few pixels do not change. The dynamic range is the peak over the "
+    "noise. "
+    "The flux is the sum of the pixels, of an image in Jy/beam over the area of its "
+    "beam. Blank pixels do not count.\n\n"
+    "Examples:\n"
+    "  tessera stats out-image.fits\n"
+    "  tessera stats before-image.fits after-image.fits";
+
+static const struct argp_child children[] = {
+    {&tess_cli_common_argp, 0, "General:", 4},
+    {0},
+};
+
+typedef struct stats_args {
+    char **path; /* [num] */
+    int64_t num, capacity;
+} stats_args;
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    stats_args *args = state->input;
+    void *array = (void *)args->path;
+    if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+    if (tess_grow(&array, &args->capacity, args->num + 1, sizeof *args->path))
+        return ENOMEM;
+    args->path = array;
+    args->path[args->num++] = arg;
+    return 0;
+}
+
+static const struct argp argp = {NULL, parse, "FILE...", doc, children, NULL, NULL};
+
+/* ---- numbers of a plane ---- */
+
+typedef struct plane_stats {
+    int64_t count;       /* pixels that are not blank */
+    int64_t peak, least; /* where the largest and the smallest pixel are */
+    double sum, rms, noise;
+} plane_stats;
+
+static void swap(double *a, double *b)
+{
+    const double kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The k-th smallest of `count` values, which are rearranged (Hoare 1961). */
+static double select_kth(double *value, int64_t count, int64_t k)
+{
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        const double pivot = value[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (value[i] < pivot)
+                ++i;
+            while (value[j] > pivot)
+                --j;
+            if (i <= j) swap(&value[i++], &value[j--]);
+        }
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            break;
+    }
+    return value[k];
+}
+
+/* The mean of the two middle values where their number is even. */
+static double median(double *value, int64_t count)
+{
+    const double upper = select_kth(value, count, count / 2);
+    if (count % 2 == 1) return upper;
+    return 0.5 * (upper + select_kth(value, count, count / 2 - 1));
+}
+
+/* All but the noise, which needs the pixels in another order. */
+static plane_stats measure(const double *value, int64_t num_pixels)
+{
+    plane_stats stats = {.peak = -1, .least = -1};
+    double most = -INFINITY, least = INFINITY, squares = 0;
+    for (int64_t k = 0; k < num_pixels; ++k) {
+        if (!isfinite(value[k])) continue;
+        if (value[k] > most) most = value[stats.peak = k];
+        if (value[k] < least) least = value[stats.least = k];
+        stats.sum += value[k];
+        squares += value[k] * value[k];
+        ++stats.count;
+    }
+    stats.rms = stats.count > 0 ? sqrt(squares / (double)stats.count) : 0;
+    return stats;
+}
+
+static double noise_of(double *value, int64_t num_pixels)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < num_pixels; ++k)
+        if (isfinite(value[k])) value[count++] = value[k];
+    if (count == 0) return 0;
+    const double middle = median(value, count);
+    for (int64_t k = 0; k < count; ++k)
+        value[k] = fabs(value[k] - middle);
+    return 1.4826 * median(value, count);
+}
+
+/* ---- words ---- */
+
+/* " at 04:00:00.0 -30:00:00" in a SIN projection, "" in others and beyond the horizon.
+ */
+static void write_position(const tess_fits_array *image, int64_t pixel, char *text,
+                           size_t size)
+{
+    const tess_fits_axis *x = &image->axis[0], *y = &image->axis[1];
+    const double unit = tess_fits_unit_rad(x->unit);
+    const double dx = (double)(pixel % x->length) + 1 - x->pixel;
+    const double dy = (double)(pixel / x->length) + 1 - y->pixel;
+    const double l = unit * (image->matrix[0][0] * dx + image->matrix[0][1] * dy);
+    const double m = unit * (image->matrix[1][0] * dx + image->matrix[1][1] * dy);
+    const double n2 = 1 - l * l - m * m, n = sqrt(fmax(n2, 0));
+    const double s = sin(unit * y->value), c = cos(unit * y->value);
+    char ra[48], dec[48];
+    text[0] = '\0';
+    if (strncmp(x->type, "RA---SIN", 8) != 0 || !(n2 >= 0)) return;
+    tess_words_ra(unit * x->value + atan2(l, n * c - m * s), 2, ra, sizeof ra);
+    tess_words_dec(asin(fmin(fmax(m * c + n * s, -1), 1)), 1, dec, sizeof dec);
+    snprintf(text, size, " at %s %s", ra, dec);
+}
+
+/* "1.23 mJy/beam", or the number with the image's own unit. */
+static void write_value(const tess_fits_array *image, double value, char *text,
+                        size_t size)
+{
+    if (strcasecmp(image->unit, "Jy/beam") == 0)
+        tess_words_flux(value, 5, text, size);
+    else
+        snprintf(text, size, "%.5g %s", value, image->unit);
+}
+
+static void print_pixel(const tess_fits_array *image, const char *label, int64_t pixel,
+                        double value)
+{
+    char text[80], where[120];
+    const long long width = image->axis[0].length;
+    write_value(image, value, text, sizeof text);
+    write_position(image, pixel, where, sizeof where);
+    printf("  %-14s %s%s, pixel %lld,%lld\n", label, text, where, pixel % width + 1,
+           pixel / width + 1);
+}
+
+static void print_value(const tess_fits_array *image, const char *label, double value,
+                        const char *remark)
+{
+    char text[80];
+    write_value(image, value, text, sizeof text);
+    printf("  %-14s %s%s\n", label, text, remark);
+}
+
+/* Pixels of the beam's area, π/(4 ln 2) × both widths; 0 without a beam. */
+static double beam_pixels(const tess_fits_array *image)
+{
+    const double cell = fabs(image->matrix[0][0] * image->matrix[1][1] -
+                             image->matrix[0][1] * image->matrix[1][0]);
+    const double unit_deg = tess_fits_unit_rad(image->axis[0].unit) / TESS_RAD_PER_DEG;
+    if (!(cell > 0) || !(unit_deg > 0)) return 0;
+    return TESS_PI / (4 * log(2.0)) * image->beam_deg[0] * image->beam_deg[1] /
+           (cell * unit_deg * unit_deg);
+}
+
+static void print_beam(const tess_fits_array *image, double sum)
+{
+    const double pixels = beam_pixels(image);
+    const bool per_beam = strcasecmp(image->unit, "Jy/beam") == 0;
+    if (pixels > 0)
+        printf("  %-14s %.6g x %.6g arcsec, PA %.4g deg, %.5g pixels\n", "beam",
+               3600 * image->beam_deg[0], 3600 * image->beam_deg[1], image->beam_deg[2],
+               pixels);
+    if (per_beam && pixels > 0) printf("  %-14s %.6g Jy\n", "flux", sum / pixels);
+    if (strcasecmp(image->unit, "Jy/pixel") == 0)
+        printf("  %-14s %.6g Jy\n", "flux", sum);
+}
+
+/* ---- files ---- */
+
+static tess_status print_plane(const tess_fits_array *image, int64_t plane,
+                               int64_t num_planes, double *value)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = image->axis[0].length;
+    const int64_t ny = image->num_axes > 1 ? image->axis[1].length : 1;
+    char path[sizeof image->path];
+    TESS_TRY(tess_fits_array_read(image, plane * nx * ny, nx * ny, value));
+    plane_stats stats = measure(value, nx * ny);
+    snprintf(path, sizeof path, "%s", image->path);
+    printf("%s: %lld x %lld pixels", tess_text_clean(path), (long long)nx,
+           (long long)ny);
+    if (num_planes > 1)
+        printf(", plane %lld of %lld", (long long)plane + 1, (long long)num_planes);
+    if (stats.count < nx * ny)
+        printf(", %lld of them blank", (long long)(nx * ny - stats.count));
+    puts("");
+    if (stats.count == 0) goto cleanup;
+    const double peak = value[stats.peak];
+    print_pixel(image, "peak", stats.peak, peak);
+    print_pixel(image, "minimum", stats.least, value[stats.least]);
+    stats.noise = noise_of(value, nx * ny);
+    print_value(image, "rms", stats.rms, "");
+    print_value(image, "noise", stats.noise, " (1.4826 MAD)");
+    if (stats.noise > 0) printf("  %-14s %.5g\n", "dynamic range", peak / stats.noise);
+    print_beam(image, stats.sum);
+cleanup:
+    return status;
+}
+
+static tess_status print_file(const char *path)
+{
+    tess_status status = TESS_OK;
+    tess_fits_array image;
+    double *value = NULL;
+    TESS_TRY(tess_fits_array_open(path, &image));
+    const int64_t plane =
+        image.axis[0].length * (image.num_axes > 1 ? image.axis[1].length : 1);
+    value = tess_alloc(plane, sizeof *value);
+    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for a plane", path);
+    for (int64_t k = 0; k < image.num_pixels / plane; ++k)
+        TESS_TRY(print_plane(&image, k, image.num_pixels / plane, value));
+cleanup:
+    tess_free(value);
+    return status;
+}
+
+tess_status tess_cmd_stats(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK, own = TESS_OK;
+    stats_args args = {0};
+    tess_cli cli = {0};
+    TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
+    if (cli.help) goto cleanup;
+    if (args.num == 0) TESS_FAIL(TESS_ERR_USAGE, "no image given; name a FITS file");
+    for (int64_t k = 0; tess_comm_rank(comm) == 0 && k < args.num && own == TESS_OK;
+         ++k)
+        own = print_file(args.path[k]);
+    status = tess_comm_agree(comm, own);
+cleanup:
+    tess_free((void *)args.path);
+    tess_cli_free(&cli);
+    return status;
+}
