@@ -34,7 +34,9 @@ static const struct argp_option selection_options[] = {
     {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
      "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
     {"field", OPT_FIELD, "F", 0,
-     "Field or source by name or number, for sets with several", 0},
+     "Field or source by name or number, for sets with several; or some of one phase "
+     "centre, like 0,3",
+     0},
     {"spw", OPT_SPW, "LIST", 0,
      "Spectral windows (IFs) like 0,2-3, counted from 0 (default all)", 0},
     {"channels", OPT_CHANNELS, "A:B", 0,

@@ -2,6 +2,7 @@
  */
 #define _GNU_SOURCE
 #include <argp.h>
+#include <string.h>
 
 #include "cli_groups.h"
 #include "job.h"
@@ -116,6 +117,9 @@ static tess_status check(predict_args *args)
     if (!opts->obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
+    if (opts->selection.field && strchr(opts->selection.field, ','))
+        TESS_FAIL(TESS_ERR_USAGE, "--field %s: one field at a time is predicted",
+                  opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
     if (!opts->model && !opts->pixels)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");

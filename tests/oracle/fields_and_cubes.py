@@ -282,6 +282,23 @@ def check_fields(suite):
                              s.dirty(np.arange(900) % 2 == k))
             suite.below(f"field {name}: RA", abs(header["CRVAL1"] - ra), 1e-9)
             suite.below(f"field {name}: Dec", abs(header["CRVAL2"] - dec), 1e-9)
+    check_some_fields(suite)
+
+
+def check_some_fields(suite):
+    """A list of fields of one phase centre."""
+    fields = [("ALPHA", 60.0, -30.0), ("BETA", 61.0, -29.0), ("GAMMA", 60.0, -30.0)]
+    of_row = np.arange(900) % 3
+    s = Samples(suite, "some", sources=fields, source_of_row=of_row)
+    for choice in ("ALPHA,GAMMA", "1,3"):
+        for ranks in RANKS:
+            ran, prefix = suite.image(f"some{choice}{ranks}", s.path, *IMAGE, "--field", choice, ranks=ranks)
+            if ran:
+                compare(suite, f"fields {choice} on {ranks} ranks", prefix + "-dirty.fits", s.dirty(of_row != 1))
+    result = tessera("image", s.path, *IMAGE, "-o", suite.path("some"), "--field", "ALPHA,BETA")
+    suite.ran("fields of two phase centres", result, 3)
+    result = tessera("image", s.path, *IMAGE, "-o", suite.path("some"), "--field", "ALPHA,DELTA")
+    suite.ran("a field that is not there", result, 2)
 
 
 def frame(ra_deg, dec_deg):

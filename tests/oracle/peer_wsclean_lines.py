@@ -100,6 +100,34 @@ def make_sets(suite):
                                       ("second", "2026-01-01T21:00:00", "3"))]
 
 
+DIVIDE = """
+import sys, casacore.tables as ct
+fields = ct.table(sys.argv[1] + "/FIELD", readonly=False, ack=False)
+fields.addrows(2)
+for name in fields.colnames():
+    for row in (1, 2):
+        fields.putcell(name, row, fields.getcell(name, 0))
+main = ct.table(sys.argv[1], readonly=False, ack=False)
+rows = main.nrows()
+main.putcol("FIELD_ID", [3 * k // rows for k in range(rows)])
+"""
+
+
+def check_fields(suite, obs):
+    """A set of three fields, of which two are chosen."""
+    python = casacore_python()
+    if not python:
+        return
+    several = suite.path("fields.ms")
+    shutil.copytree(obs, several)
+    if not suite.ran("several fields", run([python, "-c", DIVIDE, several], 60)):
+        return
+    for name, field in (("field", ""), ("fields", "-field 0,2 "), ("all-fields", "-field 0,1,2 ")):
+        check_line(suite, name, f"{field}{FIELD} -niter 200 -mgain 0.8 -weight briggs 0", [several], SAME)
+    shutil.copy(suite.path("plain-image.fits"), suite.path("chosen-model.fits"))
+    check_prediction(suite, several, "chosen", "-field 0,2")
+
+
 def images(suite, name):
     """The FITS files of a run, without their common beginning."""
     prefix = f"{name}-"
@@ -188,6 +216,7 @@ def main():
         check_line(suite, name, options, sets[:num_sets], limits)
     shutil.copy(suite.path("plain-image.fits"), suite.path("predicted-model.fits"))
     check_prediction(suite, sets[0], "predicted", "")
+    check_fields(suite, sets[0])
     check_prediction(suite, sets[0], "peer-polkat", "-pol IQUV -channels-out 2")
     # of another set: WSClean leaves cross-hands as they were where the model has Stokes I alone
     check_prediction(suite, sets[1], "peer-spans", "-intervals-out 2 -channels-out 2")

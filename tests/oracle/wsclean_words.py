@@ -25,6 +25,7 @@ TRANSLATED = [
      f"{IMAGE} --stokes I --weight briggs:-0.5 --weighting-rank-filter 0 --field 0"),
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -field 0,2", f"{IMAGE} --stokes I {UNIFORM} --field 0,2 --no-psf"),
     (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --no-psf"),
     (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
      f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --cut-cells --field 0 --no-psf"),
@@ -95,7 +96,6 @@ REFUSED = [
     (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
     (BASE, "no observation given"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
-    (f"{BASE} -field 0,1 x.ms", "-field 0,1: one field or 'all' is supported"),
     ("-predict -channels-out 2 x.ms", "-predict of several models needs -size and -scale"),
 ]
 

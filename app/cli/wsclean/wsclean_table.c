@@ -163,7 +163,7 @@ const wsclean_option wsclean_options[] = {
     BECOMES("channel-range", "START END", "--channels %1:%2", NULL, WSCLEAN_PREDICT),
     BECOMES("interval", "START END", "--intervals %1:%2", NULL, WSCLEAN_PREDICT),
     BECOMES("spws", "LIST", "--spw %1", NULL, WSCLEAN_PREDICT),
-    CHOICE("field", "LIST", "--field F", "default: 0; all: no --field",
+    CHOICE("field", "LIST", "--field LIST", "default: 0; all: no --field",
            WSCLEAN_PREDICT),
     BECOMES("minuvw-m", "METRES", "--minuvw-m %1", NULL, 0),
     BECOMES("maxuvw-m", "METRES", "--maxuvw-m %1", NULL, 0),

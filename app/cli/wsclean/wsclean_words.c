@@ -311,10 +311,6 @@ static tess_status add_field(const wsclean_line *line, wsclean_words *words)
     const bool given = wsclean_line_last(line, "field") != NULL;
     const char *field = wsclean_line_value(line, "field", "0");
     if (strcmp(field, "all") == 0 || (!given && are_uvfits(line))) return TESS_OK;
-    if (strchr(field, ','))
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "-field %s: one field or 'all' is supported; split the set first",
-                  field);
     TESS_TRY(add_all(words, "--field", field, NULL));
 cleanup:
     return status;
@@ -411,6 +407,7 @@ bool wsclean_words_predicts_several(const wsclean_line *line)
 {
     return number_of(line, "channels-out", 1) > 1 ||
            number_of(line, "intervals-out", 1) > 1 ||
+           strchr(wsclean_line_value(line, "field", "0"), ',') ||
            strcasecmp(wsclean_line_value(line, "pol", "I"), "I") != 0;
 }
 

@@ -18,7 +18,7 @@ typedef struct wsclean_words {
 tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
                                 wsclean_words *notes);
 
-/** Whether -predict is of several models, which are predicted into all observations at
+/** Whether -predict is of several models or fields, which are predicted into all observations at
  *  once. Local. */
 bool wsclean_words_predicts_several(const wsclean_line *line);
 

@@ -56,6 +56,28 @@ static void add_profile(const tess_profile *from, tess_profile *to)
     }
 }
 
+/* Predict into a set, or into one field after the other of a list. Collective. */
+static tess_status update_fields(image_run *run, const char *obs,
+                                 const tess_predict_opts *all)
+{
+    tess_status status = TESS_OK;
+    tess_predict_opts predict = *all;
+    char field[256];
+    predict.obs = obs;
+    for (int k = 0;
+         k == 0 || tess_selection_field(&all->selection, k, field, sizeof field); ++k) {
+        tess_profile profile;
+        if (tess_selection_field(&all->selection, k, field, sizeof field))
+            predict.selection.field = field;
+        tess_profile_start(&profile);
+        TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
+        add_profile(&profile, run->profile);
+    }
+    tess_log_info("wrote %s of %s", predict.column, obs);
+cleanup:
+    return status;
+}
+
 tess_status update_model(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -76,14 +98,8 @@ tess_status update_model(image_run *run)
                                  .command_line = opts->beside.command_line};
     /* where the model's rows lie is known before the predictor has a plan */
     predict.layout.forced.fft_ranks = run->teams.num > 1 ? 1 : run->job.ranks.fft_ranks;
-    for (int k = 0; k < opts->num_obs; ++k) {
-        tess_profile profile;
-        tess_profile_start(&profile);
-        predict.obs = opts->obs[k];
-        TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
-        add_profile(&profile, run->profile);
-        tess_log_info("wrote %s of %s", column_of(opts), opts->obs[k]);
-    }
+    for (int k = 0; k < opts->num_obs; ++k)
+        TESS_TRY(update_fields(run, opts->obs[k], &predict));
 cleanup:
     return status;
 }

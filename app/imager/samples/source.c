@@ -116,11 +116,47 @@ cleanup:
     return status;
 }
 
+bool tess_selection_field(const tess_selection *selection, int k, char *text,
+                          size_t size)
+{
+    const char *item = selection->field;
+    for (; item && k > 0; --k) {
+        item = strchr(item, ',');
+        if (item) ++item;
+    }
+    if (item) snprintf(text, size, "%.*s", (int)strcspn(item, ","), item);
+    return item != NULL;
+}
+
+static bool lists_fields(const tess_selection *s)
+{
+    return s->field && strchr(s->field, ',');
+}
+
+/* A reader for each field of the list. */
+static tess_status open_listed_fields(tess_source *source, const char *path,
+                                      const tess_vis_select *select)
+{
+    tess_status status = TESS_OK;
+    tess_vis_select one = *select;
+    char field[256];
+    one.field = field;
+    for (int k = 0; tess_selection_field(&source->selection, k, field, sizeof field);
+         ++k) {
+        tess_vis_reader *reader = NULL;
+        TESS_TRY(tess_vis_open(path, &one, &reader));
+        TESS_TRY(keep_reader(source, reader));
+    }
+cleanup:
+    return status;
+}
+
 /* What of the sets the selection reads. */
 static tess_vis_select selected(const tess_selection *s)
 {
     return (tess_vis_select){.data_column = s->data_column,
-                             .field = s->field,
+                             .field = lists_fields(s) ? NULL : s->field,
+                             .any_field = lists_fields(s),
                              .spw = s->num_spw ? s->spw : NULL,
                              .num_spw = s->num_spw,
                              .chan_first = s->chan_first,
@@ -145,6 +181,10 @@ static tess_status open_readers(tess_source *source, const char *const *obs,
     const tess_vis_select select = selected(s);
     for (int k = 0; k < num_obs; ++k) {
         tess_vis_reader *reader = NULL;
+        if (lists_fields(s)) {
+            TESS_TRY(open_listed_fields(source, obs[k], &select));
+            continue;
+        }
         if (s->has_center && !s->field) {
             TESS_TRY(open_each_field(source, obs[k], &select));
             continue;

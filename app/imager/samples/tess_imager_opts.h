@@ -6,6 +6,7 @@
 #define TESS_IMAGER_OPTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tess_projection.h"
@@ -31,7 +32,7 @@ typedef enum tess_time_steps {
 typedef struct tess_selection {
     const char
         *data_column;  /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
-    const char *field; /**< --field, NULL */
+    const char *field; /**< --field, or several in a list; NULL */
     int spw[64];       /**< --spw 0,2,3 */
     int num_spw;
     int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */
@@ -47,6 +48,10 @@ typedef struct tess_selection {
     bool positions_only; /**< set by predict: the data column need not be there */
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
+
+/** Field `k` of the list, in `text`; false behind the last one. Local. */
+bool tess_selection_field(const tess_selection *selection, int k, char *text,
+                          size_t size);
 
 /** Of several devices: each makes whole images, which are summed; or they share
  * w-planes.
