@@ -29,6 +29,11 @@ TRANSLATED = [
     (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --no-psf"),
     (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
      f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --cut-cells --field 0 --no-psf"),
+    # 0 is none
+    (f"{BASE} -taper-gaussian 0.0asec -maxuv-l 0 -minuvw-m 0 -beam-size 0 -mem 0",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -minuv-l 0.0 -maxuv-l 99",
+     f"{IMAGE} --stokes I {UNIFORM} --uvrange :99 --cut-cells --field 0 --no-psf"),
     (f"{BASE} -maxuv-l 99", f"{IMAGE} --stokes I {UNIFORM} --uvrange :99 --cut-cells --field 0 --no-psf"),
     (f"{BASE} -niter 9", f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
     (f"{BASE} -niter 9 -no-update-model-required -mgain 0.8 -no-dirty",

@@ -22,6 +22,7 @@ enum {
     WSCLEAN_CLEAN = 2,      /**< only where images are cleaned */
     WSCLEAN_JOINED = 4,     /**< only with -join-channels */
     WSCLEAN_MULTISCALE = 8, /**< only with -multiscale */
+    WSCLEAN_NONZERO = 16,   /**< 0 is WSClean's word for none */
 };
 
 typedef struct wsclean_option {

@@ -151,6 +151,16 @@ static bool has_effect(const wsclean_line *line, const wsclean_option *option)
            wsclean_line_last(line, "multiscale");
 }
 
+/* Whether the first argument is 0, with a unit or not, where that is none. */
+static bool is_none(const wsclean_given *given)
+{
+    if (!(given->option->where & WSCLEAN_NONZERO)) return false;
+    const char *text = given->argument[0];
+    char *end;
+    const double value = strtod(text, &end);
+    return end != text && !(value > 0) && !(value < 0);
+}
+
 static tess_status add_note(const wsclean_given *given, const char *why,
                             wsclean_words *notes)
 {
@@ -174,6 +184,8 @@ static tess_status add_plain(const wsclean_line *line, int where, wsclean_words 
             TESS_TRY(add_note(given, option->remark, notes));
         else if ((option->where & where) != where || !has_effect(line, option))
             TESS_TRY(add_note(given, "it has no effect here", notes));
+        else if (is_none(given))
+            TESS_TRY(add_note(given, "0 is none", notes));
         else if (option->way == WSCLEAN_BECOMES)
             TESS_TRY(add_becomes(given, words));
     }
@@ -285,10 +297,13 @@ static tess_status add_lengths(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
     char text[MOST_TEXT];
-    const char *least = wsclean_line_value(line, "minuv-l", NULL);
-    const char *most = wsclean_line_value(line, "maxuv-l", NULL);
+    const wsclean_given *least = wsclean_line_last(line, "minuv-l");
+    const wsclean_given *most = wsclean_line_last(line, "maxuv-l");
+    if (least && is_none(least)) least = NULL;
+    if (most && is_none(most)) most = NULL;
     if (!least && !most) return TESS_OK;
-    snprintf(text, sizeof text, "%s:%s", least ? least : "", most ? most : "");
+    snprintf(text, sizeof text, "%s:%s", least ? least->argument[0] : "",
+             most ? most->argument[0] : "");
     TESS_TRY(add_all(words, "--uvrange", text, "--cut-cells", NULL));
 cleanup:
     return status;

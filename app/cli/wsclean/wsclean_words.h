@@ -18,8 +18,8 @@ typedef struct wsclean_words {
 tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
                                 wsclean_words *notes);
 
-/** Whether -predict is of several models or fields, which are predicted into all observations at
- *  once. Local. */
+/** Whether -predict is of several models or fields, which are predicted into all
+ * observations at once. Local. */
 bool wsclean_words_predicts_several(const wsclean_line *line);
 
 /** "predict OBS --model NAME-model.fits ..." for observation `k`, as above; of several
