@@ -66,7 +66,7 @@ TRANSLATED = [
     (f"{BASE} -niter 9 -model-column OTHER",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model --model-column OTHER"),
     (f"{BASE} -predict -name p -channels-out 2 -pol iq -spws 1",
-     "image -o p --overwrite --predict-models --model-column MODEL_DATA --size 64,48 --scale 2asec "
+     "image -o p --overwrite --wsclean-files --predict-models --model-column MODEL_DATA --size 64,48 --scale 2asec "
      "--stokes I,Q --spw 1 --channels-out 2 --field 0"),
     ("-predict -name p -model-column OTHER",
      "predict --model p-model.fits --column OTHER --overwrite --field 0"),
@@ -191,6 +191,15 @@ def check_sets(suite):
         if suite.ran(name, made):
             image = read_image(suite.path(name + "-image.fits"))[0]
             suite.below(f"{name}: peak", abs(image.max() - 1), .05)
+    later = simulate(suite.path("later.ms"), sky, duration="10min", start="2026-01-01T22:00:00")
+    for steps in ("-intervals-out 2", "-interval 0 2", "-odd-timesteps"):
+        several = run([OURS, *f"-quiet -size 64 64 -scale 5asec {steps} -name".split(), suite.path("steps"), obs,
+                       later], 120)
+        suite.equal(f"{steps} of sets of other times: status", several.status, 2)
+        suite.true(f"{steps} of sets of other times: it is said", "later.ms has other times" in several.err)
+        alike = run([OURS, *f"-quiet -size 64 64 -scale 5asec {steps} -name".split(), suite.path("steps"), obs,
+                     obs], 120)
+        suite.ran(f"{steps} of sets of the same times", alike)
     suite.equal("dirty files", sorted(f for f in os.listdir(suite.work) if f.startswith("dirty-")),
                 ["dirty-dirty.fits", "dirty-image.fits"])
     check_models(suite, obs)

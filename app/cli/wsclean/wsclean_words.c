@@ -441,9 +441,9 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
     snprintf(pixels, sizeof pixels, "%s,%s", size->argument[0], size->argument[1]);
     TESS_TRY(read_polarisations(line, "pol", list, &count));
     TESS_TRY(add_all(words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
-                     "--overwrite", "--predict-models", "--model-column",
-                     model_column(line), "--size", pixels, "--scale", scale, "--stokes",
-                     list, NULL));
+                     "--overwrite", "--wsclean-files", "--predict-models",
+                     "--model-column", model_column(line), "--size", pixels, "--scale",
+                     scale, "--stokes", list, NULL));
     TESS_TRY(add_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));

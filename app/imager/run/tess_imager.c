@@ -110,6 +110,34 @@ cleanup:
     return status;
 }
 
+/* WSClean counts the time steps of each observation, and tessera those of all. Where
+ * these are not the same, a command line of WSClean asks for other images. */
+static tess_status check_steps(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const tess_selection *s = &opts->selection;
+    const bool counts = opts->intervals_out > 1 || s->interval_first > 0 ||
+                        s->interval_end > 0 || s->time_steps != TESS_ALL_STEPS;
+    if (!opts->beside.as_wsclean || !counts || (s->field && strchr(s->field, ',')))
+        return TESS_OK;
+    const tess_vis_meta *one = tess_vis_reader_meta(tess_source_reader(run->source, 0));
+    for (int k = 1; k < opts->num_obs; ++k) {
+        const tess_vis_meta *other =
+            tess_vis_reader_meta(tess_source_reader(run->source, k));
+        const double apart_s =
+            fmax(fabs(one->time_start_mjd_s - other->time_start_mjd_s),
+                 fabs(one->time_end_mjd_s - other->time_end_mjd_s));
+        if (apart_s > 0.5 * one->integration_s)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "%s has other times than %s: WSClean counts time steps in each "
+                      "observation, and tessera in all together; image them one by one",
+                      other->path, one->path);
+    }
+cleanup:
+    return status;
+}
+
 tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -134,6 +162,7 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(check_checkpoint(run));
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
+    TESS_TRY(check_steps(run));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
     run->output = (image_files){.comm = run->comm,
