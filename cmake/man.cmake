@@ -33,5 +33,6 @@ tess_man_page(tessera-compare "${program} compare" --help-all "compare two FITS 
 tess_man_page(tessera-stats "${program} stats" --help-all "print peak, noise, beam and flux of FITS images")
 tess_man_page(tessera-bench "${program} bench" --help-all "time gridding and degridding alone")
 tess_man_page(tessera-wsclean "${program} wsclean" --help "do what a command line of WSClean asks for")
+tess_man_page(tessera-bench-convolve "${program} bench convolve" --help-all "time convolutions of frames with a PSF")
 add_custom_target(man ALL DEPENDS ${pages})
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -23,6 +23,10 @@
 
 #include "tess_comm.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct tess_convolve tess_convolve;
 
 typedef struct tess_convolve_opts {
@@ -91,4 +95,7 @@ void tess_convolve_spent(const tess_convolve *plan, double *transforms,
 void tess_convolve_bytes(const tess_convolve_opts *opts, double *plan_bytes,
                          double *spectrum_bytes);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

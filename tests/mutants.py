@@ -27,6 +27,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
+    ("frame-mirrored", "app/bench/convolve/frame_fft.c",
+     "= conjf(other[y]);", "= other[y];", "unit.frames"),
+    ("frame-right-edge", "app/bench/convolve/frame_direct.c",
+     "return shape->nx - (shape->kx - 1 - shape->kx / 2);",
+     "return shape->nx - (shape->kx - 2 - shape->kx / 2);", "unit.frames"),
+    ("frame-short-rows", "app/bench/convolve/frame_loops_isa.c",
+     "t < shape->ky + FRAME_ROWS - 1; ++t)", "t < shape->ky + FRAME_ROWS - 2; ++t)",
+     "unit.frames"),
+    ("frame-any-difference", "app/bench/convolve/frame_check.c",
+     "if (!(by <= *largest)) *largest = by;", "if (by < *largest) *largest = by;",
+     "unit.frames"),
     ("batch-of-one-place", "app/imager/engine/steps_residual.c",
      "        run->first = to;",
      "        run->first = r == begin ? to : run->first;",

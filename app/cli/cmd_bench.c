@@ -25,7 +25,8 @@ static const char doc[] =
     "in place of what was measured before. "
     "'tessera bench gcf' times gridding with tables of convolution functions and has "
     "options of its own: 'tessera bench gcf --help'; 'tessera bench --tune' is its "
-    "--tune."
+    "--tune. 'tessera bench convolve' times convolutions of frames with a PSF, step by "
+    "step: 'tessera bench convolve --help'."
     "\v"
     "Columns: what was timed and where, the case, precision, support and planes that "
     "the accuracy led to, or --precision and --support, the grid, seconds to sort the "
@@ -40,7 +41,8 @@ static const char doc[] =
     "  tessera bench grid --backend cuda --vis 1e7 --order random \\\n"
     "      --compare cufinufft\n"
     "  tessera bench calibrate\n"
-    "  tessera bench gcf --gcf 8,32,128 --strategy atomic,tiled,factored";
+    "  tessera bench gcf --gcf 8,32,128 --strategy atomic,tiled,factored\n"
+    "  tessera bench convolve";
 
 enum {
     OPT_VIS = 0x100,
@@ -300,13 +302,16 @@ tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv)
     const tess_backend *backend;
     if (argc > 1 && strcmp(argv[1], "gcf") == 0)
         return tess_cmd_bench_gcf(comm, argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "convolve") == 0)
+        return tess_cmd_bench_convolve(comm, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "--tune") == 0)
         return tess_cmd_bench_gcf(comm, argc, argv);
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (!args.chosen)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "say what to time: tessera bench grid, degrid, calibrate or gcf");
+                  "say what to time: tessera bench grid, degrid, calibrate, gcf or "
+                  "convolve");
     if (args.threads == 0) TESS_TRY(tess_threads_default(comm, &args.threads));
     if (args.calibrate) {
         status = calibrate(comm, args.threads);

@@ -49,4 +49,7 @@ tess_status tess_cmd_info_json(tess_comm *comm, int argc, char **argv, FILE *jso
 /** `bench gcf`, argv[0] being "gcf". */
 tess_status tess_cmd_bench_gcf(tess_comm *comm, int argc, char **argv);
 
+/** `bench convolve`, argv[0] being "convolve". */
+tess_status tess_cmd_bench_convolve(tess_comm *comm, int argc, char **argv);
+
 #endif

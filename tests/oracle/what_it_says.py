@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the program prints: examples of --help that parse, --version, recommendations of
 info that work, the stages of a plan, reasons of compare, options that do not apply."""
+import csv
 import json
 import os
 import re
@@ -30,6 +31,13 @@ def examples(help_text):
     return [re.sub(r"^.*?\btessera ", "", line) for line in found if "tessera" in line]
 
 
+def less_to_do(line):
+    """Options that make an example of bench short."""
+    if line.startswith("bench convolve"):
+        return ["--size", "97,45", "--psf", "5,7", "--repeat", "1"]
+    return ["--vis", "1e4", "--repeat", "1"] if line.startswith("bench") else []
+
+
 def check_help(suite):
     """Every example gets as far as a file that is not there; those of bench, which reads
     none, run with less to do."""
@@ -43,11 +51,31 @@ def check_help(suite):
         suite.true(f"{command}: examples", bool(lines)
                    and all(line.startswith(command + " ") for line in lines))
         for line in lines:
-            less = ["--vis", "1e4", "--repeat", "1"] if command == "bench" else []
-            result = tessera(*shlex.split(line), *less, cwd=empty)
+            result = tessera(*shlex.split(line), *less_to_do(line), cwd=empty)
             # 4: an image too large for this machine is refused before files are opened
             suite.true(f"tessera {line}: status {result.status}, {result.errors()}",
                        result.status in ((0, 4) if command == "bench" else (3, 4)))
+
+
+def check_convolve(suite):
+    """A line for each step, all within their bounds, of the first rank only; one line for
+    what does not fit."""
+    command = ("bench", "convolve", "--size", "97,45", "--psf", "5,7", "--repeat", "1",
+               "--threads", "2", "--csv")
+    for ranks in (1, 2):
+        result = tessera(*command, ranks=ranks)
+        if not suite.ran(f"bench convolve on {ranks}", result):
+            continue
+        rows = list(csv.DictReader(result.out.splitlines()))
+        steps = [row["step"] + row["threads"] for row in rows]
+        suite.equal("bench convolve: steps", [s for s in steps if s[-1] != "0"][:6],
+                    ["literal1", "lines1", "simd1", "blocks1", "blocks2", "fft1"])
+        suite.true("bench convolve: differences within bounds",
+                   all(float(row["difference"]) <= float(row["bound"]) for row in rows))
+    for bad in (("--psf", "98,7"), ("--size", "97"), ("--size", "97,45,3"), ("--psf", "0,1")):
+        result = tessera(*command, *bad, ranks=2)
+        suite.true(f"bench convolve {bad}: one line, status 2: {result.errors()}",
+                   result.status == 2 and len(result.errors()) == 1 and not result.out)
 
 
 def check_built(suite, text):
@@ -559,7 +587,7 @@ def check_no_beam(suite):
 
 def main():
     suite = Suite("what_it_says")
-    for check in (check_help, check_version, check_info, check_info_flags,
+    for check in (check_help, check_convolve, check_version, check_info, check_info_flags,
                   check_info_windows, check_info_numbers,
                   check_data_column, check_options, check_stokes, check_scale, check_channels,
                   check_plan, check_compare, check_last_lines,
