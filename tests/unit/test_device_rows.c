@@ -244,6 +244,14 @@ static void test_weights(void **state)
     }
     opts.gridding.accuracy = 1e-7;
     compare_images(opts, true, 1e-12);
+    /* cells of factor 0, of weights that have a density for their taper's sake alone */
+    opts.weights.weighting = TESS_NATURAL;
+    opts.weights.taper.fwhm_rad = 8 * opts.scale_rad;
+    opts.weights.taper.cuts = opts.selection.cut_cells = true;
+    opts.selection.uv_min_lambda = 0.05 / opts.scale_rad;
+    compare_images(opts, true, 1e-12);
+    opts.selection.uvw_min_m = 50;
+    compare_images(opts, true, 1e-12);
 }
 
 /* Every correlation's weight is the same in a sample, and none is a flag. */
