@@ -54,7 +54,7 @@ const wsclean_option wsclean_options[] = {
     /* general */
     CHOICE("name", "NAME", "-o NAME", "default: wsclean", WSCLEAN_PREDICT),
     BECOMES("j", "N", "--threads %1", "threads of each rank", WSCLEAN_PREDICT),
-    BECOMES("abs-mem", "GIB", "--memory %1GiB", "of the node",
+    BECOMES("abs-mem", "N", "--memory %1GiB", "of the node",
             WSCLEAN_PREDICT | WSCLEAN_NONZERO),
     BECOMES("mem", "PERCENT", "--memory %1%", "of what the job may use on the node",
             WSCLEAN_PREDICT | WSCLEAN_NONZERO),
