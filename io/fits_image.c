@@ -11,8 +11,10 @@
 #include "tess_fits.h"
 #include "tess_mem.h"
 
-/* Pixels are converted and written in pieces that stay in cache between the two. */
-enum { PIECE = 1 << 19 };
+/* Pixels are converted and written in pieces that stay in cache between the two. The
+ * kernel lets one thread at a time write to a file: four convert as fast as one writes.
+ */
+enum { PIECE = 1 << 19, MOST_THREADS = 4 };
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BIG_ENDIAN_32(x) __builtin_bswap32(x)
@@ -135,33 +137,79 @@ cleanup:
     return status;
 }
 
-static tess_status write_rows(fits_output *file, int64_t nx, bool is_double,
-                              int64_t row_first, int64_t num_rows, const void *rows)
+/* The pixels of a rank, and the first byte that they take. */
+typedef struct pixel_slab {
+    const void *pixels;
+    int64_t count, offset;
+    bool is_double;
+} pixel_slab;
+
+/* Pixels from the k-th on, by way of `piece`. */
+static tess_status write_piece(fits_output *file, const pixel_slab *slab, int64_t k,
+                               void *piece)
 {
     tess_status status = TESS_OK;
-    const int64_t size = is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-    const int64_t count = num_rows * nx;
-    void *piece = NULL;
-    if (count == 0) goto cleanup;
+    const int64_t size = slab->is_double ? 8 : 4;
+    const int64_t part = slab->count - k < PIECE ? slab->count - k : PIECE;
+    const int64_t at = slab->offset + k * size;
+    if (slab->is_double)
+        convert_double((const double *)slab->pixels + k, piece, part, file);
+    else
+        convert_float((const float *)slab->pixels + k, piece, part, file);
+    TESS_TRY(tess_out_file_write(file->fd, file->path, piece, part * size, at));
+    tess_out_file_start(file->fd, at, part * size);
+cleanup:
+    return status;
+}
+
+static void add_stats(const fits_output *part, fits_output *file)
+{
+    file->sum = (uint64_t)tess_fits_fold(file->sum) + tess_fits_fold(part->sum);
+    file->min = fmin(file->min, part->min);
+    file->max = fmax(file->max, part->max);
+}
+
+/* All pieces of a slab, by `threads`, each of which has sums of its own. */
+static tess_status write_pieces(fits_output *file, const pixel_slab *slab, int threads)
+{
+    tess_status status = TESS_OK;
+    const int64_t pieces = (slab->count + PIECE - 1) / PIECE;
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    if (threads > pieces) threads = (int)pieces;
+    if (threads < 1) threads = 1;
+#pragma omp parallel num_threads(threads)
+    {
+        fits_output part = *file;
+        tess_status mine = TESS_OK;
+        void *piece = tess_alloc(PIECE, sizeof(double));
+        if (!piece)
+            mine = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                     "%s: no memory to write it", file->path);
+        part.sum = 0;
+#pragma omp for schedule(dynamic)
+        for (int64_t k = 0; k < pieces; ++k)
+            if (mine == TESS_OK) mine = write_piece(&part, slab, k * PIECE, piece);
+#pragma omp critical(fits_image)
+        {
+            add_stats(&part, file);
+            if (mine != TESS_OK) status = mine;
+        }
+        tess_free(piece);
+    }
+    return status;
+}
+
+static tess_status write_rows(fits_output *file, const pixel_slab *slab, int threads)
+{
+    tess_status status = TESS_OK;
+    if (slab->count == 0) goto cleanup;
     if (file->fd < 0) file->fd = open(file->temp, O_WRONLY | O_CLOEXEC);
     if (file->fd < 0)
         TESS_FAIL(TESS_ERR_IO,
                   "%s: cannot be written on every node: %s; choose a shared folder",
                   file->path, strerror(errno));
-    piece = tess_alloc(PIECE, sizeof(double));
-    if (!piece) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory to write it", file->path);
-    for (int64_t k = 0; k < count; k += PIECE) {
-        const int64_t part = count - k < PIECE ? count - k : PIECE;
-        if (is_double)
-            convert_double((const double *)rows + k, piece, part, file);
-        else
-            convert_float((const float *)rows + k, piece, part, file);
-        const int64_t at = file->header_bytes + (row_first * nx + k) * size;
-        TESS_TRY(tess_out_file_write(file->fd, file->path, piece, part * size, at));
-        tess_out_file_start(file->fd, at, part * size);
-    }
+    TESS_TRY(write_pieces(file, slab, threads));
 cleanup:
-    tess_free(piece);
     return status;
 }
 
@@ -235,8 +283,12 @@ tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *h
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_bcast(comm, file.temp, sizeof file.temp, 0));
     TESS_TRY(tess_comm_bcast(comm, &file.header_bytes, sizeof file.header_bytes, 0));
-    TESS_TRY(tess_comm_agree(
-        comm, write_rows(&file, meta->nx, is_double, row_first, num_rows, rows)));
+    const pixel_slab mine = {.pixels = rows,
+                             .count = num_rows * meta->nx,
+                             .offset = file.header_bytes +
+                                       row_first * meta->nx * (is_double ? 8 : 4),
+                             .is_double = is_double};
+    TESS_TRY(tess_comm_agree(comm, write_rows(&file, &mine, held->threads)));
     TESS_TRY(combine(comm, &file, &stats));
     if (root) status = finish(meta, is_double, &stats, &file);
     if (status == TESS_OK) status = hold(root, &file, held);

@@ -124,7 +124,7 @@ void tess_held_free(tess_held_files *held)
         tess_free(held->file[k].path);
     }
     tess_free(held->file);
-    *held = (tess_held_files){.overwrite = held->overwrite};
+    *held = (tess_held_files){.overwrite = held->overwrite, .threads = held->threads};
 }
 
 tess_status tess_out_check_other(const char *path, const char *input)

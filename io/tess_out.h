@@ -19,6 +19,7 @@ extern "C" {
  *  none. Rank 0 has all of them, other ranks those they have written to. */
 typedef struct tess_held_files {
     bool overwrite; /**< may their names exist already? */
+    int threads;    /**< that convert pixels, at most; 0: one */
     bool last;      /**< the run makes no more: once they begin to get their names,
                          signals do not stop it (tess_out_hold_signals) */
     int64_t num, capacity;

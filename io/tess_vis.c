@@ -317,6 +317,12 @@ tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
     return writer->format->write(writer, block);
 }
 
+int tess_vis_raw_writers(const tess_vis_writer *writer, int threads)
+{
+    const int best = writer->raw_writers;
+    return best > 0 && best < threads ? best : threads;
+}
+
 tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
                                int64_t num_rows, const void *from)
 {

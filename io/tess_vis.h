@@ -246,6 +246,10 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
  *  for create_column, and for create_like of a UVFITS source. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
 
+/** With how many of `threads` tess_vis_write_raw is fastest: all in memory (tmpfs), few
+ *  on a disk. Local. */
+int tess_vis_raw_writers(const tess_vis_writer *writer, int threads);
+
 /** Write rows that tess_vis_read_raw has read, with other visibilities, to a copy.
  *  Local; several threads may call at a time. */
 tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,

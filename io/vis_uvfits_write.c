@@ -23,6 +23,10 @@
 /* Bytes encoded, or copied, at a time. */
 enum { CHUNK_BYTES = 4 << 20 };
 
+/* The kernel lets one thread at a time write to a file on a disk. A second one is there
+ * when it is done; more of them only wait, which takes processor time. */
+enum { FILE_WRITERS = 2 };
+
 typedef struct uvfits_output {
     char path[UVFITS_MAX_PATH], temporary[TESS_OUT_FILE_NAME];
     bool overwrite;
@@ -280,6 +284,7 @@ tess_status uvfits_create(tess_comm *comm, const char *path, const tess_vis_meta
         tess_comm_bcast(comm, &output->data_offset, sizeof output->data_offset, 0));
     TESS_TRY(tess_comm_bcast(comm, &output->shift, sizeof output->shift, 0));
     if (!output->is_maker) status = join_file(output);
+    writer->raw_writers = output->map ? 0 : FILE_WRITERS;
     /* whether rows that will be written are all there are */
     const bool rows_follow =
         writer->by_rows && meta->num_segments == 1 && !output->source->rows[0].group;
@@ -287,6 +292,17 @@ tess_status uvfits_create(tess_comm *comm, const char *path, const tess_vis_meta
         status = rows_follow ? copy_frame(comm, output) : copy_share(comm, output);
     /* rows of one rank may lie in what another copied */
     TESS_TRY(tess_comm_agree(comm, status));
+cleanup:
+    return status;
+}
+
+/* Rows to the file. The disk begins with them, so that little is left for the end. */
+static tess_status write_rows_at(const uvfits_output *output, const void *rows,
+                                 int64_t bytes, int64_t offset)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_out_file_write(output->fd, output->path, rows, bytes, offset));
+    tess_out_file_start(output->fd, offset, bytes);
 cleanup:
     return status;
 }
@@ -381,8 +397,8 @@ static tess_status write_new(uvfits_output *output, const tess_vis_block *block)
                                 output->buffer + k * plan->group_bytes));
         const int64_t offset =
             output->data_offset + (block->row_first + row) * plan->group_bytes;
-        TESS_TRY(tess_out_file_write(output->fd, output->path, output->buffer,
-                                     count * plan->group_bytes, offset));
+        TESS_TRY(
+            write_rows_at(output, output->buffer, count * plan->group_bytes, offset));
     }
 cleanup:
     return status;
@@ -460,8 +476,7 @@ static tess_status write_copy(uvfits_output *output, const tess_vis_block *block
                               output->path));
         for (int64_t k = 0; k < count; ++k)
             replace_row(output, block, row + k, output->buffer + k * bytes);
-        TESS_TRY(tess_out_file_write(output->fd, output->path, output->buffer,
-                                     count * bytes, offset));
+        TESS_TRY(write_rows_at(output, output->buffer, count * bytes, offset));
         row += count;
     }
 cleanup:
@@ -492,8 +507,7 @@ tess_status uvfits_write_raw(tess_vis_writer *writer, int segment, int64_t row_f
         if (output->map)
             TESS_TRY(tess_out_map_write(output->map, data, count * bytes, offset));
         else
-            TESS_TRY(tess_out_file_write(output->fd, output->path, data, count * bytes,
-                                         offset));
+            TESS_TRY(write_rows_at(output, data, count * bytes, offset));
     }
 cleanup:
     return status;

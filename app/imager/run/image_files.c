@@ -462,6 +462,7 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     double mark = tess_time_now();
     const bool is_mean = channel < 0;
     tess_held_files held = {.overwrite = output->opts->overwrite,
+                            .threads = output->opts->layout.threads,
                             .last = interval == output->opts->intervals_out - 1 &&
                                     is_mean == (output->opts->channels_out > 1)};
     tess_image_product to = {.interval = interval, .channel = channel};

@@ -276,8 +276,9 @@ static tess_status move_rows(const tess_source_rows *rows, int64_t first, int64_
 {
     tess_status status = TESS_OK;
     const int64_t bytes = rows->raw.row_bytes;
+    const int most = writer ? tess_vis_raw_writers(writer, threads) : threads;
     int64_t parts = count * bytes / PART_BYTES;
-    if (parts > threads) parts = threads;
+    if (parts > most) parts = most;
     if (parts < 1) parts = 1;
 #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
     for (int64_t t = 0; t < parts; ++t) {
