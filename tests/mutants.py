@@ -27,6 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
+    ("image-sum-of-one-thread", "io/fits_image.c",
+     "    file->sum = (uint64_t)tess_fits_fold(file->sum) + tess_fits_fold(part->sum);",
+     "    file->sum = part->sum;", "unit.fits"),
     ("frame-mirrored", "app/bench/convolve/frame_fft.c",
      "= conjf(other[y]);", "= other[y];", "unit.frames"),
     ("frame-right-edge", "app/bench/convolve/frame_direct.c",

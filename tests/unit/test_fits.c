@@ -19,6 +19,7 @@
 
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_out.h"
 #include "tess_out_file.h"
 
 typedef struct fixture {
@@ -241,6 +242,59 @@ static double read_number(const char *path, const char *key)
     char text[FLEN_VALUE];
     read_text(path, key, text);
     return strtod(text, NULL);
+}
+
+/* Bytes of a file. */
+static char *bytes_of(const char *path, size_t *count)
+{
+    FILE *file = fopen(path, "rb");
+    fseek(file, 0, SEEK_END);
+    *count = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = malloc(*count);
+    assert_int_equal(fread(bytes, 1, *count, file), *count);
+    fclose(file);
+    return bytes;
+}
+
+/* Several threads write the bytes of one: an image of three pieces, of which the last
+ * one is short. The extremes and a blank pixel lie in different pieces. */
+static void several_threads(void **state)
+{
+    const fixture *with = *state;
+    const int64_t nx = 1201, ny = 1001;
+    const char *name[2] = {"one.fits", "three.fits"};
+    char *bytes[2];
+    size_t count[2];
+    float *image = calloc((size_t)(nx * ny), sizeof *image);
+    for (int64_t k = 0; k < nx * ny; ++k)
+        image[k] = (float)sin(1.0 + (double)k);
+    image[5] = -7;
+    image[600000] = NAN;
+    image[nx * ny - 1] = 8;
+    setenv("SOURCE_DATE_EPOCH", "1700000000", 1);
+    for (int k = 0; k < 2; ++k) {
+        tess_image_meta meta = sample_meta(nx, ny);
+        tess_held_files held = {.threads = 1 + 2 * k};
+        const char *path = in_folder(with, name[k]);
+        assert_int_equal(
+            tess_fits_hold(with->comm, path, &held, &meta, false, 0, ny, image),
+            TESS_OK);
+        assert_int_equal(tess_held_publish(with->comm, &held), TESS_OK);
+        tess_held_free(&held);
+        assert_int_equal(held.threads, 1 + 2 * k);
+        check_sums(path);
+        bytes[k] = bytes_of(path, &count[k]);
+    }
+    unsetenv("SOURCE_DATE_EPOCH");
+    assert_int_equal(count[0], count[1]);
+    assert_memory_equal(bytes[0], bytes[1], count[0]);
+    assert_true(read_number(in_folder(with, name[1]), "DATAMIN") == -7);
+    assert_true(read_number(in_folder(with, name[1]), "DATAMAX") == 8);
+    free(bytes[0]);
+    free(bytes[1]);
+    free(image);
+    assert_int_equal(empty_folder(with), 2);
 }
 
 static void write_one(const fixture *with, const char *path,
@@ -754,6 +808,7 @@ int main(void)
         cmocka_unit_test(empty_image),       cmocka_unit_test(writing_refused),
         cmocka_unit_test(disk_full),         cmocka_unit_test(integers_and_axis_order),
         cmocka_unit_test(models_in_memory),  cmocka_unit_test(models_refused),
-        cmocka_unit_test(diagonal_matrices), cmocka_unit_test(previews)};
+        cmocka_unit_test(diagonal_matrices), cmocka_unit_test(previews),
+        cmocka_unit_test(several_threads)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
