@@ -72,13 +72,17 @@ static void find_phasors(const double *delay_s, double freq_hz, double *cosine,
         phasor(delay_s[r] * freq_hz, &cosine[r], &sine[r]);
 }
 
-/* Phasors times the Gaussian's visibility at these uv. */
+/* Phasors times the Gaussian's visibility. Over the Gaussian, n changes with l and m by
+ * −l/n and −m/n, which adds these parts of w to u and v. */
 static void apply_gaussian(const tess_sky_source *source, const double (*uvw_m)[3],
                            double freq_hz, double *cosine, double *sine)
 {
     const double per_m = freq_hz / TESS_SPEED_OF_LIGHT_M_S;
+    const double n = 1.0 + source->n_minus_1;
+    const double l_per_n = source->l / n, m_per_n = source->m / n;
     for (int r = 0; r < NUM_LANES; ++r) {
-        const double u = uvw_m[r][0] * per_m, v = uvw_m[r][1] * per_m;
+        const double u = (uvw_m[r][0] - uvw_m[r][2] * l_per_n) * per_m;
+        const double v = (uvw_m[r][1] - uvw_m[r][2] * m_per_n) * per_m;
         const double gain =
             exp(-(source->uu * u * u + source->uv * u * v + source->vv * v * v));
         cosine[r] *= gain;

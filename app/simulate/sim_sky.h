@@ -11,9 +11,10 @@
 #include "tess_comm.h"
 #include "tess_status.h"
 
-/** One source. Its visibility is the Stokes flux at the frequency, times
- *  exp(-(uu u^2 + uv u v + vv v^2)) for a Gaussian (u, v in wavelengths), times
- *  exp(2 pi i (u l + v m + w (n - 1))). */
+/** One source. Its visibility is the Stokes flux at the frequency,
+ * times exp(2 pi i (u l + v m + w (n - 1))), times exp(-(uu p^2 + uv p q + vv q^2)) for
+ * a Gaussian (u, v, w in wavelengths; p = u - w l/n, q = v - w m/n). A Gaussian of the
+ *  image, whose n is not linear in l and m, differs by 2 pi w sigma^2 at most. */
 typedef struct tess_sky_source {
     double l, m, n_minus_1; /**< direction cosines from the phase centre */
     double flux_jy[4];      /**< Stokes I, Q, U, V at freq_hz */

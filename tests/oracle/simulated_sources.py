@@ -121,8 +121,9 @@ def source_visibilities(source, uvw, freq):
     sigma = [np.deg2rad(float(source[k][:-4]) / 3600) / np.sqrt(8 * np.log(2))
              for k in ("major", "minor")]
     pa = np.deg2rad(float(source["pa"][:-3]))
-    along = uvw[:, 0] * np.sin(pa) + uvw[:, 1] * np.cos(pa)
-    across = uvw[:, 0] * np.cos(pa) - uvw[:, 1] * np.sin(pa)
+    n = 1 + uvfits.n_minus_1(l, m)
+    u, v = uvw[:, 0] - uvw[:, 2] * l / n, uvw[:, 1] - uvw[:, 2] * m / n
+    along, across = u * np.sin(pa) + v * np.cos(pa), u * np.cos(pa) - v * np.sin(pa)
     size = (along * sigma[0]) ** 2 + (across * sigma[1]) ** 2
     return vis * np.exp(-2 * np.pi ** 2 * size[:, None] * lam ** 2)
 

@@ -451,8 +451,9 @@ static double complex one_source(const tess_sky_source *s, const double *uvw_m,
 {
     const double per_m = freq_hz / TESS_SPEED_OF_LIGHT_M_S;
     const double u = uvw_m[0] * per_m, v = uvw_m[1] * per_m, w = uvw_m[2] * per_m;
+    const double n = 1 + s->n_minus_1, p = u - w * s->l / n, q = v - w * s->m / n;
     return pow(freq_hz / s->freq_hz, s->spectral_index) *
-           exp(-(s->uu * u * u + s->uv * u * v + s->vv * v * v)) *
+           exp(-(s->uu * p * p + s->uv * p * q + s->vv * q * q)) *
            cexp(2 * TESS_PI * I * (u * s->l + v * s->m + w * s->n_minus_1));
 }
 
