@@ -12,11 +12,11 @@
 
 #include "options.h"
 #include "tess_cli.h"
-#include "tess_subcommands.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_sim_layout.h"
 #include "tess_simulate.h"
+#include "tess_subcommands.h"
 
 enum {
     OPT_LAYOUT = 0x1000,
@@ -59,7 +59,8 @@ static const struct argp_option options[] = {
      "Use antennas within this distance of the array's middle, like 20km", 1},
     {"sky", OPT_SKY, "FILE", 0,
      "Sources: a CSV with columns ra,dec (or l,m), flux_jy and optionally name, q, u, "
-     "v, spectral_index, ref_freq, major, minor, pa (Gaussians, FWHM); or a FITS image "
+     "v, spectral_index, ref_freq, major, minor, pa (Gaussians, FWHM); a list of "
+     "sources as DP3 and WSClean write it ('Format = ...'); or a FITS image "
      "in Jy/pixel, each nonzero pixel of which is a source",
      1},
     {NULL, 0, NULL, 0, "Observation:", 2},

@@ -103,13 +103,11 @@ static void add_source(const tess_sky *sky, const tess_sky_source *source,
         find_phasors(delay_s, freq_hz[c], cosine, sine);
         if (source->is_gaussian)
             apply_gaussian(source, uvw_m, freq_hz[c], cosine, sine);
-        const double scale =
-            source->spectral_index != 0.0
-                ? pow(freq_hz[c] / source->freq_hz, source->spectral_index)
-                : 1.0;
+        double flux_jy[4];
+        tess_sky_flux(sky, source, freq_hz[c], flux_jy);
         for (int s = 0; s < 4; ++s) {
             if (!sky->has_stokes[s]) continue;
-            const double flux = source->flux_jy[s] * scale;
+            const double flux = flux_jy[s];
             double *re = sums->value[s][c][0], *im = sums->value[s][c][1];
             for (int r = 0; r < NUM_LANES; ++r)
                 re[r] += flux * cosine[r];

@@ -1,5 +1,5 @@
-/* Reads the simulated sky: sources from a CSV file, or the pixels of a FITS model
- * image. */
+/* Reads the simulated sky: sources from a CSV file or a list of sources, or the pixels
+ * of a FITS model image. */
 #include "sim_sky.h"
 
 #include <ctype.h>
@@ -14,6 +14,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
+#include "tess_source_list.h"
 
 /* Pixels read at once from a model image. */
 #define PIXELS_PER_READ ((int64_t)1 << 22)
@@ -43,16 +44,6 @@ static bool complete(double l, double m, double lmn1[3])
     lmn1[1] = m;
     lmn1[2] = -r2 / (1.0 + sqrt(1.0 - r2));
     return true;
-}
-
-/* Right ascension and declination of direction cosines (SIN projection). */
-static void deproject(const double lmn1[3], double ra0, double dec0, double *ra,
-                      double *dec)
-{
-    const double n = 1.0 + lmn1[2];
-    const double ahead = n * cos(dec0) - lmn1[1] * sin(dec0);
-    *ra = ra0 + atan2(lmn1[0], ahead);
-    *dec = atan2(lmn1[1] * cos(dec0) + n * sin(dec0), hypot(lmn1[0], ahead));
 }
 
 void tess_sky_set_gaussian(tess_sky_source *source, double major_rad, double minor_rad,
@@ -91,7 +82,89 @@ void tess_sky_free(tess_sky *sky)
 {
     if (!sky) return;
     tess_free(sky->source);
+    tess_free(sky->term);
     memset(sky, 0, sizeof *sky);
+}
+
+/* ---- spectra ---- */
+
+/* Σ term[k] x^k. */
+static double polynomial(const double *term, int num_terms, double x)
+{
+    double sum = 0.0;
+    for (int k = num_terms - 1; k >= 0; --k)
+        sum = term[k] + x * sum;
+    return sum;
+}
+
+void tess_sky_flux(const tess_sky *sky, const tess_sky_source *source, double freq_hz,
+                   double flux_jy[4])
+{
+    const double *term = sky->term ? sky->term + source->first_term : NULL;
+    double scale = 1.0, added = 0.0;
+    if (source->num_terms > 0) {
+        const double ratio = freq_hz / source->freq_hz;
+        if (source->is_polynomial) {
+            const double x = ratio - 1.0;
+            added = x * polynomial(term, source->num_terms, x);
+            if (source->flux_jy[0] != 0.0) scale = 1.0 + added / source->flux_jy[0];
+        } else {
+            scale = pow(ratio, polynomial(term, source->num_terms, log10(ratio)));
+        }
+    } else if (source->spectral_index != 0.0) {
+        scale = pow(freq_hz / source->freq_hz, source->spectral_index);
+    }
+    for (int s = 0; s < 4; ++s)
+        flux_jy[s] = source->flux_jy[s] * scale;
+    if (source->is_polynomial) flux_jy[0] = source->flux_jy[0] + added;
+}
+
+/* ---- lists of sources ---- */
+
+static tess_status add_listed(const char *path, const tess_listed_source *listed,
+                              const double center[2], double ref_freq_hz, tess_sky *sky)
+{
+    tess_status status = TESS_OK;
+    double lmn1[3];
+    tess_sky_source source = {.freq_hz =
+                                  listed->ref_hz > 0.0 ? listed->ref_hz : ref_freq_hz,
+                              .num_terms = listed->num_terms,
+                              .is_polynomial = listed->num_terms > 0 && !listed->is_log,
+                              .first_term = listed->first_term};
+    if (!tess_sky_project(listed->ra_rad, listed->dec_rad, center[0], center[1], lmn1))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: line %lld: the source is 90 degrees or more from the phase "
+                  "centre; check its position and the centre",
+                  path, (long long)listed->line);
+    source.l = lmn1[0];
+    source.m = lmn1[1];
+    source.n_minus_1 = lmn1[2];
+    memcpy(source.flux_jy, listed->flux_jy, sizeof source.flux_jy);
+    if (listed->is_gaussian)
+        tess_sky_set_gaussian(&source, listed->major_rad, listed->minor_rad,
+                              listed->pa_rad);
+    TESS_TRY(tess_sky_add(sky, &source));
+cleanup:
+    return status;
+}
+
+/* The sky takes the list's terms over. */
+static tess_status read_list(tess_comm *comm, const char *path, const double center[2],
+                             double ref_freq_hz, tess_sky *sky)
+{
+    tess_status status = TESS_OK;
+    tess_source_list list = {0};
+    TESS_TRY(tess_source_list_read(comm, path, &list));
+    if (list.num_sources == 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: a list without sources", path);
+    for (int64_t k = 0; k < list.num_sources; ++k)
+        TESS_TRY(add_listed(path, &list.source[k], center, ref_freq_hz, sky));
+    sky->term = list.term;
+    sky->num_terms = list.num_terms;
+    list.term = NULL;
+cleanup:
+    tess_source_list_free(&list);
+    return status;
 }
 
 /* ---- CSV ---- */
@@ -262,7 +335,7 @@ static bool pixel_direction(const tess_fits_model *model, int64_t i, int64_t j,
         fabs(model->dec_rad - center[1]) < same_rad)
         return true;
     double ra, dec;
-    deproject(lmn1, model->ra_rad, model->dec_rad, &ra, &dec);
+    tess_source_list_place(lmn1, model->ra_rad, model->dec_rad, &ra, &dec);
     return tess_sky_project(ra, dec, center[0], center[1], lmn1);
 }
 
@@ -336,8 +409,12 @@ tess_status tess_sky_read(tess_comm *comm, const char *path, double ra_rad,
     tess_status status = TESS_OK;
     const double center[2] = {ra_rad, dec_rad};
     tess_sky read = {0};
-    if (has_suffix(path, ".fits") || has_suffix(path, ".fit") ||
-        has_suffix(path, ".fts"))
+    bool is_list = false;
+    TESS_TRY(tess_source_list_is(comm, path, &is_list));
+    if (is_list)
+        status = read_list(comm, path, center, ref_freq_hz, &read);
+    else if (has_suffix(path, ".fits") || has_suffix(path, ".fit") ||
+             has_suffix(path, ".fts"))
         status = read_fits(path, center, &read);
     else
         status = read_csv(comm, path, center, ref_freq_hz, &read);

@@ -29,6 +29,17 @@ LAYOUT_XYZ = """x,y,z
 5109943.1,2003733.1,-3239117.2
 5109906.5,2003745.7,-3238898.4
 """
+SOURCES = """Format = Name, Type, Ra, Dec, I, SpectralIndex, LogarithmicSI, \
+ReferenceFrequency='1.5e8', MajorAxis, MinorAxis, Orientation
+
+s0c0,POINT,03:49:10.987654321,-28.38.52.40311234,0.5,[-0.7,0.1],false,1.5e8,,,
+s1c0,GAUSSIAN,03:49:11.1,-28.38.52.4,0.5,[],true,,83.6,41.8,30
+"""
+SOURCES_DP3 = """# (Name, Type, Patch, Ra, Dec, I, Q, U, V, ReferenceFrequency='1e8', \
+SpectralIndex='[0.5]', LogarithmicSI) = format
+, , patch, 00:00:00, +00.00.00
+a, POINT, patch, 3h49m11s, -28d38m52s, 1, 0.1, , 0.5, , -0.7, true
+"""
 LONG = "'" + "x" * 30 + "'"
 ESCAPE = "'\033[2J\033]0;x\007'"
 
@@ -199,6 +210,24 @@ def csv(_make, seeds, regression, _program):
     (regression / "empty").write_text("")
     # A right ascension without a declination, beside l and m.
     (regression / "sky-lone-ra").write_text("l,m,flux_jy,ra\n0,0,1,2deg\n")
+
+
+def sources(_make, seeds, regression, _program):
+    for name, text in [("wsclean", SOURCES), ("dp3", SOURCES_DP3)]:
+        (seeds / name).write_text(text)
+        (regression / f"{name}-mark").write_text("\ufeff" + text)
+        (regression / f"{name}-nul").write_text(text[:120] + "\0" + text[120:])
+        (regression / f"{name}-returns").write_text(text.replace("\n", "\r\n"))
+        (regression / f"{name}-wide").write_text(text.replace("\n", "," * 100 + "\n"))
+        (regression / f"{name}-numbers").write_text(text.replace("1", "1e999"))
+        (regression / f"{name}-nan").write_text(text.replace("0.5", "nan"))
+        (regression / f"{name}-quotes").write_text(text.replace("'", "\"'"))
+        (regression / f"{name}-brackets").write_text(text.replace("[", "[[[["))
+        for cut in range(1, len(text), 37):
+            (regression / f"{name}-cut-{cut}").write_text(text[:cut])
+    (regression / "empty").write_text("")
+    (regression / "binary").write_bytes(b"Format = Ra, Dec, I\n" + bytes(range(1, 256)) * 4)
+    (regression / "terms").write_text(SOURCES + "a,POINT,1deg,1deg,1,[" + "1," * 5000 + "1]\n")
 
 
 def config(make, seeds, regression, _program):
