@@ -10,22 +10,29 @@
 #include "tess_cli.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
+#include "tess_list_predict.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_profile_report.h"
+#include "tess_source_list.h"
 #include "tess_subcommands.h"
 #include "tess_threads.h"
 #include "tess_words.h"
 #include "trace_file.h"
 
 static const char doc[] =
-    "Predict the visibilities of a model image, for every row of an observation, "
-    "flagged or not."
+    "Predict the visibilities of a model image or a list of sources, for every row of "
+    "an "
+    "observation, flagged or not."
     "\v"
     "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
-    "Jy/pixel, at the pointing of the observation. -o writes a copy of the observation "
+    "Jy/pixel, at the pointing of the observation; or a list of sources as DP3 and "
+    "WSClean "
+    "write it, whose first line begins with 'Format ='. Lists are summed source by "
+    "source "
+    "in double precision, on the processor. -o writes a copy of the observation "
     "with the predicted visibilities, --column a data column of a MeasurementSet in "
     "place; a file or column that exists is kept unless --overwrite is given. A run "
     "that is stopped leaves no new file or column behind, but a column that it was "
@@ -38,7 +45,7 @@ static const char doc[] =
 enum { OPT_MODEL = 0x100, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_TRACE, OPT_OBS };
 
 static const struct argp_option options[] = {
-    {"model", OPT_MODEL, "MODEL.fits", 0, "Model image", 0},
+    {"model", OPT_MODEL, "MODEL.fits|LIST", 0, "Model image, or list of sources", 0},
     {"output", 'o', "OUT.uvfits", 0, "Write the visibilities to this file", 0},
     {"column", OPT_COLUMN, "NAME", 0,
      "Write them to this column of the MeasurementSet, like MODEL_DATA", 0},
@@ -172,6 +179,47 @@ cleanup:
     return status;
 }
 
+/* The direct sum over a list's sources. Collective. */
+static tess_status predict_list(tess_comm *comm, const tess_predict_opts *opts,
+                                tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    const tess_selection *s = &opts->selection;
+    const tess_list_predict_opts list = {.obs = opts->obs,
+                                         .list = opts->model,
+                                         .select = {.field = s->field,
+                                                    .spw = s->num_spw ? s->spw : NULL,
+                                                    .num_spw = s->num_spw,
+                                                    .chan_first = s->chan_first,
+                                                    .chan_end = s->chan_end},
+                                         .output = opts->output,
+                                         .column = opts->column,
+                                         .take = opts->take,
+                                         .take_context = opts->take_context,
+                                         .overwrite = opts->overwrite,
+                                         .command_line = opts->command_line,
+                                         .threads = opts->layout.threads};
+    if (opts->gridding.backend && strcmp(opts->gridding.backend, "cuda") == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "lists of sources are summed on the processor: no "
+                                  "--backend cuda");
+    TESS_TRY(tess_list_predict(comm, &list, profile));
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status predict(tess_comm *comm, const tess_predict_opts *opts,
+                           tess_profile *profile)
+{
+    tess_status status = TESS_OK;
+    bool is_list = false;
+    if (opts->model) TESS_TRY(tess_source_list_is(comm, opts->model, &is_list));
+    TESS_TRY(is_list ? predict_list(comm, opts, profile)
+                     : tess_imager_predict(comm, opts, profile));
+cleanup:
+    return status;
+}
+
 /* The last lines of the log. Collective. */
 static tess_status tell_end(tess_comm *comm, const tess_predict_opts *opts,
                             const tess_profile *profile)
@@ -225,7 +273,7 @@ tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
     tess_job_log_notes(memory->notes);
     profile.wants_energy = args.profile != NULL;
     if (args.trace) TESS_TRY(tess_comm_agree(comm, tess_trace_create(&profile.trace)));
-    TESS_TRY(tess_imager_predict(comm, &args.opts, &profile));
+    TESS_TRY(predict(comm, &args.opts, &profile));
     TESS_TRY(tess_profile_summary(comm, &profile));
     TESS_TRY(tell_end(comm, &args.opts, &profile));
     if (args.profile)
