@@ -43,6 +43,7 @@ enum {
     OPT_UPDATE_MODEL,
     OPT_ONLY_MODEL,
     OPT_MODEL_COLUMN,
+    OPT_SAVE_SOURCES,
     OPT_JOIN_CHANNELS,
     OPT_JOIN_POLS,
     OPT_LINK_POLS,
@@ -129,6 +130,10 @@ static const struct argp_option clean_options[] = {
      "Write the visibilities of the models NAME-model.fits, NAME-0000-model.fits ... "
      "of "
      "these channels, intervals and Stokes parameters, and make no images",
+     0},
+    {"save-source-list", OPT_SAVE_SOURCES, NULL, 0,
+     "Write the components as a list of sources, NAME-sources.txt, which predict, "
+     "simulate, DP3 and WSClean read; those of --multiscale are Gaussians",
      0},
     {"join-channels", OPT_JOIN_CHANNELS, NULL, 0,
      "Clean all channels of --channels-out together: components are found in their "
@@ -297,7 +302,8 @@ static const tess_option_rule clean_rules[] = {
      .max = 1},
     {OPT_MAX_SCALES, tess_take_int, .offset = MINOR(most_scales),
      .max = TESS_CLEAN_MOST_SCALES},
-    {OPT_SHAPE, tess_take_word, .offset = MINOR(shape), .words = shapes},
+    {OPT_SHAPE, tess_take_word, .offset = MINOR(shape), .words = shapes,
+     .given = AT(shape_given)},
     {OPT_SCALE_GAIN, tess_take_number, .offset = MINOR(scale_gain), .min = LEAST,
      .max = 0.999},
     {OPT_LOCAL_RMS, tess_take_flag, .offset = AT(local_rms)},
@@ -317,6 +323,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_UPDATE_MODEL, tess_take_flag, .offset = AT(update_model)},
     {OPT_ONLY_MODEL, tess_take_flag, .offset = AT(only_model)},
     {OPT_MODEL_COLUMN, tess_take_text, .offset = AT(model_column)},
+    {OPT_SAVE_SOURCES, tess_take_flag, .offset = AT(save_sources)},
     {OPT_JOIN_CHANNELS, tess_take_flag, .offset = AT(join.channels)},
     {OPT_JOIN_POLS, tess_take_flag, .offset = AT(join.polarizations)},
     {OPT_LINK_POLS, take_linked, .offset = 0},
@@ -471,6 +478,31 @@ cleanup:
     return status;
 }
 
+/* A list of sources is of Stokes I, and its extended sources are Gaussians. */
+static tess_status choose_sources(tess_image_opts *opts, bool is_plan)
+{
+    tess_status status = TESS_OK;
+    tess_clean_choice *choice = &opts->clean;
+    enum { STOKES_I = 1 };
+    if (!choice->save_sources) return TESS_OK;
+    if (!opts->output && !is_plan)
+        TESS_FAIL(TESS_ERR_USAGE, "--save-source-list needs files: -o NAME");
+    if (!is_imaged(opts, STOKES_I))
+        TESS_FAIL(TESS_ERR_USAGE, "--save-source-list is of Stokes I, which --stokes "
+                                  "does not make");
+    if (choice->minor.multiscale && choice->shape_given &&
+        choice->minor.shape != TESS_CLEAN_GAUSSIAN)
+        TESS_FAIL(TESS_ERR_USAGE, "--save-source-list needs components that are "
+                                  "Gaussians: --multiscale-shape gaussian");
+    choice->minor.shape = TESS_CLEAN_GAUSSIAN;
+    if (choice->continues)
+        tess_log_warn(
+            "--save-source-list: components of the model that is continued are "
+            "not in the list");
+cleanup:
+    return status;
+}
+
 tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
 {
     tess_status status = TESS_OK;
@@ -498,6 +530,7 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
         TESS_FAIL(TESS_ERR_USAGE, "--fits-mask and --casa-mask: there may be one mask");
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
+    TESS_TRY(choose_sources(opts, is_plan));
     if (choice->local_rms && minor->local_rms == TESS_CLEAN_GLOBAL_RMS)
         minor->local_rms = TESS_CLEAN_LOCAL_RMS;
 cleanup:

@@ -34,12 +34,20 @@ def images(prefix):
     return {path[len(prefix):]: read_image(path)[0] for path in glob.glob(prefix + "-*.fits")}
 
 
+def sources(prefix):
+    if not os.path.exists(prefix + "-sources.txt"):
+        return ""
+    with open(prefix + "-sources.txt") as file:
+        return file.read()
+
+
 def same(suite, what, prefix, whole):
     found, expected = images(prefix), images(whole)
     suite.equal(f"{what}: files", sorted(found), sorted(expected))
     differ = [name for name in expected
               if name in found and not np.array_equal(found[name], expected[name], equal_nan=True)]
     suite.equal(f"{what}: images that differ", differ, [])
+    suite.true(f"{what}: the same list of sources", sources(prefix) == sources(whole))
 
 
 def remove(prefix, folder):
@@ -133,13 +141,13 @@ def main():
     several = (1, 3, 2, 4) if mpiexec() else (1,)
     cases = {"multiscale": ["--niter", "400", "--auto-threshold", "4", "--auto-mask", "6",
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",
-                            "--save-first-residual"],
+                            "--save-first-residual", "--save-source-list"],
              "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2",
                           "--force-teams", "1"],
              "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
                         "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",
                         "2", "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations",
-                        "--save-first-residual"],
+                        "--save-first-residual", "--save-source-list"],
              "cross-hands": ["--niter", "150", "--nmiter", "2", "--stokes", "XX,YY"]}
     if not FULL:
         cases = {what: cases[what] for what in ("multiscale", "joined")}

@@ -13,6 +13,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_source_list.h"
 
 /* ---- maps of spectra ---- */
 
@@ -84,6 +85,9 @@ static tess_status check_names(const image_files *output, int64_t interval,
             if (image_has_file(output, kind, k))
                 TESS_TRY(check_kind(output, interval, channel,
                                     image_named_pol(output, kind, k), kind));
+    if (image_has_sources(output->opts, channel))
+        TESS_TRY(check_one(output, image_sources_name(output, interval, channel),
+                           output->opts->overwrite));
     for (int p = 0; channel < 0 && p < output->num_pol; ++p)
         for (int k = 0; k < image_map_count(output->opts); ++k)
             TESS_TRY(check_one(output, image_map_name(output, interval, p, k),
@@ -246,6 +250,25 @@ cleanup:
     return status;
 }
 
+/* The list of sources of an output; without data it has none. Local: the first rank. */
+static tess_status hold_sources(const image_files *output, int64_t interval,
+                                int64_t channel, double freq_hz, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    const tess_source_list empty = {0};
+    const image_source_list *sources = &output->sources;
+    const int64_t number = interval * output->outputs->num_channels + channel;
+    char *none = NULL, *path = image_sources_name(output, interval, channel);
+    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a list of sources");
+    if (!sources->text || sources->output != number)
+        TESS_TRY(tess_source_list_text(&empty, freq_hz, &none));
+    TESS_TRY(tess_held_text(held, path, none ? none : sources->text));
+cleanup:
+    tess_free(none);
+    free(path); /* from asprintf */
+    return status;
+}
+
 /* All files of an output get their names together; NAME.conf goes with the first. */
 static tess_status publish(const image_files *output, bool first, tess_held_files *held)
 {
@@ -271,7 +294,7 @@ static void log_one(char *path)
 
 void image_files_log(const image_files *output, int64_t interval, int64_t channel)
 {
-    char *name[3 * TESS_MAX_IMAGES];
+    char *name[3 * TESS_MAX_IMAGES + 1];
     if (!output->opts->output) return;
     const int count = image_output_names(output, interval, channel, name);
     for (int k = 0; k < count; ++k)
@@ -478,8 +501,13 @@ tess_status image_files_write(const image_files *output, int64_t interval,
                             &shared, found, &to, &held));
     TESS_TRY(write_maps(output, product + image_kinds_place(kinds, IMAGE_RESTORED),
                         &shared, found, &to, &held));
-    if (output->opts->output)
+    if (output->opts->output) {
+        if (image_has_sources(output->opts, channel) &&
+            tess_comm_rank(output->comm) == 0)
+            status = hold_sources(output, interval, channel, shared.freq_hz, &held);
+        TESS_TRY(tess_comm_agree(output->comm, status));
         TESS_TRY(publish(output, interval == 0 && channel == 0, &held));
+    }
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
 cleanup:
     tess_held_free(&held);

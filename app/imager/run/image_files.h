@@ -22,6 +22,12 @@ typedef struct image_map {
     imager_rows rows;
 } image_map;
 
+/** The components of an output that was cleaned, as a list of sources. */
+typedef struct image_source_list {
+    char *text; /**< on the first rank; owned by the run */
+    int64_t output;
+} image_source_list;
+
 /** How many such maps each polarisation has: each term and its error, then the spectral
  *  index and its error. Local. */
 int image_map_count(const tess_image_opts *opts);
@@ -38,6 +44,7 @@ typedef struct image_files {
     tess_profile *profile;
     image_map *map; /**< [num_maps] of the polarisations in turn, for the next mean */
     int num_maps;
+    image_source_list sources;      /**< of the output that was cleaned last */
     struct imager_summary *summary; /**< gets what is told of the images in the end */
 } image_files;
 

@@ -124,18 +124,12 @@ static void give_up_all(image_run *run, int64_t interval)
 /* What major cycles want to know of a channel. */
 static majors_channel cleaned_channel(const joined *all, int c)
 {
-    const image_run *run = all->run;
     joined_channel *channel = &all->channel[c];
-    double centre_hz, width_hz;
-    majors_channel cleaned = {.output = output_of(all, c),
-                              .set = channel->set.job ? &channel->set : NULL,
-                              .made = channel->made,
-                              .product = channel->product,
-                              .found = channel->found};
-    output_table_band(&run->outputs, run->info, c, &centre_hz, &width_hz);
-    cleaned.freq_hz = channel->set.job ? visset_freq_hz(&channel->set) : centre_hz;
-    if (!(cleaned.freq_hz > 0)) cleaned.freq_hz = centre_hz;
-    return cleaned;
+    return (majors_channel){.output = output_of(all, c),
+                            .set = channel->set.job ? &channel->set : NULL,
+                            .made = channel->made,
+                            .product = channel->product,
+                            .found = channel->found};
 }
 
 /* Collective. */

@@ -7,13 +7,22 @@
 
 #include "tess_mem.h"
 
+/* "-tNNNN" where there are several intervals. */
+static const char *time_part(const image_files *output, int64_t interval, char *text,
+                             size_t size)
+{
+    *text = '\0';
+    if (output->opts->intervals_out > 1)
+        snprintf(text, size, "-t%04lld", (long long)interval);
+    return text;
+}
+
 /* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
 char *image_path(const image_files *output, int64_t interval, int64_t channel,
                  const tess_pol *pol, const char *kind, const char *suffix)
 {
-    char time[32] = "", chan[32] = "", polarisation[16] = "", name[8], *path = NULL;
-    if (output->opts->intervals_out > 1)
-        snprintf(time, sizeof time, "-t%04lld", (long long)interval);
+    char time[32], chan[32] = "", polarisation[16] = "", name[8], *path = NULL;
+    time_part(output, interval, time, sizeof time);
     if (output->opts->channels_out > 1) {
         if (channel < 0)
             snprintf(chan, sizeof chan, "-MFS");
@@ -60,6 +69,23 @@ char *image_files_name(const image_files *output, int64_t interval, int64_t chan
                       image_kind_name(kind), "fits");
 }
 
+bool image_has_sources(const tess_image_opts *opts, int64_t channel)
+{
+    if (!opts->clean.save_sources || !image_is_cleaned(opts)) return false;
+    return image_joins_channels(opts) ? channel == 0 : channel >= 0;
+}
+
+char *image_sources_name(const image_files *output, int64_t interval, int64_t channel)
+{
+    char time[32], *path = NULL;
+    if (!image_joins_channels(output->opts))
+        return image_path(output, interval, channel, NULL, "sources", "txt");
+    if (asprintf(&path, "%s%s-sources.txt", output->opts->output,
+                 time_part(output, interval, time, sizeof time)) < 0)
+        return NULL;
+    return path;
+}
+
 int image_map_count(const tess_image_opts *opts)
 {
     const tess_join_choice *join = &opts->clean.join;
@@ -95,7 +121,7 @@ bool image_has_preview(const tess_image_opts *opts, image_kind kind)
     return opts->beside.preview && kind != IMAGE_MODEL;
 }
 
-/* The files of an output; NULL where memory was short. */
+/* The files of an output, with the list of sources; NULL where memory was short. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name)
 {
@@ -113,6 +139,8 @@ int image_output_names(const image_files *output, int64_t interval, int64_t chan
             if (image_has_preview(output->opts, kind))
                 name[count++] = image_path(output, interval, channel, pol, text, "png");
         }
+    if (image_has_sources(output->opts, channel))
+        name[count++] = image_sources_name(output, interval, channel);
     return count;
 }
 
@@ -123,9 +151,10 @@ tess_status image_files_names(const image_files *output, char ***names_out,
     const tess_image_opts *opts = output->opts;
     const int64_t channels = opts->channels_out, several = channels > 1;
     const int maps = image_map_count(opts);
-    const int64_t most = opts->intervals_out *
-                         ((channels + several) * 3 * image_kinds_all(&output->kinds) +
-                          maps * output->num_pol);
+    const int64_t most =
+        opts->intervals_out *
+        ((channels + several) * (3 * image_kinds_all(&output->kinds) + 1) +
+         maps * output->num_pol);
     int64_t count = 0;
     char **names = tess_alloc_zero(most, sizeof *names);
     if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");

@@ -28,11 +28,17 @@ const char *image_map_kind(const tess_image_opts *opts, int k, char *text, size_
 /** The name of map `k` of an interval, as image_path. Local. */
 char *image_map_name(const image_files *output, int64_t interval, int pol, int k);
 
+/** Whether a list of sources is written with the images of a channel (-1: the mean):
+ * with those of each, or of channels that are cleaned together with those of the first;
+ * and its name, NAME[-tNNNN][-NNNN]-sources.txt, as image_path. Local. */
+bool image_has_sources(const tess_image_opts *opts, int64_t channel);
+char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);
+
 /** Whether images of a kind have a preview. Local. */
 bool image_has_preview(const tess_image_opts *opts, image_kind kind);
 
 /** The names of the files of an output, whose number is returned: at most three for
- * each image; NULL where memory was short. Local. */
+ * each image, and one; NULL where memory was short. Local. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clean_inputs.h"
+#include "component_list.h"
 #include "image_kinds.h"
 #include "imager_model.h"
 #include "spectral_maps.h"
@@ -222,6 +223,8 @@ static tess_status create_clean(majors *all, cleaned *group)
     if (!find_weights(all, group)) return TESS_OK;
     const tess_clean_images images = group_images(all, group, linked);
     TESS_TRY(tess_clean_create(all->slabs, &images, &all->opts, &group->clean));
+    if (all->run->opts->clean.save_sources)
+        TESS_TRY(tess_comm_agree(all->slabs, tess_clean_keep_components(group->clean)));
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p)
             if (weight_of(all, c, group->first_pol + p) > 0)
@@ -742,15 +745,33 @@ static void free_all(majors *all)
     if (all->slabs && all->slabs != all->run->comm) tess_comm_free(all->slabs);
 }
 
+/* The mean by weight, or the middle of the band where there are no data. Local. */
+static void find_frequencies(majors *all)
+{
+    const image_run *run = all->run;
+    for (int c = 0; c < all->num_channels; ++c) {
+        majors_channel *channel = &all->channel[c];
+        double centre_hz, width_hz;
+        output_table_band(&run->outputs, run->info,
+                          channel->output % run->outputs.num_channels, &centre_hz,
+                          &width_hz);
+        channel->freq_hz = channel->set ? visset_freq_hz(channel->set) : centre_hz;
+        if (!(channel->freq_hz > 0)) channel->freq_hz = centre_hz;
+    }
+}
+
 tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels)
 {
     tess_status status = TESS_OK;
     majors all = {.run = run, .channel = channel, .num_channels = num_channels};
     double mark = tess_time_now();
+    find_frequencies(&all);
     TESS_TRY(set_up(&all));
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all));
     TESS_TRY(all_majors(&all));
+    if (run->opts->clean.save_sources)
+        TESS_TRY(component_list_make(&all, &run->output.sources));
     mark = tess_time_now();
     for (int c = 0; c < num_channels; ++c) {
         TESS_TRY(take_products(&all, c));

@@ -31,7 +31,7 @@ typedef struct majors_channel {
     imager_product *made;       /**< its dirty images and PSFs, which become products */
     imager_product *product;    /**< all kinds, in the order of run->output.kinds */
     struct imager_found *found; /**< [num_pol] has the beam, gets what was done */
-    double freq_hz;             /**< mean, by weight; of the band without data */
+    double freq_hz; /**< mean by weight, or the middle of its band; of majors_clean */
     imager_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
 } majors_channel;
 

@@ -45,6 +45,8 @@ typedef struct tess_clean_choice {
     bool update_model;        /**< --update-model */
     bool only_model;          /**< --predict-models: that alone, from NAME-model.fits */
     const char *model_column; /**< --model-column; NULL: MODEL_DATA */
+    bool save_sources;        /**< --save-source-list: NAME-sources.txt */
+    bool shape_given;         /**< --multiscale-shape */
     tess_join_choice join;
     tess_beam_choice beam;
 } tess_clean_choice;

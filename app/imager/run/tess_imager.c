@@ -516,6 +516,7 @@ void image_free_run(image_run *run)
     tess_samples_free(&run->all);
     tess_free(run->row_time);
     tess_free(run->chan_wanted);
+    tess_free(run->output.sources.text);
     imager_summary_free(&run->summary);
     imager_teams_free(&run->teams);
 }
