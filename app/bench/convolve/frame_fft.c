@@ -99,7 +99,9 @@ static void multiply(const float complex *kept, int64_t count, float complex *li
     for (int64_t k = 0; k < count; ++k) {
         const float re = crealf(line[k]), im = cimagf(line[k]);
         const float kept_re = crealf(kept[k]), kept_im = cimagf(kept[k]);
-        line[k] = CMPLXF(re * kept_re - im * kept_im, re * kept_im + im * kept_re);
+        float *product = (float *)&line[k]; /* clang 14 has no CMPLXF */
+        product[0] = re * kept_re - im * kept_im;
+        product[1] = re * kept_im + im * kept_re;
     }
 }
 
