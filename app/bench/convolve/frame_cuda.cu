@@ -1,6 +1,6 @@
-/* Convolution on a GPU as a sum in the image. A block makes a tile of the result; the part
- * of the frame that it needs, and the taps, are in shared memory. A PSF is taken in parts
- * of PART × PART taps, so that shared memory suffices for any size. */
+/* Convolution on a GPU as a sum in the image. A block makes a tile of the result; the
+ * part of the frame that it needs, and the taps, are in shared memory. A PSF is taken
+ * in parts of PART × PART taps, so that shared memory suffices for any size. */
 #include "frame_cuda.h"
 
 #include "tess_gcf_device.cuh"
@@ -26,9 +26,8 @@ struct cuda_shape {
 };
 
 struct cuda_plan {
-    frame_shape size;
+    frame_device memory; /* first */
     cuda_shape shape;
-    frame_device memory;
     int64_t tiles;
     void *taps; /* device float [parts_y][parts_x][PART i][PART j], 0 beyond the PSF */
 };
@@ -42,8 +41,8 @@ __device__ inline int wrapped(int at, int n)
 
 /* Work a thread: ROWS pixels, for each tap of a column of taps one addition to each of
  * them; it reads ROWS + PART − 1 values of the frame and PART taps of shared memory for
- * ROWS × PART of these. Shared memory: 24 KiB of the frame and .6 KiB of taps. Nothing is
- * atomic. Limit: arithmetic in single precision. */
+ * ROWS × PART of these. Shared memory: 24 KiB of the frame and .6 KiB of taps. Nothing
+ * is atomic. Limit: arithmetic in single precision. */
 __global__ void direct_kernel(cuda_shape shape, const float *taps, const float *frame,
                               float *out)
 {
@@ -94,8 +93,8 @@ int parts_of(int64_t count, int size)
 /* The taps as the kernel reads them, in host memory. */
 float *make_taps(const cuda_shape *shape, const float *psf)
 {
-    float *taps =
-        (float *)tess_alloc_zero((int64_t)shape->parts_y * shape->parts_x, PART * PART * 4);
+    float *taps = (float *)tess_alloc_zero((int64_t)shape->parts_y * shape->parts_x,
+                                           PART * PART * 4);
     for (int j = 0; taps && j < shape->ky; ++j)
         for (int i = 0; i < shape->kx; ++i) {
             const int64_t p = (int64_t)(j / PART) * shape->parts_x + i / PART;
@@ -114,14 +113,14 @@ void destroy(frame_plan *plan_v)
     tess_free(plan);
 }
 
-tess_status create(const frame_shape *shape, const float *psf, int, frame_plan **plan_out)
+tess_status create(const frame_shape *shape, const float *psf, int,
+                   frame_plan **plan_out)
 {
     tess_status status = TESS_OK;
     float *taps = NULL;
     int64_t bytes = 0;
     cuda_plan *plan = (cuda_plan *)tess_alloc_zero(1, sizeof *plan);
     if (!plan) TESS_FAIL(TESS_ERR_ALLOC, "convolution on a GPU");
-    plan->size = *shape;
     plan->shape = {(int)shape->nx,
                    (int)shape->ny,
                    (int)shape->kx,
@@ -158,22 +157,14 @@ cleanup:
     return status;
 }
 
-tess_status upload(frame_plan *plan_v, const float *frame)
-{
-    const cuda_plan *plan = (const cuda_plan *)plan_v;
-    return frame_device_upload(&plan->size, &plan->memory, frame);
-}
-
-tess_status download(frame_plan *plan_v, float *out)
-{
-    const cuda_plan *plan = (const cuda_plan *)plan_v;
-    return frame_device_download(&plan->size, &plan->memory, out);
-}
-
 } // namespace
 
-const frame_step frame_step_cuda = {"cuda",  "tiles in shared memory",
-                                    false,   false,
-                                    create,  execute,
-                                    destroy, upload,
-                                    download};
+const frame_step frame_step_cuda = {"cuda",
+                                    "tiles in shared memory",
+                                    false,
+                                    false,
+                                    create,
+                                    execute,
+                                    destroy,
+                                    frame_device_upload,
+                                    frame_device_download};

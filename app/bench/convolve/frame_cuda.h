@@ -12,8 +12,10 @@ extern "C" {
 
 extern const frame_step frame_step_cuda, frame_step_cufft;
 
-/** A frame and its convolution in device memory. */
+/** A frame and its convolution in device memory. The plans of all steps on a GPU begin
+ *  with it. */
 typedef struct frame_device {
+    frame_shape shape;
     void *frame, *out;
 } frame_device;
 
@@ -21,11 +23,10 @@ typedef struct frame_device {
 tess_status frame_device_take(const frame_shape *shape, frame_device *memory);
 void frame_device_free(frame_device *memory);
 
-/** The frame up, the convolution down; both wait. TESS_ERR_RESOURCE. */
-tess_status frame_device_upload(const frame_shape *shape, const frame_device *memory,
-                                const float *frame);
-tess_status frame_device_download(const frame_shape *shape, const frame_device *memory,
-                                  float *out);
+/** Copies of a step on a GPU: the frame up, the convolution down; both wait.
+ *  TESS_ERR_RESOURCE. */
+tess_status frame_device_upload(frame_plan *plan, const float *frame);
+tess_status frame_device_download(frame_plan *plan, float *out);
 
 /** Transforms of a real image [ly][lx] in device memory, unnormalised, enqueued in the
  *  device's stream. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. */

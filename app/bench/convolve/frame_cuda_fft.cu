@@ -1,5 +1,6 @@
-/* Convolution on a GPU by transforms, with that of the PSF kept from frame to frame; padded
- * as frame_fft.c does it. Its kernels move each value once: memory bandwidth limits them. */
+/* Convolution on a GPU by transforms, with that of the PSF kept from frame to frame;
+ * padded as frame_fft.c does it. Its kernels move each value once: memory bandwidth
+ * limits them. */
 #include "frame_cuda.h"
 
 #include "tess_convolve.h"
@@ -12,8 +13,7 @@ namespace
 enum { THREADS = 256 };
 
 struct cufft_plan {
-    frame_shape shape;
-    frame_device memory;
+    frame_device memory;  /* first */
     int64_t lx, ly, half; /* half: lx/2 + 1 */
     frame_cufft *fft;
     void *image;    /* device float [ly][lx] */
@@ -50,8 +50,8 @@ __global__ void multiply_kernel(int64_t count, float scale, const float2 *kept,
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (k >= count) return;
     const float2 a = spectrum[k], b = kept[k];
-    spectrum[k] = make_float2(scale * (a.x * b.x + a.y * b.y),
-                              scale * (a.y * b.x - a.x * b.y));
+    spectrum[k] =
+        make_float2(scale * (a.x * b.x + a.y * b.y), scale * (a.y * b.x - a.x * b.y));
 }
 
 /* A thread a pixel of the result. */
@@ -79,21 +79,21 @@ tess_status transform_psf(cufft_plan *plan, const float *psf)
     tess_status status = TESS_OK;
     const int64_t line = (int64_t)sizeof(float);
     TESS_TRY(tess_device_zero(plan->image, plan->lx * plan->ly * line));
-    TESS_TRY(tess_device_upload_rows(plan->image, plan->lx * line, psf,
-                                     plan->shape.kx * line, plan->shape.kx * line,
-                                     plan->shape.ky));
+    TESS_TRY(tess_device_upload_rows(
+        plan->image, plan->lx * line, psf, plan->memory.shape.kx * line,
+        plan->memory.shape.kx * line, plan->memory.shape.ky));
     TESS_TRY(frame_cufft_forward(plan->fft, (float *)plan->image, plan->kept));
 cleanup:
     return status;
 }
 
-tess_status create(const frame_shape *shape, const float *psf, int, frame_plan **plan_out)
+tess_status create(const frame_shape *shape, const float *psf, int,
+                   frame_plan **plan_out)
 {
     tess_status status = TESS_OK;
     int64_t bytes = 0;
     cufft_plan *plan = (cufft_plan *)tess_alloc_zero(1, sizeof *plan);
     if (!plan) TESS_FAIL(TESS_ERR_ALLOC, "convolution by transforms on a GPU");
-    plan->shape = *shape;
     plan->lx = tess_convolve_length(shape->nx + shape->kx - 1);
     plan->ly = tess_convolve_length(shape->ny + shape->ky - 1);
     plan->half = plan->lx / 2 + 1;
@@ -116,8 +116,9 @@ tess_status execute(frame_plan *plan_v, const float *, float *)
     tess_status status = TESS_OK;
     cufft_plan *plan = (cufft_plan *)plan_v;
     const int64_t values = plan->half * plan->ly, pixels = plan->lx * plan->ly;
-    gcf_launch(extend_kernel, blocks_of(pixels), THREADS, 0, plan->shape, plan->lx,
-               plan->ly, (const float *)plan->memory.frame, (float *)plan->image);
+    gcf_launch(extend_kernel, blocks_of(pixels), THREADS, 0, plan->memory.shape,
+               plan->lx, plan->ly, (const float *)plan->memory.frame,
+               (float *)plan->image);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(frame_cufft_forward(plan->fft, (float *)plan->image, plan->spectrum));
     gcf_launch(multiply_kernel, blocks_of(values), THREADS, 0, values,
@@ -125,31 +126,23 @@ tess_status execute(frame_plan *plan_v, const float *, float *)
                (float2 *)plan->spectrum);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(frame_cufft_back(plan->fft, plan->spectrum, (float *)plan->image));
-    gcf_launch(crop_kernel, blocks_of(plan->shape.nx * plan->shape.ny), THREADS, 0,
-               plan->shape.nx, plan->shape.ny, plan->lx, (const float *)plan->image,
-               (float *)plan->memory.out);
+    gcf_launch(crop_kernel, blocks_of(plan->memory.shape.nx * plan->memory.shape.ny),
+               THREADS, 0, plan->memory.shape.nx, plan->memory.shape.ny, plan->lx,
+               (const float *)plan->image, (float *)plan->memory.out);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_wait());
 cleanup:
     return status;
 }
 
-tess_status upload(frame_plan *plan_v, const float *frame)
-{
-    const cufft_plan *plan = (const cufft_plan *)plan_v;
-    return frame_device_upload(&plan->shape, &plan->memory, frame);
-}
-
-tess_status download(frame_plan *plan_v, float *out)
-{
-    const cufft_plan *plan = (const cufft_plan *)plan_v;
-    return frame_device_download(&plan->shape, &plan->memory, out);
-}
-
 } // namespace
 
-const frame_step frame_step_cufft = {"cufft", "cuFFT, the PSF's transform is kept",
-                                     false,   true,
-                                     create,  execute,
-                                     destroy, upload,
-                                     download};
+const frame_step frame_step_cufft = {"cufft",
+                                     "cuFFT, the PSF's transform is kept",
+                                     false,
+                                     true,
+                                     create,
+                                     execute,
+                                     destroy,
+                                     frame_device_upload,
+                                     frame_device_download};

@@ -14,6 +14,7 @@ tess_status frame_device_take(const frame_shape *shape, frame_device *memory)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = bytes_of(shape);
+    memory->shape = *shape;
     TESS_TRY(tess_device_alloc(bytes, "frame", &memory->frame));
     TESS_TRY(tess_device_alloc(bytes, "convolved frame", &memory->out));
 cleanup:
@@ -26,20 +27,20 @@ void frame_device_free(frame_device *memory)
     tess_device_free(memory->out);
 }
 
-tess_status frame_device_upload(const frame_shape *shape, const frame_device *memory,
-                                const float *frame)
+tess_status frame_device_upload(frame_plan *plan, const float *frame)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_device_upload(memory->frame, frame, bytes_of(shape)));
+    const frame_device *memory = (const frame_device *)plan;
+    TESS_TRY(tess_device_upload(memory->frame, frame, bytes_of(&memory->shape)));
     TESS_TRY(tess_device_wait());
 cleanup:
     return status;
 }
 
-tess_status frame_device_download(const frame_shape *shape, const frame_device *memory,
-                                  float *out)
+tess_status frame_device_download(frame_plan *plan, float *out)
 {
-    return tess_device_download(out, memory->out, bytes_of(shape));
+    const frame_device *memory = (const frame_device *)plan;
+    return tess_device_download(out, memory->out, bytes_of(&memory->shape));
 }
 
 const frame_step *frame_device_step(int k)
