@@ -1,9 +1,11 @@
 /* Makes text of files and users safe for a terminal, and writes angles as text. */
 #include "tess_text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tess_const.h"
 
@@ -49,6 +51,17 @@ char *tess_text_clean(char *text)
             *to++ = *from++;
     }
     *to = '\0';
+    return text;
+}
+
+char *tess_text_trim(char *text)
+{
+    while (isspace((unsigned char)*text))
+        ++text;
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        --length;
+    text[length] = '\0';
     return text;
 }
 

@@ -15,6 +15,10 @@ extern "C" {
  *  Returns `text`. Local. */
 char *tess_text_clean(char *text);
 
+/** Cut the blanks of both ends away, in place: returns the first byte that is none.
+ *  Local. */
+char *tess_text_trim(char *text);
+
 /** An angle in the largest unit of the command line's that keeps it at least 1,
  *  "4.1uas". Local. */
 void tess_text_angle(double rad, char *text, size_t size);

@@ -14,6 +14,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
+#include "tess_text.h"
 #include "tess_text_file.h"
 
 /* Bytes in which the header must begin. */
@@ -69,17 +70,6 @@ typedef struct list_reader {
 
 /* ---- lines and fields ---- */
 
-static char *trim(char *text)
-{
-    while (isspace((unsigned char)*text))
-        ++text;
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1]))
-        --length;
-    text[length] = '\0';
-    return text;
-}
-
 /* Without the quotes around it. */
 static char *unquote(char *text)
 {
@@ -87,7 +77,7 @@ static char *unquote(char *text)
     if (length < 2 || (*text != '\'' && *text != '"') || text[length - 1] != *text)
         return text;
     text[length - 1] = '\0';
-    return trim(text + 1);
+    return tess_text_trim(text + 1);
 }
 
 /* Cut at commas, but not within quotes or brackets; returns the number of fields, of
@@ -101,7 +91,7 @@ static int cut(char *line, char *field[MOST_FIELDS])
         const bool ends = *c == '\0';
         if (ends || (*c == ',' && depth == 0 && !quote)) {
             *c = '\0';
-            if (count < MOST_FIELDS) field[count] = trim(start);
+            if (count < MOST_FIELDS) field[count] = tess_text_trim(start);
             ++count;
             start = c + 1;
         } else if (quote) {
@@ -131,11 +121,12 @@ static char *header_columns(char *line)
 {
     char *columns = behind_word(line, "format"), *end;
     if (columns || *line != '#') return columns;
-    columns = trim(line + 1);
+    columns = tess_text_trim(line + 1);
     end = strrchr(columns, ')');
     if (*columns != '(' || !end) return NULL;
-    char *rest = trim(end + 1);
-    if (*rest != '=' || strcasecmp(trim(rest + 1), "format") != 0) return NULL;
+    char *rest = tess_text_trim(end + 1);
+    if (*rest != '=' || strcasecmp(tess_text_trim(rest + 1), "format") != 0)
+        return NULL;
     *end = '\0';
     return columns + 1;
 }
@@ -172,7 +163,7 @@ static tess_status read_header(list_reader *reader, char *columns, char *ignored
     for (int k = 0; k < reader->num_fields; ++k) {
         char *value = strchr(field[k], '=');
         if (value) *value++ = '\0';
-        const char *name = trim(field[k]);
+        const char *name = tess_text_trim(field[k]);
         const list_column column = column_of(name);
         reader->column[k] = column;
         if (column == OTHER) {
@@ -183,7 +174,7 @@ static tess_status read_header(list_reader *reader, char *columns, char *ignored
             TESS_FAIL(TESS_ERR_INPUT, "%s: line %lld names column '%s' twice",
                       reader->path, (long long)reader->line, column_name[column]);
         named[column] = true;
-        if (value) reader->fallback[column] = unquote(trim(value));
+        if (value) reader->fallback[column] = unquote(tess_text_trim(value));
     }
     if (!named[RA] || !named[DEC] || !named[STOKES_I])
         TESS_FAIL(TESS_ERR_INPUT,
@@ -349,7 +340,8 @@ static tess_status read_terms(const list_reader *reader, double *term, int *num_
         copy[length - 1] = '\0';
         *copy = ' ';
     }
-    for (char *rest = *trim(copy) ? copy : NULL, *word; (word = strsep(&rest, ","));) {
+    for (char *rest = *tess_text_trim(copy) ? copy : NULL, *word;
+         (word = strsep(&rest, ","));) {
         if (count == TESS_SOURCE_LIST_TERMS)
             TESS_TRY(refuse(reader, TERMS, "has more terms than are read"));
         if (!is_number(word, &term[count]))
@@ -481,7 +473,7 @@ tess_status tess_source_list_parse(const char *path, const char *text,
     if (strncmp(rest, "\xEF\xBB\xBF", 3) == 0) rest += 3; /* a byte order mark */
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         ++reader.line;
-        TESS_TRY(take_line(&reader, trim(line), &list, ignored, size));
+        TESS_TRY(take_line(&reader, tess_text_trim(line), &list, ignored, size));
     }
     if (reader.num_fields == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: a list of sources without a header", path);
@@ -500,7 +492,7 @@ static bool begins_as_list(char *text)
 {
     char *rest = strncmp(text, "\xEF\xBB\xBF", 3) == 0 ? text + 3 : text;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
-        line = trim(line);
+        line = tess_text_trim(line);
         const bool is_comment = *line == '#' || *line == '\0';
         if (header_columns(line)) return true;
         if (!is_comment) return false;

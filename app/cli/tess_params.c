@@ -10,6 +10,7 @@
 
 #include "tess_input.h"
 #include "tess_mem.h"
+#include "tess_text.h"
 
 /* A parameter file is typed by a person: anything larger is not one. */
 enum { MAX_FILE_BYTES = 1 << 20, MAX_KEYS = 1000 };
@@ -34,18 +35,6 @@ static bool may_repeat(const struct argp_option *option)
 {
     const size_t length = option->arg ? strlen(option->arg) : 0;
     return length > 3 && strcmp(option->arg + length - 3, "...") == 0;
-}
-
-/* Blanks of both ends cut away, in place. */
-static char *trim(char *text)
-{
-    while (isspace((unsigned char)*text))
-        ++text;
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1]))
-        --length;
-    text[length] = '\0';
-    return text;
 }
 
 /* Cut a comment away: '#' at the start of the line or after a blank, not in quotes. */
@@ -123,14 +112,14 @@ static tess_status read_line(reading *r, char *text)
 {
     tess_status status = TESS_OK;
     cut_comment(text);
-    text = trim(text);
+    text = tess_text_trim(text);
     if (*text == '\0') goto cleanup;
     char *equals = strchr(text, '=');
     if (!equals)
         TESS_FAIL(TESS_ERR_USAGE, "%s:%d: '%.60s' is not of the form key = value",
                   r->path, r->line, text);
     *equals = '\0';
-    char *key = trim(text), *value = trim(equals + 1);
+    char *key = tess_text_trim(text), *value = tess_text_trim(equals + 1);
     const size_t length = strlen(value);
     if (length >= 2 && value[0] == '"' && value[length - 1] == '"') {
         value[length - 1] = '\0';

@@ -9,18 +9,8 @@
 #include <string.h>
 
 #include "tess_mem.h"
+#include "tess_text.h"
 #include "tess_text_file.h"
-
-static char *trim(char *text)
-{
-    while (isspace((unsigned char)*text))
-        ++text;
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1]))
-        --length;
-    text[length] = '\0';
-    return text;
-}
 
 /* Cut one line at its commas; returns the number of fields, of which at most
  * TESS_CSV_MAX_COLUMNS are stored. */
@@ -30,7 +20,7 @@ static int split_fields(char *line, const char *field[TESS_CSV_MAX_COLUMNS])
     for (char *start = line; start;) {
         char *comma = strchr(start, ',');
         if (comma) *comma = '\0';
-        if (count < TESS_CSV_MAX_COLUMNS) field[count] = trim(start);
+        if (count < TESS_CSV_MAX_COLUMNS) field[count] = tess_text_trim(start);
         ++count;
         start = comma ? comma + 1 : NULL;
     }
@@ -101,7 +91,7 @@ tess_status tess_csv_parse(const char *path, const char *text, tess_csv *csv)
         char *end = strchr(start, '\n');
         if (end) *end = '\0';
         ++number;
-        char *line = trim(start);
+        char *line = tess_text_trim(start);
         /* "#name,ra,..." is how some tools write the header, but a comment here. */
         if (*line == '#') {
             if (comment_bytes < 4096) keep_comment(&table, line);
