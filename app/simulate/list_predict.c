@@ -7,14 +7,10 @@
 #include <string.h>
 
 #include "sim_predict.h"
+#include "sim_rows.h"
 #include "sim_sky.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-
-/* Visibilities of one block. A MeasurementSet's writer gathers the blocks of all ranks
- * on one. */
-#define BLOCK_BYTES     ((int64_t)32 << 20)
-#define MIN_BLOCK_BYTES ((int64_t)256 << 10)
 
 typedef struct list_run {
     tess_comm *comm;
@@ -31,11 +27,6 @@ typedef struct list_run {
     int64_t capacity;
     tess_progress progress;
 } list_run;
-
-/* A rank's rows of a segment. */
-typedef struct row_range {
-    int64_t first, end, step, num_blocks; /* blocks: the same on all ranks */
-} row_range;
 
 /* ---- opening ---- */
 
@@ -110,22 +101,6 @@ static void tell_work(const list_run *run)
 }
 
 /* ---- blocks ---- */
-
-static row_range rows_of_rank(const list_run *run, const tess_vis_segment *segment)
-{
-    const int64_t rank = tess_comm_rank(run->comm), size = tess_comm_size(run->comm);
-    const int64_t share = segment->num_rows / size, extra = segment->num_rows % size;
-    const int64_t row_bytes =
-        segment->num_chan * segment->num_corr * (int64_t)(3 * sizeof(float)) + 64;
-    const int64_t bytes = BLOCK_BYTES / size;
-    row_range rows = {.first = rank * share + (rank < extra ? rank : extra)};
-    rows.end = rows.first + share + (rank < extra ? 1 : 0);
-    rows.step = (bytes < MIN_BLOCK_BYTES ? MIN_BLOCK_BYTES : bytes) / row_bytes;
-    if (rows.step < 1) rows.step = 1;
-    const int64_t most = share + (extra > 0 ? 1 : 0);
-    rows.num_blocks = (most + rows.step - 1) / rows.step;
-    return rows;
-}
 
 static bool has_finite_uvw(const double *uvw_m)
 {
@@ -216,7 +191,7 @@ static tess_status predict_segment(list_run *run, int segment)
 {
     tess_status status = TESS_OK;
     const tess_vis_segment *of = &run->meta->segment[segment];
-    const row_range rows = rows_of_rank(run, of);
+    const tess_sim_rows rows = tess_sim_rows_of(run->comm, of, true);
     const double ranks = tess_comm_size(run->comm);
     int64_t row = rows.first;
     for (int64_t k = 0; k < rows.num_blocks; ++k) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim_predict.h"
+#include "sim_rows.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
 #include "tess_const.h"
@@ -15,11 +16,6 @@
 #include "tess_out.h"
 #include "tess_sim_layout.h"
 #include "tess_threads.h"
-
-/* Visibilities of one block: large enough for fast writing, small beside any node's
- * memory. A MeasurementSet's writer gathers the blocks of all ranks on one. */
-#define BLOCK_BYTES     ((int64_t)32 << 20)
-#define MIN_BLOCK_BYTES ((int64_t)256 << 10)
 
 /* Times at which the elevation is looked at before starting. */
 enum { NUM_ELEVATION_SAMPLES = 49 };
@@ -334,18 +330,6 @@ cleanup:
     return status;
 }
 
-static int64_t rows_per_block(const simulation *sim, int num_ranks)
-{
-    const tess_vis_segment *segment = sim->meta.segment;
-    const int64_t row_bytes =
-        segment->num_chan * segment->num_corr * (int64_t)(3 * sizeof(float)) + 64;
-    int64_t bytes = BLOCK_BYTES;
-    if (!sim->float_uvw) bytes /= num_ranks;
-    if (bytes < MIN_BLOCK_BYTES) bytes = MIN_BLOCK_BYTES;
-    const int64_t rows = bytes / row_bytes;
-    return rows < 1 ? 1 : rows;
-}
-
 /* Make and write this rank's range. Collective. */
 static tess_status stream_rows(tess_comm *comm, const simulation *sim,
                                tess_vis_writer *writer)
@@ -353,19 +337,15 @@ static tess_status stream_rows(tess_comm *comm, const simulation *sim,
     tess_status status = TESS_OK;
     tess_vis_block block = {0};
     tess_progress progress = {0};
-    const int64_t rank = tess_comm_rank(comm), size = tess_comm_size(comm);
-    const int64_t num_rows = sim->meta.segment->num_rows;
-    const int64_t share = num_rows / size, extra = num_rows % size;
-    int64_t row = rank * share + (rank < extra ? rank : extra);
-    const int64_t end = row + share + (rank < extra ? 1 : 0);
-    const int64_t step = rows_per_block(sim, (int)size);
-    const int64_t most = share + (extra > 0 ? 1 : 0);
-    const int64_t num_blocks = (most + step - 1) / step;
-    const double chan_per_row = (double)sim->meta.segment->num_chan;
+    const int64_t size = tess_comm_size(comm);
+    const tess_vis_segment *segment = sim->meta.segment;
+    const tess_sim_rows rows = tess_sim_rows_of(comm, segment, !sim->float_uvw);
+    const double chan_per_row = (double)segment->num_chan;
+    int64_t row = rows.first;
     tess_progress_start(&progress, "simulating", "vis",
-                        (double)num_rows * chan_per_row);
-    for (int64_t k = 0; k < num_blocks; ++k) {
-        const int64_t n = step < end - row ? step : end - row;
+                        (double)segment->num_rows * chan_per_row);
+    for (int64_t k = 0; k < rows.num_blocks; ++k) {
+        const int64_t n = rows.step < rows.end - row ? rows.step : rows.end - row;
         status = fill_block(sim, row, n, &block);
         TESS_TRY(tess_comm_agree(comm, status));
         TESS_TRY(tess_vis_write(writer, &block));
