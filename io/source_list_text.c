@@ -15,16 +15,6 @@ enum { RA_DIGITS = 9, DEC_DIGITS = 8 };
 
 enum { MOST_SCALES = 64 };
 
-void tess_source_list_place(const double lmn1[3], double ra0_rad, double dec0_rad,
-                            double *ra_rad, double *dec_rad)
-{
-    const double n = 1 + lmn1[2];
-    const double ahead = n * cos(dec0_rad) - lmn1[1] * sin(dec0_rad);
-    *ra_rad = ra0_rad + atan2(lmn1[0], ahead);
-    *dec_rad =
-        atan2(lmn1[1] * cos(dec0_rad) + n * sin(dec0_rad), hypot(lmn1[0], ahead));
-}
-
 /* A text that grows; after a failure it stays as it is. */
 typedef struct growing {
     char *text;

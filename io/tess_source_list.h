@@ -71,11 +71,6 @@ tess_status tess_source_list_read(tess_comm *comm, const char *path,
 tess_status tess_source_list_parse(const char *path, const char *text,
                                    tess_source_list *list, char *ignored, size_t size);
 
-/** Right ascension and declination of direction cosines l, m and n − 1 from a centre
- *  (SIN projection). Local. */
-void tess_source_list_place(const double lmn1[3], double ra0_rad, double dec0_rad,
-                            double *ra_rad, double *dec_rad);
-
 /** Append a source with its terms, term[source->num_terms]. TESS_ERR_ALLOC. Local. */
 tess_status tess_source_list_add(tess_source_list *list,
                                  const tess_listed_source *source, const double *term);

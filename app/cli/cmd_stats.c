@@ -13,6 +13,7 @@
 #include "tess_const.h"
 #include "tess_fits_array.h"
 #include "tess_mem.h"
+#include "tess_sky_place.h"
 #include "tess_subcommands.h"
 #include "tess_text.h"
 #include "tess_words.h"
@@ -143,13 +144,15 @@ static void write_position(const tess_fits_array *image, int64_t pixel, char *te
     const double dy = (double)(pixel / x->length) + 1 - y->pixel;
     const double l = unit * (image->matrix[0][0] * dx + image->matrix[0][1] * dy);
     const double m = unit * (image->matrix[1][0] * dx + image->matrix[1][1] * dy);
-    const double n2 = 1 - l * l - m * m, n = sqrt(fmax(n2, 0));
-    const double s = sin(unit * y->value), c = cos(unit * y->value);
+    const double n2 = 1 - l * l - m * m;
+    const double lmn1[3] = {l, m, sqrt(fmax(n2, 0)) - 1};
+    double ra_rad, dec_rad;
     char ra[48], dec[48];
     text[0] = '\0';
     if (strncmp(x->type, "RA---SIN", 8) != 0 || !(n2 >= 0)) return;
-    tess_words_ra(unit * x->value + atan2(l, n * c - m * s), 2, ra, sizeof ra);
-    tess_words_dec(asin(fmin(fmax(m * c + n * s, -1), 1)), 1, dec, sizeof dec);
+    tess_sky_place(lmn1, unit * x->value, unit * y->value, &ra_rad, &dec_rad);
+    tess_words_ra(ra_rad, 2, ra, sizeof ra);
+    tess_words_dec(dec_rad, 1, dec, sizeof dec);
     snprintf(text, size, " at %s %s", ra, dec);
 }
 

@@ -14,6 +14,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
+#include "tess_sky_place.h"
 #include "tess_source_list.h"
 
 /* Pixels read at once from a model image. */
@@ -335,7 +336,7 @@ static bool pixel_direction(const tess_fits_model *model, int64_t i, int64_t j,
         fabs(model->dec_rad - center[1]) < same_rad)
         return true;
     double ra, dec;
-    tess_source_list_place(lmn1, model->ra_rad, model->dec_rad, &ra, &dec);
+    tess_sky_place(lmn1, model->ra_rad, model->dec_rad, &ra, &dec);
     return tess_sky_project(ra, dec, center[0], center[1], lmn1);
 }
 

@@ -18,6 +18,7 @@
 #include "tess_comm.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_sky_place.h"
 #include "tess_source_list.h"
 
 #define HEADER                                                                         \
@@ -284,7 +285,7 @@ static void test_places(void **state)
         const double r2 = l * l + m * m;
         const double lmn1[] = {l, m, -r2 / (1 + sqrt(1 - r2))};
         double ra, dec, back[3];
-        tess_source_list_place(lmn1, ra0, dec0, &ra, &dec);
+        tess_sky_place(lmn1, ra0, dec0, &ra, &dec);
         assert_true(tess_sky_project(ra, dec, ra0, dec0, back));
         for (int c = 0; c < 3; ++c)
             assert_true(fabs(back[c] - lmn1[c]) < 4e-15);

@@ -8,6 +8,7 @@
 #include "tess_casa_image.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_sky_place.h"
 
 /* Pixels of a file may lie so far from the image's [pixels]. */
 static const double MOST_OFFSET = 0.1;
@@ -17,15 +18,7 @@ enum { ROWS_AT_ONCE = 64 };
 
 /* ---- where pixels lie ---- */
 
-/* The sky's position at direction cosines around a centre, and back: SIN projection
- * (Calabretta and Greisen 2002, A&A 395, 1077, section 5.1.5). */
-static void to_sky(double l, double m, double ra0, double dec0, double *ra, double *dec)
-{
-    const double n = sqrt(fmax(1 - l * l - m * m, 0)), s = sin(dec0), c = cos(dec0);
-    *dec = asin(fmin(fmax(m * c + n * s, -1), 1));
-    *ra = ra0 + atan2(l, n * c - m * s);
-}
-
+/* The reverse of tess_sky_place. */
 static void from_sky(double ra, double dec, double ra0, double dec0, double *l,
                      double *m)
 {
@@ -41,7 +34,8 @@ static double offset_at(const image_run *run, const tess_fits_model *fits, doubl
     const double x = -l / opts->scale_rad + (double)(opts->nx / 2);
     const double y = m / opts->scale_rad + (double)(opts->ny / 2);
     double ra, dec, l_file, m_file;
-    to_sky(l, m, run->info->ra_rad, run->info->dec_rad, &ra, &dec);
+    const double lmn1[3] = {l, m, sqrt(fmax(1 - l * l - m * m, 0)) - 1};
+    tess_sky_place(lmn1, run->info->ra_rad, run->info->dec_rad, &ra, &dec);
     from_sky(ra, dec, fits->ra_rad, fits->dec_rad, &l_file, &m_file);
     const double x_file = fits->crpix_x - 1 + l_file / fits->scale_x_rad;
     const double y_file = fits->crpix_y - 1 + m_file / fits->scale_y_rad;
@@ -232,7 +226,8 @@ static tess_status check_all(const image_run *run)
     tess_status status = TESS_OK;
     mask_file mask = {0};
     if (has_mask(run)) TESS_TRY(open_mask(run, &mask));
-    if (run->opts->clean.continues || run->opts->clean.only_model) TESS_TRY(check_models(run));
+    if (run->opts->clean.continues || run->opts->clean.only_model)
+        TESS_TRY(check_models(run));
 cleanup:
     close_mask(&mask);
     return status;

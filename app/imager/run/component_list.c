@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tess_mem.h"
+#include "tess_sky_place.h"
 #include "tess_source_list.h"
 
 enum { STOKES_I = 1 };
@@ -59,7 +60,7 @@ static void place(const majors *all, int64_t index, tess_listed_source *source)
     const double m = (double)(index / nx - ny / 2) * scale_rad;
     const double r2 = l * l + m * m;
     const double lmn1[] = {l, m, -r2 / (1 + sqrt(fmax(0, 1 - r2)))};
-    tess_source_list_place(lmn1, all->run->info->ra_rad, all->run->info->dec_rad,
+    tess_sky_place(lmn1, all->run->info->ra_rad, all->run->info->dec_rad,
                            &source->ra_rad, &source->dec_rad);
 }
 

@@ -14,6 +14,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_sky_place.h"
 #include "tess_words.h"
 
 /* Up to so many images have a line each. */
@@ -330,10 +331,10 @@ static void position_text(const image_files *output, double number, char *text,
         .nx = opts->nx, .ny = opts->ny, .scale_rad = opts->scale_rad};
     const double l = tess_geom_l(&geom, (int64_t)number % opts->nx);
     const double m = tess_geom_m(&geom, (int64_t)number / opts->nx);
-    const double n2 = 1 - l * l - m * m, n = sqrt(fmax(n2, 0));
-    const double s = sin(output->info->dec_rad), c = cos(output->info->dec_rad);
-    const double dec = asin(fmin(fmax(m * c + n * s, -1), 1));
-    const double ra = output->info->ra_rad + atan2(l, n * c - m * s);
+    const double n2 = 1 - l * l - m * m;
+    const double lmn1[3] = {l, m, sqrt(fmax(n2, 0)) - 1};
+    double ra, dec;
+    tess_sky_place(lmn1, output->info->ra_rad, output->info->dec_rad, &ra, &dec);
     const double places = -log10(opts->scale_rad / TESS_RAD_PER_ASEC);
     const int decimals = places < 0 ? 0 : places > 8 ? 9 : 1 + (int)places;
     char ra_text[48], dec_text[48];

@@ -1,0 +1,20 @@
+/** @file tess_sky_place.h
+ *  Where direction cosines lie on the sky.
+ */
+#ifndef TESS_SKY_PLACE_H
+#define TESS_SKY_PLACE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Right ascension and declination [rad] of the direction cosines l, m and n − 1 from a
+ *  centre: SIN projection (Calabretta and Greisen 2002, A&A 395, 1077, section 5.1.5).
+ *  Local. */
+void tess_sky_place(const double lmn1[3], double ra0_rad, double dec0_rad,
+                    double *ra_rad, double *dec_rad);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
