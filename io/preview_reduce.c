@@ -5,6 +5,7 @@
 
 #include "preview.h"
 #include "tess_mem.h"
+#include "tess_select.h"
 
 typedef struct cell {
     double sum;
@@ -137,45 +138,17 @@ static void add_cells(const cell *from, int64_t count, cell *into)
     }
 }
 
-/* The k-th smallest, counted from 0; puts those below before it and those above behind
- * it (C. A. R. Hoare, 1961). */
-static double smallest(float *values, int64_t count, int64_t k)
-{
-    int64_t first = 0, last = count - 1;
-    while (first < last) {
-        const float middle = values[first + (last - first) / 2];
-        int64_t i = first, j = last;
-        while (i <= j) {
-            while (values[i] < middle)
-                ++i;
-            while (middle < values[j])
-                --j;
-            if (i > j) break;
-            const float value = values[i];
-            values[i++] = values[j];
-            values[j--] = value;
-        }
-        if (k <= j)
-            last = j;
-        else if (k >= i)
-            first = i;
-        else
-            break;
-    }
-    return (double)values[k];
-}
-
 /* Median of |values - centre|; overwrites and reorders `values`. */
-static double median_deviation(float *values, int64_t count, double centre)
+static double median_deviation(double *values, int64_t count, double centre)
 {
     for (int64_t k = 0; k < count; ++k)
-        values[k] = fabsf(values[k] - (float)centre);
-    return count > 0 ? smallest(values, count, count / 2) : 0;
+        values[k] = fabs(values[k] - centre);
+    return count > 0 ? tess_select_smallest(values, count, count / 2) : 0;
 }
 
 /* Cells to values: the mean, or the peak where it stands out among all peaks. */
 static void choose_values(const cell *cells, int64_t count, int64_t factor,
-                          float *scratch, float *value)
+                          double *scratch, float *value)
 {
     const double stands_out = 3;
     const int64_t sample =
@@ -184,7 +157,7 @@ static void choose_values(const cell *cells, int64_t count, int64_t factor,
     if (factor > 2) {
         int64_t used = 0;
         for (int64_t k = 0; k < count; k += sample)
-            if (cells[k].count > 0) scratch[used++] = cells[k].peak;
+            if (cells[k].count > 0) scratch[used++] = (double)cells[k].peak;
         typical = median_deviation(scratch, used, 0);
     }
     for (int64_t k = 0; k < count; ++k) {
@@ -201,24 +174,24 @@ static void choose_values(const cell *cells, int64_t count, int64_t factor,
 static const double SIGMA_PER_MAD = 1.4826; /* of a normal distribution */
 
 /* What captions say: of the image itself, which means of blocks are less noisy than. */
-static void measure_pixels(const cell *cells, int64_t count, float *scratch,
+static void measure_pixels(const cell *cells, int64_t count, double *scratch,
                            preview_image *image)
 {
     int64_t used = 0;
     bool any = false;
     for (int64_t k = 0; k < count; ++k) {
         any = any || cells[k].count > 0;
-        if (cells[k].has_one) scratch[used++] = cells[k].one;
+        if (cells[k].has_one) scratch[used++] = (double)cells[k].one;
         if (fabs((double)cells[k].peak) > fabs(image->peak))
             image->peak = (double)cells[k].peak;
     }
     if (!any) image->peak = (double)NAN;
     if (used == 0) return;
-    const double median = smallest(scratch, used, used / 2);
+    const double median = tess_select_smallest(scratch, used, used / 2);
     image->rms = SIGMA_PER_MAD * median_deviation(scratch, used, median);
 }
 
-static void measure(preview_image *image, int64_t count, float *scratch)
+static void measure(preview_image *image, int64_t count, double *scratch)
 {
     int64_t used = 0;
     float low = INFINITY, high = -INFINITY;
@@ -227,13 +200,13 @@ static void measure(preview_image *image, int64_t count, float *scratch)
         if (!isfinite(value)) continue;
         low = value < low ? value : low;
         high = value > high ? value : high;
-        scratch[used++] = value;
+        scratch[used++] = (double)value;
     }
     if (used == 0) return;
     image->min = (double)low;
     image->max = (double)high;
-    const double median = smallest(scratch, used, used / 2);
-    image->low = smallest(scratch, used / 2 + 1, used / 1000);
+    const double median = tess_select_smallest(scratch, used, used / 2);
+    image->low = tess_select_smallest(scratch, used / 2 + 1, used / 1000);
     image->sigma = SIGMA_PER_MAD * median_deviation(scratch, used, median);
 }
 
@@ -243,7 +216,7 @@ static tess_status merge(const char *data, int64_t bytes, preview_image *image)
     tess_status status = TESS_OK;
     const int64_t width = image->width, count = width * image->height;
     cell *cells = tess_alloc_zero(count, sizeof *cells);
-    float *scratch = tess_alloc(count, sizeof *scratch);
+    double *scratch = tess_alloc(count, sizeof *scratch);
     image->value = tess_alloc(count, sizeof *image->value);
     if (!cells || !scratch || !image->value)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for a preview");

@@ -13,6 +13,7 @@
 #include "tess_const.h"
 #include "tess_fits_array.h"
 #include "tess_mem.h"
+#include "tess_select.h"
 #include "tess_sky_place.h"
 #include "tess_subcommands.h"
 #include "tess_text.h"
@@ -63,43 +64,12 @@ typedef struct plane_stats {
     double sum, rms, noise;
 } plane_stats;
 
-static void swap(double *a, double *b)
-{
-    const double kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* The k-th smallest of `count` values, which are rearranged (Hoare 1961). */
-static double select_kth(double *value, int64_t count, int64_t k)
-{
-    int64_t low = 0, high = count - 1;
-    while (low < high) {
-        const double pivot = value[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (value[i] < pivot)
-                ++i;
-            while (value[j] > pivot)
-                --j;
-            if (i <= j) swap(&value[i++], &value[j--]);
-        }
-        if (k <= j)
-            high = j;
-        else if (k >= i)
-            low = i;
-        else
-            break;
-    }
-    return value[k];
-}
-
 /* The mean of the two middle values where their number is even. */
 static double median(double *value, int64_t count)
 {
-    const double upper = select_kth(value, count, count / 2);
+    const double upper = tess_select_smallest(value, count, count / 2);
     if (count % 2 == 1) return upper;
-    return 0.5 * (upper + select_kth(value, count, count / 2 - 1));
+    return 0.5 * (upper + tess_select_smallest(value, count, count / 2 - 1));
 }
 
 /* All but the noise, which needs the pixels in another order. */
