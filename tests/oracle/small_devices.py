@@ -6,6 +6,7 @@ for the images themselves is a clear error that leaves nothing behind.
 Devices are emulated (TESS_CUDA=EMULATED), with the bytes of memory that TESS_EMULATED says.
 """
 import os
+import re
 
 import numpy as np
 
@@ -86,17 +87,28 @@ def check_images(suite, obs):
             suite.below(f"{label} {kind}: L2", l2_error(found[kind], wanted[kind]), limit)
 
 
+def device_bytes(result):
+    """Most memory of a device that the log of a run tells, 0 where it tells none."""
+    found = re.search(r"of its GPU ([0-9.]+) ([KMG]iB)", result.err)
+    return float(found[1]) * 1024 ** (1 + "KMG".index(found[2][0])) if found else 0
+
+
 def check_shared(suite, obs):
-    """Images and planes that are too large for each of two devices, which share them. In the
+    """Images and planes that are too large for each of two devices, which share them: each
+    takes half of the memory and 3 tenths, for sums of bricks and lines on their way. In the
     corners the correction of the taper makes rounding larger than in the images above."""
     if not mpiexec():
         return
     options = ["--size", "2048", "--scale", "3asec", "--no-psf", "-v", "--accuracy", "1e-7"]
     result, wanted = image(suite, obs, "large", LARGE, *options)
     suite.ran("shared: one large device", result)
+    alone = device_bytes(result)
+    suite.true("shared: the log tells the memory of the device", alone > 8 * 2048 ** 2)
     result, found = image(suite, obs, "small", SHARED, *options, ranks=2)
     suite.ran("shared: two small devices", result)
     suite.true("shared: they say so", "devices share w-planes" in result.err)
+    suite.below("shared: memory of a device over that of one", device_bytes(result) / alone,
+                1.3 / 2)
     suite.below("shared: L2", l2_error(found["-dirty.fits"], wanted["-dirty.fits"]), 1e-10)
 
 

@@ -592,10 +592,10 @@ void imager_job_log(imager_job *job)
              job->ranks.fft_ranks);
 }
 
-/* Keep in the profile how much of an image and of a plane this rank held. */
-static void note_slabs(imager_job *job)
+void imager_job_note_held(imager_job *job)
 {
     int64_t image, plane;
+    if (!job->planes) return;
     tess_planes_held(job->planes, &image, &plane);
     if (job->backend->held) job->profile->device_bytes = job->backend->held();
     if (image > job->profile->image_slab_bytes) job->profile->image_slab_bytes = image;
@@ -605,7 +605,7 @@ static void note_slabs(imager_job *job)
 void imager_job_free(imager_job *job)
 {
     free_partition(job);
-    if (job->planes) note_slabs(job);
+    imager_job_note_held(job);
     tess_planes_destroy(job->planes);
     tess_planes_destroy(job->model.planes);
     tess_device_comm_destroy(job->devices);

@@ -85,6 +85,11 @@ double imager_planes_bytes(const imager_job *job);
  *  `forward`, the same of the job's model, if it has one. Collective. */
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                  bool forward);
+
+/* Keep in the profile how much of an image, of a plane and of a GPU's memory this rank
+ * has held so far; imager_job_free() does it, too. Local. */
+void imager_job_note_held(imager_job *job);
+
 void imager_job_free(imager_job *job); /* Collective. */
 
 /** What of a job belongs to one set of samples. */

@@ -528,6 +528,7 @@ static tess_status tell_end(image_run *run)
     tess_comm *all = run->teams.all;
     tess_profile_stop_meter(run->profile);
     run->profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run->source);
+    imager_job_note_held(&run->job);
     TESS_TRY(tess_profile_summary(all, run->profile));
     TESS_TRY(imager_summary_tell(all, &run->means, &run->counts));
 cleanup:
