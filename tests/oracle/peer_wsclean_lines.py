@@ -126,6 +126,30 @@ def check_fields(suite, obs):
         check_line(suite, name, f"{field}{FIELD} -niter 200 -mgain 0.8 -weight briggs 0", [several], SAME)
     shutil.copy(suite.path("plain-image.fits"), suite.path("chosen-model.fits"))
     check_prediction(suite, several, "chosen", "-field 0,2")
+    check_all_fields(suite, python, several)
+
+
+def model_column(suite, python, obs, *options):
+    """MODEL_DATA of all rows after a run that cleans and updates it; None if that failed."""
+    ran = suite.image("updated", obs, "--overwrite", "--size", SIZE, "--scale", f"{SCALE}asec", "--niter", "200",
+                      "--accuracy", "1e-6", "--update-model", *options)[0]
+    out = suite.path("column.npy")
+    read = run([python, os.path.join(os.path.dirname(__file__), "ms_column.py"), obs, "MODEL_DATA", out], 120)
+    return np.load(out) if ran and suite.ran("reading MODEL_DATA", read) else None
+
+
+def check_all_fields(suite, python, obs):
+    """--center takes all fields: MODEL_DATA of each is that of a list of them."""
+    found = model_column(suite, python, obs, "--center", f"{RA}deg,{DEC}deg", "--weight", "natural")
+    wanted = model_column(suite, python, obs, "--field", "0,1,2", "--weight", "natural")
+    if wanted is None or found is None:
+        return
+    rows = len(wanted)
+    for k in range(3):
+        part = slice(-(-k * rows // 3), -(-(k + 1) * rows // 3))
+        suite.true(f"field {k}: its model is not empty", np.abs(wanted[part]).max() > .1)
+        suite.below(f"field {k}: MODEL_DATA with --center / largest",
+                    np.abs(found[part] - wanted[part]).max() / np.abs(wanted).max(), 1e-5)
 
 
 def images(suite, name):

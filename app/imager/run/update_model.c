@@ -2,6 +2,7 @@
  * output was made of. */
 #include "update_model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "clean_inputs.h"
@@ -20,7 +21,7 @@ tess_status update_model_check(const image_run *run)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     if (!opts->clean.update_model && !opts->clean.only_model) return TESS_OK;
-    for (int k = 0; k < opts->num_obs; ++k) {
+    for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
         const tess_vis_meta *meta =
             tess_vis_reader_meta(tess_source_reader(run->source, k));
         if (strcmp(meta->format, "UVFITS") == 0)
@@ -56,24 +57,27 @@ static void add_profile(const tess_profile *from, tess_profile *to)
     }
 }
 
-/* Predict into a set, or into one field after the other of a list. Collective. */
-static tess_status update_fields(image_run *run, const char *obs,
-                                 const tess_predict_opts *all)
+/* Predict into the rows that the k-th reader of the run has read: where it is one of
+ * several of its set, these are the rows of its field. Collective. */
+static tess_status update_rows(image_run *run, int k, const tess_predict_opts *all)
 {
     tess_status status = TESS_OK;
     tess_predict_opts predict = *all;
-    char field[256];
-    predict.obs = obs;
-    for (int k = 0;
-         k == 0 || tess_selection_field(&all->selection, k, field, sizeof field); ++k) {
-        tess_profile profile;
-        if (tess_selection_field(&all->selection, k, field, sizeof field))
-            predict.selection.field = field;
-        tess_profile_start(&profile);
-        TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
-        add_profile(&profile, run->profile);
+    tess_profile profile;
+    char field[16];
+    const tess_vis_meta *meta =
+        tess_vis_reader_meta(tess_source_reader(run->source, k));
+    predict.obs = meta->path;
+    if (tess_source_num_readers(run->source) > run->opts->num_obs) {
+        snprintf(field, sizeof field, "%d", meta->field[meta->field_selected].id);
+        predict.selection.field = field;
     }
-    tess_log_info("wrote %s of %s", predict.column, obs);
+    tess_profile_start(&profile);
+    TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
+    add_profile(&profile, run->profile);
+    tess_log_info("wrote %s of %s%s%s", predict.column, meta->path,
+                  predict.selection.field ? ", field " : "",
+                  predict.selection.field ? predict.selection.field : "");
 cleanup:
     return status;
 }
@@ -98,8 +102,8 @@ tess_status update_model(image_run *run)
                                  .command_line = opts->beside.command_line};
     /* where the model's rows lie is known before the predictor has a plan */
     predict.layout.forced.fft_ranks = run->teams.num > 1 ? 1 : run->job.ranks.fft_ranks;
-    for (int k = 0; k < opts->num_obs; ++k)
-        TESS_TRY(update_fields(run, opts->obs[k], &predict));
+    for (int k = 0; k < tess_source_num_readers(run->source); ++k)
+        TESS_TRY(update_rows(run, k, &predict));
 cleanup:
     return status;
 }

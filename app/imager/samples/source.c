@@ -116,8 +116,9 @@ cleanup:
     return status;
 }
 
-bool tess_selection_field(const tess_selection *selection, int k, char *text,
-                          size_t size)
+/* Field `k` of the list, in `text`; false behind the last one. */
+static bool selection_field(const tess_selection *selection, int k, char *text,
+                            size_t size)
 {
     const char *item = selection->field;
     for (; item && k > 0; --k) {
@@ -141,8 +142,7 @@ static tess_status open_listed_fields(tess_source *source, const char *path,
     tess_vis_select one = *select;
     char field[256];
     one.field = field;
-    for (int k = 0; tess_selection_field(&source->selection, k, field, sizeof field);
-         ++k) {
+    for (int k = 0; selection_field(&source->selection, k, field, sizeof field); ++k) {
         tess_vis_reader *reader = NULL;
         TESS_TRY(tess_vis_open(path, &one, &reader));
         TESS_TRY(keep_reader(source, reader));
@@ -391,9 +391,14 @@ const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
     return &tess_vis_reader_meta(source->reader[p->obs])->segment[p->segment];
 }
 
-tess_vis_reader *tess_source_reader(tess_source *source, int obs)
+int tess_source_num_readers(const tess_source *source)
 {
-    return source->reader[obs];
+    return source->num_obs;
+}
+
+tess_vis_reader *tess_source_reader(tess_source *source, int k)
+{
+    return source->reader[k];
 }
 
 /* ---- what is made of each part ---- */

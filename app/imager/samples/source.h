@@ -135,8 +135,9 @@ int tess_source_num_segments(const tess_source *source);
 const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
                                             const tess_recipe **recipe);
 
-/** The reader of an observation. */
-tess_vis_reader *tess_source_reader(tess_source *source, int obs);
+/** A reader for each observation, or for each field that is read of one. Local. */
+int tess_source_num_readers(const tess_source *source);
+tess_vis_reader *tess_source_reader(tess_source *source, int k);
 
 /** Distinct integration times of the selected rows, ascending, on all ranks; allocated,
  *  owned by the caller. Reads the data once. Collective. */

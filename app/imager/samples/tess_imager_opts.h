@@ -6,7 +6,6 @@
 #define TESS_IMAGER_OPTS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "tess_projection.h"
@@ -48,10 +47,6 @@ typedef struct tess_selection {
     bool positions_only; /**< set by predict: the data column need not be there */
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
-
-/** Field `k` of the list, in `text`; false behind the last one. Local. */
-bool tess_selection_field(const tess_selection *selection, int k, char *text,
-                          size_t size);
 
 /** Of several devices: each makes whole images, which are summed; or they share
  * w-planes.
