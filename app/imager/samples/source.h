@@ -103,9 +103,8 @@ tess_status tess_source_next(tess_source *source, tess_samples *samples,
 /** Bytes of the blocks read so far, of this rank, once for each pass. Local. */
 int64_t tess_source_bytes(const tess_source *source);
 
-/** As tess_source_next, but hands out the raw block with its recipe, for prediction;
- *  both are valid until the next call. `block` is NULL when this rank has no more.
- *  Local. */
+/** As tess_source_next, but hands out the raw block with its recipe, both until the
+ *  next call, for prediction. `block` is NULL when this rank has no more. Local. */
 tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
                                    const tess_recipe **recipe);
 
