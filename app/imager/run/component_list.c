@@ -44,7 +44,8 @@ static double reference_hz(const list_maker *maker)
     if (fitted > 0) return fitted;
     for (int c = 0; c < all->num_channels; ++c) {
         const majors_channel *channel = &all->channel[c];
-        const double weight = channel->set ? channel->made[maker->pol].sum_weights : 0;
+        const double weight =
+            channel->has_data ? channel->made[maker->pol].sum_weights : 0;
         sum += weight * channel->freq_hz;
         weights += weight;
     }
@@ -61,7 +62,7 @@ static void place(const majors *all, int64_t index, tess_listed_source *source)
     const double r2 = l * l + m * m;
     const double lmn1[] = {l, m, -r2 / (1 + sqrt(fmax(0, 1 - r2)))};
     tess_sky_place(lmn1, all->run->info->ra_rad, all->run->info->dec_rad,
-                           &source->ra_rad, &source->dec_rad);
+                   &source->ra_rad, &source->dec_rad);
 }
 
 /* The components of a scale, index[count] and term[count][num_terms]. Local. */

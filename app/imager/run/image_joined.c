@@ -13,8 +13,11 @@
 /* A channel's samples, what is made of them, and what is written. */
 typedef struct joined_channel {
     sample_sets data;
+    bool has_data;
+    double variance[2 * TESS_MAX_POL];
+    double freq_hz;        /* mean by weight */
     tess_density *density; /* while its set is made */
-    visset set;            /* zeros: there are no visibilities */
+    visset set;
     imager_product made[TESS_MAX_IMAGES], product[TESS_MAX_IMAGES];
     struct imager_found found[TESS_MAX_POL];
 } joined_channel;
@@ -59,8 +62,7 @@ static void free_all(joined *all)
 }
 
 /* The samples of a channel, weighted. Collective. */
-static tess_status weigh(image_run *run, joined_channel *channel, int64_t output,
-                         double *variance)
+static tess_status weigh(image_run *run, joined_channel *channel, int64_t output)
 {
     tess_status status = TESS_OK;
     tess_density *density = NULL;
@@ -69,7 +71,7 @@ static tess_status weigh(image_run *run, joined_channel *channel, int64_t output
     const int num_weight =
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
     TESS_TRY(image_weigh(run, &channel->data, &density));
-    image_variances(run, density, num_weight, data->weight_scale, variance);
+    image_variances(run, density, num_weight, data->weight_scale, channel->variance);
     TESS_TRY(image_apply_density(run, &channel->data, &density));
     /* of samples that are not in memory it is applied as they go to scratch */
     if (density) {
@@ -81,18 +83,12 @@ cleanup:
     return status;
 }
 
-/* The set of a channel, its dirty images and PSFs, and its beam. Collective. */
-static tess_status make_images(joined *all, int c)
+/* The set of a channel, its dirty images and PSFs. Collective in the team. */
+static tess_status make_images(image_run *run, joined_channel *channel)
 {
     tess_status status = TESS_OK;
-    image_run *run = all->run;
-    joined_channel *channel = &all->channel[c];
-    const imager_extent *extent = &run->outputs.extent[output_of(all, c)];
-    const imager_stages no_stages = {.comm = run->comm};
+    const imager_stages no_stages = {.comm = run->job.comm};
     const visset_request request = {.psf = true};
-    double variance[2 * TESS_MAX_POL] = {0};
-    if (extent->num_vis == 0) return TESS_OK;
-    TESS_TRY(weigh(run, channel, output_of(all, c), variance));
     TESS_TRY(
         visset_create(&run->job, &channel->data, false, &no_stages, &channel->set));
     if (channel->set.over && !channel->set.spool && !channel->data.in_memory)
@@ -101,14 +97,40 @@ static tess_status make_images(joined *all, int c)
     status = visset_image(&channel->set, &request, &no_stages, channel->made);
     visset_leave(&channel->set);
     TESS_TRY(status);
-    image_take_variances(run, variance, channel->made);
-    TESS_TRY(image_beam_find(&run->output, channel->made + run->num_pol,
-                             image_num_psf(run), extent, channel->found));
-    for (int k = 1; k < run->num_pol; ++k)
-        channel->found[k] = channel->found[0];
+    channel->freq_hz = visset_freq_hz(&channel->set);
 cleanup:
     tess_density_destroy(channel->density);
     channel->density = NULL;
+    return status;
+}
+
+/* What is found of the images. Collective. */
+static tess_status look_at_images(const joined *all, int c)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = all->run;
+    joined_channel *channel = &all->channel[c];
+    image_take_variances(run, channel->variance, channel->made);
+    TESS_TRY(image_beam_find(&run->output, channel->made + run->num_pol,
+                             image_num_psf(run),
+                             &run->outputs.extent[output_of(all, c)], channel->found));
+    for (int k = 1; k < run->num_pol; ++k)
+        channel->found[k] = channel->found[0];
+cleanup:
+    return status;
+}
+
+/* The images of a channel, if it has data. Collective. */
+static tess_status begin_channel(joined *all, int c)
+{
+    tess_status status = TESS_OK;
+    joined_channel *channel = &all->channel[c];
+    channel->has_data = all->run->outputs.extent[output_of(all, c)].num_vis > 0;
+    if (!channel->has_data) return TESS_OK;
+    TESS_TRY(weigh(all->run, channel, output_of(all, c)));
+    TESS_TRY(make_images(all->run, channel));
+    TESS_TRY(look_at_images(all, c));
+cleanup:
     return status;
 }
 
@@ -126,10 +148,12 @@ static majors_channel cleaned_channel(const joined *all, int c)
 {
     joined_channel *channel = &all->channel[c];
     return (majors_channel){.output = output_of(all, c),
+                            .has_data = channel->has_data,
                             .set = channel->set.job ? &channel->set : NULL,
                             .made = channel->made,
                             .product = channel->product,
-                            .found = channel->found};
+                            .found = channel->found,
+                            .freq_hz = channel->freq_hz};
 }
 
 /* Collective. */
@@ -160,7 +184,7 @@ cleanup:
 static const struct imager_found *first_found(const joined *all)
 {
     int c = 0;
-    while (c < all->num_channels - 1 && !all->channel[c].set.job)
+    while (c < all->num_channels - 1 && !all->channel[c].has_data)
         ++c;
     return all->channel[c].found;
 }
@@ -202,8 +226,8 @@ tess_status image_joined(image_run *run, int64_t interval, channel_mean *mean)
     TESS_TRY(tess_comm_agree(run->comm, allocate(&all)));
     TESS_TRY(image_share_density(run, interval));
     for (int c = 0; c < all.num_channels; ++c) {
-        TESS_TRY(make_images(&all, c));
-        any = any || all.channel[c].set.job;
+        TESS_TRY(begin_channel(&all, c));
+        any = any || all.channel[c].has_data;
     }
     give_up_all(run, interval);
     TESS_TRY(any ? clean(&all) : make_blank(&all));

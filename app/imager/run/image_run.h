@@ -33,7 +33,8 @@ typedef struct image_densities {
 
 /* One run of `image` or `plan`. */
 typedef struct image_run {
-    tess_comm *comm;
+    tess_comm *comm; /* of all ranks, or of a team that cleans and writes outputs by
+                        itself; job.comm: of those that make an output's images */
     const tess_image_opts *opts;
     tess_profile *profile;
     tess_source *source;

@@ -91,7 +91,7 @@ cleanup:
 static double weight_of(const majors *all, int channel, int pol)
 {
     const majors_channel *c = &all->channel[channel];
-    return c->set ? c->made[pol].sum_weights : 0;
+    return c->has_data ? c->made[pol].sum_weights : 0;
 }
 
 /* The PSF of a polarisation among the images that were made. */
@@ -300,7 +300,7 @@ static tess_status look(void *context, bool *stop)
 static int first_channel(const majors *all)
 {
     int c = 0;
-    while (c < all->num_channels - 1 && !all->channel[c].set)
+    while (c < all->num_channels - 1 && !all->channel[c].has_data)
         ++c;
     return c;
 }
@@ -311,7 +311,7 @@ static struct imager_found joined_beam(const majors *all)
     struct imager_found beam = all->channel[first_channel(all)].found[0];
     for (int c = 0; c < all->num_channels; ++c) {
         const struct imager_found *other = &all->channel[c].found[0];
-        if (all->channel[c].set && other->beam_expected > 0 &&
+        if (all->channel[c].has_data && other->beam_expected > 0 &&
             other->beam_expected < beam.beam_expected)
             beam = *other;
     }
@@ -372,7 +372,7 @@ static tess_status make_residual(majors *all, majors_channel *channel)
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
-    const imager_stages no_stages = {.comm = run->comm};
+    const imager_stages no_stages = {.comm = run->job.comm};
     const visset_request request = {.less_model = true};
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
@@ -395,7 +395,7 @@ static tess_status make_residuals(majors *all)
 {
     tess_status status = TESS_OK;
     for (int c = 0; c < all->num_channels; ++c)
-        if (all->channel[c].set) TESS_TRY(make_residual(all, &all->channel[c]));
+        if (all->channel[c].has_data) TESS_TRY(make_residual(all, &all->channel[c]));
     all->changed = false;
 cleanup:
     return status;
@@ -411,7 +411,7 @@ static tess_status begin_residuals(majors *all)
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
         majors_channel *c = &all->channel[k / run->num_pol];
         const int p = k % run->num_pol;
-        if (!c->set) continue;
+        if (!c->has_data) continue;
         if (run->opts->no_dirty) {
             c->residual[p] = c->made[p].rows;
             c->made[p].rows = (imager_rows){0};
@@ -482,7 +482,7 @@ static const char *joined_text(const majors *all, const cleaned *group, char *te
 {
     int with_data = 0;
     for (int c = 0; c < all->num_channels; ++c)
-        with_data += all->channel[c].set != NULL;
+        with_data += all->channel[c].has_data;
     text[0] = '\0';
     if (all->num_channels > 1 && group->num_pol > 1)
         snprintf(text, size, ", %d channels of %d polarisations joined", with_data,
@@ -598,7 +598,8 @@ static tess_status keep_first(majors *all)
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
         const int c = k / run->num_pol, p = k % run->num_pol;
         imager_rows *to = &majors_product(all, c, IMAGE_FIRST_RESIDUAL, p)->rows;
-        if (all->channel[c].set) status = copy_rows(&all->channel[c].residual[p], to);
+        if (all->channel[c].has_data)
+            status = copy_rows(&all->channel[c].residual[p], to);
     }
     return tess_comm_agree(run->comm, status);
 }
@@ -695,7 +696,7 @@ static tess_status take_products(const majors *all, int channel)
     const image_run *run = all->run;
     const image_kinds *kinds = &run->output.kinds;
     majors_channel *c = &all->channel[channel];
-    if (!c->set) return take_blank(all, channel);
+    if (!c->has_data) return take_blank(all, channel);
     for (int k = 0; k < kinds->num[IMAGE_DIRTY]; ++k) {
         majors_product(all, channel, IMAGE_DIRTY, k)->rows = c->made[k].rows;
         c->made[k].rows = (imager_rows){0};
@@ -745,18 +746,18 @@ static void free_all(majors *all)
     if (all->slabs && all->slabs != all->run->comm) tess_comm_free(all->slabs);
 }
 
-/* The mean by weight, or the middle of the band where there are no data. Local. */
+/* The middle of the band where there are no weights. Local. */
 static void find_frequencies(majors *all)
 {
     const image_run *run = all->run;
     for (int c = 0; c < all->num_channels; ++c) {
         majors_channel *channel = &all->channel[c];
         double centre_hz, width_hz;
+        if (channel->freq_hz > 0) continue;
         output_table_band(&run->outputs, run->info,
                           channel->output % run->outputs.num_channels, &centre_hz,
                           &width_hz);
-        channel->freq_hz = channel->set ? visset_freq_hz(channel->set) : centre_hz;
-        if (!(channel->freq_hz > 0)) channel->freq_hz = centre_hz;
+        channel->freq_hz = centre_hz;
     }
 }
 

@@ -26,12 +26,15 @@ const char *majors_end_text(majors_end end);
 /** An output that is cleaned: by itself, or with all channels of its interval. */
 typedef struct majors_channel {
     int64_t output;
-    visset *set;                /**< NULL: there are no data. Of several channels it has
-                                     left the job (visset_leave) */
+    bool has_data;
+    visset *set;                /**< where this rank is one of those that make its
+                                     images, else NULL. Of several channels it has left
+                                     the job (visset_leave) */
     imager_product *made;       /**< its dirty images and PSFs, which become products */
     imager_product *product;    /**< all kinds, in the order of run->output.kinds */
     struct imager_found *found; /**< [num_pol] has the beam, gets what was done */
-    double freq_hz; /**< mean by weight, or the middle of its band; of majors_clean */
+    double freq_hz; /**< mean by weight; 0 without weights: then majors_clean takes the
+                         middle of its band */
     imager_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
 } majors_channel;
 

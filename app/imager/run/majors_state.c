@@ -90,7 +90,7 @@ static tess_status add_first(const majors *all, imager_cycle *cycle)
     for (int k = 0; k < majors_num_images(all); ++k) {
         const imager_product *first =
             majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol);
-        if (!all->channel[k / num_pol].set) continue;
+        if (!all->channel[k / num_pol].has_data) continue;
         TESS_TRY(add_rows(cycle, &rows));
         imager_pixels(&first->rows, 0, cycle->num_rows * cycle->nx, rows);
     }
@@ -247,7 +247,7 @@ static tess_status take_first(majors *all, int image)
     for (int k = 0; k < majors_num_images(all); ++k) {
         imager_rows *rows =
             &majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol)->rows;
-        if (!all->channel[k / num_pol].set) continue;
+        if (!all->channel[k / num_pol].has_data) continue;
         TESS_TRY(
             imager_rows_zero(images->row_first, images->num_rows, images->nx, rows));
         TESS_TRY(imager_checkpoint_cycle_rows(image_checkpoint(all->run), image++,
@@ -263,7 +263,7 @@ static int count_with_data(const majors *all)
 {
     int count = 0;
     for (int c = 0; c < all->num_channels; ++c)
-        count += all->channel[c].set ? all->run->num_pol : 0;
+        count += all->channel[c].has_data ? all->run->num_pol : 0;
     return count;
 }
 

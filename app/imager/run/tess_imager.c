@@ -364,10 +364,12 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     for (int k = 1; k < run->num_pol; ++k)
         found[k] = found[0];
     majors_channel channel = {.output = output,
+                              .has_data = true,
                               .set = &set,
                               .made = made,
                               .product = product,
-                              .found = found};
+                              .found = found,
+                              .freq_hz = visset_freq_hz(&set)};
     if (cleans)
         TESS_TRY(majors_clean(run, &channel, 1));
     else
