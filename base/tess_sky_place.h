@@ -1,8 +1,10 @@
 /** @file tess_sky_place.h
- *  Where direction cosines lie on the sky.
+ *  Where direction cosines lie on the sky, and positions in an image.
  */
 #ifndef TESS_SKY_PLACE_H
 #define TESS_SKY_PLACE_H
+
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +15,11 @@ extern "C" {
  *  Local. */
 void tess_sky_place(const double lmn1[3], double ra0_rad, double dec0_rad,
                     double *ra_rad, double *dec_rad);
+
+/** The reverse: direction cosines of (ra, dec) from a centre; n − 1 without
+ *  cancellation. Returns false when the direction is 90 degrees or more away. Local. */
+bool tess_sky_project(double ra_rad, double dec_rad, double ra0_rad, double dec0_rad,
+                      double lmn1[3]);
 
 #ifdef __cplusplus
 }

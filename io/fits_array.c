@@ -8,95 +8,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fits_guard.h"
+#include "fits_keys.h"
 #include "tess_const.h"
-#include "tess_input.h"
 #include "tess_mem.h"
 
 enum { PIECE = 1 << 18 };
-
-/* CFITSIO would also accept compressed files, URLs and templates; pixels are read at
- * offsets of the file itself, so only plain FITS will do. `*fd_out` is the open file.
- */
-static tess_status open_plain(const char *path, int64_t *file_bytes, int *fd_out)
-{
-    tess_status status = TESS_OK;
-    char start[10] = "";
-    struct stat info;
-    /* without waiting for who writes to a named pipe */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) TESS_TRY(tess_input_check_limit(path));
-    if (fd < 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))
-        TESS_FAIL(TESS_ERR_INPUT, "%s: is a folder, not a FITS file", path);
-    if (!S_ISREG(info.st_mode))
-        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a regular file", path);
-    const ssize_t got = pread(fd, start, 9, 0);
-    if (got < 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (got >= 2 && start[0] == '\x1f' && start[1] == '\x8b')
-        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run gunzip on it", path);
-    if (got < 9 || strncmp(start, "SIMPLE  =", 9) != 0)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
-    *file_bytes = (int64_t)info.st_size;
-    *fd_out = fd;
-    fd = -1;
-cleanup:
-    if (fd >= 0) close(fd);
-    return status;
-}
-
-/* Absent and valueless keywords leave `value` as it is. */
-static void get_number(fitsfile *fits, const char *key, double *value, int *failed)
-{
-    double found;
-    int missing = 0;
-    if (*failed) return;
-    fits_read_key(fits, TDOUBLE, key, &found, NULL, &missing);
-    if (missing == 0)
-        *value = found;
-    else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
-        *failed = missing;
-}
-
-static void get_text(fitsfile *fits, const char *key, char *value, size_t size,
-                     int *failed)
-{
-    char found[FLEN_VALUE] = "";
-    int missing = 0;
-    if (*failed) return;
-    fits_read_key(fits, TSTRING, key, found, NULL, &missing);
-    if (missing == 0) {
-        size_t used = strlen(found);
-        while (used > 0 && found[used - 1] == ' ')
-            found[--used] = '\0';
-        snprintf(value, size, "%.*s", (int)size - 1, found);
-    } else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
-        *failed = missing;
-}
-
-/* Move to the first HDU that is an image with pixels. */
-static tess_status find_image(fitsfile *fits, int fd, int64_t file_bytes,
-                              const char *path)
-{
-    tess_status status = TESS_OK;
-    int failed = 0, type = IMAGE_HDU;
-    for (bool more = true; more;) {
-        int num_axes = 0;
-        if (type == IMAGE_HDU) fits_get_img_dim(fits, &num_axes, &failed);
-        if (failed) TESS_FAIL(TESS_ERR_INPUT, "%s: a header in it is damaged", path);
-        if (num_axes > 0) goto cleanup;
-        TESS_TRY(fits_guard_next(fits, fd, file_bytes, path, &type, &more));
-    }
-    TESS_FAIL(TESS_ERR_INPUT, "%s: holds no image", path);
-cleanup:
-    fits_clear_errmsg();
-    return status;
-}
 
 static void get_axes(fitsfile *fits, tess_fits_array *array, int *failed)
 {
@@ -105,15 +24,15 @@ static void get_axes(fitsfile *fits, tess_fits_array *array, int *failed)
         char key[FLEN_KEYWORD];
         axis->step = 1;
         snprintf(key, sizeof key, "CTYPE%d", k + 1);
-        get_text(fits, key, axis->type, sizeof axis->type, failed);
+        fits_get_text(fits, key, axis->type, sizeof axis->type, failed);
         snprintf(key, sizeof key, "CUNIT%d", k + 1);
-        get_text(fits, key, axis->unit, sizeof axis->unit, failed);
+        fits_get_text(fits, key, axis->unit, sizeof axis->unit, failed);
         snprintf(key, sizeof key, "CRVAL%d", k + 1);
-        get_number(fits, key, &axis->value, failed);
+        fits_get_number(fits, key, &axis->value, failed);
         snprintf(key, sizeof key, "CRPIX%d", k + 1);
-        get_number(fits, key, &axis->pixel, failed);
+        fits_get_number(fits, key, &axis->pixel, failed);
         snprintf(key, sizeof key, "CDELT%d", k + 1);
-        get_number(fits, key, &axis->step, failed);
+        fits_get_number(fits, key, &axis->step, failed);
     }
 }
 
@@ -125,7 +44,7 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
                             array->num_axes > 1 ? array->axis[1].step : 1.0};
     double rotation = 0, cd[2][2] = {{NAN, NAN}, {NAN, NAN}};
     bool has_cd = false;
-    get_number(fits, "CROTA2", &rotation, failed);
+    fits_get_number(fits, "CROTA2", &rotation, failed);
     const double c = cos(rotation * TESS_RAD_PER_DEG),
                  s = sin(rotation * TESS_RAD_PER_DEG);
     const double old[2][2] = {{step[0] * c, -step[1] * s}, {step[0] * s, step[1] * c}};
@@ -134,10 +53,10 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
             char key[FLEN_KEYWORD];
             double pc = NAN;
             snprintf(key, sizeof key, "CD%d_%d", i + 1, j + 1);
-            get_number(fits, key, &cd[i][j], failed);
+            fits_get_number(fits, key, &cd[i][j], failed);
             has_cd = has_cd || !isnan(cd[i][j]);
             snprintf(key, sizeof key, "PC%d_%d", i + 1, j + 1);
-            get_number(fits, key, &pc, failed);
+            fits_get_number(fits, key, &pc, failed);
             array->matrix[i][j] = isnan(pc) ? old[i][j] : step[i] * pc;
         }
     for (int i = 0; i < 2 && has_cd; ++i)
@@ -148,18 +67,18 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
 static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
 {
     array->bscale = 1;
-    get_number(fits, "BSCALE", &array->bscale, failed);
-    get_number(fits, "BZERO", &array->bzero, failed);
+    fits_get_number(fits, "BSCALE", &array->bscale, failed);
+    fits_get_number(fits, "BZERO", &array->bzero, failed);
     array->pole_deg = 180;
-    get_number(fits, "LONPOLE", &array->pole_deg, failed);
-    get_number(fits, "PV2_1", &array->slant[0], failed);
-    get_number(fits, "PV2_2", &array->slant[1], failed);
-    get_number(fits, "RESTFREQ", &array->rest_freq_hz, failed);
-    get_number(fits, "RESTFRQ", &array->rest_freq_hz, failed);
-    get_number(fits, "BMAJ", &array->beam_deg[0], failed);
-    get_number(fits, "BMIN", &array->beam_deg[1], failed);
-    get_number(fits, "BPA", &array->beam_deg[2], failed);
-    get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
+    fits_get_number(fits, "LONPOLE", &array->pole_deg, failed);
+    fits_get_number(fits, "PV2_1", &array->slant[0], failed);
+    fits_get_number(fits, "PV2_2", &array->slant[1], failed);
+    fits_get_number(fits, "RESTFREQ", &array->rest_freq_hz, failed);
+    fits_get_number(fits, "RESTFRQ", &array->rest_freq_hz, failed);
+    fits_get_number(fits, "BMAJ", &array->beam_deg[0], failed);
+    fits_get_number(fits, "BMIN", &array->beam_deg[1], failed);
+    fits_get_number(fits, "BPA", &array->beam_deg[2], failed);
+    fits_get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
 }
 
 static tess_status check_extent(const tess_fits_array *array, int64_t file_bytes,
@@ -195,18 +114,16 @@ cleanup:
 tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
 {
     tess_status status = TESS_OK;
-    fitsfile *fits = NULL;
-    int failed = 0, fd = -1;
-    int64_t file_bytes = 0;
+    fits_image_file file = {.fd = -1};
+    int failed = 0;
     LONGLONG lengths[TESS_FITS_MAX_AXES] = {0}, start = 0, offset = 0, end = 0;
     char why[FLEN_STATUS];
     tess_fits_array array = {0};
-    TESS_TRY(open_plain(path, &file_bytes, &fd));
+    TESS_TRY(fits_image_open(path, &file));
+    fitsfile *fits = file.fits;
     if (strlen(path) >= sizeof array.path)
         TESS_FAIL(TESS_ERR_INPUT, "%s: path is too long", path);
     snprintf(array.path, sizeof array.path, "%s", path);
-    TESS_TRY(fits_guard_open(fd, file_bytes, path, &fits));
-    TESS_TRY(find_image(fits, fd, file_bytes, path));
     fits_get_hdu_num(fits, &array.hdu);
     fits_get_img_paramll(fits, TESS_FITS_MAX_AXES, &array.bitpix, &array.num_axes,
                          lengths, &failed);
@@ -226,12 +143,10 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array_out)
     array.data_offset = offset;
     if (array.bitpix > 0) /* the keyword means nothing beside floating point */
         TESS_TRY(fits_guard_blank(fits, path, &array.has_blank, &array.blank));
-    TESS_TRY(check_extent(&array, file_bytes, &array.num_pixels));
+    TESS_TRY(check_extent(&array, file.bytes, &array.num_pixels));
     *array_out = array;
 cleanup:
-    if (fits) fits_close_file(fits, &(int){0});
-    if (fd >= 0) close(fd);
-    fits_clear_errmsg();
+    fits_image_close(&file);
     return status;
 }
 

@@ -110,9 +110,12 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     const double scale_deg = meta->scale_rad * deg_per_rad;
     const double equinox = meta->equinox > 0 ? meta->equinox : 2000.0;
-    put_axis(fits, 1, "RA---SIN", "deg", (double)(meta->nx / 2 + 1),
+    /* l0 − (i − nx/2)·scale is 0 at the reference pixel i */
+    const double shift_x = fabs(meta->l0) > 0 ? meta->l0 / meta->scale_rad : 0;
+    const double shift_y = fabs(meta->m0) > 0 ? meta->m0 / meta->scale_rad : 0;
+    put_axis(fits, 1, "RA---SIN", "deg", (double)(meta->nx / 2 + 1) + shift_x,
              tess_fits_longitude(meta->ra_rad), -scale_deg, failed);
-    put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1),
+    put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1) - shift_y,
              tess_fits_degrees(meta->dec_rad), scale_deg, failed);
     /* a step of zero would make the coordinate system singular */
     put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz,
@@ -189,9 +192,9 @@ static void put_date(fitsfile *fits, int *failed)
 
 static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
-    put_text_if(fits, "OBJECT", meta->object, failed);
-    put_text_if(fits, "TELESCOP", meta->telescope, failed);
-    put_text_if(fits, "OBSERVER", meta->observer, failed);
+    put_text_if(fits, "OBJECT", meta->names.object, failed);
+    put_text_if(fits, "TELESCOP", meta->names.telescope, failed);
+    put_text_if(fits, "OBSERVER", meta->names.observer, failed);
     if (meta->data_column[0])
         put_text(fits, "DATACOL", meta->data_column, "column of the MeasurementSet",
                  failed);

@@ -269,7 +269,7 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
     const size_t size = sizeof text->subtitle;
     char part[64];
     snprintf(text->title, sizeof text->title, "%s",
-             meta->object[0] ? meta->object : "Untitled field");
+             meta->names.object[0] ? meta->names.object : "Untitled field");
     snprintf(part, sizeof part, "%s%s%s", is_stokes ? "Stokes " : "",
              tess_corr_name(meta->stokes), meta->imaginary ? " (imaginary)" : "");
     append(text->subtitle, size, part);
@@ -281,7 +281,7 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
         if (strncmp(part, "briggs", 6) == 0) part[0] = 'B'; /* a name */
         append(text->subtitle, size, part);
     }
-    append(text->subtitle, size, meta->telescope);
+    append(text->subtitle, size, meta->names.telescope);
     if (tess_fits_is_time(meta->time_start_mjd_s)) {
         tess_fits_date(meta->time_start_mjd_s, part);
         part[10] = '\0'; /* the day */

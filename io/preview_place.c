@@ -7,8 +7,8 @@ void tess_preview_place(const tess_image_meta *meta, const preview_layout *layou
                         double l, double m, double at[2])
 {
     /* pixel i covers [i, i + 1) pixel widths from the plot's left edge */
-    const double i = (double)(meta->nx / 2) + 0.5 - l / meta->scale_rad;
-    const double j = (double)(meta->ny / 2) + 0.5 + m / meta->scale_rad;
+    const double i = (double)(meta->nx / 2) + 0.5 - (l - meta->l0) / meta->scale_rad;
+    const double j = (double)(meta->ny / 2) + 0.5 + (m - meta->m0) / meta->scale_rad;
     at[0] = layout->left + i * layout->pixel_x;
     at[1] = layout->bottom - j * layout->pixel_y;
 }
@@ -18,8 +18,8 @@ void tess_preview_direction(const tess_image_meta *meta, const preview_layout *l
 {
     const double i = (x - layout->left) / layout->pixel_x - 0.5;
     const double j = (layout->bottom - y) / layout->pixel_y - 0.5;
-    *l = ((double)(meta->nx / 2) - i) * meta->scale_rad;
-    *m = (j - (double)(meta->ny / 2)) * meta->scale_rad;
+    *l = meta->l0 + ((double)(meta->nx / 2) - i) * meta->scale_rad;
+    *m = meta->m0 + (j - (double)(meta->ny / 2)) * meta->scale_rad;
 }
 
 double tess_preview_step(double range, int most)

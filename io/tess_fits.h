@@ -48,10 +48,17 @@ typedef struct tess_fits_gridded {
     char weighting[32];  /**< "natural", "briggs 0", ... */
 } tess_fits_gridded;
 
+/** TELESCOP, OBSERVER and OBJECT; "": unknown. */
+typedef struct tess_fits_names {
+    char telescope[64], observer[64], object[64];
+} tess_fits_names;
+
 typedef struct tess_image_meta {
     int64_t nx, ny;
-    double ra_rad, dec_rad;       /**< of the reference pixel (nx/2, ny/2) */
+    double ra_rad, dec_rad;       /**< of the reference pixel (CRVAL) */
     double scale_rad;             /**< pixel size */
+    double l0, m0;                /**< direction cosines of pixel (nx/2, ny/2) from that
+                                       position; 0: it is the reference pixel */
     double freq_hz, bandwidth_hz; /**< centre and width of the band (CRVAL3, CDELT3) of
                                        all channels of the image. Flagged channels
                                        count, so that the channels of a cube are
@@ -69,7 +76,7 @@ typedef struct tess_image_meta {
     double time_start_mjd_s; /**< DATE-OBS and DATE-BEG, start of the first integration;
                                 0 = unknown */
     double time_end_mjd_s;   /**< DATE-END, end of the last one; 0 = unknown */
-    char telescope[64], observer[64], object[64];
+    tess_fits_names names;
     char unit[16];        /**< BUNIT: "Jy/beam" */
     char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
     tess_fits_cleaned cleaned;
@@ -131,6 +138,12 @@ tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
  *  projection other than SIN or without celestial axes, scale not finite or zero).
  *  Local. */
 tess_status tess_fits_open(const char *path, tess_fits_model *model);
+
+/** Read a header of North up, East left and square pixels as what another image's
+ * header is made of; of several planes the first one's. What it was cleaned by is not
+ * read. Errors of tess_fits_open, and TESS_ERR_INPUT for other pixels. Local. */
+tess_status tess_fits_meta_read(const char *path, tess_fits_model *image,
+                                tess_image_meta *meta);
 
 /** A model of pixels in memory, whose pixel (nx/2, ny/2) is at a position. The pixels
  *  must outlive it. Cannot fail. Local. */

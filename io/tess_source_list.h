@@ -83,6 +83,42 @@ tess_status tess_source_list_text(const tess_source_list *list, double ref_hz,
 
 void tess_source_list_free(tess_source_list *list); /**< Local. */
 
+/** How the fluxes of a source depend on frequency: members as of a tess_listed_source.
+ *  Stokes Q, U and V keep their ratios to I. */
+typedef struct tess_source_spectrum {
+    const double *flux_jy; /**< [4] at ref_hz */
+    const double *term;    /**< [num_terms] */
+    int num_terms;
+    bool is_log;
+    double ref_hz;
+} tess_source_spectrum;
+
+/** That of a source of the list. Local. */
+static inline tess_source_spectrum
+tess_source_list_spectrum(const tess_source_list *list,
+                          const tess_listed_source *source)
+{
+    return (tess_source_spectrum){.flux_jy = source->flux_jy,
+                                  .term = list->term ? list->term + source->first_term
+                                                     : list->term,
+                                  .num_terms = source->num_terms,
+                                  .is_log = source->is_log,
+                                  .ref_hz = source->ref_hz};
+}
+
+/** Stokes I, Q, U and V [Jy] at a frequency. Local. */
+void tess_source_flux(const tess_source_spectrum *spectrum, double freq_hz,
+                      double flux_jy[4]);
+
+/** Their means over a band of a width around the frequency. Local. */
+void tess_source_band_flux(const tess_source_spectrum *spectrum, double freq_hz,
+                           double width_hz, double flux_jy[4]);
+
+/** The first terms of a Stokes parameter (0 to 3) as a power series in ν/ν0 − 1 around
+ *  the frequency ν0, taylor[num_terms], at most TESS_SOURCE_LIST_TERMS. Local. */
+void tess_source_taylor(const tess_source_spectrum *spectrum, double freq_hz,
+                        int stokes, int num_terms, double *taylor);
+
 #ifdef __cplusplus
 }
 #endif

@@ -22,20 +22,6 @@
 
 /* ---- geometry ---- */
 
-bool tess_sky_project(double ra_rad, double dec_rad, double ra0_rad, double dec0_rad,
-                      double lmn1[3])
-{
-    const double d_ra = ra_rad - ra0_rad;
-    const double sin_half_ra = sin(0.5 * d_ra);
-    const double sin_half_dec = sin(0.5 * (dec_rad - dec0_rad));
-    /* Forms without the cancellation of 1 - cos for small offsets. */
-    const double turned = 2.0 * cos(dec_rad) * sin_half_ra * sin_half_ra;
-    lmn1[0] = cos(dec_rad) * sin(d_ra);
-    lmn1[1] = sin(dec_rad - dec0_rad) + turned * sin(dec0_rad);
-    lmn1[2] = -2.0 * sin_half_dec * sin_half_dec - turned * cos(dec0_rad);
-    return lmn1[2] > -1.0;
-}
-
 /* n - 1 of direction cosines; false beyond the horizon. */
 static bool complete(double l, double m, double lmn1[3])
 {
@@ -89,35 +75,21 @@ void tess_sky_free(tess_sky *sky)
 
 /* ---- spectra ---- */
 
-/* Σ term[k] x^k. */
-static double polynomial(const double *term, int num_terms, double x)
-{
-    double sum = 0.0;
-    for (int k = num_terms - 1; k >= 0; --k)
-        sum = term[k] + x * sum;
-    return sum;
-}
-
 void tess_sky_flux(const tess_sky *sky, const tess_sky_source *source, double freq_hz,
                    double flux_jy[4])
 {
     const double *term = sky->term ? sky->term + source->first_term : NULL;
-    double scale = 1.0, added = 0.0;
-    if (source->num_terms > 0) {
-        const double ratio = freq_hz / source->freq_hz;
-        if (source->is_polynomial) {
-            const double x = ratio - 1.0;
-            added = x * polynomial(term, source->num_terms, x);
-            if (source->flux_jy[0] != 0.0) scale = 1.0 + added / source->flux_jy[0];
-        } else {
-            scale = pow(ratio, polynomial(term, source->num_terms, log10(ratio)));
-        }
-    } else if (source->spectral_index != 0.0) {
+    const tess_source_spectrum spectrum = {.flux_jy = source->flux_jy,
+                                           .term = term,
+                                           .num_terms = source->num_terms,
+                                           .is_log = !source->is_polynomial,
+                                           .ref_hz = source->freq_hz};
+    double scale = 1.0;
+    if (source->num_terms == 0 && source->spectral_index != 0.0)
         scale = pow(freq_hz / source->freq_hz, source->spectral_index);
-    }
+    tess_source_flux(&spectrum, freq_hz, flux_jy);
     for (int s = 0; s < 4; ++s)
-        flux_jy[s] = source->flux_jy[s] * scale;
-    if (source->is_polynomial) flux_jy[0] = source->flux_jy[0] + added;
+        flux_jy[s] *= scale;
 }
 
 /* ---- lists of sources ---- */

@@ -64,11 +64,6 @@ tess_status tess_sky_add(tess_sky *sky, const tess_sky_source *source);
 void tess_sky_set_gaussian(tess_sky_source *source, double major_rad, double minor_rad,
                            double pa_rad);
 
-/** Direction cosines of (ra, dec) from the phase centre; n_minus_1 without
- *  cancellation. Returns false when the direction is 90 degrees or more away. Local. */
-bool tess_sky_project(double ra_rad, double dec_rad, double ra0_rad, double dec0_rad,
-                      double lmn1[3]);
-
 void tess_sky_free(tess_sky *sky);
 
 #endif

@@ -34,7 +34,7 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                              .beam.major_rad = 9 * TESS_RAD_PER_ASEC,
                              .beam.minor_rad = 6 * TESS_RAD_PER_ASEC,
                              .unit = "JY/BEAM",
-                             .object = "test"};
+                             .names.object = "test"};
 }
 
 static double pixel(int64_t k)

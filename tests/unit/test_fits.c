@@ -91,9 +91,9 @@ static tess_image_meta sample_meta(int64_t nx, int64_t ny)
                             .time_start_mjd_s = 57854.0 * 86400 + 1925.25,
                             .time_end_mjd_s = 57854.0 * 86400 + 1985.25,
                             .place_m = {-1601185.4, -5041977.5, 3554875.9},
-                            .telescope = "EHT",
-                            .observer = "O'Neill",
-                            .object = "M\xc3\xa9ssier 87",
+                            .names.telescope = "EHT",
+                            .names.observer = "O'Neill",
+                            .names.object = "M\xc3\xa9ssier 87",
                             .unit = "Jy/beam",
                             .gridded.weighting = "briggs 0"};
     meta.history =

@@ -24,6 +24,7 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_sim_layout.h"
+#include "tess_sky_place.h"
 #include "tess_vis.h"
 
 /* MJD 61041.9 = 2026-01-01T21:36 UTC, and the middle of MeerKAT. */

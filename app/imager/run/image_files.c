@@ -169,9 +169,11 @@ static void fill_meta(const image_files *output, int64_t interval, int64_t chann
     if (extent->num_vis > 0)
         meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
     antennas_centre(info->meta, meta->place_m);
-    snprintf(meta->telescope, sizeof meta->telescope, "%s", info->meta->telescope);
-    snprintf(meta->observer, sizeof meta->observer, "%s", info->meta->observer);
-    snprintf(meta->object, sizeof meta->object, "%s", info->meta->object);
+    snprintf(meta->names.telescope, sizeof meta->names.telescope, "%s",
+             info->meta->telescope);
+    snprintf(meta->names.observer, sizeof meta->names.observer, "%s",
+             info->meta->observer);
+    snprintf(meta->names.object, sizeof meta->names.object, "%s", info->meta->object);
     snprintf(meta->data_column, sizeof meta->data_column, "%s", info->data_column);
     snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
     weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);

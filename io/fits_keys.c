@@ -1,0 +1,112 @@
+/* Opens FITS images with CFITSIO, and reads their keywords. */
+#define _GNU_SOURCE
+#include "fits_keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fits_guard.h"
+#include "tess_input.h"
+
+/* CFITSIO would also accept compressed files, URLs and templates; pixels are read at
+ * offsets of the file itself, so only plain FITS will do. `*fd_out` is the open file.
+ */
+static tess_status open_plain(const char *path, int64_t *file_bytes, int *fd_out)
+{
+    tess_status status = TESS_OK;
+    char start[10] = "";
+    struct stat info;
+    /* without waiting for who writes to a named pipe */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) TESS_TRY(tess_input_check_limit(path));
+    if (fd < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is a folder, not a FITS file", path);
+    if (!S_ISREG(info.st_mode))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a regular file", path);
+    const ssize_t got = pread(fd, start, 9, 0);
+    if (got < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (got >= 2 && start[0] == '\x1f' && start[1] == '\x8b')
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run gunzip on it", path);
+    if (got < 9 || strncmp(start, "SIMPLE  =", 9) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
+    *file_bytes = (int64_t)info.st_size;
+    *fd_out = fd;
+    fd = -1;
+cleanup:
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+/* Absent and valueless keywords leave `value` as it is. */
+void fits_get_number(fitsfile *fits, const char *key, double *value, int *failed)
+{
+    double found;
+    int missing = 0;
+    if (*failed) return;
+    fits_read_key(fits, TDOUBLE, key, &found, NULL, &missing);
+    if (missing == 0)
+        *value = found;
+    else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
+        *failed = missing;
+}
+
+void fits_get_text(fitsfile *fits, const char *key, char *value, size_t size,
+                   int *failed)
+{
+    char found[FLEN_VALUE] = "";
+    int missing = 0;
+    if (*failed) return;
+    fits_read_key(fits, TSTRING, key, found, NULL, &missing);
+    if (missing == 0) {
+        size_t used = strlen(found);
+        while (used > 0 && found[used - 1] == ' ')
+            found[--used] = '\0';
+        snprintf(value, size, "%.*s", (int)size - 1, found);
+    } else if (missing != KEY_NO_EXIST && missing != VALUE_UNDEFINED)
+        *failed = missing;
+}
+
+/* Move to the first HDU that is an image with pixels. */
+static tess_status find_image(fitsfile *fits, int fd, int64_t file_bytes,
+                              const char *path)
+{
+    tess_status status = TESS_OK;
+    int failed = 0, type = IMAGE_HDU;
+    for (bool more = true; more;) {
+        int num_axes = 0;
+        if (type == IMAGE_HDU) fits_get_img_dim(fits, &num_axes, &failed);
+        if (failed) TESS_FAIL(TESS_ERR_INPUT, "%s: a header in it is damaged", path);
+        if (num_axes > 0) goto cleanup;
+        TESS_TRY(fits_guard_next(fits, fd, file_bytes, path, &type, &more));
+    }
+    TESS_FAIL(TESS_ERR_INPUT, "%s: holds no image", path);
+cleanup:
+    fits_clear_errmsg();
+    return status;
+}
+
+tess_status fits_image_open(const char *path, fits_image_file *file)
+{
+    tess_status status = TESS_OK;
+    *file = (fits_image_file){.fd = -1};
+    TESS_TRY(open_plain(path, &file->bytes, &file->fd));
+    TESS_TRY(fits_guard_open(file->fd, file->bytes, path, &file->fits));
+    TESS_TRY(find_image(file->fits, file->fd, file->bytes, path));
+cleanup:
+    return status;
+}
+
+void fits_image_close(fits_image_file *file)
+{
+    if (file->fits) fits_close_file(file->fits, &(int){0});
+    if (file->fd >= 0) close(file->fd);
+    fits_clear_errmsg();
+    *file = (fits_image_file){.fd = -1};
+}

@@ -1,0 +1,32 @@
+/** @file fits_keys.h  (private to io/)
+ *  The header of a FITS image, by CFITSIO.
+ */
+#ifndef TESS_FITS_KEYS_H
+#define TESS_FITS_KEYS_H
+
+#include <fitsio.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+/** A file at its first image. */
+typedef struct fits_image_file {
+    fitsfile *fits; /**< NULL: it is not open */
+    int fd;         /**< of the file itself; -1: not open */
+    int64_t bytes;
+} fits_image_file;
+
+/** Open a plain FITS file at the first HDU that is an image with pixels. In any case
+ *  fits_image_close() ends it. TESS_ERR_IO; TESS_ERR_INPUT (not FITS, compressed,
+ *  damaged, no image in it). Local. */
+tess_status fits_image_open(const char *path, fits_image_file *file);
+void fits_image_close(fits_image_file *file); /**< Local. */
+
+/** Read a keyword's value, unless `*failed`, which gets CFITSIO's status. An absent or
+ *  valueless keyword leaves `value` as it is. Local. */
+void fits_get_number(fitsfile *fits, const char *key, double *value, int *failed);
+void fits_get_text(fitsfile *fits, const char *key, char *value, size_t size,
+                   int *failed);
+
+#endif

@@ -1,0 +1,135 @@
+/* Reads the header of an image as what a header is made of, so that an image that is
+ * made of another one tells the same. */
+#include <math.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "fits_header.h"
+#include "fits_keys.h"
+#include "tess_const.h"
+
+/* Pixels may be so little square: a corner of a 16384-pixel image stays within 1e-3
+ * pixel. */
+static const double MOST_UNEVEN = 1e-7;
+
+/* ---- times ---- */
+
+/* Modified Julian day of a date of the Gregorian calendar: the reverse of
+ * tess_fits_date. */
+static double day_of(int year, int month, int day)
+{
+    const int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+    const int64_t yoe = y - era * 400;
+    const int64_t doy = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    const int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+    return (double)(era * 146097 + doe - 678881);
+}
+
+/* A date in seconds, 0 where there is none. */
+static double get_time(fitsfile *fits, const char *key, int *failed)
+{
+    char text[FLEN_VALUE] = "";
+    int year, month, day, hour, minute, bad = 0;
+    double second;
+    fits_get_text(fits, key, text, sizeof text, failed);
+    if (*failed || !*text) return 0;
+    fits_str2time(text, &year, &month, &day, &hour, &minute, &second, &bad);
+    if (bad) return 0;
+    return day_of(year, month, day) * TESS_SECONDS_PER_DAY + 3600.0 * hour +
+           60.0 * minute + second;
+}
+
+/* ---- axes ---- */
+
+static tess_status take_axes(const tess_fits_model *image, tess_image_meta *meta)
+{
+    tess_status status = TESS_OK;
+    const double scale_rad = image->scale_y_rad;
+    if (!(image->scale_x_rad < 0 && scale_rad > 0))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: East is not to the left or North not up (CDELT1, CDELT2); turn "
+                  "the image",
+                  image->path);
+    if (!(fabs(image->scale_x_rad + scale_rad) <= MOST_UNEVEN * scale_rad))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: pixels are not square (CDELT1, CDELT2); regrid the image",
+                  image->path);
+    meta->nx = image->nx;
+    meta->ny = image->ny;
+    meta->ra_rad = image->ra_rad;
+    meta->dec_rad = image->dec_rad;
+    meta->scale_rad = scale_rad;
+    meta->l0 = scale_rad * (image->crpix_x - 1 - (double)(image->nx / 2));
+    meta->m0 = -scale_rad * (image->crpix_y - 1 - (double)(image->ny / 2));
+    meta->freq_hz = image->freq_hz;
+    meta->stokes = image->stokes[0];
+    for (int k = 2; k < image->array.num_axes; ++k)
+        if (strncasecmp(image->array.axis[k].type, "FREQ", 4) == 0)
+            meta->bandwidth_hz = image->array.axis[k].step;
+cleanup:
+    return status;
+}
+
+/* ---- keywords ---- */
+
+static void take_beam(const tess_fits_array *array, tess_fits_beam *beam)
+{
+    if (!(array->beam_deg[0] > 0 && array->beam_deg[1] > 0)) return;
+    beam->major_rad = array->beam_deg[0] * TESS_RAD_PER_DEG;
+    beam->minor_rad = array->beam_deg[1] * TESS_RAD_PER_DEG;
+    beam->pa_rad = array->beam_deg[2] * TESS_RAD_PER_DEG;
+}
+
+static void get_observation(fitsfile *fits, tess_image_meta *meta, int *failed)
+{
+    fits_get_number(fits, "EQUINOX", &meta->equinox, failed);
+    fits_get_text(fits, "OBJECT", meta->names.object, sizeof meta->names.object,
+                  failed);
+    fits_get_text(fits, "TELESCOP", meta->names.telescope, sizeof meta->names.telescope,
+                  failed);
+    fits_get_text(fits, "OBSERVER", meta->names.observer, sizeof meta->names.observer,
+                  failed);
+    fits_get_text(fits, "DATACOL", meta->data_column, sizeof meta->data_column, failed);
+    fits_get_number(fits, "OBSGEO-X", &meta->place_m[0], failed);
+    fits_get_number(fits, "OBSGEO-Y", &meta->place_m[1], failed);
+    fits_get_number(fits, "OBSGEO-Z", &meta->place_m[2], failed);
+    meta->time_start_mjd_s = get_time(fits, "DATE-OBS", failed);
+    meta->time_end_mjd_s = get_time(fits, "DATE-END", failed);
+}
+
+static void get_gridded(fitsfile *fits, tess_fits_gridded *gridded, int *failed)
+{
+    double num_vis = 0;
+    fits_get_text(fits, "WEIGHT", gridded->weighting, sizeof gridded->weighting,
+                  failed);
+    fits_get_number(fits, "WSCIMGWG", &gridded->sum_weights, failed); /* WSClean's */
+    fits_get_number(fits, "SUMWT", &gridded->sum_weights, failed);
+    fits_get_number(fits, "WSCNVIS", &num_vis, failed);
+    fits_get_number(fits, "NVIS", &num_vis, failed);
+    fits_get_number(fits, "FREQMEAN", &gridded->freq_mean_hz, failed);
+    if (num_vis >= 0 && num_vis < 1e18) gridded->num_vis = (int64_t)num_vis;
+}
+
+tess_status tess_fits_meta_read(const char *path, tess_fits_model *image,
+                                tess_image_meta *meta_out)
+{
+    tess_status status = TESS_OK;
+    fits_image_file file = {.fd = -1};
+    tess_image_meta meta = {0};
+    int failed = 0;
+    TESS_TRY(tess_fits_open(path, image));
+    TESS_TRY(take_axes(image, &meta));
+    take_beam(&image->array, &meta.beam);
+    meta.rest_hz = image->array.rest_freq_hz;
+    snprintf(meta.unit, sizeof meta.unit, "%.15s", image->unit);
+    TESS_TRY(fits_image_open(path, &file));
+    get_observation(file.fits, &meta, &failed);
+    get_gridded(file.fits, &meta.gridded, &failed);
+    if (failed)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: header cannot be read (CFITSIO status %d)", path,
+                  failed);
+    *meta_out = meta;
+cleanup:
+    fits_image_close(&file);
+    return status;
+}
