@@ -185,8 +185,11 @@ class Set
         arrays<double>("UVW"), arrays<bool>("FLAG"), arrays<float>("WEIGHT");
         arrays<float>("WEIGHT_SPECTRUM");
         if (data_column == "-") return;
-        if (!data_column.empty()) {
-            arrays<casacore::Complex>(data_column.c_str());
+        const size_t comma = data_column.find(',');
+        if (comma != std::string::npos)
+            arrays<casacore::Complex>(data_column.substr(comma + 1).c_str());
+        if (!data_column.empty() && comma != 0) {
+            arrays<casacore::Complex>(data_column.substr(0, comma).c_str());
             return;
         }
         arrays<casacore::Complex>("DATA"), arrays<casacore::Complex>("CORRECTED_DATA");

@@ -132,6 +132,10 @@ tess_status tess_vis_open(const char *path, const tess_vis_select *select,
         TESS_FAIL(TESS_ERR_USAGE,
                   "--datacolumn %s: %s is not a MeasurementSet and has no columns",
                   select->data_column, path);
+    if (select && select->subtract_column && format != &tess_vis_format_ms)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--subtract-column %s: %s is not a MeasurementSet and has no columns",
+                  select->subtract_column, path);
     TESS_TRY(format->open(path, select ? select : &everything, reader));
     *reader_out = reader;
     reader = NULL;

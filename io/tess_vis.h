@@ -85,9 +85,11 @@ typedef struct tess_vis_meta {
 
 /** What to read. Zeroed means everything (and the only field). */
 typedef struct tess_vis_select {
-    const char *data_column; /**< MS: NULL for CORRECTED_DATA if there, else DATA */
-    const char *field;       /**< name or number; NULL when the set has one */
-    const int *spw;          /**< spectral windows (IFs, 0-based), NULL for all */
+    const char *data_column;     /**< MS: NULL for CORRECTED_DATA if there, else DATA */
+    const char *subtract_column; /**< MS: visibilities are less those of this column;
+                                      NULL: they are as they are */
+    const char *field;           /**< name or number; NULL when the set has one */
+    const int *spw;              /**< spectral windows (IFs, 0-based), NULL for all */
     int num_spw;
     int64_t chan_first, chan_end; /**< channels [first, end) of each spw; end 0 = all */
     bool model_only;              /**< data column may be absent; vis of blocks are 0 */

@@ -1,7 +1,7 @@
-/* MeasurementSet (version 2) through casacore. vis_ms*.cc and casa_image.cc are the only
- * C++ of the project, so that no other file sees casacore. Rows of one DATA_DESC_ID are one
- * segment. Arrays of a block have the memory layout of casacore's columns and are
- * filled in place. */
+/* MeasurementSet (version 2) through casacore. vis_ms*.cc and casa_image.cc are the
+ * only C++ of the project, so that no other file sees casacore. Rows of one
+ * DATA_DESC_ID are one segment. Arrays of a block have the memory layout of casacore's
+ * columns and are filled in place. */
 #include "vis_ms.h"
 #include "vis_ms_check.h"
 
@@ -142,6 +142,21 @@ void blank_rows(tess_vis_block &block)
     std::fill_n(block.antenna2, block.num_rows, 0);
 }
 
+/* The block's visibilities less those of another column. */
+void subtract_column(View &view, const tess_vis_meta &meta, const Segment &segment,
+                     const Rows &rows, tess_vis_block &block)
+{
+    const int64_t count = block.num_rows * block.num_chan * block.num_corr;
+    check_shapes(view.subtract, meta, segment, rows);
+    view.other.resize(static_cast<size_t>(count));
+    rows.get(view.subtract, segment,
+             array_over(view.other.data(),
+                        IPosition(3, block.num_corr, block.num_chan, block.num_rows)));
+    Complex *vis = reinterpret_cast<Complex *>(block.vis);
+    for (int64_t k = 0; k < count; ++k)
+        vis[k] -= view.other[static_cast<size_t>(k)];
+}
+
 void read_rows(const Reader &reader, View &view, const tess_vis_meta &meta,
                const Segment &segment, tess_vis_block &block)
 {
@@ -165,6 +180,8 @@ void read_rows(const Reader &reader, View &view, const tess_vis_meta &meta,
                    sizeof(float));
     else
         rows.get(view.data, segment, vis_over(block));
+    if (!reader.subtract_column.empty())
+        subtract_column(view, meta, segment, rows, block);
     read_weights(view, segment, rows, block);
     apply_flags(view, segment, rows, block);
 }

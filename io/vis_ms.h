@@ -291,6 +291,8 @@ struct View {
     ArrayColumn<Float> weight, weight_spectrum;
     bool has_spectrum = false;
     ArrayColumn<Complex> data;     /* of a set read for its visibilities */
+    ArrayColumn<Complex> subtract; /* where they are less those of another column */
+    std::vector<Complex> other;    /* reused, for that */
     std::vector<Float> row_weight; /* reused */
     std::unique_ptr<Bool[]> flags;
     int64_t capacity_flags = 0;
@@ -302,7 +304,7 @@ struct Reader {
     std::string name; /* the path from the root folder on */
     std::shared_ptr<Segments> segments;
     bool model_only = false, uvw_only = false;
-    std::string data_column;
+    std::string data_column, subtract_column; /* "": none */
     std::vector<std::unique_ptr<View>> views; /* the first is there once it is open */
     bool has_all_views = false;               /* there can be no more of them */
 
@@ -323,8 +325,8 @@ bool is_data_column(const Table &table, const char *name);
 /** Open the table through `reader.path` for the first view. Throws. */
 void open_first_view(Reader &reader);
 
-/** Let `view` read visibilities from the column `name`. Throws. */
-void attach_data(View &view, const std::string &name);
+/** Let `view` read visibilities from the reader's columns. Throws. */
+void attach_data(View &view, const Reader &reader);
 
 /** Open views up to `count`, or as many as there can be. */
 void open_views(Reader &reader, int count);

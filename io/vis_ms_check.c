@@ -24,6 +24,9 @@
  * takes longer than this is as bad as none. */
 enum { PATIENCE_S = 120 };
 
+/* Longest name of a column that is told to it. */
+enum { COLUMN_NAME = 256 };
+
 extern char **environ;
 
 /* ---- where the program is ---- */
@@ -229,8 +232,14 @@ tess_status vis_ms_check(const char *const *paths, int num_paths,
     char program[PATH_MAX];
     child process;
     report heard = {.line = ""};
-    const char *column = select->data_column ? select->data_column : "";
-    if (select->model_only || select->uvw_only) column = "-";
+    char column[2 * COLUMN_NAME];
+    if (select->model_only || select->uvw_only)
+        snprintf(column, sizeof column, "-");
+    else /* the first may be empty: that is one by default */
+        snprintf(column, sizeof column, "%s%s%s",
+                 select->data_column ? select->data_column : "",
+                 select->subtract_column ? "," : "",
+                 select->subtract_column ? select->subtract_column : "");
     if (!find_program(program) || !start(program, column, paths, num_paths, &process)) {
         tess_log_info("tessera-ms-check cannot be started, so a damaged MeasurementSet "
                       "may end this program without a word");

@@ -482,6 +482,25 @@ bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
     });
 }
 
+void check_data_column(const Reader &reader, const char *name, tess_status otherwise,
+                       const char *option)
+{
+    if (!is_data_column(reader.table(), name))
+        MS_FAIL(otherwise, "%s: has no visibility column %s; choose with %s from: %s",
+                reader.path.c_str(), name, option,
+                data_columns(reader.table()).c_str());
+}
+
+void check_filled(const Reader &reader, const ArrayColumn<Complex> &column,
+                  const char *name)
+{
+    if (!is_filled(column, *reader.segments))
+        MS_FAIL(TESS_ERR_INPUT,
+                "%s: column %s is not filled or its shape does not match the spectral "
+                "window",
+                reader.path.c_str(), name);
+}
+
 void choose_data_column(Reader &reader, const char *wanted, tess_vis_meta &meta)
 {
     const Table &table = reader.table();
@@ -490,19 +509,21 @@ void choose_data_column(Reader &reader, const char *wanted, tess_vis_meta &meta)
         const ArrayColumn<Complex> corrected(table, "CORRECTED_DATA");
         if (is_filled(corrected, *reader.segments)) name = "CORRECTED_DATA";
     }
-    if (!is_data_column(table, name))
-        MS_FAIL(wanted ? TESS_ERR_USAGE : TESS_ERR_INPUT,
-                "%s: has no visibility column %s; choose with --datacolumn from: %s",
-                reader.path.c_str(), name, data_columns(table).c_str());
+    check_data_column(reader, name, wanted ? TESS_ERR_USAGE : TESS_ERR_INPUT,
+                      "--datacolumn");
     reader.data_column = name;
-    attach_data(*reader.views[0], reader.data_column);
-    if (!is_filled(reader.views[0]->data, *reader.segments))
-        MS_FAIL(TESS_ERR_INPUT,
-                "%s: column %s is not filled or its shape does not match the spectral "
-                "window",
-                reader.path.c_str(), name);
+    attach_data(*reader.views[0], reader);
+    check_filled(reader, reader.views[0]->data, name);
     snprintf(meta.data_column, sizeof meta.data_column, "%s", name);
     tess_log_debug("%s: reading column %s", reader.path.c_str(), name);
+}
+
+void choose_subtracted(Reader &reader, const char *name)
+{
+    check_data_column(reader, name, TESS_ERR_USAGE, "--subtract-column");
+    reader.subtract_column = name;
+    attach_data(*reader.views[0], reader);
+    check_filled(reader, reader.views[0]->subtract, name);
 }
 
 } // namespace
@@ -530,7 +551,9 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
     build_segments(reader, select, groups, descriptions, meta);
     reader.uvw_only = select.uvw_only;
     reader.model_only = select.model_only || select.uvw_only;
-    if (!reader.model_only) choose_data_column(reader, select.data_column, meta);
+    if (reader.model_only) return;
+    choose_data_column(reader, select.data_column, meta);
+    if (select.subtract_column) choose_subtracted(reader, select.subtract_column);
 }
 
 } // namespace tess_ms

@@ -127,9 +127,11 @@ void open_first_view(Reader &reader)
     reader.has_all_views = !stands_alone(table);
 }
 
-void attach_data(View &view, const std::string &name)
+void attach_data(View &view, const Reader &reader)
 {
-    view.data.attach(view.table, name);
+    if (!reader.data_column.empty()) view.data.attach(view.table, reader.data_column);
+    if (!reader.subtract_column.empty())
+        view.subtract.attach(view.table, reader.subtract_column);
 }
 
 void open_views(Reader &reader, int count)
@@ -140,8 +142,7 @@ void open_views(Reader &reader, int count)
         std::unique_ptr<View> view;
         try {
             if (!name.empty()) view = view_of(table_named(name), false);
-            if (view && !reader.data_column.empty())
-                attach_data(*view, reader.data_column);
+            if (view) attach_data(*view, reader);
         } catch (const casacore::AipsError &) { /* too many files, perhaps */
             view.reset();
         }

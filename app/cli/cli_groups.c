@@ -18,6 +18,7 @@
 
 enum {
     OPT_DATACOLUMN = 0x100,
+    OPT_SUBTRACT_COLUMN,
     OPT_FIELD,
     OPT_SPW,
     OPT_CHANNELS,
@@ -33,9 +34,11 @@ enum {
 static const struct argp_option selection_options[] = {
     {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
      "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
+    {"subtract-column", OPT_SUBTRACT_COLUMN, "NAME", 0,
+     "Subtract this column of the MeasurementSet, like MODEL_DATA, from the data", 0},
     {"field", OPT_FIELD, "F", 0,
      "Field or source by name or number, for sets with several; or some of one phase "
-     "centre, like 0,3",
+     "centre, like 0,3, or all",
      0},
     {"spw", OPT_SPW, "LIST", 0,
      "Spectral windows (IFs) like 0,2-3, counted from 0 (default all)", 0},
@@ -68,6 +71,9 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
     switch (key) {
     case OPT_DATACOLUMN:
         selection->data_column = arg;
+        break;
+    case OPT_SUBTRACT_COLUMN:
+        selection->subtract_column = arg;
         break;
     case OPT_FIELD:
         selection->field = arg;

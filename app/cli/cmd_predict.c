@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <argp.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli_groups.h"
 #include "job.h"
@@ -124,7 +125,8 @@ static tess_status check(predict_args *args)
     if (!opts->obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
-    if (opts->selection.field && strchr(opts->selection.field, ','))
+    if (opts->selection.field && (strchr(opts->selection.field, ',') ||
+                                  strcasecmp(opts->selection.field, "all") == 0))
         TESS_FAIL(TESS_ERR_USAGE, "--field %s: one field at a time is predicted",
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));

@@ -119,8 +119,8 @@ static tess_status check_steps(const image_run *run)
     const tess_selection *s = &opts->selection;
     const bool counts = opts->intervals_out > 1 || s->interval_first > 0 ||
                         s->interval_end > 0 || s->time_steps != TESS_ALL_STEPS;
-    if (!opts->beside.as_wsclean || !counts || (s->field && strchr(s->field, ',')))
-        return TESS_OK;
+    const bool by_field = tess_source_num_readers(run->source) > opts->num_obs;
+    if (!opts->beside.as_wsclean || !counts || by_field) return TESS_OK;
     const tess_vis_meta *one = tess_vis_reader_meta(tess_source_reader(run->source, 0));
     for (int k = 1; k < opts->num_obs; ++k) {
         const tess_vis_meta *other =

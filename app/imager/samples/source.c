@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tess_const.h"
 #include "tess_hash.h"
@@ -134,6 +135,11 @@ static bool lists_fields(const tess_selection *s)
     return s->field && strchr(s->field, ',');
 }
 
+static bool takes_all_fields(const tess_selection *s)
+{
+    return s->field ? strcasecmp(s->field, "all") == 0 : s->has_center;
+}
+
 /* A reader for each field of the list. */
 static tess_status open_listed_fields(tess_source *source, const char *path,
                                       const tess_vis_select *select)
@@ -154,9 +160,11 @@ cleanup:
 /* What of the sets the selection reads. */
 static tess_vis_select selected(const tess_selection *s)
 {
+    const bool several = lists_fields(s) || takes_all_fields(s);
     return (tess_vis_select){.data_column = s->data_column,
-                             .field = lists_fields(s) ? NULL : s->field,
-                             .any_field = lists_fields(s),
+                             .subtract_column = s->subtract_column,
+                             .field = several ? NULL : s->field,
+                             .any_field = several,
                              .spw = s->num_spw ? s->spw : NULL,
                              .num_spw = s->num_spw,
                              .chan_first = s->chan_first,
@@ -185,7 +193,7 @@ static tess_status open_readers(tess_source *source, const char *const *obs,
             TESS_TRY(open_listed_fields(source, obs[k], &select));
             continue;
         }
-        if (s->has_center && !s->field) {
+        if (takes_all_fields(s)) {
             TESS_TRY(open_each_field(source, obs[k], &select));
             continue;
         }

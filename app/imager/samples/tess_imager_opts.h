@@ -30,9 +30,10 @@ typedef enum tess_time_steps {
 /** Which visibilities take part; shared by image, predict and plan. */
 typedef struct tess_selection {
     const char
-        *data_column;  /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
-    const char *field; /**< --field, or several in a list; NULL */
-    int spw[64];       /**< --spw 0,2,3 */
+        *data_column; /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
+    const char *subtract_column; /**< --subtract-column, or NULL */
+    const char *field;           /**< --field, or several in a list; NULL */
+    int spw[64];                 /**< --spw 0,2,3 */
     int num_spw;
     int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */
     double uv_min_lambda,
