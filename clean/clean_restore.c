@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "clean_gaussian.h"
 #include "tess_clean.h"
-#include "tess_const.h"
 #include "tess_convolve.h"
 #include "tess_mem.h"
 #include "tess_real.h"
@@ -13,36 +13,34 @@ typedef struct restoring {
     tess_convolve *plan;
     bool is_double;
     int64_t length;
-    double along_x, along_y, across; /* of the Gaussian's exponent, per pixel² */
+    clean_exponent exponent;
     const double *model;
     const void *residual;
     void *image;
     void *spectrum;
 } restoring;
 
-/* exp(−(along_x x² + along_y y² + across x y)); x grows to the West, y to the North. */
 static void find_shape(restoring *job, const tess_clean_beam *beam)
 {
     const double aspect = beam->pixel_aspect > 0 ? beam->pixel_aspect : 1;
-    const double c = cos(beam->angle_rad), s = sin(beam->angle_rad);
-    const double major = 4 * log(2) / (beam->major_px * beam->major_px);
-    const double minor = 4 * log(2) / (beam->minor_px * beam->minor_px);
-    /* unit vectors: major axis (−sin, cos) of (West, North), minor axis (cos, sin) */
-    job->along_x = major * s * s + minor * c * c;
-    job->along_y = (major * c * c + minor * s * s) * aspect * aspect;
-    job->across = 2 * s * c * (minor - major) * aspect;
+    const clean_widths widths =
+        clean_widths_of(beam->major_px, beam->minor_px, beam->angle_rad);
+    job->exponent = clean_exponent_of(&widths);
+    job->exponent.along_y *= aspect * aspect;
+    job->exponent.across *= aspect;
 }
 
 static bool give_beam(void *context, int64_t row, void *line)
 {
     const restoring *job = context;
     const tess_clean_images *images = job->images;
+    const clean_exponent *e = &job->exponent;
     const double y = (double)(images->row_first + row - images->ny / 2);
     for (int64_t k = 0; k < images->nx; ++k) {
         const double x = (double)(k - images->nx / 2);
         tess_real_set(
             line, job->is_double, k,
-            exp(-(job->along_x * x * x + job->along_y * y * y + job->across * x * y)));
+            exp(-(e->along_x * x * x + e->along_y * y * y + e->across * x * y)));
     }
     return true;
 }

@@ -1,151 +1,26 @@
 /* Noise of an image that is distributed by rows: median absolute deviation and root
- * mean square, exactly the same on any number of ranks. Medians are found by counting
- * the values in intervals of their bits, 16 bits at a time. */
+ * mean square, exactly the same on any number of ranks. */
 #include <math.h>
-#include <string.h>
 
 #include "cpu_work.h"
+#include "row_deviation.h"
 #include "tess_exact.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 
-enum { BITS = 16, BINS = 1 << BITS };
-
-/* Values whose ranks are asked for: pixels, or their distances from a centre. */
-typedef struct values {
-    const clean_work *work;
-    const void *rows;
-    bool distances;
-    double centre;
-    int64_t count; /* over all ranks */
-    int64_t *bins; /* [threads][BINS] */
-} values;
-
-/* Whole numbers in the order of the values. */
-static uint64_t key_of(const values *from, int64_t k)
-{
-    const clean_work *work = from->work;
-    double value = tess_real_at(from->rows, work->is_double, k);
-    if (from->distances) value = fabs(value - from->centre);
-    if (work->is_double) {
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
-    }
-    const float single = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &single, sizeof bits);
-    return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
-}
-
-static double value_of(const values *from, uint64_t key)
-{
-    if (from->work->is_double) {
-        const uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        return value;
-    }
-    const uint32_t low = (uint32_t)key;
-    const uint32_t bits = low >> 31 ? low & ~(UINT32_C(1) << 31) : ~low;
-    float single;
-    memcpy(&single, &bits, sizeof single);
-    return (double)single;
-}
-
-/* Count the values that agree with `prefix` above the bits from `shift` on, by those
- * bits, over all ranks. Collective. */
-static tess_status count_bins(values *from, uint64_t prefix, int shift)
-{
-    const clean_work *work = from->work;
-    const int threads = work->setup->opts.threads;
-#pragma omp parallel num_threads(threads)
-    {
-        int64_t *bins = from->bins + (int64_t)cpu_thread() * BINS;
-        memset(bins, 0, BINS * sizeof *bins);
-#pragma omp for schedule(static)
-        for (int64_t k = 0; k < work->pixels; ++k) {
-            if (work->is_nan[k]) continue;
-            const uint64_t key = key_of(from, k), high = key >> shift;
-            if (high >> BITS == prefix) ++bins[high & (BINS - 1)];
-        }
-        const int team = cpu_threads(); /* there may be fewer than were asked for */
-#pragma omp for schedule(static)
-        for (int64_t b = 0; b < BINS; ++b)
-            for (int t = 1; t < team; ++t)
-                from->bins[b] += from->bins[(int64_t)t * BINS + b];
-    }
-    return tess_comm_allreduce_i64(work->setup->comm, from->bins, BINS, TESS_SUM);
-}
-
-/* The bin in which the value of rank `*place` lies, and its rank there. */
-static int64_t bin_of(const values *from, int64_t *place)
-{
-    int64_t bin = 0;
-    while (bin < BINS - 1 && *place >= from->bins[bin])
-        *place -= from->bins[bin++];
-    return bin;
-}
-
-/* The value of rank `place` from below, and the next unless NULL. Collective. */
-static tess_status select_pair(values *from, int64_t place, double *value, double *next)
-{
-    tess_status status = TESS_OK;
-    const int bits = from->work->is_double ? 64 : 32;
-    uint64_t prefix = 0;
-    int64_t left = place;
-    for (int shift = bits - BITS; shift >= 0; shift -= BITS) {
-        TESS_TRY(count_bins(from, prefix, shift));
-        prefix = prefix << BITS | (uint64_t)bin_of(from, &left);
-    }
-    *value = value_of(from, prefix);
-    if (!next) return TESS_OK;
-    *next = *value;
-    int64_t bin = (int64_t)(prefix & (BINS - 1));
-    if (left + 1 < from->bins[bin] || place + 1 >= from->count) return TESS_OK;
-    while (++bin < BINS)
-        if (from->bins[bin] > 0) {
-            *next = value_of(from, (prefix & ~(uint64_t)(BINS - 1)) | (uint64_t)bin);
-            return TESS_OK;
-        }
-    TESS_TRY(select_pair(from, place + 1, next, NULL));
-cleanup:
-    return status;
-}
-
-/* Collective. */
-static tess_status median(values *from, double *value)
-{
-    tess_status status = TESS_OK;
-    double low, high;
-    TESS_TRY(select_pair(from, (from->count - 1) / 2, &low, &high));
-    *value = from->count % 2 ? low : 0.5 * (low + high);
-cleanup:
-    return status;
-}
-
 tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise)
 {
-    /* of a Gaussian: 1 / Φ⁻¹(3/4) */
-    static const double PER_DEVIATION = 1.482602218505602;
     tess_status status = TESS_OK;
-    tess_comm *comm = work->setup->comm;
-    values from = {.work = work, .rows = rows, .count = work->num_valid};
-    double deviation = 0, median_value = 0;
+    const row_pixels pixels = {.value = rows,
+                               .is_double = work->is_double,
+                               .count = work->pixels,
+                               .is_blank = work->is_nan,
+                               .threads = work->setup->opts.threads};
+    double middle, deviation;
     *noise = (clean_noise){0, 0};
-    from.bins =
-        tess_alloc((int64_t)work->setup->opts.threads * BINS, sizeof *from.bins);
-    TESS_TRY(tess_comm_agree(comm, from.bins ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_comm_allreduce_i64(comm, &from.count, 1, TESS_SUM));
-    if (from.count > 0) {
-        TESS_TRY(median(&from, &from.centre));
-        from.distances = true;
-        median_value = from.centre;
-        TESS_TRY(median(&from, &deviation));
-    }
-    *noise = (clean_noise){PER_DEVIATION * deviation, median_value};
+    TESS_TRY(row_deviation(work->setup->comm, &pixels, &middle, &deviation));
+    *noise = (clean_noise){ROW_SIGMA_PER_DEVIATION * deviation, middle};
 cleanup:
-    tess_free(from.bins);
     return status;
 }
 

@@ -5,11 +5,8 @@
 #ifndef TESS_CLEAN_CPU_WORK_H
 #define TESS_CLEAN_CPU_WORK_H
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "clean_ops.h"
+#include "cpu_thread.h"
 #include "cpu_vector.h"
 #include "tess_convolve.h"
 
@@ -131,26 +128,6 @@ tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);
 tess_status cpu_local_rms(clean_work *work, const void *rows, double *least);
 
 /* ---- */
-
-/** This thread's number in its team. */
-static inline int cpu_thread(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
-/** The number of threads in it. */
-static inline int cpu_threads(void)
-{
-#ifdef _OPENMP
-    return omp_get_num_threads();
-#else
-    return 1;
-#endif
-}
 
 static inline size_t cpu_line_bytes(const clean_work *work)
 {

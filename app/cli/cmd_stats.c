@@ -13,10 +13,11 @@
 #include "tess_const.h"
 #include "tess_fits_array.h"
 #include "tess_mem.h"
-#include "tess_select.h"
+#include "tess_row_stats.h"
 #include "tess_sky_place.h"
 #include "tess_subcommands.h"
 #include "tess_text.h"
+#include "tess_threads.h"
 #include "tess_words.h"
 
 static const char doc[] =
@@ -55,51 +56,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = {NULL, parse, "FILE...", doc, children, NULL, NULL};
-
-/* ---- numbers of a plane ---- */
-
-typedef struct plane_stats {
-    int64_t count;       /* pixels that are not blank */
-    int64_t peak, least; /* where the largest and the smallest pixel are */
-    double sum, rms, noise;
-} plane_stats;
-
-/* The mean of the two middle values where their number is even. */
-static double median(double *value, int64_t count)
-{
-    const double upper = tess_select_smallest(value, count, count / 2);
-    if (count % 2 == 1) return upper;
-    return 0.5 * (upper + tess_select_smallest(value, count, count / 2 - 1));
-}
-
-/* All but the noise, which needs the pixels in another order. */
-static plane_stats measure(const double *value, int64_t num_pixels)
-{
-    plane_stats stats = {.peak = -1, .least = -1};
-    double most = -INFINITY, least = INFINITY, squares = 0;
-    for (int64_t k = 0; k < num_pixels; ++k) {
-        if (!isfinite(value[k])) continue;
-        if (value[k] > most) most = value[stats.peak = k];
-        if (value[k] < least) least = value[stats.least = k];
-        stats.sum += value[k];
-        squares += value[k] * value[k];
-        ++stats.count;
-    }
-    stats.rms = stats.count > 0 ? sqrt(squares / (double)stats.count) : 0;
-    return stats;
-}
-
-static double noise_of(double *value, int64_t num_pixels)
-{
-    int64_t count = 0;
-    for (int64_t k = 0; k < num_pixels; ++k)
-        if (isfinite(value[k])) value[count++] = value[k];
-    if (count == 0) return 0;
-    const double middle = median(value, count);
-    for (int64_t k = 0; k < count; ++k)
-        value[k] = fabs(value[k] - middle);
-    return 1.4826 * median(value, count);
-}
 
 /* ---- words ---- */
 
@@ -155,14 +111,14 @@ static void print_value(const tess_fits_array *image, const char *label, double 
     printf("  %-14s %s%s\n", label, text, remark);
 }
 
-/* Pixels of the beam's area, π/(4 ln 2) × both widths; 0 without a beam. */
+/* Pixels of the beam's area; 0 without a beam. */
 static double beam_pixels(const tess_fits_array *image)
 {
     const double cell = fabs(image->matrix[0][0] * image->matrix[1][1] -
                              image->matrix[0][1] * image->matrix[1][0]);
     const double unit_deg = tess_fits_unit_rad(image->axis[0].unit) / TESS_RAD_PER_DEG;
     if (!(cell > 0) || !(unit_deg > 0)) return 0;
-    return TESS_PI / (4 * log(2.0)) * image->beam_deg[0] * image->beam_deg[1] /
+    return TESS_GAUSSIAN_AREA * image->beam_deg[0] * image->beam_deg[1] /
            (cell * unit_deg * unit_deg);
 }
 
@@ -181,65 +137,108 @@ static void print_beam(const tess_fits_array *image, double sum)
 
 /* ---- files ---- */
 
-static tess_status print_plane(const tess_fits_array *image, int64_t plane,
-                               int64_t num_planes, double *value)
+static int64_t width_of(const tess_fits_array *image)
 {
-    tess_status status = TESS_OK;
-    const int64_t nx = image->axis[0].length;
-    const int64_t ny = image->num_axes > 1 ? image->axis[1].length : 1;
+    return image->axis[0].length;
+}
+
+static int64_t height_of(const tess_fits_array *image)
+{
+    return image->num_axes > 1 ? image->axis[1].length : 1;
+}
+
+static void print_plane(const tess_fits_array *image, int64_t plane,
+                        const tess_row_stats *stats)
+{
+    const int64_t nx = width_of(image), ny = height_of(image);
+    const int64_t num_planes = image->num_pixels / (nx * ny);
+    const int64_t blank = nx * ny - (int64_t)stats->count;
     char path[sizeof image->path];
-    TESS_TRY(tess_fits_array_read(image, plane * nx * ny, nx * ny, value));
-    plane_stats stats = measure(value, nx * ny);
     snprintf(path, sizeof path, "%s", image->path);
     printf("%s: %lld x %lld pixels", tess_text_clean(path), (long long)nx,
            (long long)ny);
     if (num_planes > 1)
         printf(", plane %lld of %lld", (long long)plane + 1, (long long)num_planes);
-    if (stats.count < nx * ny)
-        printf(", %lld of them blank", (long long)(nx * ny - stats.count));
+    if (blank > 0) printf(", %lld of them blank", (long long)blank);
     puts("");
-    if (stats.count == 0) goto cleanup;
-    const double peak = value[stats.peak];
-    print_pixel(image, "peak", stats.peak, peak);
-    print_pixel(image, "minimum", stats.least, value[stats.least]);
-    stats.noise = noise_of(value, nx * ny);
-    print_value(image, "rms", stats.rms, "");
-    print_value(image, "noise", stats.noise, " (1.4826 MAD)");
-    if (stats.noise > 0) printf("  %-14s %.5g\n", "dynamic range", peak / stats.noise);
-    print_beam(image, stats.sum);
+    if (blank == nx * ny) return;
+    print_pixel(image, "peak", (int64_t)stats->most_at, stats->most);
+    print_pixel(image, "minimum", (int64_t)stats->least_at, stats->least);
+    print_value(image, "rms", stats->rms, "");
+    print_value(image, "noise", stats->noise, " (1.4826 MAD)");
+    if (stats->noise > 0)
+        printf("  %-14s %.5g\n", "dynamic range", stats->most / stats->noise);
+    print_beam(image, stats->sum);
+}
+
+/* An image, and this rank's rows of a plane. */
+typedef struct stats_job {
+    tess_comm *comm;
+    tess_fits_array image;
+    tess_stat_rows rows;
+    double *value;
+} stats_job;
+
+/* Local. */
+static tess_status open_image(const char *path, stats_job *job)
+{
+    tess_status status = TESS_OK;
+    const int64_t rank = tess_comm_rank(job->comm), size = tess_comm_size(job->comm);
+    tess_stat_rows *rows = &job->rows;
+    TESS_TRY(tess_fits_array_open(path, &job->image));
+    const int64_t ny = height_of(&job->image);
+    rows->nx = width_of(&job->image);
+    rows->row_first = ny * rank / size;
+    rows->num_rows = ny * (rank + 1) / size - rows->row_first;
+    rows->is_double = true;
+    rows->value = job->value = tess_alloc(rows->num_rows * rows->nx, sizeof(double));
+    if (!job->value) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for a plane", path);
 cleanup:
     return status;
 }
 
-static tess_status print_file(const char *path)
+/* Collective. */
+static tess_status measure_plane(stats_job *job, int64_t plane)
 {
     tess_status status = TESS_OK;
-    tess_fits_array image;
-    double *value = NULL;
-    TESS_TRY(tess_fits_array_open(path, &image));
-    const int64_t plane =
-        image.axis[0].length * (image.num_axes > 1 ? image.axis[1].length : 1);
-    value = tess_alloc(plane, sizeof *value);
-    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for a plane", path);
-    for (int64_t k = 0; k < image.num_pixels / plane; ++k)
-        TESS_TRY(print_plane(&image, k, image.num_pixels / plane, value));
+    const tess_stat_rows *rows = &job->rows;
+    const int64_t first = (plane * height_of(&job->image) + rows->row_first) * rows->nx;
+    tess_row_stats stats;
+    TESS_TRY(tess_comm_agree(job->comm, tess_fits_array_read(&job->image, first,
+                                                             rows->num_rows * rows->nx,
+                                                             job->value)));
+    TESS_TRY(tess_row_stats_measure(job->comm, rows, true, &stats));
+    if (tess_comm_rank(job->comm) == 0) print_plane(&job->image, plane, &stats);
 cleanup:
-    tess_free(value);
+    return status;
+}
+
+/* Collective. */
+static tess_status measure_file(tess_comm *comm, const char *path, int threads)
+{
+    tess_status status = TESS_OK;
+    stats_job job = {.comm = comm, .rows.threads = threads};
+    TESS_TRY(tess_comm_agree(comm, open_image(path, &job)));
+    const int64_t pixels = width_of(&job.image) * height_of(&job.image);
+    for (int64_t k = 0; k < job.image.num_pixels / pixels; ++k)
+        TESS_TRY(measure_plane(&job, k));
+cleanup:
+    tess_free(job.value);
     return status;
 }
 
 tess_status tess_cmd_stats(tess_comm *comm, int argc, char **argv)
 {
-    tess_status status = TESS_OK, own = TESS_OK;
+    tess_status status = TESS_OK;
+    int threads = 1;
     stats_args args = {0};
     tess_cli cli = {0};
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
     if (args.num == 0) TESS_FAIL(TESS_ERR_USAGE, "no image given; name a FITS file");
-    for (int64_t k = 0; tess_comm_rank(comm) == 0 && k < args.num && own == TESS_OK;
-         ++k)
-        own = print_file(args.path[k]);
-    status = tess_comm_agree(comm, own);
+    TESS_TRY(tess_threads_default(comm, &threads));
+    for (int64_t k = 0; k < args.num; ++k)
+        TESS_TRY(measure_file(comm, args.path[k], threads));
 cleanup:
     tess_free((void *)args.path);
     tess_cli_free(&cli);

@@ -366,14 +366,18 @@ static tess_status find_all(const image_files *output, int64_t interval,
     const bool cleaned = output->kinds.num[IMAGE_RESTORED] > 0;
     const int main =
         image_kinds_place(&output->kinds, cleaned ? IMAGE_RESTORED : IMAGE_DIRTY);
+    const int residual = image_kinds_place(&output->kinds, IMAGE_RESIDUAL);
     const int threads = output->opts->layout.threads;
     if (!cleaned && output->kinds.num[IMAGE_DIRTY] == 0) return TESS_OK;
     for (int k = 0; k < output->num_pol; ++k) {
         struct imager_found all = found[k];
         all.made = 1;
         all.noise_jy = expected_noise(output, k, &product[main + k]);
-        TESS_TRY(imager_summary_measure(output->comm, &product[main + k].rows, threads,
-                                        &all));
+        const imager_rows *rows = &product[main + k].rows;
+        const imager_rows *left = &product[residual + k].rows;
+        TESS_TRY(cleaned ? imager_summary_measure_cleaned(output->comm, rows, left,
+                                                          threads, &all)
+                         : imager_summary_measure(output->comm, rows, threads, &all));
         if (tess_comm_rank(output->comm) == 0)
             *imager_summary_at(output->summary, interval, channel, k) = all;
     }

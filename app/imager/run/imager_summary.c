@@ -14,6 +14,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_row_stats.h"
 #include "tess_sky_place.h"
 #include "tess_words.h"
 
@@ -52,73 +53,64 @@ struct imager_found *imager_summary_at(const imager_summary *summary, int64_t in
            (interval * summary->num_channels + place) * summary->num_pol + pol;
 }
 
-/* What one rank's rows have. */
-typedef struct part {
-    double squares, count;
-    double peak, pixel; /* pixel < 0: none */
-} part;
-
-/* The larger peak, of equal ones the first, so that the number of ranks and threads
- * does not matter. */
-static void take_peak(part *sum, double peak, double pixel)
+/* The largest absolute value, of equal ones the first, so that the number of ranks and
+ * threads does not matter. */
+static void take_peak(const tess_row_stats *stats, struct imager_found *found)
 {
-    if (pixel < 0) return;
-    const bool equal = !(fabs(peak) < fabs(sum->peak) || fabs(peak) > fabs(sum->peak));
-    if (sum->pixel >= 0 &&
-        (fabs(peak) < fabs(sum->peak) || (equal && pixel > sum->pixel)))
-        return;
-    sum->peak = peak;
-    sum->pixel = pixel;
+    const double most = fabs(stats->most), least = fabs(stats->least);
+    const bool is_most =
+        most > least || (!(most < least) && stats->most_at <= stats->least_at);
+    if (!(stats->count > 0)) return;
+    found->peak_jy = is_most ? stats->most : stats->least;
+    found->peak_pixel = is_most ? stats->most_at : stats->least_at;
 }
 
-static void add_part(part *sum, const part *more)
+static tess_stat_rows stat_rows(const imager_rows *rows, int threads)
 {
-    sum->squares += more->squares;
-    sum->count += more->count;
-    take_peak(sum, more->peak, more->pixel);
-}
-
-static part measure_rows(const imager_rows *rows, int threads)
-{
-    part all = {.pixel = -1};
-#pragma omp parallel num_threads(threads)
-    {
-        part own = {.pixel = -1};
-#pragma omp for schedule(static) nowait
-        for (int64_t j = 0; j < rows->num_rows; ++j)
-            for (int64_t i = 0; i < rows->nx; ++i) {
-                const double value = imager_pixel(rows, j * rows->nx + i);
-                if (!isfinite(value)) continue;
-                own.squares += value * value;
-                ++own.count;
-                if (own.pixel < 0 || fabs(value) > fabs(own.peak)) {
-                    own.peak = value;
-                    own.pixel = (double)((rows->row_first + j) * rows->nx + i);
-                }
-            }
-#pragma omp critical(tess_imager_summary)
-        add_part(&all, &own);
-    }
-    return all;
+    return (tess_stat_rows){.value = rows->value,
+                            .is_double = rows->is_double,
+                            .nx = rows->nx,
+                            .row_first = rows->row_first,
+                            .num_rows = rows->num_rows,
+                            .threads = threads};
 }
 
 tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
                                    int threads, struct imager_found *found)
 {
     tess_status status = TESS_OK;
-    const int ranks = tess_comm_size(comm);
-    const part own = measure_rows(rows, threads);
-    part sum = {.pixel = -1}, *parts = tess_alloc(ranks, sizeof *parts);
-    TESS_TRY(tess_comm_agree(comm, parts ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, parts));
-    for (int k = 0; k < ranks; ++k)
-        add_part(&sum, &parts[k]);
-    found->has_data = sum.count > 0;
-    found->peak_jy = sum.peak;
-    found->peak_pixel = sum.pixel;
-    found->rms_jy = sum.count > 0 ? sqrt(sum.squares / sum.count) : 0;
+    const tess_stat_rows own = stat_rows(rows, threads);
+    tess_row_stats stats;
+    TESS_TRY(tess_row_stats_measure(comm, &own, false, &stats));
+    found->has_data = stats.count > 0;
+    found->peak_pixel = -1;
+    take_peak(&stats, found);
+    found->rms_jy = stats.rms;
 cleanup:
-    tess_free(parts);
+    return status;
+}
+
+tess_status imager_summary_measure_cleaned(tess_comm *comm, const imager_rows *restored,
+                                           const imager_rows *residual, int threads,
+                                           struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    const tess_stat_rows rows = stat_rows(restored, threads),
+                         left = stat_rows(residual, threads);
+    struct imager_found of_residual = {0};
+    tess_row_stats stats, residual_stats;
+    TESS_TRY(tess_row_stats_measure(comm, &rows, true, &stats));
+    TESS_TRY(tess_row_stats_measure(comm, &left, true, &residual_stats));
+    found->has_data = stats.count > 0;
+    found->peak_pixel = -1;
+    take_peak(&stats, found);
+    take_peak(&residual_stats, &of_residual);
+    found->rms_jy = stats.rms;
+    found->deviation_jy = stats.noise;
+    found->sum_jy = stats.sum;
+    found->residual_peak_jy = of_residual.peak_jy;
+    found->residual_deviation_jy = residual_stats.noise;
+cleanup:
     return status;
 }
 
@@ -175,6 +167,7 @@ static void tell_observation(const image_files *output)
 
 static void tell_column(const image_files *output)
 {
+    const char *less = output->opts->selection.subtract_column;
     const tess_source_info *info = output->info;
     char text[400];
     if (info->data_column[0])
@@ -183,6 +176,7 @@ static void tell_column(const image_files *output)
     else
         snprintf(text, sizeof text, "none, %.200s is %s", name_of(info->meta->path),
                  info->meta->format);
+    if (less) add(text, sizeof text, ", less its %s", less);
     add_others(text, sizeof text, output->opts->num_obs);
     tess_words_tell("data column", "%s", text);
 }
@@ -358,14 +352,48 @@ static void cleaned_text(const struct imager_found *found, char *text, size_t si
     add(text, size, " of %s", flux);
 }
 
+/* "peak 3.1 mJy/beam, rms 0.21 mJy/beam, 1.4826 MAD 0.2 mJy/beam" */
+static void residual_text(const struct imager_found *found, char *text, size_t size)
+{
+    char peak[64], rms[64], deviation[64];
+    tess_words_flux(found->residual_peak_jy, 4, peak, sizeof peak);
+    tess_words_flux(found->residual_rms_jy, 3, rms, sizeof rms);
+    tess_words_flux(found->residual_deviation_jy, 3, deviation, sizeof deviation);
+    snprintf(text, size, "peak %s, rms %s, 1.4826 MAD %s", peak, rms, deviation);
+}
+
+/* "1.4826 MAD 0.2 mJy/beam, dynamic range 5.3e+03, flux 12.3 Jy": the flux is the sum
+ * of the pixels over the beam's area. */
+static void restored_text(const image_files *output, const struct imager_found *found,
+                          char *text, size_t size)
+{
+    char deviation[64];
+    const double scale_rad = output->opts->scale_rad;
+    const double beam_pixels = TESS_GAUSSIAN_AREA * found->beam.major_rad *
+                               found->beam.minor_rad / (scale_rad * scale_rad);
+    tess_words_flux(found->deviation_jy, 3, deviation, sizeof deviation);
+    snprintf(text, size, "1.4826 MAD %s", deviation);
+    if (found->deviation_jy > 0)
+        add(text, size, ", dynamic range %.4g", found->peak_jy / found->deviation_jy);
+    if (beam_pixels > 0) add(text, size, ", flux %.4g Jy", found->sum_jy / beam_pixels);
+}
+
+static void tell_restored(const image_files *output, const struct imager_found *found)
+{
+    char text[256];
+    if (!(found->majors > 0)) return;
+    restored_text(output, found, text, sizeof text);
+    tess_words_tell("restored", "%s", text);
+}
+
 static void tell_cleaned(const struct imager_found *found)
 {
-    char text[256], rms[64];
+    char text[256];
     if (!(found->majors > 0)) return;
     cleaned_text(found, text, sizeof text);
     tess_words_tell("cleaned", "%s", text);
-    tess_words_flux(found->residual_rms_jy, 3, rms, sizeof rms);
-    tess_words_tell("residual rms", "%s", rms);
+    residual_text(found, text, sizeof text);
+    tess_words_tell("residual", "%s", text);
 }
 
 static void tell_only_image(const image_files *output, const struct imager_found *found)
@@ -383,6 +411,7 @@ static void tell_only_image(const image_files *output, const struct imager_found
                         "not known from the weights of another Stokes parameter");
     else
         tess_words_tell("noise", "%s expected from the weights", flux);
+    tell_restored(output, found);
 }
 
 static void tell_each_image(const image_files *output)
@@ -390,7 +419,7 @@ static void tell_each_image(const image_files *output)
     const imager_summary *summary = output->summary;
     for (int64_t k = 0; k < num_images(summary); ++k) {
         const struct imager_found *found = &summary->image[k];
-        char name[64], peak[64], rms[64], noise[96], cleaned[256];
+        char name[64], peak[64], rms[64], noise[96], text[256];
         if (!(found->made > 0)) continue;
         image_name(output, k, name);
         if (!(found->has_data > 0)) {
@@ -403,10 +432,13 @@ static void tell_each_image(const image_files *output)
         if (isnan(found->noise_jy)) snprintf(noise, sizeof noise, "unknown");
         tess_words_tell(name, "peak %s, rms %s, noise expected from the weights %s",
                         peak, rms, noise);
-        if (found->majors > 0) {
-            cleaned_text(found, cleaned, sizeof cleaned);
-            tess_words_tell("", "%s", cleaned);
-        }
+        if (!(found->majors > 0)) continue;
+        cleaned_text(found, text, sizeof text);
+        tess_words_tell("", "%s", text);
+        restored_text(output, found, text, sizeof text);
+        tess_words_tell("", "%s", text);
+        residual_text(found, text, sizeof text);
+        tess_words_tell("", "residual: %s", text);
     }
 }
 
@@ -456,8 +488,10 @@ static void tell_images(const image_files *output)
         const range peak = RANGE(summary, peak_jy), rms = RANGE(summary, rms_jy),
                     noise = RANGE(summary, noise_jy);
         /* all channels were cleaned as their mean was */
-        if (image_joins_channels(output->opts))
+        if (image_joins_channels(output->opts)) {
             tell_cleaned(imager_summary_at(summary, 0, -1, 0));
+            tell_restored(output, imager_summary_at(summary, 0, -1, 0));
+        }
         tell_range(output, "peak", 4, &peak, "");
         tell_range(output, "rms", 3, &rms, "");
         tell_range(output, "noise", 3, &noise, " expected from the weights");

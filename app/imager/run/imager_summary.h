@@ -26,8 +26,10 @@ struct imager_found {
     double threshold_jy;  /**< the final one of the last minor loop; 0: none */
     double flux_jy;       /**< of the model */
     double num_scales;
-    double nu0_hz; /**< of the spectrum that was fitted; 0: none */
-    double residual_rms_jy;
+    double nu0_hz;       /**< of the spectrum that was fitted; 0: none */
+    double deviation_jy; /**< 1.4826 MAD of the restored image */
+    double sum_jy;       /**< of its pixels [Jy/beam] */
+    double residual_rms_jy, residual_peak_jy, residual_deviation_jy;
     double clean_end; /**< a majors_end: why it was cleaned no further */
 };
 
@@ -51,6 +53,12 @@ struct imager_found *imager_summary_at(const imager_summary *summary, int64_t in
 /** Peak and rms of an image from its rows on all ranks. Collective. */
 tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
                                    int threads, struct imager_found *found);
+
+/** The same of a restored image, and what is told of it and its residual besides.
+ *  Collective. */
+tess_status imager_summary_measure_cleaned(tess_comm *comm, const imager_rows *restored,
+                                           const imager_rows *residual, int threads,
+                                           struct imager_found *found);
 
 /** Visibilities of the run, over all ranks. */
 typedef struct imager_counts {

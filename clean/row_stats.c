@@ -1,0 +1,121 @@
+/* Measures images that are distributed by rows. */
+#include <math.h>
+
+#include "row_deviation.h"
+#include "tess_mem.h"
+#include "tess_real.h"
+#include "tess_row_stats.h"
+
+/* Sums and extremes of some of the pixels; at −1: there is none. */
+typedef struct part {
+    double count, sum, squares;
+    double most, most_at, least, least_at;
+} part;
+
+static const part nothing = {.most_at = -1, .least_at = -1};
+
+/* Whether `value` at pixel `at` comes before `best` in the order of `sign` times value,
+ * of equal ones the first pixel. */
+static bool precedes(double sign, double value, double at, double best, double best_at)
+{
+    if (best_at < 0 || sign * value > sign * best) return true;
+    return !(sign * value < sign * best) && at < best_at;
+}
+
+static void take_extremes(part *all, const part *more)
+{
+    if (more->most_at < 0) return;
+    if (precedes(1, more->most, more->most_at, all->most, all->most_at)) {
+        all->most = more->most;
+        all->most_at = more->most_at;
+    }
+    if (precedes(-1, more->least, more->least_at, all->least, all->least_at)) {
+        all->least = more->least;
+        all->least_at = more->least_at;
+    }
+}
+
+static void add_part(part *all, const part *more)
+{
+    all->count += more->count;
+    all->sum += more->sum;
+    all->squares += more->squares;
+    take_extremes(all, more);
+}
+
+static void add_row(const tess_stat_rows *rows, int64_t row, part *own)
+{
+    const double first = (double)((rows->row_first + row) * rows->nx);
+    for (int64_t k = 0; k < rows->nx; ++k) {
+        const double value =
+            tess_real_at(rows->value, rows->is_double, row * rows->nx + k);
+        if (!isfinite(value)) continue;
+        ++own->count;
+        own->sum += value;
+        own->squares += value * value;
+        if (own->most_at < 0 || value > own->most) {
+            own->most = value;
+            own->most_at = first + (double)k;
+        }
+        if (own->least_at < 0 || value < own->least) {
+            own->least = value;
+            own->least_at = first + (double)k;
+        }
+    }
+}
+
+static part measure(const tess_stat_rows *rows)
+{
+    part all = nothing;
+#pragma omp parallel num_threads(rows->threads)
+    {
+        part own = nothing;
+#pragma omp for schedule(static) nowait
+        for (int64_t j = 0; j < rows->num_rows; ++j)
+            add_row(rows, j, &own);
+#pragma omp critical(tess_row_stats)
+        add_part(&all, &own);
+    }
+    return all;
+}
+
+/* Collective. */
+static tess_status gather(tess_comm *comm, const part *own, part *all)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(comm);
+    part *parts = tess_alloc(ranks, sizeof *parts);
+    TESS_TRY(tess_comm_agree(comm, parts ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(comm, own, sizeof *own, parts));
+    *all = nothing;
+    for (int k = 0; k < ranks; ++k)
+        add_part(all, &parts[k]);
+cleanup:
+    tess_free(parts);
+    return status;
+}
+
+tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
+                                   bool wants_noise, tess_row_stats *stats)
+{
+    tess_status status = TESS_OK;
+    const part own = measure(rows);
+    const row_pixels pixels = {.value = rows->value,
+                               .is_double = rows->is_double,
+                               .count = rows->num_rows * rows->nx,
+                               .threads = rows->threads};
+    double middle, deviation = 0;
+    part all;
+    TESS_TRY(gather(comm, &own, &all));
+    if (wants_noise) TESS_TRY(row_deviation(comm, &pixels, &middle, &deviation));
+    *stats = (tess_row_stats){.count = all.count,
+                              .most = all.count > 0 ? all.most : (double)NAN,
+                              .least = all.count > 0 ? all.least : (double)NAN,
+                              .most_at = all.most_at,
+                              .least_at = all.least_at,
+                              .sum = all.sum,
+                              .rms = all.count > 0 ? sqrt(all.squares / all.count) : 0,
+                              .noise = ROW_SIGMA_PER_DEVIATION * deviation};
+cleanup:
+    return status;
+}
