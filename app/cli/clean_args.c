@@ -254,22 +254,13 @@ static tess_status take_beam_shape(const tess_option_rule *rule, const char *tex
                                    void *value)
 {
     tess_status status = TESS_OK;
-    tess_beam_choice *beam = value, found = *beam;
-    char major[64], minor[64], angle[64];
+    tess_beam_choice *beam = value;
+    tess_fits_beam found;
     (void)rule;
-    const char *rest = next_word(text, major, sizeof major);
-    if (rest) rest = next_word(rest, minor, sizeof minor);
-    if (!rest || next_word(rest, angle, sizeof angle))
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a beam; write MAJOR,MINOR,ANGLE like 8asec,6asec,30deg",
-                  text);
-    TESS_TRY(tess_parse_scale(major, &found.major_rad));
-    TESS_TRY(tess_parse_scale(minor, &found.minor_rad));
-    TESS_TRY(tess_parse_angle(angle, &found.pa_rad));
-    if (found.minor_rad > found.major_rad)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s': the minor axis is longer than the major one",
-                  text);
-    *beam = found;
+    TESS_TRY(tess_parse_beam(text, &found));
+    beam->major_rad = found.major_rad;
+    beam->minor_rad = found.minor_rad;
+    beam->pa_rad = found.pa_rad;
 cleanup:
     return status;
 }

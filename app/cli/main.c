@@ -19,6 +19,8 @@ typedef struct command {
 static const command commands[] = {
     {"image", tess_cmd_image, "make FITS images from observations"},
     {"predict", tess_cmd_predict, "predict visibilities from a model image"},
+    {"restore", tess_cmd_restore, "put a model or a list of sources onto a residual"},
+    {"draw", tess_cmd_draw, "draw a list of sources as an image"},
     {"simulate", tess_cmd_simulate, "make an observation of a sky model"},
     {"info", tess_cmd_info, "describe an observation"},
     {"plan", tess_cmd_plan, "show how an image would be made, without making it"},
@@ -95,8 +97,8 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     *chosen = find_command(argv[1]);
     if (!*chosen)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "'%s' is not a command; use one of image, predict, simulate, info, "
-                  "plan, compare, stats, bench, wsclean",
+                  "'%s' is not a command; use one of image, predict, restore, draw, "
+                  "simulate, info, plan, compare, stats, bench, wsclean",
                   argv[1]);
     TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
 cleanup:

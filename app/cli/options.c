@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <float.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -155,6 +156,39 @@ tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts)
         "'%s' is not a strategy; write auto, serial, atomic, tiled or factored, or "
         "on a GPU tiled, factored, scatter, gather, window, coarse or warp",
         text);
+cleanup:
+    return status;
+}
+
+/* The number of angles that a text has: three of at most 63 letters. */
+static int cut_angles(const char *text, char angle[3][64])
+{
+    int count = 0;
+    for (;; ++text) {
+        const size_t length = strcspn(text, ",");
+        if (count < 3) snprintf(angle[count], 64, "%.*s", (int)length, text);
+        ++count;
+        text += length;
+        if (!*text) return count;
+    }
+}
+
+tess_status tess_parse_beam(const char *text, tess_fits_beam *beam)
+{
+    tess_status status = TESS_OK;
+    char angle[3][64];
+    tess_fits_beam found;
+    if (cut_angles(text, angle) != 3)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a beam; write MAJOR,MINOR,ANGLE like 8asec,6asec,30deg",
+                  text);
+    TESS_TRY(tess_parse_scale(angle[0], &found.major_rad));
+    TESS_TRY(tess_parse_scale(angle[1], &found.minor_rad));
+    TESS_TRY(tess_parse_angle(angle[2], &found.pa_rad));
+    if (found.minor_rad > found.major_rad)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s': the minor axis is longer than the major one",
+                  text);
+    *beam = found;
 cleanup:
     return status;
 }

@@ -31,6 +31,9 @@ tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing);
 /** "auto", or a strategy's name (tess_gcf_strategy_name). */
 tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);
 
+/** "8asec,6asec,30deg": FWHM of a beam's axes, the longer first, and position angle. */
+tess_status tess_parse_beam(const char *text, tess_fits_beam *beam);
+
 /** TESS_ERR_USAGE if options of gridding contradict each other. If only one backend has
  *  the strategy, --backend auto becomes that backend. */
 tess_status tess_check_gridding(tess_gridding *gridding);

@@ -14,6 +14,8 @@
 
 tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv);
+tess_status tess_cmd_restore(tess_comm *comm, int argc, char **argv);
+tess_status tess_cmd_draw(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_simulate(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv);
@@ -22,13 +24,15 @@ tess_status tess_cmd_stats(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv);
 
-/** `image` and `predict` that begin their log with `notes`, which NULL ends; NULL:
- * none.
- */
+/** Subcommands that begin their log with `notes`, which NULL ends; NULL: none. */
 tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
                                  const char *const *notes);
 tess_status tess_cmd_predict_noted(tess_comm *comm, int argc, char **argv,
                                    const char *const *notes);
+tess_status tess_cmd_restore_noted(tess_comm *comm, int argc, char **argv,
+                                   const char *const *notes);
+tess_status tess_cmd_draw_noted(tess_comm *comm, int argc, char **argv,
+                                const char *const *notes);
 
 /** What the caller of `predict` gives and takes beside arguments. */
 typedef struct tess_predict_memory {

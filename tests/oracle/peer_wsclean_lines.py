@@ -16,8 +16,8 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, offset_radec, peak_error, read_image, run,
-                 simulate, skip, wcs_difference, write_sky)
+from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, mpiexec, offset_radec, peak_error, read_image,
+                 run, simulate, skip, wcs_difference, write_sky)
 from peer_wsclean_cleaned import largest_nearby, write_mask
 
 RA, DEC, SIZE, SCALE = 60.0, -30.0, 320, 4.0
@@ -64,11 +64,20 @@ def lines(mask):
          1, SAME),
         ("oxkat-mask", f"{QUICK} -data-column DATA {FIELD} -weight briggs 0.0 -niter 60000 -mgain 0.8 "
                        f"-fits-mask {mask} -threshold 0.01 -local-rms", 1, SAME),
+        # as its generate_syscall_wsclean writes them, for nodes of 225 GB
+        ("oxkat-whole", "-log-time -abs-mem 225 -parallel-reordering 8 -data-column DATA -field 0 -mem 90 "
+                        f"{FIELD} -use-wgridder -no-update-model-required -weight briggs -0.3 "
+                        "-parallel-deconvolution 2560 -niter 60000 -gain 0.15 -mgain 0.9 -channels-out 2 "
+                        "-fit-spectral-pol 2 -join-channels -padding 1.2 -nwlayers-factor 3 -auto-threshold 3 "
+                        f"-auto-mask 5 -pol I -fits-mask {mask}", 1, SAME),
         # caracal's kind, with old spellings
         ("caracal", f"-j 2 -datacolumn DATA {FIELD} -weight briggs 0 -niter 1000000 -nmiter 6 -mgain 0.85 "
                     "-gain 0.1 -auto-threshold 3 -auto-mask 6 -pol i -channelsout 2 -joinchannels "
                     f"-multiscale -multiscale-scales 0,8,20 -fitsmask {mask} -padding 1.2 "
                     "-no-update-model-required", 1, SAME),
+        ("caracal-list", f"-j 2 -absmem 100 -datacolumn DATA -pol I -weight briggs 0 {FIELD} -padding 1.3 "
+                         "-niter 1000000 -mgain 0.9 -gain 0.1 -auto-threshold 5 -auto-mask 10 -minuvw-m 0 "
+                         "-taper-gaussian 0 -nwlayers-factor 3 -save-source-list -no-update-model-required", 1, SAME),
         # polkat's kind
         ("polkat", f"{QUICK} {FIELD} -weight briggs 0 -pol IQUV -niter 2000 -mgain 0.9 -channels-out 2 "
                    "-join-polarizations -join-channels -auto-threshold 4 -beam-size 45", 1, SAME),
@@ -76,6 +85,8 @@ def lines(mask):
                       "-join-polarizations -join-channels -squared-channel-joining -auto-threshold 4 "
                       "-no-mf-weighting -circular-beam", 1, SAME),
         ("circular", f"{FIELD} -weight natural -make-psf -circular-beam", 1, SAME),
+        ("shape", f"{FIELD} -weight natural -niter 300 -mgain 0.8 -beam-shape 60 40 30deg "
+                  "-no-update-model-required", 1, SAME),
     ]
 
 
@@ -126,6 +137,7 @@ def check_fields(suite, obs):
         check_line(suite, name, f"{field}{FIELD} -niter 200 -mgain 0.8 -weight briggs 0", [several], SAME)
     shutil.copy(suite.path("plain-image.fits"), suite.path("chosen-model.fits"))
     check_prediction(suite, several, "chosen", "-field 0,2")
+    check_line(suite, "every-field", f"-field all {FIELD} -weight natural -make-psf", [several], SAME)
     check_all_fields(suite, python, several)
 
 
@@ -229,6 +241,56 @@ def check_prediction(suite, obs, name, options):
     suite.below(f"{name}: MODEL_DATA: difference / largest", np.abs(ours - theirs).max() / np.abs(theirs).max(), 1e-5)
 
 
+# A list with sources between pixels is drawn there, and by WSClean at the nearest pixel; and that turns
+# Gaussians by the angle in radians taken for degrees. So these have neither.
+LISTED = """Format = Name, Type, Ra, Dec, I, SpectralIndex, LogarithmicSI, ReferenceFrequency='1e9', MajorAxis, MinorAxis, Orientation
+
+a,POINT,04:00:00.0,-30.00.00.0,1.0,[-0.7,0.1],true,1e9,,,
+b,POINT,04:00:00.0,-30.00.00.0,0.5,[-0.7,0.1],false,1e9,,,
+c,GAUSSIAN,04:00:00.0,-30.00.00.0,2.0,[],false,1e9,60,30,0
+"""
+
+
+def check_restored(suite, name, options, words, ranks=1, limit=1e-5):
+    """-restore or -restore-list through both: pixels and headers."""
+    common = [*options.split(), *words]
+    peer = run(["wsclean", "-quiet", *common, suite.path(f"peer-{name}.fits")], 120)
+    command = [OURS, "-quiet", *common, suite.path(f"{name}.fits")]
+    mine = run([mpiexec(), "-n", str(ranks), *command] if ranks > 1 else command, 120)
+    if not (suite.ran(f"wsclean {name}", peer) and suite.ran(f"tessera-wsclean {name}", mine)):
+        return
+    image, header = read_image(suite.path(f"{name}.fits"))
+    reference, peer_header = read_image(suite.path(f"peer-{name}.fits"))
+    check_headers(suite, name, header, peer_header, reference.shape, 1e-6)
+    suite.below(f"{name}: BPA", abs(header["BPA"] - peer_header["BPA"]), 1e-6)
+    suite.below(f"{name}: difference / peak", peak_error(image, reference), limit)
+
+
+def check_restoring(suite):
+    """Models and lists back onto residuals, of both programs' runs."""
+    listed = suite.path("listed.txt")
+    with open(listed, "w") as out:
+        out.write(LISTED)
+    several = [k for k in (1, 3) if k == 1 or mpiexec()]
+    for run_name in ("caracal-list", "peer-caracal-list"):
+        residual, model = (suite.path(f"{run_name}-{kind}.fits") for kind in ("residual", "model"))
+        sources = suite.path(f"{run_name}-sources.txt")
+        for ranks in several:
+            check_restored(suite, f"{run_name}-restored-{ranks}", "-restore", [residual, model], ranks)
+            # WSClean's lists have positions to a millisecond, a part of a pixel
+            check_restored(suite, f"{run_name}-from-list-{ranks}", "-restore-list", [residual, sources], ranks,
+                           1e-3 if run_name.startswith("peer") else 1e-5)
+        check_restored(suite, f"{run_name}-size", "-beam-size 30 -restore", [residual, model])
+        check_restored(suite, f"{run_name}-shape", "-beam-shape 60 0.5amin 30 -restore-list", [residual, listed])
+
+
+def check_subtracted(suite, obs):
+    """MODEL_DATA, which predictions have left there, is subtracted."""
+    check_line(suite, "subtracted", f"{FIELD} -subtract-model -data-column DATA -weight briggs 0 -make-psf", [obs], SAME)
+    whole, left = (read_image(suite.path(f"{name}-dirty.fits"))[0] for name in ("whole", "subtracted"))
+    suite.true("what is subtracted is in the image", np.abs(whole - left).max() > .1 * np.abs(whole).max())
+
+
 def main():
     if not shutil.which("wsclean") or not have_ms():
         skip("needs wsclean and MeasurementSet support")
@@ -242,6 +304,9 @@ def main():
     check_prediction(suite, sets[0], "predicted", "")
     check_fields(suite, sets[0])
     check_prediction(suite, sets[0], "peer-polkat", "-pol IQUV -channels-out 2")
+    check_line(suite, "whole", f"{FIELD} -data-column DATA -weight briggs 0 -make-psf", sets[:1], SAME)
+    check_subtracted(suite, sets[0])
+    check_restoring(suite)
     # of another set: WSClean leaves cross-hands as they were where the model has Stokes I alone
     check_prediction(suite, sets[1], "peer-spans", "-intervals-out 2 -channels-out 2")
     suite.finish()

@@ -26,7 +26,10 @@ TRANSLATED = [
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -field 0,2", f"{IMAGE} --stokes I {UNIFORM} --field 0,2 --no-psf"),
-    (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --no-psf"),
+    (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --field all --no-psf"),
+    (f"{BASE} -subtract-model", f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column MODEL_DATA --no-psf"),
+    (f"{BASE} -subtract-model -model-column OTHER",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column OTHER --no-psf"),
     (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
      f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --cut-cells --field 0 --no-psf"),
     # 0 is none
@@ -72,6 +75,19 @@ TRANSLATED = [
      "predict --model p-model.fits --column OTHER --overwrite --field 0"),
 ]
 
+# The same of lines without observations.
+ALONE = [
+    ("-j 2 -size 9 9 -restore a.fits b.fits c.fits", "restore a.fits b.fits -o c.fits --overwrite --threads 2"),
+    ("-beam-shape 9 6asec 30 -restore-list a.fits b.txt c.fits",
+     "restore a.fits b.txt -o c.fits --overwrite --beam-shape 9asec,6asec,30deg"),
+    ("-restore a.fits b.fits c.fits -beam-size 8", "restore a.fits b.fits -o c.fits --overwrite --beam-size 8asec"),
+    # as rapthor writes it
+    ("-j 4 -draw-model sky.txt -draw-spectral-terms 2 -name m -draw-centre 12:00:00.0 +45.00.00.0 "
+     "-draw-frequencies 150000000.0 1000000.0 -size 1024 512 -scale 0.001",
+     "draw sky.txt -o m.fits --overwrite --size 1024,512 --scale 0.001deg --center 12:00:00.0,+45:00:00.0 --terms 2 "
+     "--freq 150000000.0 --bandwidth 1000000.0 --threads 4"),
+]
+
 # Options that two or more of eighteen public pipelines use.
 IN_USE = """
 size scale niter name mgain join-channels channels-out gridder
@@ -101,6 +117,8 @@ REFUSED = [
     (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
     (BASE, "no observation given"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
+    ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
+    ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre"),
     ("-predict -channels-out 2 x.ms", "-predict of several models needs -size and -scale"),
 ]
 
@@ -110,6 +128,9 @@ def check_translation(suite):
         made = run([OURS, "-translate-only", *line.split(), "a b.ms"], 60)
         suite.equal(f"'{line}' is", (made.status, shlex.split(made.out)), (0, ["tessera", *words.split(),
                                                                                "a b.ms"]))
+    for line, words in ALONE:
+        made = run([OURS, "-translate-only", *line.split()], 60)
+        suite.equal(f"'{line}' is", (made.status, shlex.split(made.out)), (0, ["tessera", *words.split()]))
     two = run([OURS, "--translate-only", "-predict", "a.ms", "b.ms"], 60)
     suite.equal("-predict of two sets is two commands", len(two.out.splitlines()), 2)
 

@@ -44,22 +44,61 @@ cleanup:
     return status;
 }
 
+/* A command of tessera, and how a line becomes it. */
+typedef struct target {
+    tess_status (*words)(const wsclean_line *line, int obs, wsclean_words *words,
+                         wsclean_words *notes);
+    tess_status (*run)(tess_comm *comm, int argc, char **argv,
+                       const char *const *notes);
+} target;
+
+static tess_status image_words(const wsclean_line *line, int obs, wsclean_words *words,
+                               wsclean_words *notes)
+{
+    (void)obs;
+    return wsclean_words_image(line, words, notes);
+}
+
+static tess_status restore_words(const wsclean_line *line, int obs,
+                                 wsclean_words *words, wsclean_words *notes)
+{
+    (void)obs;
+    return wsclean_words_restore(line, words, notes);
+}
+
+static tess_status draw_words(const wsclean_line *line, int obs, wsclean_words *words,
+                              wsclean_words *notes)
+{
+    (void)obs;
+    return wsclean_words_draw(line, words, notes);
+}
+
+static target target_of(const wsclean_line *line)
+{
+    if (wsclean_line_last(line, "restore") || wsclean_line_last(line, "restore-list"))
+        return (target){restore_words, tess_cmd_restore_noted};
+    if (wsclean_line_last(line, "draw-model"))
+        return (target){draw_words, tess_cmd_draw_noted};
+    if (!wsclean_line_last(line, "predict"))
+        return (target){image_words, tess_cmd_image_noted};
+    return (target){wsclean_words_predict, wsclean_words_predicts_several(line)
+                                               ? tess_cmd_image_noted
+                                               : tess_cmd_predict_noted};
+}
+
 /* Makes one command, and prints or runs it. Collective. */
 static tess_status do_one(tess_comm *comm, const wsclean_line *line, int obs)
 {
     tess_status status = TESS_OK;
     wsclean_words words = {0}, notes = {0};
-    const bool predicts = wsclean_line_last(line, "predict") != NULL;
-    const bool images = !predicts || wsclean_words_predicts_several(line);
-    status = predicts ? wsclean_words_predict(line, obs, &words, &notes)
-                      : wsclean_words_image(line, &words, &notes);
-    TESS_TRY(tess_comm_agree(comm, status));
+    const target to = target_of(line);
+    TESS_TRY(tess_comm_agree(comm, to.words(line, obs, &words, &notes)));
     if (line->translate_only) {
         if (tess_comm_rank(comm) == 0) status = print_command(&words);
         TESS_TRY(tess_comm_agree(comm, status));
     } else
-        TESS_TRY((images ? tess_cmd_image_noted : tess_cmd_predict_noted)(
-            comm, (int)words.num, words.word, (const char *const *)notes.word));
+        TESS_TRY(
+            to.run(comm, (int)words.num, words.word, (const char *const *)notes.word));
 cleanup:
     wsclean_words_free(&words);
     wsclean_words_free(&notes);

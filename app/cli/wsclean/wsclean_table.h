@@ -23,6 +23,7 @@ enum {
     WSCLEAN_JOINED = 4,     /**< only with -join-channels */
     WSCLEAN_MULTISCALE = 8, /**< only with -multiscale */
     WSCLEAN_NONZERO = 16,   /**< 0 is WSClean's word for none */
+    WSCLEAN_RESTORE = 32,   /**< with -restore, -restore-list and -draw-model, too */
 };
 
 typedef struct wsclean_option {

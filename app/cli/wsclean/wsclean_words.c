@@ -15,8 +15,6 @@
 #include "tess_mem.h"
 #include "tess_parse.h"
 
-enum { MOST_TEXT = 4096 };
-
 /* ---- words ---- */
 
 static tess_status add(wsclean_words *words, const char *text)
@@ -36,8 +34,7 @@ cleanup:
     return status;
 }
 
-/* Adds words, the last of which is NULL. */
-static tess_status add_all(wsclean_words *words, ...)
+tess_status wsclean_words_add(wsclean_words *words, ...)
 {
     tess_status status = TESS_OK;
     const char *text;
@@ -67,28 +64,27 @@ static bool is_number(const char *text)
     return is;
 }
 
-/* The argument as tessera reads it: a plain number gets the unit that WSClean means. */
-static void write_argument(const wsclean_given *given, int k, char text[MOST_TEXT])
+void wsclean_words_argument(const wsclean_given *given, int k, char text[WSCLEAN_TEXT])
 {
     char name[32];
     const char *unit = wsclean_argument(given->option, k, name, sizeof name);
     const char *value = given->argument[k];
-    snprintf(text, MOST_TEXT, "%s%s", value, unit && is_number(value) ? unit : "");
+    snprintf(text, WSCLEAN_TEXT, "%s%s", value, unit && is_number(value) ? unit : "");
 }
 
 /* One word of `becomes`, up to the next blank, with the arguments put in. Returns what
  * follows it. */
 static const char *write_word(const wsclean_given *given, const char *from,
-                              char text[MOST_TEXT])
+                              char text[WSCLEAN_TEXT])
 {
     size_t used = 0;
-    char value[MOST_TEXT];
+    char value[WSCLEAN_TEXT];
     for (; *from && *from != ' '; ++from) {
         snprintf(value, sizeof value, "%c", *from);
         if (*from == '%' && isdigit((unsigned char)from[1]))
-            write_argument(given, *++from - '1', value);
-        const int n = snprintf(text + used, MOST_TEXT - used, "%s", value);
-        used += n > 0 && (size_t)n < MOST_TEXT - used ? (size_t)n : 0;
+            wsclean_words_argument(given, *++from - '1', value);
+        const int n = snprintf(text + used, WSCLEAN_TEXT - used, "%s", value);
+        used += n > 0 && (size_t)n < WSCLEAN_TEXT - used ? (size_t)n : 0;
     }
     return *from ? from + 1 : from;
 }
@@ -96,7 +92,7 @@ static const char *write_word(const wsclean_given *given, const char *from,
 static tess_status add_becomes(const wsclean_given *given, wsclean_words *words)
 {
     tess_status status = TESS_OK;
-    char text[MOST_TEXT] = "";
+    char text[WSCLEAN_TEXT] = "";
     for (const char *rest = given->option->becomes; *rest;) {
         text[0] = '\0';
         rest = write_word(given, rest, text);
@@ -112,10 +108,10 @@ static tess_status add_if_given(const wsclean_line *line, const char *name,
 {
     tess_status status = TESS_OK;
     const wsclean_given *given = wsclean_line_last(line, name);
-    char value[MOST_TEXT];
+    char value[WSCLEAN_TEXT];
     if (!given) return TESS_OK;
-    write_argument(given, 0, value);
-    TESS_TRY(add_all(words, option, value, NULL));
+    wsclean_words_argument(given, 0, value);
+    TESS_TRY(wsclean_words_add(words, option, value, NULL));
 cleanup:
     return status;
 }
@@ -165,16 +161,15 @@ static tess_status add_note(const wsclean_given *given, const char *why,
                             wsclean_words *notes)
 {
     tess_status status = TESS_OK;
-    char text[MOST_TEXT];
+    char text[WSCLEAN_TEXT];
     snprintf(text, sizeof text, "-%s is left out: %s", given->option->name, why);
     TESS_TRY(add(notes, text));
 cleanup:
     return status;
 }
 
-/* The options that the table translates one by one, of a run of the kind `where`. */
-static tess_status add_plain(const wsclean_line *line, int where, wsclean_words *words,
-                             wsclean_words *notes)
+tess_status wsclean_words_plain(const wsclean_line *line, int where,
+                                wsclean_words *words, wsclean_words *notes)
 {
     tess_status status = TESS_OK;
     for (int64_t k = 0; k < line->num_given; ++k) {
@@ -211,7 +206,7 @@ static int polarisation_at(const char *text)
 }
 
 /* "iquv", "xx,yy" or "xxyy" as "I,Q,U,V" in WSClean's order; returns how many. */
-static int write_polarisations(const char *text, char list[MOST_TEXT])
+static int write_polarisations(const char *text, char list[WSCLEAN_TEXT])
 {
     bool named[NUM_POLARISATIONS] = {false};
     int count = 0;
@@ -225,7 +220,7 @@ static int write_polarisations(const char *text, char list[MOST_TEXT])
     for (int k = 0; k < NUM_POLARISATIONS; ++k) {
         if (!named[k]) continue;
         const size_t used = strlen(list);
-        snprintf(list + used, MOST_TEXT - used, "%s%s", count ? "," : "",
+        snprintf(list + used, WSCLEAN_TEXT - used, "%s%s", count ? "," : "",
                  polarisations[k]);
         ++count;
     }
@@ -233,7 +228,7 @@ static int write_polarisations(const char *text, char list[MOST_TEXT])
 }
 
 static tess_status read_polarisations(const wsclean_line *line, const char *name,
-                                      char list[MOST_TEXT], int *count)
+                                      char list[WSCLEAN_TEXT], int *count)
 {
     tess_status status = TESS_OK;
     const char *text = wsclean_line_value(line, name, "I");
@@ -249,14 +244,14 @@ cleanup:
 static tess_status add_polarisations(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
-    char list[MOST_TEXT];
+    char list[WSCLEAN_TEXT];
     int count = 0;
     TESS_TRY(read_polarisations(line, "pol", list, &count));
-    TESS_TRY(add_all(words, "--stokes", list, NULL));
-    if (count > 1) TESS_TRY(add_all(words, "--density", "first", NULL));
+    TESS_TRY(wsclean_words_add(words, "--stokes", list, NULL));
+    if (count > 1) TESS_TRY(wsclean_words_add(words, "--density", "first", NULL));
     if (!cleans(line) || !wsclean_line_last(line, "link-polarizations")) return TESS_OK;
     TESS_TRY(read_polarisations(line, "link-polarizations", list, &count));
-    TESS_TRY(add_all(words, "--link-polarizations", list, NULL));
+    TESS_TRY(wsclean_words_add(words, "--link-polarizations", list, NULL));
 cleanup:
     return status;
 }
@@ -268,13 +263,14 @@ static tess_status add_weights(const wsclean_line *line, wsclean_words *words)
     tess_status status = TESS_OK;
     const wsclean_given *weight = wsclean_line_last(line, "weight");
     const char *kind = weight ? weight->argument[0] : "uniform";
-    char text[MOST_TEXT];
+    char text[WSCLEAN_TEXT];
     const bool briggs =
         strcasecmp(kind, "briggs") == 0 || strcasecmp(kind, "robust") == 0;
     if (briggs) snprintf(text, sizeof text, "briggs:%s", weight->argument[1]);
-    TESS_TRY(add_all(words, "--weight", briggs ? text : kind, NULL));
-    TESS_TRY(add_all(words, "--weighting-rank-filter",
-                     wsclean_line_value(line, "weighting-rank-filter", "3"), NULL));
+    TESS_TRY(wsclean_words_add(words, "--weight", briggs ? text : kind, NULL));
+    TESS_TRY(wsclean_words_add(words, "--weighting-rank-filter",
+                               wsclean_line_value(line, "weighting-rank-filter", "3"),
+                               NULL));
 cleanup:
     return status;
 }
@@ -296,7 +292,7 @@ cleanup:
 static tess_status add_lengths(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
-    char text[MOST_TEXT];
+    char text[WSCLEAN_TEXT];
     const wsclean_given *least = wsclean_line_last(line, "minuv-l");
     const wsclean_given *most = wsclean_line_last(line, "maxuv-l");
     if (least && is_none(least)) least = NULL;
@@ -304,7 +300,7 @@ static tess_status add_lengths(const wsclean_line *line, wsclean_words *words)
     if (!least && !most) return TESS_OK;
     snprintf(text, sizeof text, "%s:%s", least ? least->argument[0] : "",
              most ? most->argument[0] : "");
-    TESS_TRY(add_all(words, "--uvrange", text, "--cut-cells", NULL));
+    TESS_TRY(wsclean_words_add(words, "--uvrange", text, "--cut-cells", NULL));
 cleanup:
     return status;
 }
@@ -325,8 +321,8 @@ static tess_status add_field(const wsclean_line *line, wsclean_words *words)
     tess_status status = TESS_OK;
     const bool given = wsclean_line_last(line, "field") != NULL;
     const char *field = wsclean_line_value(line, "field", "0");
-    if (strcmp(field, "all") == 0 || (!given && are_uvfits(line))) return TESS_OK;
-    TESS_TRY(add_all(words, "--field", field, NULL));
+    if (!given && are_uvfits(line)) return TESS_OK;
+    TESS_TRY(wsclean_words_add(words, "--field", field, NULL));
 cleanup:
     return status;
 }
@@ -352,15 +348,22 @@ static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
 {
     tess_status status = TESS_OK;
     if (!cleans(line)) return TESS_OK;
-    TESS_TRY(add_all(words, "--niter", wsclean_line_value(line, "niter", "0"),
-                     "--mgain", wsclean_line_value(line, "mgain", "1"), NULL));
+    TESS_TRY(wsclean_words_add(words, "--niter", wsclean_line_value(line, "niter", "0"),
+                               "--mgain", wsclean_line_value(line, "mgain", "1"),
+                               NULL));
     if (updates_model(line)) TESS_TRY(add(words, "--update-model"));
     if (updates_model(line) && wsclean_line_last(line, "model-column"))
-        TESS_TRY(add_all(words, "--model-column", model_column(line), NULL));
+        TESS_TRY(wsclean_words_add(words, "--model-column", model_column(line), NULL));
     TESS_TRY(add(notes, "the last residual is that of the data less the whole model, "
                         "with -mgain 1, too"));
 cleanup:
     return status;
+}
+
+static tess_status add_subtraction(const wsclean_line *line, wsclean_words *words)
+{
+    if (!wsclean_line_last(line, "subtract-model")) return TESS_OK;
+    return wsclean_words_add(words, "--subtract-column", model_column(line), NULL);
 }
 
 /* What is made beside the images: WSClean makes the PSF where it needs it. */
@@ -393,19 +396,21 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
                                 wsclean_words *notes)
 {
     tess_status status = TESS_OK;
-    char scale[MOST_TEXT] = "0.01deg";
+    char scale[WSCLEAN_TEXT] = "0.01deg";
     TESS_TRY(check_obs(line));
     if (wsclean_line_last(line, "scale"))
-        write_argument(wsclean_line_last(line, "scale"), 0, scale);
-    TESS_TRY(add_all(words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
-                     "--overwrite", "--wsclean-files", "--scale", scale, NULL));
-    TESS_TRY(add_plain(line, 0, words, notes));
+        wsclean_words_argument(wsclean_line_last(line, "scale"), 0, scale);
+    TESS_TRY(wsclean_words_add(
+        words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
+        "--overwrite", "--wsclean-files", "--scale", scale, NULL));
+    TESS_TRY(wsclean_words_plain(line, 0, words, notes));
     TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(add_polarisations(line, words));
     TESS_TRY(add_weights(line, words));
     TESS_TRY(add_lengths(line, words));
     TESS_TRY(add_field(line, words));
+    TESS_TRY(add_subtraction(line, words));
     TESS_TRY(add_cleaning(line, words, notes));
     TESS_TRY(add_joins(line, words));
     TESS_TRY(add_products(line, words));
@@ -423,6 +428,7 @@ bool wsclean_words_predicts_several(const wsclean_line *line)
     return number_of(line, "channels-out", 1) > 1 ||
            number_of(line, "intervals-out", 1) > 1 ||
            strchr(wsclean_line_value(line, "field", "0"), ',') ||
+           strcasecmp(wsclean_line_value(line, "field", "0"), "all") == 0 ||
            strcasecmp(wsclean_line_value(line, "pol", "I"), "I") != 0;
 }
 
@@ -432,19 +438,20 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
 {
     tess_status status = TESS_OK;
     const wsclean_given *size = wsclean_line_last(line, "size");
-    char scale[MOST_TEXT] = "0.01deg", list[MOST_TEXT], pixels[MOST_TEXT];
+    char scale[WSCLEAN_TEXT] = "0.01deg", list[WSCLEAN_TEXT], pixels[WSCLEAN_TEXT];
     int count = 0;
     if (!size)
         TESS_FAIL(TESS_ERR_USAGE, "-predict of several models needs -size and -scale");
     if (wsclean_line_last(line, "scale"))
-        write_argument(wsclean_line_last(line, "scale"), 0, scale);
+        wsclean_words_argument(wsclean_line_last(line, "scale"), 0, scale);
     snprintf(pixels, sizeof pixels, "%s,%s", size->argument[0], size->argument[1]);
     TESS_TRY(read_polarisations(line, "pol", list, &count));
-    TESS_TRY(add_all(words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
-                     "--overwrite", "--wsclean-files", "--predict-models",
-                     "--model-column", model_column(line), "--size", pixels, "--scale",
-                     scale, "--stokes", list, NULL));
-    TESS_TRY(add_plain(line, WSCLEAN_PREDICT, words, notes));
+    TESS_TRY(wsclean_words_add(words, "image", "-o",
+                               wsclean_line_value(line, "name", "wsclean"),
+                               "--overwrite", "--wsclean-files", "--predict-models",
+                               "--model-column", model_column(line), "--size", pixels,
+                               "--scale", scale, "--stokes", list, NULL));
+    TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(add_field(line, words));
@@ -458,14 +465,14 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
                                   wsclean_words *notes)
 {
     tess_status status = TESS_OK;
-    char model[MOST_TEXT];
+    char model[WSCLEAN_TEXT];
     TESS_TRY(check_obs(line));
     if (wsclean_words_predicts_several(line)) return add_models(line, words, notes);
     snprintf(model, sizeof model, "%s-model.fits",
              wsclean_line_value(line, "name", "wsclean"));
-    TESS_TRY(add_all(words, "predict", "--model", model, "--column", model_column(line),
-                     "--overwrite", NULL));
-    TESS_TRY(add_plain(line, WSCLEAN_PREDICT, words, notes));
+    TESS_TRY(wsclean_words_add(words, "predict", "--model", model, "--column",
+                               model_column(line), "--overwrite", NULL));
+    TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(add_field(line, words));
     TESS_TRY(add(words, line->obs[k]));
 cleanup:

@@ -12,6 +12,21 @@ typedef struct wsclean_words {
     int64_t num, capacity;
 } wsclean_words;
 
+/** Most bytes of a word. */
+enum { WSCLEAN_TEXT = 4096 };
+
+/** Add words, the last of which is NULL. TESS_ERR_ALLOC. Local. */
+tess_status wsclean_words_add(wsclean_words *words, ...);
+
+/** Argument `k` as tessera reads it: a plain number gets the unit that WSClean means.
+ *  Local. */
+void wsclean_words_argument(const wsclean_given *given, int k, char text[WSCLEAN_TEXT]);
+
+/** Add the options that the table translates one by one, of a run of the kind `where`,
+ *  and notes of those that are left out. Local. */
+tess_status wsclean_words_plain(const wsclean_line *line, int where,
+                                wsclean_words *words, wsclean_words *notes);
+
 /** "image -o NAME ... OBS..." in `words`; in `notes`, a line for each option that is
  *  left out, and what differs from WSClean. TESS_ERR_USAGE for values that are not
  *  there, and without observations. Local. */
@@ -26,6 +41,13 @@ bool wsclean_words_predicts_several(const wsclean_line *line);
  *  models "image -o NAME --predict-models ... OBS...". Local. */
 tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words *words,
                                   wsclean_words *notes);
+
+/** "restore RESIDUAL MODEL -o IMAGE ..." and "draw LIST -o NAME.fits ...", as above;
+ *  TESS_ERR_USAGE also where -size, -scale or -draw-centre is missing. Local. */
+tess_status wsclean_words_restore(const wsclean_line *line, wsclean_words *words,
+                                  wsclean_words *notes);
+tess_status wsclean_words_draw(const wsclean_line *line, wsclean_words *words,
+                               wsclean_words *notes);
 
 void wsclean_words_free(wsclean_words *words); /**< Local. */
 

@@ -5,75 +5,21 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "pixel_places.h"
 #include "tess_casa_image.h"
-#include "tess_const.h"
 #include "tess_mem.h"
-#include "tess_sky_place.h"
-
-/* Pixels of a file may lie so far from the image's [pixels]. */
-static const double MOST_OFFSET = 0.1;
 
 /* Rows of a mask that are read at a time: about a tile of an image of CASA. */
 enum { ROWS_AT_ONCE = 64 };
 
-/* ---- where pixels lie ---- */
-
-/* The reverse of tess_sky_place. */
-static void from_sky(double ra, double dec, double ra0, double dec0, double *l,
-                     double *m)
-{
-    *l = cos(dec) * sin(ra - ra0);
-    *m = sin(dec) * cos(dec0) - cos(dec) * sin(dec0) * cos(ra - ra0);
-}
-
-/* How far the file's pixel of a direction lies from the image's [pixels]. */
-static double offset_at(const image_run *run, const tess_fits_model *fits, double l,
-                        double m)
-{
-    const tess_image_opts *opts = run->opts;
-    const double x = -l / opts->scale_rad + (double)(opts->nx / 2);
-    const double y = m / opts->scale_rad + (double)(opts->ny / 2);
-    double ra, dec, l_file, m_file;
-    const double lmn1[3] = {l, m, sqrt(fmax(1 - l * l - m * m, 0)) - 1};
-    tess_sky_place(lmn1, run->info->ra_rad, run->info->dec_rad, &ra, &dec);
-    from_sky(ra, dec, fits->ra_rad, fits->dec_rad, &l_file, &m_file);
-    const double x_file = fits->crpix_x - 1 + l_file / fits->scale_x_rad;
-    const double y_file = fits->crpix_y - 1 + m_file / fits->scale_y_rad;
-    return fmax(fabs(x_file - x), fabs(y_file - y));
-}
-
-/* The largest offset of the centre and of points near the four edges, all of which are
- * above the horizon. */
-static double largest_offset(const image_run *run, const tess_fits_model *fits)
-{
-    static const double place[5][2] = {{0, 0}, {.7, 0}, {-.7, 0}, {0, .7}, {0, -.7}};
-    const double half_l = (double)(run->opts->nx / 2) * run->opts->scale_rad;
-    const double half_m = (double)(run->opts->ny / 2) * run->opts->scale_rad;
-    double largest = 0;
-    for (int k = 0; k < 5; ++k)
-        largest = fmax(
-            largest, offset_at(run, fits, place[k][0] * half_l, place[k][1] * half_m));
-    return largest;
-}
-
 static tess_status check_pixels(const image_run *run, const tess_fits_model *fits)
 {
-    tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    if (fits->nx != opts->nx || fits->ny != opts->ny)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: it has %lld x %lld pixels, the image %lld x %lld", fits->path,
-                  (long long)fits->nx, (long long)fits->ny, (long long)opts->nx,
-                  (long long)opts->ny);
-    const double offset = largest_offset(run, fits);
-    if (!(offset <= MOST_OFFSET))
-        TESS_FAIL(
-            TESS_ERR_INPUT,
-            "%s: its pixels lie up to %.3g pixels from the image's; give one with "
-            "the same centre and --scale",
-            fits->path, offset);
-cleanup:
-    return status;
+    const tess_fits_pixels pixels = {
+        .nx = opts->nx, .ny = opts->ny, .num_stokes = 1, .scale_rad = opts->scale_rad};
+    tess_fits_model image;
+    tess_fits_open_pixels(&pixels, run->info->ra_rad, run->info->dec_rad, &image);
+    return pixel_places_check(fits, &image, "the image");
 }
 
 /* ---- masks ---- */

@@ -1,0 +1,55 @@
+/* Compares the pixels of two images by where they lie on the sky. */
+#include "pixel_places.h"
+
+#include <math.h>
+
+#include "tess_sky_place.h"
+
+/* Pixels of a file may lie so far from the image's [pixels]. */
+static const double MOST_OFFSET = 0.1;
+
+/* How far the file's pixel of a direction lies from the image's 0-based pixel x, y. */
+static double offset_at(const tess_fits_model *file, const tess_fits_model *image,
+                        double x, double y)
+{
+    double ra, dec, there[3];
+    const double l = (x + 1 - image->crpix_x) * image->scale_x_rad;
+    const double m = (y + 1 - image->crpix_y) * image->scale_y_rad;
+    const double lmn1[3] = {l, m, sqrt(fmax(1 - l * l - m * m, 0)) - 1};
+    tess_sky_place(lmn1, image->ra_rad, image->dec_rad, &ra, &dec);
+    tess_sky_project(ra, dec, file->ra_rad, file->dec_rad, there);
+    const double x_file = file->crpix_x - 1 + there[0] / file->scale_x_rad;
+    const double y_file = file->crpix_y - 1 + there[1] / file->scale_y_rad;
+    return fmax(fabs(x_file - x), fabs(y_file - y));
+}
+
+/* The largest offset of the centre and of points near the four edges, all of which are
+ * above the horizon. */
+static double largest_offset(const tess_fits_model *file, const tess_fits_model *image)
+{
+    static const double place[5][2] = {{0, 0}, {.7, 0}, {-.7, 0}, {0, .7}, {0, -.7}};
+    const double half_x = (double)(image->nx / 2), half_y = (double)(image->ny / 2);
+    double largest = 0;
+    for (int k = 0; k < 5; ++k)
+        largest = fmax(largest, offset_at(file, image, half_x * (1 + place[k][0]),
+                                          half_y * (1 + place[k][1])));
+    return largest;
+}
+
+tess_status pixel_places_check(const tess_fits_model *file,
+                               const tess_fits_model *image, const char *what)
+{
+    tess_status status = TESS_OK;
+    if (file->nx != image->nx || file->ny != image->ny)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: it has %lld x %lld pixels, %s %lld x %lld",
+                  file->path, (long long)file->nx, (long long)file->ny, what,
+                  (long long)image->nx, (long long)image->ny);
+    const double offset = largest_offset(file, image);
+    if (!(offset <= MOST_OFFSET))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its pixels lie up to %.3g pixels from those of %s; give one "
+                  "with the same centre and --scale",
+                  file->path, offset, what);
+cleanup:
+    return status;
+}

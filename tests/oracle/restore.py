@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""tessera restore and draw. A model put back onto its residual is the restored image of the run that made
+both, as is the list of its components, on one and three ranks. Sources between pixels, rotated Gaussians
+and spectra against numpy; images that are drawn predict what their lists predict. Bad inputs end with one
+line and the right status, and leave no file.
+
+Limits: single precision of the files, 1e-6 of the peak. Drawn points: 1e-3 of the total flux up to 0.8 of the
+longest baselines that the pixels sample (a window of 64 pixels).
+"""
+import os
+
+import numpy as np
+
+from e2e import (ASEC, Suite, beam_difference, fits_module, l2_error, mpiexec, offset_radec, peak_error,
+                 read_image, simulate, tessera, wcs_difference, write_sky)
+
+RA, DEC, SIZE, SCALE, FREQ = 60.0, -30.0, 240, 4.0, 1.28e9
+HEAD = "Format = Name, Type, Ra, Dec, I, Q, SpectralIndex, LogarithmicSI, ReferenceFrequency='1.0e9', MajorAxis, " \
+       "MinorAxis, Orientation\n\n"
+# Pixel, flux in Stokes I and Q, spectrum, and Gaussian, of a list; the last is beyond the image.
+SOURCES = [(100.3, 77.8, 1.0, .1, "", True, None), (130.0, 120.0, .5, 0, "-0.7,0.1", True, None),
+           (60.2, 150.9, 2.0, -.3, "", True, (48, 24, 30)), (170.7, 60.1, .7, 0, "-0.3,0.05", False, (7, 3, 110)),
+           (300.0, 100.0, 5.0, 0, "", True, None)]
+
+
+def write_list(path, sources=SOURCES, head=HEAD):
+    with open(path, "w") as out:
+        out.write(head)
+        for k, (x, y, flux, q, terms, is_log, gaussian) in enumerate(sources):
+            ra, dec = offset_radec(RA, DEC, -(x - SIZE // 2) * SCALE * ASEC, (y - SIZE // 2) * SCALE * ASEC)
+            shape = ",".join(str(v) for v in gaussian) if gaussian else ",,"
+            out.write(f"s{k},{'GAUSSIAN' if gaussian else 'POINT'},{ra:.10f}deg,{dec:.10f}deg,{flux},{q},[{terms}],"
+                      f"{str(is_log).lower()},,{shape}\n")
+    return path
+
+
+def spectrum(source, freq):
+    """Stokes I at frequencies."""
+    flux, terms = source[2], [float(t) for t in source[4].split(",") if t]
+    ratio = freq / 1e9
+    if source[5]:
+        return flux * ratio ** sum(c * np.log10(ratio) ** k for k, c in enumerate(terms))
+    return flux + sum(c * (ratio - 1) ** (k + 1) for k, c in enumerate(terms))
+
+
+def band_flux(source, freq, width):
+    at = freq + width * (np.arange(2000) + .5 - 1000) / 2000
+    return np.mean(spectrum(source, at) * np.ones_like(at))
+
+
+def widths(major, minor, angle):
+    """Squared FWHM of a Gaussian in pixels, as a matrix of (x to the West, y to the North)."""
+    c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+    turn = np.array([[-s, c], [c, s]])
+    return turn.T @ np.diag([(major / SCALE) ** 2, (minor / SCALE) ** 2]) @ turn
+
+
+def restored(beam, fluxes):
+    """The image of SOURCES with a beam, Jy/beam."""
+    y, x = np.indices((SIZE, SIZE))
+    image, own = np.zeros((SIZE, SIZE)), widths(*beam)
+    for source, flux in zip(SOURCES, fluxes):
+        both = own + (widths(*source[6]) if source[6] else 0)
+        inverse, dx, dy = np.linalg.inv(both), x - source[0], y - source[1]
+        exponent = inverse[0, 0] * dx ** 2 + 2 * inverse[0, 1] * dx * dy + inverse[1, 1] * dy ** 2
+        image += flux * np.sqrt(np.linalg.det(own) / np.linalg.det(both)) * np.exp(-4 * np.log(2) * exponent)
+    return image
+
+
+def make_images(suite):
+    rng = np.random.default_rng(4)
+    sources = []
+    for k in range(9):
+        x, y = rng.uniform(-.35 * SIZE, .35 * SIZE, 2)
+        ra, dec = offset_radec(RA, DEC, -x * SCALE * ASEC, y * SCALE * ASEC)
+        extent = dict(major="60asec", minor="40asec", pa="30deg") if k < 2 else {}
+        sources.append(dict(ra=f"{ra:.9f}deg", dec=f"{dec:.9f}deg", flux_jy=round(10 ** rng.uniform(-1, .2), 4), **extent))
+    obs = simulate(suite.path("obs.uvfits"), write_sky(suite.path("sky.csv"), sources), layout="meerkat", ra=f"{RA}deg",
+                   dec=f"{DEC}deg", start="2026-01-01T18:00:00", duration="2h", integration="600s", freq="1.28GHz",
+                   width="20MHz", extra=("--antennas", "30", "--noise", "0.05", "--seed", "1"))
+    ran, prefix = suite.image("made", obs, "--size", SIZE, "--scale", f"{SCALE}asec", "--niter", 400, "--multiscale",
+                              "--auto-threshold", 3, "--save-source-list")
+    return obs, prefix if ran else None
+
+
+def restore(suite, what, *args, ranks=1, status=0):
+    out = suite.path(what + ".fits")
+    made = tessera("restore", *args, "-o", out, ranks=ranks)
+    return out if suite.ran(f"restore {what}", made, status) else None
+
+
+def check_run(suite, made):
+    """The model and the list of a run, back onto its residual."""
+    reference, header = read_image(made + "-image.fits")
+    for what, model, limit in (("model", made + "-model.fits", 0), ("list", made + "-sources.txt", 1e-6)):
+        paths = {}
+        for ranks in (1, 3) if mpiexec() else (1,):
+            paths[ranks] = restore(suite, f"{what}-{ranks}", made + "-residual.fits", model, "--reproducible", ranks=ranks)
+        if None in paths.values():
+            continue
+        image, own = read_image(paths[1])
+        if what == "model":
+            suite.below("model: difference from the run's image / peak", peak_error(image, reference), 1e-7)
+        else:
+            suite.below("list: difference / peak", peak_error(image, reference), limit)
+        suite.below(f"{what}: WCS [pixel]", wcs_difference(own, header, image.shape), 1e-6)
+        suite.below(f"{what}: beam", beam_difference(own, header), 1e-9)
+        for key in ("BUNIT", "CRVAL3", "CDELT3", "CRVAL4", "DATE-OBS", "DATE-END", "TELESCOP", "OBJECT", "BITPIX", "NVIS",
+                    "OBSGEO-X", "WEIGHT"):
+            suite.equal(f"{what}: {key}", own[key], header[key])
+        if 3 in paths:
+            suite.true(f"{what}: pixels of three ranks are those of one",
+                       np.array_equal(read_image(paths[3])[0], image))
+
+
+def check_sources(suite, made):
+    """A list with a beam of its own, against numpy."""
+    residual, header = read_image(made + "-residual.fits")
+    beam = (21.0, 13.0, 65.0)
+    out = restore(suite, "sources", made + "-residual.fits", write_list(suite.path("sources.txt")), "--beam-shape",
+                  "21asec,13asec,65deg")
+    if not out:
+        return
+    fluxes = [band_flux(s, header["CRVAL3"], header["CDELT3"]) for s in SOURCES]
+    image, own = read_image(out)
+    suite.below("sources: image less residual, difference / peak",
+                peak_error(image - residual, restored(beam, fluxes)), 1e-6)
+    suite.below("sources: BMAJ", abs(own["BMAJ"] * 3600 / beam[0] - 1), 1e-9)
+    drawn = suite.path("stokes-q.fits")
+    if suite.ran("draw Stokes Q with a beam", tessera("draw", suite.path("sources.txt"), "-o", drawn, "--like",
+                                                      made + "-image.fits", "--stokes", "Q", "--beam-shape",
+                                                      "21asec,13asec,65deg")):
+        # Q keeps its ratio to I
+        q = [s[3] / s[2] * f for s, f in zip(SOURCES, fluxes)]
+        image, own = read_image(drawn)
+        suite.below("Stokes Q: difference / peak", peak_error(image, restored(beam, q)), 1e-6)
+        suite.equal("Stokes Q: unit and Stokes", (own["BUNIT"], own["CRVAL4"]), ("Jy/beam", 2))
+
+
+def visibilities(suite, obs, model):
+    out = suite.path("predicted.uvfits")
+    if not suite.ran(f"predict {os.path.basename(model)}",
+                     tessera("predict", obs, "--model", model, "-o", out, "--overwrite", "--accuracy", "1e-6")):
+        return None, None
+    with fits_module().open(out) as hdus:
+        data = hdus[0].data
+        vis = np.array(data["DATA"], "f8").squeeze()
+        names = [next(n for n in data.parnames if n.startswith(axis)) for axis in ("UU", "VV")]
+        uv = np.stack([np.array(data.par(n), "f8") for n in names])
+    return vis[..., 0] + 1j * vis[..., 1], np.abs(uv).max(0) * FREQ
+
+
+def check_drawn(suite, obs, made):
+    """An image that is drawn predicts what its list predicts."""
+    inside = write_list(suite.path("inside.txt"), SOURCES[:4])
+    common = ("--size", SIZE, "--scale", f"{SCALE}asec", "--center", f"{RA}deg,{DEC}deg", "--freq", "1.28GHz")
+    paths = {}
+    for ranks in (1, 3) if mpiexec() else (1,):
+        paths[ranks] = suite.path(f"drawn-{ranks}.fits")
+        suite.ran(f"draw on {ranks}", tessera("draw", inside, "-o", paths[ranks], *common, ranks=ranks))
+    image, header = read_image(paths[1])
+    total = sum(spectrum(s, FREQ) for s in SOURCES[:4])
+    suite.below("drawn: sum of pixels / flux", abs(image.sum() / total - 1), 1e-6)
+    suite.equal("drawn: unit", header["BUNIT"], "Jy/pixel")
+    suite.below("drawn: WCS [pixel]", wcs_difference(header, read_image(made + "-image.fits")[1], image.shape), 1e-6)
+    if 3 in paths:
+        suite.true("drawn: pixels of three ranks are those of one", np.array_equal(read_image(paths[3])[0], image))
+    flat = write_list(suite.path("flat.txt"), [s[:3] + (0, "") + s[5:] for s in SOURCES[:4]])
+    suite.ran("draw Stokes I without spectra", tessera("draw", flat, "-o", suite.path("flat.fits"), *common))
+    found, length = visibilities(suite, obs, suite.path("flat.fits"))
+    wanted, _ = visibilities(suite, obs, flat)
+    if found is None or wanted is None:
+        return
+    near = length < .8 / (2 * SCALE * ASEC)
+    suite.true("some baselines are longer than half of that", (length[near] > .4 / (2 * SCALE * ASEC)).any())
+    suite.below("drawn: predicted visibilities, difference / flux",
+                np.abs(found - wanted)[near].max() / sum(s[2] for s in SOURCES[:4]), 1e-3)
+
+
+def check_terms(suite):
+    """Terms of spectra add up to the flux nearby."""
+    text = write_list(suite.path("terms.txt"), SOURCES[:4])
+    made = tessera("draw", text, "-o", suite.path("taylor.fits"), "--size", SIZE, "--scale", f"{SCALE}asec", "--center",
+                   f"{RA}deg,{DEC}deg", "--freq", "1.28GHz", "--terms", 5)
+    if not suite.ran("draw terms", made):
+        return
+    x = .05
+    sums = [read_image(suite.path(f"taylor-term-{k}.fits"))[0].sum() for k in range(5)]
+    found = sum(s * x ** k for k, s in enumerate(sums))
+    wanted = sum(spectrum(s, FREQ * (1 + x)) for s in SOURCES[:4])
+    suite.below("terms: flux 5 % above their frequency", abs(found / wanted - 1), 1e-6)
+    suite.true("terms: the second is not zero", abs(sums[1]) > .01 * abs(sums[0]))
+
+
+def check_bad(suite, made):
+    """One line, the status, and no file."""
+    residual, model, out = made + "-residual.fits", made + "-model.fits", suite.path("bad.fits")
+    text = write_list(suite.path("good.txt"))
+    broken = write_list(suite.path("broken.txt"), [(1, 1, "bright", 0, "", True, None)])
+    small = suite.path("small.fits")
+    tessera("draw", text, "-o", small, "--size", 64, "--scale", "4asec", "--center", "60deg,-30deg", "--freq", "1e9")
+    moved = suite.path("moved.fits")
+    tessera("draw", text, "-o", moved, "--size", SIZE, "--scale", f"{SCALE}asec", "--center", "60.01deg,-30deg", "--freq",
+            "1e9")
+    with fits_module().open(residual) as hdus:
+        cube = np.repeat(hdus[0].data, 2, axis=1)
+        fits_module().writeto(suite.path("cube.fits"), cube, hdus[0].header)
+    where = ("--size", 64, "--scale", "4asec", "--center", "60deg,-30deg")
+    cases = [("other shape", ("restore", residual, small), 3, "64 x 64 pixels, the residual"),
+             ("other place", ("restore", residual, moved), 3, "pixels from those of the residual"),
+             ("no beam", ("restore", moved, text), 3, "has no beam"),
+             ("planes", ("restore", suite.path("cube.fits"), model), 3, "2 planes"),
+             ("a list that does not parse", ("restore", residual, broken), 3, "line 3, column 'I'"),
+             ("no list", ("draw", suite.path("sky.csv"), *where), 3, "no header of a list"),
+             ("no residual", ("restore", suite.path("none.fits"), model), 3, "none.fits"),
+             ("no model", ("restore", residual), 2, "are needed"),
+             ("a beam that is none", ("restore", residual, model, "--beam-shape", "6asec"), 2, "is not a beam"),
+             ("no frequency", ("draw", text, *where), 3, "the image no frequency"),
+             ("no pixels", ("draw", text, "--size", 64), 2, "--center are needed"),
+             ("both pixels", ("draw", text, "--like", model, "--size", 64), 2, "--like gives")]
+    for ranks in (1, 3) if mpiexec() else (1,):
+        for what, args, status, words in cases if ranks == 1 else cases[:5]:
+            result = tessera(*args, "-o", out, ranks=ranks)
+            suite.equal(f"{what}, {ranks} ranks: status", result.status, status)
+            suite.true(f"{what}, {ranks} ranks: one line says so: {result.errors()}",
+                       len(result.errors()) == 1 and words in result.errors()[0])
+            suite.true(f"{what}, {ranks} ranks: no file", not os.path.exists(out))
+    before = read_image(model)[0]
+    suite.equal("an output that is there", tessera("restore", residual, model, "-o", small).status, 3)
+    suite.equal("an output that is the model", tessera("restore", residual, model, "-o", model, "--overwrite").status, 3)
+    suite.true("the model is as it was", l2_error(read_image(model)[0], before) == 0)
+
+
+def main():
+    suite = Suite("restore")
+    obs, made = make_images(suite)
+    if made:
+        check_run(suite, made)
+        check_sources(suite, made)
+        check_drawn(suite, obs, made)
+        check_terms(suite)
+        check_bad(suite, made)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
