@@ -33,6 +33,10 @@ static void get_axes(fitsfile *fits, tess_fits_array *array, int *failed)
         fits_get_number(fits, key, &axis->pixel, failed);
         snprintf(key, sizeof key, "CDELT%d", k + 1);
         fits_get_number(fits, key, &axis->step, failed);
+        snprintf(key, sizeof key, "PS%d_0", k + 1);
+        fits_get_text(fits, key, axis->table, sizeof axis->table, failed);
+        snprintf(key, sizeof key, "PS%d_1", k + 1);
+        fits_get_text(fits, key, axis->column, sizeof axis->column, failed);
     }
 }
 
@@ -78,6 +82,9 @@ static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
     fits_get_number(fits, "BMAJ", &array->beam_deg[0], failed);
     fits_get_number(fits, "BMIN", &array->beam_deg[1], failed);
     fits_get_number(fits, "BPA", &array->beam_deg[2], failed);
+    array->sum_weights = NAN;
+    fits_get_number(fits, "WSCVWSUM", &array->sum_weights, failed);
+    fits_get_number(fits, "SUMWT", &array->sum_weights, failed);
     fits_get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
 }
 

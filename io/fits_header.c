@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "tess_const.h"
+#include "tess_fits_cube.h"
 #include "tess_mem.h"
 
 static const double deg_per_rad = 1.0 / TESS_RAD_PER_DEG;
@@ -85,6 +86,22 @@ static void put_number_if(fitsfile *fits, const char *key, double value,
     if (value > 0) put_number(fits, key, value, comment, failed);
 }
 
+/* Frequencies count as equidistant when none lies farther than this from the straight
+ * line through the first and the last [steps]. */
+static const double MOST_BEND = 1e-3;
+
+double tess_cube_step_hz(const tess_cube_axes *cube)
+{
+    const int last = cube->num_freq - 1;
+    if (last == 0) return cube->width_hz[0];
+    const double step_hz = (cube->freq_hz[last] - cube->freq_hz[0]) / last;
+    for (int k = 1; k < last; ++k)
+        if (!(fabs(cube->freq_hz[k] - cube->freq_hz[0] - k * step_hz) <=
+              MOST_BEND * step_hz))
+            return 0;
+    return step_hz;
+}
+
 static void put_axis(fitsfile *fits, int axis, const char *type, const char *unit,
                      double pixel, double value, double step, int *failed)
 {
@@ -106,6 +123,35 @@ static void put_axis(fitsfile *fits, int axis, const char *type, const char *uni
     }
 }
 
+/* A frequency axis whose values are listed in a table: FITS paper III (Greisen et al.
+ * 2006), section 6. The pixel number is the index into the table. */
+static void put_listed_axis(fitsfile *fits, int *failed)
+{
+    put_axis(fits, 3, "FREQ-TAB", "Hz", 1, 1, 1, failed);
+    put_text(fits, "PS3_0", TESS_CUBE_FREQ_TABLE, "table of the frequencies", failed);
+    put_text(fits, "PS3_1", TESS_CUBE_FREQ_COLUMN, "its column", failed);
+    for (int k = 1; k <= 3; ++k) { /* EXTVER, EXTLEVEL, axis of the array */
+        char key[FLEN_KEYWORD];
+        snprintf(key, sizeof key, "PV3_%d", k);
+        put_number(fits, key, 1, NULL, failed);
+    }
+}
+
+/* Axes 3 and 4. A step of zero would make the coordinate system singular. */
+static void put_planes(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    const tess_cube_axes *cube = meta->cube;
+    const bool several = cube && cube->num_freq > 1;
+    const double step_hz = several ? tess_cube_step_hz(cube) : meta->bandwidth_hz;
+    if (several && !(step_hz > 0))
+        put_listed_axis(fits, failed);
+    else
+        put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz, step_hz > 0 ? step_hz : 1.0,
+                 failed);
+    put_axis(fits, 4, "STOKES", "", 1, meta->stokes, cube ? cube->stokes_step : 1,
+             failed);
+}
+
 static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     const double scale_deg = meta->scale_rad * deg_per_rad;
@@ -117,10 +163,7 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
              tess_fits_longitude(meta->ra_rad), -scale_deg, failed);
     put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1) - shift_y,
              tess_fits_degrees(meta->dec_rad), scale_deg, failed);
-    /* a step of zero would make the coordinate system singular */
-    put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz,
-             meta->bandwidth_hz > 0 ? meta->bandwidth_hz : 1.0, failed);
-    put_axis(fits, 4, "STOKES", "", 1, meta->stokes, 1, failed);
+    put_planes(fits, meta, failed);
     put_number_if(fits, "FREQMEAN", meta->gridded.freq_mean_hz,
                   "[Hz] mean of the visibilities gridded", failed);
     put_number_if(fits, "RESTFRQ", meta->rest_hz, "[Hz] centre of all channels",
@@ -195,9 +238,9 @@ static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *fa
     put_text_if(fits, "OBJECT", meta->names.object, failed);
     put_text_if(fits, "TELESCOP", meta->names.telescope, failed);
     put_text_if(fits, "OBSERVER", meta->names.observer, failed);
-    if (meta->data_column[0])
-        put_text(fits, "DATACOL", meta->data_column, "column of the MeasurementSet",
-                 failed);
+    if (meta->gridded.data_column[0])
+        put_text(fits, "DATACOL", meta->gridded.data_column,
+                 "column of the MeasurementSet", failed);
     put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT,
              "radio-interferometric imager", failed);
     put_date(fits, failed);
@@ -273,6 +316,12 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                    "[deg] beam, position angle, North through East", failed);
     }
     put_text_if(fits, "WEIGHT", meta->gridded.weighting, failed);
+    if (meta->cube) {
+        int has_beams = meta->cube->has_beams;
+        fits_write_key_log(fits, "CASAMBM", has_beams, "beams are in the table BEAMS",
+                           failed);
+        return; /* the table of planes has the rest */
+    }
     put_number(fits, "SUMWT", meta->gridded.sum_weights, "sum of imaging weights",
                failed);
     fits_write_key_lng(fits, "NVIS", meta->gridded.num_vis, "visibilities gridded",
@@ -422,6 +471,10 @@ tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta
     memcpy(text, cards, (size_t)used);
     set_length(text, bytes, 1, meta->nx);
     set_length(text, bytes, 2, meta->ny);
+    if (meta->cube) {
+        set_length(text, bytes, 3, meta->cube->num_freq);
+        set_length(text, bytes, 4, meta->cube->num_stokes);
+    }
     set_checksum(text, bytes, stats->data_sum);
     *text_out = text;
     *bytes_out = bytes;

@@ -89,7 +89,8 @@ static void get_observation(fitsfile *fits, tess_image_meta *meta, int *failed)
                   failed);
     fits_get_text(fits, "OBSERVER", meta->names.observer, sizeof meta->names.observer,
                   failed);
-    fits_get_text(fits, "DATACOL", meta->data_column, sizeof meta->data_column, failed);
+    fits_get_text(fits, "DATACOL", meta->gridded.data_column,
+                  sizeof meta->gridded.data_column, failed);
     fits_get_number(fits, "OBSGEO-X", &meta->place_m[0], failed);
     fits_get_number(fits, "OBSGEO-Y", &meta->place_m[1], failed);
     fits_get_number(fits, "OBSGEO-Z", &meta->place_m[2], failed);

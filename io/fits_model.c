@@ -99,14 +99,15 @@ static tess_status get_planes(tess_fits_model *model)
 {
     tess_status status = TESS_OK;
     int64_t stride = model->nx * model->ny;
-    bool has_freq = false, has_stokes = false;
+    bool has_stokes = false;
+    model->freq_axis = -1;
     model->num_freq = model->num_stokes = 1;
     model->stokes[0] = 1;
     model->freq_hz = model->array.rest_freq_hz;
     for (int k = 2; k < model->array.num_axes; ++k) {
         const tess_fits_axis *axis = &model->array.axis[k];
-        if (strncasecmp(axis->type, "FREQ", 4) == 0 && !has_freq) {
-            has_freq = true;
+        if (strncasecmp(axis->type, "FREQ", 4) == 0 && model->freq_axis < 0) {
+            model->freq_axis = k;
             if (axis->length > INT32_MAX)
                 TESS_FAIL(TESS_ERR_INPUT, "%s: too many frequencies", model->path);
             model->num_freq = (int)axis->length;
@@ -151,6 +152,7 @@ void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
                                .nx = pixels->nx,
                                .ny = pixels->ny,
                                .num_freq = 1,
+                               .freq_axis = -1,
                                .num_stokes = pixels->num_stokes,
                                .stokes = {1, 2, 3, 4},
                                .ra_rad = ra_rad,

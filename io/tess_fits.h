@@ -42,16 +42,26 @@ typedef struct tess_fits_beam {
 
 /** The visibilities that an image was made of. */
 typedef struct tess_fits_gridded {
-    double sum_weights;  /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
-    int64_t num_vis;     /**< NVIS */
-    double freq_mean_hz; /**< FREQMEAN, their mean frequency; 0 = there are none */
-    char weighting[32];  /**< "natural", "briggs 0", ... */
+    double sum_weights;   /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
+    int64_t num_vis;      /**< NVIS */
+    double freq_mean_hz;  /**< FREQMEAN, their mean frequency; 0 = there are none */
+    char weighting[32];   /**< "natural", "briggs 0", ... */
+    char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
 } tess_fits_gridded;
 
 /** TELESCOP, OBSERVER and OBJECT; "": unknown. */
 typedef struct tess_fits_names {
     char telescope[64], observer[64], object[64];
 } tess_fits_names;
+
+/** The axes of a cube, whose planes are many. The header's frequency and Stokes
+ *  parameter are those of the first plane. */
+typedef struct tess_cube_axes {
+    int num_freq, num_stokes;
+    const double *freq_hz, *width_hz; /**< [num_freq] centres and widths, ascending */
+    int stokes_step;                  /**< from code to code of the STOKES axis */
+    bool has_beams; /**< CASAMBM: a table of beams follows; set by the writer */
+} tess_cube_axes;
 
 typedef struct tess_image_meta {
     int64_t nx, ny;
@@ -77,11 +87,11 @@ typedef struct tess_image_meta {
                                 0 = unknown */
     double time_end_mjd_s;   /**< DATE-END, end of the last one; 0 = unknown */
     tess_fits_names names;
-    char unit[16];        /**< BUNIT: "Jy/beam" */
-    char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
+    char unit[16]; /**< BUNIT: "Jy/beam" */
     tess_fits_cleaned cleaned;
-    const char *caption; /**< of previews: "dirty image"; NULL: none */
-    const char *history; /**< command line and plan; lines separated by '\n' */
+    const tess_cube_axes *cube; /**< NULL: the image has one plane */
+    const char *caption;        /**< of previews: "dirty image"; NULL: none */
+    const char *history;        /**< command line and plan; lines separated by '\n' */
 } tess_image_meta;
 
 /** A model image's header, as read. */
@@ -93,7 +103,8 @@ typedef struct tess_fits_model {
     double ra_rad, dec_rad;          /**< CRVAL */
     double crpix_x, crpix_y;         /**< 1-based */
     double scale_x_rad, scale_y_rad; /**< CDELT; x is negative for East to the left */
-    double freq_hz;
+    double freq_hz;                  /**< of the first frequency plane; 0: unknown */
+    int freq_axis; /**< private: number of the FREQ axis, from 0; −1: there is none */
     char unit[32];
     int bitpix;            /**< of the file: -32, -64, or an integer type */
     tess_fits_array array; /**< private: where the pixels lie */
@@ -144,6 +155,13 @@ tess_status tess_fits_open(const char *path, tess_fits_model *model);
  * read. Errors of tess_fits_open, and TESS_ERR_INPUT for other pixels. Local. */
 tess_status tess_fits_meta_read(const char *path, tess_fits_model *image,
                                 tess_image_meta *meta);
+
+/** Frequencies of a model's planes, freq_hz[num_freq], and whether each was made of any
+ *  data: has_data[num_freq], true where the file does not tell. TESS_ERR_INPUT for a
+ *  frequency axis without meaning: not in Hz, not linear and without a table of
+ *  frequencies, two planes of one frequency. TESS_ERR_IO. Local. */
+tess_status tess_fits_frequencies(const tess_fits_model *model, double *freq_hz,
+                                  bool *has_data);
 
 /** A model of pixels in memory, whose pixel (nx/2, ny/2) is at a position. The pixels
  *  must outlive it. Cannot fail. Local. */

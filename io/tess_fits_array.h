@@ -21,6 +21,7 @@ typedef struct tess_fits_axis {
     int64_t length;
     char type[24], unit[24];   /**< CTYPE, CUNIT; "" when absent */
     double value, pixel, step; /**< CRVAL, CRPIX (1-based), CDELT; 0, 0, 1 by default */
+    char table[24], column[24]; /**< PSi_0 and PSi_1 of a -TAB axis */
 } tess_fits_axis;
 
 typedef struct tess_fits_array {
@@ -37,6 +38,7 @@ typedef struct tess_fits_array {
     double slant[2];     /**< PV2_1, PV2_2 (slant of a SIN projection) */
     double rest_freq_hz; /**< RESTFRQ, 0 when absent */
     double beam_deg[3];  /**< BMAJ, BMIN, BPA; 0 when absent */
+    double sum_weights;  /**< SUMWT, or WSClean's WSCVWSUM; NAN when absent */
     int64_t data_offset; /**< bytes */
     double bscale, bzero;
     bool has_blank;

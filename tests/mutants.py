@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
-    ("image-sum-of-one-thread", "io/fits_image.c",
+    ("image-sum-of-one-thread", "io/fits_output.c",
      "    file->sum = (uint64_t)tess_fits_fold(file->sum) + tess_fits_fold(part->sum);",
      "    file->sum = part->sum;", "unit.fits"),
     ("frame-mirrored", "app/bench/convolve/frame_fft.c",

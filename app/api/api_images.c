@@ -160,11 +160,11 @@ tess_status tess_image_run(tess_image *image)
     TESS_TRY(api_options_arguments(&image->options, "image", &argv));
     TESS_TRY(tess_image_args_parse(comm, "", (int)argv.count, argv.text, &args));
     if (image->subtract) {
-        if (args.opts.subtract)
+        if (args.opts.subtract.model)
             TESS_FAIL(TESS_ERR_USAGE,
                       "--subtract and a model in memory exclude each other");
         TESS_TRY(api_model_pixels(image->subtract, args.opts.scale_rad, &pixels));
-        args.opts.subtract_pixels = &pixels;
+        args.opts.subtract.pixels = &pixels;
     }
     args.opts.take = take;
     args.opts.take_context = image;

@@ -509,7 +509,7 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     TESS_TRY(check_join(opts));
     if (!opts->make_psf)
         TESS_FAIL(TESS_ERR_USAGE, "--niter needs the PSF: no --no-psf");
-    if (opts->subtract)
+    if (opts->subtract.model)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--niter cannot go with --subtract; --continue cleans "
                   "on from NAME-model.fits");

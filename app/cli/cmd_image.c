@@ -120,7 +120,7 @@ static char *identity_of(const tess_image_args *args)
             fprintf(out, "%s = %s\n", args->cli.used[k].name, args->cli.used[k].value);
     for (int k = 0; k < args->opts.num_obs; ++k)
         add_input(out, args->opts.obs[k]);
-    add_input(out, args->opts.subtract);
+    add_input(out, args->opts.subtract.model);
     add_input(out, args->opts.gridding.gcf);
     add_input(out, args->opts.clean.fits_mask);
     add_input(out, args->opts.clean.casa_mask);

@@ -16,6 +16,7 @@
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
+#include "tess_parse.h"
 #include "tess_profile_report.h"
 #include "tess_source_list.h"
 #include "tess_subcommands.h"
@@ -29,7 +30,8 @@ static const char doc[] =
     "observation, flagged or not."
     "\v"
     "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
-    "Jy/pixel, at the pointing of the observation; or a list of sources as DP3 and "
+    "Jy/pixel, at the pointing of the observation; a cube of these with a FREQ axis, or "
+    "NAME where NAME-0000-model.fits and so on are the models of channels; or a list of sources as DP3 and "
     "WSClean "
     "write it, whose first line begins with 'Format ='. Lists are summed source by "
     "source "
@@ -43,10 +45,17 @@ static const char doc[] =
     "  mpirun -n 4 tessera predict obs.ms --model sky-model.fits \\\n"
     "      --column MODEL_DATA";
 
-enum { OPT_MODEL = 0x100, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_TRACE, OPT_OBS };
+enum { OPT_MODEL = 0x100, OPT_FIT_POL, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_TRACE, OPT_OBS };
 
 static const struct argp_option options[] = {
-    {"model", OPT_MODEL, "MODEL.fits|LIST", 0, "Model image, or list of sources", 0},
+    {"model", OPT_MODEL, "MODEL.fits|NAME|LIST", 0,
+     "Model image, model cube, NAME of a set NAME-0000-model.fits ..., or list of "
+     "sources",
+     0},
+    {"fit-spectral-pol", OPT_FIT_POL, "N", 0,
+     "Predict a polynomial of N terms through the channels of the model (default: for "
+     "each channel of the data the nearest)",
+     0},
     {"output", 'o', "OUT.uvfits", 0, "Write the visibilities to this file", 0},
     {"column", OPT_COLUMN, "NAME", 0,
      "Write them to this column of the MeasurementSet, like MODEL_DATA", 0},
@@ -78,6 +87,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     predict_args *args = state->input;
     tess_predict_opts *opts = &args->opts;
+    tess_status status = TESS_OK;
+    int64_t terms = 0;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &opts->selection;
@@ -93,6 +104,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         break;
     case OPT_MODEL:
         opts->model = arg;
+        break;
+    case OPT_FIT_POL:
+        status = tess_parse_integer(arg, 1, 16, &terms);
+        opts->model_terms = (int)terms;
         break;
     case 'o':
         opts->output = arg;
@@ -112,7 +127,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    return tess_cli_result(state, options, key, arg, TESS_OK);
+    return tess_cli_result(state, options, key, arg, status);
 }
 
 static const struct argp argp = {options, parse, "OBS", doc, children, NULL, NULL};

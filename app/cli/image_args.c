@@ -33,6 +33,7 @@ enum {
     OPT_STOKES,
     OPT_CHANNELS_OUT,
     OPT_INTERVALS_OUT,
+    OPT_CUBE,
     OPT_NO_PSF,
     OPT_OVERWRITE,
     OPT_PREVIEW,
@@ -42,6 +43,7 @@ enum {
     OPT_MAX_TIME,
     OPT_RESUME,
     OPT_SUBTRACT,
+    OPT_SUBTRACT_POL,
     OPT_DUMP_STAGES,
     OPT_SCRATCH,
     OPT_PROFILE,
@@ -62,8 +64,18 @@ static const struct argp_option image_options[] = {
      "Image N groups of channels one by one, and their mean (default 1)", 1},
     {"intervals-out", OPT_INTERVALS_OUT, "N", 0,
      "Image N spans of time one by one (default 1)", 1},
+    {"cube", OPT_CUBE, NULL, 0,
+     "Write the output channels and Stokes parameters of each kind of image into one "
+     "file, NAME-cube-KIND.fits, with a table of beams",
+     1},
     {"subtract", OPT_SUBTRACT, "MODEL.fits", 0,
-     "Subtract the visibilities of this model image first", 1},
+     "Subtract the visibilities of this model first: an image, a cube, or the NAME of "
+     "a set NAME-0000-model.fits ...",
+     1},
+    {"subtract-spectral-pol", OPT_SUBTRACT_POL, "N", 0,
+     "Subtract a polynomial of N terms through the model's channels (default: to each "
+     "channel of the data the nearest)",
+     1},
     {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 1},
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image and PSF as PNG", 1},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing output", 1},
@@ -189,6 +201,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
     case 'o':
         opts->output = arg;
         return true;
+    case OPT_CUBE:
+        opts->beside.cube = true;
+        return true;
     case OPT_NO_PSF:
         opts->make_psf = false;
         return true;
@@ -208,7 +223,7 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         opts->layout.reproducible = true;
         return true;
     case OPT_SUBTRACT:
-        opts->subtract = arg;
+        opts->subtract.model = arg;
         return true;
     case OPT_SCRATCH:
         opts->scratch = arg;
@@ -239,6 +254,7 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
     tess_image_args *args = state->input;
     tess_image_opts *opts = &args->opts;
     tess_status status = TESS_OK;
+    int64_t terms = 0;
     switch (key) {
     case ARGP_KEY_INIT:
         set_defaults(state, args);
@@ -294,6 +310,10 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_INTERVALS_OUT:
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->intervals_out);
+        break;
+    case OPT_SUBTRACT_POL:
+        status = tess_parse_integer(arg, 1, 16, &terms);
+        opts->subtract.terms = (int)terms;
         break;
     default:
         if (!parse_plain(key, arg, args)) return ARGP_ERR_UNKNOWN;
@@ -426,6 +446,18 @@ cleanup:
     return status;
 }
 
+/* WSClean has no cubes. */
+static tess_status check_cube(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    if (opts->beside.cube && opts->beside.as_wsclean)
+        TESS_FAIL(TESS_ERR_USAGE, "--cube and --wsclean-files exclude each other");
+    if (opts->beside.cube && opts->checkpoint.folder)
+        TESS_FAIL(TESS_ERR_USAGE, "--cube and --checkpoint exclude each other");
+cleanup:
+    return status;
+}
+
 static tess_status check(tess_comm *comm, tess_image_args *args)
 {
     tess_status status = TESS_OK;
@@ -441,6 +473,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_lengths(opts));
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
+    TESS_TRY(check_cube(opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     choose_calibration(args);
 cleanup:
@@ -455,7 +488,7 @@ tess_status tess_image_check_beside(const tess_image_opts *opts, const char *pat
     TESS_TRY(tess_out_check_target(path, overwrite));
     for (int k = 0; k < opts->num_obs; ++k)
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
-    TESS_TRY(tess_out_check_other(path, opts->subtract));
+    TESS_TRY(tess_out_check_other(path, opts->subtract.model));
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));

@@ -56,18 +56,18 @@ static tess_status check_planes(imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_fits_model *fits = &model->fits;
+    const model_cube *cube = model->cube;
+    const int num_stokes = cube ? cube->num_stokes : fits->num_stokes;
+    const int *stokes = cube ? cube->stokes : fits->stokes;
     for (int s = 0; s < 4; ++s) {
         model->stokes_index[s] = -1;
-        for (int k = 0; k < fits->num_stokes; ++k)
-            if (fits->stokes[k] == s + 1) model->stokes_index[s] = k;
+        for (int k = 0; k < num_stokes; ++k)
+            if (stokes[k] == s + 1) model->stokes_index[s] = k;
         if (model->stokes_index[s] >= 0) model->stokes[model->num_stokes++] = s + 1;
     }
     if (model->num_stokes == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: it has no plane of Stokes I, Q, U or V",
                   fits->path);
-    if (fits->num_freq > 1)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: it has %d frequency planes; give one image",
-                  fits->path, fits->num_freq);
 cleanup:
     return status;
 }
@@ -92,14 +92,35 @@ cleanup:
     return status;
 }
 
-tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
-                              double ra_rad, double dec_rad, double scale_rad,
-                              imager_model *model)
+/* One image or several. */
+static tess_status open_file(const char *path, int num_terms, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    char *single = NULL;
+    TESS_TRY(model_cube_open(path, num_terms, &model->cube, &single));
+    if (model->cube)
+        model->fits = model->cube->file[0];
+    else
+        TESS_TRY(tess_fits_open(single, &model->fits));
+cleanup:
+    tess_free(single);
+    return status;
+}
+
+void imager_model_close(imager_model *model)
+{
+    model_cube_free(model->cube);
+    model->cube = NULL;
+}
+
+tess_status imager_model_open(const char *path, int num_terms,
+                              const tess_fits_pixels *pixels, double ra_rad,
+                              double dec_rad, double scale_rad, imager_model *model)
 {
     tess_status status = TESS_OK;
     *model = (imager_model){.scale = 1};
     if (path)
-        TESS_TRY(tess_fits_open(path, &model->fits));
+        TESS_TRY(open_file(path, num_terms, model));
     else
         tess_fits_open_pixels(pixels, ra_rad, dec_rad, &model->fits);
     const tess_fits_model *fits = &model->fits;
@@ -129,6 +150,7 @@ tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
     TESS_TRY(place_model(model));
     TESS_TRY(check_planes(model));
 cleanup:
+    if (status != TESS_OK) imager_model_close(model);
     return status;
 }
 
@@ -144,7 +166,7 @@ bool imager_model_is_on(const imager_model *model, const tess_geom *geom,
 {
     const tess_geom *own = &model->geom;
     const double pixels = (double)(geom->nx > geom->ny ? geom->nx : geom->ny);
-    if (own->nx != geom->nx || own->ny != geom->ny) return false;
+    if (own->nx != geom->nx || own->ny != geom->ny || model->cube) return false;
     /* baselines are shorter than half a wavelength per pixel: phases of this much */
     const double place = fmax(fabs(own->l0 - geom->l0), fabs(own->m0 - geom->m0)) +
                          0.5 * pixels * fabs(own->scale_rad - geom->scale_rad);
@@ -181,7 +203,10 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     const int64_t nx = job->geom.nx, real_bytes = job->plan->is_double ? 8 : 4;
     const int plane = model->stokes_index[model->stokes[stokes] - 1];
     double *correction = value + num_rows * nx;
-    TESS_TRY(tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
+    TESS_TRY(
+        model->cube
+            ? model_cube_read(model->cube, model->part, plane, row, num_rows, value)
+            : tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
     add_pixels(value, num_rows * nx, sums);
     for (int64_t k = 0; k < num_rows; ++k)
         imager_model_put_row(job, model->scale, row + k, value + k * nx, correction,
@@ -343,6 +368,7 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
 {
     tess_status status = TESS_OK;
     predictor->model = *model;
+    predictor->loaded = -1;
     predictor->job = (imager_job){.comm = comm,
                                   .layout = layout,
                                   .gridding = gridding,
@@ -364,6 +390,7 @@ void imager_predictor_free(imager_predictor *predictor)
     imager_job_free(&predictor->job);
     tess_comm_free(predictor->job.alone);
     predictor->job.alone = NULL;
+    imager_model_close(&predictor->model);
 }
 
 /* Extent in w of all samples, good or not: every row is predicted. */
@@ -400,7 +427,8 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
     imager_job *job = &predictor->job;
     imager_extent *planned = &job->extent;
     /* sums that can be repeated need a plan that no earlier samples have a part in */
-    const bool anew = predictor->rows && job->layout->reproducible;
+    const bool anew =
+        (predictor->rows || predictor->model.cube) && job->layout->reproducible;
     if (anew && job->plan && extent->num_vis == planned->num_vis &&
         extent->w_min_lambda == planned->w_min_lambda &&
         extent->w_max_lambda == planned->w_max_lambda)
@@ -422,7 +450,51 @@ cleanup:
     return status;
 }
 
-tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples)
+/* A plane of frequencies from f on has a span of at least f/c times that of |w|. */
+tess_status imager_predictor_expect(imager_predictor *predictor,
+                                    const tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &predictor->job;
+    imager_extent extent = extent_in_w(samples);
+    double most[3] = {-INFINITY, -INFINITY, -INFINITY}; /* −|w| [m], |w|, −1/λ [1/m] */
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        const double w_m = fabs(samples->uvw_m[3 * row + 2]);
+        most[0] = fmax(most[0], -w_m);
+        most[1] = fmax(most[1], w_m);
+        for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+            most[2] = fmax(most[2], -samples->inv_lambda[samples->chan_base[row] + c]);
+    }
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, most, 3, TESS_MAX));
+    TESS_TRY(imager_extent_sum(job->comm, &extent, 1));
+    if (job->plan || job->layout->reproducible || extent.num_vis == 0) return TESS_OK;
+    imager_extent_join(&job->extent, &extent);
+    job->extent.w_span_lambda = (most[1] + most[0]) * -most[2];
+cleanup:
+    return status;
+}
+
+/* The image onto the model planes, unless it is there. Collective. */
+static tess_status load_part(imager_predictor *predictor, bool fresh)
+{
+    tess_status status = TESS_OK;
+    imager_model *model = &predictor->model;
+    if (fresh && model->cube) { /* another image, whose pixels nobody has seen */
+        model->is_checked = false;
+        model->is_told = predictor->loaded >= 0;
+        model->scale = 1;
+    }
+    if (fresh)
+        TESS_TRY(imager_model_load(&predictor->job, model, predictor->job.planes));
+    if (fresh) predictor->loaded_scale = model->scale;
+    model->scale = predictor->loaded_scale;
+    predictor->loaded = model->part;
+cleanup:
+    return status;
+}
+
+tess_status imager_predictor_run_part(imager_predictor *predictor,
+                                      tess_samples *samples)
 {
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
@@ -432,7 +504,7 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(imager_extent_sum(job->comm, &extent, 1));
     if (extent.num_vis == 0) return TESS_OK;
     TESS_TRY(plan_for(predictor, &extent));
-    const bool fresh = !job->planes;
+    const bool fresh = !job->planes || predictor->loaded != predictor->model.part;
     mark = tess_time_now();
     status = imager_sort(job, samples, false,
                          tess_comm_size(imager_samples_team(job)) == 1, &runs);
@@ -445,8 +517,8 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     if (predictor->rows)
         TESS_TRY(imager_model_put(job, predictor->rows, predictor->model.num_stokes,
                                   job->planes, &predictor->model.scale));
-    else if (fresh)
-        TESS_TRY(imager_model_load(job, &predictor->model, job->planes));
+    else
+        TESS_TRY(load_part(predictor, fresh));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
     status = imager_job_measure(job, samples, false);
     TESS_TRY(tess_comm_agree(job->comm, status));
@@ -454,27 +526,5 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     TESS_TRY(imager_job_predict(job, samples, &runs));
 cleanup:
     tess_brick_list_free(&runs);
-    return status;
-}
-
-tess_status imager_predictor_subtract(imager_predictor *predictor,
-                                      const imager_job_model *mix, double vis_scale,
-                                      tess_samples *samples)
-{
-    tess_status status = TESS_OK;
-    const imager_model *model = &predictor->model;
-    /* the same rows with room for the model's Stokes parameters; positions are
-     * borrowed */
-    tess_samples predicted = *samples;
-    predicted.num_pol = model->num_stokes;
-    predicted.vis =
-        tess_alloc(samples->num_vis * model->num_stokes, samples->is_double ? 16 : 8);
-    TESS_TRY(
-        tess_comm_agree(predictor->job.comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(imager_predictor_run(predictor, &predicted));
-    residual_subtract(mix, vis_scale / model->scale, predictor->job.layout->threads,
-                      samples, &predicted, samples);
-cleanup:
-    tess_free(predicted.vis);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "imager_job.h"
 #include "imager_rows.h"
+#include "model_cube.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
 #include "tess_geom.h"
@@ -14,10 +15,12 @@
 #include "tess_profile.h"
 #include "tess_samples.h"
 
-/** A model image to predict from. */
+/** A model image to predict from, or several for the channels. */
 typedef struct imager_model {
-    tess_fits_model fits;
-    tess_geom geom; /* of its pixels, where its header has them */
+    tess_fits_model fits; /* of several, the first */
+    model_cube *cube;     /* several, or NULL; owned */
+    int part;             /* the part of the cube that is loaded next */
+    tess_geom geom;       /* of its pixels, where its header has them */
     int num_stokes;
     int stokes_index[4]; /* plane of I, Q, U, V in the file, or -1 */
     int stokes[4];       /* codes 1..4 of the grids */
@@ -28,12 +31,13 @@ typedef struct imager_model {
                      this, so that products of very small pixels are in range */
 } imager_model;
 
-/** Open the model of a file or, where `path` is NULL, of pixels in memory, and check it
- *  against the phase centre and, when `scale_rad` is not 0, against the image's pixels.
- *  Local. */
-tess_status imager_model_open(const char *path, const tess_fits_pixels *pixels,
-                              double ra_rad, double dec_rad, double scale_rad,
-                              imager_model *model);
+/** Open the model of a file, of a cube or of a set (model_cube_open, with its
+ * `num_terms`) or, where `path` is NULL, of pixels in memory, and check it against the
+ * phase centre and, when `scale_rad` is not 0, against the image's pixels. Local. */
+tess_status imager_model_open(const char *path, int num_terms,
+                              const tess_fits_pixels *pixels, double ra_rad,
+                              double dec_rad, double scale_rad, imager_model *model);
+void imager_model_close(imager_model *model); /**< Local. */
 
 /** Warn, on one rank, of a model whose unit is Jy/beam. Local. */
 void imager_model_warn(const imager_model *model, tess_comm *comm);
@@ -81,11 +85,14 @@ tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double othe
 typedef struct imager_predictor {
     imager_model model;
     imager_job job;
+    int loaded; /* part of a cube that lies on the model planes; −1: none has */
+    double loaded_scale;     /* what its pixels have been multiplied by */
     const imager_rows *rows; /* [model.num_stokes] of the model, which may be others in
                                 each call; NULL: those of model.fits. Borrowed */
 } imager_predictor;
 
-/** A predictor for a model that is open. Nothing is planned yet. Collective. */
+/** A predictor for a model that is open, and is the predictor's then. Nothing is
+ * planned yet. Collective. */
 tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
                                     const tess_gridding *gridding,
                                     const tess_layout *layout, tess_profile *profile,
@@ -93,8 +100,19 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
 void imager_predictor_free(imager_predictor *predictor); /* Collective. */
 
 /** Predict the Stokes visibilities of the model, times model.scale, at the samples'
- *  positions: samples->num_pol is model.num_stokes. Collective. */
+ *  positions: samples->num_pol is model.num_stokes. Where the model has several planes,
+ *  those of each channel's. Collective. */
 tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
+
+/** Before the first plan: parts of these samples are to be predicted on one plan, each
+ * at one or several channels. Collective. */
+tess_status imager_predictor_expect(imager_predictor *predictor,
+                                    const tess_samples *samples);
+
+/** As imager_predictor_run() of one image for all channels: of a cube, model.part.
+ * Collective. */
+tess_status imager_predictor_run_part(imager_predictor *predictor,
+                                      tess_samples *samples);
 
 /** Subtract the model, times `vis_scale`, from samples that lie anywhere, on a plan of
  *  the predictor's own: of a model whose pixels are not the image's. Only `mix` is

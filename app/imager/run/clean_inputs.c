@@ -4,7 +4,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "model_cube.h"
 #include "pixel_places.h"
 #include "tess_casa_image.h"
 #include "tess_mem.h"
@@ -117,17 +119,62 @@ tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
 
 /* ---- models ---- */
 
-/* Local. */
-static tess_status open_model(const image_run *run, int64_t interval, int64_t channel,
-                              int pol, tess_fits_model *fits)
+/* The plane of a model that an image continues. */
+typedef struct model_file {
+    tess_fits_model single;
+    model_cube *cube; /* NULL: that single image */
+    int plane, stokes;
+} model_file;
+
+static void close_model(model_file *model)
+{
+    model_cube_free(model->cube);
+}
+
+/* The plane of a cube that is nearest to an output channel. */
+static tess_status find_plane(const image_run *run, int64_t channel, int pol,
+                              model_file *model)
 {
     tess_status status = TESS_OK;
-    char *path = image_files_name(&run->output, interval, channel, pol, IMAGE_MODEL);
-    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
-    TESS_TRY(tess_fits_open(path, fits));
-    TESS_TRY(check_pixels(run, fits));
+    const model_cube *cube = model->cube;
+    double freq_hz, width_hz;
+    output_table_band(&run->outputs, run->info, channel, &freq_hz, &width_hz);
+    model->plane = model_cube_nearest(cube, freq_hz);
+    while (model->stokes < cube->num_stokes &&
+           cube->stokes[model->stokes] != run->pol[pol].code)
+        ++model->stokes;
+    if (model->stokes == cube->num_stokes)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: it lacks a Stokes parameter of the images",
+                  cube->file[0].path);
 cleanup:
+    return status;
+}
+
+/* The image of the channel, where images of channels are written, or the cube. Where it
+ * is not there, the other one will do, or a set of other channels. Local. */
+static tess_status open_model(const image_run *run, int64_t interval, int64_t channel,
+                              int pol, model_file *model)
+{
+    tess_status status = TESS_OK;
+    char *name = NULL;
+    char *path = image_files_name(&run->output, interval, channel, pol, IMAGE_MODEL);
+    *model = (model_file){0};
+    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
+    name = image_files_stem(&run->output, interval);
+    if (!name) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
+    const bool several = run->opts->beside.cube || run->opts->channels_out > 1;
+    if (several && (run->opts->beside.cube || access(path, F_OK) != 0)) {
+        TESS_TRY(model_cube_open_set(name, &model->cube));
+        TESS_TRY(check_pixels(run, &model->cube->file[0]));
+        TESS_TRY(find_plane(run, channel, pol, model));
+    } else {
+        TESS_TRY(tess_fits_open(path, &model->single));
+        TESS_TRY(check_pixels(run, &model->single));
+    }
+cleanup:
+    if (status != TESS_OK) close_model(model);
     free(path); /* from asprintf */
+    free(name);
     return status;
 }
 
@@ -136,13 +183,17 @@ static tess_status read_model(const image_run *run, int64_t interval, int64_t ch
                               int pol, imager_rows *rows)
 {
     tess_status status = TESS_OK;
-    tess_fits_model fits;
+    model_file model = {0};
     double *value = rows->value;
-    TESS_TRY(open_model(run, interval, channel, pol, &fits));
-    TESS_TRY(tess_fits_read(&fits, 0, 0, rows->row_first, rows->num_rows, value));
+    TESS_TRY(open_model(run, interval, channel, pol, &model));
+    TESS_TRY(model.cube ? model_cube_read(model.cube, model.plane, model.stokes,
+                                          rows->row_first, rows->num_rows, value)
+                        : tess_fits_read(&model.single, 0, 0, rows->row_first,
+                                         rows->num_rows, value));
     for (int64_t k = 0; k < rows->num_rows * rows->nx; ++k)
         if (!isfinite(value[k])) value[k] = 0;
 cleanup:
+    close_model(&model);
     return status;
 }
 
@@ -154,15 +205,42 @@ tess_status clean_inputs_model(const image_run *run, tess_comm *comm, int64_t in
 
 /* ---- before data are read ---- */
 
+/* Say once which planes of a cube are continued. */
+static tess_status tell_model(const image_run *run, const model_cube *cube)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->opts->channels_out;
+    double width_hz, *freq_hz = tess_alloc(channels, sizeof *freq_hz);
+    if (!freq_hz) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    for (int64_t c = 0; c < channels; ++c)
+        output_table_band(&run->outputs, run->info, c, &freq_hz[c], &width_hz);
+    TESS_TRY(model_cube_check(cube, freq_hz, channels, true));
+cleanup:
+    tess_free(freq_hz);
+    return status;
+}
+
+static tess_status check_model(const image_run *run, int64_t interval, int64_t channel,
+                               int pol)
+{
+    tess_status status = TESS_OK;
+    model_file model = {0};
+    TESS_TRY(open_model(run, interval, channel, pol, &model));
+    if (model.cube && interval == 0 && channel == 0 && pol == 0)
+        TESS_TRY(tell_model(run, model.cube));
+cleanup:
+    close_model(&model);
+    return status;
+}
+
 static tess_status check_models(const image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    tess_fits_model fits;
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = 0; c < opts->channels_out; ++c)
             for (int p = 0; p < run->num_pol; ++p)
-                TESS_TRY(open_model(run, t, c, p, &fits));
+                TESS_TRY(check_model(run, t, c, p));
 cleanup:
     return status;
 }

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "image_cubes.h"
 #include "image_files.h"
+#include "image_meta.h"
 #include "image_names.h"
 #include "imager_rows.h"
 #include "imager_summary.h"
@@ -40,7 +42,7 @@ static tess_status check_one(const image_files *output, char *path, bool overwri
     TESS_TRY(tess_out_check_target(path, overwrite));
     for (int k = 0; k < opts->num_obs; ++k)
         TESS_TRY(tess_out_check_other(path, opts->obs[k]));
-    TESS_TRY(tess_out_check_other(path, opts->subtract));
+    TESS_TRY(tess_out_check_other(path, opts->subtract.model));
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
@@ -63,9 +65,11 @@ static tess_status check_kind(const image_files *output, int64_t interval,
         TESS_TRY(check_one(output,
                            image_path(output, interval, channel, pol, second, "fits"),
                            opts->overwrite));
-    TESS_TRY(check_one(output, image_path(output, interval, channel, pol, name, "fits"),
-                       opts->overwrite));
-    if (image_has_preview(opts, kind))
+    if (!image_is_in_cube(opts, channel))
+        TESS_TRY(check_one(output,
+                           image_path(output, interval, channel, pol, name, "fits"),
+                           opts->overwrite));
+    if (image_has_preview(opts, kind, channel))
         TESS_TRY(check_one(output,
                            image_path(output, interval, channel, pol, name, "png"),
                            opts->overwrite));
@@ -96,15 +100,33 @@ cleanup:
     return status;
 }
 
+/* Names of the cubes of an interval. */
+static tess_status check_cubes(const image_files *output, int64_t interval)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    const int psf = opts->make_psf ? 1 : 0;
+    const image_kinds kinds = image_kinds_of(opts, output->num_pol, psf);
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        if (kinds.num[kind] > 0)
+            TESS_TRY(check_one(output,
+                               image_cube_name(output, interval, (image_kind)kind),
+                               opts->overwrite));
+cleanup:
+    return status;
+}
+
 static tess_status check_all(const image_files *output)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     if (opts->beside.used_options)
         TESS_TRY(check_one(output, options_name(output), opts->overwrite));
-    for (int64_t t = 0; t < opts->intervals_out; ++t)
+    for (int64_t t = 0; t < opts->intervals_out; ++t) {
+        if (opts->beside.cube) TESS_TRY(check_cubes(output, t));
         for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c)
             TESS_TRY(check_names(output, t, c));
+    }
 cleanup:
     return status;
 }
@@ -117,67 +139,6 @@ tess_status image_files_check(const image_files *output)
 }
 
 /* ---- images ---- */
-
-static const char *weighting_text(const tess_image_opts *opts, char *text, size_t size)
-{
-    if (opts->weights.weighting == TESS_BRIGGS)
-        snprintf(text, size, "briggs %g", opts->weights.robust);
-    else
-        snprintf(text, size, "%s",
-                 opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
-    return text;
-}
-
-/* Middle of the antennas whose positions are known. */
-static void antennas_centre(const tess_vis_meta *meta, double place_m[3])
-{
-    int count = 0;
-    for (int k = 0; k < meta->num_antennas; ++k) {
-        const double *xyz_m = meta->antenna[k].xyz_m;
-        if (!isfinite(xyz_m[0] + xyz_m[1] + xyz_m[2]) ||
-            !(fabs(xyz_m[0]) + fabs(xyz_m[1]) + fabs(xyz_m[2]) > 0))
-            continue;
-        for (int c = 0; c < 3; ++c)
-            place_m[c] += xyz_m[c];
-        ++count;
-    }
-    for (int c = 0; c < 3 && count > 0; ++c)
-        place_m[c] /= count;
-}
-
-/* `channel`: -1 for the mean of all. */
-static void fill_meta(const image_files *output, int64_t interval, int64_t channel,
-                      const imager_extent *extent, tess_image_meta *meta)
-{
-    const tess_image_opts *opts = output->opts;
-    const tess_source_info *info = output->info;
-    const double *span = output->outputs->interval_span + 2 * interval;
-    double whole_hz; /* the width of all channels, which no keyword has */
-    *meta = (tess_image_meta){.nx = opts->nx,
-                              .ny = opts->ny,
-                              .ra_rad = info->ra_rad,
-                              .dec_rad = info->dec_rad,
-                              .scale_rad = opts->scale_rad,
-                              .gridded.num_vis = extent->num_vis,
-                              .equinox = info->meta->equinox,
-                              .time_start_mjd_s = span[0],
-                              .time_end_mjd_s = span[1],
-                              .history = opts->beside.command_line};
-    output_table_band(output->outputs, info, channel, &meta->freq_hz,
-                      &meta->bandwidth_hz);
-    output_table_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
-    if (extent->num_vis > 0)
-        meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
-    antennas_centre(info->meta, meta->place_m);
-    snprintf(meta->names.telescope, sizeof meta->names.telescope, "%s",
-             info->meta->telescope);
-    snprintf(meta->names.observer, sizeof meta->names.observer, "%s",
-             info->meta->observer);
-    snprintf(meta->names.object, sizeof meta->names.object, "%s", info->meta->object);
-    snprintf(meta->data_column, sizeof meta->data_column, "%s", info->data_column);
-    snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
-    weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);
-}
 
 /* Write a file of the product, or its preview. */
 static tess_status write_file(const image_files *output, const tess_pol *named,
@@ -236,7 +197,10 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     if (opts->take)
         TESS_TRY(
             tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
-    if (has_file) TESS_TRY(write_file(output, named, product, false, held));
+    if (has_file && image_is_in_cube(opts, product->channel))
+        TESS_TRY(image_cubes_write(output, kind, k, product));
+    else if (has_file)
+        TESS_TRY(write_file(output, named, product, false, held));
     if (has_file && second_name) {
         product->kind = second_name;
         TESS_TRY(write_file(output, named, product, false, held));
@@ -245,7 +209,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
         output->profile->stage_bytes[TESS_STAGE_WRITE] +=
             pixels * (int64_t)(product->is_double ? sizeof(double) : sizeof(float));
     product->kind = first_name;
-    if (has_file && image_has_preview(opts, kind))
+    if (has_file && image_has_preview(opts, kind, product->channel))
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
     tess_free(copy);
@@ -309,23 +273,6 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
         log_one(options_name(output));
 }
 
-/* What is said of one image of polarisation `k`: without weights it has no
- * visibilities, no mean frequency and no beam. */
-static tess_image_meta meta_of(const image_files *output, int k,
-                               const imager_product *product,
-                               const tess_image_meta *shared)
-{
-    tess_image_meta meta = *shared;
-    meta.stokes = output->pol[k].code;
-    meta.imaginary = output->pol[k].imaginary;
-    meta.gridded.sum_weights = product->sum_weights;
-    if (product->sum_weights > 0) return meta;
-    meta.gridded.num_vis = 0;
-    meta.gridded.freq_mean_hz = 0;
-    meta.beam = (tess_fits_beam){0};
-    return meta;
-}
-
 /* One polarisation may have no weights where another has some. */
 static void warn_of_blank(const image_files *output, const char *name, int64_t interval,
                           int64_t channel)
@@ -385,35 +332,6 @@ cleanup:
     return status;
 }
 
-/* What the header says of an image of a kind: models and residuals, too, tell how they
- * were cleaned. */
-static tess_image_meta meta_of_kind(const image_files *output, image_kind kind, int k,
-                                    const imager_product *product,
-                                    const tess_image_meta *shared,
-                                    const struct imager_found *found)
-{
-    tess_image_meta meta = meta_of(output, k, product, shared);
-    meta.is_psf = kind == IMAGE_PSF;
-    meta.caption = image_kind_caption(kind);
-    if (kind == IMAGE_MODEL) snprintf(meta.unit, sizeof meta.unit, "Jy/pixel");
-    if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || !(found->majors > 0)) return meta;
-    const tess_clean_opts *minor = &output->opts->clean.minor;
-    meta.cleaned = (tess_fits_cleaned){.iterations = (int64_t)found->iterations,
-                                       .majors = (int64_t)found->majors,
-                                       .gain = minor->gain,
-                                       .mgain = minor->mgain,
-                                       .threshold_jy = found->threshold_jy,
-                                       .flux_jy = found->flux_jy,
-                                       .num_scales = (int)found->num_scales,
-                                       .nu0_hz = found->nu0_hz};
-    if (found->nu0_hz > 0) {
-        const tess_join_choice *join = &output->opts->clean.join;
-        meta.cleaned.num_terms = join->num_terms;
-        meta.cleaned.log_terms = join->spectrum == TESS_CLEAN_LOG_POLYNOMIAL;
-    }
-    return meta;
-}
-
 /* All images of a kind. Collective. */
 static tess_status write_kind(const image_files *output, image_kind kind,
                               const imager_product *product,
@@ -427,7 +345,7 @@ static tess_status write_kind(const image_files *output, image_kind kind,
     to->polarisation = name;
     for (int k = 0; k < output->kinds.num[kind]; ++k) {
         const tess_image_meta meta =
-            meta_of_kind(output, kind, k, &product[k], shared, &found[k]);
+            image_meta_of_kind(output, kind, k, &product[k], shared, &found[k]);
         tess_pol_name(&output->pol[k], name);
         to->meta = &meta;
         TESS_TRY(write_image(output, kind, k, &product[k].rows, to, held));
@@ -451,8 +369,8 @@ static tess_status write_maps(const image_files *output, const imager_product *r
     for (int k = 0; k < output->num_maps; ++k) {
         const image_map *map = &output->map[k];
         const int pol = map->pol;
-        tess_image_meta meta = meta_of_kind(output, IMAGE_RESTORED, pol, &restored[pol],
-                                            shared, &found[pol]);
+        tess_image_meta meta = image_meta_of_kind(output, IMAGE_RESTORED, pol,
+                                                  &restored[pol], shared, &found[pol]);
         snprintf(meta.unit, sizeof meta.unit, "%s", map_unit(output->opts, k % maps));
         tess_pol_name(&output->pol[pol], name);
         to->kind = image_map_kind(output->opts, k % maps, kind, sizeof kind);
@@ -493,9 +411,10 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     tess_held_files held = {.overwrite = output->opts->overwrite,
                             .threads = output->opts->layout.threads,
                             .last = interval == output->opts->intervals_out - 1 &&
-                                    is_mean == (output->opts->channels_out > 1)};
+                                    is_mean == (output->opts->channels_out > 1) &&
+                                    !image_is_in_cube(output->opts, channel)};
     tess_image_product to = {.interval = interval, .channel = channel};
-    fill_meta(output, interval, channel, extent, &shared);
+    image_meta_fill(output, interval, channel, extent, &shared);
     shared.beam = found->beam;
     TESS_TRY(find_all(output, interval, channel, product, found));
     tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);

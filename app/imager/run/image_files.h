@@ -13,6 +13,7 @@
 #include "tess_polar.h"
 #include "tess_profile.h"
 
+struct image_cubes;
 struct imager_found;
 struct imager_summary;
 
@@ -45,6 +46,8 @@ typedef struct image_files {
     image_map *map; /**< [num_maps] of the polarisations in turn, for the next mean */
     int num_maps;
     image_source_list sources;      /**< of the output that was cleaned last */
+    struct image_cubes *cubes;      /**< that take the place of the images of channels,
+                                         or NULL */
     struct imager_summary *summary; /**< gets what is told of the images in the end */
 } image_files;
 
@@ -65,6 +68,11 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
  *  where memory is short. `pol`: its polarisation. Local. */
 char *image_files_name(const image_files *output, int64_t interval, int64_t channel,
                        int pol, image_kind kind);
+
+/** NAME[-tNNNN], what the names of an interval's files begin with, from malloc().
+ * Local.
+ */
+char *image_files_stem(const image_files *output, int64_t interval);
 
 /** Names of all images and previews of a run, in the order of intervals, channels,
  * kinds and polarisations. TESS_ERR_ALLOC. Local. */

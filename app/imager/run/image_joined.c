@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "image_beam.h"
+#include "image_cubes.h"
 #include "majors.h"
 #include "spectral_maps.h"
 #include "tess_log.h"
@@ -195,7 +196,9 @@ static tess_status write_all(joined *all, channel_mean *mean)
     tess_status status = TESS_OK;
     image_run *run = all->run;
     struct imager_found found[TESS_MAX_POL];
+    const int64_t first = output_of(all, 0), end = first + all->num_channels;
     TESS_TRY(channel_mean_start(run, mean));
+    TESS_TRY(image_cubes_open(&run->means, first, end));
     for (int c = 0; c < all->num_channels; ++c) {
         const joined_channel *channel = &all->channel[c];
         const imager_extent *extent = &run->outputs.extent[output_of(all, c)];
@@ -205,6 +208,7 @@ static tess_status write_all(joined *all, channel_mean *mean)
         channel_mean_add(run, channel->product, mean);
         imager_extent_join(&mean->extent, extent);
     }
+    TESS_TRY(image_cubes_close(&run->means, first, end));
     memcpy(found, first_found(all), (size_t)run->num_pol * sizeof *found);
     TESS_TRY(channel_mean_finish(run, mean, found));
     if (found[0].majors > 0)

@@ -17,6 +17,24 @@ static const char *time_part(const image_files *output, int64_t interval, char *
     return text;
 }
 
+char *image_files_stem(const image_files *output, int64_t interval)
+{
+    char time[32], *path = NULL;
+    return asprintf(&path, "%s%s", output->opts->output,
+                    time_part(output, interval, time, sizeof time)) < 0
+               ? NULL
+               : path;
+}
+
+char *image_cube_name(const image_files *output, int64_t interval, image_kind kind)
+{
+    char *path = NULL, *stem = image_files_stem(output, interval);
+    if (stem && asprintf(&path, "%s-cube-%s.fits", stem, image_kind_name(kind)) < 0)
+        path = NULL;
+    free(stem); /* from asprintf */
+    return path;
+}
+
 /* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
 char *image_path(const image_files *output, int64_t interval, int64_t channel,
                  const tess_pol *pol, const char *kind, const char *suffix)
@@ -116,9 +134,15 @@ char *image_map_name(const image_files *output, int64_t interval, int pol, int k
 }
 
 /* A model of points is dark wherever one looks: it has no preview. */
-bool image_has_preview(const tess_image_opts *opts, image_kind kind)
+bool image_has_preview(const tess_image_opts *opts, image_kind kind, int64_t channel)
 {
-    return opts->beside.preview && kind != IMAGE_MODEL;
+    const bool has_mean = image_is_in_cube(opts, channel) && opts->channels_out > 1;
+    return opts->beside.preview && kind != IMAGE_MODEL && !has_mean;
+}
+
+bool image_is_in_cube(const tess_image_opts *opts, int64_t channel)
+{
+    return opts->beside.cube && channel >= 0;
 }
 
 /* The files of an output, with the list of sources; NULL where memory was short. */
@@ -132,11 +156,13 @@ int image_output_names(const image_files *output, int64_t interval, int64_t chan
             const char *text = image_kind_name(kind);
             const char *second = image_second_name(output->opts, kind);
             if (!image_has_file(output, kind, k)) continue;
-            name[count++] = image_path(output, interval, channel, pol, text, "fits");
+            if (!image_is_in_cube(output->opts, channel))
+                name[count++] =
+                    image_path(output, interval, channel, pol, text, "fits");
             if (second)
                 name[count++] =
                     image_path(output, interval, channel, pol, second, "fits");
-            if (image_has_preview(output->opts, kind))
+            if (image_has_preview(output->opts, kind, channel))
                 name[count++] = image_path(output, interval, channel, pol, text, "png");
         }
     if (image_has_sources(output->opts, channel))
@@ -154,10 +180,14 @@ tess_status image_files_names(const image_files *output, char ***names_out,
     const int64_t most =
         opts->intervals_out *
         ((channels + several) * (3 * image_kinds_all(&output->kinds) + 1) +
-         maps * output->num_pol);
+         maps * output->num_pol + NUM_IMAGE_KINDS);
     int64_t count = 0;
     char **names = tess_alloc_zero(most, sizeof *names);
     if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
+    for (int64_t t = 0; opts->beside.cube && t < opts->intervals_out; ++t)
+        for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+            if (output->kinds.num[kind] > 0)
+                names[count++] = image_cube_name(output, t, (image_kind)kind);
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = 0; c < channels + several; ++c)
             count +=

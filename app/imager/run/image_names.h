@@ -12,6 +12,9 @@
 char *image_path(const image_files *output, int64_t interval, int64_t channel,
                  const tess_pol *pol, const char *kind, const char *suffix);
 
+/** NAME[-tNNNN]-cube-KIND.fits, as image_path. Local. */
+char *image_cube_name(const image_files *output, int64_t interval, image_kind kind);
+
 /** The polarisation that the name of image `k` of a kind tells, or NULL. Local. */
 const tess_pol *image_named_pol(const image_files *output, image_kind kind, int k);
 
@@ -34,8 +37,12 @@ char *image_map_name(const image_files *output, int64_t interval, int pol, int k
 bool image_has_sources(const tess_image_opts *opts, int64_t channel);
 char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);
 
-/** Whether images of a kind have a preview. Local. */
-bool image_has_preview(const tess_image_opts *opts, image_kind kind);
+/** Whether images of a kind and channel (-1: the mean) have a preview. Planes of cubes
+ *  have none where there is a mean. Local. */
+bool image_has_preview(const tess_image_opts *opts, image_kind kind, int64_t channel);
+
+/** Whether images of a channel (-1: the mean) are planes of cubes. Local. */
+bool image_is_in_cube(const tess_image_opts *opts, int64_t channel);
 
 /** The names of the files of an output, whose number is returned: at most three for
  * each image, and one; NULL where memory was short. Local. */

@@ -69,7 +69,7 @@ static inline imager_checkpoint *image_checkpoint(image_run *run)
 
 static inline bool image_subtracts(const tess_image_opts *opts)
 {
-    return opts->subtract || opts->subtract_pixels;
+    return opts->subtract.model || opts->subtract.pixels;
 }
 
 /* Whether the model is subtracted where samples are read. */

@@ -371,12 +371,28 @@ static tess_status take_models(predict_run *run, imager_model *model)
     return find_channels(run);
 }
 
+/* Local. */
+static tess_status open_model(const predict_run *run, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_predict_opts *opts = run->opts;
+    const tess_source_info *info = run->info;
+    TESS_TRY(imager_model_open(opts->model, opts->model_terms, opts->pixels,
+                               info->ra_rad, info->dec_rad, 0, model));
+    if (model->cube)
+        status = model_cube_check(model->cube, info->freq_hz, info->num_chan,
+                                  tess_comm_rank(run->comm) == 0);
+    if (status != TESS_OK) imager_model_close(model);
+cleanup:
+    return status;
+}
+
 static tess_status set_up(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
     int64_t rank_bytes, num_rows, num_vis;
-    imager_model model;
+    imager_model model = {0};
     const tess_backend *backend;
     tess_selection selection = opts->selection;
     selection.positions_only = true;
@@ -393,14 +409,15 @@ static tess_status set_up(predict_run *run)
     if (opts->models)
         status = take_models(run, &model);
     else
-        status = imager_model_open(opts->model, opts->pixels, run->info->ra_rad,
-                                   run->info->dec_rad, 0, &model);
+        status = open_model(run, &model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
         status = tess_source_setup(run->source, &first, 1, 0,
                                    opts->gridding.accuracy < TESS_SINGLE_ACCURACY,
                                    opts->layout.threads, TESS_BLOCK_BYTES);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    status = tess_comm_agree(run->comm, status);
+    if (status != TESS_OK) imager_model_close(&model);
+    TESS_TRY(status);
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
     rank_bytes = run->predictor.job.memory.rank_bytes;
@@ -418,8 +435,8 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
     run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
     if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;
-    int64_t by_rows =
-        opts->output && device_predict_possible(&run->predictor, run->source);
+    int64_t by_rows = opts->output && !model.cube &&
+                      device_predict_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
     run->by_rows = by_rows != 0;
     if (opts->output || opts->column) TESS_TRY(open_writer(run));

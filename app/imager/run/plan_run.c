@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image_cubes.h"
 #include "image_run.h"
 #include "imager_estimate.h"
 #include "imager_passes.h"
@@ -84,6 +85,10 @@ static void print_plan(const image_run *run, const imager_job *job,
                (long long)run->outputs.num, run->teams.num,
                run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
                ranks == run->teams.num ? "" : "s");
+    if (run->opts->beside.cube) {
+        image_cube_text(&run->output, text, sizeof text);
+        printf("cubes         %s, of each kind of image\n", text);
+    }
     printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
            "groups of %d\n",
            ranks, ranks == 1 ? "" : "s", threads, job->ranks.num_groups,

@@ -355,11 +355,10 @@ tess_status image_first_pass(image_run *run)
     run->mode = DATA_CACHED;
     if (!fits && run->opts->layout.reproducible && image_subtracts_early(run))
         TESS_FAIL(TESS_ERR_RESOURCE,
-                  "--reproducible with --subtract of a model whose pixels are not the "
-                  "image's "
-                  "needs all data in memory: %s per rank, which may use %s; use more "
-                  "ranks or "
-                  "nodes, or a model on the image's pixels",
+                  "--reproducible with --subtract of a model of several channels, or "
+                  "whose pixels are not the image's, needs all data in memory: %s per "
+                  "rank, which may use %s; use more ranks or nodes, or a model of one "
+                  "channel on the image's pixels",
                   tess_mem_text(bytes),
                   tess_mem_text((double)run->job.memory.rank_bytes));
     if (fits) {

@@ -81,9 +81,9 @@ tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
     imager_session *session = tess_alloc_zero(1, sizeof *session);
     TESS_TRY(tess_comm_agree(comm, session ? TESS_OK : TESS_ERR_ALLOC));
     session->opts = *opts;
-    session->opts.output = session->opts.subtract = NULL;
+    session->opts.output = session->opts.subtract.model = NULL;
     session->opts.beside.dump_stages = NULL;
-    session->opts.subtract_pixels = NULL;
+    session->opts.subtract.pixels = NULL;
     session->opts.checkpoint = (tess_checkpoint_opts){0};
     session->opts.make_psf = true;
     session->run = (image_run){.comm = comm,

@@ -10,6 +10,7 @@
 #include "clean_inputs.h"
 #include "device_share.h"
 #include "image_beam.h"
+#include "image_cubes.h"
 #include "image_joined.h"
 #include "image_run.h"
 #include "imager_resources.h"
@@ -58,8 +59,14 @@ static tess_status open_model(image_run *run, imager_model *model)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     imager_job_model *to = &run->job.model;
-    TESS_TRY(imager_model_open(opts->subtract, opts->subtract_pixels, run->info->ra_rad,
+    TESS_TRY(imager_model_open(opts->subtract.model, opts->subtract.terms,
+                               opts->subtract.pixels, run->info->ra_rad,
                                run->info->dec_rad, opts->scale_rad, model));
+    if (model->cube)
+        status = model_cube_check(model->cube, run->info->freq_hz, run->info->num_chan,
+                                  tess_comm_rank(run->comm) == 0);
+    if (status != TESS_OK) imager_model_close(model);
+    TESS_TRY(status);
     to->num = model->num_stokes;
     for (int p = 0; p < run->num_pol; ++p) {
         double complex stokes[4];
@@ -142,7 +149,7 @@ tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    imager_model model;
+    imager_model model = {0};
     tess_costs kept = tess_costs_builtin;
     run->job = (imager_job){
         .comm = run->comm,
@@ -160,6 +167,7 @@ tess_status image_set_up(image_run *run)
         TESS_FAIL(TESS_ERR_USAGE, "--stokes asks for %d images; at most %d in one run",
                   run->num_pol, TESS_MAX_POL);
     TESS_TRY(check_checkpoint(run));
+    TESS_TRY(image_cubes_check(opts, run->pol, run->num_pol));
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
     TESS_TRY(check_steps(run));
@@ -188,7 +196,9 @@ tess_status image_set_up(image_run *run)
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    status = tess_comm_agree(run->comm, status);
+    if (status != TESS_OK) imager_model_close(&model);
+    TESS_TRY(status);
     if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
     if (image_is_cleaned(opts)) imager_model_expect(&run->job, run->pol, run->num_pol);
     TESS_TRY(tess_source_choose_steps(run->source));
@@ -196,6 +206,9 @@ tess_status image_set_up(image_run *run)
                                  opts->channels_out, opts->intervals_out,
                                  &run->outputs));
     status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
+    if (status == TESS_OK && opts->beside.cube && opts->output)
+        status = image_cubes_create(&run->output, &run->means.cubes);
+    run->output.cubes = run->means.cubes;
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.ranks.num_outputs = run->outputs.num;
     tess_log_info("%lld rows x %lld channels in %d observation%s",
@@ -451,11 +464,13 @@ static tess_status image_round(image_run *run, int64_t first, int64_t end,
         TESS_TRY(imager_teams_deal(&run->teams, &run->outputs, first, &run->all,
                                    run->row_time, &dealt));
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+    TESS_TRY(image_cubes_open(&run->means, first, end));
     if (own < end) status = make_output(run, own, &dealt, product);
     if (run->teams.num > 1) TESS_TRY(tess_comm_agree(run->teams.all, status));
     TESS_TRY(status);
     for (int64_t k = first; k < end; ++k)
         image_files_log(&run->output, k / channels, k % channels);
+    TESS_TRY(image_cubes_close(&run->means, first, end));
     TESS_TRY(add_round(run, first, end, product, mean));
 cleanup:
     tess_samples_free(&dealt);
@@ -519,6 +534,7 @@ void image_free_run(image_run *run)
     tess_free(run->row_time);
     tess_free(run->chan_wanted);
     tess_free(run->output.sources.text);
+    image_cubes_destroy(run->means.cubes);
     imager_summary_free(&run->summary);
     imager_teams_free(&run->teams);
 }

@@ -49,7 +49,7 @@ typedef struct tess_checkpoint_opts {
 typedef struct tess_image_weights {
     tess_weighting weighting; /**< --weight, default briggs:0 */
     double robust;
-    double rank_filter; /**< --weighting-rank-filter, 0 = off (default) */
+    double rank_filter;  /**< --weighting-rank-filter, 0 = off (default) */
     bool first_density;  /**< --density first; default own */
     double padding;      /**< --padding; 0: 1.2 */
     tess_taper taper;    /**< --taper-gaussian …; its ends are those of --uvrange */
@@ -61,12 +61,20 @@ typedef struct tess_image_weights {
 typedef struct tess_image_beside {
     bool preview;            /**< --preview */
     bool as_wsclean;         /**< --wsclean-files */
+    bool cube;               /**< --cube */
     const char *reserved[3]; /**< other files that the run writes, or NULL: no image may
                                   have their names */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */
     const char *command_line; /**< for HISTORY */
     const char *used_options; /**< text of the used options, written to NAME.conf */
 } tess_image_beside;
+
+/** A model whose visibilities are subtracted first. */
+typedef struct tess_subtract_choice {
+    const char *model; /**< --subtract MODEL.fits, or NULL */
+    int terms;         /**< --subtract-spectral-pol; 0: the nearest channel */
+    const tess_fits_pixels *pixels; /**< or a model in memory, or NULL */
+} tess_subtract_choice;
 
 typedef struct tess_image_opts {
     const char *const *obs; /**< observations */
@@ -89,8 +97,7 @@ typedef struct tess_image_opts {
     tess_clean_choice clean;
     bool overwrite;
     tess_image_beside beside;
-    const char *subtract;                    /**< --subtract MODEL.fits, or NULL */
-    const tess_fits_pixels *subtract_pixels; /**< or a model in memory, or NULL */
+    tess_subtract_choice subtract;
     const char *scratch; /**< --scratch DIR, on each node, or NULL */
     tess_checkpoint_opts checkpoint;
 } tess_image_opts;
@@ -104,7 +111,9 @@ struct predict_models;
 
 typedef struct tess_predict_opts {
     const char *obs;
-    const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V) */
+    const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V), or
+                            the name of a set of these */
+    int model_terms;   /**< --fit-spectral-pol; 0: the nearest channel of the model */
     const tess_fits_pixels *pixels;      /**< where that is NULL: a model in memory */
     const struct predict_models *models; /**< or a model of each output; the column's
                                               other visibilities become 0 */

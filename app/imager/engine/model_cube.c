@@ -1,0 +1,456 @@
+/* Opens cubes and sets of models, and reads planes of them or terms of the polynomial
+ * through these. */
+#define _GNU_SOURCE
+#include "model_cube.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Pixels of the files of a set may differ by so much. */
+static const double SAME = 1e-9;
+
+enum { MOST_TERMS = 16, MOST_FILES = 1 << 16 };
+
+/* ---- files ---- */
+
+/* A file that is opened for a plane of one or all Stokes parameters. */
+static tess_status add_file(model_cube *cube, int64_t *capacity, const char *path)
+{
+    tess_status status = TESS_OK;
+    void *list = cube->file;
+    if (tess_grow(&list, capacity, cube->num_files + 1, sizeof *cube->file))
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: list of models", path);
+    cube->file = list;
+    tess_fits_model *file = &cube->file[cube->num_files];
+    TESS_TRY(tess_fits_open(path, file));
+    ++cube->num_files;
+    const tess_fits_model *first = &cube->file[0];
+    if (file->nx != first->nx || file->ny != first->ny ||
+        !(fabs(file->crpix_x - first->crpix_x) < 1e-6) ||
+        !(fabs(file->crpix_y - first->crpix_y) < 1e-6) ||
+        !(fabs(file->ra_rad - first->ra_rad) < SAME) ||
+        !(fabs(file->dec_rad - first->dec_rad) < SAME) ||
+        !(fabs(file->scale_y_rad / first->scale_y_rad - 1) < SAME) ||
+        !(fabs(file->scale_x_rad / first->scale_x_rad - 1) < SAME) ||
+        strcmp(file->unit, first->unit) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its pixels, or their unit, are not those of %s",
+                  path, first->path);
+cleanup:
+    return status;
+}
+
+/* NAME-0003-model.fits, or NAME-0003-Q-model.fits; "" of a name that is too long. */
+static void set_name(const char *name, int channel, const char *stokes, char *path,
+                     size_t size)
+{
+    if (snprintf(path, size, "%s-%04d%s%s-model.fits", name, channel,
+                 *stokes ? "-" : "", stokes) >= (int)size)
+        *path = '\0';
+}
+
+/* All channels of a set, of Stokes parameters that the first channel has. */
+static tess_status add_set(model_cube *cube, int64_t *capacity, const char *name)
+{
+    static const char *const stokes[] = {"",   "I",  "Q",  "U", "V",
+                                         "XX", "YY", "RR", "LL"};
+    tess_status status = TESS_OK;
+    char path[4096], first[4096];
+    for (int c = 0; c < MOST_FILES; ++c) {
+        bool any = false;
+        for (size_t k = 0; k < sizeof stokes / sizeof *stokes; ++k) {
+            set_name(name, 0, stokes[k], first, sizeof first);
+            set_name(name, c, stokes[k], path, sizeof path);
+            if (access(first, F_OK) != 0) continue;
+            if (access(path, F_OK) != 0) continue;
+            TESS_TRY(add_file(cube, capacity, path));
+            any = true;
+        }
+        if (!any) break;
+    }
+cleanup:
+    return status;
+}
+
+/* The cube of a name, or its set. */
+static tess_status find_set(const char *name, int64_t *capacity, model_cube *cube)
+{
+    tess_status status = TESS_OK;
+    char path[4096] = "";
+    if (snprintf(path, sizeof path, "%s-cube-model.fits", name) >= (int)sizeof path)
+        *path = '\0';
+    if (*path && access(path, F_OK) == 0)
+        TESS_TRY(add_file(cube, capacity, path));
+    else
+        TESS_TRY(add_set(cube, capacity, name));
+cleanup:
+    return status;
+}
+
+static tess_status find_files(const char *path, model_cube *cube)
+{
+    tess_status status = TESS_OK;
+    int64_t capacity = 0;
+    if (access(path, F_OK) != 0) TESS_TRY(find_set(path, &capacity, cube));
+    if (cube->num_files == 0) /* says why not, too */
+        TESS_TRY(add_file(cube, &capacity, path));
+cleanup:
+    return status;
+}
+
+/* ---- planes ---- */
+
+/* A plane of a file, before they are in order. */
+typedef struct found_plane {
+    double freq_hz;
+    int file, freq, stokes, code;
+    bool has_data;
+} found_plane;
+
+static int by_frequency(const void *a, const void *b)
+{
+    const found_plane *p = a, *q = b;
+    if (p->freq_hz < q->freq_hz || p->freq_hz > q->freq_hz)
+        return p->freq_hz < q->freq_hz ? -1 : 1;
+    return p->code - q->code;
+}
+
+/* Planes of a file. */
+static tess_status add_planes(const model_cube *cube, int file, found_plane **list,
+                              int64_t *count, int64_t *capacity)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_model *fits = &cube->file[file];
+    double *freq_hz = tess_alloc(fits->num_freq, sizeof *freq_hz);
+    bool *has_data = tess_alloc(fits->num_freq, sizeof *has_data);
+    if (!freq_hz || !has_data ||
+        tess_grow((void **)list, capacity,
+                  *count + (int64_t)fits->num_freq * fits->num_stokes, sizeof **list))
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: planes", fits->path);
+    TESS_TRY(tess_fits_frequencies(fits, freq_hz, has_data));
+    for (int s = 0; s < fits->num_stokes; ++s)
+        for (int k = 0; k < fits->num_freq; ++k)
+            (*list)[(*count)++] = (found_plane){.freq_hz = freq_hz[k],
+                                                .file = file,
+                                                .freq = k,
+                                                .stokes = s,
+                                                .code = fits->stokes[s],
+                                                .has_data = has_data[k]};
+cleanup:
+    tess_free(freq_hz);
+    tess_free(has_data);
+    return status;
+}
+
+/* Stokes parameters of the lowest frequency: the others must have the same. */
+static tess_status find_stokes(model_cube *cube, const found_plane *list, int64_t count)
+{
+    tess_status status = TESS_OK;
+    while (cube->num_stokes < 4 && cube->num_stokes < count &&
+           !(list[cube->num_stokes].freq_hz > list[0].freq_hz)) {
+        cube->stokes[cube->num_stokes] = list[cube->num_stokes].code;
+        ++cube->num_stokes;
+    }
+    for (int64_t k = 0; k < count; ++k)
+        if (count % cube->num_stokes != 0 ||
+            (k % cube->num_stokes > 0 && list[k].code == list[k - 1].code) ||
+            list[k].code != cube->stokes[k % cube->num_stokes] ||
+            list[k].freq_hz > list[k - k % cube->num_stokes].freq_hz)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: models of some frequencies lack Stokes parameters that "
+                      "others have, or two have one frequency (%.9g MHz)",
+                      cube->file[list[k].file].path, 1e-6 * list[k].freq_hz);
+cleanup:
+    return status;
+}
+
+static tess_status order_planes(model_cube *cube, const found_plane *list,
+                                int64_t count)
+{
+    tess_status status = TESS_OK;
+    const int num_stokes = cube->num_stokes;
+    cube->num_planes = (int)(count / num_stokes);
+    cube->freq_hz = tess_alloc(cube->num_planes, sizeof *cube->freq_hz);
+    cube->has_data = tess_alloc(cube->num_planes, sizeof *cube->has_data);
+    cube->at = tess_alloc(count, sizeof *cube->at);
+    if (!cube->freq_hz || !cube->has_data || !cube->at)
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: planes", cube->file[0].path);
+    for (int64_t k = 0; k < count; ++k) {
+        cube->at[k] = (model_plane){list[k].file, list[k].freq, list[k].stokes};
+        cube->freq_hz[k / num_stokes] = list[k].freq_hz;
+        cube->has_data[k / num_stokes] = list[k].has_data;
+    }
+    for (int k = 0; k < cube->num_planes; ++k)
+        if (cube->num_planes > 1 && !(cube->freq_hz[k] > 0))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: it has no FREQ axis that tells which channel it is of",
+                      cube->file[cube->at[k * num_stokes].file].path);
+cleanup:
+    return status;
+}
+
+static tess_status find_planes(model_cube *cube)
+{
+    tess_status status = TESS_OK;
+    found_plane *list = NULL;
+    int64_t count = 0, capacity = 0;
+    for (int f = 0; f < cube->num_files; ++f)
+        TESS_TRY(add_planes(cube, f, &list, &count, &capacity));
+    if (count > 0) qsort(list, (size_t)count, sizeof *list, by_frequency);
+    TESS_TRY(find_stokes(cube, list, count));
+    TESS_TRY(order_planes(cube, list, count));
+cleanup:
+    tess_free(list);
+    return status;
+}
+
+/* ---- the polynomial ---- */
+
+static double x_of(const model_cube *cube, double freq_hz)
+{
+    return freq_hz / cube->nu0_hz - 1;
+}
+
+double model_cube_factor(const model_cube *cube, int term, double freq_hz)
+{
+    double factor = 1;
+    for (int t = 0; t < term; ++t)
+        factor *= x_of(cube, freq_hz);
+    return factor;
+}
+
+/* Solve A y = b for all `count` right sides of b, n × n, by Gaussian elimination with
+ * the largest pivot; false for a singular A. */
+static bool solve(int n, double *a, double *b, int count)
+{
+    for (int k = 0; k < n; ++k) {
+        int best = k;
+        for (int i = k + 1; i < n; ++i)
+            if (fabs(a[i * n + k]) > fabs(a[best * n + k])) best = i;
+        if (!(fabs(a[best * n + k]) > 0)) return false;
+        for (int j = 0; j < n && best != k; ++j) {
+            const double swap = a[k * n + j];
+            a[k * n + j] = a[best * n + j];
+            a[best * n + j] = swap;
+        }
+        for (int j = 0; j < count && best != k; ++j) {
+            const double swap = b[k * count + j];
+            b[k * count + j] = b[best * count + j];
+            b[best * count + j] = swap;
+        }
+        for (int i = 0; i < n; ++i) {
+            if (i == k) continue;
+            const double factor = a[i * n + k] / a[k * n + k];
+            for (int j = k; j < n; ++j)
+                a[i * n + j] -= factor * a[k * n + j];
+            for (int j = 0; j < count; ++j)
+                b[i * count + j] -= factor * b[k * count + j];
+        }
+    }
+    for (int k = 0; k < n; ++k)
+        for (int j = 0; j < count; ++j)
+            b[k * count + j] /= a[k * n + k];
+    return true;
+}
+
+/* Least squares: the terms are (AᵀA)⁻¹Aᵀ of the planes, A[plane][term] the powers of x.
+ * Powers of x times the half-width of the band, so that AᵀA is well conditioned. Planes
+ * of no data have no part. */
+static tess_status fit(model_cube *cube, int num_terms)
+{
+    tess_status status = TESS_OK;
+    const int n = num_terms, planes = cube->num_planes;
+    double normal[MOST_TERMS * MOST_TERMS] = {0}, wide = 0;
+    int used = 0;
+    for (int k = 0; k < planes; ++k)
+        used += cube->has_data[k];
+    if (n > used || n > MOST_TERMS)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: a polynomial of %d terms needs as many channels with data (at "
+                  "most %d terms); there are %d",
+                  cube->file[0].path, n, (int)MOST_TERMS, used);
+    cube->nu0_hz = 0.5 * (cube->freq_hz[0] + cube->freq_hz[planes - 1]);
+    wide = fmax(x_of(cube, cube->freq_hz[planes - 1]), 1e-12);
+    cube->matrix = tess_alloc_zero((int64_t)n * planes, sizeof *cube->matrix);
+    if (!cube->matrix) TESS_FAIL(TESS_ERR_ALLOC, "terms of a model");
+    for (int k = 0; k < planes; ++k) {
+        double power[2 * MOST_TERMS] = {1};
+        for (int t = 1; t < 2 * n; ++t)
+            power[t] = power[t - 1] * x_of(cube, cube->freq_hz[k]) / wide;
+        for (int i = 0; i < n && cube->has_data[k]; ++i) {
+            cube->matrix[i * planes + k] = power[i];
+            for (int j = 0; j < n; ++j)
+                normal[i * n + j] += power[i + j];
+        }
+    }
+    if (!solve(n, normal, cube->matrix, planes))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: no polynomial of %d terms goes through it",
+                  cube->file[0].path, n);
+    for (int t = 0; t < n; ++t)
+        for (int k = 0; k < planes; ++k)
+            cube->matrix[t * planes + k] /= pow(wide, t);
+    cube->num_terms = n;
+cleanup:
+    return status;
+}
+
+/* ---- opening ---- */
+
+tess_status model_cube_open(const char *path, int num_terms, model_cube **cube_out,
+                            char **single)
+{
+    tess_status status = TESS_OK;
+    model_cube *cube = tess_alloc_zero(1, sizeof *cube);
+    *cube_out = NULL;
+    *single = NULL;
+    if (!cube) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", path);
+    TESS_TRY(find_files(path, cube));
+    if (cube->num_files == 1 && cube->file[0].num_freq == 1) {
+        if (num_terms > 1)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: it has one channel, and no polynomial goes through that",
+                      cube->file[0].path);
+        *single = tess_strdup(cube->file[0].path);
+        if (!*single) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", path);
+        goto cleanup;
+    }
+    TESS_TRY(find_planes(cube));
+    if (num_terms > 0) TESS_TRY(fit(cube, num_terms));
+    *cube_out = cube;
+    cube = NULL;
+cleanup:
+    model_cube_free(cube);
+    return status;
+}
+
+tess_status model_cube_open_set(const char *name, model_cube **cube_out)
+{
+    tess_status status = TESS_OK;
+    int64_t capacity = 0;
+    model_cube *cube = tess_alloc_zero(1, sizeof *cube);
+    if (!cube) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", name);
+    TESS_TRY(find_set(name, &capacity, cube));
+    if (cube->num_files == 0)
+        TESS_FAIL(TESS_ERR_IO,
+                  "%s-cube-model.fits and %s-0000-model.fits: there is no such model",
+                  name, name);
+    TESS_TRY(find_planes(cube));
+    *cube_out = cube;
+    cube = NULL;
+cleanup:
+    model_cube_free(cube);
+    return status;
+}
+
+void model_cube_free(model_cube *cube)
+{
+    if (!cube) return;
+    tess_free(cube->file);
+    tess_free(cube->freq_hz);
+    tess_free(cube->has_data);
+    tess_free(cube->at);
+    tess_free(cube->matrix);
+    tess_free(cube);
+}
+
+/* ---- frequencies ---- */
+
+int model_cube_parts(const model_cube *cube)
+{
+    return cube->num_terms > 0 ? cube->num_terms : cube->num_planes;
+}
+
+int model_cube_nearest(const model_cube *cube, double freq_hz)
+{
+    int low = 0, high = cube->num_planes - 1;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        *(cube->freq_hz[middle] <= freq_hz ? &low : &high) = middle;
+    }
+    return cube->freq_hz[high] - freq_hz < freq_hz - cube->freq_hz[low] ? high : low;
+}
+
+/* Ends of the band, half a channel beyond the first and the last. */
+static void band_of(const model_cube *cube, double *low_hz, double *high_hz)
+{
+    const double *f = cube->freq_hz;
+    const int last = cube->num_planes - 1;
+    *low_hz = last > 0 ? f[0] - 0.5 * (f[1] - f[0]) : f[0];
+    *high_hz = last > 0 ? f[last] + 0.5 * (f[last] - f[last - 1]) : f[0];
+}
+
+tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
+                             int64_t num_chan, bool tells)
+{
+    tess_status status = TESS_OK;
+    double low_hz, high_hz;
+    int64_t beyond = 0;
+    char how[96];
+    const char *path = cube->file[0].path;
+    band_of(cube, &low_hz, &high_hz);
+    for (int64_t k = 0; k < num_chan; ++k)
+        beyond += !(freq_hz[k] >= low_hz && freq_hz[k] <= high_hz);
+    if (beyond == num_chan && cube->num_planes > 1)
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: its channels reach from %.6g to %.6g MHz, and none of the data's "
+            "lies there (%.6g MHz ...)",
+            path, 1e-6 * low_hz, 1e-6 * high_hz, 1e-6 * freq_hz[0]);
+    if (!tells) return TESS_OK;
+    if (cube->num_terms > 0)
+        snprintf(how, sizeof how, "a polynomial of %d term%s through the model's",
+                 cube->num_terms, cube->num_terms == 1 ? "" : "s");
+    else
+        snprintf(how, sizeof how, "the nearest of the model's");
+    tess_log_info("%s: channels of the data take %s %d channels, %.6g to %.6g MHz",
+                  path, how, cube->num_planes, 1e-6 * cube->freq_hz[0],
+                  1e-6 * cube->freq_hz[cube->num_planes - 1]);
+    if (beyond > 0)
+        tess_log_warn("%s: %lld of %lld channels lie beyond the model's band", path,
+                      (long long)beyond, (long long)num_chan);
+cleanup:
+    return status;
+}
+
+/* ---- pixels ---- */
+
+static tess_status read_plane(const model_cube *cube, int plane, int stokes,
+                              int64_t row_first, int64_t num_rows, double *out)
+{
+    const model_plane *at = &cube->at[plane * cube->num_stokes + stokes];
+    return tess_fits_read(&cube->file[at->file], at->stokes, at->freq, row_first,
+                          num_rows, out);
+}
+
+/* A term is a sum over planes. */
+static tess_status read_term(const model_cube *cube, int term, int stokes,
+                             int64_t row_first, int64_t num_rows, double *out)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = num_rows * cube->file[0].nx;
+    double *plane = tess_alloc(count, sizeof *plane);
+    if (!plane) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
+    memset(out, 0, (size_t)count * sizeof *out);
+    for (int k = 0; k < cube->num_planes; ++k) {
+        const double factor = cube->matrix[term * cube->num_planes + k];
+        if (!cube->has_data[k]) continue;
+        TESS_TRY(read_plane(cube, k, stokes, row_first, num_rows, plane));
+        for (int64_t i = 0; i < count; ++i)
+            out[i] += factor * plane[i];
+    }
+cleanup:
+    tess_free(plane);
+    return status;
+}
+
+tess_status model_cube_read(const model_cube *cube, int part, int stokes,
+                            int64_t row_first, int64_t num_rows, double *out)
+{
+    return (cube->num_terms > 0 ? read_term : read_plane)(cube, part, stokes, row_first,
+                                                          num_rows, out);
+}

@@ -1,0 +1,64 @@
+/** @file model_cube.h  (private to app/imager/)
+ *  Models that differ between channels: the planes of a cube, or a set of images
+ *  NAME-0000-model.fits, NAME-0001-model.fits, …
+ */
+#ifndef TESS_MODEL_CUBE_H
+#define TESS_MODEL_CUBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_fits.h"
+#include "tess_status.h"
+
+/** Where a plane of one Stokes parameter is. */
+typedef struct model_plane {
+    int file, freq, stokes;
+} model_plane;
+
+typedef struct model_cube {
+    int num_files;
+    tess_fits_model *file;     /**< [num_files] of the same pixels */
+    int num_stokes, stokes[4]; /**< codes, ascending */
+    int num_planes;
+    double *freq_hz; /**< [num_planes] ascending */
+    bool *has_data;  /**< [num_planes] */
+    model_plane *at; /**< [num_planes][num_stokes] */
+    int num_terms;   /**< of the polynomial through planes; 0: the nearest plane */
+    double nu0_hz;   /**< its x is ν/ν₀ − 1 */
+    double *matrix;  /**< [num_terms][num_planes] from planes to terms */
+} model_cube;
+
+/** Open the model `path`: a FITS file or, where there is none of this name, the cube
+ *  NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits … of NAME = path.
+ *  num_terms > 0: as a polynomial through the channels. `*cube` is NULL for one plane:
+ *  `*single` is its name, tess_strdup(). TESS_ERR_INPUT, TESS_ERR_IO. Local. */
+tess_status model_cube_open(const char *path, int num_terms, model_cube **cube,
+                            char **single);
+
+/** Open NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits …, whatever a file
+ *  NAME is. Local. */
+tess_status model_cube_open_set(const char *name, model_cube **cube);
+void model_cube_free(model_cube *cube); /**< NULL is fine. Local. */
+
+/** Parts that a prediction adds up: planes, or terms. Local. */
+int model_cube_parts(const model_cube *cube);
+
+/** The nearest plane of a frequency. Local. */
+int model_cube_nearest(const model_cube *cube, double freq_hz);
+
+/** What term `term` counts at a frequency: (ν/ν₀ − 1)^term. Local. */
+double model_cube_factor(const model_cube *cube, int term, double freq_hz);
+
+/** TESS_ERR_INPUT when none of these frequencies lies in the band of the planes; else
+ *  one line of what is done, in the log of the first rank. Local. */
+tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
+                             int64_t num_chan, bool tells);
+
+/** Rows of a part of Stokes parameter `stokes` (index into cube->stokes):
+ *  out[num_rows][nx]. Blank pixels of a plane of no data count as 0 in terms. Local,
+ *  thread-safe. */
+tess_status model_cube_read(const model_cube *cube, int part, int stokes,
+                            int64_t row_first, int64_t num_rows, double *out);
+
+#endif

@@ -1,0 +1,254 @@
+/* Cubes of a run: opened when the first of their channels is made, written plane by
+ * plane by the ranks or teams that have made them, and finished behind the last. */
+#define _GNU_SOURCE
+#include "image_cubes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "image_meta.h"
+#include "image_names.h"
+#include "tess_grid.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* ---- axes ---- */
+
+/* Planes in the order of codes away from 0: 1 to 4, −1 to −4, −5 to −8. */
+static void order_planes(const tess_pol *pol, int num_pol, int *place)
+{
+    for (int k = 0; k < num_pol; ++k) {
+        place[k] = 0;
+        for (int j = 0; j < num_pol; ++j)
+            place[k] += abs(pol[j].code) < abs(pol[k].code);
+    }
+}
+
+/* The code of a plane. */
+static int code_at(const tess_pol *pol, int num_pol, const int *place, int plane)
+{
+    int k = 0;
+    while (k < num_pol - 1 && place[k] != plane)
+        ++k;
+    return pol[k].code;
+}
+
+static int step_of(const tess_pol *pol, int num_pol, const int *place)
+{
+    return num_pol > 1
+               ? code_at(pol, num_pol, place, 1) - code_at(pol, num_pol, place, 0)
+               : 1;
+}
+
+tess_status image_cubes_check(const tess_image_opts *opts, const tess_pol *pol,
+                              int num_pol)
+{
+    tess_status status = TESS_OK;
+    int place[2 * TESS_MAX_POL];
+    if (!opts->beside.cube) return TESS_OK;
+    for (int k = 0; k < num_pol; ++k)
+        if (pol[k].imaginary)
+            TESS_FAIL(
+                TESS_ERR_USAGE,
+                "--cube: the STOKES axis of a cube cannot hold cross-hands, which "
+                "are complex; image Stokes parameters, or leave --cube out");
+    order_planes(pol, num_pol, place);
+    const int step = step_of(pol, num_pol, place);
+    for (int k = 1; k < num_pol; ++k)
+        if (code_at(pol, num_pol, place, k) - code_at(pol, num_pol, place, k - 1) !=
+            step)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "--cube: the STOKES axis of a cube has equal steps, and these "
+                      "polarisations have not; image IQUV, or leave --cube out");
+cleanup:
+    return status;
+}
+
+tess_status image_cubes_create(const image_files *output, image_cubes **cubes)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    const int64_t num_freq = opts->channels_out;
+    image_cubes *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "axes of cubes");
+    made->num_sets = opts->intervals_out;
+    made->freq_hz = tess_alloc(num_freq, sizeof *made->freq_hz);
+    made->width_hz = tess_alloc(num_freq, sizeof *made->width_hz);
+    made->set = tess_alloc_zero(made->num_sets, sizeof *made->set);
+    if (!made->freq_hz || !made->width_hz || !made->set)
+        TESS_FAIL(TESS_ERR_ALLOC, "axes of cubes");
+    for (int64_t c = 0; c < num_freq; ++c)
+        output_table_band(output->outputs, output->info, c, &made->freq_hz[c],
+                          &made->width_hz[c]);
+    order_planes(output->pol, output->num_pol, made->place);
+    made->stokes = code_at(output->pol, output->num_pol, made->place, 0);
+    made->stokes_step = step_of(output->pol, output->num_pol, made->place);
+    *cubes = made;
+    made = NULL;
+cleanup:
+    image_cubes_destroy(made);
+    return status;
+}
+
+void image_cubes_destroy(image_cubes *cubes)
+{
+    if (!cubes) return;
+    for (int64_t t = 0; cubes->set && t < cubes->num_sets; ++t)
+        for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+            tess_fits_cube_destroy(cubes->set[t].cube[kind]);
+    tess_free(cubes->freq_hz);
+    tess_free(cubes->width_hz);
+    tess_free(cubes->set);
+    tess_free(cubes);
+}
+
+/* A PSF that serves all polarisations is the first plane's. */
+static tess_cube_axes axes_of(const image_files *output, image_kind kind)
+{
+    const image_cubes *cubes = output->cubes;
+    return (tess_cube_axes){.num_freq = (int)output->opts->channels_out,
+                            .num_stokes = output->kinds.num[kind],
+                            .freq_hz = cubes->freq_hz,
+                            .width_hz = cubes->width_hz,
+                            .stokes_step = cubes->stokes_step};
+}
+
+static bool is_double(const image_files *output)
+{
+    return output->opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
+}
+
+/* ---- what is told ---- */
+
+void image_cube_text(const image_files *output, char *text, size_t size)
+{
+    const tess_image_opts *opts = output->opts;
+    const double bytes = (double)opts->nx * (double)opts->ny *
+                         (double)opts->channels_out * output->num_pol *
+                         (is_double(output) ? 8 : 4);
+    snprintf(text, size, "%lld x %lld pixels x %lld channel%s x %d Stokes, %s",
+             (long long)opts->nx, (long long)opts->ny, (long long)opts->channels_out,
+             opts->channels_out == 1 ? "" : "s", output->num_pol, tess_mem_text(bytes));
+}
+
+/* Once: how large they are, and what their frequency axis is. */
+static void tell(const image_files *output)
+{
+    char text[160];
+    const tess_cube_axes axes = axes_of(output, IMAGE_DIRTY);
+    if (tess_comm_rank(output->comm) != 0) return;
+    image_cube_text(output, text, sizeof text);
+    tess_log_info("each cube has %s", text);
+    if (!(tess_cube_step_hz(&axes) > 0))
+        tess_log_warn(
+            "the output channels are not equidistant in frequency: cubes have "
+            "a table of frequencies (FREQ-TAB), which not all programs read");
+}
+
+/* ---- files ---- */
+
+static tess_status open_kind(const image_files *output, int64_t interval,
+                             image_kind kind, tess_fits_cube **cube)
+{
+    tess_status status = TESS_OK;
+    tess_image_meta meta;
+    const tess_cube_axes axes = axes_of(output, kind);
+    char *path = image_cube_name(output, interval, kind);
+    TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
+    image_meta_of_cube(output, interval, kind, &meta);
+    meta.stokes = axes.num_stokes == output->num_pol ? output->cubes->stokes
+                                                     : output->pol[0].code;
+    meta.cube = &axes;
+    TESS_TRY(tess_fits_cube_create(output->comm, path, output->opts->overwrite, &meta,
+                                   is_double(output), cube));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+static tess_status open_set(const image_files *output, int64_t interval)
+{
+    tess_status status = TESS_OK;
+    image_cube_set *set = &output->cubes->set[interval];
+    if (set->is_open) return TESS_OK;
+    if (interval == 0) tell(output);
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        if (output->kinds.num[kind] > 0)
+            TESS_TRY(open_kind(output, interval, (image_kind)kind, &set->cube[kind]));
+    set->is_open = true;
+cleanup:
+    return status;
+}
+
+tess_status image_cubes_open(const image_files *output, int64_t first, int64_t end)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = output->opts->channels_out;
+    if (!output->cubes) return TESS_OK;
+    for (int64_t t = first / channels; t * channels < end; ++t)
+        TESS_TRY(open_set(output, t));
+cleanup:
+    return status;
+}
+
+tess_status image_cubes_write(const image_files *output, image_kind kind, int k,
+                              const tess_image_product *product)
+{
+    const image_cubes *cubes = output->cubes;
+    const bool all = output->kinds.num[kind] == output->num_pol;
+    const tess_cube_plane plane = {.freq = (int)product->channel,
+                                   .stokes = all ? cubes->place[k] : 0,
+                                   .meta = product->meta,
+                                   .row_first = product->row_first,
+                                   .num_rows = product->num_rows,
+                                   .rows = product->pixel};
+    return tess_fits_cube_write(output->comm, &plane, output->opts->layout.threads,
+                                cubes->set[product->interval].cube[kind]);
+}
+
+static void log_set(const image_files *output, int64_t interval)
+{
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind) {
+        char *path = output->kinds.num[kind] > 0
+                         ? image_cube_name(output, interval, (image_kind)kind)
+                         : NULL;
+        if (path) tess_log_detail("wrote %s", path);
+        free(path); /* from asprintf */
+    }
+}
+
+/* All cubes of an interval get their names together. Collective. */
+static tess_status close_set(const image_files *output, int64_t interval)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = output->opts;
+    image_cube_set *set = &output->cubes->set[interval];
+    tess_held_files held = {.overwrite = opts->overwrite,
+                            .threads = opts->layout.threads,
+                            .last = interval == opts->intervals_out - 1 &&
+                                    opts->channels_out == 1};
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        if (set->cube[kind])
+            TESS_TRY(tess_fits_cube_finish(output->comm, &held, set->cube[kind]));
+    TESS_TRY(tess_held_publish(output->comm, &held));
+    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+        tess_fits_cube_destroy(set->cube[kind]);
+    *set = (image_cube_set){0};
+    log_set(output, interval);
+cleanup:
+    tess_held_free(&held);
+    return status;
+}
+
+tess_status image_cubes_close(const image_files *output, int64_t first, int64_t end)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = output->opts->channels_out;
+    double mark = tess_time_now();
+    if (!output->cubes) return TESS_OK;
+    for (int64_t t = first / channels; (t + 1) * channels <= end; ++t)
+        TESS_TRY(close_set(output, t));
+    tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
+cleanup:
+    return status;
+}

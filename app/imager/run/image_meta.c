@@ -1,0 +1,125 @@
+/* What the headers of a run's images say. */
+#include "image_meta.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "imager_summary.h"
+#include "output_table.h"
+
+static const char *weighting_text(const tess_image_opts *opts, char *text, size_t size)
+{
+    if (opts->weights.weighting == TESS_BRIGGS)
+        snprintf(text, size, "briggs %g", opts->weights.robust);
+    else
+        snprintf(text, size, "%s",
+                 opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
+    return text;
+}
+
+/* Middle of the antennas whose positions are known. */
+static void antennas_centre(const tess_vis_meta *meta, double place_m[3])
+{
+    int count = 0;
+    for (int k = 0; k < meta->num_antennas; ++k) {
+        const double *xyz_m = meta->antenna[k].xyz_m;
+        if (!isfinite(xyz_m[0] + xyz_m[1] + xyz_m[2]) ||
+            !(fabs(xyz_m[0]) + fabs(xyz_m[1]) + fabs(xyz_m[2]) > 0))
+            continue;
+        for (int c = 0; c < 3; ++c)
+            place_m[c] += xyz_m[c];
+        ++count;
+    }
+    for (int c = 0; c < 3 && count > 0; ++c)
+        place_m[c] /= count;
+}
+
+/* `channel`: -1 for the mean of all. */
+void image_meta_fill(const image_files *output, int64_t interval, int64_t channel,
+                     const imager_extent *extent, tess_image_meta *meta)
+{
+    const tess_image_opts *opts = output->opts;
+    const tess_source_info *info = output->info;
+    const double *span = output->outputs->interval_span + 2 * interval;
+    double whole_hz; /* the width of all channels, which no keyword has */
+    *meta = (tess_image_meta){.nx = opts->nx,
+                              .ny = opts->ny,
+                              .ra_rad = info->ra_rad,
+                              .dec_rad = info->dec_rad,
+                              .scale_rad = opts->scale_rad,
+                              .gridded.num_vis = extent->num_vis,
+                              .equinox = info->meta->equinox,
+                              .time_start_mjd_s = span[0],
+                              .time_end_mjd_s = span[1],
+                              .history = opts->beside.command_line};
+    output_table_band(output->outputs, info, channel, &meta->freq_hz,
+                      &meta->bandwidth_hz);
+    output_table_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
+    if (extent->num_vis > 0)
+        meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
+    antennas_centre(info->meta, meta->place_m);
+    snprintf(meta->names.telescope, sizeof meta->names.telescope, "%s",
+             info->meta->telescope);
+    snprintf(meta->names.observer, sizeof meta->names.observer, "%s",
+             info->meta->observer);
+    snprintf(meta->names.object, sizeof meta->names.object, "%s", info->meta->object);
+    snprintf(meta->gridded.data_column, sizeof meta->gridded.data_column, "%s",
+             info->data_column);
+    snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
+    weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);
+}
+
+/* What is said of one image of polarisation `k`: without weights it has no
+ * visibilities, no mean frequency and no beam. */
+static tess_image_meta meta_of(const image_files *output, int k,
+                               const imager_product *product,
+                               const tess_image_meta *shared)
+{
+    tess_image_meta meta = *shared;
+    meta.stokes = output->pol[k].code;
+    meta.imaginary = output->pol[k].imaginary;
+    meta.gridded.sum_weights = product->sum_weights;
+    if (product->sum_weights > 0) return meta;
+    meta.gridded.num_vis = 0;
+    meta.gridded.freq_mean_hz = 0;
+    meta.beam = (tess_fits_beam){0};
+    return meta;
+}
+
+/* What the header says of an image of a kind: models and residuals, too, tell how they
+ * were cleaned. */
+tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, int k,
+                                   const imager_product *product,
+                                   const tess_image_meta *shared,
+                                   const struct imager_found *found)
+{
+    tess_image_meta meta = meta_of(output, k, product, shared);
+    meta.is_psf = kind == IMAGE_PSF;
+    meta.caption = image_kind_caption(kind);
+    if (kind == IMAGE_MODEL) snprintf(meta.unit, sizeof meta.unit, "Jy/pixel");
+    if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || !(found->majors > 0)) return meta;
+    const tess_clean_opts *minor = &output->opts->clean.minor;
+    meta.cleaned = (tess_fits_cleaned){.iterations = (int64_t)found->iterations,
+                                       .majors = (int64_t)found->majors,
+                                       .gain = minor->gain,
+                                       .mgain = minor->mgain,
+                                       .threshold_jy = found->threshold_jy,
+                                       .flux_jy = found->flux_jy,
+                                       .num_scales = (int)found->num_scales,
+                                       .nu0_hz = found->nu0_hz};
+    if (found->nu0_hz > 0) {
+        const tess_join_choice *join = &output->opts->clean.join;
+        meta.cleaned.num_terms = join->num_terms;
+        meta.cleaned.log_terms = join->spectrum == TESS_CLEAN_LOG_POLYNOMIAL;
+    }
+    return meta;
+}
+
+void image_meta_of_cube(const image_files *output, int64_t interval, image_kind kind,
+                        tess_image_meta *meta)
+{
+    const imager_extent none = imager_extent_empty();
+    image_meta_fill(output, interval, 0, &none, meta);
+    meta->is_psf = kind == IMAGE_PSF;
+    if (kind == IMAGE_MODEL) snprintf(meta->unit, sizeof meta->unit, "Jy/pixel");
+}

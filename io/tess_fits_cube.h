@@ -1,0 +1,64 @@
+/** @file tess_fits_cube.h
+ *  Cubes: FITS files with a FREQ and a STOKES axis, whose planes are written as they
+ * are made, in any order, by the ranks that have their rows. Tables behind the pixels
+ * tell the beam of each plane (BEAMS, by CASA's convention) and what else differs
+ * between planes (PLANES).
+ */
+#ifndef TESS_FITS_CUBE_H
+#define TESS_FITS_CUBE_H
+
+#include "tess_comm.h"
+#include "tess_fits.h"
+#include "tess_out.h"
+#include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Table and column of the frequencies that are not equidistant. */
+#define TESS_CUBE_FREQ_TABLE  "FREQUENCIES"
+#define TESS_CUBE_FREQ_COLUMN "FREQ"
+
+typedef struct tess_fits_cube tess_fits_cube;
+
+/** A plane, and the rows of it that this rank has. */
+typedef struct tess_cube_plane {
+    int freq, stokes;            /**< counted from 0 */
+    const tess_image_meta *meta; /**< beam, weights and cleaning of this plane */
+    int64_t row_first, num_rows;
+    const void *rows; /**< [num_rows][nx] of the cube's precision */
+} tess_cube_plane;
+
+/** The distance of neighbouring frequencies, or 0 where they are not equidistant.
+ * Local.
+ */
+double tess_cube_step_hz(const tess_cube_axes *cube);
+
+/** Bytes of the pixels of a cube. Local. */
+double tess_cube_bytes(const tess_image_meta *meta, bool is_double);
+
+/** Create the file under a temporary name, and reserve its pixels. meta->cube has the
+ *  axes; both are copied, and what they point to must outlive the cube. TESS_ERR_IO as
+ *  of tess_fits_write. Collective. */
+tess_status tess_fits_cube_create(tess_comm *comm, const char *path, bool overwrite,
+                                  const tess_image_meta *meta, bool is_double,
+                                  tess_fits_cube **cube);
+
+/** Write a plane, by these ranks, which may be a part of those of the cube; other parts
+ *  may write other planes at the same time. TESS_ERR_IO. Collective. */
+tess_status tess_fits_cube_write(tess_comm *comm, const tess_cube_plane *plane,
+                                 int threads, tess_fits_cube *cube);
+
+/** All planes are written: add the tables, and have the file wait in `held`. `comm`:
+ * all ranks of the cube. Collective. */
+tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
+                                  tess_fits_cube *cube);
+
+/** Free it; a file that is not finished is removed. NULL is fine. Local. */
+void tess_fits_cube_destroy(tess_fits_cube *cube);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
