@@ -17,8 +17,14 @@
 enum { RING_BUFFERS = 4 };
 static const int64_t RING_BYTES = 16 << 20;
 
-/* Copies up to this go straight to the driver, which stages them itself. */
-static const int64_t SMALL_BYTES = 256 << 10;
+/* The driver stages a copy up to this itself. It waits for the stream where one is larger. */
+static const int64_t TINY_BYTES = 32 << 10;
+
+/* Copies up to this lie one after the other in a buffer. So a table of some kB does not take
+ * a buffer of the ring, whose former copy the stream may still have to do. */
+static const int64_t SMALL_BYTES = 2 << 20;
+enum { TABLE_BUFFERS = 2 };
+static const int64_t TABLE_BYTES = 8 << 20;
 
 /* The tensor-core kernels' cp.async and their mma shapes need it. */
 enum { LEAST_COMPUTE_MAJOR = 8, MOST_DEVICES = 64 };
@@ -50,6 +56,20 @@ static struct {
     int fetched_first, num_fetched; /* buffers that tess_device_fetch fills */
     double link_busy_s, device_busy_s;
 } device;
+
+/* Small copies lie here until the stream has done them. */
+static struct {
+    char *buffer[TABLE_BUFFERS]; /* pinned */
+    cudaEvent_t done[TABLE_BUFFERS];
+    int now;
+    int64_t used;
+} table;
+
+/* Ends of the last two turns of work. */
+static struct {
+    cudaEvent_t end[2];
+    int last;
+} turn;
 
 /* Numbers of the visible devices that will do; none without a driver. */
 static int list_devices(int number[MOST_DEVICES])
@@ -83,6 +103,13 @@ static tess_status make_ring(void)
         TESS_CUDA(cudaEventCreate(&device.work_began[k]));
         TESS_CUDA(cudaEventCreate(&device.worked[k]));
     }
+    for (int k = 0; k < TABLE_BUFFERS; ++k) {
+        TESS_CUDA(cudaHostAlloc((void **)&table.buffer[k], TABLE_BYTES,
+                                cudaHostAllocPortable));
+        TESS_CUDA(cudaEventCreateWithFlags(&table.done[k], cudaEventDisableTiming));
+    }
+    for (int k = 0; k < 2; ++k)
+        TESS_CUDA(cudaEventCreateWithFlags(&turn.end[k], cudaEventDisableTiming));
 cleanup:
     return status;
 }
@@ -226,6 +253,17 @@ cleanup:
     return status;
 }
 
+tess_status tess_device_turn(void)
+{
+    tess_status status = TESS_OK;
+    const int former = turn.last, now = 1 - former;
+    TESS_CUDA(cudaEventRecord(turn.end[now], device.stream));
+    turn.last = now;
+    TESS_CUDA(cudaEventSynchronize(turn.end[former]));
+cleanup:
+    return status;
+}
+
 /* ---- copies ---- */
 
 /* memcpy by several threads: one alone is slower than the link. */
@@ -246,16 +284,45 @@ static int take_buffer(void)
     return k;
 }
 
+/* Room for a small copy; waits until the copies that were there are done. */
+static tess_status take_table(int64_t bytes, char **room)
+{
+    tess_status status = TESS_OK;
+    if (table.used + bytes > TABLE_BYTES) {
+        table.now = (table.now + 1) % TABLE_BUFFERS;
+        table.used = 0;
+        TESS_CUDA(cudaEventSynchronize(table.done[table.now]));
+    }
+    *room = table.buffer[table.now] + table.used;
+    table.used += (bytes + 255) / 256 * 256;
+cleanup:
+    return status;
+}
+
+static tess_status upload_small(void *to, const void *from, int64_t bytes)
+{
+    tess_status status = TESS_OK;
+    char *room;
+    TESS_TRY(take_table(bytes, &room));
+    memcpy(room, from, (size_t)bytes);
+    TESS_CUDA(
+        cudaMemcpyAsync(to, room, (size_t)bytes, cudaMemcpyHostToDevice, device.stream));
+    TESS_CUDA(cudaEventRecord(table.done[table.now], device.stream));
+cleanup:
+    return status;
+}
+
 tess_status tess_device_upload(void *to, const void *from, int64_t bytes)
 {
     tess_status status = TESS_OK;
-    if (bytes <= SMALL_BYTES) {
+    if (bytes <= TINY_BYTES) {
         /* returns when the source may be changed, if it is pageable */
         if (bytes > 0)
             TESS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice,
                                       device.stream));
         return TESS_OK;
     }
+    if (bytes <= SMALL_BYTES) return upload_small(to, from, bytes);
     for (int64_t done = 0; done < bytes; done += RING_BYTES) {
         const int64_t count = bytes - done < RING_BYTES ? bytes - done : RING_BYTES;
         const int k = take_buffer();

@@ -116,6 +116,10 @@ tess_status tess_device_copy_rows(void *to, int64_t to_stride, const void *from,
 /** Wait until everything enqueued is done, and say whether it went well. */
 tess_status tess_device_wait(void);
 
+/** End a turn of work: wait until all turns before this one are done. So the device has
+ *  work while the host prepares the next turn. */
+tess_status tess_device_turn(void);
+
 /** Threads that fill the buffers of uploads, 1 before the first call. */
 void tess_device_threads(int threads);
 

@@ -463,11 +463,25 @@ static int64_t cuda_more_bytes(const tess_planes *planes)
     return bytes > 0 ? bytes : 0;
 }
 
+static tess_status upload_model(tess_planes *planes, int image)
+{
+    tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    if (cuda->on_device[image]) return TESS_OK;
+    TESS_TRY(tess_device_upload(cuda->image[image], cuda->host_image[image],
+                                image_bytes(planes)));
+    cuda->on_device[image] = true;
+    tess_free(cuda->host_image[image]);
+    cuda->host_image[image] = NULL;
+cleanup:
+    return status;
+}
+
 /* ---- a batch of planes, one per group ---- */
 
-/* End of a step that has come to `status` here: waits for the device, whose errors may
- * show only then, and has all ranks hear of any. Notes what the time since `*mark` was
- * spent on. Collective. */
+/* End of a step that has come to `status` here and whose results the host needs: waits
+ * for the device, and has all ranks hear of any error. Notes what the time since
+ * `*mark` was spent on. Collective. */
 static tess_status end_step(const tess_planes *planes, tess_status status,
                             tess_planes_times *times,
                             void (*note)(tess_planes_times *times, double *mark),
@@ -479,13 +493,29 @@ static tess_status end_step(const tess_planes *planes, tess_status status,
     return status;
 }
 
-/* The pieces of a plane have been listed, and come from other ranks, while the device
- * transformed the plane before: wait for that now. Its errors show here. Collective. */
-static tess_status end_of_former(const tess_planes *planes, tess_planes_times *times,
-                                 double *mark)
+/* All work of a plane has been enqueued: wait for the plane before, so that the device
+ * works on this one while the host lists the next. Errors of the device show one plane
+ * later, or when the image is fetched. Collective. */
+static tess_status end_plane(const tess_planes *planes, tess_status status,
+                             tess_planes_times *times, double *mark)
 {
-    planes_exchanged(times, mark);
-    return end_step(planes, TESS_OK, times, planes_transformed, mark);
+    if (status == TESS_OK) status = tess_device_turn();
+    status = planes_agree(planes, status);
+    planes_transformed(times, mark);
+    return status;
+}
+
+/* The lines of the plane, and room for their rows; a model goes to the device.
+ * Collective. */
+static tess_status prepare_plane(tess_planes *planes, const tess_plane_job *mine,
+                                 const piece_set *pieces, line_list *lines)
+{
+    tess_status status = TESS_OK;
+    if (mine->active) status = find_lines(planes, pieces, lines);
+    if (status == TESS_OK && mine->active) status = make_rows(planes, lines);
+    if (status == TESS_OK && mine->active && !planes->opts.forward)
+        status = upload_model(planes, mine->image);
+    return planes_agree(planes, status);
 }
 
 /* Rows of all lines from the pieces of a group that shares the plane through host
@@ -505,8 +535,6 @@ cleanup:
     return status;
 }
 
-/* Returns before the device is done, so that the next plane's pieces are listed
- * meanwhile. */
 static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times)
 {
@@ -516,10 +544,8 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
     line_list lines = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
-    TESS_TRY(end_of_former(planes, times, &mark));
-    if (mine->active) status = find_lines(planes, &pieces, &lines);
-    if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
-    TESS_TRY(planes_agree(planes, status));
+    TESS_TRY(prepare_plane(planes, mine, &pieces, &lines));
+    planes_exchanged(times, &mark);
     if (planes->opts.links)
         status = send_lines(planes, status, &pieces, &lines);
     else
@@ -527,25 +553,10 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
             rows_through_host(planes, &pieces, &lines, mine->active, times, &mark));
     if (status == TESS_OK && mine->active)
         status = transform_columns(planes, mine, &lines);
-    TESS_TRY(planes_agree(planes, status));
-    planes_transformed(times, &mark);
+    TESS_TRY(end_plane(planes, status, times, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);
-    return status;
-}
-
-static tess_status upload_model(tess_planes *planes, int image)
-{
-    tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
-    if (cuda->on_device[image]) return TESS_OK;
-    TESS_TRY(tess_device_upload(cuda->image[image], cuda->host_image[image],
-                                image_bytes(planes)));
-    cuda->on_device[image] = true;
-    tess_free(cuda->host_image[image]);
-    cuda->host_image[image] = NULL;
-cleanup:
     return status;
 }
 
@@ -570,6 +581,24 @@ static tess_status cuda_put_back(tess_planes *planes, int image, const void *row
     return tess_device_upload(cuda->image[image], rows, image_bytes(planes));
 }
 
+/* Values of the pieces from the rows of a group that shares the plane through host
+ * memory.
+ */
+static tess_status lines_through_host(tess_planes *planes, const piece_set *pieces,
+                                      const line_list *lines, bool active,
+                                      tess_planes_times *times, double *mark)
+{
+    tess_status status = TESS_OK;
+    if (planes->opts.fft_ranks > 1) {
+        TESS_TRY(end_step(planes, status, times, planes_transformed, mark));
+        if (active) status = planes_transpose_to_lines(planes, lines);
+        TESS_TRY(end_step(planes, status, times, planes_exchanged, mark));
+    }
+    return active ? transform_lines(planes, pieces, lines) : TESS_OK;
+cleanup:
+    return status;
+}
+
 static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times)
 {
@@ -579,22 +608,18 @@ static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
     line_list lines = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, false, &pieces));
-    if (mine->active) status = find_lines(planes, &pieces, &lines);
-    if (status == TESS_OK && mine->active) status = make_rows(planes, &lines);
-    if (status == TESS_OK && mine->active) status = upload_model(planes, mine->image);
-    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
+    TESS_TRY(prepare_plane(planes, mine, &pieces, &lines));
+    planes_exchanged(times, &mark);
     if (mine->active) status = transform_columns(planes, mine, &lines);
-    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
-    if (planes->opts.links) {
+    TESS_TRY(planes_agree(planes, status));
+    if (planes->opts.links)
         status = fetch_lines(planes, &pieces, &lines);
-    } else {
-        if (mine->active) status = planes_transpose_to_lines(planes, &lines);
-        TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
-        if (mine->active) status = transform_lines(planes, &pieces, &lines);
-    }
-    TESS_TRY(end_step(planes, status, times, planes_transformed, &mark));
-    status = pieces_return(planes, job, &pieces);
-    TESS_TRY(end_step(planes, status, times, planes_exchanged, &mark));
+    else
+        status =
+            lines_through_host(planes, &pieces, &lines, mine->active, times, &mark);
+    TESS_TRY(planes_agree(planes, status));
+    TESS_TRY(planes_agree(planes, pieces_return(planes, job, &pieces)));
+    TESS_TRY(end_plane(planes, TESS_OK, times, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);

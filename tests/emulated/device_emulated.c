@@ -321,6 +321,11 @@ void tess_device_busy(double *link_s, double *device_s)
     *link_s = *device_s = 0;
 }
 
+tess_status tess_device_turn(void)
+{
+    return TESS_OK;
+}
+
 tess_status tess_device_wait(void)
 {
     tess_status status = TESS_OK;
