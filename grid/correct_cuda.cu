@@ -17,6 +17,7 @@ struct correction {
     int terms; /* of along_w; 0: none */
     bool is_model;
     const double *along_u, *along_v; /* [nx], [ny] */
+    unsigned long long *bad;         /* pixels above the horizon that are not finite */
 };
 
 /* Σ c_n T_n(2x² − 1) by Clenshaw's recurrence, at the n − 1 of squared radius r2; see
@@ -52,6 +53,7 @@ __global__ void correct_kernel(const __grid_constant__ correction with,
     if (r2 < 1.0) {
         out = (double)*pixel * with.factor * with.along_u[i] * with.along_v[j];
         if (with.terms > 0) out *= correct_w(with, r2);
+        if (!isfinite((real)out)) atomicAdd(with.bad, 1ull);
     }
     *pixel = with.is_model && !isfinite(out) ? (real)0 : (real)out;
 }
@@ -91,11 +93,14 @@ cleanup:
 }
 
 tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_model,
-                         int64_t row_first, int64_t num_rows, void *rows)
+                         int64_t row_first, int64_t num_rows, void *rows,
+                         int64_t *num_bad)
 {
     tess_status status = TESS_OK;
     const int64_t element = (int64_t)sizeof(double);
     const void *along_u = NULL, *along_v = NULL;
+    unsigned long long bad = 0;
+    void *count = NULL;
     correction with;
     fill(plan, factor, is_model, &with);
     TESS_TRY(tess_device_copy_of(plan->correction.u, plan->geom.nx * element,
@@ -104,11 +109,17 @@ tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_mode
                                  "grid correction", &along_v));
     with.along_u = (const double *)along_u;
     with.along_v = (const double *)along_v;
+    TESS_TRY(tess_device_alloc(sizeof bad, "grid correction", &count));
+    TESS_TRY(tess_device_zero(count, sizeof bad));
+    with.bad = (unsigned long long *)count;
     if (plan->is_double)
         TESS_TRY(launch(&with, row_first, num_rows, (double *)rows));
     else
         TESS_TRY(launch(&with, row_first, num_rows, (float *)rows));
+    TESS_TRY(tess_device_download(&bad, count, sizeof bad));
+    *num_bad = (int64_t)bad;
 cleanup:
+    tess_device_free(count);
     tess_device_free((void *)along_u);
     tess_device_free((void *)along_v);
     return status;

@@ -11,9 +11,10 @@
 extern "C" {
 #endif
 
-/** tess_grid_ops.correct; enqueued. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. Local. */
+/** tess_grid_ops.correct; waits. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. Local. */
 tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_model,
-                         int64_t row_first, int64_t num_rows, void *rows);
+                         int64_t row_first, int64_t num_rows, void *rows,
+                         int64_t *num_bad);
 
 #ifdef __cplusplus
 }

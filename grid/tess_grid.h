@@ -249,10 +249,11 @@ struct tess_grid_ops {
     /** Multiply rows [row_first, + num_rows) of an image, rows[num_rows][nx] of the
      *  plan's precision in memory of the backend's, by the grid correction and
      *  `factor`. Pixels beyond the horizon become NaN; `is_model`: 0, as all that is
-     *  not finite. NULL: the rows are in host memory, where tess_grid_correction_row
-     *  serves. */
+     *  not finite. `*num_bad`: pixels above the horizon that are not finite. NULL: the
+     *  rows are in host memory, where tess_grid_correction_row serves. */
     tess_status (*correct)(const tess_grid_plan *plan, double factor, bool is_model,
-                           int64_t row_first, int64_t num_rows, void *rows);
+                           int64_t row_first, int64_t num_rows, void *rows,
+                           int64_t *num_bad);
 };
 
 /** Release the arena and list of a step. */

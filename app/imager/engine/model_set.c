@@ -129,13 +129,14 @@ void imager_model_put_row(const imager_job *job, double scale, int64_t row,
 tess_status imager_model_place(const imager_job *job, tess_planes *planes, int num)
 {
     tess_status status = TESS_OK;
-    int64_t first, count;
+    int64_t first, count, zeroed;
     if (!job->backend->grid->correct) return TESS_OK;
     tess_planes_rows(planes, &first, &count);
     for (int k = 0; k < num; ++k) {
         void *rows;
         TESS_TRY(tess_planes_place(planes, k, &rows));
-        TESS_TRY(job->backend->grid->correct(job->plan, 1, true, first, count, rows));
+        TESS_TRY(job->backend->grid->correct(job->plan, 1, true, first, count, rows,
+                                             &zeroed));
     }
 cleanup:
     return status;

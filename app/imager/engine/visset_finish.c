@@ -38,9 +38,8 @@ static void correct_row(const imager_rows *rows, int64_t row, const double *corr
     }
 }
 
-/* Correct the rows, unless that was `done` where the sums are, and count the pixels
- * that are not finite. */
-static tess_status correct_rows(const imager_job *job, double factor, bool done,
+/* Correct the rows, and count the pixels that are not finite. */
+static tess_status correct_rows(const imager_job *job, double factor,
                                 const imager_rows *rows, int64_t *num_bad)
 {
     tess_status status = TESS_OK;
@@ -49,15 +48,13 @@ static tess_status correct_rows(const imager_job *job, double factor, bool done,
 #pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
         reduction(&& : complete)
     {
-        double *correction = done ? NULL : tess_alloc(rows->nx, sizeof *correction);
-        complete = done || correction;
+        double *correction = tess_alloc(rows->nx, sizeof *correction);
+        complete = correction != NULL;
 #pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k) {
             if (!complete) continue;
-            if (!done) {
-                tess_grid_correction_row(job->plan, rows->row_first + k, correction);
-                correct_row(rows, k, correction, factor);
-            }
+            tess_grid_correction_row(job->plan, rows->row_first + k, correction);
+            correct_row(rows, k, correction, factor);
             bad += count_bad(job, rows, k);
         }
         tess_free(correction);
@@ -71,15 +68,17 @@ cleanup:
 /* The sums of this rank's planes are corrected where they lie, if the backend does
  * that. Stages that are written out show sums before. Collective. */
 static tess_status correct_sums(imager_job *job, int image, double factor,
-                                const imager_stages *stages, bool *done)
+                                const imager_stages *stages, bool *done,
+                                int64_t *num_bad)
 {
     int64_t first, count;
     *done = job->backend->grid->correct && !stages->folder;
     if (!*done) return TESS_OK;
     tess_planes_rows(job->planes, &first, &count);
     return tess_comm_agree(
-        job->comm, job->backend->grid->correct(job->plan, factor, false, first, count,
-                                               tess_planes_image(job->planes, image)));
+        job->comm,
+        job->backend->grid->correct(job->plan, factor, false, first, count,
+                                    tess_planes_image(job->planes, image), num_bad));
 }
 
 /* Values that pass every check of one visibility may still overflow together.
@@ -126,14 +125,14 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
         int64_t num_bad = 0;
         bool done;
         double mark = tess_time_now();
-        TESS_TRY(correct_sums(job, k, factor, stages, &done));
+        TESS_TRY(correct_sums(job, k, factor, stages, &done, &num_bad));
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
         TESS_TRY(take_rows(job, k, &product[k].rows));
         tess_profile_lap(job->profile, TESS_STAGE_REDUCE, &mark);
         TESS_TRY(imager_stages_write(stages, "1-transformed", k, &job->geom,
                                      &product[k].rows));
         product[k].sum_weights = sum / data->weight_scale;
-        status = correct_rows(job, factor, done, &product[k].rows, &num_bad);
+        if (!done) status = correct_rows(job, factor, &product[k].rows, &num_bad);
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, product[k].sum_weights));
         if (!(sum > 0)) imager_rows_blank(&product[k].rows);
