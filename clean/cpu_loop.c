@@ -267,6 +267,7 @@ tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found
     tess_comm *comm = work->setup->comm;
     cpu_list list = {0};
     loop_team team = {.work = work, .loop = loop, .list = &list, .found = found};
+    TESS_TRY(cpu_make_images(work, &work->slot[work->kept]));
     TESS_TRY(cpu_window_fill(work, loop->scale));
     const double start = tess_time_now();
     TESS_TRY(cpu_list_make(work, loop->scale, loop->list_from, &list));

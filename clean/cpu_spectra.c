@@ -42,6 +42,14 @@
         for (int64_t k = 0; k < count; ++k)                                            \
             to[k] -= less[k];                                                          \
     }                                                                                  \
+    static void add_share_##SUFFIX(const void *line, double share, int64_t count,      \
+                                   void *sum)                                          \
+    {                                                                                  \
+        const REAL *restrict from = line, by = (REAL)share;                            \
+        REAL *restrict to = sum;                                                       \
+        for (int64_t k = 0; k < count; ++k)                                            \
+            to[k] += by * from[k];                                                     \
+    }                                                                                  \
     static void real_parts_##SUFFIX(const void *line, int64_t count, void *to)         \
     {                                                                                  \
         const REAL *from = line;                                                       \
@@ -67,6 +75,16 @@ void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int 
 static void less(const clean_work *work, const void *line, int64_t count, void *from)
 {
     (work->is_double ? less_double : less_single)(line, count, from);
+}
+
+/* Column of the mean += factor · share of an image · its column. */
+static void add_to_mean(const clean_work *work, int image, double factor,
+                        int64_t column, const void *line)
+{
+    const double share = factor * work->setup->join.share[image];
+    if (!work->mean.spectrum || share == 0) return;
+    (work->is_double ? add_share_double : add_share_single)(
+        line, share, 2 * work->length, cpu_column(work, work->mean.spectrum, column));
 }
 
 /* One transform's context. */
@@ -180,11 +198,14 @@ static void take_residual(void *context, int64_t column, void *line)
     const transform *job = context;
     memcpy(cpu_column(job->work, job->work->residual[job->image], column), line,
            cpu_line_bytes(job->work));
+    add_to_mean(job->work, job->image, 1, column, line);
 }
 
 tess_status cpu_make_residual(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
+    if (work->mean.spectrum)
+        memset(work->mean.spectrum, 0, (size_t)work->columns * cpu_line_bytes(work));
     for (int k = 0; k < work->setup->images.num_images; ++k) {
         if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
@@ -218,17 +239,65 @@ static void take_slot_row(void *context, int64_t row, void *line)
     note_row(job, row);
 }
 
-tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot)
+/* The images of a slot's scale. */
+static tess_status make_images(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
-    slot->scale = scale;
     for (int k = 0; k < work->setup->images.num_images; ++k) {
         if (!cpu_has_data(work, k)) continue;
-        transform job = {.work = work, .image = k, .scale = scale, .slot = slot};
+        transform job = {.work = work, .image = k, .scale = slot->scale, .slot = slot};
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
                                        take_slot_row, &job));
     }
+cleanup:
+    return status;
+}
+
+tess_status cpu_make_images(clean_work *work, cpu_slot *slot)
+{
+    tess_status status = TESS_OK;
+    if (!work->mean.spectrum) return TESS_OK;
+    if (work->mean.scale == slot->scale && work->mean.version == slot->version)
+        return TESS_OK;
+    TESS_TRY(make_images(work, slot));
+    work->mean.scale = slot->scale;
+    work->mean.version = slot->version;
+cleanup:
+    return status;
+}
+
+static bool give_mean_column(void *context, int64_t column, void *line)
+{
+    const transform *job = context;
+    cpu_times_kernel(job->work, job->work->mean.spectrum, kernel_of(job), 1, column,
+                     line);
+    return true;
+}
+
+static void take_mean_row(void *context, int64_t row, void *line)
+{
+    const transform *job = context;
+    const clean_work *work = job->work;
+    const int64_t nx = work->setup->images.nx;
+    void *to = cpu_row(work, job->slot->mean, row);
+    memcpy(to, line, (size_t)nx * work->real_bytes);
+    for (int64_t x = 0; work->factor && x < nx; ++x)
+        tess_real_set(to, work->is_double, x,
+                      tess_real_at(line, work->is_double, x) *
+                          tess_real_at(work->factor, work->is_double, row * nx + x));
+    cpu_row_peak(work, job->slot, row);
+}
+
+tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot)
+{
+    tess_status status = TESS_OK;
+    transform job = {.work = work, .scale = scale, .slot = slot};
+    slot->scale = scale;
     slot->version = work->version;
+    if (work->mean.spectrum)
+        return tess_convolve_inverse(work->plan, NULL, give_mean_column, take_mean_row,
+                                     &job);
+    TESS_TRY(make_images(work, slot));
     cpu_slot_mean(work, slot);
 cleanup:
     return status;
@@ -245,6 +314,7 @@ tess_status cpu_make_plain(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
     slot->scale = -1;
+    work->mean.scale = -1;
     for (int k = 0; k < work->setup->images.num_images; ++k) {
         if (!cpu_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
@@ -291,6 +361,7 @@ static void take_less(void *context, int64_t column, void *line)
     times_psf(job, column, line);
     less(work, line, 2 * work->length,
          cpu_column(work, work->residual[job->image], column));
+    add_to_mean(work, job->image, -1, column, line);
 }
 
 /* One scale: the product goes back to an image at once. */

@@ -81,7 +81,9 @@ static tess_status allocate_slots(clean_work *work)
     for (int k = 0; k < num_slots(work); ++k) {
         cpu_slot *slot = &work->slot[k];
         slot->scale = -1;
-        slot->image = allocate_each(images, work->pixels, work->real_bytes);
+        slot->image = k > 0 && cpu_has_mean(work->setup)
+                          ? work->slot[0].image
+                          : allocate_each(images, work->pixels, work->real_bytes);
         if (!slot->image) TESS_FAIL(TESS_ERR_ALLOC, "residual images to clean");
         slot->mean = has_own_mean(work->setup)
                          ? tess_alloc_zero(work->pixels, work->real_bytes)
@@ -104,16 +106,18 @@ static tess_status allocate(clean_work *work)
     TESS_TRY(allocate_slots(work));
     work->psf = allocate_each(images, work->columns, line);
     work->residual = allocate_each(images, work->columns, line);
+    if (cpu_has_mean(setup)) work->mean.spectrum = tess_alloc_zero(work->columns, line);
     work->kernel = tess_alloc_zero(setup->num_scales, sizeof *work->kernel);
     work->psf_peak =
         tess_alloc_zero((int64_t)images * setup->num_scales, sizeof(double));
     work->allowed = tess_alloc_zero(work->pixels, 1);
     work->is_nan = tess_alloc_zero(work->pixels, 1);
-    work->scratch = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
-    work->values = tess_alloc_zero(2 * setup->opts.threads * setup->images.nx,
-                                   sizeof *work->values);
-    if (!work->values || !work->psf || !work->residual || !work->kernel ||
-        !work->psf_peak || !work->allowed || !work->is_nan || !work->scratch)
+    work->room.allowed = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
+    work->room.joined = tess_alloc_zero(2 * setup->opts.threads * setup->images.nx,
+                                        sizeof *work->room.joined);
+    if (!work->room.joined || !work->psf || !work->residual || !work->kernel ||
+        !work->psf_peak || !work->allowed || !work->is_nan || !work->room.allowed ||
+        (cpu_has_mean(setup) && !work->mean.spectrum))
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
     if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS) {
         work->factor_rows = tess_alloc_zero(work->pixels, work->real_bytes);
@@ -130,19 +134,21 @@ static void cpu_destroy(clean_work *work)
     const int images = work->setup->images.num_images;
     for (int k = 0; k < 2; ++k) {
         if (has_own_mean(work->setup)) tess_free(work->slot[k].mean);
-        free_each(work->slot[k].image, images);
+        if (k == 0 || !cpu_has_mean(work->setup))
+            free_each(work->slot[k].image, images);
         tess_free(work->slot[k].row_peak);
     }
     free_each(work->psf, images);
     free_each(work->residual, images);
+    tess_free(work->mean.spectrum);
     free_each(work->kernel, work->setup->num_scales);
     cpu_window_free(work->window);
     tess_convolve_destroy(work->plan);
     tess_free(work->psf_peak);
     tess_free(work->allowed);
     tess_free(work->is_nan);
-    tess_free(work->scratch);
-    tess_free(work->values);
+    tess_free(work->room.allowed);
+    tess_free(work->room.joined);
     tess_free(work->factor_rows);
     tess_free(work);
 }
@@ -184,9 +190,11 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
     tess_convolve_bytes(&transforms, &plan, &spectrum);
     for (int s = 0; s < setup->num_scales; ++s)
         kernels += setup->scale_px[s] > 0 ? 0.5 : 0;
-    const double rows = num_slots(&like) * (images + (has_own_mean(setup) ? 1 : 0));
-    *rank_bytes = plan + spectrum * (2 * images + kernels) / num_ranks +
-                  pixels * (rows * real_bytes + 2);
+    const double means = has_own_mean(setup) ? num_slots(&like) : 0;
+    const double sets = cpu_has_mean(setup) ? 1 : num_slots(&like);
+    const double spectra = 2 * images + (cpu_has_mean(setup) ? 1 : 0) + kernels;
+    *rank_bytes = plan + spectrum * spectra / num_ranks +
+                  pixels * ((sets * images + means) * real_bytes + 2);
     if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS)
         *rank_bytes += pixels * real_bytes;
     *rank_bytes += cpu_window_kept_bytes(setup) / num_ranks;
@@ -293,6 +301,8 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     work->slot[1].scale = -1;
     slot->scale = 0;
     slot->version = 0;
+    work->mean.scale = work->setup->scale_px[0] > 0 ? -1 : 0;
+    work->mean.version = 0;
     work->kept = num_slots(work) - 1;
     work->factor = NULL;
     cpu_slot_linear(work, slot);
@@ -365,7 +375,9 @@ static tess_status cpu_finish(clean_work *work, void *const *residual, double *r
     if (work->version > 0) {
         if (cpu_is_multiscale(work)) { /* scale 0, whether or not it is cleaned */
             slot = work->setup->scale_px[0] > 0 ? NULL : slot_with(work, 0);
-            if (!slot) {
+            if (slot) {
+                TESS_TRY(cpu_make_images(work, slot));
+            } else {
                 slot = &work->slot[!work->kept];
                 TESS_TRY(cpu_make_plain(work, slot));
             }

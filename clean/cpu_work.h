@@ -15,7 +15,7 @@ typedef struct cpu_window cpu_window; /* cpu_window.h */
 /** The residual at one scale: this rank's rows of each image, and of their mean times
  *  the local factor. */
 typedef struct cpu_slot {
-    void **image; /**< [num_images] */
+    void **image; /**< [num_images]; slots share them if the mean has a spectrum */
     void *mean;   /**< what a pixel is chosen by, in its own memory, or image[0]
                        where that is the same */
     double
@@ -25,6 +25,19 @@ typedef struct cpu_slot {
     int scale;       /**< −1: nothing */
     int64_t version; /**< of the residual */
 } cpu_slot;
+
+/** The mean residual of several images, if it has a spectrum of its own. */
+typedef struct cpu_mean {
+    void *spectrum;  /**< or NULL: scales are measured in each image */
+    int scale;       /**< of the images that slots share; −1: nothing */
+    int64_t version; /**< of the residual, in these images */
+} cpu_mean;
+
+/** Room for rows that threads make. */
+typedef struct cpu_room {
+    uint8_t *allowed; /**< [threads][nx] */
+    double *joined;   /**< [threads][2][nx] */
+} cpu_room;
 
 struct clean_work {
     const clean_setup *setup;
@@ -37,18 +50,18 @@ struct clean_work {
     int64_t columns, length; /**< of spectra on this rank */
     void **psf, **residual;  /**< [num_images] spectra; one scale: `residual` is where
                                   products go */
-    void **kernel;           /**< [num_scales] real spectra; NULL for scale 0 */
-    double *psf_peak;        /**< [num_images][num_scales] (PSF ∗ K)(0) */
-    cpu_slot slot[2];        /**< a single scale needs one */
-    int kept, measured;      /**< slots */
-    int64_t version;         /**< counts changes of the residual */
-    uint8_t *allowed;        /**< rows: the user's mask, without NaN pixels */
-    uint8_t *is_nan;         /**< rows */
-    const uint32_t *found;   /**< rows of the automatic mask, or NULL */
-    uint8_t *scratch;        /**< [threads][nx] */
-    double *values;          /**< [threads][2][nx] joined rows */
-    void *factor_rows;       /**< memory of σmin/σ, or NULL */
-    void *factor;            /**< the same where it holds, or NULL */
+    cpu_mean mean;
+    void **kernel;         /**< [num_scales] real spectra; NULL for scale 0 */
+    double *psf_peak;      /**< [num_images][num_scales] (PSF ∗ K)(0) */
+    cpu_slot slot[2];      /**< a single scale needs one */
+    int kept, measured;    /**< slots */
+    int64_t version;       /**< counts changes of the residual */
+    uint8_t *allowed;      /**< rows: the user's mask, without NaN pixels */
+    uint8_t *is_nan;       /**< rows */
+    const uint32_t *found; /**< rows of the automatic mask, or NULL */
+    cpu_room room;
+    void *factor_rows; /**< memory of σmin/σ, or NULL */
+    void *factor;      /**< the same where it holds, or NULL */
     cpu_window *window;
 };
 
@@ -62,6 +75,11 @@ static inline bool cpu_has_data(const clean_work *work, int image)
 
 /** Whether several scales are cleaned. Local. */
 bool cpu_is_multiscale(const clean_work *work);
+
+/** Whether the mean of several images has a spectrum of its own. A scale is then
+ *  measured by one transform. The images are made for the scale that is cleaned. Roots
+ *  and squares have no such spectrum. Local. */
+bool cpu_has_mean(const clean_setup *setup);
 
 /** Pixels of a row that may have components of a scale: a row of `allowed`, or made in
  *  this thread's scratch memory. Local. */
@@ -94,6 +112,9 @@ tess_status cpu_make_residual(clean_work *work, cpu_slot *slot);
 tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot);
 tess_status cpu_make_plain(clean_work *work,
                            cpu_slot *slot); /**< the residual itself */
+
+/** Make the images of a slot's scale, unless they are there. Collective. */
+tess_status cpu_make_images(clean_work *work, cpu_slot *slot);
 
 tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged);
 
