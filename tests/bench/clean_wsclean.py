@@ -2,8 +2,9 @@
 """Times whole jobs, from a MeasurementSet to restored images, of tessera and WSClean in turns, and
 prints a line of CSV for each run: seconds, residual rms, flux of the model. Both clean multiscale to
 auto-threshold 3 with auto-mask 5, mgain .8. --set makes one of the observations first: 400 point
-sources of .001 to 2 Jy and 25 Gaussians of 15 to 150 arcsec, with noise. --smoke: a small one, to
-show that it runs. Skipped without WSClean."""
+sources of .001 to 2 Jy and 25 Gaussians of 15 to 150 arcsec, with noise. --join N: N channels that
+are cleaned together, with spectra of three terms; rms and flux are those of the MFS images. --smoke:
+a small one, to show that it runs. Skipped without WSClean."""
 import argparse
 import os
 import shutil
@@ -24,7 +25,8 @@ SETS = {"vla-2M": (["--layout", "vla-a", "--freq", "1.4GHz", "--chan-width", "4M
         "meerkat-29M": (["--layout", "meerkat", "--freq", "1.28GHz", "--chan-width", "13MHz",
                          "--channels", "16", "--duration", "2h", "--integration", "8s", "--noise",
                          "0.5Jy"], 4096, 1.1),
-        "smoke": (["--layout", "meerkat", "--freq", "1.28GHz", "--antennas", "16", "--duration", "30min",
+        "smoke": (["--layout", "meerkat", "--freq", "1.28GHz", "--chan-width", "13MHz", "--channels", "4",
+                   "--antennas", "16", "--duration", "30min",
                    "--integration", "300s", "--noise", "0.05Jy"], 512, 3.0)}
 
 
@@ -54,20 +56,21 @@ def observe(name):
     return obs, size, pixel
 
 
-def clean_tessera(obs, size, pixel, threads):
+def clean_tessera(obs, size, pixel, threads, joined):
     prefix = os.path.join(WORK, "t")
     return prefix, [BIN, "image", obs, "-o", prefix, "--size", str(size), "--scale", f"{pixel}asec",
                     "--niter", "1000000", "--auto-threshold", "3", "--auto-mask", "5", "--multiscale",
-                    "--mgain", ".8", "--threads", str(threads), "--overwrite", "-q"]
+                    "--mgain", ".8", "--threads", str(threads), "--overwrite", "-q", *joined]
 
 
-def clean_wsclean(obs, size, pixel, threads):
+def clean_wsclean(obs, size, pixel, threads, joined):
     prefix = os.path.join(WORK, "w")
     return prefix, ["wsclean", "-quiet", "-name", prefix, "-size", str(size), str(size), "-scale",
                     f"{pixel}asec", "-niter", "1000000", "-auto-threshold", "3", "-auto-mask", "5",
                     "-multiscale", "-mgain", ".8", "-weight", "briggs", "0", "-weighting-rank-filter",
                     "0", "-use-wgridder", "-wgridder-accuracy", "1e-4", "-no-small-inversion", "-pol",
-                    "I", "-no-update-model-required", "-j", str(threads), "-temp-dir", WORK, obs]
+                    "I", "-no-update-model-required", "-j", str(threads), "-temp-dir", WORK,
+                    *(word.replace("--", "-") for word in joined), obs]
 
 
 def main():
@@ -75,6 +78,7 @@ def main():
     parser.add_argument("--set", choices=sorted(SETS), default="vla-2M")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--join", type=int, default=0, metavar="N")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if not shutil.which("wsclean"):
@@ -82,15 +86,19 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     name, repeat = ("smoke", 1) if args.smoke else (args.set, args.repeat)
     obs, size, pixel = observe(name)
+    joined, kind = [], ""
+    if args.join:
+        joined = ["--channels-out", str(args.join), "--join-channels", "--fit-spectral-pol", "3"]
+        kind = "-MFS"
     print("CSV program,set,threads,seconds,residual_rms,model_flux", flush=True)
     for _ in range(repeat):
         for program, clean in (("tessera", clean_tessera), ("wsclean", clean_wsclean)):
-            prefix, command = clean(obs, size, pixel, args.threads)
+            prefix, command = clean(obs, size, pixel, args.threads, joined)
             begin = time.time()
             subprocess.run(command, check=True, env=mpi_environment(), stdout=subprocess.DEVNULL)
             seconds = time.time() - begin
-            rms = np.std(read_image(prefix + "-residual.fits")[0])
-            flux = np.sum(read_image(prefix + "-model.fits")[0])
+            rms = np.std(read_image(f"{prefix}{kind}-residual.fits")[0])
+            flux = np.sum(read_image(f"{prefix}{kind}-model.fits")[0])
             print(f"CSV {program},{name},{args.threads},{seconds:.2f},{rms:.5g},{flux:.5g}", flush=True)
 
 
