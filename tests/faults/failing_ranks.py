@@ -133,14 +133,16 @@ def resume(pid):
         pass
 
 
-def check_death(suite, obs, kills):
+# Three teams of one rank make a channel each, and all ranks clean them together.
+JOINED_TEAMS = ["--channels-out", "3", "--niter", "20", "--nmiter", "2", "--join-channels", "--force-teams", "3"]
+
+
+def check_death(suite, words, last, kills):
     """SIGKILL to one rank at a random moment of its work.
 
     The rank is held before it is judged to be still at work: as long as the last file has
     not got its name, no rank can have passed MPI_Finalize, and its death has to show.
     """
-    words = image(suite, obs, "--accuracy", "1e-7")
-    last = suite.path("out-psf.fits")
     whole = start_ranks(words)
     begin = time.monotonic()
     whole.communicate()
@@ -193,6 +195,17 @@ def check_team(suite, obs):
     suite.ran("a team without memory", result, 4)
     suite.equal("a team without memory: messages", len(result.errors()), 1)
     only_images_left(suite, "a team without memory")
+
+
+def check_joined_team(suite, obs):
+    """One of three teams has too little memory for a channel that is cleaned with theirs."""
+    words = image(suite, obs, "--size", "4000", *JOINED_TEAMS)
+    # as in check_team
+    result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
+                  "prlimit", "--as=460000000", *words], HUNG_S)
+    suite.ran("a team of joined channels without memory", result, 4)
+    suite.equal("a team of joined channels without memory: messages", len(result.errors()), 1)
+    nothing_left(suite, "a team of joined channels without memory")
 
 
 def only_images_left(suite, label):
@@ -251,7 +264,9 @@ def main():
         skip("no MPI launcher")
     suite = Suite("failing_ranks")
     obs = make_observation(suite)
-    check_death(suite, obs, 12 if FULL else 3)
+    check_death(suite, image(suite, obs, "--accuracy", "1e-7"), suite.path("out-psf.fits"), 12 if FULL else 3)
+    check_death(suite, image(suite, obs, "--size", "600", *JOINED_TEAMS), suite.path("out-MFS-psf.fits"),
+                12 if FULL else 2)
     for name in os.listdir(suite.work):
         if name.startswith("out"):
             os.remove(suite.path(name))
@@ -274,6 +289,7 @@ def main():
                       ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=460000000",
                        *image(suite, obs, *big)], 4, "memory")
         check_team(suite, obs)
+        check_joined_team(suite, obs)
     suite.finish()
 
 

@@ -572,3 +572,12 @@ double imager_estimate_deal(const imager_job *job, const output_table *outputs,
     return vis_bytes * num_vis / ranks / EXCHANGE_BYTES_PER_S +
            means / ranks / REDUCE_BYTES_PER_S;
 }
+
+double imager_estimate_rows(const imager_job *job, const output_table *outputs,
+                            int ranks)
+{
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const double bytes = sizeof(double) + (job->plan->is_double ? 8 : 4);
+    const double images = (double)outputs->num * job->num_pol;
+    return images * bytes * pixels * (1 - 1.0 / ranks) / ranks / REDUCE_BYTES_PER_S;
+}

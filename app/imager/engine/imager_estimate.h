@@ -53,4 +53,9 @@ double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
 double imager_estimate_deal(const imager_job *job, const output_table *outputs,
                             int ranks, double vis_bytes);
 
+/** Seconds for a model and a residual of every output to go between teams and all ranks
+ *  once. Local. */
+double imager_estimate_rows(const imager_job *job, const output_table *outputs,
+                            int ranks);
+
 #endif

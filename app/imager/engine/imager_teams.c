@@ -25,6 +25,14 @@ static const double WORTH = 0.9;
  * [s]. */
 static const double CHECKPOINT_ROUND_S = 60;
 
+/* Residual images of each channel that is cleaned together with others, before it is
+ * known how many there will be. What teams gain hardly depends on it. */
+enum { USUAL_MAJORS = 5 };
+
+/* A residual image takes so many times as long as a dirty image: samples are predicted,
+ * too. */
+static const double RESIDUAL_COST = 2;
+
 /* Seconds of all rounds of outputs [first, num) by this many teams, and of the longest
  * round. */
 static double seconds_of(const imager_job *job, const imager_teams_need *need,
@@ -48,6 +56,55 @@ static double seconds_of(const imager_job *job, const imager_teams_need *need,
     return total;
 }
 
+int imager_teams_order(const output_table *outputs, int64_t first, int num, int *order)
+{
+    int count = 0;
+    for (int k = 0; k < num; ++k) {
+        const int64_t num_vis = outputs->extent[first + k].num_vis;
+        int at = count;
+        if (num_vis == 0) continue;
+        while (at > 0 && outputs->extent[first + order[at - 1]].num_vis < num_vis)
+            --at;
+        memmove(order + at + 1, order + at, (size_t)(count - at) * sizeof *order);
+        order[at] = k;
+        ++count;
+    }
+    return count;
+}
+
+/* Seconds of all images of an interval's channels that are cleaned together, by this
+ * many teams: every round is as long as its longest channel. order[num_channels] is for
+ * work. */
+static double joined_seconds(const imager_job *job, const imager_teams_need *need,
+                             int teams, int64_t interval, int *order)
+{
+    const output_table *outputs = need->outputs;
+    const int ranks = tess_comm_size(job->comm);
+    const int64_t first = interval * outputs->num_channels;
+    const int count =
+        imager_teams_order(outputs, first, (int)outputs->num_channels, order);
+    double seconds = 0;
+    for (int k = 0; k < count; k += teams)
+        seconds += imager_estimate_output(job, ranks / teams,
+                                          outputs->extent[first + order[k]].num_vis,
+                                          need->vis_bytes);
+    return seconds * (1 + RESIDUAL_COST * USUAL_MAJORS);
+}
+
+/* The same of all intervals, with the exchange of rows if there are several teams. */
+static double seconds_of_joined(const imager_job *job, const imager_teams_need *need,
+                                int teams, int *order)
+{
+    const output_table *outputs = need->outputs;
+    const int ranks = tess_comm_size(job->comm);
+    double total = 0;
+    for (int64_t k = 0; k < outputs->num_intervals; ++k)
+        total += joined_seconds(job, need, teams, k, order);
+    if (teams == 1) return total;
+    return total + imager_estimate_deal(job, outputs, ranks, need->vis_bytes) +
+           USUAL_MAJORS * imager_estimate_rows(job, outputs, ranks);
+}
+
 /* Whether the samples of a rank, those of its team's largest output, sent and received,
  * and the team's images fit. */
 static bool fits(const imager_job *job, const imager_teams_need *need, int teams)
@@ -60,41 +117,81 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
         largest = fmax(largest, (double)outputs->extent[k].num_vis);
     }
     const double bytes = need->vis_bytes + need->row_bytes;
-    const double samples = bytes * (2 * all / ranks + 2 * largest / members);
+    /* of channels that are cleaned together, teams keep theirs of all rounds */
+    const double rounds =
+        need->joined ? ceil((double)outputs->num_channels / teams) : 0;
+    const double samples = bytes * (2 * all / ranks + (2 + rounds) * largest / members);
     return imager_base_bytes(job) + samples + imager_team_bytes(job, members) <
            MEMORY_SHARE * (double)job->memory.rank_bytes;
 }
 
-tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
-                                int *num)
+/* A number that is asked for. */
+static tess_status check_forced(const imager_job *job, const imager_teams_need *need)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(job->comm), forced = job->layout->forced.teams;
-    const int64_t outputs = need->outputs->num - need->first_output;
-    double least, longest;
-    *num = 1;
     if (forced > 0 && ranks % forced != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d does not divide %d ranks", forced,
                   ranks);
+    if (forced > 1 && !need->possible && need->joined)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--force-teams: channels that are cleaned together have a checkpoint, "
+                  "a GPU or scratch: there all ranks work together");
     if (forced > 1 && !need->possible)
         TESS_FAIL(
             TESS_ERR_USAGE,
             "--force-teams: a model of other pixels is subtracted from data that are "
             "streamed, or a checkpoint has part of an output: there all ranks work "
             "together");
-    if (forced > 0) *num = forced;
-    if (forced > 0 || !need->possible || !need->kept || job->backend->start)
-        return TESS_OK;
-    least = WORTH * seconds_of(job, need, 1, &longest);
-    for (int teams = 2; teams <= ranks && teams <= outputs; ++teams) {
-        if (ranks % teams != 0 || !fits(job, need, teams)) continue;
-        const double seconds = seconds_of(job, need, teams, &longest);
-        if (seconds >= least || (need->checkpoints && longest > CHECKPOINT_ROUND_S))
+cleanup:
+    return status;
+}
+
+/* Whether so many are fast enough between checkpoints, and how fast. */
+static bool is_allowed(const imager_job *job, const imager_teams_need *need, int teams,
+                       int *order, double *seconds)
+{
+    double longest = 0;
+    if (tess_comm_size(job->comm) % teams != 0 || !fits(job, need, teams)) return false;
+    *seconds = need->joined ? seconds_of_joined(job, need, teams, order)
+                            : seconds_of(job, need, teams, &longest);
+    return !need->checkpoints || longest <= CHECKPOINT_ROUND_S;
+}
+
+/* The fastest that memory allows. */
+static void choose(const imager_job *job, const imager_teams_need *need, int *order,
+                   int *num)
+{
+    const int ranks = tess_comm_size(job->comm);
+    const int64_t most = need->joined ? need->outputs->num_channels
+                                      : need->outputs->num - need->first_output;
+    double least, longest, seconds;
+    least = WORTH * (need->joined ? seconds_of_joined(job, need, 1, order)
+                                  : seconds_of(job, need, 1, &longest));
+    for (int teams = 2; teams <= ranks && teams <= most; ++teams) {
+        if (!is_allowed(job, need, teams, order, &seconds) || seconds >= least)
             continue;
         least = seconds;
         *num = teams;
     }
+}
+
+tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
+                                int *num)
+{
+    tess_status status = TESS_OK;
+    const int forced = job->layout->forced.teams;
+    int *order = NULL;
+    *num = 1;
+    TESS_TRY(check_forced(job, need));
+    if (forced > 0) *num = forced;
+    if (forced > 0 || !need->possible || !need->kept || job->backend->start)
+        return TESS_OK;
+    order = tess_alloc(need->outputs->num_channels, sizeof *order);
+    if (!order) TESS_FAIL(TESS_ERR_ALLOC, "channels of teams");
+    choose(job, need, order, num);
 cleanup:
+    tess_free(order);
     return status;
 }
 
@@ -114,122 +211,6 @@ void imager_teams_free(imager_teams *teams)
 {
     tess_comm_free(teams->team);
     teams->team = NULL;
-}
-
-/* ---- samples to teams ---- */
-
-/* Where the samples of each team begin in what this rank sends. */
-typedef struct parcel {
-    tess_samples samples;
-    int64_t *row, *vis; /* [num + 1] */
-} parcel;
-
-/* The samples of the round's outputs, one after the other. Local. */
-static tess_status pack(const imager_teams *teams, const output_table *outputs,
-                        int64_t first_output, const tess_samples *from,
-                        const double *row_time, parcel *out)
-{
-    tess_status status = TESS_OK;
-    int64_t held = 0;
-    out->samples = (tess_samples){.is_double = from->is_double,
-                                  .num_pol = from->num_pol,
-                                  .num_weight = from->num_weight,
-                                  .inv_lambda = from->inv_lambda};
-    out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
-    out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
-    if (!out->row || !out->vis)
-        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
-    for (int g = 0; g < teams->num && first_output + g < outputs->num; ++g)
-        held += outputs->num_held[first_output + g];
-    TESS_TRY(tess_samples_reserve(&out->samples, 0, held));
-    for (int g = 0; g < teams->num; ++g) {
-        if (first_output + g < outputs->num)
-            TESS_TRY(output_table_choose(outputs, first_output + g, from, row_time,
-                                         &out->samples));
-        out->row[g + 1] = out->samples.num_rows;
-        out->vis[g + 1] = out->samples.num_vis;
-    }
-cleanup:
-    return status;
-}
-
-/* One array of the samples to their ranks; `first` of teams in elements of `size`
- * bytes. What arrives is allocated. Collective. */
-static tess_status send_array(const imager_teams *teams, const void *values,
-                              const int64_t *first, int64_t size, void **arrived,
-                              int64_t *count)
-{
-    tess_status status = TESS_OK;
-    const int ranks = tess_comm_size(teams->all);
-    int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
-    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
-    /* ranks of equal number / num, which hold neighbouring rows, send to one member:
-     * members hold rows in their order, whatever the number of ranks */
-    const int member = tess_comm_rank(teams->all) / teams->num;
-    for (int g = 0; g < teams->num; ++g)
-        bytes[g * teams->members + member] = (first[g + 1] - first[g]) * size;
-    TESS_TRY(tess_comm_alltoallv(teams->all, values, bytes, arrived, bytes + ranks));
-    *count = 0;
-    for (int k = 0; k < ranks; ++k)
-        *count += bytes[ranks + k] / size;
-cleanup:
-    tess_free(bytes);
-    return status;
-}
-
-static tess_status index_rows(tess_samples *samples)
-{
-    tess_status status = TESS_OK;
-    int64_t at = 0;
-    TESS_TRY(tess_samples_check_rows(samples->num_rows));
-    samples->vis_first = tess_alloc(samples->num_rows, sizeof *samples->vis_first);
-    if (!samples->vis_first) TESS_FAIL(TESS_ERR_ALLOC, "rows of a team's samples");
-    for (int64_t row = 0; row < samples->num_rows; ++row) {
-        samples->vis_first[row] = at;
-        at += samples->num_chan[row];
-    }
-    samples->capacity_rows = samples->num_rows;
-    samples->capacity_vis = samples->num_vis;
-cleanup:
-    return status;
-}
-
-tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
-                              int64_t first_output, tess_samples *from,
-                              const double *row_time, tess_samples *to)
-{
-    tess_status status = TESS_OK;
-    parcel own = {0};
-    void *uvw = NULL, *base = NULL, *chan = NULL;
-    const int64_t element = from->is_double ? 8 : 4;
-    const int64_t vis = 2 * element * from->num_pol,
-                  weight = element * from->num_weight;
-    int64_t rows;
-    *to = (tess_samples){.is_double = from->is_double,
-                         .num_pol = from->num_pol,
-                         .num_weight = from->num_weight,
-                         .inv_lambda = from->inv_lambda};
-    status = pack(teams, outputs, first_output, from, row_time, &own);
-    TESS_TRY(tess_comm_agree(teams->all, status));
-    if (first_output + teams->num >= outputs->num) tess_samples_free(from);
-    TESS_TRY(send_array(teams, own.samples.uvw_m, own.row, 3 * sizeof(double), &uvw,
-                        &to->num_rows));
-    to->uvw_m = uvw;
-    TESS_TRY(send_array(teams, own.samples.chan_base, own.row, sizeof(int32_t), &base,
-                        &rows));
-    to->chan_base = base;
-    TESS_TRY(send_array(teams, own.samples.num_chan, own.row, sizeof(int32_t), &chan,
-                        &rows));
-    to->num_chan = chan;
-    TESS_TRY(send_array(teams, own.samples.vis, own.vis, vis, &to->vis, &to->num_vis));
-    TESS_TRY(send_array(teams, own.samples.weight, own.vis, weight, &to->weight,
-                        &to->num_vis));
-    TESS_TRY(tess_comm_agree(teams->all, index_rows(to)));
-cleanup:
-    tess_samples_free(&own.samples);
-    tess_free(own.row);
-    tess_free(own.vis);
-    return status;
 }
 
 /* ---- images to the mean ---- */

@@ -1,5 +1,6 @@
 /** @file imager_teams.h  (private to app/imager/)
- *  Ranks that make outputs side by side.
+ *  Ranks that make outputs side by side. Of channels that are cleaned together they
+ * make dirty and residual images; all ranks clean these (channel_rounds.h).
  */
 #ifndef TESS_IMAGER_TEAMS_H
 #define TESS_IMAGER_TEAMS_H
@@ -27,6 +28,7 @@ typedef struct imager_teams_need {
     double vis_bytes, row_bytes; /**< of a sample, and of a row, a sample */
     bool kept;                   /**< samples are kept in memory */
     bool possible;               /**< nothing needs all ranks for every output */
+    bool joined;                 /**< channels are cleaned together, by all ranks */
     bool checkpoints;            /**< are written */
 } imager_teams_need;
 
@@ -35,6 +37,11 @@ typedef struct imager_teams_need {
  *  Local, the same on all ranks. */
 tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
                                 int *num);
+
+/** The outputs from `first` on, `num` of them, that have data, as they are dealt to
+ *  several teams: the longest first, because the longest of a round ends it. order[num]
+ *  gets their numbers less `first`; returns how many. Local. */
+int imager_teams_order(const output_table *outputs, int64_t first, int num, int *order);
 
 /** Form `num` teams, a divisor of the ranks. Collective. */
 tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams);
@@ -47,7 +54,13 @@ tess_status imager_teams_deal(const imager_teams *teams, const output_table *out
                               int64_t first_output, tess_samples *from,
                               const double *row_time, tess_samples *to);
 
-/** Rows of means over channels that a rank keeps. Local. */
+/** The same of samples that have been chosen, and weighted, before: of_team[num] of the
+ *  first teams, on every rank of one kind. They are freed. Collective. */
+tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
+                              tess_samples *to);
+
+/** Rows of means over channels that a rank keeps, and of images that all ranks clean
+ *  together. Local. */
 void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
                             int64_t *row_first, int64_t *num_rows);
 

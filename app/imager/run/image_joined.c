@@ -1,11 +1,14 @@
 /* Cleans all channels of an interval together. Their visibility sets are made one after
- * the other, and share one plan; each has the job while its images are made. */
+ * the other, by all ranks or by teams, and share one plan; each has the job while its
+ * images are made. */
 #include "image_joined.h"
 
 #include <string.h>
 
+#include "channel_rounds.h"
 #include "image_beam.h"
 #include "image_cubes.h"
+#include "imager_teams_rows.h"
 #include "majors.h"
 #include "spectral_maps.h"
 #include "tess_log.h"
@@ -18,7 +21,7 @@ typedef struct joined_channel {
     double variance[2 * TESS_MAX_POL];
     double freq_hz;        /* mean by weight */
     tess_density *density; /* while its set is made */
-    visset set;
+    visset set;            /* of this rank's team; zeros: it is another's */
     imager_product made[TESS_MAX_IMAGES], product[TESS_MAX_IMAGES];
     struct imager_found found[TESS_MAX_POL];
 } joined_channel;
@@ -29,7 +32,13 @@ typedef struct joined {
     int num_channels;
     joined_channel *channel; /* [num_channels] */
     majors_channel *cleaned; /* [num_channels] */
+    channel_rounds rounds;
 } joined;
+
+/* What all ranks learn of a channel from those that have made its images. */
+typedef struct joined_facts {
+    double freq_hz, sum_weights[TESS_MAX_IMAGES];
+} joined_facts;
 
 static int64_t output_of(const joined *all, int channel)
 {
@@ -43,6 +52,9 @@ static tess_status allocate(joined *all)
     all->cleaned = tess_alloc_zero(all->num_channels, sizeof *all->cleaned);
     if (!all->channel || !all->cleaned)
         TESS_FAIL(TESS_ERR_ALLOC, "channels that are cleaned together");
+    TESS_TRY(channel_rounds_create(all->run, all->interval, &all->rounds));
+    for (int k = 0; k < all->rounds.num; ++k)
+        all->channel[all->rounds.channel[k]].has_data = true;
 cleanup:
     return status;
 }
@@ -60,6 +72,14 @@ static void free_all(joined *all)
     }
     tess_free(all->channel);
     tess_free(all->cleaned);
+    channel_rounds_free(&all->rounds);
+}
+
+/* ---- images to begin with ---- */
+
+static joined_channel *channel_at(const joined *all, int first, int team)
+{
+    return &all->channel[all->rounds.channel[first + team]];
 }
 
 /* The samples of a channel, weighted. Collective. */
@@ -121,19 +141,118 @@ cleanup:
     return status;
 }
 
-/* The images of a channel, if it has data. Collective. */
-static tess_status begin_channel(joined *all, int c)
+/* Samples of a round's channels to the teams that make their images. Collective. */
+static tess_status deal(joined *all, int first)
 {
     tess_status status = TESS_OK;
-    joined_channel *channel = &all->channel[c];
-    channel->has_data = all->run->outputs.extent[output_of(all, c)].num_vis > 0;
-    if (!channel->has_data) return TESS_OK;
-    TESS_TRY(weigh(all->run, channel, output_of(all, c)));
-    TESS_TRY(make_images(all->run, channel));
-    TESS_TRY(look_at_images(all, c));
+    image_run *run = all->run;
+    const int size = channel_rounds_size(&all->rounds, first);
+    const int own = channel_rounds_own(&all->rounds, first);
+    tess_samples mine = {0}, *of_team = tess_alloc_zero(size, sizeof *of_team);
+    double mark = tess_time_now();
+    TESS_TRY(tess_comm_agree(run->comm, of_team ? TESS_OK : TESS_ERR_ALLOC));
+    for (int g = 0; g < size; ++g) {
+        sample_sets *data = &channel_at(all, first, g)->data;
+        of_team[g] = data->cached;
+        data->cached = (tess_samples){0};
+    }
+    TESS_TRY(imager_teams_send(&run->teams, size, of_team, &mine));
+    if (own >= 0) {
+        all->channel[own].data.cached = mine;
+        mine = (tess_samples){0};
+    }
+    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+cleanup:
+    for (int g = 0; of_team && g < size; ++g)
+        tess_samples_free(&of_team[g]);
+    tess_free(of_team);
+    tess_samples_free(&mine);
+    return status;
+}
+
+/* Rows of the images that each team has made to all ranks. Collective. */
+static tess_status spread_images(joined *all, int first)
+{
+    tess_status status = TESS_OK;
+    image_run *run = all->run;
+    const int size = channel_rounds_size(&all->rounds, first);
+    const int own = channel_rounds_own(&all->rounds, first);
+    for (int k = 0; k < run->job.num_images; ++k) {
+        imager_rows mine = {0};
+        if (own >= 0) mine = all->channel[own].made[k].rows;
+        for (int g = 0; g < size; ++g) {
+            all->rounds.rows[g] = &channel_at(all, first, g)->made[k].rows;
+            *all->rounds.rows[g] = (imager_rows){0};
+        }
+        status = imager_teams_spread(&run->teams, &run->job, size,
+                                     own >= 0 ? &mine : NULL, all->rounds.rows);
+        imager_rows_free(&mine);
+        TESS_TRY(status);
+    }
 cleanup:
     return status;
 }
+
+static joined_facts facts_of(const joined_channel *channel)
+{
+    joined_facts facts = {.freq_hz = channel->freq_hz};
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+        facts.sum_weights[k] = channel->made[k].sum_weights;
+    return facts;
+}
+
+/* What teams know of their channels to all ranks. Collective. */
+static tess_status share_facts(joined *all, int first)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = all->run;
+    const int own = channel_rounds_own(&all->rounds, first);
+    joined_facts mine = {0};
+    joined_facts *facts = tess_alloc(tess_comm_size(run->comm), sizeof *facts);
+    if (own >= 0) mine = facts_of(&all->channel[own]);
+    TESS_TRY(tess_comm_agree(run->comm, facts ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(run->comm, &mine, sizeof mine, facts));
+    for (int g = 0; g < channel_rounds_size(&all->rounds, first); ++g) {
+        joined_channel *channel = channel_at(all, first, g);
+        const joined_facts *of_team = &facts[g * run->teams.members];
+        channel->freq_hz = of_team->freq_hz;
+        for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+            channel->made[k].sum_weights = of_team->sum_weights[k];
+    }
+cleanup:
+    tess_free(facts);
+    return status;
+}
+
+/* Dirty images and PSFs of a round's channels. Collective. */
+static tess_status begin_round(joined *all, int first)
+{
+    tess_status status = TESS_OK;
+    image_run *run = all->run;
+    const bool shared = image_shares_channels(run);
+    const int size = channel_rounds_size(&all->rounds, first);
+    const int own = channel_rounds_own(&all->rounds, first);
+    double mark;
+    for (int g = 0; g < size; ++g) {
+        const int c = all->rounds.channel[first + g];
+        TESS_TRY(weigh(run, &all->channel[c], output_of(all, c)));
+    }
+    if (shared) TESS_TRY(deal(all, first));
+    if (own >= 0) status = make_images(run, &all->channel[own]);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    mark = tess_time_now();
+    if (shared) {
+        TESS_TRY(spread_images(all, first));
+        TESS_TRY(share_facts(all, first));
+    }
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
+    for (int g = 0; g < size; ++g)
+        TESS_TRY(look_at_images(all, all->rounds.channel[first + g]));
+cleanup:
+    return status;
+}
+
+/* ---- cleaning, and files ---- */
 
 /* Once the last interval's channels have copies, nothing needs all samples. */
 static void give_up_all(image_run *run, int64_t interval)
@@ -166,7 +285,8 @@ static tess_status clean(joined *all)
         all->cleaned[c] = cleaned_channel(all, c);
     if (run->opts->checkpoint.folder)
         imager_checkpoint_keep(&run->checkpoint, &run->job);
-    status = majors_clean(run, all->cleaned, all->num_channels);
+    status = majors_clean(run, all->cleaned, all->num_channels,
+                          image_shares_channels(run) ? &all->rounds : NULL);
     run->job.keeper = NULL;
     return status;
 }
@@ -226,15 +346,12 @@ tess_status image_joined(image_run *run, int64_t interval, channel_mean *mean)
     joined all = {.run = run,
                   .interval = interval,
                   .num_channels = (int)run->outputs.num_channels};
-    bool any = false;
     TESS_TRY(tess_comm_agree(run->comm, allocate(&all)));
     TESS_TRY(image_share_density(run, interval));
-    for (int c = 0; c < all.num_channels; ++c) {
-        TESS_TRY(begin_channel(&all, c));
-        any = any || all.channel[c].has_data;
-    }
+    for (int first = 0; first < all.rounds.num; first += all.rounds.at_once)
+        TESS_TRY(begin_round(&all, first));
     give_up_all(run, interval);
-    TESS_TRY(any ? clean(&all) : make_blank(&all));
+    TESS_TRY(all.rounds.num > 0 ? clean(&all) : make_blank(&all));
     TESS_TRY(write_all(&all, mean));
 cleanup:
     free_all(&all);

@@ -72,7 +72,7 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
     else if (run->outputs.num > 1)
         data->kept_bytes = imager_samples_bytes(&run->all) +
                            (double)run->all.num_rows * (double)sizeof *run->row_time;
-    if (run->mode == DATA_CACHED && run->teams.num > 1) {
+    if (run->mode == DATA_CACHED && run->comm != run->teams.all) {
         data->cached = dealt;
     } else if (run->mode == DATA_CACHED && run->outputs.num == 1) {
         data->cached = run->all; /* moved: weights may be changed in place */

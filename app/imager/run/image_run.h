@@ -57,7 +57,7 @@ typedef struct image_run {
     imager_summary summary;
     imager_counts counts;
     image_holding holds;
-    imager_teams teams; /* once there are several, `comm` is this rank's */
+    imager_teams teams;
 } image_run;
 
 /** The checkpoints in which the work on an output is kept, or NULL: several teams have
@@ -88,8 +88,9 @@ static inline bool image_is_double(const image_run *run)
 /** Open everything, and learn the geometry and outputs. Collective. */
 tess_status image_set_up(image_run *run);
 
-/** Form teams where that is faster, once the job is planned; from here on `comm` is the
- * team's. `kept`: samples are, or will be, in memory. Collective. */
+/** Form teams where that is faster, once the job is planned; from here on job.comm is
+ * the team's, and so is `comm` unless all ranks clean channels together. `kept`:
+ * samples are, or will be, in memory. Collective. */
 tess_status image_form_teams(image_run *run, bool kept);
 
 /** Samples of an output, of which a team has been sent its own in `data->cached`. */

@@ -367,47 +367,13 @@ cleanup:
 
 /* ---- residual images ---- */
 
-/* Those of a channel, of the data less the models. Collective. */
-static tess_status make_residual(majors *all, majors_channel *channel)
-{
-    tess_status status = TESS_OK;
-    image_run *run = all->run;
-    const imager_stages no_stages = {.comm = run->job.comm};
-    const visset_request request = {.less_model = true};
-    imager_product made[TESS_MAX_IMAGES] = {0};
-    const bool shares = all->num_channels > 1;
-    for (int p = 0; p < run->num_pol; ++p)
-        imager_rows_free(&channel->residual[p]);
-    if (shares) visset_enter(channel->set);
-    status = imager_model_set(&run->job, channel->model);
-    if (status == TESS_OK)
-        status = visset_image(channel->set, &request, &no_stages, made);
-    if (shares) visset_leave(channel->set);
-    TESS_TRY(status);
-    for (int p = 0; p < run->num_pol; ++p)
-        channel->residual[p] = made[p].rows;
-cleanup:
-    return status;
-}
-
-/* Collective. */
-static tess_status make_residuals(majors *all)
-{
-    tess_status status = TESS_OK;
-    for (int c = 0; c < all->num_channels; ++c)
-        if (all->channel[c].has_data) TESS_TRY(make_residual(all, &all->channel[c]));
-    all->changed = false;
-cleanup:
-    return status;
-}
-
 /* The residuals to begin with: dirty images, or those less the model that is continued.
  * Collective. */
 static tess_status begin_residuals(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    if (all->has_model) return make_residuals(all);
+    if (all->has_model) return majors_make_residuals(all);
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
         majors_channel *c = &all->channel[k / run->num_pol];
         const int p = k % run->num_pol;
@@ -613,7 +579,7 @@ static tess_status all_majors(majors *all)
         if (nmiter > 0 && all->num >= nmiter) stop_all(all, MAJORS_NMITER);
         if (!any_goes_on(all)) break;
         TESS_TRY(clean_all(all));
-        if (all->changed) TESS_TRY(make_residuals(all));
+        if (all->changed) TESS_TRY(majors_make_residuals(all));
     }
     TESS_TRY(keep_first(all));
 cleanup:
@@ -761,10 +727,12 @@ static void find_frequencies(majors *all)
     }
 }
 
-tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels)
+tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels,
+                         const channel_rounds *rounds)
 {
     tess_status status = TESS_OK;
-    majors all = {.run = run, .channel = channel, .num_channels = num_channels};
+    majors all = {
+        .run = run, .channel = channel, .num_channels = num_channels, .rounds = rounds};
     double mark = tess_time_now();
     find_frequencies(&all);
     TESS_TRY(set_up(&all));

@@ -5,6 +5,7 @@
 #ifndef TESS_MAJORS_H
 #define TESS_MAJORS_H
 
+#include "channel_rounds.h"
 #include "image_run.h"
 #include "imager_summary.h"
 #include "visset.h"
@@ -45,9 +46,11 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
                     int ranks);
 
 /** Clean the images of an output, or of channels together; polarisations each by itself
- *  or together. The residuals are of the data less the whole models. TESS_ERR_INPUT:
- * mask or model to continue are not of these images. Collective. */
-tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels);
+ *  or together. `rounds`: in which teams make residual images of the channels, NULL
+ *  where all ranks make them. The residuals are of the data less the whole models.
+ * TESS_ERR_INPUT: mask or model to continue are not of these images. Collective. */
+tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels,
+                         const channel_rounds *rounds);
 
 /** Sum of a model's pixels over all ranks. Collective. */
 tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy);

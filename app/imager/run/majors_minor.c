@@ -33,13 +33,14 @@ tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
 }
 
 /* Ranks that share planes in groups have rows in another order than their own: clean/
- * wants slabs in the order of ranks. Collective. */
+ * wants slabs in the order of ranks. Rows that teams have sent to all lie in it.
+ * Collective. */
 tess_status majors_order_ranks(const image_run *run, tess_comm **slabs)
 {
     const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);
     const int rank = tess_comm_rank(run->comm), groups = size / shared;
     *slabs = run->comm;
-    if (shared == 1 || shared == size) return TESS_OK;
+    if (shared == 1 || shared == size || image_shares_channels(run)) return TESS_OK;
     return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared, slabs);
 }
 

@@ -27,8 +27,9 @@ typedef struct majors {
     tess_comm *slabs;        /* the ranks in the order of their rows */
     majors_channel *channel; /* [num_channels] */
     int num_channels;
-    int64_t num;              /* of complete major iterations */
-    bool has_model;           /* some pixel of some model may not be 0 */
+    const channel_rounds *rounds; /* of teams, or NULL */
+    int64_t num;                  /* of complete major iterations */
+    bool has_model;               /* some pixel of some model may not be 0 */
     bool changed;             /* models have changed since the residuals were made */
     tess_clean_images images; /* of one image */
     tess_clean_opts opts;
@@ -71,6 +72,11 @@ bool majors_can_continue(const majors *all);
 
 /** Go on from there: models, states and what was counted. Collective. */
 tess_status majors_continue(majors *all);
+
+/* ---- majors_residual.c ---- */
+
+/** Residual images of all channels, of the data less the models. Collective. */
+tess_status majors_make_residuals(majors *all);
 
 /* ---- majors_minor.c ---- */
 

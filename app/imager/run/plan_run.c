@@ -40,11 +40,12 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
         .sample_bytes =
             vis_bytes * (double)num_vis + IMAGE_ROW_BYTES * (double)num_rows,
         .owned_bytes =
-            vis_bytes * (double)data->num_vis / tess_comm_size(run->comm) +
+            vis_bytes * (double)data->num_vis / tess_comm_size(run->job.comm) +
             IMAGE_ROW_BYTES * (double)num_rows / (double)run->outputs.num_intervals};
     if (kept && run->outputs.num > 1) work->copy_bytes = work->owned_bytes;
-    if (kept && run->holds.together) /* the other channels' stay */
-        work->copy_bytes *= (double)run->outputs.num_channels;
+    if (kept && run->holds.together) /* the team's other channels' stay */
+        work->copy_bytes *=
+            ceil((double)run->outputs.num_channels / (double)run->teams.num);
     if (run->teams.num > 1)
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
                                             tess_comm_size(run->teams.all), vis_bytes);

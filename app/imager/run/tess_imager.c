@@ -248,8 +248,17 @@ cleanup:
     return status;
 }
 
-/* Form teams where that is faster, once the job is planned; from here on `comm` is the
- * team's. `kept`: samples are, or will be, in memory. Collective. */
+/* Whether nothing needs all ranks for every output. A checkpoint keeps the sets of
+ * channels that are cleaned together for all ranks, and devices have connections of
+ * these. */
+static bool teams_are_possible(const image_run *run, bool kept)
+{
+    if (run->outputs.num == 1 || run->checkpoint.sums_wait) return false;
+    if (image_joins_channels(run->opts))
+        return kept && !run->opts->checkpoint.folder && !run->job.backend->start;
+    return !run->opts->weights.shared_density && (kept || !image_subtracts_early(run));
+}
+
 tess_status image_form_teams(image_run *run, bool kept)
 {
     tess_status status = TESS_OK;
@@ -262,10 +271,8 @@ tess_status image_form_teams(image_run *run, bool kept)
         .row_bytes = IMAGE_ROW_BYTES * (double)run->outputs.num_channels *
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
-        .possible = run->outputs.num > 1 && !run->checkpoint.sums_wait &&
-                    !image_joins_channels(run->opts) &&
-                    !run->opts->weights.shared_density &&
-                    (kept || !image_subtracts_early(run)),
+        .possible = teams_are_possible(run, kept),
+        .joined = image_joins_channels(run->opts),
         .checkpoints = run->opts->checkpoint.folder != NULL};
     const image_kinds kinds =
         image_kinds_of(run->opts, run->num_pol, image_num_psf(run));
@@ -278,7 +285,8 @@ tess_status image_form_teams(image_run *run, bool kept)
                                      (double)run->job.geom.ny /
                                      tess_comm_size(run->comm);
     TESS_TRY(count_cleaning(run));
-    TESS_TRY(imager_teams_choose(&run->job, &need, &num));
+    status = imager_teams_choose(&run->job, &need, &num);
+    TESS_TRY(tess_comm_agree(run->comm, status));
     if (num == 1) return TESS_OK;
     if (run->mode == DATA_PER_OUTPUT)
         TESS_TRY(image_fits_all(run, num * image_largest_output_bytes(run), &fits));
@@ -288,13 +296,14 @@ tess_status image_form_teams(image_run *run, bool kept)
     }
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
     imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
-    run->comm = run->job.comm = run->output.comm = run->teams.team;
+    run->job.comm = run->teams.team;
+    if (!need.joined) run->comm = run->output.comm = run->teams.team;
     run->job.ranks.num_outputs = (run->outputs.num + num - 1) / num;
     run->job.ranks.num_teams = num;
     run->job.ranks.fft_ranks = 0;
     status = imager_job_share(&run->job);
     if (status == TESS_OK && run->mode != DATA_CACHED)
-        status = tess_source_deal(run->source, run->comm);
+        status = tess_source_deal(run->source, run->job.comm);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
 cleanup:
     return status;
@@ -384,7 +393,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
                               .found = found,
                               .freq_hz = visset_freq_hz(&set)};
     if (cleans)
-        TESS_TRY(majors_clean(run, &channel, 1));
+        TESS_TRY(majors_clean(run, &channel, 1, NULL));
     else
         take_made(run, made, product);
 cleanup:

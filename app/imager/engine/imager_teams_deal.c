@@ -1,0 +1,209 @@
+/* Samples of a round to the teams that make its outputs. */
+#include <string.h>
+
+#include "imager_teams.h"
+#include "output_table.h"
+#include "tess_mem.h"
+
+/* Where the samples of each team begin in what this rank sends. */
+typedef struct parcel {
+    tess_samples samples;
+    int64_t *row, *vis; /* [num + 1] */
+} parcel;
+
+/* No samples of the same kind. */
+static tess_samples kind_of(const tess_samples *like)
+{
+    return (tess_samples){.is_double = like->is_double,
+                          .num_pol = like->num_pol,
+                          .num_weight = like->num_weight,
+                          .inv_lambda = like->inv_lambda};
+}
+
+/* Local. */
+static tess_status make_parcel(const imager_teams *teams, const tess_samples *like,
+                               parcel *out)
+{
+    tess_status status = TESS_OK;
+    out->samples = kind_of(like);
+    out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
+    out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
+    if (!out->row || !out->vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
+cleanup:
+    return status;
+}
+
+static void free_parcel(parcel *own)
+{
+    tess_samples_free(&own->samples);
+    tess_free(own->row);
+    tess_free(own->vis);
+}
+
+/* The samples of the round's outputs, one after the other. Local. */
+static tess_status pack(const imager_teams *teams, const output_table *outputs,
+                        int64_t first_output, const tess_samples *from,
+                        const double *row_time, parcel *out)
+{
+    tess_status status = TESS_OK;
+    int64_t held = 0;
+    TESS_TRY(make_parcel(teams, from, out));
+    for (int g = 0; g < teams->num && first_output + g < outputs->num; ++g)
+        held += outputs->num_held[first_output + g];
+    TESS_TRY(tess_samples_reserve(&out->samples, 0, held));
+    for (int g = 0; g < teams->num; ++g) {
+        if (first_output + g < outputs->num)
+            TESS_TRY(output_table_choose(outputs, first_output + g, from, row_time,
+                                         &out->samples));
+        out->row[g + 1] = out->samples.num_rows;
+        out->vis[g + 1] = out->samples.num_vis;
+    }
+cleanup:
+    return status;
+}
+
+/* One array of the samples to their ranks; `first` of teams in elements of `size`
+ * bytes. What arrives is allocated. Collective. */
+static tess_status send_array(const imager_teams *teams, const void *values,
+                              const int64_t *first, int64_t size, void **arrived,
+                              int64_t *count)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(teams->all);
+    int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
+    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    /* ranks of equal number / num, which hold neighbouring rows, send to one member:
+     * members hold rows in their order, whatever the number of ranks */
+    const int member = tess_comm_rank(teams->all) / teams->num;
+    for (int g = 0; g < teams->num; ++g)
+        bytes[g * teams->members + member] = (first[g + 1] - first[g]) * size;
+    TESS_TRY(tess_comm_alltoallv(teams->all, values, bytes, arrived, bytes + ranks));
+    *count = 0;
+    for (int k = 0; k < ranks; ++k)
+        *count += bytes[ranks + k] / size;
+cleanup:
+    tess_free(bytes);
+    return status;
+}
+
+static tess_status index_rows(tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    int64_t at = 0;
+    TESS_TRY(tess_samples_check_rows(samples->num_rows));
+    samples->vis_first = tess_alloc(samples->num_rows, sizeof *samples->vis_first);
+    if (!samples->vis_first) TESS_FAIL(TESS_ERR_ALLOC, "rows of a team's samples");
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        samples->vis_first[row] = at;
+        at += samples->num_chan[row];
+    }
+    samples->capacity_rows = samples->num_rows;
+    samples->capacity_vis = samples->num_vis;
+cleanup:
+    return status;
+}
+
+/* A parcel's samples to the teams; those of this rank's team arrive in `to`.
+ * Collective. */
+static tess_status send(const imager_teams *teams, const parcel *own, tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *from = &own->samples;
+    void *uvw = NULL, *base = NULL, *chan = NULL;
+    const int64_t element = from->is_double ? 8 : 4;
+    const int64_t vis = 2 * element * from->num_pol,
+                  weight = element * from->num_weight;
+    int64_t rows;
+    *to = kind_of(from);
+    TESS_TRY(send_array(teams, from->uvw_m, own->row, 3 * sizeof(double), &uvw,
+                        &to->num_rows));
+    to->uvw_m = uvw;
+    TESS_TRY(
+        send_array(teams, from->chan_base, own->row, sizeof(int32_t), &base, &rows));
+    to->chan_base = base;
+    TESS_TRY(
+        send_array(teams, from->num_chan, own->row, sizeof(int32_t), &chan, &rows));
+    to->num_chan = chan;
+    TESS_TRY(send_array(teams, from->vis, own->vis, vis, &to->vis, &to->num_vis));
+    TESS_TRY(
+        send_array(teams, from->weight, own->vis, weight, &to->weight, &to->num_vis));
+    TESS_TRY(tess_comm_agree(teams->all, index_rows(to)));
+cleanup:
+    return status;
+}
+
+tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
+                              int64_t first_output, tess_samples *from,
+                              const double *row_time, tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    parcel own = {0};
+    status = pack(teams, outputs, first_output, from, row_time, &own);
+    TESS_TRY(tess_comm_agree(teams->all, status));
+    if (first_output + teams->num >= outputs->num) tess_samples_free(from);
+    TESS_TRY(send(teams, &own, to));
+cleanup:
+    free_parcel(&own);
+    return status;
+}
+
+/* Append samples whose rows have theirs one after the other. Local. */
+static tess_status append(const tess_samples *from, tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    const size_t element = from->is_double ? 8 : 4;
+    const size_t vis = 2 * element * (size_t)from->num_pol;
+    const size_t weight = element * (size_t)from->num_weight;
+    const size_t rows = (size_t)from->num_rows, count = (size_t)from->num_vis;
+    if (rows == 0 || count == 0) return TESS_OK;
+    TESS_TRY(tess_samples_reserve(to, to->num_rows + from->num_rows,
+                                  to->num_vis + from->num_vis));
+    memcpy(to->uvw_m + 3 * to->num_rows, from->uvw_m, rows * 3 * sizeof *to->uvw_m);
+    memcpy(to->chan_base + to->num_rows, from->chan_base, rows * sizeof *to->chan_base);
+    memcpy(to->num_chan + to->num_rows, from->num_chan, rows * sizeof *to->num_chan);
+    memcpy((char *)to->vis + (size_t)to->num_vis * vis, from->vis, count * vis);
+    memcpy((char *)to->weight + (size_t)to->num_vis * weight, from->weight,
+           count * weight);
+    to->num_rows += from->num_rows;
+    to->num_vis += from->num_vis;
+cleanup:
+    return status;
+}
+
+/* The samples of the first `num` teams, which are freed. Local. */
+static tess_status pack_all(const imager_teams *teams, int num, tess_samples *of_team,
+                            parcel *out)
+{
+    tess_status status = TESS_OK;
+    int64_t rows = 0, vis = 0;
+    TESS_TRY(make_parcel(teams, &of_team[0], out));
+    for (int g = 0; g < num; ++g) {
+        rows += of_team[g].num_rows;
+        vis += of_team[g].num_vis;
+    }
+    TESS_TRY(tess_samples_reserve(&out->samples, rows, vis));
+    for (int g = 0; g < teams->num; ++g) {
+        if (g < num) {
+            TESS_TRY(append(&of_team[g], &out->samples));
+            tess_samples_free(&of_team[g]);
+        }
+        out->row[g + 1] = out->samples.num_rows;
+        out->vis[g + 1] = out->samples.num_vis;
+    }
+cleanup:
+    return status;
+}
+
+tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
+                              tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    parcel own = {0};
+    status = pack_all(teams, num, of_team, &own);
+    TESS_TRY(tess_comm_agree(teams->all, status));
+    TESS_TRY(send(teams, &own, to));
+cleanup:
+    free_parcel(&own);
+    return status;
+}
