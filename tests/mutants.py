@@ -469,7 +469,7 @@ TABLE = [Mutant(*entry) for entry in [
     ("teams-samples", "app/imager/engine/imager_teams_deal.c",
      "const int member = tess_comm_rank(teams->all) / teams->num;",
      "const int member = tess_comm_rank(teams->all) % teams->members;",
-     "e2e.teams"),
+     "e2e.joined_teams"),
     ("joined-errors", "clean/spectrum_maps.c",
      "slope[i] * slope[j] * job->sigma[c] * job->sigma[c];",
      "slope[i] * slope[j] * job->sigma[c] * job->sigma[c] / 4;",
