@@ -164,6 +164,7 @@ class Set
         scalars<double>("DISH_DIAMETER");
         sub("FIELD");
         scalars<String>("NAME"), arrays<double>("PHASE_DIR");
+        arrays<double>("REFERENCE_DIR");
         sub("DATA_DESCRIPTION");
         scalars<int>("SPECTRAL_WINDOW_ID"), scalars<int>("POLARIZATION_ID");
         sub("POLARIZATION");

@@ -51,6 +51,8 @@ typedef struct tess_vis_field {
     char name[64];
     int id;                 /**< SOURCE (UVFITS) or FIELD_ID (MS) */
     double ra_rad, dec_rad; /**< phase centre, J2000 */
+    double pointing_rad[2]; /**< right ascension and declination that antennas point to:
+                                 REFERENCE_DIR (MS), else the phase centre */
     int64_t num_rows;
 } tess_vis_field;
 
@@ -82,6 +84,10 @@ typedef struct tess_vis_meta {
     int64_t min_spw_chan; /**< channels in the file of the selected spectral window that
                                has the fewest; 0: unknown */
 } tess_vis_meta;
+
+/** Geocentric position of the array: the middle of the antennas whose positions are
+ *  known; 0 where there are none. Local. */
+void tess_vis_site(const tess_vis_meta *meta, double site_m[3]);
 
 /** What to read. Zeroed means everything (and the only field). */
 typedef struct tess_vis_select {

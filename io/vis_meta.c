@@ -1,4 +1,5 @@
 /* Names of correlations, and descriptions of visibility sets. */
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,6 +27,23 @@ tess_corr tess_corr_parse(const char *name)
     for (int k = 0; name && k < NUM_CORR_NAMES; ++k)
         if (strcasecmp(corr_names[k].name, name) == 0) return corr_names[k].corr;
     return 0;
+}
+
+void tess_vis_site(const tess_vis_meta *meta, double site_m[3])
+{
+    int count = 0;
+    memset(site_m, 0, 3 * sizeof *site_m);
+    for (int k = 0; k < meta->num_antennas; ++k) {
+        const double *xyz_m = meta->antenna[k].xyz_m;
+        if (!isfinite(xyz_m[0] + xyz_m[1] + xyz_m[2]) ||
+            !(fabs(xyz_m[0]) + fabs(xyz_m[1]) + fabs(xyz_m[2]) > 0))
+            continue;
+        for (int c = 0; c < 3; ++c)
+            site_m[c] += xyz_m[c];
+        ++count;
+    }
+    for (int c = 0; c < 3 && count > 0; ++c)
+        site_m[c] /= count;
 }
 
 void tess_vis_meta_free(tess_vis_meta *meta)

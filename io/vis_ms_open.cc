@@ -115,11 +115,29 @@ void read_antennas(const Reader &reader, tess_vis_meta &meta)
     }
 }
 
+/* Where antennas point: what moves the phase centre later leaves REFERENCE_DIR. */
+void read_pointing(const Reader &reader, const ArrayColumn<Double> *reference, size_t k,
+                   tess_vis_field &field)
+{
+    field.pointing_rad[0] = field.ra_rad;
+    field.pointing_rad[1] = field.dec_rad;
+    if (!reference || !reference->isDefined(k)) return;
+    const Array<Double> direction = cell_of(reader, *reference, k);
+    if (direction.nelements() < 2 || !std::isfinite(direction.data()[0]) ||
+        !std::isfinite(direction.data()[1]))
+        return;
+    field.pointing_rad[0] = direction.data()[0];
+    field.pointing_rad[1] = direction.data()[1];
+}
+
 void read_fields(const Reader &reader, tess_vis_meta &meta)
 {
     const Table table = subtable(reader, "FIELD");
     const ScalarColumn<String> name(table, "NAME");
     const ArrayColumn<Double> phase_dir(table, "PHASE_DIR");
+    std::unique_ptr<ArrayColumn<Double>> reference;
+    if (table.tableDesc().isColumn("REFERENCE_DIR"))
+        reference.reset(new ArrayColumn<Double>(table, "REFERENCE_DIR"));
     const size_t count = table.nrow();
     meta.field = array_of<tess_vis_field>(count);
     meta.num_fields = static_cast<int>(count);
@@ -134,6 +152,7 @@ void read_fields(const Reader &reader, tess_vis_meta &meta)
                     reader.path.c_str(), k);
         field.ra_rad = direction.data()[0];
         field.dec_rad = direction.data()[1];
+        read_pointing(reader, reference.get(), k, field);
     }
     const casacore::TableRecord &keywords = phase_dir.keywordSet();
     meta.equinox = 2000.0;

@@ -368,6 +368,8 @@ tess_status uvfits_add_field(tess_vis_meta *meta, const char *name, int id,
     field->id = id;
     field->ra_rad = ra_rad;
     field->dec_rad = dec_rad;
+    field->pointing_rad[0] = ra_rad;
+    field->pointing_rad[1] = dec_rad;
     ++meta->num_fields;
 cleanup:
     return status;

@@ -184,6 +184,8 @@ static tess_status fill_meta(simulation *sim)
     snprintf(meta->field->name, sizeof meta->field->name, "%s", opts->object);
     meta->field->ra_rad = opts->ra_rad;
     meta->field->dec_rad = opts->dec_rad;
+    meta->field->pointing_rad[0] = opts->ra_rad;
+    meta->field->pointing_rad[1] = opts->dec_rad;
     meta->field->num_rows = meta->num_rows_total = meta->segment->num_rows;
     meta->num_antennas = sim->array.num_antennas;
     meta->antenna = sim->array.antenna; /* lent, taken back in destroy */
