@@ -1,0 +1,41 @@
+/** @file beam_cube.h  (private to primary_beam/)
+ *  Primary beams from FITS files.
+ *
+ *  Axis 1 is x and axis 2 is y, in an angle's unit: 'AZ' or 'X' grows with azimuth, 'L'
+ *  against it (to the East, where the zenith is North); 'EL', 'Y' or 'M' grows with
+ *  elevation. Further axes, in any order: 'FREQ', 'STOKES', and 'COMPLEX' of length 2.
+ *  With COMPLEX, pixels are real and imaginary parts of voltages, whose squares are
+ *  summed over the STOKES axis (feeds, or elements of a Jones matrix); without it they
+ *  are powers, of which that of Stokes I counts, or else the sum of those of XX and YY,
+ *  or RR and LL. All powers are in proportion to that at x = y = 0.
+ */
+#ifndef BEAM_CUBE_H
+#define BEAM_CUBE_H
+
+#include "beam_map.h"
+#include "tess_fits_array.h"
+
+/** Where the planes of a cube lie in its file. */
+typedef struct beam_cube {
+    tess_fits_array array;
+    double x_rad, y_rad;     /**< steps of pixels; x with its sign */
+    int num_freq, num_feeds; /**< planes of FREQ, and planes of STOKES that count */
+    double freq_hz, freq_step_hz;
+    int64_t freq_stride, feed_stride,
+        part_stride;    /**< [pixels]; part_stride 0: power */
+    int64_t feed_first; /**< the first plane that counts */
+} beam_cube;
+
+/** Read the header. TESS_ERR_IO, TESS_ERR_INPUT. */
+tess_status beam_cube_open(const char *path, beam_cube *cube);
+
+/** Frequencies from the first to the last plane; of a single one, where it is half a
+ *  plane off at most. */
+void beam_cube_range(const beam_cube *cube, double *low_hz, double *high_hz);
+
+/** Weighted mean over channels of the beams at their frequencies, which are linear
+ *  interpolations between planes. The map's values are allocated. */
+tess_status beam_cube_mean(const beam_cube *cube, int64_t num_chan,
+                           const double *freq_hz, const double *weight, beam_map *map);
+
+#endif

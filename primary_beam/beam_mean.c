@@ -1,0 +1,259 @@
+/* Averages a primary beam over channels and parallactic angles: a round one becomes a
+ * profile, any other one a map of the sky around the pointing centre. */
+#include <math.h>
+
+#include "primary_beam.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+
+/* Samples of a profile between the centre and half power, and of a map; their most.
+ * With cubic interpolation the former are right to 1e-6, the latter to 1e-4 of the
+ * peak. */
+enum { PROFILE_STEPS = 128, PROFILE_MOST = 1 << 16, MAP_STEPS = 32, MAP_MOST = 2048 };
+
+/* A formula is averaged over no more groups of channels than this into a map: the rest
+ * of a group's spread changes a beam by 1e-5. */
+enum { MOST_GROUPS = 128 };
+
+/* A formula's map goes out to so many half widths, beyond the second null. */
+static const double MAP_REACH = 6;
+
+/* Angles of a circle that are told apart. */
+enum { ANGLES = 720 };
+
+struct tess_beam_mean {
+    bool is_map;
+    beam_map map;
+    double step; /* of the profile [sine] */
+    int64_t num; /* samples of it, from −step on */
+    double *profile;
+};
+
+/* The frequency of the narrowest beam. */
+static double highest(const tess_beam_mean_of *of)
+{
+    double most = 0;
+    for (int64_t c = 0; c < of->num_chan; ++c)
+        if (of->weight[c] > 0) most = fmax(most, of->freq_hz[c]);
+    return most;
+}
+
+/* Distance at which the power has fallen to one half; of beams that are wider, 0.1. */
+static tess_status half_width(const tess_primary_beam *beam, double freq_hz,
+                              double *width)
+{
+    tess_status status = TESS_OK;
+    double power = 1, at = 1e-6;
+    for (; at < 1; at *= 1.05) {
+        TESS_TRY(tess_primary_beam_power(beam, freq_hz, at, 0, &power));
+        if (power < 0.5) break;
+    }
+    *width = fmin(at, 0.1);
+cleanup:
+    return status;
+}
+
+static double sum_of(const tess_beam_mean_of *of)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < of->num_chan; ++c)
+        sum += of->weight[c];
+    return sum;
+}
+
+/* ---- round beams ---- */
+
+static tess_status add_channel(const tess_primary_beam *beam, double freq_hz,
+                               double share, tess_beam_mean *mean)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < mean->num; ++k) {
+        double power;
+        const double at = fmin(1, fabs((double)(k - 1) * mean->step));
+        TESS_TRY(tess_primary_beam_power(beam, freq_hz, at, 0, &power));
+        mean->profile[k] += share * power;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status make_profile(const tess_primary_beam *beam,
+                                const tess_beam_mean_of *of, tess_beam_mean *mean)
+{
+    tess_status status = TESS_OK;
+    double width;
+    const double sum = sum_of(of);
+    TESS_TRY(half_width(beam, highest(of), &width));
+    mean->step = fmax(width / PROFILE_STEPS, of->reach / PROFILE_MOST);
+    mean->num = (int64_t)ceil(of->reach / mean->step) + 4;
+    mean->profile = tess_alloc_zero(mean->num, sizeof *mean->profile);
+    if (!mean->profile) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    for (int64_t c = 0; c < of->num_chan; ++c)
+        if (of->weight[c] > 0)
+            TESS_TRY(add_channel(beam, of->freq_hz[c], of->weight[c] / sum, mean));
+cleanup:
+    return status;
+}
+
+static double profile_power(const tess_beam_mean *mean, double distance)
+{
+    const double at = distance / mean->step + 1;
+    const int64_t k = (int64_t)at;
+    double weight[4], sum = 0;
+    if (k + 2 >= mean->num) return 0;
+    beam_cubic_weights(at - (double)k, weight);
+    for (int a = 0; a < 4; ++a)
+        sum += weight[a] * mean->profile[k + a - 1];
+    return sum;
+}
+
+/* ---- beams that turn ---- */
+
+/* Weighted mean frequencies of groups of neighbouring channels. */
+typedef struct groups {
+    double freq_hz[MOST_GROUPS], weight[MOST_GROUPS];
+    int num;
+} groups;
+
+static groups group_channels(const tess_beam_mean_of *of)
+{
+    groups in = {.num = of->num_chan < MOST_GROUPS ? (int)of->num_chan : MOST_GROUPS};
+    const double high = highest(of);
+    double low = high;
+    for (int64_t c = 0; c < of->num_chan; ++c)
+        if (of->weight[c] > 0) low = fmin(low, of->freq_hz[c]);
+    for (int64_t c = 0; c < of->num_chan; ++c) {
+        if (!(of->weight[c] > 0)) continue;
+        const double share = high > low ? (of->freq_hz[c] - low) / (high - low) : 0;
+        const int k = (int)fmin(share * in.num, in.num - 1);
+        in.freq_hz[k] += of->weight[c] * of->freq_hz[c];
+        in.weight[k] += of->weight[c];
+    }
+    for (int k = 0; k < in.num; ++k)
+        if (in.weight[k] > 0) in.freq_hz[k] /= in.weight[k];
+    return in;
+}
+
+/* An empty map out to a distance. */
+static tess_status empty_map(double reach, double step, beam_map *map)
+{
+    tess_status status = TESS_OK;
+    const double wide = fmax(step, 2 * reach / (MAP_MOST - 4));
+    const int64_t half = (int64_t)ceil(reach / wide) + 2;
+    *map = (beam_map){.nx = 2 * half + 1,
+                      .ny = 2 * half + 1,
+                      .x0 = (double)half,
+                      .y0 = (double)half,
+                      .dx = wide,
+                      .dy = wide};
+    map->value = tess_alloc_zero(map->nx * map->ny, sizeof *map->value);
+    if (!map->value) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+cleanup:
+    return status;
+}
+
+/* A formula in azimuth and elevation, averaged over channels. */
+static tess_status formula_map(const tess_primary_beam *beam,
+                               const tess_beam_mean_of *of, beam_map *map)
+{
+    tess_status status = TESS_OK;
+    double width;
+    const groups in = group_channels(of);
+    const double sum = sum_of(of);
+    TESS_TRY(half_width(beam, highest(of), &width));
+    TESS_TRY(empty_map(fmin(of->reach, MAP_REACH * width), width / MAP_STEPS, map));
+    for (int64_t j = 0; j < map->ny; ++j)
+        for (int64_t i = 0; i < map->nx; ++i)
+            for (int k = 0; k < in.num; ++k) {
+                double power;
+                if (!(in.weight[k] > 0)) continue;
+                TESS_TRY(tess_primary_beam_power(
+                    beam, in.freq_hz[k], ((double)i - map->x0) * map->dx,
+                    ((double)j - map->y0) * map->dy, &power));
+                map->value[j * map->nx + i] += in.weight[k] / sum * power;
+            }
+cleanup:
+    return status;
+}
+
+/* How many of the angles lie around each of `ANGLES` of a circle. */
+static void count_angles(const tess_beam_mean_of *of, int64_t count[ANGLES])
+{
+    for (int64_t k = 0; k < of->num_angles; ++k) {
+        const double turn = of->angle_rad[k] / TESS_TWO_PI;
+        const int64_t at = (int64_t)((turn - floor(turn)) * ANGLES + 0.5);
+        ++count[at % ANGLES];
+    }
+}
+
+/* Where azimuth and elevation grow on the sky: towards the zenith North and East are
+ * cos q and sin q; azimuth grows a quarter of a turn from there through West. */
+static double turned(const beam_map *fixed, double l, double m, double q)
+{
+    return beam_map_at(fixed, m * sin(q) - l * cos(q), m * cos(q) + l * sin(q));
+}
+
+static void turn_map(const beam_map *fixed, const tess_beam_mean_of *of, beam_map *map)
+{
+    int64_t count[ANGLES] = {0};
+    count_angles(of, count);
+    for (int k = 0; k < ANGLES; ++k)
+        for (int64_t at = 0; count[k] > 0 && at < map->nx * map->ny; ++at) {
+            const double l = ((double)(at % map->nx) - map->x0) * map->dx;
+            const double m = ((double)(at / map->nx) - map->y0) * map->dy;
+            map->value[at] += (double)count[k] / (double)of->num_angles *
+                              turned(fixed, l, m, TESS_TWO_PI * k / ANGLES);
+        }
+}
+
+static tess_status make_map(const tess_primary_beam *beam, const tess_beam_mean_of *of,
+                            tess_beam_mean *mean)
+{
+    tess_status status = TESS_OK;
+    beam_map fixed = {0};
+    if (beam->kind == BEAM_CUBE)
+        TESS_TRY(
+            beam_cube_mean(&beam->cube, of->num_chan, of->freq_hz, of->weight, &fixed));
+    else
+        TESS_TRY(formula_map(beam, of, &fixed));
+    const double step = 0.5 * fmin(fabs(fixed.dx), fabs(fixed.dy));
+    const double wide = fmax(fabs(fixed.dx) * (double)fixed.nx,
+                             fabs(fixed.dy) * (double)fixed.ny); /* middle to corner */
+    TESS_TRY(empty_map(fmin(of->reach, wide), step, &mean->map));
+    turn_map(&fixed, of, &mean->map);
+cleanup:
+    tess_free(fixed.value);
+    return status;
+}
+
+/* ---- means ---- */
+
+tess_status tess_beam_mean_create(const tess_primary_beam *beam,
+                                  const tess_beam_mean_of *of,
+                                  tess_beam_mean **mean_out)
+{
+    tess_status status = TESS_OK;
+    tess_beam_mean *mean = tess_alloc_zero(1, sizeof *mean);
+    if (!mean) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    mean->is_map = tess_primary_beam_turns(beam);
+    TESS_TRY(mean->is_map ? make_map(beam, of, mean) : make_profile(beam, of, mean));
+    *mean_out = mean;
+    mean = NULL;
+cleanup:
+    tess_beam_mean_destroy(mean);
+    return status;
+}
+
+double tess_beam_mean_power(const tess_beam_mean *mean, double l, double m)
+{
+    return mean->is_map ? beam_map_at(&mean->map, l, m)
+                        : profile_power(mean, sqrt(l * l + m * m));
+}
+
+void tess_beam_mean_destroy(tess_beam_mean *mean)
+{
+    if (!mean) return;
+    tess_free(mean->map.value);
+    tess_free(mean->profile);
+    tess_free(mean);
+}

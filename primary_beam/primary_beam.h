@@ -1,0 +1,23 @@
+/** @file primary_beam.h  (private to primary_beam/)
+ *  What a primary beam is made of.
+ */
+#ifndef PRIMARY_BEAM_H
+#define PRIMARY_BEAM_H
+
+#include "beam_cosine.h"
+#include "beam_cube.h"
+#include "beam_polynomial.h"
+#include "tess_primary_beam.h"
+
+typedef enum beam_kind { BEAM_POLYNOMIAL, BEAM_AIRY, BEAM_COSINE, BEAM_CUBE } beam_kind;
+
+struct tess_primary_beam {
+    beam_kind kind;
+    char name[1100];
+    beam_polynomials polynomials;
+    double diameter_m, blockage_m; /* of BEAM_AIRY */
+    const beam_cosine_table *cosine;
+    beam_cube cube;
+};
+
+#endif

@@ -1,0 +1,89 @@
+/** @file tess_primary_beam.h
+ *  Primary beams: the power with which the antennas of an array receive from a
+ *  direction, in proportion to that from the pointing centre. (tess_beam.h is of the
+ *  restoring beam.)
+ *
+ *  Directions are direction cosines from the pointing centre: x grows with azimuth and
+ * y with elevation. A beam that is not round turns on the sky with the parallactic
+ * angle. docs/manual/beams.md lists formulas, ranges of frequency and sources.
+ */
+#ifndef TESS_PRIMARY_BEAM_H
+#define TESS_PRIMARY_BEAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+typedef struct tess_primary_beam tess_primary_beam;
+
+/** Which beam is wanted, and for what. */
+typedef struct tess_primary_beam_request {
+    const char *model; /**< "meerkat", "airy:25,2.5", "poly:FILE", "beam.fits" … */
+    const char *telescope; /**< whose beam "auto" is, or NULL */
+    int64_t num_chan;
+    const double *freq_hz; /**< [num_chan] channels of the observation */
+} tess_primary_beam_request;
+
+/** Make the beam of a request. TESS_ERR_USAGE: there is no such model, or its numbers
+ *  are not valid; TESS_ERR_INPUT: "auto" knows no beam of the telescope, a file is no
+ *  beam, or the beam is not known at these frequencies; TESS_ERR_IO, TESS_ERR_ALLOC.
+ *  Collective. */
+tess_status tess_primary_beam_open(tess_comm *comm,
+                                   const tess_primary_beam_request *request,
+                                   tess_primary_beam **beam);
+
+/** TESS_ERR_USAGE for a model that no observation could have. Local. */
+tess_status tess_primary_beam_check_model(const char *model);
+
+/** The file of a model, or NULL. Local. */
+const char *tess_primary_beam_file(const char *model);
+
+/** "MeerKAT, L band": the beam in messages. Local. */
+const char *tess_primary_beam_name(const tess_primary_beam *beam);
+
+/** Whether it is not round, so that it turns on the sky. Local. */
+bool tess_primary_beam_turns(const tess_primary_beam *beam);
+
+/** Power in a direction at a frequency in its range; 0 beyond the end of the formula or
+ *  of the file, which counts as the main lobe does. TESS_ERR_IO for a file. Local. */
+tess_status tess_primary_beam_power(const tess_primary_beam *beam, double freq_hz,
+                                    double x, double y, double *power);
+
+void tess_primary_beam_close(tess_primary_beam *beam); /**< NULL is fine. Local. */
+
+/* ---- means ---- */
+
+/** What a mean is made of. */
+typedef struct tess_beam_mean_of {
+    int64_t num_chan;
+    const double *freq_hz; /**< [num_chan] */
+    const double *weight;  /**< [num_chan], of which one at least is > 0 */
+    int64_t num_angles;
+    const double *angle_rad; /**< [num_angles] parallactic angles, each of which weighs
+                                  the same; a round beam needs none */
+    double reach; /**< the largest distance from the pointing centre [sine] */
+} tess_beam_mean_of;
+
+/** A mean over channels and parallactic angles. */
+typedef struct tess_beam_mean tess_beam_mean;
+
+/** TESS_ERR_ALLOC; TESS_ERR_IO for a file. The same on every rank. Local. */
+tess_status tess_beam_mean_create(const tess_primary_beam *beam,
+                                  const tess_beam_mean_of *of, tess_beam_mean **mean);
+
+/** Power at the direction cosines l (East) and m (North) from the pointing centre.
+ *  Local, thread-safe. */
+double tess_beam_mean_power(const tess_beam_mean *mean, double l, double m);
+
+void tess_beam_mean_destroy(tess_beam_mean *mean); /**< NULL is fine. Local. */
+
+/** The angle at a direction (J2000) between North and the zenith of a site (geocentric
+ *  position), from North through East: positive West of the meridian. UT1 is taken for
+ *  UTC. TESS_ERR_INPUT for a time or site that is none. Local. */
+tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
+                                   const double site_m[3], double time_mjd_s,
+                                   double *angle_rad);
+
+#endif
