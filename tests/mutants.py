@@ -272,6 +272,18 @@ TABLE = [Mutant(*entry) for entry in [
      "if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MAX) != TESS_OK)",
      "mpi.comm.np3"),
 
+    # ---- primary beams ----
+    ("beam-squint", "primary_beam/beam_cosine.c",
+     "(place[k] - squint) / width", "(place[k] + squint) / width", "unit.primary_beam"),
+    ("beam-turns-back", "primary_beam/beam_mean.c",
+     "m * sin(q) - l * cos(q)", "m * sin(q) + l * cos(q)", "unit.primary_beam"),
+    ("beam-no-end", "primary_beam/beam_polynomial.c",
+     "if (x > of->end_x) return 0;", "", "unit.primary_beam"),
+    ("beam-east-of-west", "primary_beam/beam_turn.c",
+     "atan2(east, north)", "atan2(-east, north)", "unit.primary_beam"),
+    ("beam-weights", "primary_beam/beam_mean.c",
+     "in.weight[k] / sum * power", "in.weight[0] / sum * power", "unit.primary_beam"),
+
     # ---- reading ----
     ("uvfits-blank", "io/vis_uvfits.c",
      "if (layout->has_blank && raw == (double)layout->blank) return NAN;",

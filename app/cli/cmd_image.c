@@ -11,6 +11,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
+#include "tess_primary_beam.h"
 #include "tess_profile_report.h"
 #include "tess_subcommands.h"
 #include "tess_version.h"
@@ -124,6 +125,7 @@ static char *identity_of(const tess_image_args *args)
     add_input(out, args->opts.gridding.gcf);
     add_input(out, args->opts.clean.fits_mask);
     add_input(out, args->opts.clean.casa_mask);
+    add_input(out, tess_primary_beam_file(args->opts.beside.primary_beam.model));
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 

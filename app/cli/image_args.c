@@ -17,6 +17,7 @@
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
+#include "tess_primary_beam.h"
 #include "tess_threads.h"
 
 enum {
@@ -44,6 +45,9 @@ enum {
     OPT_RESUME,
     OPT_SUBTRACT,
     OPT_SUBTRACT_POL,
+    OPT_PRIMARY_BEAM,
+    OPT_PBCOR,
+    OPT_PB_LIMIT,
     OPT_DUMP_STAGES,
     OPT_SCRATCH,
     OPT_PROFILE,
@@ -110,6 +114,17 @@ static const struct argp_option image_options[] = {
      "Leave cells of the density that are not within --uvrange out, after it has been "
      "made of all visibilities, in place of visibilities, as WSClean does",
      2},
+    {NULL, 0, NULL, 0, "Primary beam:", 3},
+    {"primary-beam", OPT_PRIMARY_BEAM, "MODEL", 0,
+     "Write the primary beam, NAME-pb.fits, and its square, NAME-weight-pb.fits: auto "
+     "(of "
+     "the telescope), meerkat, vla, atca, gmrt, alma, aca, airy:DIAMETER[,BLOCKAGE] "
+     "[m], poly:FILE, or a FITS file",
+     3},
+    {"pbcor", OPT_PBCOR, NULL, 0,
+     "Also write the images divided by the primary beam: NAME-image-pb.fits ...", 3},
+    {"pb-limit", OPT_PB_LIMIT, "LEVEL", 0,
+     "Where the primary beam is below this, these images are NaN (default 0.2)", 3},
     {NULL, 0, NULL, 0, "Data larger than memory, and runs longer than a job:", 4},
     {"scratch", OPT_SCRATCH, "DIR", 0,
      "Keep data that do not fit into memory in unnamed files in this folder, on a disk "
@@ -187,6 +202,8 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     tess_cli_default(state, "stokes", "I");
     tess_cli_default(state, "channels-out", "1");
     tess_cli_default(state, "intervals-out", "1");
+    opts->beside.primary_beam.limit = 0.2; /* as pblimit of CASA's tclean */
+    tess_cli_default(state, "pb-limit", "0.2");
     state->child_inputs[0] = &opts->selection;
     state->child_inputs[1] = opts;
     state->child_inputs[2] = &opts->gridding;
@@ -224,6 +241,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_SUBTRACT:
         opts->subtract.model = arg;
+        return true;
+    case OPT_PBCOR:
+        opts->beside.primary_beam.corrects = true;
         return true;
     case OPT_SCRATCH:
         opts->scratch = arg;
@@ -295,6 +315,13 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_DENSITY:
         status = tess_parse_density(arg, &opts->weights.first_density);
+        break;
+    case OPT_PRIMARY_BEAM:
+        opts->beside.primary_beam.model = arg;
+        status = tess_primary_beam_check_model(arg);
+        break;
+    case OPT_PB_LIMIT:
+        status = tess_parse_number(arg, 0, 1, &opts->beside.primary_beam.limit);
         break;
     case OPT_STOKES:
         status = tess_parse_stokes(arg, opts->pol, &opts->num_pol);
@@ -471,6 +498,9 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
     TESS_TRY(check_lengths(opts));
+    if (opts->beside.primary_beam.corrects && !opts->beside.primary_beam.model)
+        TESS_FAIL(TESS_ERR_USAGE, "--pbcor needs a beam; use --primary-beam, as in "
+                                  "--primary-beam auto");
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));
@@ -492,6 +522,8 @@ tess_status tess_image_check_beside(const tess_image_opts *opts, const char *pat
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
+    TESS_TRY(tess_out_check_other(
+        path, tess_primary_beam_file(opts->beside.primary_beam.model)));
 cleanup:
     return status;
 }

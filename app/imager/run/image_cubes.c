@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "image_meta.h"
 #include "image_names.h"
@@ -94,8 +95,8 @@ void image_cubes_destroy(image_cubes *cubes)
 {
     if (!cubes) return;
     for (int64_t t = 0; cubes->set && t < cubes->num_sets; ++t)
-        for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-            tess_fits_cube_destroy(cubes->set[t].cube[kind]);
+        for (int c = 0; c < IMAGE_MOST_CUBES; ++c)
+            tess_fits_cube_destroy(cubes->set[t].cube[c]);
     tess_free(cubes->freq_hz);
     tess_free(cubes->width_hz);
     tess_free(cubes->set);
@@ -147,15 +148,15 @@ static void tell(const image_files *output)
 
 /* ---- files ---- */
 
-static tess_status open_kind(const image_files *output, int64_t interval,
-                             image_kind kind, tess_fits_cube **cube)
+static tess_status open_cube(const image_files *output, int64_t interval,
+                             const image_corrected *made, tess_fits_cube **cube)
 {
     tess_status status = TESS_OK;
     tess_image_meta meta;
-    const tess_cube_axes axes = axes_of(output, kind);
-    char *path = image_cube_name(output, interval, kind);
+    const tess_cube_axes axes = axes_of(output, made->of);
+    char *path = image_cube_name(output, interval, made->name);
     TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
-    image_meta_of_cube(output, interval, kind, &meta);
+    image_meta_of_cube(output, interval, made->of, &meta);
     meta.stokes = axes.num_stokes == output->num_pol ? output->cubes->stokes
                                                      : output->pol[0].code;
     meta.cube = &axes;
@@ -169,12 +170,13 @@ cleanup:
 static tess_status open_set(const image_files *output, int64_t interval)
 {
     tess_status status = TESS_OK;
+    image_corrected list[IMAGE_MOST_CUBES];
     image_cube_set *set = &output->cubes->set[interval];
     if (set->is_open) return TESS_OK;
     if (interval == 0) tell(output);
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-        if (output->kinds.num[kind] > 0)
-            TESS_TRY(open_kind(output, interval, (image_kind)kind, &set->cube[kind]));
+    const int num = image_cube_list(output->opts, &output->kinds, list);
+    for (int c = 0; c < num; ++c)
+        TESS_TRY(open_cube(output, interval, &list[c], &set->cube[c]));
     set->is_open = true;
 cleanup:
     return status;
@@ -191,11 +193,16 @@ cleanup:
     return status;
 }
 
-tess_status image_cubes_write(const image_files *output, image_kind kind, int k,
+tess_status image_cubes_write(const image_files *output, int k,
                               const tess_image_product *product)
 {
     const image_cubes *cubes = output->cubes;
-    const bool all = output->kinds.num[kind] == output->num_pol;
+    image_corrected list[IMAGE_MOST_CUBES];
+    const int num = image_cube_list(output->opts, &output->kinds, list);
+    int at = 0;
+    while (at < num - 1 && strcmp(list[at].name, product->kind) != 0)
+        ++at;
+    const bool all = output->kinds.num[list[at].of] == output->num_pol;
     const tess_cube_plane plane = {.freq = (int)product->channel,
                                    .stokes = all ? cubes->place[k] : 0,
                                    .meta = product->meta,
@@ -203,15 +210,15 @@ tess_status image_cubes_write(const image_files *output, image_kind kind, int k,
                                    .num_rows = product->num_rows,
                                    .rows = product->pixel};
     return tess_fits_cube_write(output->comm, &plane, output->opts->layout.threads,
-                                cubes->set[product->interval].cube[kind]);
+                                cubes->set[product->interval].cube[at]);
 }
 
 static void log_set(const image_files *output, int64_t interval)
 {
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind) {
-        char *path = output->kinds.num[kind] > 0
-                         ? image_cube_name(output, interval, (image_kind)kind)
-                         : NULL;
+    image_corrected list[IMAGE_MOST_CUBES];
+    const int num = image_cube_list(output->opts, &output->kinds, list);
+    for (int c = 0; c < num; ++c) {
+        char *path = image_cube_name(output, interval, list[c].name);
         if (path) tess_log_detail("wrote %s", path);
         free(path); /* from asprintf */
     }
@@ -227,12 +234,12 @@ static tess_status close_set(const image_files *output, int64_t interval)
                             .threads = opts->layout.threads,
                             .last = interval == opts->intervals_out - 1 &&
                                     opts->channels_out == 1};
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-        if (set->cube[kind])
-            TESS_TRY(tess_fits_cube_finish(output->comm, &held, set->cube[kind]));
+    for (int c = 0; c < IMAGE_MOST_CUBES; ++c)
+        if (set->cube[c])
+            TESS_TRY(tess_fits_cube_finish(output->comm, &held, set->cube[c]));
     TESS_TRY(tess_held_publish(output->comm, &held));
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-        tess_fits_cube_destroy(set->cube[kind]);
+    for (int c = 0; c < IMAGE_MOST_CUBES; ++c)
+        tess_fits_cube_destroy(set->cube[c]);
     *set = (image_cube_set){0};
     log_set(output, interval);
 cleanup:

@@ -4,18 +4,16 @@
 #ifndef TESS_IMAGE_CUBES_H
 #define TESS_IMAGE_CUBES_H
 
-#include "image_kinds.h"
+#include "image_names.h"
 #include "output_table.h"
 #include "tess_fits_cube.h"
 #include "tess_imager.h"
 #include "tess_polar.h"
 
-struct image_files;
-
-/** The cubes of an interval, one of each kind that is made. */
+/** The cubes of an interval, in the order of image_cube_list(). */
 typedef struct image_cube_set {
     bool is_open;
-    tess_fits_cube *cube[NUM_IMAGE_KINDS];
+    tess_fits_cube *cube[IMAGE_MOST_CUBES];
 } image_cube_set;
 
 /** The cubes of a run. */
@@ -32,24 +30,23 @@ tess_status image_cubes_check(const tess_image_opts *opts, const tess_pol *pol,
                               int num_pol);
 
 /** The axes of the run's cubes; nothing is opened. Local. */
-tess_status image_cubes_create(const struct image_files *output, image_cubes **cubes);
+tess_status image_cubes_create(const image_files *output, image_cubes **cubes);
 void image_cubes_destroy(image_cubes *cubes); /**< NULL is fine. Local. */
 
 /** One line of how large a cube is. Local. */
-void image_cube_text(const struct image_files *output, char *text, size_t size);
+void image_cube_text(const image_files *output, char *text, size_t size);
 
 /** Open the cubes of the intervals that outputs [first, end) belong to, unless they are
  *  open. `output`: of all ranks. Collective. */
-tess_status image_cubes_open(const struct image_files *output, int64_t first,
-                             int64_t end);
+tess_status image_cubes_open(const image_files *output, int64_t first, int64_t end);
 
-/** Write a product of polarisation `k` into its plane. Collective in the team. */
-tess_status image_cubes_write(const struct image_files *output, image_kind kind, int k,
+/** Write a product of polarisation `k` into its plane of the cube of its kind.
+ * Collective in the team. */
+tess_status image_cubes_write(const image_files *output, int k,
                               const tess_image_product *product);
 
 /** Outputs [first, end) are written: finish the cubes of the intervals that end with
  * one of them, and give them their names. `output`: of all ranks. Collective. */
-tess_status image_cubes_close(const struct image_files *output, int64_t first,
-                              int64_t end);
+tess_status image_cubes_close(const image_files *output, int64_t first, int64_t end);
 
 #endif

@@ -8,6 +8,7 @@
 #include "image_files.h"
 #include "image_meta.h"
 #include "image_names.h"
+#include "image_primary_beam.h"
 #include "imager_rows.h"
 #include "imager_summary.h"
 #include "output_table.h"
@@ -15,6 +16,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_primary_beam.h"
 #include "tess_source_list.h"
 
 /* ---- maps of spectra ---- */
@@ -46,6 +48,8 @@ static tess_status check_one(const image_files *output, char *path, bool overwri
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
+    TESS_TRY(tess_out_check_other(
+        path, tess_primary_beam_file(opts->beside.primary_beam.model)));
     for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
          ++k)
         TESS_TRY(tess_out_check_distinct(path, opts->beside.reserved[k]));
@@ -77,6 +81,26 @@ cleanup:
     return status;
 }
 
+/* Names of what the primary beam makes. */
+static tess_status check_corrected(const image_files *output, int64_t interval,
+                                   int64_t channel)
+{
+    tess_status status = TESS_OK;
+    image_corrected list[IMAGE_MOST_CORRECTED];
+    const int num = image_is_in_cube(output->opts, channel)
+                        ? 0
+                        : image_corrected_list(output->opts, list);
+    for (int c = 0; c < num; ++c)
+        for (int k = 0; k < output->num_pol; ++k)
+            TESS_TRY(check_one(output,
+                               image_path(output, interval, channel,
+                                          image_named_pol(output, list[c].of, k),
+                                          list[c].name, "fits"),
+                               output->opts->overwrite));
+cleanup:
+    return status;
+}
+
 /* Names of an output channel of an interval. */
 static tess_status check_names(const image_files *output, int64_t interval,
                                int64_t channel)
@@ -84,11 +108,12 @@ static tess_status check_names(const image_files *output, int64_t interval,
     tess_status status = TESS_OK;
     const int most_psf = output->opts->make_psf ? output->num_pol : 0;
     const image_kinds kinds = image_kinds_of(output->opts, output->num_pol, most_psf);
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         for (int k = 0; k < kinds.num[kind]; ++k)
             if (image_has_file(output, kind, k))
                 TESS_TRY(check_kind(output, interval, channel,
                                     image_named_pol(output, kind, k), kind));
+    TESS_TRY(check_corrected(output, interval, channel));
     if (image_has_sources(output->opts, channel))
         TESS_TRY(check_one(output, image_sources_name(output, interval, channel),
                            output->opts->overwrite));
@@ -107,11 +132,11 @@ static tess_status check_cubes(const image_files *output, int64_t interval)
     const tess_image_opts *opts = output->opts;
     const int psf = opts->make_psf ? 1 : 0;
     const image_kinds kinds = image_kinds_of(opts, output->num_pol, psf);
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-        if (kinds.num[kind] > 0)
-            TESS_TRY(check_one(output,
-                               image_cube_name(output, interval, (image_kind)kind),
-                               opts->overwrite));
+    image_corrected list[IMAGE_MOST_CUBES];
+    const int num = image_cube_list(opts, &kinds, list);
+    for (int c = 0; c < num; ++c)
+        TESS_TRY(check_one(output, image_cube_name(output, interval, list[c].name),
+                           opts->overwrite));
 cleanup:
     return status;
 }
@@ -198,7 +223,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
         TESS_TRY(
             tess_comm_agree(output->comm, opts->take(opts->take_context, product)));
     if (has_file && image_is_in_cube(opts, product->channel))
-        TESS_TRY(image_cubes_write(output, kind, k, product));
+        TESS_TRY(image_cubes_write(output, k, product));
     else if (has_file)
         TESS_TRY(write_file(output, named, product, false, held));
     if (has_file && second_name) {
@@ -385,6 +410,58 @@ cleanup:
     return status;
 }
 
+/* What the primary beam makes of one kind's images. Collective. */
+static tess_status write_corrected_kind(const image_files *output,
+                                        const image_corrected *corrected,
+                                        const imager_product *product,
+                                        const tess_image_meta *shared,
+                                        const struct imager_found *found,
+                                        tess_image_product *to, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    char name[8];
+    imager_rows rows = {0};
+    const image_kinds *kinds = &output->kinds;
+    const imager_product *image = product + image_kinds_place(kinds, corrected->of);
+    const imager_product *beam = product + image_kinds_place(kinds, IMAGE_PRIMARY_BEAM);
+    to->kind = corrected->name;
+    to->polarisation = name;
+    for (int k = 0; k < output->num_pol; ++k) {
+        const tess_image_meta meta =
+            image_meta_of_kind(output, corrected->of, k, &image[k], shared, &found[k]);
+        tess_pol_name(&output->pol[k], name);
+        to->meta = &meta;
+        status = image_corrected_rows(corrected, &image[k].rows, &beam[k].rows,
+                                      output->opts->beside.primary_beam.limit, &rows);
+        TESS_TRY(tess_comm_agree(output->comm, status));
+        /* as models, they have no preview */
+        TESS_TRY(write_image(output, IMAGE_MODEL, k, &rows, to, held));
+        imager_rows_free(&rows);
+    }
+cleanup:
+    imager_rows_free(&rows);
+    to->polarisation = NULL;
+    to->meta = NULL;
+    return status;
+}
+
+/* Collective. */
+static tess_status write_corrected(const image_files *output,
+                                   const imager_product *product,
+                                   const tess_image_meta *shared,
+                                   const struct imager_found *found,
+                                   tess_image_product *to, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    image_corrected list[IMAGE_MOST_CORRECTED];
+    const int num = image_corrected_list(output->opts, list);
+    for (int c = 0; c < num; ++c)
+        TESS_TRY(
+            write_corrected_kind(output, &list[c], product, shared, found, to, held));
+cleanup:
+    return status;
+}
+
 /* Warn of polarisations without data. `product`: of any kind. */
 static void warn_of_blanks(const image_files *output, int64_t interval, int64_t channel,
                            const imager_product *product, const imager_extent *extent)
@@ -421,9 +498,10 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     if (kinds->num[any] > 0)
         warn_of_blanks(output, interval, channel,
                        product + image_kinds_place(kinds, any), extent);
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         TESS_TRY(write_kind(output, kind, product + image_kinds_place(kinds, kind),
                             &shared, found, &to, &held));
+    TESS_TRY(write_corrected(output, product, &shared, found, &to, &held));
     TESS_TRY(write_maps(output, product + image_kinds_place(kinds, IMAGE_RESTORED),
                         &shared, found, &to, &held));
     if (output->opts->output) {

@@ -16,6 +16,7 @@
 struct image_cubes;
 struct imager_found;
 struct imager_summary;
+struct image_primary_beam;
 
 /** A map of spectra, which is written with the images of the mean. */
 typedef struct image_map {
@@ -45,9 +46,10 @@ typedef struct image_files {
     tess_profile *profile;
     image_map *map; /**< [num_maps] of the polarisations in turn, for the next mean */
     int num_maps;
-    image_source_list sources;      /**< of the output that was cleaned last */
-    struct image_cubes *cubes;      /**< that take the place of the images of channels,
-                                         or NULL */
+    image_source_list sources; /**< of the output that was cleaned last */
+    struct image_cubes *cubes; /**< that take the place of the images of channels,
+                                    or NULL */
+    struct image_primary_beam *primary_beam; /**< or NULL */
     struct imager_summary *summary; /**< gets what is told of the images in the end */
 } image_files;
 

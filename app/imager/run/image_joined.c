@@ -8,6 +8,7 @@
 #include "channel_rounds.h"
 #include "image_beam.h"
 #include "image_cubes.h"
+#include "image_primary_beam.h"
 #include "imager_teams_rows.h"
 #include "majors.h"
 #include "spectral_maps.h"
@@ -94,6 +95,7 @@ static tess_status weigh(image_run *run, joined_channel *channel, int64_t output
     TESS_TRY(image_weigh(run, &channel->data, &density));
     image_variances(run, density, num_weight, data->weight_scale, channel->variance);
     TESS_TRY(image_apply_density(run, &channel->data, &density));
+    TESS_TRY(image_primary_beam_weigh(run, output, &channel->data));
     /* of samples that are not in memory it is applied as they go to scratch */
     if (density) {
         channel->density = density;
@@ -320,8 +322,9 @@ static tess_status write_all(joined *all, channel_mean *mean)
     TESS_TRY(channel_mean_start(run, mean));
     TESS_TRY(image_cubes_open(&run->means, first, end));
     for (int c = 0; c < all->num_channels; ++c) {
-        const joined_channel *channel = &all->channel[c];
+        joined_channel *channel = &all->channel[c];
         const imager_extent *extent = &run->outputs.extent[output_of(all, c)];
+        TESS_TRY(image_primary_beam_make(run, output_of(all, c), channel->product));
         TESS_TRY(image_files_write(&run->output, all->interval, c, channel->product,
                                    extent, channel->found));
         image_files_log(&run->output, all->interval, c);

@@ -14,6 +14,7 @@ typedef enum image_kind {
     IMAGE_MODEL,          /**< in Jy/pixel */
     IMAGE_RESIDUAL,       /**< of the whole model */
     IMAGE_RESTORED,       /**< model ∗ beam + residual */
+    IMAGE_PRIMARY_BEAM,   /**< of the antennas, not cut */
     NUM_IMAGE_KINDS
 } image_kind;
 
@@ -52,7 +53,8 @@ static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_po
          [IMAGE_FIRST_RESIDUAL] = opts->clean.first_residual ? cleaned : 0,
          [IMAGE_MODEL] = cleaned,
          [IMAGE_RESIDUAL] = cleaned,
-         [IMAGE_RESTORED] = cleaned}};
+         [IMAGE_RESTORED] = cleaned,
+         [IMAGE_PRIMARY_BEAM] = opts->beside.primary_beam.model ? num_pol : 0}};
 }
 
 /** Place of the first image of a kind. */
@@ -86,7 +88,8 @@ static inline const char *image_kind_name(image_kind kind)
                                                           "first-residual",
                                                       [IMAGE_MODEL] = "model",
                                                       [IMAGE_RESIDUAL] = "residual",
-                                                      [IMAGE_RESTORED] = "image"};
+                                                      [IMAGE_RESTORED] = "image",
+                                                      [IMAGE_PRIMARY_BEAM] = "pb"};
     return name[kind];
 }
 
@@ -99,7 +102,8 @@ static inline const char *image_kind_caption(image_kind kind)
         [IMAGE_FIRST_RESIDUAL] = "first residual",
         [IMAGE_MODEL] = "model",
         [IMAGE_RESIDUAL] = "residual",
-        [IMAGE_RESTORED] = "restored image"};
+        [IMAGE_RESTORED] = "restored image",
+        [IMAGE_PRIMARY_BEAM] = "primary beam"};
     return caption[kind];
 }
 

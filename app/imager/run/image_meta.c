@@ -17,23 +17,6 @@ static const char *weighting_text(const tess_image_opts *opts, char *text, size_
     return text;
 }
 
-/* Middle of the antennas whose positions are known. */
-static void antennas_centre(const tess_vis_meta *meta, double place_m[3])
-{
-    int count = 0;
-    for (int k = 0; k < meta->num_antennas; ++k) {
-        const double *xyz_m = meta->antenna[k].xyz_m;
-        if (!isfinite(xyz_m[0] + xyz_m[1] + xyz_m[2]) ||
-            !(fabs(xyz_m[0]) + fabs(xyz_m[1]) + fabs(xyz_m[2]) > 0))
-            continue;
-        for (int c = 0; c < 3; ++c)
-            place_m[c] += xyz_m[c];
-        ++count;
-    }
-    for (int c = 0; c < 3 && count > 0; ++c)
-        place_m[c] /= count;
-}
-
 /* `channel`: -1 for the mean of all. */
 void image_meta_fill(const image_files *output, int64_t interval, int64_t channel,
                      const imager_extent *extent, tess_image_meta *meta)
@@ -57,7 +40,7 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
     output_table_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
     if (extent->num_vis > 0)
         meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
-    antennas_centre(info->meta, meta->place_m);
+    tess_vis_site(info->meta, meta->place_m);
     snprintf(meta->names.telescope, sizeof meta->names.telescope, "%s",
              info->meta->telescope);
     snprintf(meta->names.observer, sizeof meta->names.observer, "%s",
@@ -97,7 +80,10 @@ tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, i
     meta.is_psf = kind == IMAGE_PSF;
     meta.caption = image_kind_caption(kind);
     if (kind == IMAGE_MODEL) snprintf(meta.unit, sizeof meta.unit, "Jy/pixel");
-    if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || !(found->majors > 0)) return meta;
+    if (kind == IMAGE_PRIMARY_BEAM) meta.unit[0] = '\0';
+    if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || kind == IMAGE_PRIMARY_BEAM ||
+        !(found->majors > 0))
+        return meta;
     const tess_clean_opts *minor = &output->opts->clean.minor;
     meta.cleaned = (tess_fits_cleaned){.iterations = (int64_t)found->iterations,
                                        .majors = (int64_t)found->majors,
@@ -122,4 +108,5 @@ void image_meta_of_cube(const image_files *output, int64_t interval, image_kind 
     image_meta_fill(output, interval, 0, &none, meta);
     meta->is_psf = kind == IMAGE_PSF;
     if (kind == IMAGE_MODEL) snprintf(meta->unit, sizeof meta->unit, "Jy/pixel");
+    if (kind == IMAGE_PRIMARY_BEAM) meta->unit[0] = '\0';
 }

@@ -26,11 +26,10 @@ char *image_files_stem(const image_files *output, int64_t interval)
                : path;
 }
 
-char *image_cube_name(const image_files *output, int64_t interval, image_kind kind)
+char *image_cube_name(const image_files *output, int64_t interval, const char *kind)
 {
     char *path = NULL, *stem = image_files_stem(output, interval);
-    if (stem && asprintf(&path, "%s-cube-%s.fits", stem, image_kind_name(kind)) < 0)
-        path = NULL;
+    if (stem && asprintf(&path, "%s-cube-%s.fits", stem, kind) < 0) path = NULL;
     free(stem); /* from asprintf */
     return path;
 }
@@ -133,11 +132,45 @@ char *image_map_name(const image_files *output, int64_t interval, int pol, int k
                       image_map_kind(output->opts, k, kind, sizeof kind), "fits");
 }
 
+/* CASA writes the beam as NAME.pb. WSClean writes NAME-image-pb.fits, whether images
+ * are cleaned or not, and NAME-model-pb.fits. */
+int image_corrected_list(const tess_image_opts *opts,
+                         image_corrected list[IMAGE_MOST_CORRECTED])
+{
+    const tess_beam_correction *beam = &opts->beside.primary_beam;
+    int count = 0;
+    if (!beam->model) return 0;
+    list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "pb"};
+    list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "weight-pb"};
+    if (!beam->corrects) return count;
+    if (!image_is_cleaned(opts)) {
+        list[count++] = (image_corrected){
+            IMAGE_DIRTY, opts->beside.as_wsclean ? "image-pb" : "dirty-pb"};
+        return count;
+    }
+    list[count++] = (image_corrected){IMAGE_MODEL, "model-pb"};
+    list[count++] = (image_corrected){IMAGE_RESIDUAL, "residual-pb"};
+    list[count++] = (image_corrected){IMAGE_RESTORED, "image-pb"};
+    return count;
+}
+
+int image_cube_list(const tess_image_opts *opts, const image_kinds *kinds,
+                    image_corrected list[IMAGE_MOST_CUBES])
+{
+    int count = 0;
+    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
+        if (kinds->num[kind] > 0)
+            list[count++] =
+                (image_corrected){(image_kind)kind, image_kind_name((image_kind)kind)};
+    return count + image_corrected_list(opts, list + count);
+}
+
 /* A model of points is dark wherever one looks: it has no preview. */
 bool image_has_preview(const tess_image_opts *opts, image_kind kind, int64_t channel)
 {
     const bool has_mean = image_is_in_cube(opts, channel) && opts->channels_out > 1;
-    return opts->beside.preview && kind != IMAGE_MODEL && !has_mean;
+    return opts->beside.preview && kind != IMAGE_MODEL && kind != IMAGE_PRIMARY_BEAM &&
+           !has_mean;
 }
 
 bool image_is_in_cube(const tess_image_opts *opts, int64_t channel)
@@ -145,12 +178,28 @@ bool image_is_in_cube(const tess_image_opts *opts, int64_t channel)
     return opts->beside.cube && channel >= 0;
 }
 
+static int corrected_names(const image_files *output, int64_t interval, int64_t channel,
+                           char **name)
+{
+    image_corrected list[IMAGE_MOST_CORRECTED];
+    const int num = image_is_in_cube(output->opts, channel)
+                        ? 0
+                        : image_corrected_list(output->opts, list);
+    int count = 0;
+    for (int c = 0; c < num; ++c)
+        for (int k = 0; k < output->num_pol; ++k)
+            name[count++] = image_path(output, interval, channel,
+                                       image_named_pol(output, list[c].of, k),
+                                       list[c].name, "fits");
+    return count;
+}
+
 /* The files of an output, with the list of sources; NULL where memory was short. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name)
 {
     int count = 0;
-    for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
+    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         for (int k = 0; k < output->kinds.num[kind]; ++k) {
             const tess_pol *pol = image_named_pol(output, kind, k);
             const char *text = image_kind_name(kind);
@@ -165,6 +214,7 @@ int image_output_names(const image_files *output, int64_t interval, int64_t chan
             if (image_has_preview(output->opts, kind, channel))
                 name[count++] = image_path(output, interval, channel, pol, text, "png");
         }
+    count += corrected_names(output, interval, channel, name + count);
     if (image_has_sources(output->opts, channel))
         name[count++] = image_sources_name(output, interval, channel);
     return count;
@@ -180,14 +230,15 @@ tess_status image_files_names(const image_files *output, char ***names_out,
     const int64_t most =
         opts->intervals_out *
         ((channels + several) * (3 * image_kinds_all(&output->kinds) + 1) +
-         maps * output->num_pol + NUM_IMAGE_KINDS);
+         maps * output->num_pol + IMAGE_MOST_CUBES);
     int64_t count = 0;
     char **names = tess_alloc_zero(most, sizeof *names);
     if (!names) TESS_FAIL(TESS_ERR_ALLOC, "names of the files");
+    image_corrected list[IMAGE_MOST_CUBES];
+    const int num = image_cube_list(opts, &output->kinds, list);
     for (int64_t t = 0; opts->beside.cube && t < opts->intervals_out; ++t)
-        for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind)
-            if (output->kinds.num[kind] > 0)
-                names[count++] = image_cube_name(output, t, (image_kind)kind);
+        for (int c = 0; c < num; ++c)
+            names[count++] = image_cube_name(output, t, list[c].name);
     for (int64_t t = 0; t < opts->intervals_out; ++t)
         for (int64_t c = 0; c < channels + several; ++c)
             count +=

@@ -13,7 +13,7 @@ char *image_path(const image_files *output, int64_t interval, int64_t channel,
                  const tess_pol *pol, const char *kind, const char *suffix);
 
 /** NAME[-tNNNN]-cube-KIND.fits, as image_path. Local. */
-char *image_cube_name(const image_files *output, int64_t interval, image_kind kind);
+char *image_cube_name(const image_files *output, int64_t interval, const char *kind);
 
 /** The polarisation that the name of image `k` of a kind tells, or NULL. Local. */
 const tess_pol *image_named_pol(const image_files *output, image_kind kind, int k);
@@ -37,6 +37,26 @@ char *image_map_name(const image_files *output, int64_t interval, int pol, int k
 bool image_has_sources(const tess_image_opts *opts, int64_t channel);
 char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);
 
+/** An image that the primary beam makes of those of a kind. */
+typedef struct image_corrected {
+    image_kind of;
+    const char *name; /**< "image-pb": the kind in names of files */
+} image_corrected;
+
+enum { IMAGE_MOST_CORRECTED = 5 };
+
+/** These images of an output, whose number is returned; each is there for each
+ *  polarisation. Local. */
+int image_corrected_list(const tess_image_opts *opts,
+                         image_corrected list[IMAGE_MOST_CORRECTED]);
+
+enum { IMAGE_MOST_CUBES = NUM_IMAGE_KINDS + IMAGE_MOST_CORRECTED };
+
+/** The cubes of an interval: those of the kinds that are made, and of what the primary
+ * beam makes of them; their number is returned. Local. */
+int image_cube_list(const tess_image_opts *opts, const image_kinds *kinds,
+                    image_corrected list[IMAGE_MOST_CUBES]);
+
 /** Whether images of a kind and channel (-1: the mean) have a preview. Planes of cubes
  *  have none where there is a mean. Local. */
 bool image_has_preview(const tess_image_opts *opts, image_kind kind, int64_t channel);
@@ -45,7 +65,8 @@ bool image_has_preview(const tess_image_opts *opts, image_kind kind, int64_t cha
 bool image_is_in_cube(const tess_image_opts *opts, int64_t channel);
 
 /** The names of the files of an output, whose number is returned: at most three for
- * each image, and one; NULL where memory was short. Local. */
+ * each image, and one; NULL where memory was short. Of a dirty image there may be four,
+ * with a primary beam, of which there are two. Local. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name);
 

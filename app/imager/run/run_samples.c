@@ -162,6 +162,7 @@ static tess_status wants_device_read(const image_run *run, bool *wanted)
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here = run->outputs.num == 1 && !run->holds.stay &&
                    !image_subtracts(opts) && !opts->beside.dump_stages && !forced &&
+                   !opts->beside.primary_beam.model &&
                    device_read_possible(&run->job, run->source,
                                         run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));

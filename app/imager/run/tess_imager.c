@@ -12,6 +12,7 @@
 #include "image_beam.h"
 #include "image_cubes.h"
 #include "image_joined.h"
+#include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"
 #include "imager_rows.h"
@@ -377,6 +378,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     TESS_TRY(image_weigh(run, &data, &density));
     image_variances(run, density, num_weight, density_scale, variance);
     TESS_TRY(image_apply_density(run, &data, &density));
+    TESS_TRY(image_primary_beam_weigh(run, output, &data));
     TESS_TRY(visset_create(&run->job, &data, !cleans, &stages, &set));
     if (!cleans) TESS_TRY(load_model(run));
     TESS_TRY(visset_image(&set, &request, &stages, made));
@@ -396,6 +398,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
         TESS_TRY(majors_clean(run, &channel, 1, NULL));
     else
         take_made(run, made, product);
+    TESS_TRY(image_primary_beam_make(run, output, product));
 cleanup:
     free_products(made, TESS_MAX_IMAGES);
     visset_free(&set);
@@ -544,6 +547,7 @@ void image_free_run(image_run *run)
     tess_free(run->chan_wanted);
     tess_free(run->output.sources.text);
     image_cubes_destroy(run->means.cubes);
+    image_primary_beam_free(run->output.primary_beam);
     imager_summary_free(&run->summary);
     imager_teams_free(&run->teams);
 }
@@ -584,6 +588,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(image_files_check(&run.output));
     TESS_TRY(clean_inputs_check(&run));
     TESS_TRY(tess_comm_agree(comm, update_model_check(&run)));
+    TESS_TRY(image_primary_beam_open(&run));
     TESS_TRY(imager_stages_start(comm, opts->beside.dump_stages, own.overwrite));
     TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
     TESS_TRY(image_first_pass(&run));

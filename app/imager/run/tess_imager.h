@@ -59,9 +59,10 @@ typedef struct tess_image_weights {
 
 /** What is written beside the images, and into their headers. */
 typedef struct tess_image_beside {
-    bool preview;            /**< --preview */
-    bool as_wsclean;         /**< --wsclean-files */
-    bool cube;               /**< --cube */
+    bool preview;    /**< --preview */
+    bool as_wsclean; /**< --wsclean-files */
+    bool cube;       /**< --cube */
+    tess_beam_correction primary_beam;
     const char *reserved[3]; /**< other files that the run writes, or NULL: no image may
                                   have their names */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */

@@ -270,6 +270,23 @@ static double separation(double ra0, double dec0, double ra1, double dec1)
     return 2 * asin(fmin(1, sqrt(sd * sd + cos(dec0) * cos(dec1) * sr * sr)));
 }
 
+/* Joined, each pointing counts by its weights alone: the image of a mosaic would count
+ * it by its primary beam, too. */
+static void warn_of_pointings(const tess_source *source)
+{
+    const tess_vis_meta *first = tess_vis_reader_meta(source->reader[0]);
+    int others = 0;
+    for (int k = 1; k < source->num_obs; ++k) {
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[k]);
+        others += separation(first->ra_rad, first->dec_rad, meta->ra_rad,
+                             meta->dec_rad) > SAME_CENTER_RAD;
+    }
+    if (others > 0 && tess_comm_rank(source->comm) == 0)
+        tess_log_warn(
+            "several pointings are joined without weights of primary beams; for "
+            "a mosaic, image each alone with --pbcor");
+}
+
 static tess_status find_center(tess_source *source)
 {
     tess_status status = TESS_OK;
@@ -291,6 +308,7 @@ static tess_status find_center(tess_source *source)
                       "images' centre with --center RA,DEC",
                       meta->path, apart / TESS_RAD_PER_DEG, first->path);
     }
+    warn_of_pointings(source);
 cleanup:
     return status;
 }

@@ -18,7 +18,7 @@ typedef enum tess_w_mode {
 } tess_w_mode;
 
 /** Polarisations of a run, and images of all kinds that it makes of an output. */
-enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 6 * TESS_MAX_POL };
+enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 7 * TESS_MAX_POL };
 
 /** Of the time steps, counted from 0. */
 typedef enum tess_time_steps {
@@ -100,5 +100,13 @@ typedef struct tess_gridding {
     bool overwrite_gcf;              /**< may there be a file of write_gcf's name? */
     const char *only_projection;     /**< option given that --w projection alone has */
 } tess_gridding;
+
+/** Correction for the primary beam. */
+typedef struct tess_beam_correction {
+    const char
+        *model;    /**< --primary-beam, as tess_primary_beam.h lists them; or NULL */
+    bool corrects; /**< --pbcor */
+    double limit;  /**< --pb-limit, default 0.2 */
+} tess_beam_correction;
 
 #endif
