@@ -110,7 +110,7 @@ REFUSED = [
     (f"{BASE} -mem 101 x.ms", "--memory: '101' is"),
     (f"{BASE} -channels-outt 2 x.ms", "-channels-outt: unknown option of WSClean; did you mean -channels-out?"),
     (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
-    (f"{BASE} -apply-primary-beam x.ms", "-apply-primary-beam: not supported: there is no primary beam"),
+    (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),
     (f"{BASE} -super-weight 2 x.ms", "-super-weight 2: only 1 is supported"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),

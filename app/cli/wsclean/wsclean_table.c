@@ -33,14 +33,10 @@
 #define ACCURATE "gridding keeps --accuracy (-wgridder-accuracy), whatever the gridder"
 #define PLANNED  "the planner chooses; ranks of mpirun -n N share the work"
 #define UNSORTED "observations are read in parallel, and never copied"
-#define NO_BEAM                                                                        \
-    "there is no primary beam correction here; leave it out, and correct the image "   \
-    "afterwards"
 #define NO_FACETS                                                                      \
     "there are no facets here; leave it out, and apply solutions to the data first, "  \
     "as DP3 does"
-#define NO_ATERMS                                                                      \
-    "there are no a-terms here; leave it out, and correct the image afterwards"
+#define NO_ATERMS "there are no a-terms here; leave it out, and use -apply-primary-beam"
 #define OF_FACETS                                                                      \
     "it has an effect only with options for facets and beams, which are refused"
 #define NO_REUSE                                                                       \
@@ -281,8 +277,13 @@ const wsclean_option wsclean_options[] = {
            "in all major iterations; by WSClean in the first alone", 0),
 
     /* beams and facets */
-    REFUSED("apply-primary-beam", NULL, NO_BEAM),
-    REFUSED("reuse-primary-beam", NULL, NO_BEAM),
+    CHOICE("apply-primary-beam", NULL, "--primary-beam auto --pbcor",
+           "beams of MeerKAT, VLA, ATCA, GMRT and ALMA; of others --primary-beam of "
+           "tessera image reads files",
+           0),
+    CHOICE("primary-beam-limit", "LEVEL", "--pb-limit LEVEL",
+           "default: 0.005; with -apply-primary-beam", 0),
+    REFUSED("reuse-primary-beam", NULL, "beams are computed anew; leave it out"),
     REFUSED("grid-with-beam", NULL, NO_ATERMS),
     REFUSED("aterm-config", "FILE", NO_ATERMS),
     REFUSED("facet-regions", "FILE", NO_FACETS),
@@ -291,7 +292,6 @@ const wsclean_option wsclean_options[] = {
     REFUSED("dd-psf-grid", "WIDTH HEIGHT",
             "there is one PSF for the whole image; leave it out"),
     IGNORED("use-differential-lofar-beam", NULL, OF_FACETS),
-    IGNORED("primary-beam-limit", "LEVEL", OF_FACETS),
     IGNORED("mwa-path", "DIR", OF_FACETS),
     IGNORED("save-psf-pb", NULL, OF_FACETS),
     IGNORED("pb-grid-size", "N", OF_FACETS),

@@ -327,6 +327,15 @@ cleanup:
     return status;
 }
 
+/* WSClean corrects for the primary beam down to a much lower level. */
+static tess_status add_primary_beam(const wsclean_line *line, wsclean_words *words)
+{
+    if (!wsclean_line_last(line, "apply-primary-beam")) return TESS_OK;
+    return wsclean_words_add(words, "--primary-beam", "auto", "--pbcor", "--pb-limit",
+                             wsclean_line_value(line, "primary-beam-limit", "0.005"),
+                             NULL);
+}
+
 /* ---- cleaning ---- */
 
 static const char *model_column(const wsclean_line *line)
@@ -414,6 +423,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_cleaning(line, words, notes));
     TESS_TRY(add_joins(line, words));
     TESS_TRY(add_products(line, words));
+    TESS_TRY(add_primary_beam(line, words));
     TESS_TRY(add(notes,
                  "images are made in full, and never by WSClean's small inversion "
                  "with its interpolation"));
