@@ -8,7 +8,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
-from e2e import BIN, ROOT, Suite, mpiexec, run, simulate, write_sky  # noqa: E402
+from e2e import (BIN, ROOT, Suite, casacore_python, have_ms, mpiexec, run, simulate,  # noqa: E402
+                 write_sky)
 
 EXAMPLES = os.path.join(ROOT, "examples")
 SANITIZED = os.environ.get("TESS_TEST_SLOWER", "1") != "1"
@@ -142,6 +143,28 @@ def check_python(suite, obs, env):
 
 
     check_solvers(suite, obs, env)
+    check_calibration(suite, env)
+
+
+def check_calibration(suite, env):
+    """Self-calibration raises the dynamic range from round to round, by a factor of 10 and more."""
+    python = casacore_python()
+    if not have_ms() or not python:
+        return
+    result = run([python, os.path.join(EXAMPLES, "python", "self_calibrate.py"), "--simulate",
+                  suite.path("selfcal.ms")], 300, env=env)
+    if not suite.ran("self_calibrate.py", result):
+        return
+    reached = [int(found) for found in re.findall(r"dynamic range (\d+)", result.out)]
+    suite.true(f"its dynamic range grows: {reached}", len(reached) == 4 and sorted(reached) == reached)
+    suite.true("by a factor of 10", reached[-1] > 10 * reached[0])
+    peak = re.findall(r"peak (\S+) Jy/beam", result.out)
+    # phases of a minute leave some of the wandering within it
+    suite.below("the peak of its source of 1 Jy", abs(float(peak[-1]) - 1), 0.06)
+    suite.true("its models go to MODEL_DATA",
+               run([python, "-c", "import sys; from casacore.tables import table; "
+                    "assert 'MODEL_DATA' in table(sys.argv[1], ack=False).colnames()",
+                    suite.path("selfcal.ms")], 60).status == 0)
 
 
 def check_solvers(suite, obs, env):
