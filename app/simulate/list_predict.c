@@ -10,7 +10,6 @@
 #include "sim_rows.h"
 #include "sim_sky.h"
 #include "tess_log.h"
-#include "tess_mem.h"
 
 typedef struct list_run {
     tess_comm *comm;
@@ -23,8 +22,6 @@ typedef struct list_run {
     char message[1200];
     tess_vis_origin origin;
     tess_vis_block block;
-    double *uvw_m; /* [capacity][3], where those of a block are not finite 0 */
-    int64_t capacity;
     tess_progress progress;
 } list_run;
 
@@ -107,22 +104,6 @@ static bool has_finite_uvw(const double *uvw_m)
     return isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
 }
 
-/* Copies of a block's uvw that can be computed with. Local. */
-static tess_status take_uvw(list_run *run)
-{
-    tess_status status = TESS_OK;
-    const tess_vis_block *block = &run->block;
-    if (tess_grow((void **)&run->uvw_m, &run->capacity, 3 * block->num_rows,
-                  sizeof *run->uvw_m))
-        TESS_FAIL(TESS_ERR_ALLOC, "%lld rows", (long long)block->num_rows);
-    for (int64_t r = 0; r < block->num_rows; ++r)
-        for (int k = 0; k < 3; ++k)
-            run->uvw_m[3 * r + k] =
-                has_finite_uvw(block->uvw_m + 3 * r) ? block->uvw_m[3 * r + k] : 0;
-cleanup:
-    return status;
-}
-
 /* Visibilities of rows without finite uvw become 0; false when others are not finite.
  */
 static bool finish_rows(tess_vis_block *block)
@@ -155,8 +136,7 @@ static tess_status fill_block(list_run *run, int segment, int64_t first,
     TESS_TRY(tess_vis_read(run->reader, segment, first, num_rows, run->opts->threads,
                            block));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-    TESS_TRY(take_uvw(run));
-    tess_sim_predict(&run->sky, &channels, &none, num_rows, run->uvw_m,
+    tess_sim_predict(&run->sky, &channels, &none, num_rows, block->uvw_m,
                      run->opts->threads, block->vis);
     if (!finish_rows(block))
         TESS_FAIL(TESS_ERR_INPUT,
@@ -225,7 +205,6 @@ cleanup:
     tess_progress_finish(&run.progress);
     tess_vis_writer_destroy(run.writer);
     tess_vis_block_free(&run.block);
-    tess_free(run.uvw_m);
     tess_sky_free(&run.sky);
     tess_vis_close(run.reader);
     return status;
