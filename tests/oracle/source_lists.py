@@ -201,6 +201,15 @@ def column(suite, ms, name):
     return np.load(out)
 
 
+def without_data(suite, ms):
+    """A copy of an MS without the column DATA, or None without casacore."""
+    copy, python = suite.path("no-data.ms"), casacore_python()
+    shutil.copytree(ms, copy)
+    script = "import sys; from casacore.tables import table; " \
+             "table(sys.argv[1], readonly=False, ack=False).removecols('DATA')"
+    return copy if python and run([python, "-c", script, copy], 60).status == 0 else None
+
+
 def check_columns(suite, ms):
     """uvw of the MS are double, those of the UVFITS single precision."""
     path = write_list(suite.path("column.txt"), make_sources())
@@ -221,6 +230,10 @@ def check_columns(suite, ms):
             # of the MS's uvw; the file's are rounded
             suite.below(f"MS to UVFITS, {ranks} ranks: L2 error",
                         error_of(found[2], visibilities(read_list(path), uvw, freq)), STORED)
+    bare, out = without_data(suite, ms), suite.path("of-bare.uvfits")
+    if bare and suite.ran("an MS without data", tessera("predict", bare, "--model", path, "-o", out)):
+        suite.true("an MS without data: the same visibilities", np.array_equal(
+            uvfits.read(out)[2], uvfits.read(suite.path("of-ms.uvfits"))[2]))
 
 
 # ---- lists that cleaning writes ----
@@ -359,15 +372,19 @@ def check_outputs(suite, obs):
             check_model(suite, f"channel {c} by itself, {ranks} ranks",
                         read_list(f"{prefix}-{c:04d}-sources.txt"), f"{prefix}-{c:04d}-model.fits")
     for join in [], ["--join-polarizations"]:
-        ran, prefix = clean(suite, "stokes", obs, "--stokes", "IQ", "--intervals-out", 2, *join)
+        ran, prefix = clean(suite, "stokes", obs, "--stokes", "QI", "--intervals-out", 2, *join)
         for t in range(2) if ran else ():
             check_model(suite, f"interval {t} of Stokes I {' '.join(join)}",
                         read_list(f"{prefix}-t{t:04d}-sources.txt"),
                         f"{prefix}-t{t:04d}-I-model.fits")
     ran, prefix = clean(suite, "mean", obs, "--channels-out", 4, "--join-channels")
     if ran:
-        check_model(suite, "joined without a fit: the mean", read_list(prefix + "-sources.txt"),
-                    prefix + "-MFS-model.fits")
+        sources = read_list(prefix + "-sources.txt")
+        check_model(suite, "joined without a fit: the mean", sources, prefix + "-MFS-model.fits")
+        headers = [read_image(f"{prefix}-{c:04d}-model.fits")[1] for c in range(4)]
+        mean = np.average([h["FREQMEAN"] for h in headers], weights=[h["SUMWT"] for h in headers])
+        suite.below("joined without a fit: the mean frequency by weight",
+                    max(abs(s["nu0"] / mean - 1) for s in sources), 1e-12)
     ran, prefix = clean(suite, "shifted", obs, "--center", "04:00:30,-30:05:00", "--size", "243,250")
     if ran:
         check_model(suite, "another centre", read_list(prefix + "-sources.txt"), prefix + "-model.fits")

@@ -246,6 +246,8 @@ static void test_written(void **state)
     assert_non_null(strstr(text, "\ns0c0,POINT,00:00:00.000000000,00.00.00.00000000,"));
     assert_non_null(
         strstr(text, "\ns1c0,GAUSSIAN,00:00:00.000000000,90.00.00.00000000,"));
+    assert_non_null(
+        strstr(text, "\ns2c0,POINT,00:00:00.000000000,-90.00.00.00000000,"));
     assert_int_equal(tess_source_list_parse("b.txt", text, &back, NULL, 0), TESS_OK);
     assert_int_equal(back.num_sources, COUNT);
     for (int k = 0; k < COUNT; ++k) {
