@@ -176,7 +176,7 @@ cleanup:
     return status;
 }
 
-static clean_search search_of(const tess_clean_images *images)
+clean_search clean_join_search(const tess_clean_images *images)
 {
     if (images->join.squared && clean_join_count(images) > 1) return CLEAN_SQUARES;
     return count_linked(images) > 1 ? CLEAN_ROOTS : CLEAN_MEAN;
@@ -187,7 +187,7 @@ tess_status clean_join_create(const tess_clean_images *images, clean_join *join_
     tess_status status = TESS_OK;
     const int pols = pols_of(images), count = clean_join_count(images);
     double sum = 0, *weight = NULL;
-    clean_join join = {.search = search_of(images),
+    clean_join join = {.search = clean_join_search(images),
                        .num_pol = pols,
                        .num_channels = cleaned_of(images),
                        .num_out = channels_of(images)};

@@ -34,6 +34,9 @@ tess_status clean_join_check(const tess_clean_images *images);
 /** Images that are cleaned. Local. */
 int clean_join_count(const tess_clean_images *images);
 
+/** What the search looks at. Local. */
+clean_search clean_join_search(const tess_clean_images *images);
+
 /** TESS_ERR_INPUT: no image has data. TESS_ERR_ALLOC. Local. */
 tess_status clean_join_create(const tess_clean_images *images, clean_join *join);
 void clean_join_free(clean_join *join); /**< Zeros are fine. Local. */

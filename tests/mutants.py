@@ -158,6 +158,10 @@ TABLE = [Mutant(*entry) for entry in [
      "    select.model_only = true;\n",
      "",
      "e2e.source_lists"),
+    ("clean-bytes-of-squares", "clean/tess_clean.c",
+     "setup.join.search = clean_join_search(images);",
+     "setup.join.search = CLEAN_MEAN;",
+     "mpi.clean.np1"),
     # ---- conventions: directions, signs, Stokes parameters ----
     ("geom-l-sign", "grid/kernel/tess_geom.c",
      "return geom->l0 - (double)(i - geom->nx / 2) * geom->scale_rad;",

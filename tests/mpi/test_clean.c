@@ -375,6 +375,30 @@ static void test_options(void **state)
     drop(&f);
 }
 
+/* The mean of channels has a spectrum of its own. Roots and squares have none: each of
+ * two scales then has images of its own. */
+static void test_bytes(void **state)
+{
+    enum { NUM_IMAGES = 8 };
+    const double rows = 8.0 * NX * NY;
+    tess_clean_images images = {
+        .nx = NX, .ny = NY, .num_rows = NY, .num_images = NUM_IMAGES};
+    tess_clean_opts opts;
+    double mean, squares, roots, node;
+    tess_clean_opts_default(&opts);
+    opts.multiscale = opts.is_double = true;
+    opts.beam = (tess_clean_beam){.major_px = 3, .minor_px = 3};
+    tess_clean_bytes(&images, &opts, 1, &mean, &node);
+    images.join.squared = true;
+    tess_clean_bytes(&images, &opts, 1, &squares, &node);
+    images.join = (tess_clean_join){.num_pol = 2};
+    tess_clean_bytes(&images, &opts, 1, &roots, &node);
+    /* less the mean's spectrum, which is padded to 3 rows at most */
+    assert_true(squares - mean > (NUM_IMAGES - 4) * rows);
+    assert_true(squares - mean < NUM_IMAGES * rows);
+    assert_true(roots == squares);
+}
+
 int main(int argc, char **argv)
 {
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
@@ -384,7 +408,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_state),      cmocka_unit_test(test_divergence),
         cmocka_unit_test(test_components), cmocka_unit_test(test_joins),
         cmocka_unit_test(test_restore),    cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_options)};
+        cmocka_unit_test(test_options),    cmocka_unit_test(test_bytes)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;

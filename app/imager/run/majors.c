@@ -34,13 +34,14 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
     const tess_join_choice *join = &opts->clean.join;
     const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
     const int pols = image_joins_pols(opts) ? num_pol : 1;
-    const tess_clean_images images = {
-        .nx = opts->nx,
-        .ny = opts->ny,
-        .num_rows = (opts->ny + ranks - 1) / ranks,
-        .num_images = channels * pols,
-        .join = {.num_pol = pols, .num_cleaned = join->num_cleaned},
-        .rows_are_double = is_double};
+    const tess_clean_images images = {.nx = opts->nx,
+                                      .ny = opts->ny,
+                                      .num_rows = (opts->ny + ranks - 1) / ranks,
+                                      .num_images = channels * pols,
+                                      .join = {.num_pol = pols,
+                                               .squared = join->squared,
+                                               .num_cleaned = join->num_cleaned},
+                                      .rows_are_double = is_double};
     const double beam_rad = uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad;
     const struct imager_found beam = {.beam.major_rad = beam_rad,
                                       .beam.minor_rad = beam_rad,
