@@ -507,6 +507,7 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
         plan->footprint = plan->kernel.support;
     }
     TESS_TRY(place_planes(plan));
+    plan->phase = tess_geom_phase_of(&plan->geom, plan->nm1.center, plan->opts.do_w);
     TESS_TRY(make_corrections(plan));
     plan->tiles_u = (plan->nu + plan->tile - 1) / plan->tile;
     plan->tiles_v = (plan->nv + plan->tile - 1) / plan->tile;

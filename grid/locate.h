@@ -10,7 +10,7 @@
 
 /** Grid coordinates of one row at 1/λ = 1: those of a channel are a·inv_lambda and so
  *  on. The row is folded to w ≥ 0; `conjugate` says that its visibilities must be
- *  conjugated. `turns` is the phase of the image's centre, u l0 + v m0 + w (n_c − 1): a
+ *  conjugated. `turns` is the phase of the image's centre (tess_geom_phase): a
  *  visibility is gridded times exp(−2πi turns), and degridded times exp(+2πi turns). */
 typedef struct tess_row_scale {
     double a, b, w;
@@ -21,7 +21,8 @@ typedef struct tess_row_scale {
 /** Do visibilities have such a phase? */
 static inline bool tess_has_phase(const tess_grid_plan *plan)
 {
-    return plan->opts.do_w || plan->geom.l0 != 0 || plan->geom.m0 != 0;
+    const tess_geom *geom = &plan->geom;
+    return plan->opts.do_w || geom->l0 != geom->turned_l || geom->m0 != geom->turned_m;
 }
 
 static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
@@ -30,13 +31,14 @@ static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
     const tess_geom *geom = &plan->geom;
     const bool conjugate = uvw_m[2] < 0;
     const double sign = conjugate ? -1.0 : 1.0, scale_m = tess_geom_scale_m(geom);
-    return (tess_row_scale){.a =
-                                -sign * uvw_m[0] * (geom->scale_rad * (double)plan->nu),
-                            .b = sign * uvw_m[1] * (scale_m * (double)plan->nv),
-                            .w = sign * uvw_m[2],
-                            .turns = sign * (uvw_m[0] * geom->l0 + uvw_m[1] * geom->m0 +
-                                             uvw_m[2] * plan->nm1.center),
-                            .conjugate = conjugate};
+    const tess_geom_phase *phase = &plan->phase;
+    return (tess_row_scale){
+        .a = -sign * uvw_m[0] * (geom->scale_rad * (double)plan->nu),
+        .b = sign * uvw_m[1] * (scale_m * (double)plan->nv),
+        .w = sign * uvw_m[2],
+        .turns =
+            sign * (uvw_m[0] * phase->l + uvw_m[1] * phase->m + uvw_m[2] * phase->nm1),
+        .conjugate = conjugate};
 }
 
 /** w coordinate [planes] of w in wavelengths. */

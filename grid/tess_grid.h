@@ -107,6 +107,7 @@ typedef struct tess_grid_plan {
     double w_first_lambda; /**< of plane 0 */
     double w_step_lambda;  /**< between planes */
     tess_grid_nm1 nm1;
+    tess_geom_phase phase; /**< that visibilities are gridded with */
     int64_t tiles_u, tiles_v; /**< tiles along each axis; the last may be partial */
     int64_t chunk;
     tess_grid_correction correction;

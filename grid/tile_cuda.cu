@@ -22,9 +22,9 @@ cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
     g.w_first = plan->w_first_lambda;
     g.w_step = plan->w_step_lambda;
     g.per_plane = 1 / plan->w_step_lambda;
-    g.l0 = plan->geom.l0;
-    g.m0 = plan->geom.m0;
-    g.nm1_center = plan->nm1.center;
+    g.phase_l = plan->phase.l;
+    g.phase_m = plan->phase.m;
+    g.phase_nm1 = plan->phase.nm1;
     g.support = plan->kernel.support;
     g.w_support = plan->w_support;
     g.nu = (int32_t)plan->nu;

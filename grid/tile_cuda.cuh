@@ -79,7 +79,7 @@ struct cuda_geometry {
     double period_u, period_v, per_period_u, per_period_v;
     double half_support, half_w_support;
     double w_first, w_step, per_plane;
-    double l0, m0, nm1_center; /* phases are taken from there */
+    double phase_l, phase_m, phase_nm1; /* tess_geom_phase */
     int32_t support, w_support;
     int32_t nu, nv;
     int32_t num_planes, block_planes;
@@ -247,7 +247,7 @@ __device__ inline cuda_place place_of(const cuda_args &args, const cuda_brick &b
                        g.per_period_v, CUDA_SUB - 1, &out.fraction_v);
     out.plane = 0;
     out.fraction_w = 0;
-    const double turns = (u * g.l0 + v * g.m0 + w * g.nm1_center) * to_lambda;
+    const double turns = (u * g.phase_l + v * g.phase_m + w * g.phase_nm1) * to_lambda;
     out.turns = turns - rint(turns);
     if (g.do_w) {
         const double d = (w * to_lambda - g.w_first) * g.per_plane - g.half_w_support -

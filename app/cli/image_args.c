@@ -23,6 +23,7 @@
 enum {
     OPT_SIZE = 0x100,
     OPT_SCALE,
+    OPT_SHIFT,
     OPT_WEIGHT,
     OPT_RANK_FILTER,
     OPT_DENSITY,
@@ -62,6 +63,10 @@ static const struct argp_option image_options[] = {
     {"size", OPT_SIZE, "N[,M]", 0, "Pixels in x and y", 1},
     {"scale", OPT_SCALE, "ANGLE", 0,
      "Size of a pixel, like 1.5asec (units uas, mas, asec, amin, deg, rad)", 1},
+    {"shift", OPT_SHIFT, "RA,DEC", OPTION_HIDDEN,
+     "Move the middle of the image to this position, in the tangent plane of the phase "
+     "centre, as WSClean does (--center moves the tangent plane, too)",
+     1},
     {"stokes", OPT_STOKES, "LIST", 0,
      "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 1},
     {"channels-out", OPT_CHANNELS_OUT, "N", 0,
@@ -291,6 +296,11 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_SCALE:
         status = tess_parse_scale(arg, &opts->scale_rad);
+        break;
+    case OPT_SHIFT:
+        status = tess_parse_radec(arg, &opts->selection.shift.ra_rad,
+                                  &opts->selection.shift.dec_rad);
+        opts->selection.shift.given = true;
         break;
     case OPT_WEIGHT:
         status =

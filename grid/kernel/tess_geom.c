@@ -15,7 +15,17 @@ double tess_geom_scale_m(const tess_geom *geom)
 
 bool tess_geom_is_plain(const tess_geom *geom)
 {
-    return geom->l0 == 0 && geom->m0 == 0 && tess_geom_scale_m(geom) == geom->scale_rad;
+    return geom->l0 == 0 && geom->m0 == 0 && geom->turned_l == 0 &&
+           geom->turned_m == 0 && tess_geom_scale_m(geom) == geom->scale_rad;
+}
+
+tess_geom_phase tess_geom_phase_of(const tess_geom *geom, double nm1_center, bool do_w)
+{
+    const double l = geom->turned_l, m = geom->turned_m;
+    return (tess_geom_phase){.l = geom->l0 - l,
+                             .m = geom->m0 - m,
+                             .nm1 =
+                                 do_w ? nm1_center - tess_geom_nm1(l * l + m * m) : 0};
 }
 
 double tess_geom_l(const tess_geom *geom, int64_t i)

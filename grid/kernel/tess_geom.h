@@ -15,7 +15,9 @@
  *  grid[line a mod nu][b mod nv], b contiguous. Real images let every visibility be
  *  moved to w ≥ 0 by (u,v,w,V) → (−u,−v,−w,V*). What the grid leaves out of a
  *  visibility's phase, u l0 + v m0 + w (n_c − 1) turns, is multiplied to its value
- *  (grid/locate.h).
+ *  (grid/locate.h); of visibilities that were turned to a direction (l_t, m_t), times
+ *  exp(−2πi(u l_t + v m_t + w(n_t − 1))), so much less. The PSF is that of a source
+ *  there.
  */
 #ifndef TESS_GEOM_H
 #define TESS_GEOM_H
@@ -28,11 +30,20 @@ typedef struct tess_geom {
     double scale_rad;   /**< pixel size along l */
     double l0, m0;      /**< of pixel (⌊nx/2⌋, ⌊ny/2⌋); 0: the phase centre */
     double scale_m_rad; /**< pixel size along m; 0: as along l */
+    double turned_l, turned_m; /**< direction that the phases of visibilities are
+                                    relative to; 0: the phase centre */
 } tess_geom;
 
 /** Square pixels, the phase centre at pixel (⌊nx/2⌋, ⌊ny/2⌋): all that a backend must
  *  be able to do. */
 bool tess_geom_is_plain(const tess_geom *geom);
+
+/** What the phase is made of that is multiplied to visibilities, which a plan of the
+ *  given mean n − 1 grids: u l + v m + w nm1 [turns]. */
+typedef struct tess_geom_phase {
+    double l, m, nm1;
+} tess_geom_phase;
+tess_geom_phase tess_geom_phase_of(const tess_geom *geom, double nm1_center, bool do_w);
 
 /** Pixel size along m. */
 double tess_geom_scale_m(const tess_geom *geom);

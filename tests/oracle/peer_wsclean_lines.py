@@ -46,6 +46,9 @@ def lines(mask):
         ("lengths", f"{FIELD} -weight briggs 0 -minuv-l 200 -maxuv-l 9000 -make-psf", 1, SAME),
         ("natural-lengths", f"{FIELD} -weight natural -minuv-l 300 -make-psf", 1, SAME),
         ("metres", f"{FIELD} -minuvw-m 300 -maxuvw-m 2500 -make-psf", 1, SAME),
+        ("shift", f"{FIELD} -shift 04h00m40s -29d50m00s -weight briggs 0 -make-psf", 1, SAME),
+        ("shift-clean", f"{FIELD} -shift 04:00:08 -30.01.20.0 -weight briggs 0 -niter 500 -mgain 0.8 -channels-out 2 "
+                        "-auto-threshold 4 -no-update-model-required", 1, SAME),
         ("even", f"{FIELD} -even-timesteps -make-psf", 1, SAME),
         ("odd", f"{FIELD} -odd-timesteps -interval 1 9 -intervals-out 2 -make-psf", 1, SAME),
         # weights
@@ -309,6 +312,10 @@ def main():
     check_restoring(suite)
     # of another set: WSClean leaves cross-hands as they were where the model has Stokes I alone
     check_prediction(suite, sets[1], "peer-spans", "-intervals-out 2 -channels-out 2")
+    # as oxkat writes it
+    check_prediction(suite, sets[1], "peer-oxkat-whole", "-log-time -abs-mem 225 -parallel-reordering 8 -padding 1.2 "
+                     "-field 0 -channels-out 2")
+    check_prediction(suite, sets[1], "peer-shift-clean", "-shift 04:00:08 -30.01.20.0 -channels-out 2")
     suite.finish()
 
 

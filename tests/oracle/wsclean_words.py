@@ -27,6 +27,7 @@ TRANSLATED = [
     (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -field 0,2", f"{IMAGE} --stokes I {UNIFORM} --field 0,2 --no-psf"),
     (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --field all --no-psf"),
+    (f"{BASE} -shift 4h00m01s -30.00.10.5", f"{IMAGE} --stokes I {UNIFORM} --field 0 --shift 4h00m01s,-30:00:10.5 --no-psf"),
     (f"{BASE} -subtract-model", f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column MODEL_DATA --no-psf"),
     (f"{BASE} -subtract-model -model-column OTHER",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column OTHER --no-psf"),

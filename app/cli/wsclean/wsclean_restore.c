@@ -1,7 +1,6 @@
 /* The commands of tessera for WSClean's -restore, -restore-list and -draw-model, which
  * need no observation. */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,16 +32,6 @@ cleanup:
     return status;
 }
 
-/* "+45.00.00.0" as "+45:00:00.0", which is how tessera writes it. */
-static void write_declination(const char *value, char text[WSCLEAN_TEXT])
-{
-    const char *first = strchr(value, '.'),
-               *second = first ? strchr(first + 1, '.') : NULL;
-    snprintf(text, WSCLEAN_TEXT, "%s", value);
-    if (!second) return;
-    text[first - value] = text[second - value] = ':';
-}
-
 tess_status wsclean_words_draw(const wsclean_line *line, wsclean_words *words,
                                wsclean_words *notes)
 {
@@ -50,7 +39,7 @@ tess_status wsclean_words_draw(const wsclean_line *line, wsclean_words *words,
     const wsclean_given *list, *size, *scale, *centre;
     const wsclean_given *band = wsclean_line_last(line, "draw-frequencies");
     char name[WSCLEAN_TEXT], pixels[WSCLEAN_TEXT], angle[WSCLEAN_TEXT];
-    char place[2 * WSCLEAN_TEXT], declination[WSCLEAN_TEXT];
+    char place[WSCLEAN_TEXT];
     TESS_TRY(need(line, "draw-model", &list));
     TESS_TRY(need(line, "size", &size));
     TESS_TRY(need(line, "scale", &scale));
@@ -58,8 +47,7 @@ tess_status wsclean_words_draw(const wsclean_line *line, wsclean_words *words,
     snprintf(name, sizeof name, "%s.fits", wsclean_line_value(line, "name", "wsclean"));
     snprintf(pixels, sizeof pixels, "%s,%s", size->argument[0], size->argument[1]);
     wsclean_words_argument(scale, 0, angle);
-    write_declination(centre->argument[1], declination);
-    snprintf(place, sizeof place, "%s,%s", centre->argument[0], declination);
+    wsclean_words_position(centre, place);
     TESS_TRY(wsclean_words_add(
         words, "draw", list->argument[0], "-o", name, "--overwrite", "--size", pixels,
         "--scale", angle, "--center", place, "--terms",

@@ -120,10 +120,8 @@ const wsclean_option wsclean_options[] = {
     CHOICE("channels-out", "N", "--channels-out N", "equal numbers of channels each",
            WSCLEAN_PREDICT),
     CHOICE("intervals-out", "N", "--intervals-out N", NULL, WSCLEAN_PREDICT),
-    BECOMES("shift", "RA DEC", "--center %1,%2",
-            "images are tangent to the sky there, too; WSClean's stay tangent at the "
-            "phase centre",
-            0),
+    CHOICE("shift", "RA DEC", "--shift RA,DEC",
+           "in the tangent plane of the phase centre", WSCLEAN_PREDICT),
     BECOMES("padding", "FACTOR", "--padding %1",
             "of the grid of weights; that of visibilities is as large as the accuracy "
             "needs",

@@ -72,6 +72,17 @@ void wsclean_words_argument(const wsclean_given *given, int k, char text[WSCLEAN
     snprintf(text, WSCLEAN_TEXT, "%s%s", value, unit && is_number(value) ? unit : "");
 }
 
+void wsclean_words_position(const wsclean_given *given, char text[WSCLEAN_TEXT])
+{
+    const char *ra = given->argument[0], *dec = given->argument[1];
+    const char *first = strchr(dec, '.');
+    const char *second = first ? strchr(first + 1, '.') : NULL;
+    const int length = snprintf(text, WSCLEAN_TEXT, "%s,%s", ra, dec);
+    if (!second || length >= WSCLEAN_TEXT) return;
+    char *copy = text + strlen(ra) + 1;
+    copy[first - dec] = copy[second - dec] = ':';
+}
+
 /* One word of `becomes`, up to the next blank, with the arguments put in. Returns what
  * follows it. */
 static const char *write_word(const wsclean_given *given, const char *from,
@@ -336,6 +347,15 @@ static tess_status add_primary_beam(const wsclean_line *line, wsclean_words *wor
                              NULL);
 }
 
+static tess_status add_shift(const wsclean_line *line, wsclean_words *words)
+{
+    const wsclean_given *given = wsclean_line_last(line, "shift");
+    char place[WSCLEAN_TEXT];
+    if (!given) return TESS_OK;
+    wsclean_words_position(given, place);
+    return wsclean_words_add(words, "--shift", place, NULL);
+}
+
 /* ---- cleaning ---- */
 
 static const char *model_column(const wsclean_line *line)
@@ -419,6 +439,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_weights(line, words));
     TESS_TRY(add_lengths(line, words));
     TESS_TRY(add_field(line, words));
+    TESS_TRY(add_shift(line, words));
     TESS_TRY(add_subtraction(line, words));
     TESS_TRY(add_cleaning(line, words, notes));
     TESS_TRY(add_joins(line, words));
@@ -465,6 +486,7 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(add_field(line, words));
+    TESS_TRY(add_shift(line, words));
     for (int k = 0; k < line->num_obs; ++k)
         TESS_TRY(add(words, line->obs[k]));
 cleanup:

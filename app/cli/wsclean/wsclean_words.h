@@ -22,6 +22,10 @@ tess_status wsclean_words_add(wsclean_words *words, ...);
  *  Local. */
 void wsclean_words_argument(const wsclean_given *given, int k, char text[WSCLEAN_TEXT]);
 
+/** The two arguments of a position as "RA,DEC"; declinations with dots as in
+ *  "+45.00.00.0", get colons. Local. */
+void wsclean_words_position(const wsclean_given *given, char text[WSCLEAN_TEXT]);
+
 /** Add the options that the table translates one by one, of a run of the kind `where`,
  *  and notes of those that are left out. Local. */
 tess_status wsclean_words_plain(const wsclean_line *line, int where,

@@ -21,6 +21,8 @@ static tess_status check_pixels(const image_run *run, const tess_fits_model *fit
         .nx = opts->nx, .ny = opts->ny, .num_stokes = 1, .scale_rad = opts->scale_rad};
     tess_fits_model image;
     tess_fits_open_pixels(&pixels, run->info->ra_rad, run->info->dec_rad, &image);
+    image.crpix_x += run->info->turn[0] / opts->scale_rad;
+    image.crpix_y -= run->info->turn[1] / opts->scale_rad;
     return pixel_places_check(fits, &image, "the image");
 }
 
@@ -162,8 +164,11 @@ static tess_status open_model(const image_run *run, int64_t interval, int64_t ch
     if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
     name = image_files_stem(&run->output, interval);
     if (!name) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
-    const bool several = run->opts->beside.cube || run->opts->channels_out > 1;
-    if (several && (run->opts->beside.cube || access(path, F_OK) != 0)) {
+    const tess_image_beside *beside = &run->opts->beside;
+    const bool several = beside->cube || run->opts->channels_out > 1;
+    /* WSClean has a file for each channel, and misses one that is not there */
+    const bool other = several && !beside->as_wsclean && access(path, F_OK) != 0;
+    if (beside->cube || other) {
         TESS_TRY(model_cube_open_set(name, &model->cube));
         TESS_TRY(check_pixels(run, &model->cube->file[0]));
         TESS_TRY(find_plane(run, channel, pol, model));

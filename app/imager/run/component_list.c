@@ -57,8 +57,9 @@ static void place(const majors *all, int64_t index, tess_listed_source *source)
 {
     const int64_t nx = all->images.nx, ny = all->images.ny;
     const double scale_rad = all->run->opts->scale_rad;
-    const double l = -(double)(index % nx - nx / 2) * scale_rad;
-    const double m = (double)(index / nx - ny / 2) * scale_rad;
+    const double *middle = all->run->info->turn;
+    const double l = middle[0] - (double)(index % nx - nx / 2) * scale_rad;
+    const double m = middle[1] + (double)(index / nx - ny / 2) * scale_rad;
     const double r2 = l * l + m * m;
     const double lmn1[] = {l, m, -r2 / (1 + sqrt(fmax(0, 1 - r2)))};
     tess_sky_place(lmn1, all->run->info->ra_rad, all->run->info->dec_rad,

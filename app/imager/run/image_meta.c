@@ -30,6 +30,8 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
                               .ra_rad = info->ra_rad,
                               .dec_rad = info->dec_rad,
                               .scale_rad = opts->scale_rad,
+                              .l0 = info->turn[0],
+                              .m0 = info->turn[1],
                               .gridded.num_vis = extent->num_vis,
                               .equinox = info->meta->equinox,
                               .time_start_mjd_s = span[0],

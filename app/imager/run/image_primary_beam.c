@@ -176,10 +176,10 @@ static double reach_of(const image_run *run, const image_primary_beam *beam)
     const tess_image_opts *opts = run->opts;
     double reach = 0;
     for (int k = 0; k < 4; ++k) {
-        const double l =
-            (k % 2 ? 0.5 : -0.5) * (double)(opts->nx + 2) * opts->scale_rad;
-        const double m =
-            (k / 2 ? 0.5 : -0.5) * (double)(opts->ny + 2) * opts->scale_rad;
+        const double half_x = (double)(opts->nx + 2) / 2 * opts->scale_rad;
+        const double half_y = (double)(opts->ny + 2) / 2 * opts->scale_rad;
+        const double l = run->info->turn[0] + (k % 2 ? half_x : -half_x);
+        const double m = run->info->turn[1] + (k / 2 ? half_y : -half_y);
         const double n2 = 1 - l * l - m * m;
         if (!(n2 > 0)) return 1;
         double at[3];
@@ -254,9 +254,10 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
 #pragma omp parallel for schedule(static) num_threads(opts->layout.threads)
     for (int64_t row = 0; row < rows->num_rows; ++row)
         for (int64_t i = 0; i < rows->nx; ++i) {
-            const double l = -(double)(i - opts->nx / 2) * opts->scale_rad;
-            const double m =
+            const double x = (double)(i - opts->nx / 2) * opts->scale_rad;
+            const double y =
                 (double)(rows->row_first + row - opts->ny / 2) * opts->scale_rad;
+            const double l = run->info->turn[0] - x, m = run->info->turn[1] + y;
             ((double *)rows->value)[row * rows->nx + i] =
                 power_at(run->output.primary_beam, mean, l, m);
         }

@@ -321,8 +321,11 @@ static void position_text(const image_files *output, double number, char *text,
                           size_t size)
 {
     const tess_image_opts *opts = output->opts;
-    const tess_geom geom = {
-        .nx = opts->nx, .ny = opts->ny, .scale_rad = opts->scale_rad};
+    const tess_geom geom = {.nx = opts->nx,
+                            .ny = opts->ny,
+                            .scale_rad = opts->scale_rad,
+                            .l0 = output->info->turn[0],
+                            .m0 = output->info->turn[1]};
     const double l = tess_geom_l(&geom, (int64_t)number % opts->nx);
     const double m = tess_geom_m(&geom, (int64_t)number / opts->nx);
     const double n2 = 1 - l * l - m * m;

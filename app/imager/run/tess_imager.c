@@ -63,6 +63,9 @@ static tess_status open_model(image_run *run, imager_model *model)
     TESS_TRY(imager_model_open(opts->subtract.model, opts->subtract.terms,
                                opts->subtract.pixels, run->info->ra_rad,
                                run->info->dec_rad, opts->scale_rad, model));
+    /* its visibilities are subtracted from turned ones */
+    model->geom.turned_l = run->job.geom.turned_l;
+    model->geom.turned_m = run->job.geom.turned_m;
     if (model->cube)
         status = model_cube_check(model->cube, run->info->freq_hz, run->info->num_chan,
                                   tess_comm_rank(run->comm) == 0);
@@ -174,6 +177,10 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(check_steps(run));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
+    /* the middle of the image, to which visibilities are turned, so that the PSF is
+     * that of a source there */
+    run->job.geom.l0 = run->job.geom.turned_l = run->info->turn[0];
+    run->job.geom.m0 = run->job.geom.turned_m = run->info->turn[1];
     run->output = (image_files){.comm = run->comm,
                                 .opts = opts,
                                 .info = run->info,

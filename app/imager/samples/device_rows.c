@@ -181,6 +181,7 @@ bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *
     const tess_recipe *recipe = rows->recipe;
     return recipe->num_pol <= RAW_MAX_POL && !recipe->chan_wanted &&
            isinf(recipe->time_first) && isinf(recipe->time_end) && !recipe->steps &&
+           !recipe->turns &&
            rows->raw.row_bytes <= tess_device_stage_bytes();
 }
 

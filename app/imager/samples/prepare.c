@@ -29,17 +29,6 @@ void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
         }
 }
 
-/* V = Σ S exp(2πi b·(s − s0)) with b·s0 = w: moving the centre to s1 multiplies it by
- * exp(2πi (w − w')). */
-void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
-                         double inv_lambda, double *re, double *im)
-{
-    double w = 0;
-    for (int k = 0; k < 3; ++k)
-        w += recipe->rotation[2][k] * uvw_m[k];
-    tess_sincos_turns((w - uvw_m[2]) * inv_lambda, im, re);
-}
-
 static void rotate(const tess_recipe *recipe, const double uvw_m[3], double out[3])
 {
     for (int i = 0; i < 3; ++i) {
@@ -49,6 +38,20 @@ static void rotate(const tess_recipe *recipe, const double uvw_m[3], double out[
         for (int k = 0; k < 3; ++k)
             out[i] += recipe->rotation[i][k] * uvw_m[k];
     }
+}
+
+/* V = Σ S exp(2πi b·(s − s0)) with b·s0 = w: moving the centre to s1 multiplies it by
+ * exp(2πi (w − w')), and turning it from there by exp(−2πi(u' l + v' m + w'(n − 1))).
+ */
+void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
+                         double inv_lambda, double *re, double *im)
+{
+    double moved_m[3];
+    rotate(recipe, uvw_m, moved_m);
+    double path_m = moved_m[2] - uvw_m[2];
+    for (int k = 0; recipe->turns && k < 3; ++k)
+        path_m += recipe->turn[k] * moved_m[k];
+    tess_sincos_turns(path_m * inv_lambda, im, re);
 }
 
 static bool all_finite(const double uvw_m[3])

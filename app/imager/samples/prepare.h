@@ -31,6 +31,9 @@ typedef struct tess_recipe {
     const tess_steps *steps;     /**< or NULL: all of them */
     bool rotate;
     double rotation[3][3]; /**< uvw' = rotation · uvw */
+    bool turns;     /**< with `rotate`: phases are relative to a direction of the new
+                         centre's frame */
+    double turn[3]; /**< its l, m and n − 1 */
 } tess_recipe;
 
 /** Rotation from the uvw frame of phase centre 0 to that of centre 1. */
@@ -52,8 +55,8 @@ tess_status tess_prepare_positions(const tess_recipe *recipe,
                                    const tess_vis_block *block, tess_samples *samples,
                                    int64_t *block_row);
 
-/** Phase factor that undoes the rotation for a row and channel: predicted visibilities
- *  of the new centre times it are those of the old. */
+/** Phase factor that undoes the rotation for a row and channel, and the turn: predicted
+ *  visibilities of the new centre times it are those of the old. */
 void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
                          double inv_lambda, double *re, double *im);
 

@@ -12,6 +12,7 @@
 #include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_sky_place.h"
 #include "tess_worker.h"
 
 /* Phase centres closer than this are one: the precision of single-precision positions
@@ -313,6 +314,20 @@ cleanup:
     return status;
 }
 
+static tess_status find_turn(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    const tess_shift *shift = &source->selection.shift;
+    tess_source_info *info = &source->info;
+    if (shift->given && !tess_sky_project(shift->ra_rad, shift->dec_rad, info->ra_rad,
+                                          info->dec_rad, info->turn))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--shift: it is 90 degrees or more from the phase centre; --center "
+                  "moves that");
+cleanup:
+    return status;
+}
+
 /* Add a column to the list, unless it is there, or there is no room. */
 static void list_column(const char *column, char *list, size_t size)
 {
@@ -363,6 +378,7 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
     status = open_readers(source, obs, num_obs);
     if (status == TESS_OK) status = make_parts(source);
     if (status == TESS_OK) status = find_center(source);
+    if (status == TESS_OK) status = find_turn(source);
     if (status == TESS_OK && source->info.num_rows == 0)
         status = tess_error_record(TESS_ERR_USAGE, __FILE__, __LINE__, __func__,
                                    "%s: no rows are selected", obs[0]);
@@ -452,6 +468,15 @@ static void warn_left_out(const tess_source *source, const tess_pol *pol, int nu
     }
 }
 
+/* Rows that are turned are rotated, too, if by nothing. */
+static void turn_recipe(const tess_source *source, tess_recipe *recipe)
+{
+    for (int k = 0; k < 3 && !recipe->rotate; ++k)
+        recipe->rotation[k][k] = 1;
+    recipe->rotate = recipe->turns = true;
+    memcpy(recipe->turn, source->info.turn, sizeof recipe->turn);
+}
+
 static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int num_pol,
                         double uv_limit)
 {
@@ -473,6 +498,7 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
         tess_rotation_between(meta->ra_rad, meta->dec_rad, source->info.ra_rad,
                               source->info.dec_rad, recipe->rotation);
     }
+    if (s->shift.given) turn_recipe(source, recipe);
     for (int k = 0; k < num_pol; ++k) {
         recipe->mix[k] = tess_pol_mix_of(&pol[k], segment->corr, segment->num_corr);
         if (recipe->mix[k].num == 0) return false;

@@ -18,6 +18,7 @@ enum { TESS_BLOCK_BYTES = 32 << 20 }; /**< of a file, at most; two are read at a
 typedef struct tess_source_info {
     const tess_vis_meta *meta;   /**< of the first observation */
     double ra_rad, dec_rad;      /**< phase centre of the images */
+    double turn[3];              /**< l, m, n − 1 of --shift, or 0 */
     int64_t num_rows;            /**< over all observations */
     int64_t num_vis;             /**< rows × channels */
     int64_t num_chan;            /**< of the channel table */
@@ -70,8 +71,7 @@ void tess_source_share_weights(tess_source *source);
 int64_t tess_source_own_blocks(const tess_source *source);
 
 /** Deal the rows to these ranks, some of those that have opened the source, anew; the
- *  communicator is borrowed. What was known of the blocks' times is forgotten. Local.
- */
+ *  communicator is borrowed. Times that were known of blocks are forgotten. Local. */
 tess_status tess_source_deal(tess_source *source, tess_comm *comm);
 
 /** The most of any rank; those with fewer get empty ones in the end. Collective. */

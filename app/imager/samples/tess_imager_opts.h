@@ -27,6 +27,13 @@ typedef enum tess_time_steps {
     TESS_ODD_STEPS
 } tess_time_steps;
 
+/** --shift RA,DEC: where pixel (nx/2, ny/2) lies; the phase centre stays the reference
+ *  position, and visibilities are turned to this one. */
+typedef struct tess_shift {
+    bool given;
+    double ra_rad, dec_rad;
+} tess_shift;
+
 /** Which visibilities take part; shared by image, predict and plan. */
 typedef struct tess_selection {
     const char
@@ -45,6 +52,7 @@ typedef struct tess_selection {
     tess_time_steps time_steps;           /**< --even-timesteps, --odd-timesteps */
     bool has_center;                      /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
+    tess_shift shift;
     bool positions_only; /**< set by predict: the data column need not be there */
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
