@@ -687,6 +687,41 @@ static void models_in_memory(void **state)
         assert_true(out[i] == wide[6 + i]);
 }
 
+/* What a header is made of comes back from it. */
+static void headers_back(void **state)
+{
+    const fixture *with = *state;
+    const char *path = in_folder(with, "meta.fits");
+    tess_image_meta meta = sample_meta(6, 5), back;
+    const float image[30] = {0};
+    tess_fits_model model;
+    meta.l0 = 3.75 * meta.scale_rad;
+    meta.m0 = -1.5 * meta.scale_rad;
+    meta.stokes = -5;
+    assert_int_equal(tess_fits_write(with->comm, path, true, &meta, false, 0, 5, image),
+                     TESS_OK);
+    assert_int_equal(tess_fits_meta_read(path, &model, &back), TESS_OK);
+    assert_true(back.nx == 6 && back.ny == 5 && back.stokes == -5);
+    assert_true(fabs(remainder(back.ra_rad - meta.ra_rad, TESS_TWO_PI)) < 1e-14);
+    assert_true(fabs(back.dec_rad - meta.dec_rad) < 1e-14);
+    assert_true(fabs(back.scale_rad / meta.scale_rad - 1) < 1e-12);
+    assert_true(fabs(back.l0 / meta.l0 - 1) < 1e-12);
+    assert_true(fabs(back.m0 / meta.m0 - 1) < 1e-12);
+    assert_true(back.freq_hz == meta.freq_hz && back.rest_hz == meta.rest_hz);
+    assert_true(back.bandwidth_hz == meta.bandwidth_hz);
+    assert_true(fabs(back.beam.major_rad / meta.beam.major_rad - 1) < 1e-12);
+    assert_true(fabs(back.beam.pa_rad / meta.beam.pa_rad - 1) < 1e-12);
+    assert_true(fabs(back.time_start_mjd_s - meta.time_start_mjd_s) < 1e-3);
+    assert_true(fabs(back.time_end_mjd_s - meta.time_end_mjd_s) < 1e-3);
+    assert_true(fabs(back.place_m[1] - meta.place_m[1]) < 1e-4);
+    assert_string_equal(back.names.telescope, "EHT");
+    assert_string_equal(back.names.observer, "O'Neill");
+    assert_string_equal(back.unit, "Jy/beam");
+    assert_string_equal(back.gridded.weighting, "briggs 0");
+    assert_true(back.gridded.num_vis == 5877);
+    assert_true(back.gridded.sum_weights == meta.gridded.sum_weights);
+}
+
 static void models_refused(void **state)
 {
     const fixture *with = *state;
@@ -801,14 +836,14 @@ static void previews(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip_float),  cmocka_unit_test(round_trip_double),
-        cmocka_unit_test(header_survives),   cmocka_unit_test(reference_pixels),
-        cmocka_unit_test(keywords),          cmocka_unit_test(places),
-        cmocka_unit_test(columns),           cmocka_unit_test(dates),
-        cmocka_unit_test(empty_image),       cmocka_unit_test(writing_refused),
-        cmocka_unit_test(disk_full),         cmocka_unit_test(integers_and_axis_order),
-        cmocka_unit_test(models_in_memory),  cmocka_unit_test(models_refused),
-        cmocka_unit_test(diagonal_matrices), cmocka_unit_test(previews),
-        cmocka_unit_test(several_threads)};
+        cmocka_unit_test(round_trip_float), cmocka_unit_test(round_trip_double),
+        cmocka_unit_test(header_survives),  cmocka_unit_test(reference_pixels),
+        cmocka_unit_test(keywords),         cmocka_unit_test(places),
+        cmocka_unit_test(columns),          cmocka_unit_test(dates),
+        cmocka_unit_test(empty_image),      cmocka_unit_test(writing_refused),
+        cmocka_unit_test(disk_full),        cmocka_unit_test(integers_and_axis_order),
+        cmocka_unit_test(models_in_memory), cmocka_unit_test(models_refused),
+        cmocka_unit_test(headers_back),     cmocka_unit_test(diagonal_matrices),
+        cmocka_unit_test(previews),         cmocka_unit_test(several_threads)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

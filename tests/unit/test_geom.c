@@ -81,6 +81,22 @@ static void test_directions(void **state)
     assert_true(tess_geom_m(&odd, 0) == -0.5 && tess_geom_m(&odd, 4) == 0.5);
 }
 
+/* The phase that is gridded is that of the middle, less what visibilities were turned
+ * by. */
+static void test_phases(void **state)
+{
+    tess_geom geom = {.nx = 8, .ny = 8, .scale_rad = 0.01, .l0 = 0.3, .m0 = -0.2};
+    tess_geom_phase phase = tess_geom_phase_of(&geom, -0.1, true);
+    assert_true(phase.l == 0.3 && phase.m == -0.2 && phase.nm1 == -0.1);
+    geom.turned_l = 0.3;
+    geom.turned_m = -0.2;
+    assert_false(tess_geom_is_plain(&geom));
+    phase = tess_geom_phase_of(&geom, -0.1, true);
+    assert_true(phase.l == 0 && phase.m == 0);
+    assert_true(fabs(phase.nm1 - (-0.1 - (sqrt(1 - 0.13) - 1))) < 1e-15);
+    assert_true(tess_geom_phase_of(&geom, -0.1, false).nm1 == 0);
+}
+
 /* An image whose rectangle leaves out the phase centre: extremes at the corner nearest
  * to it, or at the nearest edge, and at the farthest corner. */
 static void test_beside_the_centre(void **state)
@@ -125,7 +141,7 @@ int main(void)
         cmocka_unit_test(test_smooth_size),       cmocka_unit_test(test_fft_size),
         cmocka_unit_test(test_fft_slowness),      cmocka_unit_test(test_nm1),
         cmocka_unit_test(test_directions),        cmocka_unit_test(test_nm1_min),
-        cmocka_unit_test(test_beside_the_centre),
+        cmocka_unit_test(test_beside_the_centre), cmocka_unit_test(test_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -372,6 +372,34 @@ static void test_spectra(void **state)
     unlink(path);
 }
 
+/* The power series of a spectrum adds up to it nearby, and the mean over a band is that
+ * of its values. */
+static void test_series(void **state)
+{
+    static const double fluxes[] = {2, .5, 0, 0}, term[] = {-0.7, 0.2, 0.3};
+    enum { TERMS = 12, STEPS = 20000 };
+    for (int is_log = 0; is_log < 2; ++is_log) {
+        const tess_source_spectrum spectrum = {fluxes, term, 3, is_log == 1, 1e8};
+        double series[TERMS], at[4], mean[4], sum[2] = {0};
+        for (int s = 0; s < 2; ++s) {
+            double value = 0;
+            tess_source_taylor(&spectrum, 1.3e8, s, TERMS, series);
+            for (int k = TERMS - 1; k >= 0; --k)
+                value = series[k] + 0.05 * value;
+            tess_source_flux(&spectrum, 1.05 * 1.3e8, at);
+            assert_true(near(value, at[s]));
+        }
+        for (int k = 0; k < STEPS; ++k) {
+            tess_source_flux(&spectrum, 1.3e8 + 4e7 * ((k + .5) / STEPS - .5), at);
+            sum[0] += at[0] / STEPS;
+            sum[1] += at[1] / STEPS;
+        }
+        tess_source_band_flux(&spectrum, 1.3e8, 4e7, mean);
+        assert_true(fabs(mean[0] / sum[0] - 1) < 1e-8);
+        assert_true(fabs(mean[1] / sum[1] - 1) < 1e-8);
+    }
+}
+
 static void test_bad_skies(void **state)
 {
     static const char *const bad[][2] = {
@@ -400,6 +428,7 @@ int main(void)
                                        cmocka_unit_test(test_places),
                                        cmocka_unit_test(test_told_by_first_line),
                                        cmocka_unit_test(test_spectra),
+                                       cmocka_unit_test(test_series),
                                        cmocka_unit_test(test_bad_skies)};
     if (tess_comm_self(&comm) != TESS_OK) return 1;
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
