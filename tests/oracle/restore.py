@@ -8,6 +8,7 @@ Limits: single precision of the files, 1e-6 of the peak. Drawn points: 1e-3 of t
 longest baselines that the pixels sample (a window of 64 pixels).
 """
 import os
+import re
 
 import numpy as np
 
@@ -111,6 +112,30 @@ def check_run(suite, made):
         if 3 in paths:
             suite.true(f"{what}: pixels of three ranks are those of one",
                        np.array_equal(read_image(paths[3])[0], image))
+
+
+def check_log(suite, made):
+    """What the log says of residual and restored image, against numpy."""
+    with open(made + ".log", encoding="utf-8") as file:
+        text = file.read()
+    units = {"Jy": 1, "mJy": 1e-3, "uJy": 1e-6, "nJy": 1e-9}
+    wanted = {}
+    for label, kind in (("residual", "residual"), ("restored", "image")):
+        image, header = read_image(f"{made}-{kind}.fits")
+        peak = image.flat[np.abs(image).argmax()]
+        deviation = 1.4826022 * np.median(np.abs(image - np.median(image)))
+        wanted[label, "1.4826 MAD"] = deviation
+        wanted[label, "peak"], wanted[label, "rms"] = peak, np.sqrt(np.mean(image ** 2))
+        wanted[label, "dynamic range"] = peak / deviation
+        beam = np.pi / 4 / np.log(2) * header["BMAJ"] * header["BMIN"] / header["CDELT2"] ** 2
+        wanted[label, "flux"] = image.sum() / beam
+    told = {"residual": ("peak", "rms", "1.4826 MAD"), "restored": ("1.4826 MAD", "dynamic range", "flux")}
+    for label, names in told.items():
+        line = re.search(rf"{label}: +(.*)", text)
+        for name in names if suite.true(f"log: a line of '{label}'", line) else ():
+            found = re.search(rf"{name} ([-+.e0-9]+) ?(\w*)", line[1])
+            value = float(found[1]) * units.get(found[2], 1) if found else np.nan
+            suite.below(f"log: {label}, {name}, {value:.4g}", abs(value / wanted[label, name] - 1), 5e-3)
 
 
 def check_sources(suite, made):
@@ -236,6 +261,7 @@ def main():
     obs, made = make_images(suite)
     if made:
         check_run(suite, made)
+        check_log(suite, made)
         check_sources(suite, made)
         check_drawn(suite, obs, made)
         check_terms(suite)
