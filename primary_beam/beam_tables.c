@@ -200,12 +200,12 @@ const beam_band beam_atca[] = {
 };
 const int beam_atca_num = COUNT(beam_atca);
 
-/* ---- GMRT: Lal and Chengalur 2018 (NCRA), as the package finalflash has it ---- */
+/* ---- GMRT: NCRA's parameters of 9 September 2022, as EveryBeam 0.9.1 has them ---- */
 
-static const beam_polynomial gmrt_2[] = {{185, {-2.83, 33.564, -18.026, 3.588}, 0}};
-static const beam_polynomial gmrt_3[] = {{375, {-2.939, 33.312, -16.659, 3.066}, 0}};
-static const beam_polynomial gmrt_4[] = {{700, {-3.190, 38.642, -20.471, 3.964}, 0}};
-static const beam_polynomial gmrt_5[] = {{1230, {-2.608, 27.357, -13.091, 2.368}, 0}};
+static const beam_polynomial gmrt_2[] = {{185, {-3.089, 39.314, -23.011, 5.037}, 0}};
+static const beam_polynomial gmrt_3[] = {{375, {-3.129, 38.816, -21.608, 4.483}, 0}};
+static const beam_polynomial gmrt_4[] = {{700, {-3.263, 42.618, -25.580, 5.823}, 0}};
+static const beam_polynomial gmrt_5[] = {{1230, {-2.614, 27.594, -13.268, 2.395}, 0}};
 
 const beam_band beam_gmrt[] = {
     {120, 250, gmrt_2, COUNT(gmrt_2), false, false},

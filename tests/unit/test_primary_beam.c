@@ -137,8 +137,8 @@ static void test_polynomials(void **state)
         {"vla", 1515, 0.0, 1.0},         {"vla", 470, 70, 0.351108885},
         {"atca", 5500, 5, 0.414954563},  {"atca", 5500, 8, 0.068763505},
         {"atca", 2100, 15, 0.342607064}, {"atca", 2228, 15, 0.288828322},
-        {"gmrt", 400, 30, 0.641017245},  {"gmrt", 400, 60, 0.127738855},
-        {"gmrt", 1280, 10, 0.640554317},
+        {"gmrt", 400, 30, 0.623653504},  {"gmrt", 400, 60, 0.121929174},
+        {"gmrt", 1280, 10, 0.640131570},
     };
     for (size_t k = 0; k < sizeof published / sizeof *published; ++k) {
         const double power = power_of(published[k].model, published[k].mhz, 0,
@@ -240,9 +240,9 @@ static void write_text(const char *text)
 static void test_text(void **state)
 {
     write_text("# my antenna\n\n"
-               "250MHz 0.5GHz poly  2, -5.878e-3 66.624e-7 -33.318e-10 6.132e-13 # x\n"
+               "250MHz 0.5GHz poly  2, -6.258e-3 77.632e-7 -43.216e-10 8.966e-13 # x\n"
                "4GHz 7GHz inverse 1 1.08e-3 1.31e-6 -1.17e-9 1.07e-12\r\n");
-    assert_float_equal(power_of("poly:a.txt", 400, sin(30 * AMIN), 0), 0.641017245,
+    assert_float_equal(power_of("poly:a.txt", 400, sin(30 * AMIN), 0), 0.623653504,
                        1e-8);
     assert_float_equal(power_of("poly:a.txt", 5500, 0, sin(5 * AMIN)), 0.414954563,
                        1e-8);
